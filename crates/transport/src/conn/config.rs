@@ -1,0 +1,124 @@
+//! Parameters of one connection. Every default is the value of the RFC named beside it.
+
+use polypath_wire::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::cc::CcConfig;
+use crate::loss::LossConfig;
+use crate::sched::SchedulerConfig;
+
+/// Parameters of a connection.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConnectionConfig {
+    /// Congestion control of the connection over all its paths.
+    pub cc: CcConfig,
+    /// Which path the next segment takes.
+    pub scheduler: SchedulerConfig,
+    /// What counts as lost.
+    pub loss: LossConfig,
+    /// Send buffer, bytes: what the application may write before it has to wait.
+    pub send_buffer: u64,
+    /// Receive buffer, bytes: the window we advertise at most, in order or not.
+    pub receive_buffer: u64,
+    /// Offer SACK (RFC 2018).
+    pub sack: bool,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Offer window scaling (RFC 7323).
+    pub window_scaling: bool,
+    /// Acknowledge every second segment or after this time (RFC 9293 §3.8.6.3: at most 500 ms);
+    /// zero acknowledges every segment, as the papers' simulations do.
+    #[serde(with = "crate::conn::config::millis")]
+    pub delayed_ack: Duration,
+    /// Smallest retransmission timeout, ms. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
+    #[serde(with = "crate::conn::config::millis")]
+    pub min_rto: Duration,
+    /// Retransmission timeout before the first sample, ms (RFC 6298 §2.1: 1 s).
+    #[serde(with = "crate::conn::config::millis")]
+    pub initial_rto: Duration,
+    /// Largest retransmission timeout, ms (RFC 6298 §2.5: at least 60 s).
+    #[serde(with = "crate::conn::config::millis")]
+    pub max_rto: Duration,
+    /// Granularity of the round trip clock, ms; zero measures exactly (ns-2's `tcpTick_` is 10 ms).
+    #[serde(with = "crate::conn::config::millis")]
+    pub clock_granularity: Duration,
+    /// Consecutive timeouts of one path, while another works, that make it fail.
+    pub path_fail_timeouts: u32,
+    /// Consecutive timeouts of all paths that end the connection (RFC 9293 §3.8.3, R2).
+    pub max_timeouts: u32,
+    /// Idle time before a keep-alive, ms; zero sends none (RFC 9293 §3.8.4: off by default).
+    #[serde(with = "crate::conn::config::millis")]
+    pub keep_alive: Duration,
+    /// Time in TIME-WAIT, ms: twice the maximum segment lifetime.
+    #[serde(with = "crate::conn::config::millis")]
+    pub time_wait: Duration,
+    /// Do not wait to fill a segment (RFC 9293 §3.7.4, Nagle off).
+    pub no_delay: bool,
+    /// Most segments sent in answer to one event; zero is unlimited.
+    pub max_burst: u32,
+}
+
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        Self {
+            cc: CcConfig::default(),
+            scheduler: SchedulerConfig::default(),
+            loss: LossConfig::default(),
+            send_buffer: 4 << 20,
+            receive_buffer: 4 << 20,
+            sack: true,
+            timestamps: true,
+            window_scaling: true,
+            delayed_ack: Duration::from_millis(40),
+            min_rto: Duration::from_millis(200),
+            initial_rto: Duration::from_secs(1),
+            max_rto: Duration::from_secs(60),
+            clock_granularity: Duration::ZERO,
+            path_fail_timeouts: 2,
+            max_timeouts: 12,
+            keep_alive: Duration::ZERO,
+            time_wait: Duration::from_secs(60),
+            no_delay: true,
+            max_burst: 0,
+        }
+    }
+}
+
+/// One path of a connection as its owner knows it when it is added.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathConfig {
+    /// Largest payload of one segment on this path, bytes, without options (RFC 6691).
+    pub mss: u32,
+    /// Rate of the bottleneck, bit/s, if told (by the base exchange, by the spec file).
+    pub rate: Option<Rate>,
+    /// One-way delay without queueing, if told; nanoseconds.
+    pub one_way: Option<Duration>,
+}
+
+impl Default for PathConfig {
+    fn default() -> Self {
+        Self { mss: 1460, rate: None, one_way: None }
+    }
+}
+
+/// Durations in specs are numbers of milliseconds.
+pub mod millis {
+    use polypath_wire::Duration;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes milliseconds.
+    pub fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_f64(d.as_millis_f64())
+    }
+
+    /// Reads milliseconds; refuses what is negative or not finite.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+        let ms = f64::deserialize(d)?;
+        if !ms.is_finite() || ms < 0.0 {
+            return Err(serde::de::Error::custom(format!("{ms} ms: a time must be zero or more")));
+        }
+        Ok(Duration::from_secs_f64(ms / 1e3))
+    }
+}

@@ -1,0 +1,6 @@
+//! The connection: glue between sender, receiver and their policies.
+
+pub mod config;
+pub mod connection;
+pub mod record;
+pub mod stats;

@@ -1,0 +1,119 @@
+//! The ground on which `path/`, `cc/`, `sched/` and `loss/` meet without importing one another.
+
+use polypath_wire::{Duration, Instant, PathId, Rate};
+use serde::{Deserialize, Serialize};
+
+/// Whether a path may carry new data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathState {
+    /// In use.
+    #[default]
+    Active,
+    /// Timed out while others work: only probes until it answers.
+    Failed,
+    /// Removed; its id is not used again.
+    Removed,
+}
+
+/// What the scheduler and the controllers may know of a path. `None` is "not known yet", not zero.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PathView {
+    /// Which path.
+    pub id: PathId,
+    /// Whether it may carry data.
+    pub state: PathState,
+    /// Largest payload of one segment, bytes.
+    pub mss: u32,
+    /// Bytes that may be sent now: window minus what is in flight; negative after a reduction.
+    pub room: i64,
+    /// Bytes sent and neither delivered nor given up.
+    pub in_flight: u64,
+    /// Not before this instant, for pacing.
+    pub earliest_send: Instant,
+    /// When the bottleneck will have finished what we gave it, by our model of it.
+    pub idle_at: Instant,
+    /// Smoothed round trip time (RFC 6298).
+    pub srtt: Option<Duration>,
+    /// Its variation.
+    pub rttvar: Option<Duration>,
+    /// Smallest round trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// One-way delay from us to the peer without queueing: told, or half the smallest round trip.
+    pub one_way: Option<Duration>,
+    /// Rate of the path: told, or as delivered.
+    pub rate: Option<Rate>,
+}
+
+/// What one acknowledgment says of one path.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct AckSample {
+    /// Bytes delivered by this acknowledgment and not before, cumulative or selective.
+    pub newly_acked: u64,
+    /// The same in segments.
+    pub newly_acked_segments: u32,
+    /// Whether the cumulative acknowledgment moved.
+    pub cumulative: bool,
+    /// Round trip time of the latest segment, if it was not ambiguous (Karn).
+    pub rtt: Option<Duration>,
+    /// Change of the one-way delay to the peer against the smallest seen.
+    pub one_way_queueing: Option<Duration>,
+    /// Delivery rate over the flight of the latest segment.
+    pub delivery_rate: Option<Rate>,
+    /// Bytes in flight on the path before this acknowledgment.
+    pub prior_in_flight: u64,
+    /// Congestion marks (ECN echo) in it.
+    pub marks: u32,
+    /// The sender had nothing to send when the segment left.
+    pub app_limited: bool,
+    /// The congestion window was full, so that it may grow (RFC 7661's question).
+    pub window_limited: bool,
+    /// The path is in a loss episode: no growth (RFC 6582, 6675).
+    pub in_recovery: bool,
+}
+
+/// Why something counts as lost. It travels with the verdict; nobody derives it again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossCause {
+    /// Enough duplicate acknowledgments (RFC 5681 §3.2).
+    DupAck,
+    /// A partial acknowledgment in recovery (RFC 6582 §3.2).
+    PartialAck,
+    /// Enough later packets of the same path were delivered (RFC 6675, per path).
+    LaterDelivered,
+    /// The retransmission timer (RFC 6298).
+    Timeout,
+    /// The path was removed.
+    PathRemoved,
+}
+
+/// Number of a loss episode: one congestion response each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct Episode(pub u32);
+
+/// The start of a loss episode, as the controller is told once.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LossEvent {
+    /// Why.
+    pub cause: LossCause,
+    /// Which episode.
+    pub episode: Episode,
+    /// Bytes first judged lost.
+    pub bytes: u64,
+    /// Bytes outstanding on the path before the loss was taken out (RFC 5681's FlightSize).
+    pub flight_size: u64,
+    /// When the oldest of the lost packets was sent.
+    pub oldest_sent: Instant,
+}
+
+/// Something to send: new data, or data to be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parcel {
+    /// Offset in the stream.
+    pub offset: u64,
+    /// Bytes; the path's mss caps it further.
+    pub len: u32,
+    /// Sent before.
+    pub retransmission: bool,
+}

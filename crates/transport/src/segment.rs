@@ -1,0 +1,35 @@
+//! A TCP segment in the form the state machine eats and produces. Drivers that need bytes emit
+//! and parse it at their edge (`polypath-endpoint`'s `frame.rs`); the simulator carries it as is.
+
+use polypath_wire::PathId;
+use polypath_wire::tcp::{TcpFlags, TcpHeader};
+
+use crate::payload::Payload;
+
+/// Header and data of one segment.
+#[derive(Clone, Debug, Default)]
+pub struct Segment {
+    /// The header.
+    pub header: TcpHeader,
+    /// The data.
+    pub payload: Payload,
+}
+
+impl Segment {
+    /// Sequence space it takes: data, SYN and FIN (RFC 9293 §3.4, SEG.LEN).
+    pub fn seq_len(&self) -> u32 {
+        let flags = self.header.flags;
+        self.payload.len() as u32
+            + u32::from(flags.contains(TcpFlags::SYN))
+            + u32::from(flags.contains(TcpFlags::FIN))
+    }
+}
+
+/// A segment to be sent, and the path it was given.
+#[derive(Clone, Debug)]
+pub struct Transmit {
+    /// The path it leaves on.
+    pub path: PathId,
+    /// The segment.
+    pub segment: Segment,
+}
