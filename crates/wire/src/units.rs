@@ -88,7 +88,10 @@ impl Duration {
     }
     /// `self / n`; the span itself if `n` is 0.
     pub const fn over(self, n: u64) -> Self {
-        if n == 0 { self } else { Self(self.0 / n) }
+        match self.0.checked_div(n) {
+            Some(part) => Self(part),
+            None => self,
+        }
     }
 }
 

@@ -1,0 +1,61 @@
+# Every target works from a fresh clone with a Rust toolchain (rustup reads rust-toolchain.toml);
+# what else a target needs is installed by `make deps` or named by it.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+POLYPATH := $(TARGET)/release/polypath
+FUZZ_SECONDS ?= 60
+WORLDS ?= 100000
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 15
+
+.PHONY: build
+build: ## compile the binary, optimised
+	cargo build --release -p polypath-cli
+
+.PHONY: demo
+demo: build ## move a 64 MiB file over two emulated paths at once and watch it
+	$(POLYPATH) demo $(ARGS)
+
+.PHONY: test
+test: lint ## formatting, lints, every test; tests that need root run when they can
+	cargo test --workspace
+
+.PHONY: lint
+lint: ## rustfmt and clippy, warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+.PHONY: bench
+bench: ## speed, side by side with ns-2 where it is installed
+	tools/bench
+
+.PHONY: figures
+figures: build ## run every experiment under experiments/ and check it; results in out/figures
+	tools/figures $(POLYPATH) out/figures
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZ_SECONDS (60) each
+	tools/deps fuzz
+	tools/fuzz $(FUZZ_SECONDS)
+
+.PHONY: soak
+soak: ## WORLDS (100000) random worlds, every invariant checked
+	POLYPATH_WORLDS=$(WORLDS) cargo test --release -p polypath-sim --test worlds -- --nocapture
+
+.PHONY: doc
+doc: ## the documentation of every crate, warnings are errors
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+.PHONY: validate-ns2
+validate-ns2: ## install ns-2, run the same scenarios in both simulators, print the table
+	tools/deps ns2
+	tools/validate-ns2
+
+.PHONY: deps
+deps: ## install what the other targets need (as root or by sudo), or say exactly what to install
+	tools/deps all

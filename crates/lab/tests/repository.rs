@@ -1,0 +1,73 @@
+//! Rules of the whole repository that no compiler checks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Floor of each crate (ARCHITECTURE.md); a new crate takes its place here.
+fn floors() -> BTreeMap<&'static str, u32> {
+    BTreeMap::from([
+        ("polypath-wire", 0),
+        ("polypath-transport", 1),
+        ("polypath-hip", 1),
+        ("polypath-esp", 1),
+        ("polypath-endpoint", 2),
+        ("polypath-sim", 3),
+        ("polypath-node", 3),
+        ("polypath-lab", 4),
+        ("polypath-cli", 5),
+        ("polypath-py", 5),
+    ])
+}
+
+#[test]
+fn imports_go_down_only() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .expect("cargo metadata answers");
+    let floors = floors();
+    let mut seen = 0;
+    for package in &metadata.packages {
+        let name = package.name.as_str();
+        let floor =
+            *floors.get(name).unwrap_or_else(|| panic!("{name} has no floor: give it one in {}", file!()));
+        for dependency in package.dependencies.iter().filter(|d| d.kind != DependencyKind::Development) {
+            let Some(below) = floors.get(dependency.name.as_str()) else { continue };
+            assert!(*below < floor, "{name} (floor {floor}) imports {} (floor {below})", dependency.name);
+        }
+        seen += 1;
+    }
+    assert!(seen >= 3, "only {seen} crates seen");
+}
+
+#[test]
+fn no_file_names_this_machine() {
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let Some(listed) = listed.ok().filter(|o| o.status.success()) else {
+        println!("SKIPPED no_file_names_this_machine: not a git checkout");
+        return;
+    };
+    // Spelled in parts so that this file passes its own test.
+    let forbidden =
+        [["/wo", "rk/"], ["/ro", "ot/"], ["arti", "factory"], ["/tmp/", "bash_jobs"]].map(|p| p.concat());
+    let files: Vec<_> = listed.stdout.split(|b| *b == 0).filter(|f| !f.is_empty()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let file = String::from_utf8_lossy(file).into_owned();
+        // Deleted in the work tree, or not text: nothing to read.
+        let Ok(text) = std::fs::read_to_string(root().join(&file)) else { continue };
+        for (n, line) in text.lines().enumerate() {
+            for word in &forbidden {
+                assert!(!line.contains(word.as_str()), "{file}:{}: names {word}", n + 1);
+            }
+        }
+    }
+}
