@@ -1,7 +1,11 @@
 //! Floor 0: units and wire formats. Every format has a checked *view* over bytes and a *value*
 //! with `parse`, `len` and `emit`; what we do not understand survives a round trip.
 
+pub mod checksum;
+mod error;
 pub mod tcp;
 pub mod units;
 
+pub use checksum::Checksum;
+pub use error::WireError;
 pub use units::{Duration, Instant, PathId, PathSet, Rate, Seed, Seq};
