@@ -1,5 +1,26 @@
-//! Floor 2: all connections of one host as one pure state machine.
+//! Floor 2: all connections of one host as one pure state machine, and the loop that drains it.
+//!
+//! A driver gives an [`Endpoint`] what arrives as [`Input`], calls [`pump()`] with its [`Outlet`],
+//! takes the events, and comes back at the instant the pump named.
 
-pub mod paths;
+mod config;
+mod demux;
+mod endpoint;
+mod error;
+mod input;
+mod isn;
+mod paths;
+mod pump;
+mod reset;
+mod slots;
+mod stats;
+mod timers;
 
+pub use config::{EndpointConfig, ListenConfig};
+pub use endpoint::{Endpoint, Event, Transmit};
+pub use error::OpenError;
+pub use input::Input;
 pub use paths::Locators;
+pub use pump::{Outlet, pump};
+pub use slots::ConnectionHandle;
+pub use stats::EndpointStats;

@@ -1,0 +1,149 @@
+//! Which connection, and which of its paths, a segment belongs to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use polypath_transport::Ports;
+use polypath_wire::PathId;
+
+use crate::paths::Locators;
+
+/// Where a segment goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Route {
+    /// Index of the connection's slot.
+    pub index: u32,
+    /// The path it came on.
+    pub path: PathId,
+}
+
+/// Routes by locators and ports. IPv4 keys fit in one integer, so that a map with a handful of
+/// entries is one short scan of one node.
+#[derive(Debug, Default)]
+pub(crate) struct Demux {
+    v4: BTreeMap<u128, Route>,
+    v6: BTreeMap<KeyV6, Route>,
+    /// Connections that take new paths, by their ports.
+    open: BTreeSet<(Ports, u32)>,
+}
+
+type KeyV6 = (u128, u128, u64, u32);
+
+enum Key {
+    V4(u128),
+    V6(KeyV6),
+}
+
+impl Demux {
+    /// The route of segments with these locators and ports.
+    pub fn find(&self, locators: &Locators, ports: Ports) -> Option<Route> {
+        match key(locators, ports) {
+            Key::V4(k) => self.v4.get(&k).copied(),
+            Key::V6(k) => self.v6.get(&k).copied(),
+        }
+    }
+
+    /// Adds a route; an existing one for the same key is replaced.
+    pub fn insert(&mut self, locators: &Locators, ports: Ports, route: Route) {
+        match key(locators, ports) {
+            Key::V4(k) => self.v4.insert(k, route),
+            Key::V6(k) => self.v6.insert(k, route),
+        };
+    }
+
+    /// Removes a route.
+    pub fn remove(&mut self, locators: &Locators, ports: Ports) {
+        match key(locators, ports) {
+            Key::V4(k) => self.v4.remove(&k),
+            Key::V6(k) => self.v6.remove(&k),
+        };
+    }
+
+    /// Lets the connection in slot `index` be found by its ports alone.
+    pub fn open(&mut self, ports: Ports, index: u32) {
+        self.open.insert((ports, index));
+    }
+
+    /// Undoes [`open`](Self::open).
+    pub fn close(&mut self, ports: Ports, index: u32) {
+        self.open.remove(&(ports, index));
+    }
+
+    /// The connections with these ports that take new paths.
+    pub fn candidates(&self, ports: Ports) -> impl Iterator<Item = u32> {
+        self.open.range((ports, 0)..=(ports, u32::MAX)).map(|(_, index)| *index)
+    }
+}
+
+fn key(locators: &Locators, ports: Ports) -> Key {
+    match (locators.local, locators.remote) {
+        (SocketAddr::V4(l), SocketAddr::V4(r)) => {
+            let addresses = u64::from(l.ip().to_bits()) << 32 | u64::from(r.ip().to_bits());
+            Key::V4(u128::from(addresses) << 64 | u128::from(all_ports(locators, ports)))
+        }
+        (l, r) => {
+            let scope = match l {
+                SocketAddr::V6(l) => l.scope_id(),
+                SocketAddr::V4(_) => 0,
+            };
+            Key::V6((as_v6(l.ip()).to_bits(), as_v6(r.ip()).to_bits(), all_ports(locators, ports), scope))
+        }
+    }
+}
+
+fn all_ports(locators: &Locators, ports: Ports) -> u64 {
+    u64::from(ports.local) << 48
+        | u64::from(ports.remote) << 32
+        | u64::from(locators.local.port()) << 16
+        | u64::from(locators.remote.port())
+}
+
+fn as_v6(ip: IpAddr) -> Ipv6Addr {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locators(local: &str, remote: &str) -> Locators {
+        Locators { local: local.parse().unwrap(), remote: remote.parse().unwrap() }
+    }
+
+    #[test]
+    fn every_part_of_the_key_counts() {
+        let mut demux = Demux::default();
+        let ports = Ports { local: 80, remote: 50_000 };
+        let route = Route { index: 7, path: PathId(1) };
+        for (local, remote, other) in
+            [("10.0.0.1:5", "10.0.0.2:6", "10.0.0.3:6"), ("[fe80::1]:5", "[fe80::2]:6", "[fe80::3]:6")]
+        {
+            let l = locators(local, remote);
+            demux.insert(&l, ports, route);
+            assert_eq!(demux.find(&l, ports), Some(route));
+            assert_eq!(demux.find(&l.reversed(), ports), None);
+            assert_eq!(demux.find(&l, Ports { local: 81, ..ports }), None);
+            assert_eq!(demux.find(&l, Ports { remote: 50_001, ..ports }), None);
+            assert_eq!(demux.find(&locators(local, other), ports), None);
+            let mut udp = l;
+            udp.remote.set_port(9);
+            assert_eq!(demux.find(&udp, ports), None);
+            demux.remove(&l, ports);
+            assert_eq!(demux.find(&l, ports), None);
+        }
+    }
+
+    #[test]
+    fn candidates_are_those_with_the_ports() {
+        let mut demux = Demux::default();
+        let ports = Ports { local: 80, remote: 50_000 };
+        for (remote, index) in [(49_999, 1), (50_000, 2), (50_000, 3), (50_001, 4)] {
+            demux.open(Ports { local: 80, remote }, index);
+        }
+        demux.close(ports, 3);
+        assert_eq!(demux.candidates(ports).collect::<Vec<_>>(), [2]);
+    }
+}

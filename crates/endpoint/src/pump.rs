@@ -1,0 +1,32 @@
+//! The only drain loop in the project.
+
+use polypath_transport::Segment;
+use polypath_wire::Instant;
+
+use crate::endpoint::Endpoint;
+use crate::paths::Locators;
+
+/// What stands behind an endpoint: a simulated host, a set of sockets, a TUN device.
+pub trait Outlet {
+    /// Sends a segment, or loses it.
+    fn send(&mut self, now: Instant, locators: &Locators, segment: Segment);
+
+    /// Whether it takes no more for now. The pump stops, and is called again when that has changed.
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+/// Lets due timers expire and sends what there is to send. Returns when to call again at the latest.
+/// Events and records are to be polled afterwards.
+pub fn pump(endpoint: &mut Endpoint, now: Instant, outlet: &mut impl Outlet) -> Option<Instant> {
+    if endpoint.poll_timeout().is_some_and(|due| due <= now) {
+        endpoint.handle_timeout(now);
+    }
+    while !outlet.is_full()
+        && let Some(transmit) = endpoint.poll_transmit(now)
+    {
+        outlet.send(now, &transmit.locators, transmit.segment);
+    }
+    endpoint.poll_timeout()
+}

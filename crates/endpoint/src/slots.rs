@@ -1,0 +1,111 @@
+//! The connections of an endpoint, by handle.
+
+use std::fmt;
+
+use polypath_transport::{Connection, Ports};
+use polypath_wire::Seq;
+use serde::{Deserialize, Serialize};
+
+use crate::paths::PathTable;
+
+/// Names one connection of one endpoint. It is never given to another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ConnectionHandle {
+    index: u32,
+    generation: u32,
+}
+
+impl fmt::Display for ConnectionHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.index, self.generation)
+    }
+}
+
+/// A connection and what the endpoint knows of it.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub handle: ConnectionHandle,
+    pub connection: Connection,
+    pub ports: Ports,
+    pub paths: PathTable,
+    /// How it takes new paths, if it does.
+    pub join: Option<Join>,
+    /// Accepted, and its handshake is not complete.
+    pub half_open: bool,
+    /// In the queue of connections that may have something to say.
+    pub queued: bool,
+    /// Closed, and no segment can reach it any more.
+    pub retired: bool,
+    /// The application has no more interest in it.
+    pub released: bool,
+}
+
+/// What a segment is compared with that would add a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Join {
+    /// The peer's initial sequence number.
+    pub isn: Seq,
+    /// Parameters of the new path.
+    pub path: polypath_transport::PathConfig,
+}
+
+/// Slots by index; an index is used again under a new generation.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    generation: u32,
+    slot: Option<Slot>,
+}
+
+impl Slots {
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Takes what `make` builds for its handle; returns the index.
+    pub fn insert(&mut self, make: impl FnOnce(ConnectionHandle) -> Slot) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            u32::try_from(self.entries.len() - 1).expect("max_connections is a u32")
+        });
+        let entry = &mut self.entries[index as usize];
+        entry.slot = Some(make(ConnectionHandle { index, generation: entry.generation }));
+        index
+    }
+
+    pub fn remove(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        if entry.slot.take().is_some() {
+            entry.generation = entry.generation.wrapping_add(1);
+            self.free.push(index);
+        }
+    }
+
+    /// The slot at `index`, if it is in use.
+    pub fn get(&self, index: u32) -> Option<&Slot> {
+        self.entries.get(index as usize)?.slot.as_ref()
+    }
+
+    /// The same to change it.
+    pub fn at(&mut self, index: u32) -> Option<&mut Slot> {
+        self.entries.get_mut(index as usize)?.slot.as_mut()
+    }
+
+    pub fn find(&self, handle: ConnectionHandle) -> Option<&Slot> {
+        self.get(handle.index).filter(|s| s.handle == handle)
+    }
+
+    /// The index of a handle that is still valid.
+    pub fn index(&self, handle: ConnectionHandle) -> Option<u32> {
+        self.find(handle).map(|_| handle.index)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.entries.iter().filter_map(|e| e.slot.as_ref())
+    }
+}
