@@ -1,0 +1,334 @@
+//! One direction of a link: a drop-tail queue, a server of some rate, a wire with a delay, and
+//! everything that can go wrong on it. Driven by `now`; the simulator and the real-time emulator
+//! use the same value.
+//!
+//! The server is lazy: when a packet is accepted, the times at which it will have been served and
+//! will arrive are computed at once, so a packet costs one event, its arrival. Only a scheduled
+//! change of rate, delay or state looks at the packets again. Times are whole nanoseconds; what the
+//! division of size by rate leaves over is carried to the next packet of the busy period, so the
+//! long-run rate is exact.
+
+mod config;
+mod server;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use polypath_wire::{Instant, Seed};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+pub use config::{Change, HopConfig, HopError, QueueLimit, Step};
+use server::Server;
+pub use stats::{Drop, HopStats};
+
+/// One direction of a link that carries items of type `T` (a datagram, the index of a packet).
+///
+/// [`enqueue`](Self::enqueue) what comes, call [`poll`](Self::poll) until `None` whenever
+/// [`next_event`](Self::next_event) is reached. Calls must not go back in time. An accepted item
+/// comes out of `poll` exactly once, whatever befell it.
+#[derive(Debug)]
+pub struct Hop<T> {
+    config: HopConfig,
+    up: bool,
+    next_step: usize,
+    server: Server,
+    /// In order of arrival: first those on the wire (`served` of them), then the one in service,
+    /// then those that wait.
+    line: VecDeque<Packet<T>>,
+    served: usize,
+    /// Bytes in service or waiting.
+    backlog: u64,
+    held_back: BinaryHeap<Reverse<HeldBack<T>>>,
+    held_back_count: u64,
+    rng: Pcg64Mcg,
+    stats: HopStats,
+}
+
+/// An item that left the hop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure<T> {
+    /// The item.
+    pub item: T,
+    /// Its size, bytes.
+    pub size: u32,
+    /// What happened to it.
+    pub fate: Fate,
+}
+
+/// What happened to an item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It reached the far end.
+    Arrived {
+        /// How often: 2 if the hop duplicated it, else 1.
+        copies: u32,
+        /// A random word that says which bits to flip, if it was corrupted.
+        corrupted: Option<u64>,
+    },
+    /// It was lost on the way.
+    Lost(Drop),
+}
+
+impl<T> Hop<T> {
+    /// A hop that draws its chance from `seed`. Rates below 1 bit/s count as 1 bit/s.
+    pub fn new(config: HopConfig, seed: Seed) -> Self {
+        Self {
+            up: config.up,
+            next_step: 0,
+            server: Server::new(config.rate, config.delay),
+            line: VecDeque::new(),
+            served: 0,
+            backlog: 0,
+            held_back: BinaryHeap::new(),
+            held_back_count: 0,
+            rng: Pcg64Mcg::seed_from_u64(seed.0),
+            stats: HopStats::default(),
+            config,
+        }
+    }
+
+    /// Offers an item of `size` bytes. An error means that it was dropped at once, and counted.
+    pub fn enqueue(&mut self, now: Instant, item: T, size: u32) -> Result<(), Drop> {
+        self.settle(now);
+        self.stats.entered += 1;
+        self.stats.bytes_entered += u64::from(size);
+        self.admit(size).inspect_err(|&cause| self.stats.drops[cause as usize] += 1)?;
+        let (served_at, arrives_at) = self.server.serve(now, size);
+        let chance = self.draw();
+        self.backlog += u64::from(size);
+        self.line.push_back(Packet { served_at, arrives_at, item, size, chance });
+        self.stats.peak_waiting = self.stats.peak_waiting.max(self.waiting_packets());
+        Ok(())
+    }
+
+    /// The next item that has left by `now`.
+    #[must_use]
+    pub fn poll(&mut self, now: Instant) -> Option<Departure<T>> {
+        self.apply_steps(now);
+        loop {
+            let head = self.line.front().map_or(Instant::MAX, |p| p.arrives_at);
+            if let Some(Reverse(held)) = self.held_back.peek()
+                && held.until <= now.min(head)
+            {
+                let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
+                return Some(self.depart(packet));
+            }
+            if head > now || self.line.is_empty() {
+                return None;
+            }
+            self.settle_server(head);
+            let packet = self.line.pop_front().expect("a head has an arrival");
+            self.served -= 1;
+            if !packet.chance.late {
+                return Some(self.depart(packet));
+            }
+            self.hold_back(packet);
+        }
+    }
+
+    /// When to poll next; `None` while it is empty.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Instant> {
+        let head = self.line.front().map(|p| p.arrives_at);
+        let held = self.held_back.peek().map(|Reverse(h)| h.until);
+        let arrival = head.into_iter().chain(held).min()?;
+        Some(self.upcoming_step().map_or(arrival, |step| step.at.min(arrival)))
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &HopStats {
+        &self.stats
+    }
+
+    /// Packets that wait, are served or are on the wire.
+    pub fn queued(&self) -> usize {
+        self.line.len() + self.held_back.len()
+    }
+
+    /// Packets and bytes that wait at `now`, without the packet in service.
+    pub fn waiting(&mut self, now: Instant) -> (u64, u64) {
+        self.settle(now);
+        (self.waiting_packets(), self.waiting_bytes())
+    }
+
+    /// Parameters it was made with; the schedule may have changed some since.
+    pub fn config(&self) -> &HopConfig {
+        &self.config
+    }
+
+    fn admit(&self, size: u32) -> Result<(), Drop> {
+        if !self.up {
+            return Err(Drop::Down);
+        }
+        if self.config.mtu.is_some_and(|mtu| size > mtu) {
+            return Err(Drop::TooBig);
+        }
+        let idle = self.served == self.line.len();
+        let fits = match self.config.queue {
+            QueueLimit::Packets(limit) => self.waiting_packets() < u64::from(limit),
+            QueueLimit::Bytes(limit) => self.waiting_bytes() + u64::from(size) <= limit,
+        };
+        if idle || fits { Ok(()) } else { Err(Drop::QueueFull) }
+    }
+
+    /// Chance is drawn once per accepted packet, in their order, and only where it can matter.
+    fn draw(&mut self) -> Chance {
+        let rng = &mut self.rng;
+        let mut happens = |p: f64| p > 0.0 && ((rng.next_u64() >> 11) as f64) < p * (1u64 << 53) as f64;
+        if happens(self.config.loss) {
+            return Chance { lost: Some(Drop::Loss), ..Chance::default() };
+        }
+        Chance {
+            lost: None,
+            copied: happens(self.config.duplication),
+            late: happens(self.config.reordering),
+            corrupted: happens(self.config.corruption),
+        }
+    }
+
+    fn hold_back(&mut self, packet: Packet<T>) {
+        self.stats.reordered += 1;
+        self.held_back_count += 1;
+        let until = packet.arrives_at + self.config.reorder_delay;
+        self.held_back.push(Reverse(HeldBack { until, number: self.held_back_count, packet }));
+    }
+
+    fn depart(&mut self, packet: Packet<T>) -> Departure<T> {
+        let Packet { item, size, chance, .. } = packet;
+        if let Some(cause) = chance.lost {
+            self.stats.drops[cause as usize] += 1;
+            return Departure { item, size, fate: Fate::Lost(cause) };
+        }
+        let copies = 1 + u32::from(chance.copied);
+        let corrupted = chance.corrupted.then(|| self.rng.next_u64());
+        self.stats.left += u64::from(copies);
+        self.stats.bytes_left += u64::from(copies) * u64::from(size);
+        self.stats.duplicated += u64::from(chance.copied);
+        self.stats.corrupted += u64::from(chance.corrupted);
+        Departure { item, size, fate: Fate::Arrived { copies, corrupted } }
+    }
+
+    fn waiting_packets(&self) -> u64 {
+        (self.line.len() - self.served).saturating_sub(1) as u64
+    }
+
+    fn waiting_bytes(&self) -> u64 {
+        self.line.get(self.served).map_or(0, |in_service| self.backlog - u64::from(in_service.size))
+    }
+}
+
+/// The schedule and the passing of time.
+impl<T> Hop<T> {
+    fn settle(&mut self, now: Instant) {
+        self.apply_steps(now);
+        self.settle_server(now);
+    }
+
+    /// Counts those as served that are by `now`; at a tie the server is free before the newcomer.
+    fn settle_server(&mut self, now: Instant) {
+        while let Some(packet) = self.line.get(self.served).filter(|p| p.served_at <= now) {
+            self.backlog -= u64::from(packet.size);
+            self.served += 1;
+        }
+    }
+
+    fn apply_steps(&mut self, now: Instant) {
+        while let Some(&Step { at, change }) = self.upcoming_step().filter(|s| s.at <= now) {
+            self.next_step += 1;
+            self.settle_server(at);
+            match change {
+                Change::Rate(rate) => self.reserve(at, |server| server.rate = rate),
+                Change::Delay(delay) => self.reserve(at, |server| server.delay = delay),
+                Change::Loss(p) => self.config.loss = p,
+                Change::Up => self.up = true,
+                Change::Down => self.go_down(at),
+            }
+        }
+    }
+
+    fn upcoming_step(&self) -> Option<&Step> {
+        self.config.schedule.get(self.next_step)
+    }
+
+    /// Serves again what is not yet served, after `change`.
+    fn reserve(&mut self, at: Instant, change: impl FnOnce(&mut Server)) {
+        let last_arrival = self.served.checked_sub(1).map_or(Instant::ZERO, |i| self.line[i].arrives_at);
+        let in_service = self.line.get(self.served).map(|p| p.served_at);
+        let rest = self.server.interrupt(at, in_service, last_arrival);
+        change(&mut self.server);
+        for (i, packet) in self.line.iter_mut().skip(self.served).enumerate() {
+            let times =
+                if i == 0 { self.server.resume(at, rest) } else { self.server.serve(at, packet.size) };
+            (packet.served_at, packet.arrives_at) = times;
+        }
+    }
+
+    fn go_down(&mut self, at: Instant) {
+        self.up = false;
+        for packet in self.line.iter_mut().filter(|p| p.arrives_at > at) {
+            packet.chance = Chance { lost: Some(Drop::Down), ..Chance::default() };
+            (packet.served_at, packet.arrives_at) = (packet.served_at.min(at), at);
+        }
+        let held = std::mem::take(&mut self.held_back).into_iter().map(|Reverse(mut held)| {
+            if held.until > at {
+                held.until = at;
+                held.packet.chance.lost = Some(Drop::Down);
+            }
+            Reverse(held)
+        });
+        self.held_back = held.collect();
+        self.server.reset(at);
+        self.settle_server(at);
+    }
+}
+
+#[derive(Debug)]
+struct Packet<T> {
+    served_at: Instant,
+    arrives_at: Instant,
+    item: T,
+    size: u32,
+    chance: Chance,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Chance {
+    lost: Option<Drop>,
+    copied: bool,
+    late: bool,
+    corrupted: bool,
+}
+
+/// A packet that others pass, ordered by time and then by number.
+#[derive(Debug)]
+struct HeldBack<T> {
+    until: Instant,
+    number: u64,
+    packet: Packet<T>,
+}
+
+impl<T> HeldBack<T> {
+    fn key(&self) -> (Instant, u64) {
+        (self.until, self.number)
+    }
+}
+impl<T> PartialEq for HeldBack<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl<T> Eq for HeldBack<T> {}
+impl<T> PartialOrd for HeldBack<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<T> Ord for HeldBack<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
