@@ -6,11 +6,12 @@ use polypath_transport::{
     Connection, ConnectionConfig, DropReason, PathConfig, Ports, Record, Segment, State,
 };
 use polypath_wire::tcp::TcpFlags;
-use polypath_wire::{Instant, PathId, Seed};
+use polypath_wire::{Instant, PathId, Seed, WireError};
 
 use crate::config::{EndpointConfig, ListenConfig};
 use crate::demux::{Demux, Route};
 use crate::error::OpenError;
+use crate::frame::decode_datagram;
 use crate::input::Input;
 use crate::isn::IsnKey;
 use crate::paths::{Locators, PathTable};
@@ -155,7 +156,8 @@ impl Endpoint {
     }
 
     /// The application has no more interest in a connection it has closed or aborted: it is
-    /// forgotten as soon as it is closed, and raises no more events.
+    /// forgotten as soon as it is closed, and raises no more events. Data that nobody will read
+    /// resets it (RFC 1122 §4.2.2.13).
     pub fn release(&mut self, handle: ConnectionHandle) {
         let Some(index) = self.slots.index(handle) else { return };
         let Some(slot) = self.slots.at(index) else { return };
@@ -219,6 +221,10 @@ impl Endpoint {
     pub fn handle(&mut self, now: Instant, input: Input) {
         match input {
             Input::Segment { locators, segment } => self.handle_segment(now, locators, segment),
+            Input::Datagram { locators, bytes } => match decode_datagram(&bytes) {
+                Ok(segment) => self.handle_segment(now, locators, segment),
+                Err(error) => self.drop_unparsed(error),
+            },
         }
     }
 
@@ -251,7 +257,7 @@ impl Endpoint {
                 }
             }
             self.ready.pop_front();
-            self.settle(index);
+            self.settle(now, index);
         }
         None
     }
@@ -343,6 +349,11 @@ impl Endpoint {
         }
     }
 
+    fn drop_unparsed(&mut self, error: WireError) {
+        let reason = if error.is_checksum() { DropReason::Checksum } else { DropReason::Malformed };
+        self.stats.drops[reason as usize] += 1;
+    }
+
     fn install(
         &mut self,
         mut connection: Connection,
@@ -387,9 +398,10 @@ impl Endpoint {
     }
 
     /// Takes what a connection has to say beside segments.
-    fn settle(&mut self, index: u32) {
+    fn settle(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;
+        let mut unwanted_data = false;
         while let Some(event) = slot.connection.poll_event() {
             let event = match event {
                 polypath_transport::Event::Connected if slot.half_open => {
@@ -399,9 +411,15 @@ impl Endpoint {
                 }
                 other => Event::Connection(other),
             };
-            if !slot.half_open && !slot.released {
+            if slot.released {
+                unwanted_data |= event == Event::Connection(polypath_transport::Event::Readable);
+            } else if !slot.half_open {
                 self.events.push_back((slot.handle, event));
             }
+        }
+        if unwanted_data {
+            slot.connection.abort(now);
+            return self.mark(index);
         }
         while let Some(record) = slot.connection.poll_record() {
             self.records.push_back((slot.handle, record));

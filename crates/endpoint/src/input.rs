@@ -1,5 +1,6 @@
 //! What can arrive at an endpoint.
 
+use bytes::Bytes;
 use polypath_transport::Segment;
 
 use crate::paths::Locators;
@@ -13,5 +14,12 @@ pub enum Input {
         locators: Locators,
         /// The segment.
         segment: Segment,
+    },
+    /// A UDP payload that holds a segment (see [`decode_datagram`](crate::frame::decode_datagram)).
+    Datagram {
+        /// Between which locators, as we see it.
+        locators: Locators,
+        /// The payload.
+        bytes: Bytes,
     },
 }

@@ -7,6 +7,7 @@ mod config;
 mod demux;
 mod endpoint;
 mod error;
+pub mod frame;
 mod input;
 mod isn;
 mod paths;
