@@ -1,0 +1,173 @@
+//! Two hosts and the emulated paths between them, for demonstrations and tests: with the UDP
+//! sockets of both hosts ready to use, on loopback or in two network namespaces.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+
+use polypath_sim::hop::HopConfig;
+use polypath_wire::Seed;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::Clock;
+use crate::emulated_link::{EmulatedLink, End, LinkError, enlarge_buffer};
+use crate::netns::{Netns, NetnsError};
+
+/// The UDP port of both hosts on every path between namespaces.
+pub const PORT: u16 = 10500;
+/// Packets a TUN device holds until the link's thread takes them; the hop's queue is the one that counts.
+const DEVICE_QUEUE: u32 = 5000;
+
+/// Why there is no testbed.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// More paths than there are addresses for.
+    #[error("{0} paths: at most 250")]
+    TooManyPaths(usize),
+    /// No namespace.
+    #[error(transparent)]
+    Netns(#[from] NetnsError),
+    /// No link.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// No TUN device.
+    #[error("TUN device `{name}`: {source} (needs /dev/net/tun and CAP_NET_ADMIN)")]
+    Tun {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No UDP socket.
+    #[error("UDP socket on {local}: {source}")]
+    Socket {
+        /// Its address.
+        local: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Two hosts with a number of paths between them; dropping it removes it all.
+#[derive(Debug)]
+pub struct Testbed {
+    /// The paths, in the order they were asked for.
+    pub paths: Vec<EmulatedPath>,
+    /// The namespaces of the two hosts; empty on loopback.
+    pub hosts: Vec<Netns>,
+}
+
+/// One path: a socket at each end and the link between them.
+#[derive(Debug)]
+pub struct EmulatedPath {
+    /// The first host's end and the second's.
+    pub ends: [PathEnd; 2],
+    /// What lies between; its counters tell what happened there.
+    pub link: EmulatedLink,
+}
+
+/// What one host has of a path. Sockets are bound, not connected, and block; a clone of a socket
+/// ([`UdpSocket::try_clone`]) works wherever the process uses it.
+#[derive(Debug)]
+pub struct PathEnd {
+    /// The host's socket on this path.
+    pub socket: UdpSocket,
+    /// Its address.
+    pub local: SocketAddr,
+    /// Where the other host is to be found from here.
+    pub remote: SocketAddr,
+}
+
+impl Testbed {
+    /// Both hosts on loopback, no privileges needed: a relay stands on each path, so a host knows
+    /// the other by the relay's address. `paths` holds the hops there and back; a packet's size
+    /// counts with its IP and UDP headers.
+    pub fn loopback(paths: &[[HopConfig; 2]], seed: Seed, clock: Clock) -> Result<Self, TestbedError> {
+        let path = |(i, hops): (usize, &[HopConfig; 2])| loopback_path(i, hops.clone(), seed, clock);
+        let paths = paths.iter().enumerate().map(path).collect::<Result<_, _>>()?;
+        Ok(Self { paths, hosts: Vec::new() })
+    }
+
+    /// Each host in its own network namespace. Path `i` (from 0) is a TUN device `path<i>` at
+    /// each end, with the addresses 10.77.i.1 and 10.77.i.2 and the MTU of the hop that leaves
+    /// there (1500 if it has none). Needs root or [`gain_privileges`](crate::netns::gain_privileges).
+    pub fn namespaces(paths: &[[HopConfig; 2]], seed: Seed, clock: Clock) -> Result<Self, TestbedError> {
+        if paths.len() > 250 {
+            return Err(TestbedError::TooManyPaths(paths.len()));
+        }
+        let hosts = vec![Netns::create("a")?, Netns::create("b")?];
+        let path = |(i, hops): (usize, &[HopConfig; 2])| namespace_path(i, hops.clone(), &hosts, seed, clock);
+        let paths = paths.iter().enumerate().map(path).collect::<Result<_, _>>()?;
+        Ok(Self { paths, hosts })
+    }
+}
+
+fn loopback_path(
+    index: usize,
+    hops: [HopConfig; 2],
+    seed: Seed,
+    clock: Clock,
+) -> Result<EmulatedPath, TestbedError> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let [host_a, relay_a, relay_b, host_b] = [bind(any)?, bind(any)?, bind(any)?, bind(any)?];
+    let ends = [path_end(host_a, relay_a.1), path_end(host_b, relay_b.1)];
+    let relay = |(socket, local), peer| {
+        End::udp(socket, peer).map_err(|source| TestbedError::Socket { local, source })
+    };
+    let attached = [relay(relay_a, ends[0].local)?, relay(relay_b, ends[1].local)?];
+    let name = format!("path{index}");
+    let link = EmulatedLink::start(&name, attached, hops, seed.child(&name), clock)?;
+    Ok(EmulatedPath { ends, link })
+}
+
+fn namespace_path(
+    index: usize,
+    hops: [HopConfig; 2],
+    hosts: &[Netns],
+    seed: Seed,
+    clock: Clock,
+) -> Result<EmulatedPath, TestbedError> {
+    let name = format!("path{index}");
+    let address = |host: u8| IpAddr::from([10, 77, index as u8, host]);
+    let mtu = |hop: &HopConfig| hop.mtu.and_then(|m| u16::try_from(m).ok()).unwrap_or(1500);
+    let attached = [
+        tun_end(&hosts[0], &name, address(1), mtu(&hops[0]))?,
+        tun_end(&hosts[1], &name, address(2), mtu(&hops[1]))?,
+    ];
+    let sockets = [1, 2].map(|host| (address(host), PORT).into());
+    let ends = [
+        path_end(hosts[0].run(|| bind(sockets[0]))??, sockets[1]),
+        path_end(hosts[1].run(|| bind(sockets[1]))??, sockets[0]),
+    ];
+    let link = EmulatedLink::start(&name, attached, hops, seed.child(&name), clock)?;
+    Ok(EmulatedPath { ends, link })
+}
+
+/// A TUN device `name` in `host` as the end of a link; its network is `address`/24.
+pub fn tun_end(host: &Netns, name: &str, address: IpAddr, mtu: u16) -> Result<End, TestbedError> {
+    let device = host.run(|| tun_device(name, address, mtu))?.and_then(End::tun);
+    device.map_err(|source| TestbedError::Tun { name: name.to_owned(), source })
+}
+
+fn tun_device(name: &str, address: IpAddr, mtu: u16) -> io::Result<SyncDevice> {
+    let device = DeviceBuilder::new().name(name).mtu(mtu).with(|b| {
+        b.tx_queue_len(DEVICE_QUEUE);
+    });
+    match address {
+        IpAddr::V4(address) => device.ipv4(address, 24, None).build_sync(),
+        IpAddr::V6(address) => device.ipv6(address, 64).build_sync(),
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<(UdpSocket, SocketAddr), TestbedError> {
+    let bound = || {
+        let socket = UdpSocket::bind(address)?;
+        enlarge_buffer(&socket)?;
+        Ok((socket.local_addr()?, socket))
+    };
+    let (local, socket) = bound().map_err(|source| TestbedError::Socket { local: address, source })?;
+    Ok((socket, local))
+}
+
+fn path_end((socket, local): (UdpSocket, SocketAddr), remote: SocketAddr) -> PathEnd {
+    PathEnd { socket, local, remote }
+}
