@@ -1,0 +1,93 @@
+"""Runs ns-2 over all settings of the validation and writes its figures to validate/reference/.
+
+An entry of a reference file holds the parameters of a setting and what ns-2 did; our simulator reads
+the parameters from the same file (`cargo run --release --example validate`), so both run the same.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SEEDS = range(1, 6)  # ns-2 draws the phase of its 10 ms clock: its own spread is part of the answer
+
+ONE_FLOW = [
+    {"variant": v, "window": w, "queue": q}
+    for v, q, w in itertools.product(["Newreno", "Reno"], [36, 72, 144], [40, 100, 200, 240, 1000, 10000])
+]
+
+SERVICE = 0.00125  # one packet at 8 Mbit/s: the jitter that breaks phase effects
+TWO_FLOWS = [
+    {"variant": v, "topology": t, "queue": q, "ssthresh": s, "jitter": j}
+    for v, t, q, s, j in [
+        ("Newreno", "same", 144, 0, SERVICE),
+        ("Newreno", "same", 144, 96, SERVICE),
+        ("Newreno", "same", 36, 48, SERVICE),
+        ("Newreno", "cross", 144, 0, SERVICE),
+        ("Newreno", "cross", 36, 0, SERVICE),
+        ("Reno", "same", 144, 96, SERVICE),
+        ("Reno", "cross", 144, 0, SERVICE),
+        ("Newreno", "same", 144, 0, 0),
+        ("Newreno", "cross", 144, 0, 0),
+    ]
+]
+
+
+def ns(script, **arguments):
+    """One run of ns-2; the JSON object it prints."""
+    command = ["ns", str(HERE / "ns2" / script)] + [f"{k}={v}" for k, v in arguments.items()]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def one_flow(pool):
+    """Every setting with every seed; the window's trace of the first seed."""
+    jobs = [[pool.submit(ns, "one_flow.tcl", seed=s, **e) for s in SEEDS] for e in ONE_FLOW]
+    entries = []
+    for setting, futures in zip(ONE_FLOW, jobs):
+        runs = [f.result() for f in futures]
+        entries.append(setting | {"runs": [r["marks"] for r in runs], "step": runs[0]["step"], "cwnd": runs[0]["cwnd"]})
+    return entries
+
+
+def two_flows(pool, runs):
+    """Every case with `runs` pairs of start times, the same pairs in every case."""
+    draw = random.Random(2026)
+    starts = [[round(draw.random(), 6), round(draw.random(), 6)] for _ in range(runs)]
+
+    def run(case, index, pair):
+        return ns("two_flows.tcl", seed=index + 1, starts=" ".join(map(str, pair)), **case)
+
+    jobs = [[pool.submit(run, c, i, p) for i, p in enumerate(starts)] for c in TWO_FLOWS]
+    entries = []
+    for case, futures in zip(TWO_FLOWS, jobs):
+        flows = [f.result() for f in futures]
+        entries.append(case | {k: [[f[k] for f in pair] for pair in flows] for k in ("bytes", "retransmissions", "timeouts")})
+    return {"duration": 20, "starts": starts, "cases": entries}
+
+
+def write(path, value):
+    """Compact JSON, one entry a line, so that differences can be read."""
+    text = json.dumps(value, separators=(",", ":"))
+    path.write_text(text.replace('{"variant"', '\n{"variant"') + "\n")
+    print(f"{path}: {path.stat().st_size // 1024} kB")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200, help="runs of each case of two flows")
+    parser.add_argument("--out", type=Path, default=HERE / "reference")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        write(options.out / "one_flow.json", one_flow(pool))
+        write(options.out / "two_flows.json", two_flows(pool, options.runs))
+
+
+if __name__ == "__main__":
+    main()
