@@ -111,7 +111,7 @@ mod tests {
 
     fn skip() {
         // Written past the capture of test output.
-        let why = "\nSKIPPED: network namespaces need root, or run this under `unshare -Urn`\n";
+        let why = "\nSKIPPED: network namespaces need root, or run this under `unshare -Ur`\n";
         let _ = std::io::stderr().write_all(why.as_bytes());
     }
 

@@ -149,13 +149,14 @@ pub fn tun_end(host: &Netns, name: &str, address: IpAddr, mtu: u16) -> Result<En
 }
 
 fn tun_device(name: &str, address: IpAddr, mtu: u16) -> io::Result<SyncDevice> {
-    let device = DeviceBuilder::new().name(name).mtu(mtu).with(|b| {
-        b.tx_queue_len(DEVICE_QUEUE);
-    });
-    match address {
+    let device = DeviceBuilder::new().name(name).mtu(mtu);
+    let device = match address {
         IpAddr::V4(address) => device.ipv4(address, 24, None).build_sync(),
         IpAddr::V6(address) => device.ipv6(address, 64).build_sync(),
-    }
+    }?;
+    // Only real root may; in a user namespace the system's default of 500 has to do.
+    let _ = device.set_tx_queue_len(DEVICE_QUEUE);
+    Ok(device)
 }
 
 fn bind(address: SocketAddr) -> Result<(UdpSocket, SocketAddr), TestbedError> {

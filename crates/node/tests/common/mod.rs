@@ -14,7 +14,7 @@ use polypath_node::netns::{self, Netns};
 pub fn ready(test: &str, tools: &[&str]) -> bool {
     let missing: Vec<_> = tools.iter().filter(|tool| !installed(tool)).collect();
     if !netns::may_create() {
-        skip(test, "network namespaces need root: run it as root, or whole under `unshare -Urn`");
+        skip(test, "network namespaces need root: run it as root, or whole under `unshare -Ur`");
     } else if !missing.is_empty() {
         skip(test, &format!("not installed: {missing:?} (apt install iproute2 iputils-ping iperf3 tshark)"));
     } else {
