@@ -3,7 +3,11 @@
 
 pub mod checksum;
 mod error;
+pub mod icmp;
+pub mod ipv4;
+pub mod ipv6;
 pub mod tcp;
+pub mod udp;
 pub mod units;
 
 pub use checksum::Checksum;

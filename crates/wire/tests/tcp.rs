@@ -78,6 +78,19 @@ fn sack_blocks_that_do_not_fit_are_left_out() {
 }
 
 #[test]
+fn alignment_yields_to_lack_of_room() {
+    let options = TcpOptions {
+        window_scale: Some(7),
+        timestamps: Some(Timestamps::default()),
+        sack: blocks(3),
+        ..Default::default()
+    };
+    let bytes = on_the_wire(&options);
+    assert_eq!((bytes.len(), &bytes[10..15], bytes[39]), (40, &[3, 3, 7, 5, 26][..], 0));
+    assert_eq!(TcpOptions::parse(&bytes), Ok(options));
+}
+
+#[test]
 fn options_that_cannot_fit_are_refused() {
     let options = TcpOptions { mss: Some(1), unknown: Some([9; 38].into()), ..Default::default() };
     let error = TcpHeader { options, ..Default::default() }.emit(&mut [0; 100], SUM).unwrap_err();
