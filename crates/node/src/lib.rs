@@ -1,8 +1,19 @@
 //! Floor 3: the real driver. Sockets, the TUN device and the OS clock live here and nowhere below.
+//!
+//! A [`Node`] is an endpoint with a task that drives it; a [`Stream`] is one of its connections.
 
+mod carrier;
 pub mod clock;
+mod driver;
 pub mod emulated_link;
 pub mod netns;
+mod node;
+mod sockets;
+mod stream;
 pub mod testbed;
 
+pub use carrier::Carrier;
 pub use clock::Clock;
+pub use node::{Listener, Node};
+pub use sockets::{UdpPath, UdpSockets};
+pub use stream::{Stream, StreamError, StreamStats};

@@ -1,0 +1,268 @@
+//! One UDP socket per local address, with batches in both directions.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use nix::sys::socket::{setsockopt, sockopt};
+use polypath_endpoint::frame::{MAX_DATAGRAM, encode_datagram};
+use polypath_endpoint::{Input, Locators, Outlet};
+use polypath_transport::Segment;
+use polypath_wire::Instant;
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use crate::carrier::Carrier;
+
+/// Where one socket is bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UdpPath {
+    /// Its address: not a wildcard, for it names the path. Port 0 takes a free one.
+    pub local: SocketAddr,
+    /// The interface it must use (`SO_BINDTODEVICE`).
+    pub device: Option<String>,
+}
+
+impl From<SocketAddr> for UdpPath {
+    fn from(local: SocketAddr) -> Self {
+        Self { local, device: None }
+    }
+}
+
+impl UdpPath {
+    fn bind(&self) -> io::Result<std::net::UdpSocket> {
+        let explain = |e: io::Error| io::Error::new(e.kind(), format!("UDP socket on {}: {e}", self.local));
+        if self.local.ip().is_unspecified() {
+            let why = "a path needs a local address of its own";
+            return Err(explain(io::Error::new(io::ErrorKind::InvalidInput, why)));
+        }
+        let socket = Socket::new(Domain::for_address(self.local), Type::DGRAM, Some(Protocol::UDP))?;
+        if let Some(device) = &self.device {
+            socket.bind_device(Some(device.as_bytes())).map_err(explain)?;
+        }
+        socket.bind(&self.local.into()).map_err(explain)?;
+        Ok(socket.into())
+    }
+}
+
+/// What the kernel may hold for us, bytes in each direction: more than the usual limit only as root.
+const KERNEL_BUFFER: usize = 4 << 20;
+/// Buffers for one call that receives.
+const RECEIVE_BUFFERS: usize = 8;
+/// Calls that receive, for each socket and wake-up.
+const RECEIVES_PER_ROUND: usize = 4;
+/// Batches that wait for one socket before the endpoint is told to wait.
+const MAX_PENDING: usize = 64;
+
+/// The sockets of one endpoint.
+pub struct UdpSockets {
+    sockets: Vec<BoundSocket>,
+    receive: Vec<Box<[u8]>>,
+    /// Buffers of batches that were sent.
+    spare: Vec<Box<[u8]>>,
+    failures: u64,
+}
+
+struct BoundSocket {
+    local: SocketAddr,
+    io: UdpSocket,
+    state: UdpSocketState,
+    pending: VecDeque<Batch>,
+}
+
+/// Datagrams of equal size to one address; only the last may be smaller.
+struct Batch {
+    to: SocketAddr,
+    segment_size: usize,
+    len: usize,
+    buffer: Box<[u8]>,
+}
+
+impl UdpSockets {
+    /// Binds one socket for each of `paths`. Needs a tokio runtime.
+    pub fn bind(paths: &[UdpPath]) -> io::Result<Self> {
+        let sockets = paths.iter().map(UdpPath::bind).collect::<io::Result<Vec<_>>>()?;
+        Self::new(sockets)
+    }
+
+    /// Takes sockets that are bound already, each to an address of its own. Needs a tokio runtime.
+    pub fn new(sockets: impl IntoIterator<Item = std::net::UdpSocket>) -> io::Result<Self> {
+        let sockets = sockets.into_iter().map(|s| BoundSocket::new(s.into())).collect::<io::Result<_>>()?;
+        let receive = (0..RECEIVE_BUFFERS).map(|_| vec![0; 1 << 16].into()).collect();
+        Ok(Self { sockets, receive, spare: Vec::new(), failures: 0 })
+    }
+
+    /// The addresses the sockets have.
+    pub fn locals(&self) -> impl Iterator<Item = SocketAddr> {
+        self.sockets.iter().map(|s| s.local)
+    }
+
+    /// Datagrams the operating system refused to send or to hand over.
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+}
+
+impl Outlet for UdpSockets {
+    fn send(&mut self, _now: Instant, locators: &Locators, segment: Segment) {
+        let len = segment.header.len() + segment.payload.len() as usize;
+        let socket = self.sockets.iter_mut().find(|s| s.local == locators.local);
+        let Some(socket) = socket.filter(|_| len <= MAX_DATAGRAM) else {
+            self.failures += 1;
+            return;
+        };
+        if !socket.pending.back().is_some_and(|b| b.takes(locators.remote, len, &socket.state)) {
+            self.failures += socket.send_pending(&mut self.spare);
+            let buffer = self.spare.pop().unwrap_or_else(|| vec![0; 1 << 16].into());
+            socket.pending.push_back(Batch { to: locators.remote, segment_size: len, len: 0, buffer });
+        }
+        let Some(batch) = socket.pending.back_mut() else { return };
+        match encode_datagram(&segment, &mut batch.buffer[batch.len..]) {
+            Ok(len) => batch.len += len,
+            Err(_) => self.failures += 1,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.sockets.iter().any(|s| s.pending.len() > MAX_PENDING)
+    }
+}
+
+impl Carrier for UdpSockets {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, deliver: &mut dyn FnMut(Input)) -> io::Result<bool> {
+        let mut more = false;
+        for socket in &self.sockets {
+            more |= socket.poll_receive(cx, &mut self.receive, deliver)?;
+        }
+        Ok(more)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        for socket in &mut self.sockets {
+            self.failures += socket.send_pending(&mut self.spare);
+            while !socket.pending.is_empty() && socket.io.poll_send_ready(cx)?.is_ready() {
+                self.failures += socket.send_pending(&mut self.spare);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BoundSocket {
+    fn new(socket: Socket) -> io::Result<Self> {
+        enlarge_buffers(&socket)?;
+        let state = UdpSocketState::new((&socket).into())?;
+        socket.set_nonblocking(true)?;
+        let io = UdpSocket::from_std(socket.into())?;
+        Ok(Self { local: io.local_addr()?, io, state, pending: VecDeque::new() })
+    }
+
+    /// Receives a bounded amount; `true` if there may be more.
+    fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [Box<[u8]>],
+        deliver: &mut dyn FnMut(Input),
+    ) -> io::Result<bool> {
+        let mut receives = 0;
+        while receives < RECEIVES_PER_ROUND {
+            let Poll::Ready(ready) = self.io.poll_recv_ready(cx) else { return Ok(false) };
+            ready?;
+            let mut metas = [RecvMeta::default(); RECEIVE_BUFFERS];
+            let result = self.io.try_io(Interest::READABLE, || {
+                let mut slices = buffers.iter_mut();
+                let mut slices: [_; RECEIVE_BUFFERS] =
+                    std::array::from_fn(|_| IoSliceMut::new(slices.next().map_or(&mut [], |b| b)));
+                self.state.recv((&self.io).into(), &mut slices, &mut metas)
+            });
+            match result {
+                Ok(n) => {
+                    for (meta, buffer) in metas[..n].iter().zip(buffers.iter()) {
+                        self.deliver(meta, &buffer[..meta.len], deliver);
+                    }
+                    receives += 1;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                // Errors that ICMP reported for datagrams sent earlier; the socket goes on.
+                Err(e) if is_transient(&e) => receives += 1,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(true)
+    }
+
+    fn deliver(&self, meta: &RecvMeta, bytes: &[u8], deliver: &mut dyn FnMut(Input)) {
+        let locators = Locators { local: self.local, remote: meta.addr };
+        let bytes = Bytes::copy_from_slice(bytes);
+        let stride = meta.stride.max(1);
+        for start in (0..bytes.len()).step_by(stride) {
+            let datagram = bytes.slice(start..bytes.len().min(start + stride));
+            deliver(Input::Datagram { locators, bytes: datagram });
+        }
+    }
+
+    /// Sends until the kernel takes no more; returns how many batches it refused.
+    fn send_pending(&mut self, spare: &mut Vec<Box<[u8]>>) -> u64 {
+        let mut refused = 0;
+        while let Some(batch) = self.pending.front() {
+            match self.io.try_io(Interest::WRITABLE, || batch.send(&self.io, &self.state)) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => refused += 1,
+                Ok(()) => {}
+            }
+            spare.extend(self.pending.pop_front().map(|batch| batch.buffer));
+        }
+        refused
+    }
+}
+
+impl Batch {
+    /// Whether one more datagram of `len` bytes to `to` may join.
+    fn takes(&self, to: SocketAddr, len: usize, state: &UdpSocketState) -> bool {
+        let segments = self.len.div_ceil(self.segment_size.max(1));
+        self.to == to
+            && len <= self.segment_size
+            && self.len == segments * self.segment_size
+            && self.len + len <= MAX_DATAGRAM
+            && segments < state.max_gso_segments()
+    }
+
+    fn send(&self, io: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: self.to,
+            ecn: None,
+            contents: &self.buffer[..self.len],
+            segment_size: (self.len > self.segment_size).then_some(self.segment_size),
+            src_ip: None,
+        };
+        state.try_send(io.into(), &transmit)
+    }
+}
+
+/// Asks for large kernel buffers: beyond the limit where we may, up to the limit elsewhere.
+fn enlarge_buffers(socket: &Socket) -> io::Result<()> {
+    if setsockopt(socket, sockopt::RcvBufForce, &KERNEL_BUFFER).is_err() {
+        socket.set_recv_buffer_size(KERNEL_BUFFER)?;
+    }
+    if setsockopt(socket, sockopt::SndBufForce, &KERNEL_BUFFER).is_err() {
+        socket.set_send_buffer_size(KERNEL_BUFFER)?;
+    }
+    Ok(())
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(
+        error.kind(),
+        K::ConnectionRefused
+            | K::ConnectionReset
+            | K::HostUnreachable
+            | K::NetworkUnreachable
+            | K::NetworkDown
+            | K::Interrupted
+    )
+}

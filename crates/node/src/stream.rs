@@ -1,0 +1,222 @@
+//! One connection as an application uses it.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use polypath_endpoint::{ConnectionHandle, Locators, OpenError};
+use polypath_transport::{
+    CloseReason, Connection, ConnectionStats, PathConfig, PathStats, Payload, State as TcpState,
+};
+use polypath_wire::PathId;
+use thiserror::Error;
+
+use crate::driver::{Shared, State, Stop, StreamState, wait};
+
+/// Why an operation on a connection failed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum StreamError {
+    /// It could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It ended early.
+    #[error("connection {}", describe(*.0))]
+    Lost(CloseReason),
+    /// It was finished: nothing can be written any more.
+    #[error("write after finish")]
+    Finished,
+    /// The node has stopped.
+    #[error("node stopped{}", .0.as_ref().map(|e| format!(": {e}")).unwrap_or_default())]
+    Stopped(Option<String>),
+}
+
+fn describe(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Reset => "reset by peer",
+        CloseReason::TimedOut => "timed out",
+        CloseReason::Aborted => "aborted",
+        CloseReason::Refused => "refused",
+    }
+}
+
+/// Counters of one connection and of its paths at one moment.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StreamStats {
+    /// Of the connection.
+    pub connection: ConnectionStats,
+    /// Of each path in use.
+    pub paths: Vec<(PathId, Locators, PathStats)>,
+}
+
+/// One connection: bytes in both directions, over any number of paths.
+///
+/// All methods take `&self`, so one task may write while another reads. Dropping a stream whose two
+/// directions have not both finished resets the connection; after [`finish`](Self::finish) it lingers
+/// in the background until the peer has everything.
+pub struct Stream {
+    shared: Arc<Shared>,
+    handle: ConnectionHandle,
+}
+
+impl Stream {
+    pub(crate) fn new(shared: Arc<Shared>, handle: ConnectionHandle) -> Self {
+        Self { shared, handle }
+    }
+
+    /// Writes all of `data`, waiting while the send buffer is full. If it is cancelled, a part may
+    /// have been written; [`write_some`](Self::write_some) tells how much.
+    pub async fn write(&self, mut data: Bytes) -> Result<(), StreamError> {
+        while !data.is_empty() {
+            let taken = self.write_some(data.clone()).await?;
+            data.advance(taken);
+        }
+        Ok(())
+    }
+
+    /// Writes the first part of `data` that fits into the send buffer, at least one byte; returns how
+    /// many. Cancelled, it has written nothing.
+    pub async fn write_some(&self, data: Bytes) -> Result<usize, StreamError> {
+        self.when(|_, connection| {
+            if !is_writable(connection.state()) {
+                return Some(Err(StreamError::Finished));
+            }
+            let taken = connection.write(Payload::from(data.clone())) as usize;
+            (taken > 0 || data.is_empty()).then_some(Ok(taken))
+        })
+        .await?
+    }
+
+    /// The next bytes from the peer, at most `max` and at least one; `None` after its last. Cancelled, it
+    /// has read nothing.
+    pub async fn read(&self, max: usize) -> Result<Option<Bytes>, StreamError> {
+        self.when(|stream, connection| match connection.read(max as u64) {
+            Some(payload) => Some(Some(payload.to_bytes())),
+            None => stream.peer_finished.then_some(None),
+        })
+        .await
+    }
+
+    /// Says that nothing more will be written. The peer may go on sending.
+    pub fn finish(&self) {
+        self.shared.act(|state, _| {
+            if let Some(connection) = state.endpoint.connection_mut(self.handle) {
+                connection.close();
+            }
+        });
+    }
+
+    /// Waits until both sides have finished and the peer has everything we wrote.
+    pub async fn finished(&self) -> Result<(), StreamError> {
+        self.when(|stream, _| stream.finished.then_some(())).await
+    }
+
+    /// Resets the connection.
+    pub fn abort(&self) {
+        self.shared.act(|state, now| {
+            if let Some(connection) = state.endpoint.connection_mut(self.handle) {
+                connection.abort(now);
+            }
+        });
+    }
+
+    /// Adds a path.
+    pub fn add_path(&self, locators: Locators, config: PathConfig) -> Result<PathId, OpenError> {
+        self.shared.act(|state, now| state.endpoint.add_path(now, self.handle, locators, config))
+    }
+
+    /// Removes a path; what is in flight on it is sent again on others.
+    pub fn remove_path(&self, path: PathId) {
+        self.shared.act(|state, now| state.endpoint.remove_path(now, self.handle, path));
+    }
+
+    /// Counters as they stand.
+    pub fn stats(&self) -> StreamStats {
+        let state = self.shared.lock();
+        let Some(connection) = state.endpoint.connection(self.handle) else {
+            return StreamStats::default();
+        };
+        let ids = (0..connection.path_count() as u8).map(PathId);
+        let paths = ids.filter_map(|id| {
+            let locators = state.endpoint.locators(self.handle, id)?;
+            Some((id, locators, connection.path_stats(id)))
+        });
+        StreamStats { connection: connection.stats().clone(), paths: paths.collect() }
+    }
+
+    /// State of the connection; `Closed` if the node has stopped.
+    pub fn state(&self) -> TcpState {
+        let state = self.shared.lock();
+        state.endpoint.connection(self.handle).map_or(TcpState::Closed, Connection::state)
+    }
+
+    pub(crate) async fn connected(&self) -> Result<(), StreamError> {
+        self.when(|stream, _| stream.connected.then_some(())).await
+    }
+
+    /// Waits until `ready` gives something, or the connection can no more.
+    async fn when<T>(
+        &self,
+        mut ready: impl FnMut(&StreamState, &mut Connection) -> Option<T>,
+    ) -> Result<T, StreamError> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let result = poll(&mut state, self.handle, &mut ready, cx);
+            if result.is_ready() {
+                state.wake_driver();
+            }
+            result
+        })
+        .await
+    }
+}
+
+fn poll<T>(
+    state: &mut State,
+    handle: ConnectionHandle,
+    ready: &mut impl FnMut(&StreamState, &mut Connection) -> Option<T>,
+    cx: &Context<'_>,
+) -> Poll<Result<T, StreamError>> {
+    let gone = match &state.stop {
+        Stop::Done(error) => StreamError::Stopped(error.clone()),
+        _ => StreamError::Lost(CloseReason::Aborted),
+    };
+    let (Some(stream), Some(connection)) =
+        (state.streams.get_mut(&handle), state.endpoint.connection_mut(handle))
+    else {
+        return Poll::Ready(Err(gone));
+    };
+    if let Some(value) = ready(stream, connection) {
+        return Poll::Ready(Ok(value));
+    }
+    if let Some(reason) = stream.lost {
+        return Poll::Ready(Err(StreamError::Lost(reason)));
+    }
+    if stream.closed || matches!(state.stop, Stop::Done(_)) {
+        return Poll::Ready(Err(gone));
+    }
+    wait(&mut stream.waiting, cx);
+    Poll::Pending
+}
+
+/// Whether we have not said that nothing more will be written.
+fn is_writable(state: TcpState) -> bool {
+    use TcpState::{CloseWait, Established, SynReceived, SynSent};
+    matches!(state, SynSent | SynReceived | Established | CloseWait)
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.shared.act(|state, now| {
+            let lingers = state.streams.remove(&self.handle).is_some()
+                && state.endpoint.connection_mut(self.handle).is_some_and(|connection| {
+                    !is_writable(connection.state()) && connection.read(1).is_none()
+                });
+            if lingers {
+                state.endpoint.release(self.handle);
+            } else {
+                state.discard(now, self.handle);
+            }
+        });
+    }
+}
