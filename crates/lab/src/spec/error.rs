@@ -1,0 +1,220 @@
+//! Errors of spec files: the place in the file, what is wrong, and the remedy.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde_path_to_error::Segment;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What is wrong with a spec file, where, and what to do about it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct SpecError {
+    /// Name of the file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// Where in the document, `link[0].rate`; empty for the document itself.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// The remedy.
+    pub help: Option<String>,
+    /// The line itself, and how much of it is meant.
+    snippet: (String, usize),
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.line.to_string();
+        let pad = " ".repeat(line.len());
+        let marks = " ".repeat(self.column - 1) + &"^".repeat(self.snippet.1.max(1));
+        match self.key.as_str() {
+            "" => writeln!(f, "{}", self.message)?,
+            key => writeln!(f, "{key}: {}", self.message)?,
+        }
+        writeln!(f, "{pad}--> {}:{}:{}", self.file, self.line, self.column)?;
+        writeln!(f, "{pad} |\n{line} | {}\n{pad} | {marks}", self.snippet.0)?;
+        match &self.help {
+            Some(help) => write!(f, "{pad} = help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A step on the way to a value in a document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Key {
+    Name(String),
+    Index(usize),
+}
+
+impl From<&str> for Key {
+    fn from(name: &str) -> Self {
+        Self::Name(name.to_owned())
+    }
+}
+
+impl From<usize> for Key {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// What is wrong, and where in the document; [`SpecError`] once the text is at hand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Problem {
+    pub at: Vec<Key>,
+    /// The key itself is wrong, not its value.
+    pub on_key: bool,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+/// `at!["link", 3, "rate"]`.
+macro_rules! at {
+    ($($key:expr),* $(,)?) => { vec![$($crate::spec::error::Key::from($key)),*] };
+}
+pub(super) use at;
+
+impl Problem {
+    pub fn new(at: Vec<Key>, message: impl Into<String>) -> Self {
+        Self { at, on_key: false, message: message.into(), help: None }
+    }
+
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    /// `name` is none of `known`, which are `what`s.
+    pub fn unknown(at: Vec<Key>, what: &str, name: &str, known: &[&str]) -> Self {
+        let problem = Self::new(at, format!("no {what} is named \"{name}\""));
+        problem.help(suggestion(name, known))
+    }
+
+    /// What serde says, in our words, found below `prefix`.
+    pub fn from_serde(mut prefix: Vec<Key>, error: &serde_path_to_error::Error<toml::de::Error>) -> Self {
+        prefix.extend(error.path().iter().filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(Key::Index(*index)),
+            Segment::Map { key } => Some(Key::Name(key.clone())),
+            Segment::Enum { variant } => Some(Key::Name(variant.clone())),
+            Segment::Unknown => None,
+        }));
+        let message = error.inner().message();
+        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        match quoted.split_first() {
+            Some((field, known)) if message.starts_with("unknown field") => {
+                if prefix.last() != Some(&Key::from(*field)) {
+                    prefix.push(Key::from(*field));
+                }
+                let problem = Self::new(prefix, "unknown key").help(suggestion(field, known));
+                Self { on_key: true, ..problem }
+            }
+            Some((variant, known)) if message.starts_with("unknown variant") => {
+                let message = format!("\"{variant}\" is not a choice here");
+                Self::new(prefix, message).help(suggestion(variant, known))
+            }
+            Some((field, _)) if message.starts_with("missing field") => {
+                Self::new(prefix, format!("the key `{field}` is missing")).help(example_of(field))
+            }
+            _ => Self::new(prefix, message.trim_end()),
+        }
+    }
+
+    /// Finds the place in `text`, whose document is `doc`.
+    pub fn locate(self, file: &str, text: &str, doc: &DeTable<'_>) -> Box<SpecError> {
+        let span = find(doc, &self.at, self.on_key).unwrap_or(0..0);
+        SpecError::at(file, text, span, self)
+    }
+}
+
+impl SpecError {
+    /// The text is not TOML.
+    pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Box<Self> {
+        let problem =
+            Problem::new(vec![], format!("not TOML: {}", error.message().trim_end().replace('\n', "; ")));
+        Self::at(file, text, error.span().unwrap_or(0..0), problem)
+    }
+
+    fn at(file: &str, text: &str, span: Range<usize>, problem: Problem) -> Box<Self> {
+        // The parser's spans lie on characters of the text it was given.
+        let start = if text.is_char_boundary(span.start) { span.start } else { 0 };
+        let line_start = text[..start].rfind('\n').map_or(0, |n| n + 1);
+        let line_text = text[line_start..].lines().next().unwrap_or("");
+        let column = text[line_start..start].chars().count();
+        let width = text.get(start..span.end).map_or(1, |meant| meant.chars().count());
+        Box::new(Self {
+            file: file.to_owned(),
+            line: text[..line_start].matches('\n').count() + 1,
+            column: column + 1,
+            key: dotted(&problem.at),
+            message: problem.message,
+            help: problem.help,
+            snippet: (line_text.to_owned(), width.min(line_text.chars().count().saturating_sub(column))),
+        })
+    }
+}
+
+pub(super) fn dotted(path: &[Key]) -> String {
+    path.iter().fold(String::new(), |so_far, key| match key {
+        Key::Index(n) => format!("{so_far}[{n}]"),
+        Key::Name(name) if so_far.is_empty() => name.clone(),
+        Key::Name(name) => format!("{so_far}.{name}"),
+    })
+}
+
+/// The span of the value (or of the key) at `path`, or of the deepest value on the way there.
+fn find(doc: &DeTable<'_>, path: &[Key], on_key: bool) -> Option<Range<usize>> {
+    let mut best = None;
+    let mut value: Option<&DeValue<'_>> = None;
+    for (depth, key) in path.iter().enumerate() {
+        let step = match (key, value) {
+            (Key::Name(name), None) => entry(doc, name),
+            (Key::Name(name), Some(v)) => v.as_table().and_then(|t| entry(t, name)),
+            (Key::Index(n), v) => {
+                v.and_then(DeValue::as_array).and_then(|a| a.get(*n)).map(|v| (v.span(), v))
+            }
+        };
+        let Some((key_span, found)) = step else { break };
+        let is_last = depth + 1 == path.len();
+        best = Some(if on_key && is_last { key_span } else { found.span() });
+        value = Some(found.get_ref());
+    }
+    best
+}
+
+/// Span of the key `name`, and its value.
+fn entry<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<(Range<usize>, &'t Spanned<DeValue<'i>>)> {
+    table.iter().find(|(key, _)| key.get_ref() == name).map(|(key, value)| (key.span(), value))
+}
+
+/// The nearest of `known`, and all of them.
+pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
+    let nearest =
+        known.iter().map(|k| (strsim::jaro_winkler(word, k), *k)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let all = known.join(", ");
+    match nearest {
+        Some((likeness, name)) if likeness > 0.75 => format!("did you mean \"{name}\"? There are: {all}"),
+        Some(_) => format!("there are: {all}"),
+        None => "there are none".to_owned(),
+    }
+}
+
+fn example_of(field: &str) -> String {
+    let value = match field {
+        "version" => "1",
+        "rate" => "\"8Mbit/s\"",
+        "delay" | "at" | "on" | "off" => "\"30ms\"",
+        "duration" => "\"20s\"",
+        "packet" => "\"1000B\"",
+        "link" | "flow" => return format!("add at least one [[{field}]] table"),
+        "algorithm" => "\"newreno\"",
+        "policy" => "\"earliest_arrival\"",
+        "probability" => "0.01",
+        "values" => "[…]",
+        _ => "\"…\"",
+    };
+    format!("add for example {field} = {value}")
+}

@@ -1,0 +1,92 @@
+//! Flows: who sends what to whom, over which paths.
+
+use polypath_wire::{Duration, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, Human};
+
+/// One source of traffic and its destination.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Its name in grids, expectations and results.
+    pub name: String,
+    /// Node that sends.
+    pub from: String,
+    /// Node that receives.
+    pub to: String,
+    /// Each path by the nodes it goes through, in order. Default: one path, the direct link.
+    #[serde(default = "direct")]
+    pub paths: Vec<Vec<String>>,
+    /// When it starts: a time, or a pair between which each seed draws one. Default: 0.
+    #[serde(default)]
+    pub start: Start,
+    /// When it stops sending. Default: at the end.
+    #[serde(default)]
+    pub stop: Option<Human<Duration>>,
+    /// What it sends. Default: TCP.
+    #[serde(default)]
+    pub traffic: Traffic,
+    /// TCP only: bytes to carry, then close. Default: without end.
+    #[serde(default)]
+    pub size: Option<Human<Bytes>>,
+    /// TCP only: largest payload of one segment, bytes. Default: MTU of the path less 40.
+    #[serde(default)]
+    pub mss: Option<u32>,
+    /// TCP only: the connection is told the rate and the one-way delay of each path, as a daemon
+    /// is by its configuration. Default: false, it measures them.
+    #[serde(default)]
+    pub told: bool,
+    /// TCP only: keys of the connection that differ from the experiment's `[connection]`.
+    #[serde(default)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub connection: toml::Table,
+}
+
+/// What a flow sends.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Traffic {
+    /// A TCP connection that always has something to send.
+    #[default]
+    Tcp,
+    /// UDP packets at a constant bit rate.
+    Cbr {
+        /// Rate on the wire, headers included.
+        rate: Human<Rate>,
+        /// Size of a packet on the wire, headers included.
+        packet: Human<Bytes>,
+    },
+    /// UDP packets at a constant bit rate in bursts; on and off times are exponential.
+    OnOff {
+        /// Rate on the wire while on, headers included.
+        rate: Human<Rate>,
+        /// Size of a packet on the wire, headers included.
+        packet: Human<Bytes>,
+        /// Mean time on.
+        on: Human<Duration>,
+        /// Mean time off.
+        off: Human<Duration>,
+    },
+}
+
+/// When a flow starts.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Start {
+    /// At this time.
+    At(Human<Duration>),
+    /// At a time drawn uniformly between the two, by each seed anew.
+    Between(Human<Duration>, Human<Duration>),
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self::At(Human(Duration::ZERO))
+    }
+}
+
+fn direct() -> Vec<Vec<String>> {
+    vec![vec![]]
+}

@@ -1,0 +1,148 @@
+//! From text to experiment: syntax, version, types, sense, and the cells of the grid.
+
+use std::path::Path;
+
+use polypath_transport::ConnectionConfig;
+use serde::de::DeserializeOwned;
+use toml::de::DeTable;
+use toml::{Table, Value};
+
+use super::error::{Key, Problem, at, dotted};
+use super::{Cell, Spec, SpecError, VERSION, grid, validate};
+
+/// An experiment: the spec as written, and one spec per cell of its grid.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Experiment {
+    /// `<group>/<name>` of the file, or what else names it.
+    pub name: String,
+    /// As written.
+    pub spec: Spec,
+    /// One per combination of the grid, at least one.
+    pub cells: Vec<Cell>,
+}
+
+/// Why there is no experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read {file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file does not say what it should.
+    #[error(transparent)]
+    Spec(#[from] Box<SpecError>),
+}
+
+/// Reads the experiment in `file`.
+pub fn load(file: &Path) -> Result<Experiment, LoadError> {
+    let shown = file.display().to_string();
+    let text =
+        std::fs::read_to_string(file).map_err(|source| LoadError::Read { file: shown.clone(), source })?;
+    let mut experiment = parse(&text, &shown)?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let group = file.parent().and_then(Path::file_name).map(|g| g.to_string_lossy().into_owned());
+    experiment.name = group.map_or(stem.to_string(), |g| format!("{g}/{stem}"));
+    Ok(experiment)
+}
+
+/// Reads the experiment in `text`; errors call it `file`.
+pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
+    let doc = DeTable::parse(text).map_err(|e| SpecError::syntax(file, text, &e))?;
+    let table: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
+    let name = file.to_owned();
+    build(table)
+        .map(|(spec, cells)| Experiment { name, spec, cells })
+        .map_err(|p| p.locate(file, text, doc.get_ref()))
+}
+
+fn build(doc: Table) -> Result<(Spec, Vec<Cell>), Problem> {
+    check_version(&doc)?;
+    let spec = read_spec(doc.clone())?;
+    let mut cells = Vec::new();
+    for (label, doc) in grid::documents(&doc, &spec.grid)? {
+        let spec = read_spec(doc).map_err(|p| in_cell(&label, p))?;
+        cells.push(Cell { label, spec });
+    }
+    validate::expectations(&spec, &cells)?;
+    Ok((spec, cells))
+}
+
+/// Before all else: a file of another version has other keys.
+fn check_version(doc: &Table) -> Result<(), Problem> {
+    match doc.get("version") {
+        Some(Value::Integer(v)) if *v == i64::from(VERSION) => Ok(()),
+        Some(other) => {
+            Err(Problem::new(at!["version"], format!("this program reads version {VERSION}, not {other}"))
+                .help("see CHANGELOG.md for what changed between versions"))
+        }
+        None => Err(Problem::new(vec![], "the key `version` is missing")
+            .help(format!("add version = {VERSION} at the top"))),
+    }
+}
+
+/// One document without its grid's values; every flow's connection complete.
+fn read_spec(doc: Table) -> Result<Spec, Problem> {
+    let mut spec: Spec = read(Value::Table(doc), vec![])?;
+    read_connection(&spec.connection, at!["connection"])?;
+    for (n, flow) in spec.flow.iter_mut().enumerate() {
+        let own = std::mem::take(&mut flow.connection);
+        flow.connection = merge(spec.connection.clone(), own);
+        read_connection(&flow.connection, at!["flow", n, "connection"])?;
+    }
+    validate::spec(&spec)?;
+    Ok(spec)
+}
+
+fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionConfig, Problem> {
+    read(Value::Table(table.clone()), at)
+}
+
+fn read<T: DeserializeOwned>(value: Value, at: Vec<Key>) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(value).map_err(|e| Problem::from_serde(at, &e))
+}
+
+/// An error that a value of the grid brings points at the grid unless the file has it anyway.
+fn in_cell(label: &str, problem: Problem) -> Problem {
+    if label.is_empty() {
+        return problem;
+    }
+    let key = dotted(&problem.at);
+    Problem {
+        at: at!["grid"],
+        on_key: false,
+        message: format!("in cell {label}, {key}: {}", problem.message),
+        ..problem
+    }
+}
+
+/// `base` with the keys of `over`; a table with another tag (`algorithm`, `policy`) replaces its base.
+fn merge(mut base: Table, over: Table) -> Table {
+    for (key, value) in over {
+        let merged = match (base.remove(&key), value) {
+            (Some(Value::Table(old)), Value::Table(new)) if same_tag(&old, &new) => {
+                Value::Table(merge(old, new))
+            }
+            (_, new) => new,
+        };
+        base.insert(key, merged);
+    }
+    base
+}
+
+fn same_tag(old: &Table, new: &Table) -> bool {
+    ["algorithm", "policy"].iter().all(|tag| match (old.get(*tag), new.get(*tag)) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    })
+}
+
+impl Spec {
+    /// The connection of `flow`, complete.
+    pub fn connection_of(&self, flow: &super::Flow) -> ConnectionConfig {
+        read_connection(&flow.connection, vec![]).expect("read_spec has read it before")
+    }
+}

@@ -1,0 +1,105 @@
+//! An experiment as a file says it. Every struct refuses unknown keys; every default is stated.
+//!
+//! ```toml
+//! version = 1
+//! title = "One connection over two paths"
+//! duration = "20s"
+//! seeds = "1..20"
+//!
+//! [[link]]                 # nodes come to be by being named
+//! from = "a"
+//! to = "r1"
+//! rate = "8Mbit/s"
+//! delay = "30ms"
+//! queue = "144p"
+//!
+//! [[flow]]
+//! name = "bulk"
+//! from = "a"
+//! to = "b"
+//! paths = [["r1"], ["r2"]] # each path by the nodes it goes through
+//! ```
+
+mod error;
+mod expect;
+mod flow;
+mod grid;
+mod link;
+mod load;
+mod topology;
+mod validate;
+
+use polypath_wire::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use error::SpecError;
+pub use expect::{Expect, Metric, Statistic};
+pub use flow::{Flow, Start, Traffic};
+pub use grid::{Axis, Cell};
+pub use link::{Change, Link, Queue, Reordering};
+pub use load::{Experiment, LoadError, load, parse};
+
+use crate::seeds::SeedRange;
+use crate::units::Human;
+
+/// The version of the schema that this program reads.
+pub const VERSION: u32 = 1;
+
+/// One experiment.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Polypath experiment")]
+pub struct Spec {
+    /// Version of the schema: 1.
+    #[schemars(range(min = 1, max = 1))]
+    pub version: u32,
+    /// What is shown, in one line.
+    pub title: String,
+    /// Why, from where, and what was chosen.
+    #[serde(default)]
+    pub description: String,
+    /// Virtual time of one run; a run ends earlier when every flow of a given size is done.
+    pub duration: Human<Duration>,
+    /// Throughput is measured from here to the end, so that the start can be left out. Default: the start.
+    #[serde(default)]
+    pub measure_from: Human<Duration>,
+    /// Seeds of the ensemble, first and last: `"1..20"`. Default: `"1..1"`.
+    #[serde(default)]
+    pub seeds: SeedRange,
+    /// Each link with its queue.
+    pub link: Vec<Link>,
+    /// Hosts that are not ideal; the others come to be by being named.
+    #[serde(default)]
+    pub host: Vec<Host>,
+    /// What every TCP connection of the experiment has, unless its flow says otherwise.
+    #[serde(default)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub connection: toml::Table,
+    /// Traffic.
+    pub flow: Vec<Flow>,
+    /// Values to try: each combination of the axes is a cell, with an ensemble of its own.
+    #[serde(default)]
+    pub grid: Vec<Axis>,
+    /// What must come out.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
+}
+
+/// What is not ideal about a host.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Its name in links and flows.
+    pub name: String,
+    /// What its clock shows at the start of the run. Default: 0.
+    #[serde(default)]
+    pub clock_offset: Human<Duration>,
+    /// How much its clock runs fast, parts per million, −500 to 500. Default: 0.
+    #[serde(default)]
+    pub clock_drift_ppm: f64,
+    /// Every packet it sends is delayed by a random time from 0 to this, in order (ns-2's
+    /// `overhead_`). Breaks the phase lock between equal links. Default: 0.
+    #[serde(default)]
+    pub jitter: Human<Duration>,
+}

@@ -1,0 +1,199 @@
+//! What types cannot say: names that exist, ranges, paths that are connected.
+
+use std::collections::BTreeSet;
+
+use polypath_wire::{Duration, Rate};
+
+use super::error::{Key, Problem, at};
+use super::{Cell, Flow, Host, Link, Spec, Start, Traffic};
+
+/// Most paths of one connection.
+const MAX_PATHS: usize = 64;
+/// Headers of a TCP segment without options, bytes.
+pub(crate) const HEADERS: u32 = 40;
+
+pub(super) fn spec(spec: &Spec) -> Result<(), Problem> {
+    if spec.duration.0 == Duration::ZERO {
+        return Err(Problem::new(at!["duration"], "a run of no time shows nothing"));
+    }
+    if spec.measure_from >= spec.duration {
+        return Err(Problem::new(at!["measure_from"], "not before the end of the run"));
+    }
+    if spec.link.is_empty() || spec.flow.is_empty() {
+        let what = if spec.link.is_empty() { "link" } else { "flow" };
+        return Err(
+            Problem::new(at![what], format!("there is no {what}")).help(format!("add a [[{what}]] table"))
+        );
+    }
+    let nodes = nodes(spec);
+    spec.link.iter().enumerate().try_for_each(|(n, l)| link(l, at!["link", n]))?;
+    spec.host.iter().enumerate().try_for_each(|(n, h)| host(h, at!["host", n], &nodes))?;
+    let mut names = BTreeSet::new();
+    for (n, f) in spec.flow.iter().enumerate() {
+        if !names.insert(&f.name) {
+            return Err(Problem::new(at!["flow", n, "name"], format!("two flows are named \"{}\"", f.name)));
+        }
+        flow(spec, f, n, &nodes)?;
+    }
+    Ok(())
+}
+
+/// Names of all nodes: those the links name.
+fn nodes(spec: &Spec) -> Vec<&str> {
+    let all: BTreeSet<&str> = spec.link.iter().flat_map(|l| [l.from.as_str(), l.to.as_str()]).collect();
+    all.into_iter().collect()
+}
+
+fn known(name: &str, nodes: &[&str], at: Vec<Key>) -> Result<(), Problem> {
+    if nodes.contains(&name) { Ok(()) } else { Err(Problem::unknown(at, "node", name, nodes)) }
+}
+
+/// `at` with one more key.
+fn below(at: &[Key], key: &str) -> Vec<Key> {
+    at.iter().cloned().chain([Key::from(key)]).collect()
+}
+
+fn probability(p: f64, at: Vec<Key>) -> Result<(), Problem> {
+    if (0.0..=1.0).contains(&p) {
+        return Ok(());
+    }
+    Err(Problem::new(at, format!("{p} is no probability"))
+        .help("write a number from 0 to 1: one percent is 0.01"))
+}
+
+fn positive(rate: Rate, at: Vec<Key>) -> Result<(), Problem> {
+    if rate.0 > 0 {
+        return Ok(());
+    }
+    Err(Problem::new(at, "a rate of zero carries nothing").help("take the link down with up = false"))
+}
+
+fn link(link: &Link, at: Vec<Key>) -> Result<(), Problem> {
+    if link.from == link.to {
+        return Err(Problem::new(below(&at, "to"), format!("a link from \"{}\" to itself", link.to)));
+    }
+    positive(link.rate.0, below(&at, "rate"))?;
+    probability(link.loss, below(&at, "loss"))?;
+    probability(link.duplication, below(&at, "duplication"))?;
+    probability(link.corruption, below(&at, "corruption"))?;
+    if let Some(r) = link.reordering {
+        probability(r.probability, below(&below(&at, "reordering"), "probability"))?;
+    }
+    if !(68..=65_535).contains(&link.mtu) {
+        let problem = Problem::new(below(&at, "mtu"), format!("{} bytes", link.mtu));
+        return Err(problem.help("an IPv4 MTU lies between 68 and 65535 (RFC 791)"));
+    }
+    let mut before = Duration::ZERO;
+    for (n, change) in link.change.iter().enumerate() {
+        let at = |key: &str| at.iter().cloned().chain(at!["change", n, key]).collect::<Vec<_>>();
+        if change.at.0 < before {
+            return Err(Problem::new(at("at"), "earlier than the change above it")
+                .help("put changes in order of time"));
+        }
+        before = change.at.0;
+        change.rate.map_or(Ok(()), |r| positive(r.0, at("rate")))?;
+        change.loss.map_or(Ok(()), |p| probability(p, at("loss")))?;
+    }
+    Ok(())
+}
+
+fn host(host: &Host, at: Vec<Key>, nodes: &[&str]) -> Result<(), Problem> {
+    known(&host.name, nodes, below(&at, "name"))?;
+    if host.clock_drift_ppm.abs() <= 500.0 {
+        return Ok(());
+    }
+    Err(Problem::new(below(&at, "clock_drift_ppm"), format!("{} ppm", host.clock_drift_ppm))
+        .help("clocks run right to within 500 parts per million"))
+}
+
+fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Problem> {
+    let at = |key| at!["flow", n, key];
+    known(&flow.from, nodes, at("from"))?;
+    known(&flow.to, nodes, at("to"))?;
+    if flow.from == flow.to {
+        return Err(Problem::new(at("to"), "a flow from a node to itself"));
+    }
+    if let Start::Between(a, b) = flow.start
+        && b < a
+    {
+        return Err(Problem::new(at("start"), format!("the range ends at {b}, before it begins at {a}")));
+    }
+    if flow.paths.is_empty() || flow.paths.len() > MAX_PATHS {
+        return Err(Problem::new(
+            at("paths"),
+            format!("{} paths; 1 to {MAX_PATHS} are possible", flow.paths.len()),
+        ));
+    }
+    for (m, via) in flow.paths.iter().enumerate() {
+        route(spec, flow, via, at!["flow", n, "paths", m], nodes)?;
+    }
+    traffic(flow, n)?;
+    segment_size(spec, flow, at("mss"))
+}
+
+/// Every two neighbours on the path have a link, there and back.
+fn route(spec: &Spec, flow: &Flow, via: &[String], at: Vec<Key>, nodes: &[&str]) -> Result<(), Problem> {
+    via.iter().try_for_each(|node| known(node, nodes, at.clone()))?;
+    let stations: Vec<&str> = spec.stations(flow, via);
+    for pair in stations.windows(2) {
+        for (a, b) in [(pair[0], pair[1]), (pair[1], pair[0])] {
+            if spec.link_between(a, b).is_none() {
+                let beside: Vec<&str> =
+                    nodes.iter().copied().filter(|n| spec.link_between(a, n).is_some()).collect();
+                return Err(Problem::new(at, format!("no link goes from \"{a}\" to \"{b}\""))
+                    .help(format!("links from \"{a}\" go to: {}", beside.join(", "))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn traffic(flow: &Flow, n: usize) -> Result<(), Problem> {
+    let (kind, rate, packet) = match flow.traffic {
+        Traffic::Tcp => return Ok(()),
+        Traffic::Cbr { rate, packet } => ("cbr", rate, packet),
+        Traffic::OnOff { rate, packet, .. } => ("on_off", rate, packet),
+    };
+    positive(rate.0, at!["flow", n, "traffic", kind, "rate"])?;
+    if !(28..=65_535).contains(&packet.0.0) {
+        let problem = Problem::new(at!["flow", n, "traffic", kind, "packet"], format!("{packet}"));
+        return Err(problem.help("with its IP and UDP headers a packet has 28 to 65535 bytes"));
+    }
+    if flow.paths.len() > 1 {
+        return Err(Problem::new(at!["flow", n, "paths"], "UDP takes one path"));
+    }
+    Ok(())
+}
+
+fn segment_size(spec: &Spec, flow: &Flow, at: Vec<Key>) -> Result<(), Problem> {
+    let Some(mss) = flow.mss else { return Ok(()) };
+    let mtu = flow.paths.iter().map(|via| spec.path_mtu(flow, via)).min().unwrap_or(0);
+    if mss > 0 && mss + HEADERS <= mtu {
+        return Ok(());
+    }
+    Err(Problem::new(at, format!("{mss} bytes and {HEADERS} of headers do not fit the path's MTU of {mtu}"))
+        .help(format!("at most {}", mtu.saturating_sub(HEADERS))))
+}
+
+/// Expectations name flows and cells that exist, and say something.
+pub(super) fn expectations(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
+    let flows: Vec<&str> = spec.flow.iter().map(|f| f.name.as_str()).collect();
+    let labels: Vec<&str> = cells.iter().map(|c| c.label.as_str()).collect();
+    for (n, expect) in spec.expect.iter().enumerate() {
+        let at = |key| at!["expect", n, key];
+        let known = |what, name: &str, all: &[&str], at| match all.contains(&name) {
+            true => Ok(()),
+            false => Err(Problem::unknown(at, what, name, all)),
+        };
+        known("flow", &expect.flow, &flows, at("flow"))?;
+        expect.over.iter().try_for_each(|f| known("flow", f, &flows, at("over")))?;
+        expect.cell.iter().chain(&expect.ascending).try_for_each(|c| {
+            let key = if expect.cell.as_ref() == Some(c) { "cell" } else { "ascending" };
+            known("cell", c, &labels, at(key))
+        })?;
+        if expect.min.is_none() && expect.max.is_none() && expect.ascending.len() < 2 {
+            return Err(Problem::new(at!["expect", n], "expects nothing").help("add min, max, or ascending"));
+        }
+    }
+    Ok(())
+}
