@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
 use polypath_transport::{
     Connection, ConnectionConfig, DropReason, PathConfig, Ports, Record, Segment, State,
 };
-use polypath_wire::tcp::TcpFlags;
+use polypath_wire::tcp::{MIN_HEADER_LEN, TcpFlags};
 use polypath_wire::{Instant, PathId, Seed, WireError};
 
 use crate::config::{EndpointConfig, ListenConfig};
@@ -14,6 +15,7 @@ use crate::error::OpenError;
 use crate::frame::decode_datagram;
 use crate::input::Input;
 use crate::isn::IsnKey;
+use crate::packet::{Packet, decode_packet};
 use crate::paths::{Locators, PathTable};
 use crate::reset::{RateLimit, reset_for};
 use crate::slots::{ConnectionHandle, Join, Slot, Slots};
@@ -71,6 +73,7 @@ pub struct Endpoint {
     ready: VecDeque<u32>,
     resets: VecDeque<(Locators, Segment)>,
     reset_limit: RateLimit,
+    replies: VecDeque<Bytes>,
     events: VecDeque<(ConnectionHandle, Event)>,
     records: VecDeque<(ConnectionHandle, Record)>,
     stats: EndpointStats,
@@ -92,6 +95,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             resets: VecDeque::new(),
             reset_limit: RateLimit::new(config.resets_per_second),
+            replies: VecDeque::new(),
             events: VecDeque::new(),
             records: VecDeque::new(),
             stats: EndpointStats::default(),
@@ -225,6 +229,10 @@ impl Endpoint {
                 Ok(segment) => self.handle_segment(now, locators, segment),
                 Err(error) => self.drop_unparsed(error),
             },
+            Input::Packet { bytes } => match decode_packet(&bytes) {
+                Ok(packet) => self.handle_packet(now, packet),
+                Err(error) => self.drop_unparsed(error),
+            },
         }
     }
 
@@ -262,6 +270,12 @@ impl Endpoint {
         None
     }
 
+    /// The next IP packet that belongs to no connection: the answer to an echo request.
+    #[must_use]
+    pub fn poll_packet(&mut self) -> Option<Bytes> {
+        self.replies.pop_front()
+    }
+
     /// The next event.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<(ConnectionHandle, Event)> {
@@ -278,6 +292,25 @@ impl Endpoint {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next()
+    }
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        match packet {
+            Packet::Segment { locators, segment } => self.handle_segment(now, locators, segment),
+            Packet::TooBig { locators, ports, mtu, .. } => self.too_big(now, &locators, ports, mtu),
+            Packet::Echo { reply } if self.replies.len() < MAX_REPLIES => self.replies.push_back(reply),
+            Packet::Echo { .. } | Packet::Other => {}
+        }
+    }
+
+    /// Makes the segments of a path fit a router's MTU, but not smaller than every link must carry.
+    fn too_big(&mut self, now: Instant, locators: &Locators, ports: Ports, mtu: u32) {
+        let Some(Route { index, path }) = self.demux.find(locators, ports) else { return };
+        let Some(slot) = self.slots.at(index) else { return };
+        let (least_mtu, ip_header) = if locators.remote.is_ipv4() { (576, 20) } else { (1280, 40) };
+        slot.connection.path_mss(now, path, mtu.max(least_mtu) - ip_header - MIN_HEADER_LEN as u32);
+        self.stats.too_big += 1;
+        self.mark(index);
     }
 
     fn handle_segment(&mut self, now: Instant, locators: Locators, segment: Segment) {
@@ -472,6 +505,8 @@ impl Endpoint {
 
 /// Most connections with the same ports that are looked at for a segment from new locators.
 const MAX_CANDIDATES: usize = 8;
+/// Most echo replies that wait to be sent.
+const MAX_REPLIES: usize = 64;
 
 fn is_syn(segment: &Segment) -> bool {
     let flags = segment.header.flags;

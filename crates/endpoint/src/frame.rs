@@ -19,12 +19,12 @@ pub fn encode_datagram(segment: &Segment, out: &mut [u8]) -> Result<usize, WireE
     encode(segment, Checksum::ZeroPseudoHeader, out)
 }
 
-fn decode(bytes: &Bytes, checksum: Checksum) -> Result<Segment, WireError> {
+pub(crate) fn decode(bytes: &Bytes, checksum: Checksum) -> Result<Segment, WireError> {
     let (header, data_at) = TcpHeader::parse(bytes, checksum)?;
     Ok(Segment { header, payload: bytes.slice(data_at..).into() })
 }
 
-fn encode(segment: &Segment, checksum: Checksum, out: &mut [u8]) -> Result<usize, WireError> {
+pub(crate) fn encode(segment: &Segment, checksum: Checksum, out: &mut [u8]) -> Result<usize, WireError> {
     let header_len = segment.header.len();
     let len = header_len + segment.payload.len() as usize;
     let got = out.len() as u64;

@@ -22,4 +22,9 @@ pub enum Input {
         /// The payload.
         bytes: Bytes,
     },
+    /// An IP packet (see [`decode_packet`](crate::packet::decode_packet)).
+    Packet {
+        /// Header and payload.
+        bytes: Bytes,
+    },
 }

@@ -1,5 +1,6 @@
 //! The only drain loop in the project.
 
+use bytes::Bytes;
 use polypath_transport::Segment;
 use polypath_wire::Instant;
 
@@ -10,6 +11,9 @@ use crate::paths::Locators;
 pub trait Outlet {
     /// Sends a segment, or loses it.
     fn send(&mut self, now: Instant, locators: &Locators, segment: Segment);
+
+    /// Sends a whole IP packet, or loses it. Only an outlet that gave the endpoint IP packets is asked.
+    fn send_packet(&mut self, _now: Instant, _packet: Bytes) {}
 
     /// Whether it takes no more for now. The pump stops, and is called again when that has changed.
     fn is_full(&self) -> bool {
@@ -27,6 +31,9 @@ pub fn pump(endpoint: &mut Endpoint, now: Instant, outlet: &mut impl Outlet) -> 
         && let Some(transmit) = endpoint.poll_transmit(now)
     {
         outlet.send(now, &transmit.locators, transmit.segment);
+    }
+    while let Some(packet) = endpoint.poll_packet() {
+        outlet.send_packet(now, packet);
     }
     endpoint.poll_timeout()
 }

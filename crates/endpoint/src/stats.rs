@@ -18,6 +18,8 @@ pub struct EndpointStats {
     pub refused: u64,
     /// Paths added because a segment came from new locators.
     pub paths_joined: u64,
+    /// Messages of routers that a segment was too big.
+    pub too_big: u64,
     /// Resets sent in answer to segments of no connection.
     pub resets_sent: u64,
     /// Resets not sent because of their rate limit.

@@ -1,0 +1,268 @@
+//! Segments in bytes: as IP packets, and what else an ordinary host does with a packet.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::Bytes;
+use polypath_transport::{Ports, Segment};
+use polypath_wire::icmp::{self, IcmpFamily, IcmpHeader, Quoted};
+use polypath_wire::ipv4::{Ipv4Header, Ipv4View};
+use polypath_wire::ipv6::{Ipv6Header, Ipv6View};
+use polypath_wire::{Checksum, Seq, WireError, tcp};
+
+use crate::frame::{decode, encode};
+use crate::paths::Locators;
+
+/// What an IP packet turned out to be.
+#[derive(Clone, Debug)]
+pub enum Packet {
+    /// A TCP segment.
+    Segment {
+        /// Between which addresses, as we see it; the ports are 0.
+        locators: Locators,
+        /// The segment; its data shares memory with the packet.
+        segment: Segment,
+    },
+    /// An echo request (RFC 1122 §3.2.2.6).
+    Echo {
+        /// The packet that answers it.
+        reply: Bytes,
+    },
+    /// A router says that a segment of ours was too big (RFC 1191, RFC 8201).
+    TooBig {
+        /// Between which addresses, as we see it.
+        locators: Locators,
+        /// The ports of the segment, as we see them.
+        ports: Ports,
+        /// Its sequence number.
+        seq: Seq,
+        /// Largest packet for the next hop, bytes; 0 if not told.
+        mtu: u32,
+    },
+    /// A fragment, or of another protocol: nothing for us.
+    Other,
+}
+
+/// What the IP packet `bytes` is. All checksums are verified.
+pub fn decode_packet(bytes: &Bytes) -> Result<Packet, WireError> {
+    match bytes.first().map(|b| b >> 4) {
+        Some(6) => decode_v6(bytes),
+        _ => decode_v4(bytes),
+    }
+}
+
+/// Writes `segment` as an IP packet to the start of `out`; returns its length.
+pub fn encode_packet(locators: &Locators, segment: &Segment, out: &mut [u8]) -> Result<usize, WireError> {
+    let len = segment.header.len() as u64 + segment.payload.len();
+    let len = u16::try_from(len).map_err(|_| error("payload length", 0xffff, len))?;
+    let (at, checksum) = emit_header(locators, tcp::PROTOCOL, len, out)?;
+    Ok(at + encode(segment, checksum, &mut out[at..])?)
+}
+
+fn decode_v4(bytes: &Bytes) -> Result<Packet, WireError> {
+    let view = Ipv4View::new(bytes)?;
+    view.verify()?;
+    let locators = seen(view.src().into(), view.dst().into());
+    match view.protocol() {
+        _ if view.is_fragment() => Ok(Packet::Other),
+        tcp::PROTOCOL => {
+            decode_tcp(locators, Checksum::Ipv4 { src: view.src(), dst: view.dst() }, bytes, view.payload())
+        }
+        icmp::PROTOCOL_V4 => decode_icmp(locators, IcmpFamily::V4, view.payload()),
+        _ => Ok(Packet::Other),
+    }
+}
+
+fn decode_v6(bytes: &Bytes) -> Result<Packet, WireError> {
+    let view = Ipv6View::new(bytes)?;
+    let (src, dst) = (view.src(), view.dst());
+    let locators = seen(src.into(), dst.into());
+    match view.upper().protocol {
+        _ if view.upper().fragment.is_some() => Ok(Packet::Other),
+        tcp::PROTOCOL => decode_tcp(locators, Checksum::Ipv6 { src, dst }, bytes, view.payload()),
+        icmp::PROTOCOL_V6 => decode_icmp(locators, IcmpFamily::V6 { src, dst }, view.payload()),
+        _ => Ok(Packet::Other),
+    }
+}
+
+fn decode_tcp(
+    locators: Locators,
+    checksum: Checksum,
+    packet: &Bytes,
+    payload: &[u8],
+) -> Result<Packet, WireError> {
+    let segment = decode(&packet.slice_ref(payload), checksum)?;
+    Ok(Packet::Segment { locators, segment })
+}
+
+fn decode_icmp(locators: Locators, family: IcmpFamily, message: &[u8]) -> Result<Packet, WireError> {
+    let (header, body_at) = IcmpHeader::parse(message, family)?;
+    match header {
+        IcmpHeader::EchoRequest { id, seq } if is_unicast(locators) => {
+            let reply = IcmpHeader::EchoReply { id, seq };
+            Ok(Packet::Echo { reply: answer(locators, reply, family, &message[body_at..])? })
+        }
+        IcmpHeader::TooBig { mtu } => too_big(Quoted::parse(&message[body_at..], family)?, mtu),
+        _ => Ok(Packet::Other),
+    }
+}
+
+fn too_big(quoted: Quoted, mtu: u32) -> Result<Packet, WireError> {
+    if quoted.protocol != tcp::PROTOCOL {
+        return Ok(Packet::Other);
+    }
+    let (local, remote) = quoted.ports();
+    let locators = seen(quoted.dst, quoted.src);
+    Ok(Packet::TooBig { locators, ports: Ports { local, remote }, seq: quoted.seq(), mtu })
+}
+
+/// The packet with the ICMP message `header` and `body` that goes back where one came from.
+fn answer(
+    locators: Locators,
+    header: IcmpHeader,
+    family: IcmpFamily,
+    body: &[u8],
+) -> Result<Bytes, WireError> {
+    let (protocol, family) = match family {
+        IcmpFamily::V4 => (icmp::PROTOCOL_V4, family),
+        IcmpFamily::V6 { src, dst } => (icmp::PROTOCOL_V6, IcmpFamily::V6 { src: dst, dst: src }),
+    };
+    let len = icmp::HEADER_LEN + body.len();
+    let mut packet = vec![0; MAX_IP_HEADER + len];
+    let len16 = u16::try_from(len).map_err(|_| error("payload length", 0xffff, len as u64))?;
+    let (at, _) = emit_header(&locators, protocol, len16, &mut packet)?;
+    packet.truncate(at + len);
+    packet[at + icmp::HEADER_LEN..].copy_from_slice(body);
+    header.emit(&mut packet[at..], family)?;
+    Ok(packet.into())
+}
+
+const MAX_IP_HEADER: usize = 40;
+
+/// Writes an IP header from our end to the peer's; returns its length and what a transport
+/// checksum covers beside the message.
+fn emit_header(
+    locators: &Locators,
+    protocol: u8,
+    payload_len: u16,
+    out: &mut [u8],
+) -> Result<(usize, Checksum), WireError> {
+    match (locators.local.ip(), locators.remote.ip()) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let header = Ipv4Header::new(protocol, src, dst, payload_len);
+            Ok((header.emit(out)?, header.pseudo_header()))
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let header = Ipv6Header::new(protocol, src, dst, payload_len);
+            Ok((header.emit(out)?, header.pseudo_header()))
+        }
+        (local, remote) => Err(error("address family", bits(local), bits(remote))),
+    }
+}
+
+/// Locators of a packet from `src` to `dst`, as its receiver sees them.
+fn seen(src: IpAddr, dst: IpAddr) -> Locators {
+    Locators { local: SocketAddr::new(dst, 0), remote: SocketAddr::new(src, 0) }
+}
+
+fn is_unicast(locators: Locators) -> bool {
+    [locators.local.ip(), locators.remote.ip()].into_iter().all(|ip| {
+        let broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+        !(broadcast || ip.is_multicast() || ip.is_unspecified())
+    })
+}
+
+fn bits(ip: IpAddr) -> u64 {
+    if ip.is_ipv4() { 32 } else { 128 }
+}
+
+fn error(field: &'static str, need: u64, got: u64) -> WireError {
+    WireError { what: "IP", field, need, got }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_transport::Pattern;
+    use polypath_wire::tcp::{TcpFlags, TcpHeader};
+
+    use super::*;
+
+    const PAIRS: [(&str, &str); 2] = [("10.0.0.1:0", "10.0.0.2:0"), ("[fd00::1]:0", "[fd00::2]:0")];
+
+    fn locators((local, remote): (&str, &str)) -> Locators {
+        Locators { local: local.parse().unwrap(), remote: remote.parse().unwrap() }
+    }
+
+    fn segment() -> Segment {
+        let mut header =
+            TcpHeader { src_port: 1, dst_port: 2, seq: Seq(3), ack: Seq(4), ..Default::default() };
+        header.flags = TcpFlags::ACK;
+        Segment { header, payload: Pattern { key: 1, offset: 0, len: 999 }.into() }
+    }
+
+    fn packet(locators: &Locators) -> Vec<u8> {
+        let mut out = vec![0; 1500];
+        let len = encode_packet(locators, &segment(), &mut out).unwrap();
+        out.truncate(len);
+        out
+    }
+
+    #[test]
+    fn a_packet_survives_the_round_trip() {
+        for pair in PAIRS {
+            let ours = locators(pair);
+            let decoded = decode_packet(&packet(&ours).into()).unwrap();
+            let Packet::Segment { locators, segment: back } = decoded else { panic!("{decoded:?}") };
+            assert_eq!(locators, ours.reversed());
+            assert_eq!(back.header, segment().header);
+            assert!(back.payload.same_bytes(&segment().payload));
+        }
+    }
+
+    #[test]
+    fn damaged_packets_are_errors() {
+        for pair in PAIRS {
+            let mut bytes = packet(&locators(pair));
+            assert!(decode_packet(&Bytes::copy_from_slice(&bytes[..bytes.len() - 1])).is_err());
+            *bytes.last_mut().unwrap() ^= 0x10;
+            assert!(decode_packet(&bytes.into()).unwrap_err().is_checksum());
+        }
+        assert!(decode_packet(&Bytes::new()).is_err());
+    }
+
+    #[test]
+    fn an_echo_request_is_answered_with_its_data() {
+        for pair in PAIRS {
+            let theirs = locators(pair);
+            let family = match (theirs.local.ip(), theirs.remote.ip()) {
+                (IpAddr::V6(src), IpAddr::V6(dst)) => IcmpFamily::V6 { src: dst, dst: src },
+                _ => IcmpFamily::V4,
+            };
+            // `answer` swaps the addresses of the family: they are those of a request to us.
+            let request =
+                answer(theirs, IcmpHeader::EchoRequest { id: 5, seq: 6 }, family, b"hello").unwrap();
+            let Packet::Echo { reply } = decode_packet(&request).unwrap() else { panic!("no echo") };
+            let again = decode_packet(&reply).unwrap();
+            assert!(matches!(again, Packet::Other), "{again:?}");
+            assert!(reply.ends_with(b"hello"));
+            let (from, to) = (request.len() - 13, reply.len() - 13);
+            assert_eq!(reply[to + 4..], request[from + 4..], "identifier, sequence number and data");
+        }
+    }
+
+    #[test]
+    fn too_big_names_the_segment_it_is_about() {
+        for pair in PAIRS {
+            let ours = locators(pair);
+            let family = match (ours.local.ip(), ours.remote.ip()) {
+                (IpAddr::V6(src), IpAddr::V6(dst)) => IcmpFamily::V6 { src, dst },
+                _ => IcmpFamily::V4,
+            };
+            let message =
+                answer(ours.reversed(), IcmpHeader::TooBig { mtu: 1300 }, family, &packet(&ours)).unwrap();
+            let decoded = decode_packet(&message).unwrap();
+            let Packet::TooBig { locators, ports, seq, mtu } = decoded else { panic!("{decoded:?}") };
+            assert_eq!((locators, seq, mtu), (ours, Seq(3), 1300));
+            assert_eq!(ports, Ports { local: 1, remote: 2 });
+        }
+    }
+}
