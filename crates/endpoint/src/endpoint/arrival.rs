@@ -1,0 +1,147 @@
+//! What happens when something arrives.
+
+use polypath_transport::{Connection, DropReason, Ports, Segment};
+use polypath_wire::tcp::{MIN_HEADER_LEN, TcpFlags};
+use polypath_wire::{Instant, PathId, WireError};
+
+use super::Endpoint;
+use crate::demux::Route;
+use crate::frame::decode_datagram;
+use crate::input::Input;
+use crate::packet::{Packet, decode_packet};
+use crate::paths::{Locators, PathTable};
+use crate::reset::reset_for;
+use crate::slots::{Join, Slot};
+
+/// Most connections with the same ports that are looked at for a segment from new locators.
+const MAX_CANDIDATES: usize = 8;
+/// Most echo replies that wait to be sent.
+const MAX_REPLIES: usize = 64;
+
+impl Endpoint {
+    /// Something arrived.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        match input {
+            Input::Segment { locators, segment } => self.handle_segment(now, locators, segment),
+            Input::Datagram { locators, bytes } => match decode_datagram(&bytes) {
+                Ok(segment) => self.handle_segment(now, locators, segment),
+                Err(error) => self.drop_unparsed(error),
+            },
+            Input::Packet { bytes } => match decode_packet(&bytes) {
+                Ok(packet) => self.handle_packet(now, packet),
+                Err(error) => self.drop_unparsed(error),
+            },
+        }
+    }
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        match packet {
+            Packet::Segment { locators, segment } => self.handle_segment(now, locators, segment),
+            Packet::TooBig { locators, ports, mtu, .. } => self.too_big(now, &locators, ports, mtu),
+            Packet::Echo { reply } if self.replies.len() < MAX_REPLIES => self.replies.push_back(reply),
+            Packet::Echo { .. } | Packet::Other => {}
+        }
+    }
+
+    /// Makes the segments of a path fit a router's MTU, but not smaller than every link must carry.
+    fn too_big(&mut self, now: Instant, locators: &Locators, ports: Ports, mtu: u32) {
+        let Some(Route { index, path }) = self.demux.find(locators, ports) else { return };
+        let Some(slot) = self.slots.at(index) else { return };
+        let (least_mtu, ip_header) = if locators.remote.is_ipv4() { (576, 20) } else { (1280, 40) };
+        slot.connection.path_mss(now, path, mtu.max(least_mtu) - ip_header - MIN_HEADER_LEN as u32);
+        self.stats.too_big += 1;
+        self.mark(index);
+    }
+
+    fn handle_segment(&mut self, now: Instant, locators: Locators, segment: Segment) {
+        self.stats.segments += 1;
+        let ports = Ports { local: segment.header.dst_port, remote: segment.header.src_port };
+        let known = self.demux.find(&locators, ports);
+        if let Some(Route { index, path }) = known.or_else(|| self.join(now, &locators, ports, &segment)) {
+            if let Some(slot) = self.slots.at(index) {
+                slot.connection.handle(now, path, segment);
+                self.mark(index);
+            }
+        } else if is_syn(&segment) && self.listeners.contains_key(&ports.local) {
+            self.accept(now, locators, ports, &segment);
+        } else {
+            self.refuse(now, locators, &segment);
+        }
+    }
+
+    /// A segment from new locators that belongs to a connection which takes new paths.
+    fn join(&mut self, now: Instant, locators: &Locators, ports: Ports, segment: &Segment) -> Option<Route> {
+        let index = self.joinable(ports, segment)?;
+        let slot = self.slots.at(index)?;
+        let path = slot.connection.add_path(now, slot.join?.path);
+        slot.paths.insert(path, *locators);
+        let route = Route { index, path };
+        self.demux.insert(locators, ports, route);
+        self.stats.paths_joined += 1;
+        Some(route)
+    }
+
+    /// The one connection with these ports that would take `segment` on a new path.
+    fn joinable(&self, ports: Ports, segment: &Segment) -> Option<u32> {
+        let max = self.max_paths();
+        let takes = |slot: &Slot| slot.paths.len() < max && slot.takes(segment);
+        let candidates = self.demux.candidates(ports).take(MAX_CANDIDATES);
+        let mut fitting = candidates.filter(|index| self.slots.get(*index).is_some_and(takes));
+        fitting.next().filter(|_| fitting.next().is_none())
+    }
+
+    /// Answers a SYN for one of our listeners.
+    fn accept(&mut self, now: Instant, locators: Locators, ports: Ports, syn: &Segment) {
+        let full = self.slots.len() >= self.config.max_connections as usize;
+        if full || self.half_open >= self.config.max_half_open {
+            self.stats.refused += 1;
+            return;
+        }
+        let Some(listener) = self.listeners.get(&ports.local) else { return };
+        let isn = self.isn.at(now, &locators, ports);
+        let config = listener.connection.clone();
+        let join = listener.accept_paths.then_some(Join { isn: syn.header.seq, path: listener.path });
+        let connection = Connection::accept(now, config, ports, isn, &[listener.path], PathId::FIRST, syn);
+        self.stats.accepted += 1;
+        self.half_open += 1;
+        let handle = self.install(connection, ports, PathTable::new([locators]), join);
+        if let Some(slot) = self.slots.index(handle).and_then(|index| self.slots.at(index)) {
+            slot.half_open = true;
+        }
+    }
+
+    /// Answers a segment of no connection with a reset, within limits.
+    fn refuse(&mut self, now: Instant, locators: Locators, segment: &Segment) {
+        self.stats.drops[DropReason::NoConnection as usize] += 1;
+        let Some(reset) = reset_for(segment) else { return };
+        if self.reset_limit.allow(now) {
+            self.stats.resets_sent += 1;
+            self.resets.push_back((locators, reset));
+        } else {
+            self.stats.resets_suppressed += 1;
+        }
+    }
+
+    fn drop_unparsed(&mut self, error: WireError) {
+        let reason = if error.is_checksum() { DropReason::Checksum } else { DropReason::Malformed };
+        self.stats.drops[reason as usize] += 1;
+    }
+}
+
+fn is_syn(segment: &Segment) -> bool {
+    let flags = segment.header.flags;
+    flags.contains(TcpFlags::SYN) && !flags.intersects(TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN)
+}
+
+impl Slot {
+    /// Whether a segment from new locators looks like one of this connection's peer. A SYN does if it
+    /// has the peer's initial sequence number: the peer tries another path before it has our answer.
+    fn takes(&self, segment: &Segment) -> bool {
+        let Some(join) = self.join else { return false };
+        let flags = segment.header.flags;
+        if flags.contains(TcpFlags::SYN) {
+            return is_syn(segment) && segment.header.seq == join.isn;
+        }
+        flags.contains(TcpFlags::ACK) && !flags.contains(TcpFlags::RST)
+    }
+}
