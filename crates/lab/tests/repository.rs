@@ -19,7 +19,7 @@ fn floors() -> BTreeMap<&'static str, u32> {
         ("polypath-esp", 1),
         ("polypath-endpoint", 2),
         ("polypath-sim", 3),
-        ("polypath-node", 3),
+        ("polypath-node", 4),
         ("polypath-lab", 4),
         ("polypath-cli", 5),
         ("polypath-py", 5),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{Bytes, Human, UnitError, split_number};
 
-/// A link between two nodes. One entry makes both directions, unless `duplex` is false.
+/// A link between two nodes, with the same values in both directions but for those in `back`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
@@ -17,16 +17,16 @@ pub struct Link {
     pub from: String,
     /// Node at the other end.
     pub to: String,
-    /// Rate, both ways.
+    /// Rate.
     pub rate: Human<Rate>,
     /// One-way propagation delay.
     pub delay: Human<Duration>,
     /// How much may wait in the drop-tail queue before it. Default: 100 packets.
     #[serde(default)]
     pub queue: Queue,
-    /// Whether the link exists in the other direction too, with the same values. Default: true.
-    #[serde(default = "yes")]
-    pub duplex: bool,
+    /// What is different from `to` to `from`.
+    #[serde(default)]
+    pub back: Back,
     /// Probability that a packet is lost on the wire, 0 to 1. Default: 0.
     #[serde(default)]
     pub loss: f64,
@@ -48,6 +48,24 @@ pub struct Link {
     /// Changes while it runs, in the order of their times.
     #[serde(default)]
     pub change: Vec<Change>,
+}
+
+/// Values of the other direction of a link; what it does not name is as in the first.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Back {
+    /// Rate.
+    #[serde(default)]
+    pub rate: Option<Human<Rate>>,
+    /// One-way propagation delay.
+    #[serde(default)]
+    pub delay: Option<Human<Duration>>,
+    /// Limit of the queue.
+    #[serde(default)]
+    pub queue: Option<Queue>,
+    /// Probability that a packet is lost on the wire, 0 to 1.
+    #[serde(default)]
+    pub loss: Option<f64>,
 }
 
 /// Packets held back while later ones pass.

@@ -37,7 +37,7 @@ pub use error::SpecError;
 pub use expect::{Expect, Metric, Statistic};
 pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
-pub use link::{Change, Link, Queue, Reordering};
+pub use link::{Back, Change, Link, Queue, Reordering};
 pub use load::{Experiment, LoadError, load, parse};
 
 use crate::seeds::SeedRange;

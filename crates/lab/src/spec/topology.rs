@@ -11,40 +11,59 @@ impl Spec {
         std::iter::once(flow.from.as_str()).chain(inner).chain([flow.to.as_str()]).collect()
     }
 
-    /// The link that carries packets from `a` to `b`: its place in the file, and itself.
-    pub fn link_between(&self, a: &str, b: &str) -> Option<(usize, &Link)> {
-        let carries = |l: &Link| (l.from == a && l.to == b) || (l.duplex && l.from == b && l.to == a);
-        self.link.iter().enumerate().find(|(_, l)| carries(l))
+    /// The link that joins `a` and `b`, and whether it was written from `a` to `b`.
+    pub fn link_between(&self, a: &str, b: &str) -> Option<(&Link, bool)> {
+        let joins = |l: &Link| match (l.from.as_str(), l.to.as_str()) {
+            ends if ends == (a, b) => Some(true),
+            ends if ends == (b, a) => Some(false),
+            _ => None,
+        };
+        self.link.iter().find_map(|l| Some((l, joins(l)?)))
     }
 
-    /// The links of a path from sender to receiver.
-    pub fn links_of<'a>(&'a self, flow: &'a Flow, via: &'a [String]) -> Vec<&'a Link> {
+    /// The links of a path, each with whether it is used the way it was written.
+    pub fn links_of<'a>(&'a self, flow: &'a Flow, via: &'a [String]) -> Vec<(&'a Link, bool)> {
         let stations = self.stations(flow, via);
-        stations.windows(2).filter_map(|pair| Some(self.link_between(pair[0], pair[1])?.1)).collect()
+        stations.windows(2).filter_map(|pair| self.link_between(pair[0], pair[1])).collect()
     }
 
     /// Smallest MTU of a path, bytes.
     pub fn path_mtu(&self, flow: &Flow, via: &[String]) -> u32 {
-        self.links_of(flow, via).iter().map(|l| l.mtu).min().unwrap_or(u32::MAX)
+        self.links_of(flow, via).iter().map(|(l, _)| l.mtu).min().unwrap_or(u32::MAX)
     }
 
-    /// Smallest rate of a path.
+    /// Smallest rate of a path towards the receiver.
     pub fn path_rate(&self, flow: &Flow, via: &[String]) -> Rate {
-        self.links_of(flow, via).iter().map(|l| l.rate.0).min().unwrap_or_default()
+        self.links_of(flow, via).iter().map(|(l, there)| l.rate(*there)).min().unwrap_or_default()
     }
 
-    /// One-way propagation delay of a path.
+    /// One-way propagation delay of a path towards the receiver.
     pub fn path_delay(&self, flow: &Flow, via: &[String]) -> Duration {
-        self.links_of(flow, via).iter().fold(Duration::ZERO, |sum, l| sum + l.delay.0)
+        self.links_of(flow, via).iter().fold(Duration::ZERO, |sum, (l, there)| sum + l.delay(*there))
     }
 
     /// Sum of the rates of a flow's bottlenecks; one that several paths share counts once.
     pub fn capacity(&self, flow: &Flow) -> Rate {
-        let mut bottlenecks: Vec<&Link> = Vec::new();
+        let mut bottlenecks: Vec<(&Link, bool)> = Vec::new();
         for via in &flow.paths {
-            let slowest = self.links_of(flow, via).into_iter().min_by_key(|l| l.rate);
-            bottlenecks.extend(slowest.filter(|l| !bottlenecks.iter().any(|seen| std::ptr::eq(*seen, *l))));
+            let slowest = self.links_of(flow, via).into_iter().min_by_key(|(l, there)| l.rate(*there));
+            let is_new = |(l, there): &(&Link, bool)| {
+                !bottlenecks.iter().any(|(seen, way)| std::ptr::eq(*seen, *l) && way == there)
+            };
+            bottlenecks.extend(slowest.filter(is_new));
         }
-        Rate(bottlenecks.iter().map(|l| l.rate.0.0).sum())
+        Rate(bottlenecks.iter().map(|(l, there)| l.rate(*there).0).sum())
+    }
+}
+
+impl Link {
+    /// Rate from `from` to `to`, or back.
+    pub fn rate(&self, there: bool) -> Rate {
+        self.back.rate.filter(|_| !there).unwrap_or(self.rate).0
+    }
+
+    /// One-way delay from `from` to `to`, or back.
+    pub fn delay(&self, there: bool) -> Duration {
+        self.back.delay.filter(|_| !there).unwrap_or(self.delay).0
     }
 }

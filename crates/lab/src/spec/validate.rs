@@ -76,6 +76,9 @@ fn link(link: &Link, at: Vec<Key>) -> Result<(), Problem> {
     probability(link.loss, below(&at, "loss"))?;
     probability(link.duplication, below(&at, "duplication"))?;
     probability(link.corruption, below(&at, "corruption"))?;
+    let back = |key| below(&below(&at, "back"), key);
+    link.back.rate.map_or(Ok(()), |r| positive(r.0, back("rate")))?;
+    link.back.loss.map_or(Ok(()), |p| probability(p, back("loss")))?;
     if let Some(r) = link.reordering {
         probability(r.probability, below(&below(&at, "reordering"), "probability"))?;
     }
@@ -131,21 +134,20 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     segment_size(spec, flow, at("mss"))
 }
 
-/// Every two neighbours on the path have a link, there and back.
+/// Every two neighbours on the path have a link.
 fn route(spec: &Spec, flow: &Flow, via: &[String], at: Vec<Key>, nodes: &[&str]) -> Result<(), Problem> {
     via.iter().try_for_each(|node| known(node, nodes, at.clone()))?;
-    let stations: Vec<&str> = spec.stations(flow, via);
-    for pair in stations.windows(2) {
-        for (a, b) in [(pair[0], pair[1]), (pair[1], pair[0])] {
-            if spec.link_between(a, b).is_none() {
-                let beside: Vec<&str> =
-                    nodes.iter().copied().filter(|n| spec.link_between(a, n).is_some()).collect();
-                return Err(Problem::new(at, format!("no link goes from \"{a}\" to \"{b}\""))
-                    .help(format!("links from \"{a}\" go to: {}", beside.join(", "))));
-            }
-        }
-    }
-    Ok(())
+    let stations = spec.stations(flow, via);
+    let Some(gap) = stations.windows(2).find(|pair| spec.link_between(pair[0], pair[1]).is_none()) else {
+        return Ok(());
+    };
+    let beside: Vec<&str> =
+        nodes.iter().copied().filter(|n| spec.link_between(gap[0], n).is_some()).collect();
+    Err(Problem::new(at, format!("no link joins \"{}\" and \"{}\"", gap[0], gap[1])).help(format!(
+        "links of \"{}\" go to: {}",
+        gap[0],
+        beside.join(", ")
+    )))
 }
 
 fn traffic(flow: &Flow, n: usize) -> Result<(), Problem> {
