@@ -3,6 +3,7 @@
 
 pub mod checksum;
 mod error;
+pub mod hip;
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;

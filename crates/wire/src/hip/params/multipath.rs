@@ -1,0 +1,72 @@
+//! Our private parameter (docs/hip.md): the sender can use several paths at once, and what it knows
+//! about them. Its type is even, so a peer that does not know it ignores it.
+
+use std::net::IpAddr;
+
+use crate::error::WireError;
+use crate::hip::cursor::{Cursor, address_bytes};
+use crate::units::{Duration, PathId, Rate};
+
+/// The format of the contents.
+const FORMAT: u8 = 1;
+const NO_DELAY: u32 = u32::MAX;
+
+/// MULTIPATH.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Multipath {
+    /// The version of the multipath shim header that the sender speaks.
+    pub shim_version: u8,
+    /// How many paths the sender is ready to use at once.
+    pub max_paths: u8,
+    /// The sender's ends of paths.
+    pub paths: Vec<MultipathPath>,
+}
+
+/// The sender's end of one path, with what is known before the first measurement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MultipathPath {
+    /// The sender's number of it.
+    pub id: PathId,
+    /// The sender's address.
+    pub address: IpAddr,
+    /// The rate it gives; zero on the wire if unknown.
+    pub bandwidth: Option<Rate>,
+    /// One-way delay, microseconds on the wire, all ones if unknown.
+    pub delay: Option<Duration>,
+}
+
+impl Multipath {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Result<Self, WireError> {
+        let [format, shim_version, max_paths, _] = c.take()?;
+        if format != FORMAT {
+            return Err(WireError::new(c.what, "format", FORMAT.into(), format.into()));
+        }
+        Ok(Self { shim_version, max_paths, paths: c.list(MultipathPath::parse)? })
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[FORMAT, self.shim_version, self.max_paths, 0]);
+        self.paths.iter().for_each(|p| p.emit(out));
+    }
+}
+
+impl MultipathPath {
+    fn parse(c: &mut Cursor<'_>) -> Result<Self, WireError> {
+        let [id, ..] = c.take::<4>()?;
+        let (delay, bandwidth) = (c.u32()?, c.u64()?);
+        Ok(Self {
+            id: PathId(id),
+            address: c.address()?,
+            bandwidth: (bandwidth != 0).then_some(Rate(bandwidth)),
+            delay: (delay != NO_DELAY).then(|| Duration::from_micros(delay.into())),
+        })
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        let micros = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(NO_DELAY - 1).min(NO_DELAY - 1);
+        out.extend_from_slice(&[self.id.0, 0, 0, 0]);
+        out.extend_from_slice(&self.delay.map_or(NO_DELAY, micros).to_be_bytes());
+        out.extend_from_slice(&self.bandwidth.map_or(0, |r| r.0).to_be_bytes());
+        out.extend_from_slice(&address_bytes(self.address));
+    }
+}
