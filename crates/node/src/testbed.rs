@@ -4,6 +4,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
+use polypath_endpoint::Locators;
 use polypath_sim::hop::HopConfig;
 use polypath_wire::Seed;
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -71,10 +72,8 @@ pub struct EmulatedPath {
 pub struct PathEnd {
     /// The host's socket on this path.
     pub socket: UdpSocket,
-    /// Its address.
-    pub local: SocketAddr,
-    /// Where the other host is to be found from here.
-    pub remote: SocketAddr,
+    /// Its address, and where the other host is to be found from here.
+    pub locators: Locators,
 }
 
 impl Testbed {
@@ -99,6 +98,16 @@ impl Testbed {
         let paths = paths.iter().enumerate().map(path).collect::<Result<_, _>>()?;
         Ok(Self { paths, hosts })
     }
+
+    /// Clones of the sockets of the first host (`side` 0) or the second (1), one for each path.
+    pub fn sockets(&self, side: usize) -> io::Result<Vec<UdpSocket>> {
+        self.paths.iter().map(|path| path.ends[side].socket.try_clone()).collect()
+    }
+
+    /// The paths as the first host (`side` 0) or the second (1) sees them.
+    pub fn locators(&self, side: usize) -> impl Iterator<Item = Locators> {
+        self.paths.iter().map(move |path| path.ends[side].locators)
+    }
 }
 
 fn loopback_path(
@@ -113,7 +122,7 @@ fn loopback_path(
     let relay = |(socket, local), peer| {
         End::udp(socket, peer).map_err(|source| TestbedError::Socket { local, source })
     };
-    let attached = [relay(relay_a, ends[0].local)?, relay(relay_b, ends[1].local)?];
+    let attached = [relay(relay_a, ends[0].locators.local)?, relay(relay_b, ends[1].locators.local)?];
     let name = format!("path{index}");
     let link = EmulatedLink::start(&name, attached, hops, seed.child(&name), clock)?;
     Ok(EmulatedPath { ends, link })
@@ -170,5 +179,5 @@ fn bind(address: SocketAddr) -> Result<(UdpSocket, SocketAddr), TestbedError> {
 }
 
 fn path_end((socket, local): (UdpSocket, SocketAddr), remote: SocketAddr) -> PathEnd {
-    PathEnd { socket, local, remote }
+    PathEnd { socket, locators: Locators { local, remote } }
 }

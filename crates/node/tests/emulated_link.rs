@@ -143,9 +143,9 @@ fn datagrams_between_sockets_keep_rate_and_delay() {
             };
             median((0..50).map(one).collect())
         };
-        let there = delay(&a.socket, a.remote, &b.socket);
-        let back = delay(&b.socket, b.remote, &a.socket);
-        let mbps = saturate(&a.socket, a.remote, &b.socket);
+        let there = delay(&a.socket, a.locators.remote, &b.socket);
+        let back = delay(&b.socket, b.locators.remote, &a.socket);
+        let mbps = saturate(&a.socket, a.locators.remote, &b.socket);
         println!("took {:?}; link: {:?}", start.elapsed(), bed.paths[0].link.stats());
         let delay = |what, got, want| Reading { what, got, want, tolerance: DELAY_TOLERANCE };
         vec![

@@ -33,10 +33,10 @@ fn installed(tool: &str) -> bool {
     std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]).any(|d| d.join(tool).exists())
 }
 
-/// A shell command in `ns`, ended after a minute if it does not end by itself.
-pub fn command(script: &str) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["-k", "1", "120", "sh", "-ec", script]);
+/// A shell command that ends after two minutes at the latest, and when the thread that started it ends.
+fn command(script: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", "timeout", "-k", "1", "120", "sh", "-ec", script]);
     command
 }
 
