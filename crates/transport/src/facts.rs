@@ -43,6 +43,8 @@ pub struct PathView {
     pub one_way: Option<Duration>,
     /// Rate of the path: told, or as delivered.
     pub rate: Option<Rate>,
+    /// Bytes per segment that `rate` counts beyond the payload.
+    pub overhead: u32,
 }
 
 /// What one acknowledgment says of one path.

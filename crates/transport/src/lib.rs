@@ -3,14 +3,21 @@
 pub mod cc;
 pub mod conn;
 pub mod facts;
+pub mod flow;
 pub mod loss;
+pub mod path;
 pub mod payload;
+pub mod ranges;
+pub mod recv;
 pub mod sched;
 pub mod segment;
 
+pub use cc::CcConfig;
 pub use conn::config::{ConnectionConfig, PathConfig};
 pub use conn::connection::{CloseReason, Connection, Event, Ports, State};
 pub use conn::record::{DropReason, Observation, Record, RecordFilter};
 pub use conn::stats::{ConnectionStats, PathStats};
+pub use loss::LossConfig;
 pub use payload::{Pattern, Payload};
+pub use sched::SchedulerConfig;
 pub use segment::{Segment, Transmit};

@@ -164,8 +164,13 @@ impl Rate {
         if time.0 == 0 {
             return Self(0);
         }
-        let bits = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC) / u128::from(time.0);
-        Self(u64::try_from(bits).unwrap_or(u64::MAX))
+        match bytes.checked_mul(8 * NANOS_PER_SEC) {
+            Some(bit_nanos) => Self(bit_nanos / time.0),
+            None => {
+                let bits = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC) / u128::from(time.0);
+                Self(u64::try_from(bits).unwrap_or(u64::MAX))
+            }
+        }
     }
     /// bit/s.
     pub const fn bits_per_sec(self) -> u64 {

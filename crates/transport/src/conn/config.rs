@@ -95,11 +95,14 @@ pub struct PathConfig {
     pub rate: Option<Rate>,
     /// One-way delay without queueing, if told; nanoseconds.
     pub one_way: Option<Duration>,
+    /// Bytes that headers add to each segment on the wire, where a told rate counts them
+    /// (IPv4 and TCP: 40, with timestamps 52).
+    pub overhead: u32,
 }
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { mss: 1460, rate: None, one_way: None }
+        Self { mss: 1460, rate: None, one_way: None, overhead: 40 }
     }
 }
 

@@ -1,10 +1,18 @@
 //! One TCP connection over any number of paths.
 
+use std::collections::VecDeque;
+
 use polypath_wire::{Instant, PathId, Seq};
 
+use super::ack::Acked;
 use super::config::{ConnectionConfig, PathConfig};
-use super::record::{Record, RecordFilter};
+use super::handshake::Handshake;
+use super::receiver::Receiver;
+use super::record::{DropReason, Observation, Record, RecordFilter};
+use super::sender::Sender;
 use super::stats::{ConnectionStats, PathStats};
+use super::timers::{Timer, Timers};
+use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::segment::{Segment, Transmit};
 
@@ -70,13 +78,46 @@ pub struct Ports {
 /// [`poll_timeout`](Self::poll_timeout), [`poll_event`](Self::poll_event), [`poll_record`](Self::poll_record)),
 /// *reads* ([`read`](Self::read)) and *questions* ([`state`](Self::state), [`stats`](Self::stats), …).
 /// After any input poll in this order: transmit until `None`, events and records until `None`, then the timeout.
+///
+/// The parts: `handshake.rs` opens it, `input.rs` takes segments, `output.rs` makes them, `ack.rs` and
+/// `sender.rs` are the sending half, `receiver.rs` the receiving one.
 #[derive(Debug)]
-pub struct Connection {}
+pub struct Connection {
+    pub(super) config: ConnectionConfig,
+    pub(super) ports: Ports,
+    pub(super) state: State,
+    pub(super) handshake: Handshake,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) timers: Timers,
+    pub(super) paths: Vec<PathConfig>,
+    /// Segments that are neither data nor acknowledgments of data: RST, probes.
+    pub(super) control: VecDeque<Transmit>,
+    pub(super) stats: ConnectionStats,
+    /// Path of the last acceptable segment.
+    pub(super) last_path: PathId,
+    /// Where SND.WL1 and SND.WL2 stand (RFC 9293 §3.10.7.4).
+    pub(super) window_update: (i64, u64),
+    /// Answers to unacceptable segments that may still be sent in the present second (RFC 5961 §7).
+    pub(super) challenges: (u64, u32),
+    pub(super) keep_alives: u32,
+    pub(super) persists: u32,
+    /// Segments sent in answer to the present event.
+    pub(super) burst: u32,
+    /// A write was cut short: tell when there is room.
+    blocked: bool,
+    readable_told: bool,
+    finish_told: bool,
+    peer_finish_told: bool,
+    events: VecDeque<Event>,
+    filter: RecordFilter,
+    records: VecDeque<Record>,
+}
 
-#[allow(unused_variables, clippy::todo)]
 impl Connection {
-    /// Opens a connection: a SYN leaves on the first path; paths beyond it join when it is answered.
-    /// `isn` is the initial sequence number (RFC 6528: the driver draws it).
+    /// Opens a connection: a SYN leaves on the first path; the others join when it is answered, and
+    /// stand in for the first while it is not. `isn` is the initial sequence number (RFC 6528: the
+    /// driver draws it).
     pub fn connect(
         now: Instant,
         config: ConnectionConfig,
@@ -84,7 +125,9 @@ impl Connection {
         isn: Seq,
         paths: &[PathConfig],
     ) -> Self {
-        todo!()
+        let mut connection = Self::new(config, ports, isn, paths, State::SynSent);
+        connection.start_handshake(now, PathId::FIRST);
+        connection
     }
 
     /// Answers the SYN `syn` that came on `path`, which indexes `paths`.
@@ -97,106 +140,356 @@ impl Connection {
         path: PathId,
         syn: &Segment,
     ) -> Self {
-        todo!()
+        let mut connection = Self::new(config, ports, isn, paths, State::SynReceived);
+        connection.learn_options(now, path, syn);
+        connection.last_path = path;
+        connection.start_handshake(now, path);
+        connection
+    }
+
+    fn new(config: ConnectionConfig, ports: Ports, isn: Seq, paths: &[PathConfig], state: State) -> Self {
+        let mut connection = Self {
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config),
+            handshake: Handshake::new(&config, isn),
+            config,
+            ports,
+            state,
+            timers: Timers::default(),
+            paths: Vec::new(),
+            control: VecDeque::new(),
+            stats: ConnectionStats::default(),
+            last_path: PathId::FIRST,
+            window_update: (i64::MIN, 0),
+            challenges: (0, 0),
+            keep_alives: 0,
+            persists: 0,
+            burst: 0,
+            blocked: false,
+            readable_told: false,
+            finish_told: false,
+            peer_finish_told: false,
+            events: VecDeque::new(),
+            filter: RecordFilter::default(),
+            records: VecDeque::new(),
+        };
+        paths.iter().for_each(|p| connection.enrol(p));
+        connection
     }
 
     /// Which observations to make; none by default.
     pub fn record(&mut self, filter: RecordFilter) {
-        todo!()
+        self.filter = filter;
     }
 
     /// Adds a path to an open connection.
     pub fn add_path(&mut self, now: Instant, path: PathConfig) -> PathId {
-        todo!()
+        self.enrol(&path);
+        if self.handshake.peer.is_some() {
+            let mss = self.payload_size(&path);
+            self.sender.add_path(now, &path, mss);
+        }
+        PathId(self.paths.len() as u8 - 1)
     }
 
     /// Removes a path; what is in flight on it is sent again on others.
     pub fn remove_path(&mut self, now: Instant, path: PathId) {
-        todo!()
+        if path.index() < self.sender.paths.len() && self.sender.path_state(path) != PathState::Removed {
+            self.sender.remove_path(now, path, &mut self.timers);
+            self.observe_losses(now);
+            self.observe_path(now, path, PathState::Removed);
+        }
     }
 
     /// The path carries no larger segments than `mss` bytes of payload (an ICMP message, a probe).
+    /// Less than RFC 879's 536 is believed down to 64 bytes.
     pub fn path_mss(&mut self, now: Instant, path: PathId, mss: u32) {
-        todo!()
-    }
-
-    /// A segment arrived on `path`.
-    pub fn handle(&mut self, now: Instant, path: PathId, segment: Segment) {
-        todo!()
+        let Some(config) = self.paths.get_mut(path.index()) else { return };
+        config.mss = config.mss.min(mss.max(64));
+        let config = *config;
+        if path.index() < self.sender.paths.len() {
+            let mss = self.payload_size(&config);
+            self.sender.set_mss(now, path, mss);
+        }
     }
 
     /// `now` has reached [`poll_timeout`](Self::poll_timeout). Calling early does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        todo!()
-    }
-
-    /// The next segment to send. A segment returned counts as sent.
-    #[must_use]
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        todo!()
+        self.burst = 0;
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Handshake => self.on_handshake_timeout(now),
+                Timer::DelayedAck => self.receiver.on_delayed_ack(&mut self.timers),
+                Timer::Persist => self.on_persist(now),
+                Timer::KeepAlive => self.on_keep_alive(now),
+                Timer::TimeWait => self.finish(State::Closed),
+                Timer::Recheck => {
+                    let mut acked = Acked::default();
+                    self.sender.judge(now, &mut self.timers, &mut acked);
+                    self.count_episodes(&acked);
+                    self.observe_losses(now);
+                }
+                Timer::Pacing => {}
+                Timer::Congestion => self.sender.on_congestion_timeout(now, &mut self.timers),
+                Timer::Rto(path) => self.on_rto(now, path),
+                Timer::Probe(path) => self.on_probe(now, path),
+            }
+        }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        todo!()
+        self.timers.next()
     }
 
     /// The next event for the application.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event> {
-        todo!()
+        let event = self.events.pop_front()?;
+        self.readable_told &= event != Event::Readable;
+        Some(event)
     }
 
     /// The next observation.
     #[must_use]
     pub fn poll_record(&mut self) -> Option<Record> {
-        todo!()
+        self.records.pop_front()
     }
 
     /// Bytes that [`write`](Self::write) would take now.
     pub fn writable(&self) -> u64 {
-        todo!()
+        self.sender.stream.room()
     }
 
     /// Appends to the stream as much of `data` as the send buffer has room for; returns how many
-    /// bytes were taken (0 after `close`). Patterns always fit: they are not stored.
+    /// bytes were taken (0 after `close`). Patterns always fit: they are not stored. If less than all
+    /// was taken, [`Event::Writable`] tells when half the buffer is free.
     pub fn write(&mut self, data: Payload) -> u64 {
-        todo!()
+        if self.state == State::Closed {
+            return 0;
+        }
+        let taken = self.sender.stream.write(&data);
+        self.blocked |= taken < data.len();
+        taken
     }
 
     /// The next bytes of the peer's stream, at most `max`; reading opens the window.
     pub fn read(&mut self, max: u64) -> Option<Payload> {
-        todo!()
+        let chunk = self.receiver.buffer.read(max)?;
+        if !matches!(self.state, State::Closed | State::TimeWait) && !self.receiver.has_finished() {
+            self.receiver.after_read(self.last_path, &mut self.timers);
+        }
+        self.tell_peer_finished();
+        Some(chunk)
     }
 
-    /// No more writes; a FIN follows the last byte. The peer may go on sending (half-close).
+    /// No more writes; a FIN follows the last byte. The peer may go on sending (half-close). What was
+    /// written before the handshake is complete is still sent; if nothing was, there is no connection.
     pub fn close(&mut self) {
-        todo!()
+        if self.state == State::SynSent && self.sender.stream.end() == 0 {
+            return self.finish(State::Closed);
+        }
+        self.sender.stream.finish();
     }
 
     /// Ends the connection at once with a RST.
-    pub fn abort(&mut self, now: Instant) {
-        todo!()
+    pub fn abort(&mut self, _now: Instant) {
+        if !matches!(self.state, State::Closed | State::TimeWait) {
+            if self.state != State::SynSent {
+                self.send_reset();
+            }
+            self.lose(CloseReason::Aborted);
+        }
     }
 
     /// State.
     pub fn state(&self) -> State {
-        todo!()
+        self.state
+    }
+
+    /// Local and remote port.
+    pub fn ports(&self) -> Ports {
+        self.ports
+    }
+
+    /// Whether nothing is left to do or to send: it can be forgotten.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed && self.control.is_empty()
     }
 
     /// Counters.
     pub fn stats(&self) -> &ConnectionStats {
-        todo!()
+        &self.stats
     }
 
     /// Number of paths ever added.
     pub fn path_count(&self) -> usize {
-        todo!()
+        self.paths.len()
     }
 
-    /// Counters and state of one path.
+    /// Whether a path may carry data.
+    pub fn path_state(&self, path: PathId) -> Option<PathState> {
+        self.sender.views.get(path.index()).map(|v| v.state)
+    }
+
+    /// Counters and state of one path; zeros for a path that is not there or has not joined yet.
     pub fn path_stats(&self, path: PathId) -> PathStats {
-        todo!()
+        if path.index() >= self.sender.paths.len() {
+            return PathStats::default();
+        }
+        let received = self.receiver.paths.get(path.index()).map_or(0, |p| p.bytes);
+        PathStats { bytes_received: received, ..self.sender.path_stats(path) }
+    }
+
+    fn enrol(&mut self, path: &PathConfig) {
+        self.paths.push(*path);
+        self.receiver.paths.push(Default::default());
+        self.timers.add_path();
+    }
+
+    fn on_rto(&mut self, now: Instant, path: PathId) {
+        self.stats.timeouts += 1;
+        let failed = self.sender.on_rto(now, path, &mut self.timers);
+        self.observe_losses(now);
+        if failed {
+            self.observe_path(now, path, PathState::Failed);
+        }
+        let paths = self.sender.views.iter().filter(|v| v.state != PathState::Removed).count() as u32;
+        if self.sender.stalled >= self.config.max_timeouts * paths.max(1) {
+            self.lose(CloseReason::TimedOut);
+        }
+    }
+
+    fn on_probe(&mut self, now: Instant, path: PathId) {
+        if self.sender.path_state(path) == PathState::Failed {
+            self.send_probe(now, path);
+            self.timers.set(Timer::Probe(path), now + self.sender.probe_interval(path));
+        }
+    }
+
+    fn on_persist(&mut self, now: Instant) {
+        if !self.sender.window_blocked() {
+            return;
+        }
+        if self.sender.edge > self.sender.board.nxt() {
+            self.sender.override_sws = true;
+            return;
+        }
+        self.persists += 1;
+        let path = self.sender.path_for_control(self.last_path);
+        self.send_probe(now, path);
+    }
+
+    fn on_keep_alive(&mut self, now: Instant) {
+        if self.keep_alives >= self.config.max_timeouts {
+            self.send_reset();
+            return self.lose(CloseReason::TimedOut);
+        }
+        self.keep_alives += 1;
+        let path = self.sender.path_for_control(self.last_path);
+        self.send_probe(now, path);
+        self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
+    }
+
+    /// Enters `state` at the end of the connection.
+    pub(super) fn finish(&mut self, state: State) {
+        self.state = state;
+        if state == State::Closed {
+            self.timers.stop_all();
+        }
+    }
+
+    /// Ends the connection early.
+    pub(super) fn lose(&mut self, reason: CloseReason) {
+        self.finish(State::Closed);
+        self.events.push_back(Event::Lost(reason));
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    pub(super) fn tell_readable(&mut self) {
+        if !self.readable_told {
+            self.readable_told = true;
+            self.events.push_back(Event::Readable);
+        }
+    }
+
+    pub(super) fn tell_writable(&mut self) {
+        if self.blocked && self.sender.stream.room() >= self.config.send_buffer / 2 {
+            self.blocked = false;
+            self.events.push_back(Event::Writable);
+        }
+    }
+
+    pub(super) fn tell_peer_finished(&mut self) {
+        if !self.peer_finish_told && self.receiver.has_finished() && self.receiver.buffer.readable() == 0 {
+            self.peer_finish_told = true;
+            self.events.push_back(Event::PeerFinished);
+        }
+    }
+
+    pub(super) fn tell_finished(&mut self) {
+        if !self.finish_told && self.receiver.has_finished() && self.sender.is_done() {
+            self.finish_told = true;
+            self.events.push_back(Event::Finished);
+        }
+    }
+
+    pub(super) fn dropped(&mut self, now: Instant, path: PathId, reason: DropReason) {
+        self.stats.drops[reason as usize] += 1;
+        self.observe_event(now, Some(path), || Observation::Dropped { reason });
+    }
+
+    pub(super) fn count_episodes(&mut self, acked: &Acked) {
+        self.stats.fast_recoveries += u64::from(acked.episodes);
+        self.stats.undone += u64::from(acked.undone);
+    }
+
+    pub(super) fn observe_losses(&mut self, now: Instant) {
+        let mut losses = std::mem::take(&mut self.sender.losses);
+        for (path, offset, len, cause, episode) in losses.drain(..) {
+            self.observe_event(now, Some(path), || Observation::Lost { offset, len, cause, episode });
+        }
+        self.sender.losses = losses;
+    }
+
+    fn observe_path(&mut self, now: Instant, path: PathId, state: PathState) {
+        self.observe_event(now, Some(path), || Observation::PathState { state });
+    }
+
+    pub(super) fn observe_event(
+        &mut self,
+        at: Instant,
+        path: Option<PathId>,
+        what: impl FnOnce() -> Observation,
+    ) {
+        if self.filter.events {
+            self.records.push_back(Record { at, path, what: what() });
+        }
+    }
+
+    pub(super) fn observe_packet(&mut self, at: Instant, path: PathId, what: impl FnOnce() -> Observation) {
+        if self.filter.packets {
+            self.records.push_back(Record { at, path: Some(path), what: what() });
+        }
+    }
+
+    /// Window and estimate of `path`, after an acknowledgment.
+    pub(super) fn observe_state(&mut self, at: Instant, path: PathId) {
+        if !self.filter.state {
+            return;
+        }
+        let stats = self.sender.path_stats(path);
+        let window =
+            Observation::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, in_flight: stats.in_flight };
+        self.records.push_back(Record { at, path: Some(path), what: window });
+        let rtt = self.sender.paths[path.index()].estimator.rtt.latest();
+        if let (Some(srtt), Some(rtt)) = (stats.srtt, rtt) {
+            let what = Observation::Estimate { srtt, rtt, rate: stats.rate };
+            self.records.push_back(Record { at, path: Some(path), what });
+        }
     }
 }

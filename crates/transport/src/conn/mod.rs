@@ -1,6 +1,13 @@
 //! The connection: glue between sender, receiver and their policies.
 
+mod ack;
 pub mod config;
 pub mod connection;
+mod handshake;
+mod input;
+mod output;
+mod receiver;
 pub mod record;
+mod sender;
 pub mod stats;
+mod timers;

@@ -1,0 +1,30 @@
+//! The controllers by name: the enum is the registry (DESIGN.md §5).
+
+use serde::{Deserialize, Serialize};
+
+use super::controller::Controller;
+use super::newreno::{NewReno, NewRenoConfig};
+use super::per_path::PerPath;
+
+/// Which algorithm, with its parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CcConfig {
+    /// One NewReno window per path, uncoupled; on one path plain NewReno (RFC 5681, 6582).
+    Newreno(NewRenoConfig),
+}
+
+impl Default for CcConfig {
+    fn default() -> Self {
+        Self::Newreno(NewRenoConfig::default())
+    }
+}
+
+impl CcConfig {
+    /// The controller.
+    pub fn build(&self) -> Box<dyn Controller> {
+        match self.clone() {
+            Self::Newreno(config) => Box::new(PerPath::new(move |_, mss| NewReno::new(config, mss))),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The seam between the connection and its congestion control.
+
+use std::fmt::Debug;
+
+use polypath_wire::{Instant, PathId, Rate};
+use serde::Serialize;
+
+use crate::facts::{AckSample, Episode, LossEvent, PathView};
+
+/// What a controller is doing, for records and statistics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Exponential growth.
+    #[default]
+    SlowStart,
+    /// Linear growth, or whatever the algorithm does instead.
+    CongestionAvoidance,
+}
+
+/// State of one path's window.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Snapshot {
+    /// Congestion window, bytes.
+    pub window: u64,
+    /// Slow start threshold, bytes.
+    pub ssthresh: Option<u64>,
+    /// Pacing rate.
+    pub rate: Option<Rate>,
+    /// Phase.
+    pub phase: Phase,
+}
+
+/// Congestion control of *one connection over all its paths*: coupled algorithms need the siblings,
+/// two-level ones a total. It never sees nor touches what is in flight: the caller compares.
+pub trait Controller: Debug + Send {
+    /// A path joined; `mss` is its largest payload in bytes.
+    fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32);
+    /// A path left for good.
+    fn on_path_removed(&mut self, _path: PathId) {}
+    /// The largest payload of a path changed.
+    fn on_mss(&mut self, path: PathId, mss: u32);
+    /// `bytes` of data left.
+    fn on_sent(&mut self, _now: Instant, _path: PathId, _bytes: u64) {}
+    /// Data was delivered; once per path and acknowledgment.
+    fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
+    /// A loss episode began.
+    fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, paths: &[PathView]);
+    /// The episode was reordering: restore what was saved for it.
+    fn on_undo(&mut self, _now: Instant, _path: PathId, _episode: Episode) {}
+    /// When the next periodic update is due.
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+    /// It is due.
+    fn on_timeout(&mut self, _now: Instant, _paths: &[PathView]) {}
+    /// Congestion window of `path`, bytes.
+    fn window(&self, path: PathId) -> u64;
+    /// Rate at which `path` may send; none is as fast as the window allows.
+    fn pacing_rate(&self, _path: PathId) -> Option<Rate> {
+        None
+    }
+    /// State of `path`.
+    fn snapshot(&self, path: PathId) -> Snapshot;
+}

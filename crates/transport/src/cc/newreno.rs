@@ -1,0 +1,180 @@
+//! The window of Reno and NewReno (RFC 5681 §3.1, RFC 6582).
+//!
+//! | symbol | here |
+//! |---|---|
+//! | SMSS | `mss` |
+//! | cwnd, ssthresh | `cwnd`, `ssthresh` |
+//! | FlightSize | `LossEvent::flight_size` |
+//! | N, L | `AckSample::newly_acked`, `abc_limit` (RFC 3465) |
+//!
+//! Deviations: equation (3), `cwnd += SMSS*SMSS/cwnd` per acknowledgment, is counted in acknowledged
+//! bytes (RFC 3465), so that a delayed acknowledgment counts for what it acknowledges, and carries
+//! its remainder. The inflation of fast recovery is not here: the sender takes what duplicate
+//! acknowledgments report out of what is in flight, which is the same arithmetic on the other side.
+
+use polypath_wire::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::controller::{Phase, Snapshot};
+use super::per_path::Algorithm;
+use crate::facts::{AckSample, Episode, LossCause, LossEvent};
+
+/// Parameters of NewReno.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewRenoConfig {
+    /// Initial window, segments (RFC 6928: 10; ns-2: 2).
+    pub initial_window: u32,
+    /// Initial slow start threshold, segments; none is as large as possible (RFC 5681 §3.1).
+    pub initial_ssthresh: Option<u32>,
+    /// Most segments that one acknowledgment may count for (RFC 3465's L: 2; ns-2 counts
+    /// acknowledgments: 1).
+    pub abc_limit: u32,
+}
+
+impl Default for NewRenoConfig {
+    fn default() -> Self {
+        Self { initial_window: 10, initial_ssthresh: None, abc_limit: 2 }
+    }
+}
+
+/// NewReno on one path.
+#[derive(Debug)]
+pub struct NewReno {
+    mss: u64,
+    abc_limit: u64,
+    cwnd: u64,
+    ssthresh: u64,
+    /// Remainder of the linear growth, in bytes × bytes.
+    credit: u64,
+    /// The window before the last reduction, for undo.
+    saved: Option<(Episode, u64, u64)>,
+}
+
+impl NewReno {
+    /// A fresh window.
+    pub fn new(config: NewRenoConfig, mss: u32) -> Self {
+        let mss = u64::from(mss);
+        Self {
+            mss,
+            abc_limit: u64::from(config.abc_limit.max(1)),
+            cwnd: u64::from(config.initial_window.max(1)) * mss,
+            ssthresh: config.initial_ssthresh.map_or(u64::MAX, |s| u64::from(s) * mss),
+            credit: 0,
+            saved: None,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.cwnd < self.ssthresh { Phase::SlowStart } else { Phase::CongestionAvoidance }
+    }
+}
+
+impl Algorithm for NewReno {
+    fn on_mss(&mut self, mss: u32) {
+        self.mss = u64::from(mss);
+        self.cwnd = self.cwnd.max(self.mss);
+    }
+
+    fn on_ack(&mut self, _: Instant, sample: &AckSample) {
+        if sample.in_recovery || !sample.window_limited {
+            return;
+        }
+        let acked = sample.newly_acked.min(self.abc_limit * self.mss);
+        match self.phase() {
+            Phase::SlowStart => self.cwnd += acked, // (2)
+            Phase::CongestionAvoidance => {
+                self.credit += self.mss * acked; // (3)
+                self.cwnd += self.credit / self.cwnd;
+                self.credit %= self.cwnd;
+            }
+        }
+    }
+
+    fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
+        self.saved = Some((loss.episode, self.cwnd, self.ssthresh));
+        self.ssthresh = (loss.flight_size / 2).max(2 * self.mss); // (4)
+        self.cwnd = match loss.cause {
+            LossCause::Timeout => self.mss, // loss window, §3.1
+            _ => self.ssthresh,             // §3.2, step 6 brought forward
+        };
+        self.credit = 0;
+    }
+
+    fn on_undo(&mut self, _: Instant, episode: Episode) {
+        if let Some((_, cwnd, ssthresh)) = self.saved.take_if(|s| s.0 == episode) {
+            self.cwnd = self.cwnd.max(cwnd);
+            self.ssthresh = ssthresh;
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let ssthresh = Some(self.ssthresh).filter(|s| *s != u64::MAX);
+        Snapshot { window: self.cwnd, ssthresh, rate: None, phase: self.phase() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(segments: u64) -> AckSample {
+        AckSample { newly_acked: 1000 * segments, window_limited: true, ..Default::default() }
+    }
+
+    fn loss(cause: LossCause, flight_size: u64) -> LossEvent {
+        LossEvent { cause, episode: Episode(1), bytes: 1000, flight_size, oldest_sent: Instant::ZERO }
+    }
+
+    fn reno(initial_window: u32, ssthresh: Option<u32>) -> NewReno {
+        NewReno::new(NewRenoConfig { initial_window, initial_ssthresh: ssthresh, abc_limit: 2 }, 1000)
+    }
+
+    #[test]
+    fn slow_start_adds_what_is_acknowledged_up_to_the_limit() {
+        let mut r = reno(2, None);
+        for (acked, expected) in [(1, 3000), (2, 5000), (5, 7000)] {
+            r.on_ack(Instant::ZERO, &ack(acked));
+            assert_eq!(r.window(), expected);
+        }
+    }
+
+    #[test]
+    fn avoidance_adds_one_segment_a_window() {
+        let mut r = reno(10, Some(10));
+        (0..10).for_each(|_| r.on_ack(Instant::ZERO, &ack(1)));
+        // equation (3) lags one segment slightly, since the window grows while it is acknowledged
+        assert!((10_950..=11_000).contains(&r.window()), "{}", r.window());
+    }
+
+    #[test]
+    fn no_growth_in_recovery_nor_when_the_application_limits() {
+        let mut r = reno(2, None);
+        r.on_ack(Instant::ZERO, &AckSample { in_recovery: true, ..ack(1) });
+        r.on_ack(Instant::ZERO, &AckSample { window_limited: false, ..ack(1) });
+        assert_eq!(r.window(), 2000);
+    }
+
+    #[test]
+    fn halves_on_loss_and_starts_over_on_timeout() {
+        let mut r = reno(20, None);
+        r.on_loss(Instant::ZERO, &loss(LossCause::DupAck, 20_000));
+        assert_eq!((r.window(), r.snapshot().ssthresh), (10_000, Some(10_000)));
+        r.on_loss(Instant::ZERO, &loss(LossCause::Timeout, 3000));
+        assert_eq!((r.window(), r.snapshot().ssthresh), (1000, Some(2000)));
+    }
+
+    #[test]
+    fn undo_restores_the_episode_it_names_only() {
+        let mut r = reno(20, None);
+        r.on_loss(Instant::ZERO, &loss(LossCause::DupAck, 20_000));
+        r.on_undo(Instant::ZERO, Episode(2));
+        assert_eq!(r.window(), 10_000);
+        r.on_undo(Instant::ZERO, Episode(1));
+        assert_eq!((r.window(), r.snapshot().ssthresh), (20_000, None));
+    }
+}

@@ -1,0 +1,88 @@
+//! Lifts a one-path algorithm to a connection: one instance per path, uncoupled.
+
+use polypath_wire::{Instant, PathId, Rate};
+
+use super::controller::{Controller, Snapshot};
+use crate::facts::{AckSample, Episode, LossEvent, PathView};
+
+/// Congestion control of a single path. The methods mean what they mean in [`Controller`].
+#[allow(missing_docs)]
+pub trait Algorithm: std::fmt::Debug + Send {
+    fn on_mss(&mut self, mss: u32);
+    fn on_ack(&mut self, now: Instant, sample: &AckSample);
+    fn on_loss(&mut self, now: Instant, loss: &LossEvent);
+    fn on_undo(&mut self, _now: Instant, _episode: Episode) {}
+    fn window(&self) -> u64;
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    fn snapshot(&self) -> Snapshot;
+}
+
+/// One `A` per path.
+pub struct PerPath<A, F> {
+    paths: Vec<Option<A>>,
+    new: F,
+}
+
+impl<A, F: Fn(Instant, u32) -> A> PerPath<A, F> {
+    /// `new(now, mss)` makes the instance of a path.
+    pub fn new(new: F) -> Self {
+        Self { paths: Vec::new(), new }
+    }
+}
+
+impl<A: std::fmt::Debug, F> std::fmt::Debug for PerPath<A, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.paths).finish()
+    }
+}
+
+impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F> {
+    fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
+        if self.paths.len() <= path.index() {
+            self.paths.resize_with(path.index() + 1, || None);
+        }
+        self.paths[path.index()] = Some((self.new)(now, mss));
+    }
+
+    fn on_path_removed(&mut self, path: PathId) {
+        self.paths[path.index()] = None;
+    }
+
+    fn on_mss(&mut self, path: PathId, mss: u32) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.on_mss(mss);
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.on_ack(now, sample);
+        }
+    }
+
+    fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, _: &[PathView]) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.on_loss(now, loss);
+        }
+    }
+
+    fn on_undo(&mut self, now: Instant, path: PathId, episode: Episode) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.on_undo(now, episode);
+        }
+    }
+
+    fn window(&self, path: PathId) -> u64 {
+        self.paths[path.index()].as_ref().map_or(0, Algorithm::window)
+    }
+
+    fn pacing_rate(&self, path: PathId) -> Option<Rate> {
+        self.paths[path.index()].as_ref().and_then(Algorithm::pacing_rate)
+    }
+
+    fn snapshot(&self, path: PathId) -> Snapshot {
+        self.paths[path.index()].as_ref().map_or_else(Snapshot::default, Algorithm::snapshot)
+    }
+}

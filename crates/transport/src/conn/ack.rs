@@ -1,0 +1,211 @@
+//! What an acknowledgment means for the sending half:
+//! scoreboard → estimates → controller → loss policy → timers.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::sender::Sender;
+use super::timers::{Timer, Timers};
+use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState};
+use crate::loss::policy::Verdict;
+use crate::loss::scoreboard::{Delivery, SentId};
+
+/// An acknowledgment in terms of the stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// The path it came on.
+    pub path: PathId,
+    /// Everything below arrived.
+    pub una: u64,
+    /// SACK blocks.
+    pub blocks: &'a [(u64, u64)],
+    /// It looks like a duplicate: no data, no change of the window (RFC 5681 §2).
+    pub pure: bool,
+    /// Whether TSecr proves that it answers the last transmission of a segment sent then.
+    pub echo: Option<Instant>,
+    /// Arrival minus TSval, nanoseconds up to the peer's clock offset.
+    pub reverse: Option<i64>,
+}
+
+/// What an acknowledgment changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Acked {
+    /// The cumulative acknowledgment moved.
+    pub advanced: bool,
+    /// SACK blocks that cannot be true.
+    pub bad_blocks: u32,
+    /// Bytes newly delivered on all paths.
+    pub delivered: u64,
+    /// New loss episodes.
+    pub episodes: u32,
+    /// Episodes undone.
+    pub undone: u32,
+}
+
+impl Sender {
+    /// Takes an acknowledgment; `ack.una` is not beyond what was sent.
+    pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
+        let mut result = Acked::default();
+        self.board.begin_ack();
+        for (p, view) in self.paths.iter_mut().zip(&self.views) {
+            p.prior_in_flight = view.in_flight;
+        }
+        result.advanced = self.board.ack_up_to(ack.una);
+        if self.sack {
+            result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
+        }
+        if !result.advanced && ack.una == self.board.una() && !self.board.is_idle() {
+            self.count_duplicate(ack);
+        }
+        for i in 0..self.paths.len() {
+            result.delivered += self.sample(now, PathId(i as u8), ack, timers);
+        }
+        if result.delivered > 0 {
+            self.stalled = 0;
+        }
+        if result.advanced {
+            self.stream.release(ack.una);
+        }
+        self.judge(now, timers, &mut result);
+        if result.advanced && self.paths.iter().all(|p| p.recovering.is_none()) {
+            self.board.clear_credit();
+        }
+        for i in 0..self.paths.len() {
+            self.refresh(now, PathId(i as u8));
+        }
+        result
+    }
+
+    /// Lets the policy judge all paths and carries out what it says.
+    pub fn judge(&mut self, now: Instant, timers: &mut Timers, result: &mut Acked) {
+        for i in 0..self.paths.len() {
+            let path = PathId(i as u8);
+            let mut verdicts = std::mem::take(&mut self.verdicts);
+            self.policy.judge(now, path, &self.board, &self.views[i], &mut verdicts);
+            if !verdicts.is_empty() {
+                self.carry_out(now, path, &verdicts, timers, result);
+                verdicts.clear();
+            }
+            self.verdicts = verdicts;
+        }
+    }
+
+    fn count_duplicate(&mut self, ack: &Ack<'_>) {
+        if ack.pure || !ack.blocks.is_empty() {
+            let size = (!self.sack).then(|| self.views[ack.path.index()].mss);
+            self.board.count_dupack(ack.path, size);
+        }
+    }
+
+    /// Feeds estimator and controller of `path` with what was delivered on it; returns the bytes.
+    fn sample(&mut self, now: Instant, path: PathId, ack: &Ack<'_>, timers: &mut Timers) -> u64 {
+        let fresh = *self.board.fresh(path);
+        if fresh.bytes == 0 {
+            return 0;
+        }
+        let rtt = self.round_trip(now, ack, &fresh);
+        let p = &mut self.paths[path.index()];
+        p.timeouts = 0;
+        p.stats.bytes_delivered += fresh.bytes;
+        if let Some(rtt) = rtt {
+            p.estimator.rtt.sample(rtt);
+        }
+        if let (Some(rtt), Some(reverse), true) = (rtt, ack.reverse, ack.path == path) {
+            p.estimator.one_way.sample(now, rtt, reverse);
+        }
+        let latest = p.estimator.rtt.latest();
+        let (mut delivery_rate, mut app_limited) = (None, false);
+        if let Some(newest) = fresh.newest {
+            app_limited = newest.mark.app_limited;
+            let bandwidth = &mut p.estimator.bandwidth;
+            delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
+        }
+        let window = self.controller.window(path);
+        let sample = AckSample {
+            newly_acked: fresh.bytes,
+            newly_acked_segments: fresh.segments,
+            cumulative: self.board.dupacks() == 0,
+            rtt,
+            one_way_queueing: p.estimator.one_way.forward_queueing(),
+            delivery_rate,
+            prior_in_flight: p.prior_in_flight,
+            marks: 0,
+            app_limited,
+            window_limited: p.prior_in_flight + u64::from(self.views[path.index()].mss) > window,
+            in_recovery: p.recovering.is_some(),
+        };
+        self.controller.on_ack(now, path, &sample, &self.views);
+        if self.views[path.index()].state == PathState::Failed {
+            self.revive(now, path, timers);
+        }
+        self.restart_rto(now, path, timers);
+        fresh.bytes
+    }
+
+    /// Round trip of the latest segment delivered; none if it was sent twice and nothing proves which
+    /// transmission is answered (Karn, RFC 6298 §3).
+    fn round_trip(&self, now: Instant, ack: &Ack<'_>, fresh: &Delivery) -> Option<Duration> {
+        let newest = fresh.newest?;
+        let proven = ack.echo.is_some_and(|echo| echo >= newest.sent_at);
+        (!newest.retransmitted || proven).then(|| now.since(newest.sent_at))
+    }
+
+    /// RFC 6298 §5.2 and 5.3.
+    fn restart_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+        if !self.board.is_outstanding(path) {
+            timers.stop(Timer::Rto(path));
+        } else if !self.policy.holds_timer(path) {
+            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        verdicts: &[Verdict],
+        timers: &mut Timers,
+        result: &mut Acked,
+    ) {
+        for verdict in verdicts {
+            match *verdict {
+                Verdict::Lost { id, cause, episode } => self.lose(now, path, id, cause, episode, result),
+                Verdict::Recovered(_) => self.paths[path.index()].recovering = None,
+                Verdict::Undo(episode) => {
+                    self.paths[path.index()].recovering = None;
+                    self.controller.on_undo(now, path, episode);
+                    result.undone += 1;
+                }
+                Verdict::RecheckAt(at) => timers.set(Timer::Recheck, at),
+            }
+        }
+        self.refresh(now, path);
+    }
+
+    fn lose(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        id: SentId,
+        cause: LossCause,
+        episode: Episode,
+        result: &mut Acked,
+    ) {
+        let flight_size = self.flight_size(path);
+        let Some(sent) = self.board.mark_lost(id) else { return };
+        self.losses.push((path, sent.offset, sent.len, cause, episode));
+        let new_episode = self.paths[path.index()].recovering != Some(episode);
+        if new_episode {
+            self.paths[path.index()].recovering = Some(episode);
+            let event = LossEvent {
+                cause,
+                episode,
+                bytes: u64::from(sent.len),
+                flight_size,
+                oldest_sent: sent.sent_at,
+            };
+            self.controller.on_loss(now, path, &event, &self.views);
+            result.episodes += 1;
+        }
+        self.urgent += u32::from(new_episode || cause == LossCause::PartialAck);
+    }
+}

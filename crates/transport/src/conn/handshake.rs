@@ -1,0 +1,202 @@
+//! Opening: SYN, SYN-ACK and what they agree upon (RFC 9293 §3.5, RFC 7323, RFC 2018).
+
+use polypath_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
+use polypath_wire::{Duration, Instant, PathId, Seq};
+
+use super::config::{ConnectionConfig, PathConfig};
+use super::connection::{CloseReason, Connection, Event, State};
+use super::record::DropReason;
+use super::timers::Timer;
+use crate::segment::{Segment, Transmit};
+
+/// Segment size of a peer that names none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u32 = 536;
+
+/// Timestamps take 12 bytes of each data segment (RFC 7323 appendix A).
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// Sequence numbers and what was agreed upon.
+#[derive(Debug)]
+pub struct Handshake {
+    /// Our initial sequence number.
+    pub isn: Seq,
+    /// The peer's, with its segment size, once its SYN came.
+    pub peer: Option<(Seq, u32)>,
+    /// Timestamps in every segment.
+    pub timestamps: bool,
+    /// Windows are scaled.
+    scaling: bool,
+    /// Shift of the windows we advertise.
+    pub our_shift: u8,
+    /// Shift of the windows we are told.
+    pub peer_shift: u8,
+    /// The path that the SYN or SYN-ACK goes on.
+    path: PathId,
+    sent_at: Instant,
+    attempts: u32,
+    /// It is to be sent.
+    due: bool,
+}
+
+impl Handshake {
+    /// Nothing agreed yet.
+    pub fn new(config: &ConnectionConfig, isn: Seq) -> Self {
+        let fitting = (0..14).find(|s| config.receive_buffer >> s <= 65_535).unwrap_or(14);
+        Self {
+            isn,
+            peer: None,
+            timestamps: config.timestamps,
+            scaling: config.window_scaling,
+            our_shift: if config.window_scaling { fitting } else { 0 },
+            peer_shift: 0,
+            path: PathId::FIRST,
+            sent_at: Instant::ZERO,
+            attempts: 0,
+            due: false,
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn start_handshake(&mut self, now: Instant, path: PathId) {
+        self.handshake.path = path;
+        self.handshake.sent_at = now;
+        self.handshake.due = true;
+        let timeout = self.config.initial_rto.times(1 << self.handshake.attempts.min(6));
+        self.timers.set(Timer::Handshake, now + timeout.min(self.config.max_rto));
+    }
+
+    /// Each attempt takes the next path, so that a dead first path does not keep us from connecting.
+    pub(super) fn on_handshake_timeout(&mut self, now: Instant) {
+        self.handshake.attempts += 1;
+        if self.handshake.attempts > self.config.max_timeouts {
+            return self.lose(CloseReason::TimedOut);
+        }
+        let next = (self.handshake.path.index() + 1) % self.paths.len().max(1);
+        self.start_handshake(now, PathId(next as u8));
+    }
+
+    /// The SYN or SYN-ACK, if it is due.
+    pub(super) fn next_handshake(&mut self, now: Instant) -> Option<Transmit> {
+        if !std::mem::take(&mut self.handshake.due) {
+            return None;
+        }
+        let answer = self.state == State::SynReceived;
+        let path = self.handshake.path;
+        let mut segment = self.bare_segment(now, path, self.handshake.isn, TcpFlags::SYN);
+        segment.header.window = self.receiver.buffer.window().min(65_535) as u16;
+        if answer {
+            segment.header.flags = TcpFlags::SYN | TcpFlags::ACK;
+            segment.header.ack = self.rcv_seq();
+        }
+        segment.header.options = self.syn_options(now, path, answer);
+        Some(Transmit { path, segment })
+    }
+
+    /// What we offer, or of what was offered we accept.
+    fn syn_options(&self, now: Instant, path: PathId, answer: bool) -> TcpOptions {
+        let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
+        TcpOptions {
+            mss: self.paths.iter().map(|p| p.mss.min(65_535) as u16).min(),
+            window_scale: self.handshake.scaling.then_some(self.handshake.our_shift),
+            sack_permitted: if answer { self.sender.sack } else { self.config.sack },
+            timestamps,
+            ..Default::default()
+        }
+    }
+
+    /// Takes the sequence number and the options of the peer's SYN.
+    pub(super) fn learn_options(&mut self, now: Instant, path: PathId, syn: &Segment) {
+        let options = &syn.header.options;
+        let mss = options.mss.map_or(DEFAULT_MSS, u32::from).max(64);
+        self.handshake.peer = Some((syn.header.seq, mss));
+        self.handshake.timestamps &= options.timestamps.is_some();
+        self.handshake.scaling &= options.window_scale.is_some();
+        if self.handshake.scaling {
+            self.handshake.peer_shift = options.window_scale.map_or(0, |s| s.min(14)); // RFC 7323 §2.3
+        } else {
+            self.handshake.our_shift = 0;
+        }
+        self.sender.agree(&self.config, self.config.sack && options.sack_permitted);
+        self.sender.edge = u64::from(syn.header.window); // never scaled in a SYN
+        self.sender.max_window = u64::from(syn.header.window);
+        let sizes: Vec<_> = self.paths.iter().map(|p| self.payload_size(p)).collect();
+        for (path, mss) in self.paths.iter().zip(sizes) {
+            self.sender.add_path(now, path, mss);
+        }
+        self.receiver.on_timestamps(path, 0, options.timestamps);
+    }
+
+    /// Payload of a full segment on `path`: the smaller of both sides' segment sizes, less the options
+    /// that every segment carries (RFC 6691).
+    pub(super) fn payload_size(&self, path: &PathConfig) -> u32 {
+        let peer = self.handshake.peer.map_or(DEFAULT_MSS, |p| p.1);
+        let options = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
+        path.mss.min(peer).saturating_sub(options).max(32)
+    }
+
+    /// A segment arrived in SYN-SENT (RFC 9293 §3.10.7.3).
+    pub(super) fn handle_in_syn_sent(&mut self, now: Instant, path: PathId, segment: &Segment) {
+        let header = &segment.header;
+        let has = |flag| header.flags.contains(flag);
+        let acceptable = header.ack == self.handshake.isn.plus(1);
+        if has(TcpFlags::ACK) && !acceptable {
+            self.dropped(now, path, DropReason::AckOfUnsent);
+            if !has(TcpFlags::RST) {
+                self.reset_answer(now, path, segment);
+            }
+            return;
+        }
+        if has(TcpFlags::RST) {
+            match has(TcpFlags::ACK) {
+                true => self.lose(CloseReason::Refused),
+                false => self.dropped(now, path, DropReason::WrongState),
+            }
+            return;
+        }
+        if !has(TcpFlags::SYN) {
+            return self.dropped(now, path, DropReason::WrongState);
+        }
+        self.learn_options(now, path, segment);
+        self.last_path = path;
+        if has(TcpFlags::ACK) {
+            self.receiver.ack_now(path, None, &mut self.timers);
+            self.establish(now, path);
+        } else {
+            self.state = State::SynReceived; // simultaneous open
+            self.start_handshake(now, path);
+        }
+    }
+
+    /// The handshake is complete.
+    pub(super) fn establish(&mut self, now: Instant, path: PathId) {
+        self.timers.stop(Timer::Handshake);
+        self.handshake.due = false;
+        self.state = State::Established;
+        if self.handshake.attempts == 0 && path == self.handshake.path {
+            let rtt = now.since(self.handshake.sent_at);
+            self.sender.paths[path.index()].estimator.rtt.sample(rtt);
+            self.sender.refresh(now, path);
+        }
+        if self.config.keep_alive > Duration::ZERO {
+            self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
+        }
+        self.tell(Event::Connected);
+    }
+
+    /// Timestamps for a segment that leaves now on `path`.
+    pub(super) fn timestamps(&self, now: Instant, path: PathId) -> Timestamps {
+        Timestamps { value: self.clock(now), echo: self.receiver.paths[path.index()].echo().unwrap_or(0) }
+    }
+
+    /// Our timestamp clock: 1 ms, with an offset that tells nothing of the host (RFC 7323 §5.4).
+    pub(super) fn clock(&self, now: Instant) -> u32 {
+        ((now.0 / 1_000_000) as u32).wrapping_add(self.handshake.isn.0)
+    }
+
+    /// When our clock showed `value`, if that was not long before `now`: the latest such instant.
+    pub(super) fn clock_instant(&self, now: Instant, value: u32) -> Instant {
+        let age = u64::from(self.clock(now).wrapping_sub(value)) * 1_000_000;
+        Instant((now.0 / 1_000_000 * 1_000_000).saturating_sub(age) + 999_999)
+    }
+}

@@ -1,0 +1,152 @@
+//! Making segments: what is due goes out in the order handshake, control, data, acknowledgments.
+
+use polypath_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
+use polypath_wire::{Instant, PathId, Seq};
+
+use super::connection::{Connection, State};
+use super::receiver::PendingAck;
+use super::record::Observation;
+use super::sender::Outgoing;
+use crate::payload::Payload;
+use crate::segment::{Segment, Transmit};
+
+impl Connection {
+    /// The next segment to send. A segment returned counts as sent.
+    #[must_use]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(control) = self.control.pop_front() {
+            return Some(control);
+        }
+        match self.state {
+            State::Closed => None,
+            State::SynSent | State::SynReceived => self.next_handshake(now),
+            State::TimeWait => self.next_ack(now),
+            _ => self.next_data(now).or_else(|| self.next_ack(now)),
+        }
+    }
+
+    fn next_data(&mut self, now: Instant) -> Option<Transmit> {
+        if self.config.max_burst > 0 && self.burst >= self.config.max_burst {
+            return None;
+        }
+        let Some(outgoing) = self.sender.next(now, &mut self.timers) else {
+            if self.sender.board.is_idle() {
+                self.arm_persist(now);
+            }
+            return None;
+        };
+        self.burst += 1;
+        let Outgoing { path, offset, len, retransmission } = outgoing;
+        self.observe_packet(now, path, || Observation::Sent { offset, len, retransmission });
+        Some(Transmit { path, segment: self.data_segment(now, &outgoing) })
+    }
+
+    fn data_segment(&mut self, now: Instant, outgoing: &Outgoing) -> Segment {
+        let written = self.sender.stream.end();
+        let end = outgoing.offset + u64::from(outgoing.len);
+        let mut segment = self.bare_segment(now, outgoing.path, self.snd_seq(outgoing.offset), TcpFlags::ACK);
+        segment.payload = self.sender.stream.slice(outgoing.offset, end.min(written));
+        if end > written {
+            segment.header.flags = segment.header.flags | TcpFlags::FIN;
+            self.fin_sent();
+        } else if end == written {
+            segment.header.flags = segment.header.flags | TcpFlags::PSH;
+        }
+        self.receiver.piggyback(outgoing.path, &mut self.timers);
+        self.acknowledge(&mut segment);
+        segment
+    }
+
+    fn fin_sent(&mut self) {
+        match self.state {
+            State::Established => self.finish(State::FinWait1),
+            State::CloseWait => self.finish(State::LastAck),
+            _ => {}
+        }
+    }
+
+    fn next_ack(&mut self, now: Instant) -> Option<Transmit> {
+        let PendingAck { path, trigger } = self.receiver.pop_ack()?;
+        let mut segment = self.bare_segment(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK);
+        self.acknowledge(&mut segment);
+        if self.sender.sack {
+            let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
+            let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
+            let seq = |offset: u64| first.plus(offset as u32);
+            segment.header.options.sack = self.receiver.sack_blocks(trigger, most, seq);
+        }
+        Some(Transmit { path, segment })
+    }
+
+    fn acknowledge(&mut self, segment: &mut Segment) {
+        segment.header.ack = self.rcv_seq();
+        segment.header.window = self.receiver.advertise(self.handshake.our_shift);
+    }
+
+    /// A segment without data, acknowledgment or window.
+    pub(super) fn bare_segment(&self, now: Instant, path: PathId, seq: Seq, flags: TcpFlags) -> Segment {
+        let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
+        Segment {
+            header: TcpHeader {
+                src_port: self.ports.local,
+                dst_port: self.ports.remote,
+                seq,
+                flags,
+                options: TcpOptions { timestamps, ..Default::default() },
+                ..Default::default()
+            },
+            payload: Payload::Empty,
+        }
+    }
+
+    /// Asks the peer for an acknowledgment on `path`: a sequence number it has seen already
+    /// (RFC 9293 §3.8.4).
+    pub(super) fn send_probe(&mut self, now: Instant, path: PathId) {
+        let before = self.snd_seq(self.sender.board.una()).plus(u32::MAX);
+        let mut segment = self.bare_segment(now, path, before, TcpFlags::ACK);
+        self.acknowledge(&mut segment);
+        self.control.push_back(Transmit { path, segment });
+    }
+
+    /// A RST that the peer must believe: its sequence number is the next one.
+    pub(super) fn send_reset(&mut self) {
+        let path = self.sender.path_for_control(self.last_path);
+        let seq = match self.state {
+            State::SynReceived => self.handshake.isn.plus(1),
+            _ => self.snd_seq(self.sender.board.nxt()),
+        };
+        let mut segment = self.bare_segment(Instant::ZERO, path, seq, TcpFlags::RST | TcpFlags::ACK);
+        segment.header.options = TcpOptions::default();
+        segment.header.ack = self.rcv_seq();
+        self.control.push_back(Transmit { path, segment });
+    }
+
+    /// A RST in answer to a segment that acknowledges what we did not send (RFC 9293 §3.5.2, group 2).
+    pub(super) fn reset_answer(&mut self, now: Instant, path: PathId, segment: &Segment) {
+        let mut reset = self.bare_segment(now, path, segment.header.ack, TcpFlags::RST);
+        reset.header.options = TcpOptions::default();
+        self.control.push_back(Transmit { path, segment: reset });
+    }
+
+    /// Sequence number of `offset` in our stream.
+    pub(super) fn snd_seq(&self, offset: u64) -> Seq {
+        self.handshake.isn.plus(1).plus(offset as u32)
+    }
+
+    /// Offset of `seq` in our stream; negative before its first byte.
+    pub(super) fn snd_offset(&self, seq: Seq) -> i64 {
+        let una = self.sender.board.una();
+        una as i64 + i64::from(seq.distance(self.snd_seq(una)))
+    }
+
+    /// Sequence number of the next byte expected.
+    pub(super) fn rcv_seq(&self) -> Seq {
+        let peer = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
+        peer.plus(self.receiver.next() as u32)
+    }
+
+    /// Offset of `seq` in the peer's stream; negative before its first byte.
+    pub(super) fn rcv_offset(&self, seq: Seq) -> i64 {
+        self.receiver.next() as i64 + i64::from(seq.distance(self.rcv_seq()))
+    }
+}

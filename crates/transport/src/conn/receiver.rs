@@ -1,0 +1,195 @@
+//! The receiving half: order, window, and when to acknowledge what on which path.
+
+use std::collections::VecDeque;
+
+use polypath_wire::tcp::{SackBlocks, Timestamps};
+use polypath_wire::{Duration, Instant, PathId, Seq};
+
+use super::config::ConnectionConfig;
+use super::timers::{Timer, Timers};
+use crate::payload::Payload;
+use crate::recv::path_receiver::PathReceiver;
+use crate::recv::reorder::{Inserted, ReorderBuffer};
+use crate::recv::sack::SackReporter;
+
+/// An acknowledgment that waits to be sent, on the path of what it acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingAck {
+    /// On this path.
+    pub path: PathId,
+    /// Offset of the segment that caused it, if that came out of order: its block goes first.
+    pub trigger: Option<u64>,
+}
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    /// The bytes.
+    pub buffer: ReorderBuffer,
+    /// Per path.
+    pub paths: Vec<PathReceiver>,
+    reporter: SackReporter,
+    pending: VecDeque<PendingAck>,
+    /// Bytes received in order that no acknowledgment told of yet, and where the last came.
+    unacked: u64,
+    unacked_path: PathId,
+    last_ack: u64,
+    /// Right edge of the window as last advertised.
+    edge: u64,
+    capacity: u64,
+    /// Offset of the peer's FIN, once seen.
+    pub fin: Option<u64>,
+    delay: Duration,
+    /// Segment size of the peer, for "every second segment".
+    pub peer_segment: u64,
+}
+
+impl Receiver {
+    /// An empty receiver.
+    pub fn new(config: &ConnectionConfig) -> Self {
+        Self {
+            buffer: ReorderBuffer::new(config.receive_buffer),
+            paths: Vec::new(),
+            reporter: SackReporter::default(),
+            pending: VecDeque::new(),
+            unacked: 0,
+            unacked_path: PathId::FIRST,
+            last_ack: 0,
+            edge: config.receive_buffer.min(65_535),
+            capacity: config.receive_buffer,
+            fin: None,
+            delay: config.delayed_ack,
+            peer_segment: 536,
+        }
+    }
+
+    /// RCV.NXT: the next offset expected, one past the FIN once everything came.
+    pub fn next(&self) -> u64 {
+        self.buffer.next() + u64::from(self.has_finished())
+    }
+
+    /// The peer's data and its FIN have all arrived.
+    pub fn has_finished(&self) -> bool {
+        self.fin == Some(self.buffer.next())
+    }
+
+    /// First offset beyond the window.
+    pub fn window_end(&self) -> u64 {
+        (self.buffer.next() + self.buffer.window()).max(self.edge)
+    }
+
+    /// Takes an acceptable segment's data and FIN.
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        offset: u64,
+        data: Payload,
+        fin: bool,
+        timers: &mut Timers,
+    ) -> Inserted {
+        let len = data.len();
+        self.paths[path.index()].bytes += len;
+        self.peer_segment = self.peer_segment.max(len);
+        let was = self.next();
+        let had_holes = !self.buffer.held().is_empty();
+        if fin && self.fin.is_none() {
+            self.fin = Some(offset + len);
+        }
+        let data = match self.fin {
+            Some(fin) => data.slice(0, fin.saturating_sub(offset)),
+            None => data,
+        };
+        let inserted = self.buffer.insert(offset, data);
+        let in_order = offset <= was && self.next() > was;
+        if !in_order {
+            self.reporter.touch(offset);
+        }
+        let trigger = (!in_order).then_some(offset);
+        self.unacked += inserted.delivered;
+        self.unacked_path = path;
+        let at_once = !in_order
+            || had_holes
+            || fin
+            || self.delay == Duration::ZERO
+            || inserted.duplicate > 0
+            || self.unacked >= 2 * self.peer_segment;
+        if at_once {
+            self.ack_now(path, trigger, timers);
+        } else if !timers.is_set(Timer::DelayedAck) {
+            timers.set(Timer::DelayedAck, now + self.delay);
+        }
+        inserted
+    }
+
+    /// Timestamps of an acceptable segment at `offset` on `path`.
+    pub fn on_timestamps(&mut self, path: PathId, offset: i64, ts: Option<Timestamps>) {
+        self.paths[path.index()].on_segment(ts, offset <= self.last_ack as i64);
+    }
+
+    /// Acknowledge at once on `path`. Acknowledgments of what came in order merge; those of what came
+    /// out of order do not, since each carries news of its own.
+    pub fn ack_now(&mut self, path: PathId, trigger: Option<u64>, timers: &mut Timers) {
+        timers.stop(Timer::DelayedAck);
+        let ack = PendingAck { path, trigger };
+        if trigger.is_none()
+            && let Some(last) = self.pending.back_mut()
+            && last.trigger.is_none()
+        {
+            *last = ack;
+        } else {
+            self.pending.push_back(ack);
+        }
+    }
+
+    /// The delayed acknowledgment is due.
+    pub fn on_delayed_ack(&mut self, timers: &mut Timers) {
+        if self.unacked > 0 {
+            self.ack_now(self.unacked_path, None, timers);
+        }
+    }
+
+    /// The next acknowledgment to send.
+    pub fn pop_ack(&mut self) -> Option<PendingAck> {
+        self.pending.pop_front()
+    }
+
+    /// A data segment leaves on `path`: what waits in order for that path travels with it.
+    pub fn piggyback(&mut self, path: PathId, timers: &mut Timers) {
+        if self.pending.front().is_some_and(|a| a.trigger.is_none() && a.path == path) {
+            self.pending.pop_front();
+        }
+        if self.unacked_path == path {
+            timers.stop(Timer::DelayedAck);
+            self.unacked = 0;
+        }
+    }
+
+    /// A segment with an acknowledgment leaves: the window field for it.
+    pub fn advertise(&mut self, shift: u8) -> u16 {
+        self.last_ack = self.next();
+        self.unacked = 0;
+        let end = self.buffer.next() + self.buffer.window();
+        let field = (end.max(self.edge).saturating_sub(self.next()) >> shift).min(65_535);
+        self.edge = self.next() + (field << shift);
+        field as u16
+    }
+
+    /// SACK blocks for an acknowledgment caused by `trigger`.
+    pub fn sack_blocks(&mut self, trigger: Option<u64>, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
+        if self.buffer.held().is_empty() {
+            return SackBlocks::default();
+        }
+        self.reporter.blocks(trigger.unwrap_or(u64::MAX), self.buffer.held(), max, seq)
+    }
+
+    /// After a read: tells the peer if the window has become worth telling of (RFC 9293 §3.8.6.2.2).
+    pub fn after_read(&mut self, path: PathId, timers: &mut Timers) {
+        let remaining = self.edge.saturating_sub(self.next());
+        let window = self.buffer.window();
+        let worth = self.peer_segment.min(self.capacity / 2).max(1);
+        if self.pending.is_empty() && window >= 2 * remaining && window - remaining >= worth {
+            self.ack_now(path, None, timers);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! The sending half: which bytes go next, on which path, and what acknowledgments mean for them.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::config::{ConnectionConfig, PathConfig};
+use super::stats::PathStats;
+use super::timers::{Timer, Timers};
+use crate::cc::controller::Controller;
+use crate::facts::{Episode, LossCause, LossEvent, Parcel, PathState, PathView};
+use crate::flow::stream::SendStream;
+use crate::loss::policy::{LossPolicy, Verdict};
+use crate::loss::scoreboard::{Scoreboard, SentId, Status};
+use crate::path::bandwidth::DeliveryMark;
+use crate::path::estimator::PathEstimator;
+use crate::path::rtt::RtoLimits;
+use crate::sched::scheduler::{Choice, Scheduler};
+
+const LONGEST_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A segment to be sent: a range of sequence space on a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outgoing {
+    /// On which path.
+    pub path: PathId,
+    /// First offset.
+    pub offset: u64,
+    /// Length in sequence space.
+    pub len: u32,
+    /// Sent before.
+    pub retransmission: bool,
+}
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub struct Sender {
+    /// What the application wrote.
+    pub stream: SendStream,
+    pub(super) board: Scoreboard,
+    pub(super) controller: Box<dyn Controller>,
+    scheduler: Box<dyn Scheduler>,
+    pub(super) policy: Box<dyn LossPolicy>,
+    pub(super) paths: Vec<PathSender>,
+    pub(super) views: Vec<PathView>,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) losses: Losses,
+    /// Offset up to which the peer lets us send.
+    pub(super) edge: u64,
+    /// Largest window the peer ever offered.
+    pub(super) max_window: u64,
+    /// Retransmissions that leave whatever the window says (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
+    pub(super) urgent: u32,
+    /// Send even a small segment: the override timer of RFC 9293 §3.8.6.2.1 (4).
+    pub(super) override_sws: bool,
+    pub(super) sack: bool,
+    /// Timeouts on any path since anything was delivered.
+    pub(super) stalled: u32,
+    no_delay: bool,
+    limits: RtoLimits,
+    fail_after: u32,
+}
+
+/// The sender's state of one path.
+#[derive(Debug)]
+pub struct PathSender {
+    pub(super) estimator: PathEstimator,
+    pub(super) stats: PathStats,
+    pub(super) recovering: Option<Episode>,
+    pub(super) timeouts: u32,
+    pub(super) prior_in_flight: u64,
+}
+
+/// Losses judged since the owner looked, for records.
+pub type Losses = Vec<(PathId, u64, u32, LossCause, Episode)>;
+
+impl Sender {
+    /// A sender without paths; the policy is chosen when SACK is agreed upon.
+    pub fn new(config: &ConnectionConfig) -> Self {
+        Self {
+            stream: SendStream::new(config.send_buffer),
+            board: Scoreboard::default(),
+            controller: config.cc.build(),
+            scheduler: config.scheduler.build(),
+            policy: config.loss.build(false),
+            paths: Vec::new(),
+            views: Vec::new(),
+            verdicts: Vec::new(),
+            losses: Vec::new(),
+            edge: 0,
+            max_window: 0,
+            urgent: 0,
+            override_sws: false,
+            sack: false,
+            stalled: 0,
+            no_delay: config.no_delay,
+            limits: RtoLimits {
+                initial: config.initial_rto,
+                min: config.min_rto,
+                max: config.max_rto,
+                granularity: config.clock_granularity,
+            },
+            fail_after: config.path_fail_timeouts.max(1),
+        }
+    }
+
+    /// The handshake agreed on SACK, or did not.
+    pub fn agree(&mut self, config: &ConnectionConfig, sack: bool) {
+        self.sack = sack;
+        self.policy = config.loss.build(sack);
+    }
+
+    /// Adds a path whose segments carry up to `mss` bytes.
+    pub fn add_path(&mut self, now: Instant, config: &PathConfig, mss: u32) {
+        let id = PathId(self.paths.len() as u8);
+        self.controller.on_path_added(now, id, mss);
+        self.board.add_lane();
+        self.paths.push(PathSender {
+            estimator: PathEstimator::new(self.limits, config.rate, config.one_way),
+            stats: PathStats::default(),
+            recovering: None,
+            timeouts: 0,
+            prior_in_flight: 0,
+        });
+        self.views.push(PathView {
+            id,
+            state: PathState::Active,
+            mss,
+            room: 0,
+            in_flight: 0,
+            earliest_send: Instant::ZERO,
+            idle_at: now,
+            srtt: None,
+            rttvar: None,
+            min_rtt: None,
+            one_way: None,
+            rate: None,
+            overhead: if config.rate.is_some() { config.overhead } else { 0 },
+        });
+        self.refresh(now, id);
+    }
+
+    /// The largest payload of `path` is `mss` from now on.
+    pub fn set_mss(&mut self, now: Instant, path: PathId, mss: u32) {
+        self.views[path.index()].mss = mss;
+        self.controller.on_mss(path, mss);
+        self.refresh(now, path);
+    }
+
+    /// State of a path.
+    pub fn path_state(&self, path: PathId) -> PathState {
+        self.views[path.index()].state
+    }
+
+    /// The path for a segment that is not data: `preferred` if it works, else the quickest that does.
+    pub fn path_for_control(&self, preferred: PathId) -> PathId {
+        let active = |v: &&PathView| v.state == PathState::Active;
+        match self.views.get(preferred.index()).filter(active) {
+            Some(view) => view.id,
+            None => self.views.iter().filter(active).min_by_key(|v| v.srtt).map_or(preferred, |v| v.id),
+        }
+    }
+
+    /// What goes next, if anything may. It counts as sent.
+    pub fn next(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
+        if self.board.next_lost().is_some() {
+            self.next_again(now, timers)
+        } else {
+            self.next_new(now, timers)
+        }
+    }
+
+    /// Offset after everything that wants to be sent: the data and, once finished, the FIN.
+    pub fn goal(&self) -> u64 {
+        self.stream.end() + u64::from(self.stream.is_finished())
+    }
+
+    /// Whether something waits that only the peer's window holds back.
+    pub fn window_blocked(&self) -> bool {
+        self.board.is_idle() && self.board.nxt() < self.goal()
+    }
+
+    /// Everything sent and acknowledged, the FIN included.
+    pub fn is_done(&self) -> bool {
+        self.stream.is_finished() && self.board.una() == self.goal()
+    }
+
+    /// The retransmission timer of `path` expired. Returns whether the path failed.
+    pub fn on_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> bool {
+        if !self.board.is_outstanding(path) {
+            return false;
+        }
+        self.stalled += 1;
+        let p = &mut self.paths[path.index()];
+        p.timeouts += 1;
+        p.estimator.rtt.back_off();
+        let first = p.timeouts == 1;
+        self.board.clear_credit();
+        if self.board.head().is_some_and(|(_, s)| s.status == Status::Sacked) {
+            self.board.renege();
+        }
+        let episode = self.policy.on_timeout(path, &self.board);
+        self.lose_all(now, path, LossCause::Timeout, episode, first);
+        let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
+        let failed = !alone && self.paths[path.index()].timeouts >= self.fail_after;
+        if failed {
+            self.views[path.index()].state = PathState::Failed;
+            timers.set(Timer::Probe(path), now + self.paths[path.index()].estimator.rtt.rto());
+        }
+        self.refresh(now, path);
+        failed
+    }
+
+    /// A failed path answered.
+    pub fn revive(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+        self.views[path.index()].state = PathState::Active;
+        self.paths[path.index()].timeouts = 0;
+        timers.stop(Timer::Probe(path));
+        self.refresh(now, path);
+    }
+
+    /// Takes a path away; what was in flight there is lost.
+    pub fn remove_path(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+        self.lose_all(now, path, LossCause::PathRemoved, Episode::default(), false);
+        self.views[path.index()].state = PathState::Removed;
+        self.controller.on_path_removed(path);
+        timers.stop(Timer::Rto(path));
+        timers.stop(Timer::Probe(path));
+        self.refresh(now, path);
+    }
+
+    /// How long until the next probe of a failed path: its timeout, but soon enough that a path that
+    /// came back is used again within seconds.
+    pub fn probe_interval(&self, path: PathId) -> Duration {
+        self.paths[path.index()].estimator.rtt.rto().min(LONGEST_PROBE_INTERVAL)
+    }
+
+    /// The controller's period is over.
+    pub fn on_congestion_timeout(&mut self, now: Instant, timers: &mut Timers) {
+        self.controller.on_timeout(now, &self.views);
+        if let Some(at) = self.controller.next_timeout() {
+            timers.set(Timer::Congestion, at);
+        }
+        (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8)));
+    }
+
+    /// Brings the view of `path` up to date.
+    pub(super) fn refresh(&mut self, now: Instant, path: PathId) {
+        let in_flight = self.board.in_flight(path);
+        let several = self.paths.len() > 1;
+        let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
+        view.in_flight = in_flight;
+        view.room = self.controller.window(path) as i64 - in_flight as i64;
+        view.srtt = estimator.rtt.srtt();
+        view.rttvar = estimator.rtt.rttvar();
+        view.min_rtt = estimator.rtt.min();
+        if several {
+            view.one_way = estimator.base_one_way();
+            view.rate = estimator.rate();
+            view.idle_at = estimator.idle_at(now, in_flight);
+        }
+    }
+
+    /// Counters and state of `path`.
+    pub fn path_stats(&self, path: PathId) -> PathStats {
+        let p = &self.paths[path.index()];
+        let snapshot = self.controller.snapshot(path);
+        PathStats {
+            cwnd: snapshot.window,
+            ssthresh: snapshot.ssthresh,
+            in_flight: self.board.in_flight(path),
+            srtt: p.estimator.rtt.srtt(),
+            min_rtt: p.estimator.rtt.min(),
+            rate: p.estimator.rate(),
+            ..p.stats.clone()
+        }
+    }
+
+    fn lose_all(&mut self, now: Instant, path: PathId, cause: LossCause, episode: Episode, reduce: bool) {
+        let ids = self.board.in_flight_ids(path);
+        let flight_size = self.flight_size(path);
+        let mut event = LossEvent { cause, episode, bytes: 0, flight_size, oldest_sent: now };
+        for id in ids {
+            if let Some(sent) = self.board.mark_lost(id) {
+                event.bytes += u64::from(sent.len);
+                event.oldest_sent = event.oldest_sent.min(sent.sent_at);
+                self.losses.push((path, sent.offset, sent.len, cause, episode));
+            }
+        }
+        if reduce && event.bytes > 0 {
+            self.paths[path.index()].recovering = Some(episode);
+            self.controller.on_loss(now, path, &event, &self.views);
+        }
+        if cause == LossCause::Timeout {
+            self.paths[path.index()].recovering = None; // slow start begins at once (RFC 5681 §3.1)
+        }
+    }
+
+    /// FlightSize, not counting what limited transmit sent beyond the window (RFC 3042, RFC 5681 §3.2).
+    pub(super) fn flight_size(&self, path: PathId) -> u64 {
+        let mss = self.views[path.index()].mss;
+        self.board.flight_size(path, mss).min(self.controller.window(path))
+    }
+
+    fn next_again(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
+        let (id, sent) = self.board.next_lost()?;
+        let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
+        let parcel = Parcel { offset, len, retransmission: true };
+        let path = match self.scheduler.pick(now, &parcel, &self.views) {
+            Choice::Send(path) => path,
+            Choice::Wait(_) if self.urgent > 0 => self.path_for_control(last_path),
+            Choice::Wait(until) => {
+                until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
+                return None;
+            }
+        };
+        self.urgent = self.urgent.saturating_sub(1);
+        let len = self.fit(id, len, path);
+        let mark = self.account(now, path, len, true, false, timers);
+        self.board.send_again(now, path, id, mark);
+        if self.board.head().is_some_and(|(head, _)| head == id) {
+            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+        }
+        self.after_send(now, path, len, timers);
+        Some(Outgoing { path, offset, len, retransmission: true })
+    }
+
+    fn next_new(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
+        let offset = self.board.nxt();
+        let waiting = self.goal().saturating_sub(offset);
+        let usable = self.edge.saturating_sub(offset).min(waiting);
+        if usable == 0 {
+            return None;
+        }
+        let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, retransmission: false };
+        let path = match self.scheduler.pick(now, &parcel, &self.views) {
+            Choice::Send(path) => path,
+            Choice::Wait(until) => {
+                until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
+                return None;
+            }
+        };
+        let len = self.worth_sending(path, usable, waiting)?;
+        let mark = self.account(now, path, len, false, u64::from(len) == waiting, timers);
+        self.board.send_new(now, path, len, mark);
+        self.after_send(now, path, len, timers);
+        Some(Outgoing { path, offset, len, retransmission: false })
+    }
+
+    /// Silly window avoidance and Nagle (RFC 9293 §3.8.6.2.1, §3.7.4): how much of `usable` to send.
+    fn worth_sending(&mut self, path: PathId, usable: u64, waiting: u64) -> Option<u32> {
+        let mss = u64::from(self.views[path.index()].mss);
+        let idle = self.board.is_idle();
+        let full = usable >= mss; // (1)
+        let last = usable == waiting && (idle || self.no_delay || self.stream.is_finished()); // (2)
+        let half = 2 * usable >= self.max_window; // (3)
+        let worth = full || last || half || self.override_sws; // (4)
+        self.override_sws &= !worth;
+        worth.then_some(usable.min(mss) as u32)
+    }
+
+    /// Cuts the lost segment `id` if it is too long for `path`.
+    fn fit(&mut self, id: SentId, len: u32, path: PathId) -> u32 {
+        let mss = self.views[path.index()].mss;
+        let fin = u32::from(self.stream.is_finished());
+        if len > mss + fin {
+            self.board.split(id, mss);
+            return mss;
+        }
+        len
+    }
+
+    fn account(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        len: u32,
+        again: bool,
+        last: bool,
+        timers: &mut Timers,
+    ) -> DeliveryMark {
+        let idle = !self.board.is_outstanding(path);
+        let overhead = u64::from(self.views[path.index()].overhead);
+        let p = &mut self.paths[path.index()];
+        p.stats.segments_sent += 1;
+        p.stats.bytes_sent += u64::from(len);
+        p.stats.retransmissions += u64::from(again);
+        if !timers.is_set(Timer::Rto(path)) {
+            timers.set(Timer::Rto(path), now + p.estimator.rtt.rto()); // RFC 6298 §5.1
+        }
+        self.controller.on_sent(now, path, u64::from(len));
+        p.estimator.on_sent(now, u64::from(len) + overhead, idle, last)
+    }
+
+    fn after_send(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
+        if let Some(rate) = self.controller.pacing_rate(path) {
+            let view = &mut self.views[path.index()];
+            view.earliest_send = view.earliest_send.max(now) + rate.transmission_time(u64::from(len));
+        }
+        if let Some(at) = self.controller.next_timeout() {
+            timers.set(Timer::Congestion, at);
+        }
+        self.refresh(now, path);
+    }
+}

@@ -1,0 +1,127 @@
+//! A timer is an entry in a table; the next timeout is the table's minimum and nothing else.
+
+use polypath_wire::{Instant, PathId};
+
+/// What a timer is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timer {
+    /// SYN or SYN-ACK again.
+    Handshake,
+    /// Acknowledge what waits.
+    DelayedAck,
+    /// Probe a closed window (RFC 9293 §3.8.6.1).
+    Persist,
+    /// Probe an idle connection (RFC 9293 §3.8.4).
+    KeepAlive,
+    /// End of TIME-WAIT.
+    TimeWait,
+    /// The loss policy wants to look again.
+    Recheck,
+    /// A paced path opens.
+    Pacing,
+    /// The controller's period.
+    Congestion,
+    /// Retransmission (RFC 6298).
+    Rto(PathId),
+    /// Probe a failed path.
+    Probe(PathId),
+}
+
+const GLOBAL: [Timer; 8] = [
+    Timer::Handshake,
+    Timer::DelayedAck,
+    Timer::Persist,
+    Timer::KeepAlive,
+    Timer::TimeWait,
+    Timer::Recheck,
+    Timer::Pacing,
+    Timer::Congestion,
+];
+
+/// The timers of one connection.
+#[derive(Clone, Debug)]
+pub struct Timers {
+    /// `Instant::MAX` is "not set".
+    at: Vec<Instant>,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { at: vec![Instant::MAX; GLOBAL.len()] }
+    }
+}
+
+impl Timers {
+    /// Makes room for the timers of one more path.
+    pub fn add_path(&mut self) {
+        self.at.extend([Instant::MAX; 2]);
+    }
+
+    /// Sets or moves a timer.
+    pub fn set(&mut self, timer: Timer, at: Instant) {
+        self.at[index(timer)] = at;
+    }
+
+    /// Stops a timer.
+    pub fn stop(&mut self, timer: Timer) {
+        self.at[index(timer)] = Instant::MAX;
+    }
+
+    /// Stops all.
+    pub fn stop_all(&mut self) {
+        self.at.fill(Instant::MAX);
+    }
+
+    /// Whether a timer is set.
+    pub fn is_set(&self, timer: Timer) -> bool {
+        self.at[index(timer)] != Instant::MAX
+    }
+
+    /// The earliest.
+    pub fn next(&self) -> Option<Instant> {
+        self.at.iter().copied().min().filter(|at| *at != Instant::MAX)
+    }
+
+    /// Stops and returns a timer that is due.
+    pub fn pop_due(&mut self, now: Instant) -> Option<Timer> {
+        let i = self.at.iter().position(|at| *at <= now)?;
+        self.at[i] = Instant::MAX;
+        Some(GLOBAL.get(i).copied().unwrap_or_else(|| {
+            let path = PathId(((i - GLOBAL.len()) / 2) as u8);
+            if (i - GLOBAL.len()) % 2 == 0 { Timer::Rto(path) } else { Timer::Probe(path) }
+        }))
+    }
+}
+
+fn index(timer: Timer) -> usize {
+    match timer {
+        Timer::Handshake => 0,
+        Timer::DelayedAck => 1,
+        Timer::Persist => 2,
+        Timer::KeepAlive => 3,
+        Timer::TimeWait => 4,
+        Timer::Recheck => 5,
+        Timer::Pacing => 6,
+        Timer::Congestion => 7,
+        Timer::Rto(path) => GLOBAL.len() + 2 * path.index(),
+        Timer::Probe(path) => GLOBAL.len() + 2 * path.index() + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pops_what_is_due_under_the_name_it_was_set() {
+        let mut t = Timers::default();
+        (0..3).for_each(|_| t.add_path());
+        let paths = (0..3).flat_map(|p| [Timer::Rto(PathId(p)), Timer::Probe(PathId(p))]);
+        for timer in GLOBAL.into_iter().chain(paths) {
+            t.set(timer, Instant(5));
+            assert!(t.is_set(timer));
+            assert_eq!((t.next(), t.pop_due(Instant(4))), (Some(Instant(5)), None));
+            assert_eq!((t.pop_due(Instant(5)), t.next()), (Some(timer), None));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What connections carry.
+
+pub mod stream;

@@ -1,0 +1,126 @@
+//! The bytes we number: what was written and not acknowledged yet.
+
+use std::collections::VecDeque;
+
+use bytes::BytesMut;
+
+use crate::payload::Payload;
+
+/// The sending half of a byte stream.
+#[derive(Debug)]
+pub struct SendStream {
+    /// Written, not acknowledged, with the offset of the first byte of each.
+    chunks: VecDeque<(u64, Payload)>,
+    /// Everything below is acknowledged.
+    start: u64,
+    /// Everything below is written.
+    end: u64,
+    /// Real bytes held.
+    stored: u64,
+    capacity: u64,
+    finished: bool,
+}
+
+impl SendStream {
+    /// Holds up to `capacity` bytes that are not acknowledged.
+    pub fn new(capacity: u64) -> Self {
+        Self { chunks: VecDeque::new(), start: 0, end: 0, stored: 0, capacity, finished: false }
+    }
+
+    /// Room for real bytes.
+    pub fn room(&self) -> u64 {
+        if self.finished { 0 } else { self.capacity.saturating_sub(self.stored) }
+    }
+
+    /// Appends as much of `data` as there is room for; patterns take no room.
+    pub fn write(&mut self, data: &Payload) -> u64 {
+        if self.finished {
+            return 0;
+        }
+        let stored = matches!(data, Payload::Bytes(_));
+        let taken = if stored { data.slice(0, self.room()) } else { data.clone() };
+        let len = taken.len();
+        if len > 0 {
+            self.chunks.push_back((self.end, taken));
+            self.end += len;
+            self.stored += if stored { len } else { 0 };
+        }
+        len
+    }
+
+    /// No more writes.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// Whether [`finish`](Self::finish) was called.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Offset after the last byte written.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The bytes `from..to`; they must be written and not acknowledged.
+    pub fn slice(&self, from: u64, to: u64) -> Payload {
+        let i = self.chunks.partition_point(|(at, c)| at + c.len() <= from);
+        let Some((at, chunk)) = self.chunks.get(i) else { return Payload::Empty };
+        let part = chunk.slice(from - at, to - at);
+        if from + part.len() == to { part } else { self.gather(i, from, to) }
+    }
+
+    /// Everything below `offset` is acknowledged.
+    pub fn release(&mut self, offset: u64) {
+        self.start = self.start.max(offset);
+        while let Some((at, chunk)) = self.chunks.front()
+            && at + chunk.len() <= offset
+        {
+            if matches!(chunk, Payload::Bytes(_)) {
+                self.stored -= chunk.len();
+            }
+            self.chunks.pop_front();
+        }
+    }
+
+    /// A range over several chunks.
+    fn gather(&self, first: usize, from: u64, to: u64) -> Payload {
+        let mut bytes = BytesMut::with_capacity((to - from) as usize);
+        for (at, chunk) in self.chunks.iter().skip(first).take_while(|(at, _)| *at < to) {
+            bytes.extend_from_slice(&chunk.slice(from.saturating_sub(*at), to - at).to_bytes());
+        }
+        bytes.freeze().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::payload::Pattern;
+
+    #[test]
+    fn slices_across_chunks_and_releases() {
+        let mut s = SendStream::new(10);
+        assert_eq!(s.write(&Bytes::from_static(b"abcde").into()), 5);
+        assert_eq!(s.write(&Bytes::from_static(b"fghijkl").into()), 5);
+        assert_eq!((s.room(), s.end()), (0, 10));
+        assert_eq!(s.slice(3, 7).to_bytes(), "defg");
+        s.release(6);
+        assert_eq!(s.room(), 5);
+        assert_eq!(s.slice(6, 10).to_bytes(), "ghij");
+        s.finish();
+        assert_eq!(s.write(&Bytes::from_static(b"x").into()), 0);
+    }
+
+    #[test]
+    fn patterns_take_no_room() {
+        let mut s = SendStream::new(0);
+        let pattern = Pattern { key: 1, offset: 0, len: u64::MAX / 2 };
+        assert_eq!(s.write(&pattern.into()), pattern.len);
+        let Payload::Pattern(p) = s.slice(1_000_000, 1_001_000) else { panic!("not a pattern") };
+        assert_eq!((p.offset, p.len), (1_000_000, 1000));
+    }
+}

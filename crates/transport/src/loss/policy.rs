@@ -1,0 +1,48 @@
+//! The seam between the connection and what it takes for a loss.
+
+use polypath_wire::{Instant, PathId};
+
+use super::scoreboard::{Scoreboard, SentId};
+use crate::facts::{Episode, LossCause, PathView};
+
+/// A judgement.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Verdict {
+    /// The segment is lost and has to be sent again. A new episode costs the path a reduction.
+    Lost {
+        /// Which segment.
+        id: SentId,
+        /// Why.
+        cause: LossCause,
+        /// In which episode.
+        episode: Episode,
+    },
+    /// The episode is over: the path's window may grow again.
+    Recovered(Episode),
+    /// The episode was reordering.
+    Undo(Episode),
+    /// Ask again at this instant, whatever arrives.
+    RecheckAt(Instant),
+}
+
+/// Judges losses after every acknowledgment. The retransmission timer stands behind every policy.
+pub trait LossPolicy: std::fmt::Debug + Send {
+    /// Judges `path`; called for every path after every acknowledgment, and at the instants asked for.
+    fn judge(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        board: &Scoreboard,
+        view: &PathView,
+        out: &mut Vec<Verdict>,
+    );
+
+    /// The retransmission timer of `path` expired and all that was in flight there counts as lost, in
+    /// the episode returned.
+    fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode;
+
+    /// Whether the timer goes on running through this acknowledgment (RFC 6582 §4, "impatient").
+    fn holds_timer(&self, _path: PathId) -> bool {
+        false
+    }
+}

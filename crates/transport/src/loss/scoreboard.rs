@@ -1,0 +1,429 @@
+//! What was sent, on which path, and what became of it (mechanism only: policies judge).
+//!
+//! All paths share one sequence space; each path also numbers its own transmissions. The order of
+//! these numbers is the path's *lane*, the virtual queue in which reordering between paths does
+//! not exist: a packet is overtaken only by later packets of the same lane.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use polypath_wire::{Instant, PathId};
+
+use crate::path::bandwidth::DeliveryMark;
+use crate::ranges::Ranges;
+
+/// What is known of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// On its way.
+    InFlight,
+    /// Selectively acknowledged.
+    Sacked,
+    /// Judged lost and not sent again yet.
+    Lost,
+}
+
+/// One segment that is not yet acknowledged cumulatively.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sent {
+    /// Offset in sequence space.
+    pub offset: u64,
+    /// Length in sequence space (a FIN counts 1).
+    pub len: u32,
+    /// Path of its last transmission.
+    pub path: PathId,
+    /// Number of its last transmission within the path's lane.
+    pub tx: u64,
+    /// When it was sent last.
+    pub sent_at: Instant,
+    /// The path's delivery state at that moment.
+    pub mark: DeliveryMark,
+    /// What is known of it.
+    pub status: Status,
+    /// Sent more than once.
+    pub retransmitted: bool,
+}
+
+impl Sent {
+    /// Offset after its last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.len)
+    }
+}
+
+/// Name of a segment in the scoreboard; it stays until the segment is acknowledged.
+pub type SentId = u64;
+
+/// What one acknowledgment delivered on one lane.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Delivery {
+    /// Bytes of sequence space.
+    pub bytes: u64,
+    /// Segments.
+    pub segments: u32,
+    /// The segment among them that was sent last.
+    pub newest: Option<Sent>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    /// Transmissions in the order sent; `None` once judged lost.
+    order: VecDeque<(u64, Option<SentId>)>,
+    next_tx: u64,
+    in_flight: u64,
+    /// Entries of `order` that were delivered.
+    delivered: u32,
+    highest_delivered: Option<u64>,
+    /// Bytes that duplicate acknowledgments without SACK report as having left the network.
+    credit: u64,
+    fresh: Delivery,
+}
+
+/// The segments in flight of one connection.
+#[derive(Debug, Default)]
+pub struct Scoreboard {
+    base: SentId,
+    segments: VecDeque<Sent>,
+    una: u64,
+    nxt: u64,
+    lanes: Vec<Lane>,
+    lost: BTreeSet<SentId>,
+    sacked: Ranges,
+    dupacks: u32,
+    gaps: Vec<(u64, u64)>,
+}
+
+impl Scoreboard {
+    /// Adds the lane of the next path.
+    pub fn add_lane(&mut self) {
+        self.lanes.push(Lane::default());
+    }
+
+    /// First offset not acknowledged cumulatively (SND.UNA).
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// First offset not sent (SND.NXT).
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Duplicate acknowledgments since `una` moved.
+    pub fn dupacks(&self) -> u32 {
+        self.dupacks
+    }
+
+    /// Bytes on their way on `path`, as far as acknowledgments tell.
+    pub fn in_flight(&self, path: PathId) -> u64 {
+        let lane = &self.lanes[path.index()];
+        lane.in_flight.saturating_sub(lane.credit)
+    }
+
+    /// FlightSize of `path` (RFC 5681): bytes sent, not judged lost, and not delivered in the order
+    /// of the lane; `size` is the usual size of a segment.
+    pub fn flight_size(&self, path: PathId, size: u32) -> u64 {
+        let lane = &self.lanes[path.index()];
+        lane.in_flight + u64::from(lane.delivered) * u64::from(size)
+    }
+
+    /// Whether anything is on its way on `path`.
+    pub fn is_outstanding(&self, path: PathId) -> bool {
+        self.lanes[path.index()].in_flight > 0
+    }
+
+    /// Whether nothing is outstanding on any path.
+    pub fn is_idle(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// The oldest segment.
+    pub fn head(&self) -> Option<(SentId, &Sent)> {
+        self.segments.front().map(|s| (self.base, s))
+    }
+
+    /// The segment `id`.
+    pub fn segment(&self, id: SentId) -> Option<&Sent> {
+        self.segments.get(id.checked_sub(self.base)? as usize)
+    }
+
+    /// Number that the next transmission on `path` will have.
+    pub fn next_tx(&self, path: PathId) -> u64 {
+        self.lanes[path.index()].next_tx
+    }
+
+    /// Highest transmission number delivered on `path`.
+    pub fn highest_delivered(&self, path: PathId) -> Option<u64> {
+        self.lanes[path.index()].highest_delivered
+    }
+
+    /// The oldest transmission on `path` of which nothing is known.
+    pub fn oldest_in_flight(&self, path: PathId) -> Option<&Sent> {
+        self.lanes[path.index()].order.iter().find_map(|(_, id)| self.in_flight_segment(*id))
+    }
+
+    /// Segments in flight on `path` with at least `threshold` later ones of the same lane delivered,
+    /// oldest first.
+    pub fn overtaken(&self, path: PathId, threshold: u32) -> impl Iterator<Item = (SentId, &Sent)> {
+        let lane = &self.lanes[path.index()];
+        let mut later = lane.delivered;
+        lane.order
+            .iter()
+            .map_while(move |(_, id)| {
+                if later < threshold.max(1) {
+                    return None;
+                }
+                match self.in_flight_segment(*id) {
+                    Some(sent) => Some(id.map(|id| (id, sent))),
+                    None => {
+                        later -= u32::from(id.is_some());
+                        Some(None)
+                    }
+                }
+            })
+            .flatten()
+    }
+
+    /// The lowest segment that waits to be sent again.
+    pub fn next_lost(&self) -> Option<(SentId, &Sent)> {
+        let id = *self.lost.first()?;
+        self.segment(id).map(|s| (id, s))
+    }
+
+    /// What the present acknowledgment delivered on `path`.
+    pub fn fresh(&self, path: PathId) -> &Delivery {
+        &self.lanes[path.index()].fresh
+    }
+
+    /// New data of `len` was sent on `path`.
+    pub fn send_new(&mut self, now: Instant, path: PathId, len: u32, mark: DeliveryMark) {
+        let id = self.base + self.segments.len() as u64;
+        let tx = self.lanes[path.index()].push(id, len);
+        self.segments.push_back(Sent {
+            offset: self.nxt,
+            len,
+            path,
+            tx,
+            sent_at: now,
+            mark,
+            status: Status::InFlight,
+            retransmitted: false,
+        });
+        self.nxt += u64::from(len);
+    }
+
+    /// The lost segment `id` was sent again on `path`.
+    pub fn send_again(&mut self, now: Instant, path: PathId, id: SentId, mark: DeliveryMark) {
+        if !self.lost.remove(&id) {
+            return;
+        }
+        let sent = &mut self.segments[(id - self.base) as usize];
+        let tx = self.lanes[path.index()].push(id, sent.len);
+        *sent = Sent { path, tx, sent_at: now, mark, status: Status::InFlight, retransmitted: true, ..*sent };
+    }
+
+    /// Begins the account of a new acknowledgment.
+    pub fn begin_ack(&mut self) {
+        self.lanes.iter_mut().for_each(|l| l.fresh = Delivery::default());
+    }
+
+    /// Everything below `una` arrived. Returns whether that is news.
+    pub fn ack_up_to(&mut self, una: u64) -> bool {
+        if una <= self.una || una > self.nxt {
+            return false;
+        }
+        self.una = una;
+        self.dupacks = 0;
+        let mut head = true;
+        while let Some(front) = self.segments.front().copied() {
+            if front.end() > una {
+                self.trim_head(front, una);
+                break;
+            }
+            self.deliver(self.base, front, !head);
+            self.segments.pop_front();
+            self.base += 1;
+            head = false;
+        }
+        self.sacked.remove_below(una);
+        self.lanes.iter_mut().for_each(|l| l.trim(self.base, &self.segments));
+        true
+    }
+
+    /// The peer holds `start..end`. Returns whether the block can be true.
+    pub fn sack(&mut self, start: u64, end: u64) -> bool {
+        if start >= end || end > self.nxt {
+            return false;
+        }
+        let start = start.max(self.una);
+        if start >= end {
+            return true; // a duplicate reported (RFC 2883), or an old acknowledgment
+        }
+        let mut gaps = std::mem::take(&mut self.gaps);
+        let mut from = start;
+        while let Some(gap) = self.sacked.first_gap(from, end) {
+            gaps.push(gap);
+            from = gap.1;
+        }
+        if !gaps.is_empty() {
+            let known = self.sacked.insert(start, end);
+            for gap in gaps.drain(..) {
+                self.sack_gap(gap, known);
+            }
+            self.lanes.iter_mut().for_each(|l| l.trim(self.base, &self.segments));
+        }
+        self.gaps = gaps;
+        true
+    }
+
+    /// A duplicate acknowledgment arrived on `path`; without SACK it says that some segment of `size`
+    /// bytes left the network there.
+    pub fn count_dupack(&mut self, path: PathId, size: Option<u32>) {
+        self.dupacks += 1;
+        if let Some(size) = size {
+            self.lanes[path.index()].credit += u64::from(size);
+        }
+    }
+
+    /// What duplicate acknowledgments reported is in the cumulative one now.
+    pub fn clear_credit(&mut self) {
+        self.lanes.iter_mut().for_each(|l| l.credit = 0);
+    }
+
+    /// Judges the segment `id` lost, if it is in flight.
+    pub fn mark_lost(&mut self, id: SentId) -> Option<Sent> {
+        let sent = self.segments.get_mut(id.checked_sub(self.base)? as usize)?;
+        if sent.status != Status::InFlight {
+            return None;
+        }
+        sent.status = Status::Lost;
+        let sent = *sent;
+        self.lost.insert(id);
+        let lane = &mut self.lanes[sent.path.index()];
+        lane.in_flight -= u64::from(sent.len);
+        if let Ok(i) = lane.order.binary_search_by_key(&sent.tx, |e| e.0) {
+            lane.order[i].1 = None;
+        }
+        lane.trim(self.base, &self.segments);
+        Some(sent)
+    }
+
+    /// The segments in flight on `path`, oldest transmission first.
+    pub fn in_flight_ids(&self, path: PathId) -> Vec<SentId> {
+        let order = self.lanes[path.index()].order.iter();
+        order.filter_map(|(_, id)| self.in_flight_segment(*id).and(*id)).collect()
+    }
+
+    /// The peer took back what it had acknowledged selectively (RFC 2018 §8), as a timeout with the
+    /// head selectively acknowledged shows: all of it counts as lost.
+    pub fn renege(&mut self) {
+        self.sacked.clear();
+        for (i, sent) in self.segments.iter_mut().enumerate().filter(|(_, s)| s.status == Status::Sacked) {
+            sent.status = Status::Lost;
+            self.lost.insert(self.base + i as u64);
+            let lane = &mut self.lanes[sent.path.index()];
+            if let Ok(i) = lane.order.binary_search_by_key(&sent.tx, |e| e.0) {
+                lane.order[i].1 = None;
+                lane.delivered -= 1;
+            }
+        }
+    }
+
+    /// Cuts the lost segment `id` after `len`, to fit a path with smaller segments.
+    pub fn split(&mut self, id: SentId, len: u32) {
+        let i = (id - self.base) as usize;
+        let sent = self.segments[i];
+        if sent.status != Status::Lost || len == 0 || len >= sent.len {
+            return;
+        }
+        self.segments[i].len = len;
+        let rest = Sent { offset: sent.offset + u64::from(len), len: sent.len - len, ..sent };
+        self.segments.insert(i + 1, rest);
+        let moved = |old: SentId| if old > id { old + 1 } else { old };
+        self.lost = self.lost.iter().map(|l| moved(*l)).chain([id + 1]).collect();
+        for (_, entry) in self.lanes.iter_mut().flat_map(|l| l.order.iter_mut()) {
+            *entry = entry.map(moved);
+        }
+    }
+
+    fn in_flight_segment(&self, id: Option<SentId>) -> Option<&Sent> {
+        self.segment(id?).filter(|s| s.status == Status::InFlight)
+    }
+
+    /// Part of the head segment arrived: a middlebox or a smaller segment size cut it.
+    fn trim_head(&mut self, front: Sent, una: u64) {
+        let gone = una.saturating_sub(front.offset) as u32;
+        if gone == 0 {
+            return;
+        }
+        let lane = &mut self.lanes[front.path.index()];
+        if front.status == Status::InFlight {
+            lane.in_flight -= u64::from(gone);
+        }
+        if front.status != Status::Sacked {
+            lane.fresh.bytes += u64::from(gone);
+        }
+        if let Some(head) = self.segments.front_mut() {
+            head.offset = una;
+            head.len -= gone;
+        }
+    }
+
+    fn sack_gap(&mut self, gap: (u64, u64), known: (u64, u64)) {
+        let mut i = self.segments.partition_point(|s| s.end() <= gap.0);
+        while let Some(sent) = self.segments.get(i).copied()
+            && sent.offset < gap.1
+        {
+            if known.0 <= sent.offset && sent.end() <= known.1 {
+                self.deliver(self.base + i as u64, sent, false);
+                self.segments[i].status = Status::Sacked;
+            }
+            i += 1;
+        }
+    }
+
+    fn deliver(&mut self, id: SentId, sent: Sent, reported_before: bool) {
+        let lane = &mut self.lanes[sent.path.index()];
+        let len = u64::from(sent.len);
+        match sent.status {
+            Status::Sacked => return,
+            Status::Lost => drop(self.lost.remove(&id)),
+            Status::InFlight => {
+                lane.in_flight -= len;
+                lane.delivered += 1;
+                lane.highest_delivered = lane.highest_delivered.max(Some(sent.tx));
+                if reported_before {
+                    lane.credit = lane.credit.saturating_sub(len);
+                }
+            }
+        }
+        lane.fresh.bytes += len;
+        lane.fresh.segments += 1;
+        if lane.fresh.newest.is_none_or(|n| n.tx < sent.tx) {
+            lane.fresh.newest = Some(sent);
+        }
+    }
+}
+
+impl Lane {
+    fn push(&mut self, id: SentId, len: u32) -> u64 {
+        let tx = self.next_tx;
+        self.next_tx += 1;
+        self.in_flight += u64::from(len);
+        self.order.push_back((tx, Some(id)));
+        tx
+    }
+
+    /// Forgets the front of the lane as far as its fate is known.
+    fn trim(&mut self, base: SentId, segments: &VecDeque<Sent>) {
+        while let Some((_, id)) = self.order.front() {
+            match id {
+                None => {}
+                Some(id) if *id < base || segments[(*id - base) as usize].status == Status::Sacked => {
+                    self.delivered -= 1;
+                }
+                Some(_) => break,
+            }
+            self.order.pop_front();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! All that is known of one path: told, measured, and modelled.
+
+use polypath_wire::{Duration, Instant, Rate};
+
+use super::bandwidth::{Bandwidth, DeliveryMark};
+use super::oneway::OneWay;
+use super::rtt::{RtoLimits, RttEstimator};
+
+/// Estimates of one path.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathEstimator {
+    /// Round trips.
+    pub rtt: RttEstimator,
+    /// One-way delays.
+    pub one_way: OneWay,
+    /// Delivery rate.
+    pub bandwidth: Bandwidth,
+    told_rate: Option<Rate>,
+    told_one_way: Option<Duration>,
+    idle_at: Instant,
+}
+
+impl PathEstimator {
+    /// `rate` and `one_way` are what the owner of the connection was told of the path, if anything.
+    pub fn new(limits: RtoLimits, rate: Option<Rate>, one_way: Option<Duration>) -> Self {
+        Self {
+            rtt: RttEstimator::new(limits),
+            one_way: OneWay::default(),
+            bandwidth: Bandwidth::default(),
+            told_rate: rate.filter(|r| r.0 > 0),
+            told_one_way: one_way,
+            idle_at: Instant::ZERO,
+        }
+    }
+
+    /// A segment of `bytes` on the wire leaves; returns the mark it has to carry.
+    pub fn on_sent(&mut self, now: Instant, bytes: u64, idle: bool, app_limited: bool) -> DeliveryMark {
+        if let Some(rate) = self.told_rate {
+            self.idle_at = self.idle_at.max(now) + rate.transmission_time(bytes);
+        }
+        self.bandwidth.on_sent(now, idle, app_limited)
+    }
+
+    /// Rate of the path: told, or as delivered.
+    pub fn rate(&self) -> Option<Rate> {
+        self.told_rate.or_else(|| self.bandwidth.rate())
+    }
+
+    /// One-way delay without queueing: told, or half the smallest round trip.
+    pub fn base_one_way(&self) -> Option<Duration> {
+        self.told_one_way.or_else(|| self.rtt.min().map(|m| m.over(2)))
+    }
+
+    /// When the bottleneck will have sent what we gave it. With a told rate this is exact as long
+    /// as nobody else uses the path; otherwise it is what exceeds the pipe: `in_flight / rate − min_rtt`.
+    pub fn idle_at(&self, now: Instant, in_flight: u64) -> Instant {
+        if self.told_rate.is_some() {
+            return self.idle_at.max(now);
+        }
+        match (self.bandwidth.rate(), self.rtt.min()) {
+            (Some(rate), Some(min)) => now + (rate.transmission_time(in_flight) - min),
+            _ => now,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What the sender knows of each path.
+
+pub mod bandwidth;
+pub mod estimator;
+pub mod oneway;
+pub mod rtt;

@@ -1,0 +1,5 @@
+//! The receiving half.
+
+pub mod path_receiver;
+pub mod reorder;
+pub mod sack;

@@ -1,0 +1,218 @@
+//! The reorder buffer: fixed capacity, holds what came early until what comes before it is there.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+use crate::ranges::Ranges;
+
+/// What became of the bytes of one segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Inserted {
+    /// Bytes that became readable in order, of this and of earlier segments.
+    pub delivered: u64,
+    /// Bytes that were there already.
+    pub duplicate: u64,
+    /// Bytes beyond the window, dropped.
+    pub refused: u64,
+    /// Bytes that were there already, but other ones: the first ones stay.
+    pub mismatch: bool,
+}
+
+/// Orders what arrives. Readable bytes and early ones share one capacity, which is the window.
+#[derive(Debug)]
+pub struct ReorderBuffer {
+    capacity: u64,
+    /// Next offset expected.
+    next: u64,
+    ready: VecDeque<Payload>,
+    ready_bytes: u64,
+    /// Early chunks by offset; they do not overlap.
+    early: VecDeque<(u64, Payload)>,
+    held: Ranges,
+    occupancy: u64,
+}
+
+impl ReorderBuffer {
+    /// An empty buffer of `capacity` bytes.
+    pub fn new(capacity: u64) -> Self {
+        Self {
+            capacity,
+            next: 0,
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            early: VecDeque::new(),
+            held: Ranges::default(),
+            occupancy: 0,
+        }
+    }
+
+    /// Next offset expected (RCV.NXT).
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes held out of order.
+    pub fn occupancy(&self) -> u64 {
+        self.occupancy
+    }
+
+    /// Bytes that may arrive beyond [`next`](Self::next): the window.
+    pub fn window(&self) -> u64 {
+        self.capacity.saturating_sub(self.ready_bytes)
+    }
+
+    /// Readable bytes.
+    pub fn readable(&self) -> u64 {
+        self.ready_bytes
+    }
+
+    /// The early ranges.
+    pub fn held(&self) -> &Ranges {
+        &self.held
+    }
+
+    /// Takes the bytes `data` at `offset`, as far as the window reaches.
+    pub fn insert(&mut self, offset: u64, data: Payload) -> Inserted {
+        let edge = self.next + self.window();
+        let end = offset + data.len();
+        let mut result = Inserted { refused: end.saturating_sub(edge).min(data.len()), ..Default::default() };
+        let end = end.min(edge).max(offset);
+        if offset == self.next && self.early.is_empty() {
+            result.delivered = self.deliver(data.slice(0, end - offset));
+            return result;
+        }
+        let start = offset.max(self.next).min(end);
+        result.duplicate = start - offset;
+        self.fill(offset, start, end, &data, &mut result);
+        result.delivered = self.release();
+        result
+    }
+
+    /// The next readable bytes, at most `max`.
+    pub fn read(&mut self, max: u64) -> Option<Payload> {
+        let mut chunk = self.ready.pop_front()?;
+        if chunk.len() > max {
+            self.ready.push_front(chunk.slice(max, chunk.len()));
+            chunk = chunk.slice(0, max);
+        }
+        self.ready_bytes -= chunk.len();
+        Some(chunk).filter(|c| !c.is_empty())
+    }
+
+    /// Puts the parts of `start..end` that are missing among the early chunks.
+    fn fill(&mut self, offset: u64, start: u64, end: u64, data: &Payload, result: &mut Inserted) {
+        let mut from = start;
+        while from < end {
+            let (gap_start, gap_end) = self.held.first_gap(from, end).unwrap_or((end, end));
+            if gap_start > from {
+                result.duplicate += gap_start - from;
+                result.mismatch |= !self.agrees(from, &data.slice(from - offset, gap_start - offset));
+            }
+            if gap_start < gap_end {
+                let at = self.early.partition_point(|(o, _)| *o < gap_start);
+                self.early.insert(at, (gap_start, data.slice(gap_start - offset, gap_end - offset)));
+                self.held.insert(gap_start, gap_end);
+                self.occupancy += gap_end - gap_start;
+            }
+            from = gap_end;
+        }
+    }
+
+    /// Whether what we hold from `offset` on is `data`.
+    fn agrees(&self, offset: u64, data: &Payload) -> bool {
+        let end = offset + data.len();
+        let first = self.early.partition_point(|(o, c)| o + c.len() <= offset);
+        let overlapping = self.early.iter().skip(first).take_while(|(o, _)| *o < end);
+        overlapping.into_iter().all(|(o, chunk)| {
+            let (from, to) = (offset.max(*o), end.min(o + chunk.len()));
+            chunk.slice(from - o, to - o).same_bytes(&data.slice(from - offset, to - offset))
+        })
+    }
+
+    /// Moves early chunks that are next to the readable ones.
+    fn release(&mut self) -> u64 {
+        let mut delivered = 0;
+        while let Some((_, chunk)) = self.early.pop_front_if(|(o, _)| *o == self.next) {
+            self.occupancy -= chunk.len();
+            delivered += self.deliver(chunk);
+        }
+        if delivered > 0 {
+            self.held.remove_below(self.next);
+        }
+        delivered
+    }
+
+    fn deliver(&mut self, chunk: Payload) -> u64 {
+        let len = chunk.len();
+        if len > 0 {
+            self.next += len;
+            self.ready_bytes += len;
+            self.ready.push_back(chunk);
+        }
+        len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(s: &'static str) -> Payload {
+        Bytes::from_static(s.as_bytes()).into()
+    }
+
+    fn all(b: &mut ReorderBuffer) -> Vec<u8> {
+        std::iter::from_fn(|| b.read(u64::MAX)).flat_map(|c| c.to_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn orders_and_counts() {
+        let mut b = ReorderBuffer::new(10);
+        assert_eq!(b.insert(3, text("def")), Inserted::default());
+        assert_eq!((b.occupancy(), b.window()), (3, 10));
+        assert_eq!(b.insert(0, text("abcd")), Inserted { delivered: 6, duplicate: 1, ..Default::default() });
+        assert_eq!((b.occupancy(), b.window(), b.readable()), (0, 4, 6));
+        assert_eq!(
+            b.insert(5, text("fghijkl")),
+            Inserted { delivered: 4, duplicate: 1, refused: 2, ..Default::default() }
+        );
+        assert_eq!(b.insert(10, text("k")), Inserted { refused: 1, ..Default::default() });
+        assert_eq!(all(&mut b), b"abcdefghij");
+        assert_eq!(b.window(), 10);
+    }
+
+    #[test]
+    fn first_bytes_stay_when_others_come() {
+        let mut b = ReorderBuffer::new(10);
+        b.insert(2, text("cd"));
+        assert!(b.insert(1, text("bXdE")).mismatch);
+        b.insert(0, text("a"));
+        assert_eq!(all(&mut b), b"abcdE");
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_once_and_in_order(
+            parts in prop::collection::vec((0u64..64, 1u64..16, 0u64..4), 1..200), capacity in 1u64..64,
+        ) {
+            let whole: Vec<u8> = (0..128).collect();
+            let whole = Payload::from(Bytes::from(whole));
+            let (mut b, mut got) = (ReorderBuffer::new(capacity), Vec::new());
+            for (offset, len, read) in parts {
+                let before = b.next();
+                let r = b.insert(offset, whole.slice(offset, offset + len));
+                prop_assert!(!r.mismatch);
+                prop_assert_eq!(b.next() - before, r.delivered);
+                prop_assert!(b.occupancy() <= b.window());
+                prop_assert!(b.occupancy() + b.readable() <= capacity);
+                got.extend(b.read(read).map(|c| c.to_bytes().to_vec()).unwrap_or_default());
+            }
+            got.extend(all(&mut b));
+            prop_assert_eq!(got.len() as u64, b.next());
+            prop_assert!(got.iter().enumerate().all(|(i, x)| *x == i as u8));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The path on which the segment is expected to arrive first (mHIP, paper 000 §III.B and §IV.B).
+//!
+//! Arrival = the sender's queue + transmission + network delay. A path whose window is full is
+//! skipped and the next best taken. While nothing is known of a path it counts as the best, so
+//! that the first segments on it teach us.
+
+use polypath_wire::Instant;
+
+use super::scheduler::{Choice, Scheduler, arrival, cheapest};
+use crate::facts::{Parcel, PathView};
+
+/// Earliest arrival first.
+#[derive(Debug, Default)]
+pub struct EarliestArrival;
+
+impl Scheduler for EarliestArrival {
+    fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
+        cheapest(now, parcel, paths, |p| (arrival(now, p, parcel.len), p.id))
+    }
+}

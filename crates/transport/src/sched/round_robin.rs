@@ -1,0 +1,25 @@
+//! Each path in turn.
+
+use polypath_wire::Instant;
+
+use super::scheduler::{Choice, Scheduler, is_open, next_opening};
+use crate::facts::{Parcel, PathView};
+
+/// Each path in turn; one without room is passed over.
+#[derive(Debug, Default)]
+pub struct RoundRobin {
+    next: usize,
+}
+
+impl Scheduler for RoundRobin {
+    fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
+        for step in 0..paths.len() {
+            let i = (self.next + step) % paths.len();
+            if is_open(now, &paths[i], parcel.len) {
+                self.next = i + 1;
+                return Choice::Send(paths[i].id);
+            }
+        }
+        Choice::Wait(next_opening(now, parcel, paths))
+    }
+}
