@@ -88,7 +88,7 @@ impl Timers {
         self.at[i] = Instant::MAX;
         Some(GLOBAL.get(i).copied().unwrap_or_else(|| {
             let path = PathId(((i - GLOBAL.len()) / 2) as u8);
-            if (i - GLOBAL.len()) % 2 == 0 { Timer::Rto(path) } else { Timer::Probe(path) }
+            if (i - GLOBAL.len()).is_multiple_of(2) { Timer::Rto(path) } else { Timer::Probe(path) }
         }))
     }
 }
