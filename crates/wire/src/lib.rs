@@ -3,6 +3,7 @@
 
 pub mod checksum;
 mod error;
+pub mod esp;
 pub mod hip;
 pub mod icmp;
 pub mod ipv4;

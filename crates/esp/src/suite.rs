@@ -1,0 +1,104 @@
+//! The transforms and their sizes.
+
+use serde::{Deserialize, Serialize};
+
+/// How packets of an association are protected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Suite {
+    /// AES-GCM with a 16-byte ICV, 128-bit key (RFC 4106).
+    #[default]
+    Aes128Gcm,
+    /// The same with a 256-bit key.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305 (RFC 7634), for hosts without AES instructions.
+    Chacha20Poly1305,
+    /// AES-CBC with HMAC-SHA-256-128 (RFC 3602, 4868): what every HIP host must know (RFC 7402 §5.1.2).
+    Aes128CbcHmacSha256,
+    /// The same with a 256-bit key.
+    Aes256CbcHmacSha256,
+    /// Authenticated, not encrypted (RFC 2410, 4868). Only where nobody's data is at stake.
+    NullHmacSha256,
+    /// Neither: packets as long as AES-GCM's with a checksum for an ICV. Only in simulations.
+    Simulated,
+}
+
+impl Suite {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Aes128Gcm,
+        Self::Aes256Gcm,
+        Self::Chacha20Poly1305,
+        Self::Aes128CbcHmacSha256,
+        Self::Aes256CbcHmacSha256,
+        Self::NullHmacSha256,
+        Self::Simulated,
+    ];
+
+    /// Bytes of encryption key to draw, with the 4 bytes of salt of RFC 4106 §8.1 and 7634 §2.
+    pub const fn encryption_key_len(self) -> usize {
+        match self {
+            Self::Aes128Gcm => 16 + SALT_LEN,
+            Self::Aes256Gcm | Self::Chacha20Poly1305 => 32 + SALT_LEN,
+            Self::Aes128CbcHmacSha256 => 16,
+            Self::Aes256CbcHmacSha256 => 32,
+            Self::NullHmacSha256 | Self::Simulated => 0,
+        }
+    }
+
+    /// Bytes of authentication key to draw.
+    pub const fn authentication_key_len(self) -> usize {
+        match self {
+            Self::Aes128CbcHmacSha256 | Self::Aes256CbcHmacSha256 | Self::NullHmacSha256 => 32,
+            _ => 0,
+        }
+    }
+
+    /// Bytes between the header and the payload.
+    pub const fn iv_len(self) -> usize {
+        match self {
+            Self::Aes128CbcHmacSha256 | Self::Aes256CbcHmacSha256 => 16,
+            Self::NullHmacSha256 => 0,
+            _ => 8,
+        }
+    }
+
+    /// Bytes at the end.
+    pub const fn icv_len(self) -> usize {
+        16
+    }
+
+    /// Payload and trailer fill a multiple of this many bytes.
+    pub const fn alignment(self) -> usize {
+        match self {
+            Self::Aes128CbcHmacSha256 | Self::Aes256CbcHmacSha256 => 16,
+            _ => 4,
+        }
+    }
+
+    /// Whether it hides and protects the payload. Where not, an association must be made with
+    /// a constructor that says so.
+    pub const fn is_secure(self) -> bool {
+        !matches!(self, Self::NullHmacSha256 | Self::Simulated)
+    }
+
+    /// Its number in HIP's ESP_TRANSFORM (RFC 7402 §5.1.2). AES-GCM-16 with a 256-bit key and
+    /// ChaCha20-Poly1305 have none there.
+    pub const fn hip_number(self) -> Option<u16> {
+        match self {
+            Self::NullHmacSha256 => Some(7),
+            Self::Aes128CbcHmacSha256 => Some(8),
+            Self::Aes256CbcHmacSha256 => Some(9),
+            Self::Aes128Gcm => Some(13),
+            _ => None,
+        }
+    }
+
+    /// The suite of a number in ESP_TRANSFORM, if we have it.
+    pub fn from_hip_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|suite| suite.hip_number() == Some(number))
+    }
+}
+
+/// Bytes of salt behind an AEAD's key.
+pub(crate) const SALT_LEN: usize = 4;
