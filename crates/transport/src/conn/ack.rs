@@ -103,16 +103,17 @@ impl Sender {
             return 0;
         }
         let rtt = self.round_trip(now, ack, &fresh);
+        let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
         let p = &mut self.paths[path.index()];
         p.timeouts = 0;
         p.stats.bytes_delivered += fresh.bytes;
-        if let Some(rtt) = rtt {
+        if let Some(rtt) = timed {
             p.estimator.rtt.sample(rtt);
         }
         if let (Some(rtt), Some(reverse), true) = (rtt, ack.reverse, ack.path == path) {
             p.estimator.one_way.sample(now, rtt, reverse);
         }
-        let latest = p.estimator.rtt.latest();
+        let latest = rtt.or(p.estimator.rtt.latest());
         let (mut delivery_rate, mut app_limited) = (None, false);
         if let Some(newest) = fresh.newest {
             app_limited = newest.mark.app_limited;
@@ -147,6 +148,17 @@ impl Sender {
         let newest = fresh.newest?;
         let proven = ack.echo.is_some_and(|echo| echo >= newest.sent_at);
         (!newest.retransmitted || proven).then(|| now.since(newest.sent_at))
+    }
+
+    /// Whether this round trip goes into the timeout. Without timestamps one segment is timed at a time
+    /// (RFC 6298 §3): many samples a round trip would make the variation die out.
+    fn is_timed(&mut self, ack: &Ack<'_>, path: PathId, fresh: &Delivery) -> bool {
+        let p = &mut self.paths[path.index()];
+        let timed = ack.echo.is_some() || fresh.newest.is_some_and(|n| n.tx >= p.timed_from);
+        if timed {
+            p.timed_from = self.board.next_tx(path);
+        }
+        timed
     }
 
     /// RFC 6298 §5.2 and 5.3.

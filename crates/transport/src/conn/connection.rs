@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 
 use polypath_wire::{Instant, PathId, Seq};
 
-use super::ack::Acked;
 use super::config::{ConnectionConfig, PathConfig};
 use super::handshake::Handshake;
 use super::receiver::Receiver;
-use super::record::{DropReason, Observation, Record, RecordFilter};
+use super::record::{Record, RecordFilter};
 use super::sender::Sender;
 use super::stats::{ConnectionStats, PathStats};
-use super::timers::{Timer, Timers};
+use super::timers::Timers;
 use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::segment::{Segment, Transmit};
@@ -79,8 +78,9 @@ pub struct Ports {
 /// *reads* ([`read`](Self::read)) and *questions* ([`state`](Self::state), [`stats`](Self::stats), …).
 /// After any input poll in this order: transmit until `None`, events and records until `None`, then the timeout.
 ///
-/// The parts: `handshake.rs` opens it, `input.rs` takes segments, `output.rs` makes them, `ack.rs` and
-/// `sender.rs` are the sending half, `receiver.rs` the receiving one.
+/// The parts: `handshake.rs` opens it, `input.rs` takes segments, `output.rs` makes them, `timeouts.rs`
+/// does what is due; `ack.rs` and `sender.rs` are the sending half, `receiver.rs` the receiving one;
+/// `observe.rs` tells of it all.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) config: ConnectionConfig,
@@ -105,13 +105,13 @@ pub struct Connection {
     /// Segments sent in answer to the present event.
     pub(super) burst: u32,
     /// A write was cut short: tell when there is room.
-    blocked: bool,
-    readable_told: bool,
-    finish_told: bool,
-    peer_finish_told: bool,
-    events: VecDeque<Event>,
-    filter: RecordFilter,
-    records: VecDeque<Record>,
+    pub(super) blocked: bool,
+    pub(super) readable_told: bool,
+    pub(super) finish_told: bool,
+    pub(super) peer_finish_told: bool,
+    pub(super) events: VecDeque<Event>,
+    pub(super) filter: RecordFilter,
+    pub(super) records: VecDeque<Record>,
 }
 
 impl Connection {
@@ -210,30 +210,6 @@ impl Connection {
         if path.index() < self.sender.paths.len() {
             let mss = self.payload_size(&config);
             self.sender.set_mss(now, path, mss);
-        }
-    }
-
-    /// `now` has reached [`poll_timeout`](Self::poll_timeout). Calling early does nothing.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        self.burst = 0;
-        while let Some(timer) = self.timers.pop_due(now) {
-            match timer {
-                Timer::Handshake => self.on_handshake_timeout(now),
-                Timer::DelayedAck => self.receiver.on_delayed_ack(&mut self.timers),
-                Timer::Persist => self.on_persist(now),
-                Timer::KeepAlive => self.on_keep_alive(now),
-                Timer::TimeWait => self.finish(State::Closed),
-                Timer::Recheck => {
-                    let mut acked = Acked::default();
-                    self.sender.judge(now, &mut self.timers, &mut acked);
-                    self.count_episodes(&acked);
-                    self.observe_losses(now);
-                }
-                Timer::Pacing => {}
-                Timer::Congestion => self.sender.on_congestion_timeout(now, &mut self.timers),
-                Timer::Rto(path) => self.on_rto(now, path),
-                Timer::Probe(path) => self.on_probe(now, path),
-            }
         }
     }
 
@@ -348,50 +324,6 @@ impl Connection {
         self.timers.add_path();
     }
 
-    fn on_rto(&mut self, now: Instant, path: PathId) {
-        self.stats.timeouts += 1;
-        let failed = self.sender.on_rto(now, path, &mut self.timers);
-        self.observe_losses(now);
-        if failed {
-            self.observe_path(now, path, PathState::Failed);
-        }
-        let paths = self.sender.views.iter().filter(|v| v.state != PathState::Removed).count() as u32;
-        if self.sender.stalled >= self.config.max_timeouts * paths.max(1) {
-            self.lose(CloseReason::TimedOut);
-        }
-    }
-
-    fn on_probe(&mut self, now: Instant, path: PathId) {
-        if self.sender.path_state(path) == PathState::Failed {
-            self.send_probe(now, path);
-            self.timers.set(Timer::Probe(path), now + self.sender.probe_interval(path));
-        }
-    }
-
-    fn on_persist(&mut self, now: Instant) {
-        if !self.sender.window_blocked() {
-            return;
-        }
-        if self.sender.edge > self.sender.board.nxt() {
-            self.sender.override_sws = true;
-            return;
-        }
-        self.persists += 1;
-        let path = self.sender.path_for_control(self.last_path);
-        self.send_probe(now, path);
-    }
-
-    fn on_keep_alive(&mut self, now: Instant) {
-        if self.keep_alives >= self.config.max_timeouts {
-            self.send_reset();
-            return self.lose(CloseReason::TimedOut);
-        }
-        self.keep_alives += 1;
-        let path = self.sender.path_for_control(self.last_path);
-        self.send_probe(now, path);
-        self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
-    }
-
     /// Enters `state` at the end of the connection.
     pub(super) fn finish(&mut self, state: State) {
         self.state = state;
@@ -404,92 +336,5 @@ impl Connection {
     pub(super) fn lose(&mut self, reason: CloseReason) {
         self.finish(State::Closed);
         self.events.push_back(Event::Lost(reason));
-    }
-
-    pub(super) fn tell(&mut self, event: Event) {
-        self.events.push_back(event);
-    }
-
-    pub(super) fn tell_readable(&mut self) {
-        if !self.readable_told {
-            self.readable_told = true;
-            self.events.push_back(Event::Readable);
-        }
-    }
-
-    pub(super) fn tell_writable(&mut self) {
-        if self.blocked && self.sender.stream.room() >= self.config.send_buffer / 2 {
-            self.blocked = false;
-            self.events.push_back(Event::Writable);
-        }
-    }
-
-    pub(super) fn tell_peer_finished(&mut self) {
-        if !self.peer_finish_told && self.receiver.has_finished() && self.receiver.buffer.readable() == 0 {
-            self.peer_finish_told = true;
-            self.events.push_back(Event::PeerFinished);
-        }
-    }
-
-    pub(super) fn tell_finished(&mut self) {
-        if !self.finish_told && self.receiver.has_finished() && self.sender.is_done() {
-            self.finish_told = true;
-            self.events.push_back(Event::Finished);
-        }
-    }
-
-    pub(super) fn dropped(&mut self, now: Instant, path: PathId, reason: DropReason) {
-        self.stats.drops[reason as usize] += 1;
-        self.observe_event(now, Some(path), || Observation::Dropped { reason });
-    }
-
-    pub(super) fn count_episodes(&mut self, acked: &Acked) {
-        self.stats.fast_recoveries += u64::from(acked.episodes);
-        self.stats.undone += u64::from(acked.undone);
-    }
-
-    pub(super) fn observe_losses(&mut self, now: Instant) {
-        let mut losses = std::mem::take(&mut self.sender.losses);
-        for (path, offset, len, cause, episode) in losses.drain(..) {
-            self.observe_event(now, Some(path), || Observation::Lost { offset, len, cause, episode });
-        }
-        self.sender.losses = losses;
-    }
-
-    fn observe_path(&mut self, now: Instant, path: PathId, state: PathState) {
-        self.observe_event(now, Some(path), || Observation::PathState { state });
-    }
-
-    pub(super) fn observe_event(
-        &mut self,
-        at: Instant,
-        path: Option<PathId>,
-        what: impl FnOnce() -> Observation,
-    ) {
-        if self.filter.events {
-            self.records.push_back(Record { at, path, what: what() });
-        }
-    }
-
-    pub(super) fn observe_packet(&mut self, at: Instant, path: PathId, what: impl FnOnce() -> Observation) {
-        if self.filter.packets {
-            self.records.push_back(Record { at, path: Some(path), what: what() });
-        }
-    }
-
-    /// Window and estimate of `path`, after an acknowledgment.
-    pub(super) fn observe_state(&mut self, at: Instant, path: PathId) {
-        if !self.filter.state {
-            return;
-        }
-        let stats = self.sender.path_stats(path);
-        let window =
-            Observation::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, in_flight: stats.in_flight };
-        self.records.push_back(Record { at, path: Some(path), what: window });
-        let rtt = self.sender.paths[path.index()].estimator.rtt.latest();
-        if let (Some(srtt), Some(rtt)) = (stats.srtt, rtt) {
-            let what = Observation::Estimate { srtt, rtt, rate: stats.rate };
-            self.records.push_back(Record { at, path: Some(path), what });
-        }
     }
 }

@@ -67,6 +67,8 @@ pub struct PathSender {
     pub(super) recovering: Option<Episode>,
     pub(super) timeouts: u32,
     pub(super) prior_in_flight: u64,
+    /// Without timestamps: the next transmission that is timed.
+    pub(super) timed_from: u64,
 }
 
 /// Losses judged since the owner looked, for records.
@@ -119,6 +121,7 @@ impl Sender {
             recovering: None,
             timeouts: 0,
             prior_in_flight: 0,
+            timed_from: 0,
         });
         self.views.push(PathView {
             id,

@@ -1,0 +1,97 @@
+//! What a connection tells: events to the application, observations to whoever asked for them.
+
+use polypath_wire::{Instant, PathId};
+
+use super::ack::Acked;
+use super::connection::{Connection, Event};
+use super::record::{DropReason, Observation, Record};
+use crate::facts::PathState;
+
+impl Connection {
+    pub(super) fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    pub(super) fn tell_readable(&mut self) {
+        if !self.readable_told {
+            self.readable_told = true;
+            self.events.push_back(Event::Readable);
+        }
+    }
+
+    pub(super) fn tell_writable(&mut self) {
+        if self.blocked && self.sender.stream.room() >= self.config.send_buffer / 2 {
+            self.blocked = false;
+            self.events.push_back(Event::Writable);
+        }
+    }
+
+    pub(super) fn tell_peer_finished(&mut self) {
+        if !self.peer_finish_told && self.receiver.has_finished() && self.receiver.buffer.readable() == 0 {
+            self.peer_finish_told = true;
+            self.events.push_back(Event::PeerFinished);
+        }
+    }
+
+    pub(super) fn tell_finished(&mut self) {
+        if !self.finish_told && self.receiver.has_finished() && self.sender.is_done() {
+            self.finish_told = true;
+            self.events.push_back(Event::Finished);
+        }
+    }
+
+    pub(super) fn dropped(&mut self, now: Instant, path: PathId, reason: DropReason) {
+        self.stats.drops[reason as usize] += 1;
+        self.observe_event(now, Some(path), || Observation::Dropped { reason });
+    }
+
+    pub(super) fn count_episodes(&mut self, acked: &Acked) {
+        self.stats.fast_recoveries += u64::from(acked.episodes);
+        self.stats.undone += u64::from(acked.undone);
+    }
+
+    pub(super) fn observe_losses(&mut self, now: Instant) {
+        let mut losses = std::mem::take(&mut self.sender.losses);
+        for (path, offset, len, cause, episode) in losses.drain(..) {
+            self.observe_event(now, Some(path), || Observation::Lost { offset, len, cause, episode });
+        }
+        self.sender.losses = losses;
+    }
+
+    pub(super) fn observe_path(&mut self, now: Instant, path: PathId, state: PathState) {
+        self.observe_event(now, Some(path), || Observation::PathState { state });
+    }
+
+    pub(super) fn observe_event(
+        &mut self,
+        at: Instant,
+        path: Option<PathId>,
+        what: impl FnOnce() -> Observation,
+    ) {
+        if self.filter.events {
+            self.records.push_back(Record { at, path, what: what() });
+        }
+    }
+
+    pub(super) fn observe_packet(&mut self, at: Instant, path: PathId, what: impl FnOnce() -> Observation) {
+        if self.filter.packets {
+            self.records.push_back(Record { at, path: Some(path), what: what() });
+        }
+    }
+
+    /// Window and estimate of `path`, after an acknowledgment.
+    pub(super) fn observe_state(&mut self, at: Instant, path: PathId) {
+        if !self.filter.state {
+            return;
+        }
+        let stats = self.sender.path_stats(path);
+        let window =
+            Observation::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, in_flight: stats.in_flight };
+        self.records.push_back(Record { at, path: Some(path), what: window });
+        let rtt = self.sender.paths[path.index()].estimator.rtt.latest();
+        if let (Some(srtt), Some(rtt)) = (stats.srtt, rtt) {
+            let what = Observation::Estimate { srtt, rtt, rate: stats.rate };
+            self.records.push_back(Record { at, path: Some(path), what });
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What is due when a timer expires.
+
+use polypath_wire::{Instant, PathId};
+
+use super::ack::Acked;
+use super::connection::{CloseReason, Connection, State};
+use super::timers::Timer;
+use crate::facts::PathState;
+
+impl Connection {
+    /// `now` has reached [`poll_timeout`](Self::poll_timeout). Calling early does nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.burst = 0;
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Handshake => self.on_handshake_timeout(now),
+                Timer::DelayedAck => self.receiver.on_delayed_ack(&mut self.timers),
+                Timer::Persist => self.on_persist(now),
+                Timer::KeepAlive => self.on_keep_alive(now),
+                Timer::TimeWait => self.finish(State::Closed),
+                Timer::Recheck => {
+                    let mut acked = Acked::default();
+                    self.sender.judge(now, &mut self.timers, &mut acked);
+                    self.count_episodes(&acked);
+                    self.observe_losses(now);
+                }
+                Timer::Pacing => {}
+                Timer::Congestion => self.sender.on_congestion_timeout(now, &mut self.timers),
+                Timer::Rto(path) => self.on_rto(now, path),
+                Timer::Probe(path) => self.on_probe(now, path),
+            }
+        }
+    }
+
+    fn on_rto(&mut self, now: Instant, path: PathId) {
+        self.stats.timeouts += 1;
+        let failed = self.sender.on_rto(now, path, &mut self.timers);
+        self.observe_losses(now);
+        if failed {
+            self.observe_path(now, path, PathState::Failed);
+        }
+        let paths = self.sender.views.iter().filter(|v| v.state != PathState::Removed).count() as u32;
+        if self.sender.stalled >= self.config.max_timeouts * paths.max(1) {
+            self.lose(CloseReason::TimedOut);
+        }
+    }
+
+    fn on_probe(&mut self, now: Instant, path: PathId) {
+        if self.sender.path_state(path) == PathState::Failed {
+            self.send_probe(now, path);
+            self.timers.set(Timer::Probe(path), now + self.sender.probe_interval(path));
+        }
+    }
+
+    fn on_persist(&mut self, now: Instant) {
+        if !self.sender.window_blocked() {
+            return;
+        }
+        if self.sender.edge > self.sender.board.nxt() {
+            self.sender.override_sws = true;
+            return;
+        }
+        self.persists += 1;
+        let path = self.sender.path_for_control(self.last_path);
+        self.send_probe(now, path);
+    }
+
+    fn on_keep_alive(&mut self, now: Instant) {
+        if self.keep_alives >= self.config.max_timeouts {
+            self.send_reset();
+            return self.lose(CloseReason::TimedOut);
+        }
+        self.keep_alives += 1;
+        let path = self.sender.path_for_control(self.last_path);
+        self.send_probe(now, path);
+        self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
+    }
+}
