@@ -11,9 +11,11 @@ mod node;
 mod sockets;
 mod stream;
 pub mod testbed;
+mod tun;
 
 pub use carrier::Carrier;
 pub use clock::Clock;
 pub use node::{Listener, Node};
 pub use sockets::{UdpPath, UdpSockets};
 pub use stream::{Stream, StreamError, StreamStats};
+pub use tun::{Tun, TunConfig};
