@@ -11,6 +11,7 @@ mod node;
 mod sockets;
 mod stream;
 pub mod testbed;
+pub mod transfer;
 mod tun;
 
 pub use carrier::Carrier;

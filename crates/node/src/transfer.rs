@@ -1,0 +1,297 @@
+//! A file from one endpoint to another over emulated paths: both with the real driver, each with
+//! its own sockets and clock, in one process.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use polypath_endpoint::{EndpointConfig, ListenConfig, Locators};
+use polypath_sim::hop::HopConfig;
+use polypath_transport::{ConnectionConfig, ConnectionStats, PathConfig, PathStats};
+use polypath_wire::{PathId, Rate, Seed};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::clock::Clock;
+use crate::emulated_link::LinkStats;
+use crate::node::Node;
+use crate::sockets::UdpSockets;
+use crate::stream::{Stream, StreamError};
+use crate::testbed::{EmulatedPath, Testbed, TestbedError};
+
+/// What to transfer over what.
+#[derive(Clone, Debug)]
+pub struct TransferConfig {
+    /// The file to send.
+    pub source: PathBuf,
+    /// Where to write what arrived; it is hashed in any case.
+    pub sink: Option<PathBuf>,
+    /// Parameters of both sides of the connection.
+    pub connection: ConnectionConfig,
+    /// The paths: each with the hop there and the hop back.
+    pub paths: Vec<TransferPath>,
+    /// Real network namespaces instead of loopback sockets (needs privileges).
+    pub namespaces: bool,
+    /// Seed of the losses on the emulated paths.
+    pub seed: Seed,
+    /// Time between two calls of the progress callback.
+    pub interval: Duration,
+}
+
+/// One emulated path.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TransferPath {
+    /// From the sender to the receiver, and back.
+    pub hops: [HopConfig; 2],
+    /// What the connection is told of it. Sizes count without IP and UDP headers.
+    pub config: PathConfig,
+}
+
+/// How far a transfer is.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Progress {
+    /// Time since it began.
+    pub elapsed: Duration,
+    /// Bytes the peer has acknowledged.
+    pub bytes: u64,
+    /// Bytes of the file.
+    pub total: u64,
+    /// The paths, as the sender sees them.
+    pub paths: Vec<PathProgress>,
+}
+
+/// One path of a transfer, as its sender sees it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PathProgress {
+    /// Which.
+    pub id: PathId,
+    /// Its counters.
+    #[serde(flatten)]
+    pub stats: PathStats,
+}
+
+/// What a transfer came to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TransferReport {
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// From the first SYN until the receiver had the last byte.
+    pub seconds: f64,
+    /// Bytes that arrived over that time, bit/s.
+    pub goodput: Rate,
+    /// SHA-256 of the file, hexadecimal.
+    pub sha256_sent: String,
+    /// SHA-256 of what arrived.
+    pub sha256_received: String,
+    /// The sender's connection.
+    pub sender: ConnectionStats,
+    /// The receiver's connection.
+    pub receiver: ConnectionStats,
+    /// The paths, as the sender saw them.
+    pub paths: Vec<PathProgress>,
+    /// The emulated links.
+    pub links: Vec<LinkStats>,
+}
+
+impl TransferReport {
+    /// Whether what arrived is what was sent.
+    pub fn sha256_match(&self) -> bool {
+        self.sha256_sent == self.sha256_received
+    }
+}
+
+/// Why a transfer failed.
+#[derive(Debug, Error)]
+pub enum TransferError {
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No emulated paths.
+    #[error(transparent)]
+    Testbed(#[from] TestbedError),
+    /// No node.
+    #[error("UDP sockets: {0}")]
+    Sockets(io::Error),
+    /// The connection failed.
+    #[error("{side}: {source}")]
+    Stream {
+        /// On which side.
+        side: &'static str,
+        /// Why.
+        source: StreamError,
+    },
+}
+
+/// Moves a file, telling `progress` how far it is. Cancelled, it ends everything it started.
+pub async fn transfer(
+    config: &TransferConfig,
+    mut progress: impl FnMut(&Progress),
+) -> Result<TransferReport, TransferError> {
+    let bed = testbed(config)?;
+    let [client, server] = [0, 1].map(|side| node(&bed.paths, side));
+    let (client, server) = (client?, server?);
+    let listener = ListenConfig {
+        connection: config.connection.clone(),
+        path: PathConfig { mss: least_mss(config), ..PathConfig::default() },
+        accept_paths: true,
+    };
+    let listener = server.listen(PORT, listener).map_err(|e| failed("receiver")(e.into()))?;
+
+    let began = Instant::now();
+    let paths: Vec<_> = locators(&bed.paths).zip(config.paths.iter().map(|p| p.config)).collect();
+    let open = client.connect(config.connection.clone(), PORT, &paths);
+    let (outgoing, incoming) = tokio::join!(open, listener.accept());
+    let outgoing = Arc::new(outgoing.map_err(failed("sender"))?);
+    let incoming = incoming.map_err(failed("receiver"))?;
+
+    let sending = send_file(&outgoing, &config.source);
+    let receiving = receive_file(&incoming, config.sink.as_deref(), began);
+    let total = file_size(&config.source).await?;
+    let watching = watch(&outgoing, config.interval, began, total, &mut progress);
+    let (sent, received) = tokio::select! {
+        done = async { tokio::try_join!(sending, receiving) } => done?,
+        never = watching => match never {},
+    };
+    let last = snapshot(&outgoing, began, total);
+    progress(&last);
+    Ok(TransferReport {
+        bytes: received.bytes,
+        seconds: received.took.as_secs_f64(),
+        goodput: Rate::from_bytes_per(received.bytes, received.took.into()),
+        sha256_sent: sent,
+        sha256_received: received.sha256,
+        sender: outgoing.stats().connection,
+        receiver: incoming.stats().connection,
+        paths: last.paths,
+        links: bed.paths.iter().map(|p| p.link.stats()).collect(),
+    })
+}
+
+/// The port the receiver listens on. Only its own sockets can reach it.
+const PORT: u16 = 1;
+/// What is read from a file or a stream at a time, bytes.
+const CHUNK: usize = 256 << 10;
+
+/// The receiver is told nothing of its paths but that no segment may exceed what all of them carry.
+fn least_mss(config: &TransferConfig) -> u32 {
+    config.paths.iter().map(|p| p.config.mss).min().unwrap_or(PathConfig::default().mss)
+}
+
+fn testbed(config: &TransferConfig) -> Result<Testbed, TestbedError> {
+    let hops: Vec<_> = config.paths.iter().map(|p| p.hops.clone()).collect();
+    if config.namespaces {
+        Testbed::namespaces(&hops, config.seed, Clock::start())
+    } else {
+        Testbed::loopback(&hops, config.seed, Clock::start())
+    }
+}
+
+fn node(paths: &[EmulatedPath], side: usize) -> Result<Node, TransferError> {
+    let sockets = paths.iter().map(|p| p.ends[side].socket.try_clone()).collect::<io::Result<Vec<_>>>();
+    let sockets = sockets.and_then(UdpSockets::new);
+    sockets.and_then(|s| Node::on_sockets(EndpointConfig::default(), s)).map_err(TransferError::Sockets)
+}
+
+/// The locators of the paths as the sender sees them.
+fn locators(paths: &[EmulatedPath]) -> impl Iterator<Item = Locators> {
+    paths.iter().map(|p| Locators { local: p.ends[0].local, remote: p.ends[0].remote })
+}
+
+/// Sends the whole file and its end; its SHA-256.
+async fn send_file(stream: &Stream, path: &Path) -> Result<String, TransferError> {
+    let mut file = File::open(path).await.map_err(file_error(path))?;
+    let mut hash = Sha256::new();
+    let mut buffer = BytesMut::new();
+    loop {
+        buffer.reserve(CHUNK);
+        if file.read_buf(&mut buffer).await.map_err(file_error(path))? == 0 {
+            break;
+        }
+        let chunk = buffer.split().freeze();
+        hash.update(&chunk);
+        stream.write(chunk).await.map_err(failed("sender"))?;
+    }
+    stream.finish();
+    stream.finished().await.map_err(failed("sender"))?;
+    Ok(hex(&hash.finalize()))
+}
+
+struct Received {
+    bytes: u64,
+    sha256: String,
+    took: Duration,
+}
+
+/// Receives to the end and answers with our end.
+async fn receive_file(
+    stream: &Stream,
+    path: Option<&Path>,
+    began: Instant,
+) -> Result<Received, TransferError> {
+    let mut file = match path {
+        Some(path) => Some((path, File::create(path).await.map_err(file_error(path))?)),
+        None => None,
+    };
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
+    while let Some(chunk) = stream.read(CHUNK).await.map_err(failed("receiver"))? {
+        hash.update(&chunk);
+        bytes += chunk.len() as u64;
+        if let Some((path, file)) = &mut file {
+            file.write_all(&chunk).await.map_err(file_error(path))?;
+        }
+    }
+    let took = began.elapsed();
+    stream.finish();
+    if let Some((path, file)) = &mut file {
+        file.flush().await.map_err(file_error(path))?;
+    }
+    stream.finished().await.map_err(failed("receiver"))?;
+    Ok(Received { bytes, sha256: hex(&hash.finalize()), took })
+}
+
+/// Calls `progress` at every interval, for ever.
+async fn watch(
+    stream: &Stream,
+    interval: Duration,
+    began: Instant,
+    total: u64,
+    progress: &mut impl FnMut(&Progress),
+) -> std::convert::Infallible {
+    let mut ticks = tokio::time::interval(interval.max(Duration::from_millis(1)));
+    loop {
+        ticks.tick().await;
+        progress(&snapshot(stream, began, total));
+    }
+}
+
+fn snapshot(stream: &Stream, began: Instant, total: u64) -> Progress {
+    let stats = stream.stats();
+    let paths = stats.paths.into_iter().map(|(id, _, stats)| PathProgress { id, stats });
+    Progress { elapsed: began.elapsed(), bytes: stats.connection.bytes_acked, total, paths: paths.collect() }
+}
+
+async fn file_size(path: &Path) -> Result<u64, TransferError> {
+    Ok(tokio::fs::metadata(path).await.map_err(file_error(path))?.len())
+}
+
+fn failed(side: &'static str) -> impl Fn(StreamError) -> TransferError {
+    move |source| TransferError::Stream { side, source }
+}
+
+fn file_error(path: &Path) -> impl Fn(io::Error) -> TransferError {
+    move |source| TransferError::File { path: path.to_owned(), source }
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
