@@ -47,6 +47,7 @@ pub(crate) enum Stop {
 #[derive(Debug, Default)]
 pub(crate) struct StreamState {
     pub connected: bool,
+    pub write_finished: bool,
     pub peer_finished: bool,
     pub finished: bool,
     pub lost: Option<CloseReason>,
@@ -144,6 +145,16 @@ impl State {
             E::Finished => stream.finished = true,
             E::Lost(reason) => stream.lost = Some(reason),
             E::Readable | E::Writable => {}
+        }
+    }
+
+    /// Ends our direction of a connection.
+    pub fn finish(&mut self, handle: ConnectionHandle) {
+        if let Some(stream) = self.streams.get_mut(&handle) {
+            stream.write_finished = true;
+        }
+        if let Some(connection) = self.endpoint.connection_mut(handle) {
+            connection.close();
         }
     }
 

@@ -93,11 +93,7 @@ impl Node {
     pub async fn shutdown(mut self, grace: Duration) -> bool {
         self.shared.act(|state, _| {
             let handles: Vec<_> = state.endpoint.connections().map(|(handle, _)| handle).collect();
-            for handle in handles {
-                if let Some(connection) = state.endpoint.connection_mut(handle) {
-                    connection.close();
-                }
-            }
+            handles.into_iter().for_each(|handle| state.finish(handle));
         });
         let clean = tokio::time::timeout(grace, self.quiet()).await.is_ok();
         self.shared.act(|state, _| state.ask_to_stop());

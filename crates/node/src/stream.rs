@@ -51,9 +51,9 @@ pub struct StreamStats {
 
 /// One connection: bytes in both directions, over any number of paths.
 ///
-/// All methods take `&self`, so one task may write while another reads. Dropping a stream whose two
-/// directions have not both finished resets the connection; after [`finish`](Self::finish) it lingers
-/// in the background until the peer has everything.
+/// All methods take `&self`, so one task may write while another reads. A stream that is dropped after
+/// [`finish`](Self::finish) lingers in the background until the peer has everything and finishes too;
+/// one dropped before, or with bytes that were not read, resets the connection.
 pub struct Stream {
     shared: Arc<Shared>,
     handle: ConnectionHandle,
@@ -77,8 +77,8 @@ impl Stream {
     /// Writes the first part of `data` that fits into the send buffer, at least one byte; returns how
     /// many. Cancelled, it has written nothing.
     pub async fn write_some(&self, data: Bytes) -> Result<usize, StreamError> {
-        self.when(|_, connection| {
-            if !is_writable(connection.state()) {
+        self.when(|stream, connection| {
+            if stream.write_finished {
                 return Some(Err(StreamError::Finished));
             }
             let taken = connection.write(Payload::from(data.clone())) as usize;
@@ -99,11 +99,7 @@ impl Stream {
 
     /// Says that nothing more will be written. The peer may go on sending.
     pub fn finish(&self) {
-        self.shared.act(|state, _| {
-            if let Some(connection) = state.endpoint.connection_mut(self.handle) {
-                connection.close();
-            }
-        });
+        self.shared.act(|state, _| state.finish(self.handle));
     }
 
     /// Waits until both sides have finished and the peer has everything we wrote.
@@ -199,20 +195,13 @@ fn poll<T>(
     Poll::Pending
 }
 
-/// Whether we have not said that nothing more will be written.
-fn is_writable(state: TcpState) -> bool {
-    use TcpState::{CloseWait, Established, SynReceived, SynSent};
-    matches!(state, SynSent | SynReceived | Established | CloseWait)
-}
-
 impl Drop for Stream {
     fn drop(&mut self) {
         self.shared.act(|state, now| {
-            let lingers = state.streams.remove(&self.handle).is_some()
-                && state.endpoint.connection_mut(self.handle).is_some_and(|connection| {
-                    !is_writable(connection.state()) && connection.read(1).is_none()
-                });
-            if lingers {
+            let finished = state.streams.get(&self.handle).is_some_and(|stream| stream.write_finished);
+            let connection = state.endpoint.connection_mut(self.handle);
+            if finished && connection.is_some_and(|c| c.read(1).is_none()) {
+                state.streams.remove(&self.handle);
                 state.endpoint.release(self.handle);
             } else {
                 state.discard(now, self.handle);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use polypath_endpoint::{EndpointConfig, ListenConfig, Locators};
+use polypath_endpoint::{EndpointConfig, ListenConfig};
 use polypath_sim::hop::HopConfig;
 use polypath_transport::{ConnectionConfig, ConnectionStats, PathConfig, PathStats};
 use polypath_wire::{PathId, Rate, Seed};
@@ -22,7 +22,7 @@ use crate::emulated_link::LinkStats;
 use crate::node::Node;
 use crate::sockets::UdpSockets;
 use crate::stream::{Stream, StreamError};
-use crate::testbed::{EmulatedPath, Testbed, TestbedError};
+use crate::testbed::{Testbed, TestbedError};
 
 /// What to transfer over what.
 #[derive(Clone, Debug)]
@@ -138,8 +138,7 @@ pub async fn transfer(
     mut progress: impl FnMut(&Progress),
 ) -> Result<TransferReport, TransferError> {
     let bed = testbed(config)?;
-    let [client, server] = [0, 1].map(|side| node(&bed.paths, side));
-    let (client, server) = (client?, server?);
+    let (client, server) = (node(&bed, 0)?, node(&bed, 1)?);
     let listener = ListenConfig {
         connection: config.connection.clone(),
         path: PathConfig { mss: least_mss(config), ..PathConfig::default() },
@@ -148,7 +147,7 @@ pub async fn transfer(
     let listener = server.listen(PORT, listener).map_err(|e| failed("receiver")(e.into()))?;
 
     let began = Instant::now();
-    let paths: Vec<_> = locators(&bed.paths).zip(config.paths.iter().map(|p| p.config)).collect();
+    let paths: Vec<_> = bed.locators(0).zip(config.paths.iter().map(|p| p.config)).collect();
     let open = client.connect(config.connection.clone(), PORT, &paths);
     let (outgoing, incoming) = tokio::join!(open, listener.accept());
     let outgoing = Arc::new(outgoing.map_err(failed("sender"))?);
@@ -196,15 +195,9 @@ fn testbed(config: &TransferConfig) -> Result<Testbed, TestbedError> {
     }
 }
 
-fn node(paths: &[EmulatedPath], side: usize) -> Result<Node, TransferError> {
-    let sockets = paths.iter().map(|p| p.ends[side].socket.try_clone()).collect::<io::Result<Vec<_>>>();
-    let sockets = sockets.and_then(UdpSockets::new);
+fn node(bed: &Testbed, side: usize) -> Result<Node, TransferError> {
+    let sockets = bed.sockets(side).and_then(UdpSockets::new);
     sockets.and_then(|s| Node::on_sockets(EndpointConfig::default(), s)).map_err(TransferError::Sockets)
-}
-
-/// The locators of the paths as the sender sees them.
-fn locators(paths: &[EmulatedPath]) -> impl Iterator<Item = Locators> {
-    paths.iter().map(|p| Locators { local: p.ends[0].local, remote: p.ends[0].remote })
 }
 
 /// Sends the whole file and its end; its SHA-256.
