@@ -53,8 +53,9 @@ impl Sender {
         if self.sack {
             result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
         }
-        if !result.advanced && ack.una == self.board.una() && !self.board.is_idle() {
-            self.count_duplicate(ack);
+        let duplicate = !result.advanced && self.is_duplicate(ack);
+        if duplicate {
+            self.board.count_dupack();
         }
         for i in 0..self.paths.len() {
             result.delivered += self.sample(now, PathId(i as u8), ack, timers);
@@ -66,6 +67,10 @@ impl Sender {
             self.stream.release(ack.una);
         }
         self.judge(now, timers, &mut result);
+        self.restart_rtos(now, timers);
+        if duplicate && !self.sack {
+            self.make_room(ack.path);
+        }
         if result.advanced && self.paths.iter().all(|p| p.recovering.is_none()) {
             self.board.clear_credit();
         }
@@ -89,10 +94,18 @@ impl Sender {
         }
     }
 
-    fn count_duplicate(&mut self, ack: &Ack<'_>) {
-        if ack.pure || !ack.blocks.is_empty() {
-            let size = (!self.sack).then(|| self.views[ack.path.index()].mss);
-            self.board.count_dupack(ack.path, size);
+    fn is_duplicate(&self, ack: &Ack<'_>) -> bool {
+        let pure = ack.pure || !ack.blocks.is_empty();
+        pure && ack.una == self.board.una() && !self.board.is_idle()
+    }
+
+    /// Without SACK a duplicate says that some segment left the network. That makes room for another
+    /// in recovery (RFC 5681 §3.2 step 4) and otherwise twice (limited transmit, RFC 3042): after a
+    /// timeout most duplicates answer what we sent again without need.
+    fn make_room(&mut self, path: PathId) {
+        let limited_transmit = self.board.dupacks() <= 2;
+        if limited_transmit || self.paths.iter().any(|p| p.recovering.is_some()) {
+            self.board.add_credit(path, self.views[path.index()].mss);
         }
     }
 
@@ -138,7 +151,6 @@ impl Sender {
         if self.views[path.index()].state == PathState::Failed {
             self.revive(now, path, timers);
         }
-        self.restart_rto(now, path, timers);
         fresh.bytes
     }
 
@@ -161,12 +173,18 @@ impl Sender {
         timed
     }
 
-    /// RFC 6298 §5.2 and 5.3.
-    fn restart_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
-        if !self.board.is_outstanding(path) {
-            timers.stop(Timer::Rto(path));
-        } else if !self.policy.holds_timer(path) {
-            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+    /// RFC 6298 §5.2 and 5.3, after the policy has judged: it may hold the timer, or just have let it go.
+    fn restart_rtos(&mut self, now: Instant, timers: &mut Timers) {
+        for (i, p) in self.paths.iter().enumerate() {
+            let path = PathId(i as u8);
+            if self.board.fresh(path).bytes == 0 {
+                continue;
+            }
+            if !self.board.is_outstanding(path) {
+                timers.stop(Timer::Rto(path));
+            } else if !self.policy.holds_timer(path) {
+                timers.set(Timer::Rto(path), now + p.estimator.rtt.rto());
+            }
         }
     }
 

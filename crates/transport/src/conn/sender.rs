@@ -319,7 +319,7 @@ impl Sender {
         let len = self.fit(id, len, path);
         let mark = self.account(now, path, len, true, false, timers);
         self.board.send_again(now, path, id, mark);
-        if self.board.head().is_some_and(|(head, _)| head == id) {
+        if self.board.head().is_some_and(|(head, _)| head == id) && !self.policy.holds_timer(path) {
             timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
         }
         self.after_send(now, path, len, timers);

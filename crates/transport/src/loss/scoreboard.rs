@@ -275,13 +275,14 @@ impl Scoreboard {
         true
     }
 
-    /// A duplicate acknowledgment arrived on `path`; without SACK it says that some segment of `size`
-    /// bytes left the network there.
-    pub fn count_dupack(&mut self, path: PathId, size: Option<u32>) {
+    /// A duplicate acknowledgment arrived.
+    pub fn count_dupack(&mut self) {
         self.dupacks += 1;
-        if let Some(size) = size {
-            self.lanes[path.index()].credit += u64::from(size);
-        }
+    }
+
+    /// Without SACK: some segment of `size` bytes left the network on `path`.
+    pub fn add_credit(&mut self, path: PathId, size: u32) {
+        self.lanes[path.index()].credit += u64::from(size);
     }
 
     /// What duplicate acknowledgments reported is in the cumulative one now.
