@@ -5,6 +5,7 @@ mod arrival;
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
+use polypath_transport::Event as TcpEvent;
 use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Record, Segment, State};
 use polypath_wire::{Instant, PathId, Seed};
 
@@ -38,7 +39,7 @@ pub enum Event {
         port: u16,
     },
     /// The connection says so.
-    Connection(polypath_transport::Event),
+    Connection(TcpEvent),
     /// The connection is closed and reaches nobody. It remains for reading and for its statistics
     /// until it is [released](Endpoint::release).
     Closed,
@@ -100,7 +101,8 @@ impl Endpoint {
     }
 
     /// Opens a connection to the peer's port `remote_port`: the SYN leaves on the first path, and the
-    /// others join when it is answered.
+    /// others join when it is answered. The peer must [accept paths](ListenConfig::accept_paths) if
+    /// there are several; an ordinary TCP resets the connection.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -200,6 +202,7 @@ impl Endpoint {
             return Err(OpenError::InUse(locators));
         }
         let path = slot.connection.add_path(now, config);
+        slot.connection.announce(now, path);
         slot.paths.insert(path, locators);
         self.demux.insert(&locators, slot.ports, Route { index, path });
         self.mark(index);
@@ -322,24 +325,18 @@ impl Endpoint {
     fn settle(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;
-        let mut unwanted_data = false;
+        let mut more = false;
         while let Some(event) = slot.connection.poll_event() {
-            let event = match event {
-                polypath_transport::Event::Connected if slot.half_open => {
-                    slot.half_open = false;
-                    self.half_open -= 1;
-                    Event::Accepted { port: slot.ports.local }
-                }
-                other => Event::Connection(other),
-            };
-            if slot.released {
-                unwanted_data |= event == Event::Connection(polypath_transport::Event::Readable);
-            } else if !slot.half_open {
+            more |= slot.react(now, event);
+            let accepted = event == TcpEvent::Connected && std::mem::take(&mut slot.half_open);
+            self.half_open -= u32::from(accepted);
+            let port = slot.ports.local;
+            let event = if accepted { Event::Accepted { port } } else { Event::Connection(event) };
+            if !slot.released && !slot.half_open {
                 self.events.push_back((slot.handle, event));
             }
         }
-        if unwanted_data {
-            slot.connection.abort(now);
+        if more {
             return self.mark(index);
         }
         while let Some(record) = slot.connection.poll_record() {
@@ -388,5 +385,19 @@ impl Endpoint {
 
     fn max_paths(&self) -> usize {
         usize::from(self.config.max_paths.clamp(1, 64))
+    }
+}
+
+impl Slot {
+    /// What an event asks of the endpoint itself; whether there is more to send because of it.
+    fn react(&mut self, now: Instant, event: TcpEvent) -> bool {
+        match event {
+            TcpEvent::Readable if self.released => self.connection.abort(now),
+            TcpEvent::Connected if !self.half_open && self.paths.len() > 1 => {
+                self.paths.iter().for_each(|(path, _)| self.connection.announce(now, path));
+            }
+            _ => return false,
+        }
+        true
     }
 }

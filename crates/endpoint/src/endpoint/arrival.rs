@@ -2,7 +2,7 @@
 
 use polypath_transport::{Connection, DropReason, Ports, Segment};
 use polypath_wire::tcp::{MIN_HEADER_LEN, TcpFlags};
-use polypath_wire::{Instant, PathId, WireError};
+use polypath_wire::{Instant, PathId, Seq, WireError};
 
 use super::Endpoint;
 use crate::demux::Route;
@@ -37,16 +37,16 @@ impl Endpoint {
     fn handle_packet(&mut self, now: Instant, packet: Packet) {
         match packet {
             Packet::Segment { locators, segment } => self.handle_segment(now, locators, segment),
-            Packet::TooBig { locators, ports, mtu, .. } => self.too_big(now, &locators, ports, mtu),
+            Packet::TooBig { locators, ports, seq, mtu } => self.too_big(now, &locators, ports, seq, mtu),
             Packet::Echo { reply } if self.replies.len() < MAX_REPLIES => self.replies.push_back(reply),
             Packet::Echo { .. } | Packet::Other => {}
         }
     }
 
     /// Makes the segments of a path fit a router's MTU, but not smaller than every link must carry.
-    fn too_big(&mut self, now: Instant, locators: &Locators, ports: Ports, mtu: u32) {
+    fn too_big(&mut self, now: Instant, locators: &Locators, ports: Ports, seq: Seq, mtu: u32) {
         let Some(Route { index, path }) = self.demux.find(locators, ports) else { return };
-        let Some(slot) = self.slots.at(index) else { return };
+        let Some(slot) = self.slots.at(index).filter(|s| s.connection.has_in_flight(seq)) else { return };
         let (least_mtu, ip_header) = if locators.remote.is_ipv4() { (576, 20) } else { (1280, 40) };
         slot.connection.path_mss(now, path, mtu.max(least_mtu) - ip_header - MIN_HEADER_LEN as u32);
         self.stats.too_big += 1;
@@ -64,6 +64,9 @@ impl Endpoint {
             }
         } else if is_syn(&segment) && self.listeners.contains_key(&ports.local) {
             self.accept(now, locators, ports, &segment);
+        } else if self.demux.candidates(ports).next().is_some() {
+            // Perhaps a late segment of a path that will join: a reset would end its connection.
+            self.stats.drops[DropReason::UnknownPath as usize] += 1;
         } else {
             self.refuse(now, locators, &segment);
         }
@@ -142,6 +145,6 @@ impl Slot {
         if flags.contains(TcpFlags::SYN) {
             return is_syn(segment) && segment.header.seq == join.isn;
         }
-        flags.contains(TcpFlags::ACK) && !flags.contains(TcpFlags::RST)
+        !flags.contains(TcpFlags::RST) && self.connection.recognizes(segment)
     }
 }

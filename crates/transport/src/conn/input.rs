@@ -1,7 +1,7 @@
 //! Segments that arrive once both sides know their sequence numbers (RFC 9293 §3.10.7.4).
 
 use polypath_wire::tcp::TcpFlags;
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, Seq};
 
 use super::ack::Ack;
 use super::connection::{CloseReason, Connection, State};
@@ -25,6 +25,26 @@ impl Connection {
             State::SynSent => self.handle_in_syn_sent(now, path, &segment),
             _ => self.handle_synchronized(now, path, segment),
         }
+    }
+
+    /// Whether `segment` could come from our peer: its sequence numbers lie where the peer may send and
+    /// acknowledge. A segment from an unknown address must pass this before it adds a path.
+    pub fn recognizes(&self, segment: &Segment) -> bool {
+        let synchronized = !matches!(self.state, State::Closed | State::SynSent);
+        let acked = self.snd_offset(segment.header.ack);
+        let window = self.sender.max_window as i64;
+        synchronized
+            && segment.header.flags.contains(TcpFlags::ACK)
+            && self.is_acceptable(self.rcv_offset(segment.header.seq), segment.seq_len())
+            && acked <= self.sender.board.nxt() as i64
+            && acked >= self.sender.board.una() as i64 - window // RFC 5961 §5
+    }
+
+    /// Whether we sent `seq` and the peer has not acknowledged it: what an ICMP message quotes must
+    /// pass this (RFC 5927 §4.1).
+    pub fn has_in_flight(&self, seq: Seq) -> bool {
+        let (una, nxt) = (self.sender.board.una() as i64, self.sender.board.nxt() as i64);
+        (una..nxt).contains(&self.snd_offset(seq))
     }
 
     fn handle_synchronized(&mut self, now: Instant, path: PathId, segment: Segment) {

@@ -99,6 +99,18 @@ impl Connection {
         }
     }
 
+    /// Sends a bare acknowledgment on `path`, from which the peer learns that the path exists even if
+    /// we have no data for it. Does nothing before the handshake is complete.
+    pub fn announce(&mut self, now: Instant, path: PathId) {
+        let open = !matches!(self.state, State::SynSent | State::SynReceived | State::Closed);
+        if open && path.index() < self.paths.len() {
+            let next = self.snd_seq(self.sender.board.nxt());
+            let mut segment = self.bare_segment(now, path, next, TcpFlags::ACK);
+            self.acknowledge(&mut segment);
+            self.control.push_back(Transmit { path, segment });
+        }
+    }
+
     /// Asks the peer for an acknowledgment on `path`: a sequence number it has seen already
     /// (RFC 9293 §3.8.4).
     pub(super) fn send_probe(&mut self, now: Instant, path: PathId) {

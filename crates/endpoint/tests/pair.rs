@@ -1,0 +1,209 @@
+//! Two endpoints back to back: opening, joining of paths, closing, and what strangers get.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{CLIENT, PORT, Pair, SERVER, locators};
+use polypath_endpoint::{EndpointConfig, Event, Input, ListenConfig, OpenError};
+use polypath_transport::{
+    CloseReason, ConnectionConfig, DropReason, Event as TcpEvent, PathConfig, Segment, State,
+};
+use polypath_wire::tcp::{TcpFlags, TcpHeader};
+use polypath_wire::{Duration, PathId, Seq};
+
+fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+#[test]
+fn a_connection_opens_carries_and_closes() {
+    let mut pair = Pair::listening(false);
+    let client = pair.connect(1);
+    pair.run(secs(1));
+    let server = pair.only(SERVER);
+    assert!(pair.has(CLIENT, Event::Connection(TcpEvent::Connected)));
+    assert!(pair.has(SERVER, Event::Accepted { port: PORT }));
+
+    pair.write(CLIENT, client, 1_000_000);
+    pair.close(CLIENT, client);
+    pair.run(secs(5));
+    assert_eq!(pair.read(SERVER, server), 1_000_000);
+    pair.close(SERVER, server);
+    pair.run(secs(6));
+    assert!(pair.has(SERVER, Event::Closed), "the last to close needs no TIME-WAIT");
+    assert!(pair.has(CLIENT, Event::Connection(TcpEvent::Finished)));
+    assert_eq!(pair.endpoints[CLIENT].connection(client).unwrap().state(), State::TimeWait);
+    pair.run(secs(70));
+    assert!(pair.has(CLIENT, Event::Closed));
+
+    for (side, handle) in [(CLIENT, client), (SERVER, server)] {
+        pair.endpoints[side].release(handle);
+        assert!(pair.endpoints[side].connection(handle).is_none());
+        assert_eq!(pair.endpoints[side].poll_timeout(), None);
+    }
+}
+
+#[test]
+fn the_server_learns_paths_and_both_sides_use_them() {
+    for sender in [CLIENT, SERVER] {
+        let mut pair = Pair::listening(true);
+        let client = pair.connect(3);
+        pair.run(secs(1));
+        let server = pair.only(SERVER);
+        assert_eq!(pair.endpoints[SERVER].stats().paths_joined, 2);
+
+        let handles = [client, server];
+        pair.write(sender, handles[sender], 3_000_000);
+        pair.run(secs(20));
+        assert_eq!(pair.read(1 - sender, handles[1 - sender]), 3_000_000);
+        for i in 0..3 {
+            let connection = pair.endpoints[sender].connection(handles[sender]).unwrap();
+            assert!(connection.path_stats(PathId(i)).bytes_delivered > 100_000, "side {sender}, path {i}");
+        }
+    }
+}
+
+#[test]
+fn a_path_joins_only_where_the_listener_allows_it() {
+    let mut pair = Pair::listening(false);
+    pair.connect(2);
+    pair.run(secs(1));
+    assert_eq!(pair.endpoints[SERVER].stats().paths_joined, 0);
+    assert!(pair.has(CLIENT, Event::Connection(TcpEvent::Lost(CloseReason::Reset))));
+}
+
+#[test]
+fn a_syn_that_tries_the_next_path_opens_one_connection() {
+    // Only answers on the first path are lost: the server gets the SYN twice, over two paths.
+    let mut pair = Pair::listening(true);
+    pair.loses = Box::new(|side, l, _| side == SERVER && l.remote.ip() == locators(0).local.ip());
+    let client = pair.connect(2);
+    pair.run(secs(10));
+    let server = pair.only(SERVER);
+    assert!(pair.has(SERVER, Event::Accepted { port: PORT }));
+    pair.write(CLIENT, client, 100_000);
+    pair.run(secs(30));
+    assert_eq!(pair.read(SERVER, server), 100_000);
+}
+
+#[test]
+fn a_path_added_later_is_used_and_a_removed_one_is_not() {
+    let mut pair = Pair::listening(true);
+    let client = pair.connect(1);
+    pair.run(secs(1));
+    let server = pair.only(SERVER);
+    let now = pair.now;
+    let added = pair.endpoints[CLIENT].add_path(now, client, locators(1), PathConfig::default()).unwrap();
+    let again = pair.endpoints[CLIENT].add_path(now, client, locators(1), PathConfig::default());
+    assert_eq!(again, Err(OpenError::InUse(locators(1))));
+    pair.run(secs(2));
+    let now = pair.now;
+    pair.endpoints[CLIENT].remove_path(now, client, PathId::FIRST);
+    pair.write(CLIENT, client, 100_000);
+    pair.run(secs(3));
+    assert_eq!(pair.read(SERVER, server), 100_000);
+    let connection = pair.endpoints[CLIENT].connection(client).unwrap();
+    assert_eq!(connection.path_stats(added).bytes_delivered, 100_000);
+    assert_eq!(pair.endpoints[CLIENT].locators(client, PathId::FIRST), None);
+}
+
+#[test]
+fn nobody_listening_means_refused() {
+    let mut pair = Pair::new([EndpointConfig::default(), EndpointConfig::default()]);
+    pair.connect(1);
+    pair.run(secs(1));
+    assert!(pair.has(CLIENT, Event::Connection(TcpEvent::Lost(CloseReason::Refused))));
+    assert!(pair.has(CLIENT, Event::Closed));
+    let stats = pair.endpoints[SERVER].stats();
+    assert_eq!((stats.resets_sent, stats.dropped(DropReason::NoConnection)), (1, 1));
+}
+
+#[test]
+fn strangers_cannot_join_a_connection() {
+    let mut pair = Pair::listening(true);
+    let client = pair.connect(1);
+    pair.run(secs(1));
+    let ports = pair.endpoints[CLIENT].ports(client).unwrap();
+    for (seq, flags) in [(0, TcpFlags::ACK), (0, TcpFlags::RST), (77, TcpFlags::ACK | TcpFlags::RST)] {
+        let (src_port, dst_port) = (ports.local, ports.remote);
+        let header =
+            TcpHeader { src_port, dst_port, seq: Seq(seq), ack: Seq(0), flags, ..Default::default() };
+        let input = Input::Segment {
+            locators: locators(9).reversed(),
+            segment: Segment { header, ..Default::default() },
+        };
+        let now = pair.now;
+        pair.endpoints[SERVER].handle(now, input);
+    }
+    let sent = pair.sent.len();
+    pair.run(secs(2));
+    assert_eq!(pair.endpoints[SERVER].stats().paths_joined, 0);
+    assert_eq!(pair.endpoints[SERVER].stats().dropped(DropReason::UnknownPath), 3);
+    assert_eq!(pair.sent.len(), sent, "and they get no answer that would harm the peer");
+}
+
+#[test]
+fn half_open_connections_are_limited() {
+    let limits = EndpointConfig { max_half_open: 5, ..EndpointConfig::default() };
+    let mut pair = Pair::new([EndpointConfig::default(), limits]);
+    pair.endpoints[SERVER].listen(PORT, ListenConfig::default()).unwrap();
+    pair.loses = Box::new(|side, _, _| side == SERVER);
+    for _ in 0..8 {
+        pair.connect(1);
+    }
+    pair.run(Duration::from_millis(500));
+    assert_eq!(pair.endpoints[SERVER].stats().accepted, 5);
+    assert_eq!(pair.endpoints[SERVER].stats().refused, 3);
+
+    // When they are given up, there is room again; the application never hears of them.
+    pair.run(secs(2000));
+    assert_eq!(pair.endpoints[SERVER].connections().count(), 0);
+    assert!(pair.events[SERVER].is_empty());
+}
+
+#[test]
+fn limits_on_opening_are_errors() {
+    let limits = EndpointConfig { max_connections: 1, max_paths: 2, ..EndpointConfig::default() };
+    let mut pair = Pair::new([limits, EndpointConfig::default()]);
+    let endpoint = &mut pair.endpoints[CLIENT];
+    let mut connect = |paths: u8| {
+        let paths: Vec<_> = (0..paths).map(|i| (locators(i), PathConfig::default())).collect();
+        endpoint.connect(pair.now, ConnectionConfig::default(), PORT, &paths)
+    };
+    assert_eq!(connect(0), Err(OpenError::NoPath));
+    assert_eq!(connect(3), Err(OpenError::TooManyPaths { max: 2 }));
+    assert!(connect(2).is_ok());
+    assert_eq!(connect(1), Err(OpenError::TooManyConnections { max: 1 }));
+    assert!(pair.endpoints[SERVER].listen(PORT, ListenConfig::default()).is_ok());
+    assert_eq!(pair.endpoints[SERVER].listen(PORT, ListenConfig::default()), Err(OpenError::PortTaken(PORT)));
+}
+
+#[test]
+fn a_released_connection_resets_when_data_comes() {
+    let mut pair = Pair::listening(false);
+    let client = pair.connect(1);
+    pair.run(secs(1));
+    let server = pair.only(SERVER);
+    pair.close(SERVER, server);
+    pair.endpoints[SERVER].release(server);
+    pair.write(CLIENT, client, 5000);
+    pair.run(secs(2));
+    assert!(pair.has(CLIENT, Event::Connection(TcpEvent::Lost(CloseReason::Reset))));
+    assert_eq!(pair.endpoints[SERVER].connections().count(), 0);
+}
+
+#[test]
+fn a_thousand_connections_each_get_their_bytes() {
+    let mut pair = Pair::listening(true);
+    let clients: Vec<_> = (0..1000).map(|_| pair.connect(2)).collect();
+    pair.run(secs(1));
+    for (i, client) in clients.iter().enumerate() {
+        pair.write(CLIENT, *client, 1000 + i as u64);
+    }
+    pair.run(secs(10));
+    let servers: Vec<_> = pair.endpoints[SERVER].connections().map(|(handle, _)| handle).collect();
+    let mut sizes: Vec<_> = servers.into_iter().map(|server| pair.read(SERVER, server)).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, (1000..2000).collect::<Vec<_>>());
+}
