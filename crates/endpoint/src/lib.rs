@@ -10,6 +10,7 @@ mod error;
 pub mod frame;
 mod input;
 mod isn;
+pub mod log;
 pub mod packet;
 mod paths;
 mod pump;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use polypath_endpoint::frame::encode_datagram;
+use polypath_endpoint::log::LogWriter;
 use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, Event, Input, ListenConfig, Locators, Outlet, pump,
 };
@@ -30,6 +31,8 @@ pub struct Pair {
     /// Everything that was sent: when, by which side, in bytes.
     pub sent: Vec<(Instant, usize, Locators, Bytes)>,
     pub delay: Duration,
+    /// What the server was given, if that is to be logged.
+    pub log: Option<LogWriter>,
     wire: BTreeMap<(Instant, u64), (usize, Locators, Segment)>,
     number: u64,
     timeouts: [Option<Instant>; 2],
@@ -55,6 +58,7 @@ impl Pair {
             loses: Box::new(|_, _, _| false),
             sent: Vec::new(),
             delay: Duration::from_millis(10),
+            log: None,
             wire: BTreeMap::new(),
             number: 0,
             timeouts: [None; 2],
@@ -85,13 +89,20 @@ impl Pair {
             self.now = next.max(self.now);
             while let Some(entry) = self.wire.first_entry().filter(|e| e.key().0 <= self.now) {
                 let (side, locators, segment) = entry.remove();
-                self.endpoints[side].handle(self.now, Input::Segment { locators, segment });
+                let input = Input::Segment { locators, segment };
+                if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
+                    log.input(self.now, &input).unwrap();
+                }
+                self.endpoints[side].handle(self.now, input);
             }
         }
         self.now = until.max(self.now);
     }
 
     fn turn(&mut self, side: usize) {
+        if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
+            log.turn(self.now);
+        }
         let out = Out::default();
         let endpoint = &mut self.endpoints[side];
         self.timeouts[side] = pump(endpoint, self.now, &mut out.clone());

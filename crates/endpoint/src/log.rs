@@ -1,0 +1,239 @@
+//! A log of timed inputs: what an endpoint was given, to be given again (DESIGN.md §2: everything
+//! between input and transmit is one function of configuration, seed and timed inputs).
+//!
+//! Format: the 8 bytes `PPINPUT1`, then entries. All integers are little-endian.
+//!
+//! ```text
+//! entry     instant (u64, ns), kind (u8), body
+//! kind 0    a turn without arrival: timers may have expired
+//! kind 1    segment:  local address, remote address, length (u32), bytes as in a UDP payload
+//! kind 2    datagram: the same, as it came
+//! kind 3    IP packet: length (u32), bytes
+//! address   family (u8: 4 or 6), octets, port (u16)
+//! ```
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::{Buf, BufMut, Bytes};
+use polypath_wire::{Instant, WireError};
+use thiserror::Error;
+
+use crate::frame::{decode_datagram, encode_datagram};
+use crate::input::Input;
+use crate::paths::Locators;
+
+const MAGIC: &[u8; 8] = b"PPINPUT1";
+const TURN: u8 = 0;
+const SEGMENT: u8 = 1;
+const DATAGRAM: u8 = 2;
+const PACKET: u8 = 3;
+
+/// Writes a log into memory.
+#[derive(Clone, Debug)]
+pub struct LogWriter {
+    bytes: Vec<u8>,
+}
+
+impl Default for LogWriter {
+    fn default() -> Self {
+        Self { bytes: MAGIC.to_vec() }
+    }
+}
+
+impl LogWriter {
+    /// Something arrived. Fails on a segment that has no form in bytes.
+    pub fn input(&mut self, at: Instant, input: &Input) -> Result<(), WireError> {
+        match input {
+            Input::Segment { locators, segment } => {
+                let mut bytes = vec![0; segment.header.len() + segment.payload.len() as usize];
+                encode_datagram(segment, &mut bytes)?;
+                self.entry(at, SEGMENT, Some(locators), &bytes);
+            }
+            Input::Datagram { locators, bytes } => self.entry(at, DATAGRAM, Some(locators), bytes),
+            Input::Packet { bytes } => self.entry(at, PACKET, None, bytes),
+        }
+        Ok(())
+    }
+
+    /// The endpoint was polled at `at` with nothing new.
+    pub fn turn(&mut self, at: Instant) {
+        self.bytes.put_u64_le(at.0);
+        self.bytes.put_u8(TURN);
+    }
+
+    /// The log so far.
+    pub fn into_bytes(self) -> Bytes {
+        self.bytes.into()
+    }
+
+    fn entry(&mut self, at: Instant, kind: u8, locators: Option<&Locators>, bytes: &[u8]) {
+        self.bytes.put_u64_le(at.0);
+        self.bytes.put_u8(kind);
+        for address in locators.iter().flat_map(|l| [l.local, l.remote]) {
+            match address.ip() {
+                IpAddr::V4(ip) => {
+                    self.bytes.put_u8(4);
+                    self.bytes.put_slice(&ip.octets());
+                }
+                IpAddr::V6(ip) => {
+                    self.bytes.put_u8(6);
+                    self.bytes.put_slice(&ip.octets());
+                }
+            }
+            self.bytes.put_u16_le(address.port());
+        }
+        self.bytes.put_u32_le(bytes.len() as u32);
+        self.bytes.put_slice(bytes);
+    }
+}
+
+/// Why a log cannot be read (on).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum LogError {
+    /// It does not begin as logs do.
+    #[error("not a log of inputs")]
+    Magic,
+    /// It ends within an entry.
+    #[error("log of inputs ends in the middle of an entry")]
+    Truncated,
+    /// There is no such kind of entry, or family of addresses.
+    #[error("log of inputs: unknown {what} {got}")]
+    Unknown {
+        /// Kind or family.
+        what: &'static str,
+        /// Its number.
+        got: u8,
+    },
+    /// A segment that is none.
+    #[error("log of inputs: {0}")]
+    Segment(#[from] WireError),
+}
+
+/// Reads a log: an iterator that ends after its last entry or its first error.
+#[derive(Clone, Debug)]
+pub struct LogReader {
+    rest: Bytes,
+}
+
+impl LogReader {
+    /// A reader at the first entry.
+    pub fn new(mut log: Bytes) -> Result<Self, LogError> {
+        if log.len() < MAGIC.len() || log.split_to(MAGIC.len()) != MAGIC[..] {
+            return Err(LogError::Magic);
+        }
+        Ok(Self { rest: log })
+    }
+
+    fn entry(&mut self) -> Result<(Instant, Option<Input>), LogError> {
+        let truncated = |_| LogError::Truncated;
+        let at = Instant(self.rest.try_get_u64_le().map_err(truncated)?);
+        let input = match self.rest.try_get_u8().map_err(truncated)? {
+            TURN => return Ok((at, None)),
+            SEGMENT => {
+                Input::Segment { locators: self.locators()?, segment: decode_datagram(&self.bytes()?)? }
+            }
+            DATAGRAM => Input::Datagram { locators: self.locators()?, bytes: self.bytes()? },
+            PACKET => Input::Packet { bytes: self.bytes()? },
+            got => return Err(LogError::Unknown { what: "kind", got }),
+        };
+        Ok((at, Some(input)))
+    }
+
+    fn locators(&mut self) -> Result<Locators, LogError> {
+        Ok(Locators { local: self.address()?, remote: self.address()? })
+    }
+
+    fn address(&mut self) -> Result<SocketAddr, LogError> {
+        let ip: IpAddr = match self.rest.try_get_u8().map_err(|_| LogError::Truncated)? {
+            4 => self.octets::<4>()?.into(),
+            6 => self.octets::<16>()?.into(),
+            got => return Err(LogError::Unknown { what: "family", got }),
+        };
+        Ok(SocketAddr::new(ip, self.rest.try_get_u16_le().map_err(|_| LogError::Truncated)?))
+    }
+
+    fn octets<const N: usize>(&mut self) -> Result<[u8; N], LogError> {
+        let mut octets = [0; N];
+        self.rest.try_copy_to_slice(&mut octets).map_err(|_| LogError::Truncated)?;
+        Ok(octets)
+    }
+
+    fn bytes(&mut self) -> Result<Bytes, LogError> {
+        let len = self.rest.try_get_u32_le().map_err(|_| LogError::Truncated)? as usize;
+        if len > self.rest.len() {
+            return Err(LogError::Truncated);
+        }
+        Ok(self.rest.split_to(len))
+    }
+}
+
+impl Iterator for LogReader {
+    /// When, and what arrived; nothing for a turn without arrival.
+    type Item = Result<(Instant, Option<Input>), LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let entry = self.entry();
+        if entry.is_err() {
+            self.rest.clear();
+        }
+        Some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_transport::Segment;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn log() -> Bytes {
+        let v4 = Locators { local: ([1, 2, 3, 4], 5).into(), remote: ([6, 7, 8, 9], 10).into() };
+        let v6 = Locators { local: "[fe80::1]:5".parse().unwrap(), remote: "[fe80::2]:6".parse().unwrap() };
+        let mut log = LogWriter::default();
+        log.input(Instant(1), &Input::Segment { locators: v4, segment: Segment::default() }).unwrap();
+        log.turn(Instant(2));
+        let bytes = Bytes::from_static(b"what came");
+        log.input(Instant(3), &Input::Datagram { locators: v6, bytes: bytes.clone() }).unwrap();
+        log.input(Instant(4), &Input::Packet { bytes }).unwrap();
+        log.into_bytes()
+    }
+
+    #[test]
+    fn a_log_reads_as_it_was_written() {
+        let entries: Vec<_> = LogReader::new(log()).unwrap().map(Result::unwrap).collect();
+        let again = entries.iter().fold(LogWriter::default(), |mut again, (at, input)| {
+            match input {
+                Some(input) => again.input(*at, input).unwrap(),
+                None => again.turn(*at),
+            }
+            again
+        });
+        assert_eq!(again.into_bytes(), log());
+        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_log_is_an_error_and_nothing_worse(cut in 0usize..200, at in 8usize..200, bit in 0u8..8) {
+            let mut bytes = log().to_vec();
+            let at = at.min(bytes.len() - 1);
+            bytes[at] ^= 1 << bit;
+            bytes.truncate(cut.max(8));
+            for entry in LogReader::new(bytes.into()).unwrap() {
+                let _: Result<_, LogError> = entry;
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_log_says_so() {
+        let whole = log();
+        let last = LogReader::new(whole.slice(..whole.len() - 1)).unwrap().last().unwrap();
+        assert_eq!(last.unwrap_err(), LogError::Truncated);
+        assert_eq!(LogReader::new(Bytes::from_static(b"PPINPUT")).unwrap_err(), LogError::Magic);
+    }
+}
