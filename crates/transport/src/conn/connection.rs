@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId, Seq};
+use polypath_wire::{Instant, PathId, PathSet, Seq};
 
 use super::config::{ConnectionConfig, PathConfig};
 use super::handshake::Handshake;
@@ -10,7 +10,7 @@ use super::receiver::Receiver;
 use super::record::{Record, RecordFilter};
 use super::sender::Sender;
 use super::stats::{ConnectionStats, PathStats};
-use super::timers::Timers;
+use super::timers::{Timer, Timers};
 use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::segment::{Segment, Transmit};
@@ -91,6 +91,8 @@ pub struct Connection {
     pub(super) receiver: Receiver,
     pub(super) timers: Timers,
     pub(super) paths: Vec<PathConfig>,
+    /// Paths that were taken away; their ids are not used again.
+    pub(super) removed: PathSet,
     /// Segments that are neither data nor acknowledgments of data: RST, probes.
     pub(super) control: VecDeque<Transmit>,
     pub(super) stats: ConnectionStats,
@@ -157,6 +159,7 @@ impl Connection {
             state,
             timers: Timers::default(),
             paths: Vec::new(),
+            removed: PathSet::EMPTY,
             control: VecDeque::new(),
             stats: ConnectionStats::default(),
             last_path: PathId::FIRST,
@@ -194,11 +197,26 @@ impl Connection {
 
     /// Removes a path; what is in flight on it is sent again on others.
     pub fn remove_path(&mut self, now: Instant, path: PathId) {
-        if path.index() < self.sender.paths.len() && self.sender.path_state(path) != PathState::Removed {
+        if path.index() >= self.paths.len() || self.removed.contains(path) {
+            return;
+        }
+        self.burst = 0;
+        self.removed.insert(path);
+        if path.index() < self.sender.paths.len() {
             self.sender.remove_path(now, path, &mut self.timers);
             self.observe_losses(now);
-            self.observe_path(now, path, PathState::Removed);
         }
+        self.observe_path(now, path, PathState::Removed);
+        if path == self.handshake.path && self.timers.is_set(Timer::Handshake) {
+            self.start_handshake(now, self.next_path(path));
+        }
+    }
+
+    /// The path after `path` in the order of their ids that is still there, or `path` itself.
+    pub(super) fn next_path(&self, path: PathId) -> PathId {
+        let count = self.paths.len();
+        let mut after = (1..count).map(|i| PathId(((path.index() + i) % count) as u8));
+        after.find(|p| !self.removed.contains(*p)).unwrap_or(path)
     }
 
     /// The path carries no larger segments than `mss` bytes of payload (an ICMP message, a probe).

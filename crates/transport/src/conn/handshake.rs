@@ -31,7 +31,7 @@ pub struct Handshake {
     /// Shift of the windows we are told.
     pub peer_shift: u8,
     /// The path that the SYN or SYN-ACK goes on.
-    path: PathId,
+    pub(super) path: PathId,
     sent_at: Instant,
     attempts: u32,
     /// It is to be sent.
@@ -59,7 +59,7 @@ impl Handshake {
 
 impl Connection {
     pub(super) fn start_handshake(&mut self, now: Instant, path: PathId) {
-        self.handshake.path = path;
+        self.handshake.path = if self.removed.contains(path) { self.next_path(path) } else { path };
         self.handshake.sent_at = now;
         self.handshake.due = true;
         let timeout = self.config.initial_rto.times(1 << self.handshake.attempts.min(6));
@@ -72,8 +72,7 @@ impl Connection {
         if self.handshake.attempts > self.config.max_timeouts {
             return self.lose(CloseReason::TimedOut);
         }
-        let next = (self.handshake.path.index() + 1) % self.paths.len().max(1);
-        self.start_handshake(now, PathId(next as u8));
+        self.start_handshake(now, self.next_path(self.handshake.path));
     }
 
     /// The SYN or SYN-ACK, if it is due.
@@ -123,6 +122,9 @@ impl Connection {
         let sizes: Vec<_> = self.paths.iter().map(|p| self.payload_size(p)).collect();
         for (path, mss) in self.paths.iter().zip(sizes) {
             self.sender.add_path(now, path, mss);
+        }
+        for path in self.removed.iter() {
+            self.sender.remove_path(now, path, &mut self.timers);
         }
         self.receiver.on_timestamps(path, 0, options.timestamps);
     }

@@ -14,7 +14,8 @@ impl Connection {
     /// The next segment to send. A segment returned counts as sent.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(control) = self.control.pop_front() {
+        if let Some(mut control) = self.control.pop_front() {
+            control.path = self.path_for_answer(control.path);
             return Some(control);
         }
         match self.state {
@@ -67,6 +68,7 @@ impl Connection {
 
     fn next_ack(&mut self, now: Instant) -> Option<Transmit> {
         let PendingAck { path, trigger } = self.receiver.pop_ack()?;
+        let path = self.path_for_answer(path);
         let mut segment = self.bare_segment(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK);
         self.acknowledge(&mut segment);
         if self.sender.sack {
@@ -76,6 +78,14 @@ impl Connection {
             segment.header.options.sack = self.receiver.sack_blocks(trigger, most, seq);
         }
         Some(Transmit { path, segment })
+    }
+
+    /// An answer goes where the question came from, unless that path has been removed since.
+    fn path_for_answer(&self, path: PathId) -> PathId {
+        match self.removed.contains(path) {
+            true => self.sender.path_for_control(self.next_path(path)),
+            false => path,
+        }
     }
 
     fn acknowledge(&mut self, segment: &mut Segment) {

@@ -208,7 +208,7 @@ impl Sender {
             self.views[path.index()].state = PathState::Failed;
             timers.set(Timer::Probe(path), now + self.paths[path.index()].estimator.rtt.rto());
         }
-        self.refresh(now, path);
+        (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8))); // all lost their credit
         failed
     }
 

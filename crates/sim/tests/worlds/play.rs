@@ -1,0 +1,343 @@
+//! Plays a world to its end.
+
+use polypath_sim::hop::{Drop, Fate, Hop};
+use polypath_transport::{CloseReason, Connection, PathConfig, Ports, Segment};
+use polypath_wire::tcp::{TcpFlags, TcpHeader};
+use polypath_wire::{Checksum, Duration, Instant, PathId, Seq};
+
+use crate::end::{End, Progress};
+use crate::spec::Spec;
+
+/// Turns of the event loop after which a world is taken to spin.
+const MOST_TURNS: u64 = 3_000_000;
+/// Timeouts in a row that chance does not explain: with 30 % loss in both directions one round trip
+/// fails with probability 0.51, and 0.51⁴⁵ < 10⁻¹³.
+const UNLUCKY: u64 = 45;
+const IPV4_HEADER: u32 = 20;
+
+struct World<'a> {
+    spec: &'a Spec,
+    now: Instant,
+    /// Per path: from end 0, from end 1.
+    hops: Vec<[Hop<Segment>; 2]>,
+    ends: [End; 2],
+    joined: usize,
+    gone: Vec<bool>,
+    progress: ([Progress; 2], Instant),
+    hash: u64,
+    trace: bool,
+}
+
+/// Plays `spec`; returns a hash of all that happened, or what went wrong.
+pub fn play(spec: &Spec, trace: bool) -> Result<u64, String> {
+    let mut world = World::new(spec, trace);
+    world.connect()?;
+    let mut turns = 0;
+    while let Some(next) = world.next_event() {
+        world.now = world.now.max(next);
+        world.turn()?;
+        turns += 1;
+        if turns > MOST_TURNS {
+            return Err(format!("spins at {:?}: {}", world.now, world.summary()));
+        }
+    }
+    world.check_end()?;
+    Ok(world.hash)
+}
+
+impl<'a> World<'a> {
+    fn new(spec: &'a Spec, trace: bool) -> Self {
+        let hops = spec.paths.iter().enumerate().map(|(i, path)| {
+            [0, 1].map(|d| Hop::new(path.hops[d].clone(), spec.seed.child(&format!("chance/{i}/{d}"))))
+        });
+        Self {
+            spec,
+            now: Instant::ZERO,
+            hops: hops.collect(),
+            ends: [End::new(spec.ends[0].clone(), 6), End::new(spec.ends[1].clone(), 7)],
+            joined: spec.paths.iter().filter(|p| p.joins.is_none()).count(),
+            gone: vec![false; spec.paths.len()],
+            progress: ([(0, 0, 0, None); 2], Instant::ZERO),
+            hash: 0xcbf2_9ce4_8422_2325,
+            trace,
+        }
+    }
+
+    fn connect(&mut self) -> Result<(), String> {
+        let end = &self.spec.ends[0];
+        let now = end.clock.local(self.now);
+        let ports = Ports { local: 1000, remote: 2000 };
+        let client = Connection::connect(now, end.config.clone(), ports, end.isn, &self.path_configs());
+        self.ends[0].begin(client);
+        self.drain()
+    }
+
+    fn path_configs(&self) -> Vec<PathConfig> {
+        self.spec.paths[..self.joined].iter().map(|p| p.config).collect()
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let hops = self.hops.iter().flatten().filter_map(Hop::next_event);
+        let ends = self.ends.iter().filter_map(|e| e.next_event(self.now));
+        let open = !self.ends.iter().all(End::is_closed);
+        let join = self.spec.paths.get(self.joined).and_then(|p| p.joins).filter(|_| open);
+        let leave = self.spec.paths.iter().zip(&self.gone).filter(|(_, gone)| open && !**gone);
+        hops.chain(ends).chain(join).chain(leave.filter_map(|(p, _)| p.leaves)).min()
+    }
+
+    fn turn(&mut self) -> Result<(), String> {
+        self.change_paths();
+        for path in 0..self.hops.len() {
+            for from in 0..2 {
+                while let Some(departure) = self.hops[path][from].poll(self.now) {
+                    if let Fate::Arrived { copies, corrupted } = departure.fate {
+                        self.arrive(path, from, copies, corrupted, departure.item)?;
+                    }
+                }
+            }
+        }
+        self.drain()?;
+        self.check_progress()
+    }
+
+    fn change_paths(&mut self) {
+        while let Some(path) =
+            self.spec.paths.get(self.joined).filter(|p| p.joins.is_some_and(|j| j <= self.now))
+        {
+            self.joined += 1;
+            for end in &mut self.ends {
+                let local = end.spec.clock.local(self.now);
+                if let Some(connection) = &mut end.connection {
+                    connection.add_path(local, path.config);
+                }
+            }
+            self.tell(|| "a path joined".to_owned());
+        }
+        for i in 0..self.spec.paths.len() {
+            if !self.gone[i] && self.spec.paths[i].leaves.is_some_and(|at| at <= self.now) {
+                self.gone[i] = true;
+                for end in &mut self.ends {
+                    let local = end.spec.clock.local(self.now);
+                    if let Some(connection) = &mut end.connection {
+                        connection.remove_path(local, PathId(i as u8));
+                    }
+                }
+                self.tell(|| format!("path {i} left"));
+            }
+        }
+    }
+
+    fn arrive(
+        &mut self,
+        path: usize,
+        from: usize,
+        copies: u32,
+        corrupted: Option<u64>,
+        segment: Segment,
+    ) -> Result<(), String> {
+        if let Some(word) = corrupted {
+            return check_corrupted(&segment, word);
+        }
+        for _ in 0..copies {
+            self.tell(|| format!("{} <- {path}: {}", 1 - from, describe(&segment)));
+            self.deliver(path, 1 - from, segment.clone());
+            self.drain()?;
+        }
+        Ok(())
+    }
+
+    /// The segment reaches its connection, a listener, or nobody.
+    fn deliver(&mut self, path: usize, to: usize, segment: Segment) {
+        let (now, id) = (self.now, PathId(path as u8));
+        let flags = segment.header.flags;
+        let opens = flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK);
+        if self.ends[to].connection.is_none() && opens {
+            let end = &self.spec.ends[to];
+            let mut paths = self.path_configs();
+            paths.extend((path >= paths.len()).then(|| self.spec.paths[path].config));
+            let (local, ports) = (end.clock.local(now), Ports { local: 2000, remote: 1000 });
+            let mut server =
+                Connection::accept(local, end.config.clone(), ports, end.isn, &paths, id, &segment);
+            let gone = self.gone.iter().zip(0..).filter(|(gone, _)| **gone);
+            gone.for_each(|(_, i)| server.remove_path(local, PathId(i)));
+            self.ends[to].begin(server);
+        } else if self.ends[to].is_closed() {
+            self.refuse(path, to, &segment);
+        } else {
+            self.ends[to].handle(now, id, segment);
+        }
+    }
+
+    /// RFC 9293 §3.10.7.1: what reaches no connection is answered by a reset.
+    fn refuse(&mut self, path: usize, from: usize, segment: &Segment) {
+        let h = &segment.header;
+        if h.flags.contains(TcpFlags::RST) {
+            return;
+        }
+        let (seq, ack, flags) = match h.flags.contains(TcpFlags::ACK) {
+            true => (h.ack, Seq(0), TcpFlags::RST),
+            false => (Seq(0), h.seq.plus(segment.seq_len()), TcpFlags::RST | TcpFlags::ACK),
+        };
+        let header =
+            TcpHeader { src_port: h.dst_port, dst_port: h.src_port, seq, ack, flags, ..Default::default() };
+        self.send(path, from, Segment { header, ..Segment::default() });
+    }
+
+    /// Applications, timers and what is to be sent, until nothing is left to do now.
+    fn drain(&mut self) -> Result<(), String> {
+        for i in 0..2 {
+            self.ends[i].work(self.now).map_err(|e| self.blame(i, &e))?;
+            loop {
+                let (edge, shift) = (self.ends[1 - i].edge, self.ends[1 - i].shift);
+                let next = self.ends[i].transmit(self.now, edge, shift).map_err(|e| self.blame(i, &e))?;
+                let Some(transmit) = next else { break };
+                self.send(transmit.path.index(), i, transmit.segment);
+            }
+            self.records(i);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, path: usize, from: usize, segment: Segment) {
+        self.tell(|| format!("{from} -> {path}: {}", describe(&segment)));
+        self.note(&[self.now.0, path as u64, from as u64, segment.payload.len()]);
+        let size = (segment.header.len() as u64 + segment.payload.len()) as u32 + IPV4_HEADER;
+        let result = self.hops[path][from].enqueue(self.now, segment, size);
+        let mtu = self.hops[path][from].config().mtu;
+        if let (Err(Drop::TooBig), Some(mtu)) = (result, mtu) {
+            // a router tells; the message arrives at once
+            let end = &mut self.ends[from];
+            let local = end.spec.clock.local(self.now);
+            if let Some(connection) = &mut end.connection {
+                connection.path_mss(local, PathId(path as u8), mtu - IPV4_HEADER - 20);
+            }
+        }
+    }
+
+    fn records(&mut self, i: usize) {
+        while let Some(record) = self.ends[i].connection.as_mut().and_then(Connection::poll_record) {
+            self.note(&[i as u64, record.at.0, record.path.map_or(99, |p| u64::from(p.0))]);
+            self.tell(|| format!("{i}: {:?}", record.what));
+        }
+    }
+
+    /// FNV-1a over words.
+    fn note(&mut self, words: &[u64]) {
+        for word in words {
+            self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+        }
+    }
+
+    fn check_progress(&mut self) -> Result<(), String> {
+        let progress = [self.ends[0].progress(), self.ends[1].progress()];
+        if progress != self.progress.0 {
+            self.progress = (progress, self.now);
+        }
+        let waited = self.now.since(self.progress.1.max(self.spec.calm));
+        let aborted = self.ends.iter().any(|e| e.spec.abort.is_some());
+        if waited <= self.patience() || self.ends.iter().all(End::is_closed) || aborted {
+            return Ok(());
+        }
+        Err(format!("no progress for {waited:?} at {:?}: {}", self.now, self.summary()))
+    }
+
+    /// How long nothing may happen.
+    fn patience(&self) -> Duration {
+        let longest = |of: fn(&End) -> Duration| self.ends.iter().map(of).max().unwrap_or_default();
+        longest(|e| e.spec.config.max_rto.max(e.spec.config.keep_alive).max(e.spec.config.initial_rto))
+            .times(UNLUCKY)
+            + longest(|e| e.spec.config.time_wait).times(3)
+            + longest(|e| e.spec.read.map_or(Duration::ZERO, |r| r.1)).times(2)
+            + Duration::from_secs(100)
+    }
+
+    fn check_end(&self) -> Result<(), String> {
+        for (i, hop) in self.hops.iter().flatten().enumerate() {
+            let s = hop.stats();
+            if s.entered + s.duplicated != s.left + s.dropped_total() + hop.queued() as u64 {
+                return Err(format!("hop {i} does not account for its packets: {s:?}"));
+            }
+        }
+        for i in 0..2 {
+            self.check_outcome(i).map_err(|e| self.blame(i, &e))?;
+        }
+        Ok(())
+    }
+
+    fn check_outcome(&self, i: usize) -> Result<(), String> {
+        let (end, peer) = (&self.ends[i], &self.ends[1 - i]);
+        if self.ends.iter().any(|e| e.spec.abort.is_some()) {
+            return Ok(()); // what arrived was checked as it arrived; a reset may be lost for ever
+        }
+        if !end.is_closed() {
+            return Err("nothing is due, and it is still open".to_owned());
+        }
+        if end.received != peer.spec.send {
+            return Err(format!("received {} of {}", end.received, peer.spec.send));
+        }
+        // whoever waits for the last acknowledgment may be told that the peer has forgotten all
+        let forgiven = end.lost == Some(CloseReason::Reset) && peer.finished && end.peer_finished;
+        match end.lost {
+            Some(_) if forgiven => Ok(()),
+            Some(reason) => Err(format!("lost: {reason:?}")),
+            None if !end.peer_finished || !end.connected || !end.finished => {
+                Err("it was not told how it ended".to_owned())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn blame(&self, i: usize, what: &str) -> String {
+        format!("end {i} at {:?}: {what}: {}", self.now, self.summary())
+    }
+
+    fn summary(&self) -> String {
+        let of = |e: &End| {
+            let state = e.connection.as_ref().map(Connection::state);
+            let timeout = e.connection.as_ref().and_then(Connection::poll_timeout);
+            format!(
+                "{state:?} received {} wrote {:?} of {} timeout {timeout:?} finished {} {}",
+                e.received,
+                e.progress().1,
+                e.spec.send,
+                e.finished,
+                e.peer_finished
+            )
+        };
+        format!("[{} | {}]", of(&self.ends[0]), of(&self.ends[1]))
+    }
+
+    fn tell(&self, what: impl FnOnce() -> String) {
+        if self.trace {
+            println!("{:?} {}", self.now, what());
+        }
+    }
+}
+
+fn describe(segment: &Segment) -> String {
+    let h = &segment.header;
+    let sack: Vec<_> = h.options.sack.iter().map(|b| (b.start.0, b.end.0)).collect();
+    format!(
+        "{:?} seq {} +{} ack {} win {} sack {sack:?}",
+        h.flags,
+        h.seq.0,
+        segment.payload.len(),
+        h.ack.0,
+        h.window
+    )
+}
+
+/// Changes within one byte never escape the checksum.
+fn check_corrupted(segment: &Segment, word: u64) -> Result<(), String> {
+    let at = segment.header.len();
+    let mut bytes = vec![0; at + segment.payload.len() as usize];
+    segment.payload.copy_to(&mut bytes[at..]);
+    let checksum = Checksum::ZeroPseudoHeader;
+    segment.header.emit(&mut bytes, checksum).map_err(|e| format!("not a segment: {e}: {segment:?}"))?;
+    let index = (word >> 8) as usize % bytes.len();
+    bytes[index] ^= (word as u8).max(1);
+    match TcpHeader::parse(&bytes, checksum) {
+        Err(_) => Ok(()),
+        Ok(_) => Err(format!("byte {index} changed unnoticed: {segment:?}")),
+    }
+}
