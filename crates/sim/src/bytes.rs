@@ -1,0 +1,76 @@
+//! Packets in bytes: for corruption, for captures, and for worlds that are told to use bytes.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use polypath_endpoint::Locators;
+use polypath_transport::{Pattern, Payload, Segment};
+use polypath_wire::ipv4::{Ipv4Header, MIN_HEADER_LEN};
+use polypath_wire::tcp::{self, TcpHeader};
+use polypath_wire::udp::{self, UdpHeader};
+use polypath_wire::{Checksum, WireError};
+
+use crate::packet::Datagram;
+
+/// The IPv4 packet of `segment`, sent between `locators` (as its sender sees them).
+pub(crate) fn encode(segment: &Segment, locators: &Locators) -> Vec<u8> {
+    let header_len = segment.header.len();
+    packet(locators, tcp::PROTOCOL, header_len + segment.payload.len() as usize, |bytes, checksum| {
+        segment.payload.copy_to(&mut bytes[header_len..]);
+        segment.header.emit(bytes, checksum)
+    })
+}
+
+/// The IPv4 packet of a datagram of `size` bytes with headers; its data is a pattern.
+pub(crate) fn encode_datagram(datagram: &Datagram, locators: &Locators, size: u32) -> Vec<u8> {
+    let len = (size as usize).saturating_sub(MIN_HEADER_LEN).max(udp::HEADER_LEN);
+    packet(locators, udp::PROTOCOL, len, |bytes, checksum| {
+        let data = (len - udp::HEADER_LEN) as u64;
+        let pattern = Pattern { key: datagram.source, offset: datagram.number * data, len: data };
+        Payload::from(pattern).copy_to(&mut bytes[udp::HEADER_LEN..]);
+        let (src_port, dst_port) = (locators.local.port(), locators.remote.port());
+        UdpHeader { src_port, dst_port }.emit(bytes, checksum)
+    })
+}
+
+/// The segment in an IPv4 packet, its checksums verified.
+pub(crate) fn decode(packet: Vec<u8>) -> Result<Segment, WireError> {
+    let (ip, tcp_at) = Ipv4Header::parse(&packet)?;
+    let tcp_end = tcp_at + usize::from(ip.payload_len);
+    let (header, data_at) = TcpHeader::parse(&packet[tcp_at..tcp_end], ip.pseudo_header())?;
+    let data = bytes::Bytes::from(packet).slice(tcp_at + data_at..tcp_end);
+    Ok(Segment { header, payload: data.into() })
+}
+
+/// Flips the bit that `word` selects, and with one chance in four another one beside it.
+pub(crate) fn flip(bytes: &mut [u8], word: u64) {
+    if bytes.is_empty() {
+        return;
+    }
+    let bit = (word >> 8) as usize % (bytes.len() * 8);
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    if word & 3 == 0 {
+        bytes[bit / 8] ^= 1 << ((bit + 1) % 8);
+    }
+}
+
+fn packet(
+    locators: &Locators,
+    protocol: u8,
+    len: usize,
+    emit: impl FnOnce(&mut [u8], Checksum) -> Result<usize, WireError>,
+) -> Vec<u8> {
+    let (src, dst) = (v4(locators.local.ip()), v4(locators.remote.ip()));
+    let mut bytes = vec![0; MIN_HEADER_LEN + len];
+    let header = Ipv4Header::new(protocol, src, dst, len as u16);
+    emit(&mut bytes[MIN_HEADER_LEN..], header.pseudo_header())
+        .and_then(|_| header.emit(&mut bytes))
+        .expect("the buffer was made to measure, and segments are smaller than 64 KiB");
+    bytes
+}
+
+fn v4(ip: IpAddr) -> Ipv4Addr {
+    match ip {
+        IpAddr::V4(ip) => ip,
+        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+    }
+}

@@ -1,0 +1,163 @@
+//! A host: its endpoint, its clock, and what stands between the endpoint and the first hop.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use polypath_endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet};
+use polypath_transport::conn::config::millis;
+use polypath_transport::{DropReason, Segment};
+use polypath_wire::{Duration, Instant, Seed};
+use serde::{Deserialize, Serialize};
+
+use crate::bytes;
+use crate::clock::{Clock, ClockConfig};
+use crate::jitter::Jitter;
+use crate::net::{Net, RouteId};
+use crate::packet::Body;
+use crate::topology::NodeId;
+
+/// Parameters of a host.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HostConfig {
+    /// Its clock.
+    pub clock: ClockConfig,
+    /// Its endpoint.
+    pub endpoint: EndpointConfig,
+    /// New data that an event allows to be sent leaves after a time drawn from 0 to this, ms; what
+    /// is sent again leaves at once. ns-2's `overhead_`, which breaks up phase effects.
+    #[serde(with = "millis")]
+    pub processing: Duration,
+}
+
+/// What the headers of a segment take on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Headers {
+    /// What they are: IPv4 and TCP with its options.
+    #[default]
+    Real,
+    /// Always the same, as in the papers' simulations.
+    Fixed {
+        /// Bytes of a segment with data beside its data.
+        data: u32,
+        /// Bytes of a segment without data.
+        control: u32,
+    },
+}
+
+impl Headers {
+    /// Size of a segment on the wire, bytes.
+    pub fn size(self, segment: &Segment) -> u32 {
+        let data = segment.payload.len() as u32;
+        match self {
+            Self::Real => polypath_wire::ipv4::MIN_HEADER_LEN as u32 + segment.header.len() as u32 + data,
+            Self::Fixed { control, .. } if data == 0 => control,
+            Self::Fixed { data: headers, .. } => headers + data,
+        }
+    }
+}
+
+/// Which end of a flow a connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+}
+
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub endpoint: Endpoint,
+    pub clock: Clock,
+    /// When its next wake-up stands in the queue, the simulation's time.
+    pub armed: Instant,
+    pub exit: Exit,
+    /// The flows that listen on a port.
+    pub listeners: BTreeMap<u16, u32>,
+    /// The flows of connections.
+    pub connections: BTreeMap<ConnectionHandle, (u32, Side)>,
+    /// Packets dropped before the endpoint, indexed by [`DropReason`].
+    pub drops: [u64; DropReason::COUNT],
+}
+
+/// The way out of a host.
+#[derive(Debug)]
+pub(crate) struct Exit {
+    pub node: NodeId,
+    pub routes: Vec<(u64, RouteId)>,
+    pub jitter: Option<Jitter>,
+    pub headers: Headers,
+    /// Segments leave as bytes.
+    pub bytes: bool,
+    /// Segments between locators without a route.
+    pub unroutable: u64,
+}
+
+impl Host {
+    pub fn new(node: NodeId, config: HostConfig, headers: Headers, bytes: bool, seed: Seed) -> Self {
+        let jitter = (config.processing > Duration::ZERO).then(|| Jitter::new(config.processing, seed.child("jitter")));
+        Self {
+            endpoint: Endpoint::new(config.endpoint, seed.child("endpoint")),
+            clock: Clock::new(config.clock),
+            armed: Instant::MAX,
+            exit: Exit { node, routes: Vec::new(), jitter, headers, bytes, unroutable: 0 },
+            listeners: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            drops: [0; DropReason::COUNT],
+        }
+    }
+
+    /// A packet arrived, sent to the locators it has from here.
+    pub fn receive(&mut self, now: Instant, locators: Locators, body: Body) {
+        let segment = match body {
+            Body::Segment(segment) => segment,
+            Body::Bytes(packet) => match bytes::decode(packet) {
+                Ok(segment) => segment,
+                Err(error) => {
+                    let damaged = error.is_checksum();
+                    let reason = if damaged { DropReason::Checksum } else { DropReason::Malformed };
+                    self.drops[reason as usize] += 1;
+                    return;
+                }
+            },
+            Body::Empty | Body::Datagram(_) => return,
+        };
+        self.endpoint.handle(self.clock.local(now), Input::Segment { locators, segment });
+    }
+}
+
+/// The way out together with what lies beyond it.
+pub(crate) struct Door<'a> {
+    pub exit: &'a mut Exit,
+    pub net: &'a mut Net,
+}
+
+impl Outlet for Door<'_> {
+    fn send(&mut self, _: Instant, locators: &Locators, segment: Segment) {
+        let key = route_key(locators);
+        let Some(&(_, route)) = self.exit.routes.iter().find(|(k, _)| *k == key) else {
+            self.exit.unroutable += 1;
+            return;
+        };
+        let size = self.exit.headers.size(&segment);
+        let batch = self.exit.jitter.as_mut().and_then(|j| j.batch_for(&segment));
+        let body = match self.exit.bytes {
+            true => Body::Bytes(bytes::encode(&segment, locators)),
+            false => Body::Segment(segment),
+        };
+        match (batch, &mut self.exit.jitter) {
+            (Some(batch), Some(jitter)) => jitter.hold(batch, (route, body, size), self.exit.node, self.net),
+            _ => self.net.send(route, body, size),
+        }
+    }
+}
+
+/// The addresses of a pair of IPv4 locators in one number.
+pub(crate) fn route_key(locators: &Locators) -> u64 {
+    match (locators.local, locators.remote) {
+        (SocketAddr::V4(l), SocketAddr::V4(r)) => {
+            u64::from(l.ip().to_bits()) << 32 | u64::from(r.ip().to_bits())
+        }
+        _ => 0,
+    }
+}

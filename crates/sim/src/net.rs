@@ -1,0 +1,148 @@
+//! What lies between the hosts: hops, routes over them, and the packets on their way.
+
+use polypath_endpoint::Locators;
+use polypath_wire::Instant;
+
+use crate::bytes;
+use crate::events::{Event, Events};
+use crate::hop::{Drop, Fate, Hop};
+use crate::packet::{Body, Packet, PacketId, Packets};
+use crate::tap::Taps;
+use crate::topology::{HopId, NodeId};
+
+/// A route in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct RouteId(pub u32);
+
+/// Hops from one node to another.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Route {
+    pub hops: Box<[HopId]>,
+    pub to: NodeId,
+    /// The locators as the far end sees them.
+    pub locators: Locators,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Net {
+    pub now: Instant,
+    pub events: Events,
+    pub packets: Packets,
+    pub hops: Vec<NetHop>,
+    pub routes: Vec<Route>,
+    pub taps: Taps,
+    /// The second copy of a duplicated packet.
+    copy: Option<PacketId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct NetHop {
+    pub name: String,
+    pub hop: Hop<PacketId>,
+    /// Whether its next event is in the queue. While packets are in it, that never moves closer.
+    armed: bool,
+}
+
+impl NetHop {
+    pub fn new(name: String, hop: Hop<PacketId>) -> Self {
+        Self { name, hop, armed: false }
+    }
+}
+
+impl Net {
+    /// Sends a packet on its way.
+    pub fn send(&mut self, route: RouteId, body: Body, size: u32) {
+        let id = self.packets.insert(Packet { body, route, entered: 0, size });
+        self.enter(id);
+    }
+
+    /// Puts a packet into the next hop of its route. Gives it back if it is at the end.
+    pub fn enter(&mut self, id: PacketId) -> Option<PacketId> {
+        let packet = &mut self.packets[id];
+        let Some(&at) = self.routes[packet.route.0 as usize].hops.get(packet.entered as usize) else {
+            return Some(id);
+        };
+        packet.entered += 1;
+        let hop = &mut self.hops[at.index()];
+        match hop.hop.enqueue(self.now, id, packet.size) {
+            Ok(()) if !hop.armed => self.arm(at),
+            Ok(()) => {}
+            Err(cause) => self.lose(at, id, cause),
+        }
+        None
+    }
+
+    /// The next packet that has left the hop `at` by now and is at the end of its route. The others
+    /// go on. Afterwards the hop's next event is in the queue.
+    pub fn next_arrival(&mut self, at: HopId) -> Option<PacketId> {
+        loop {
+            let id = match self.copy.take() {
+                Some(id) => id,
+                None => self.depart(at)?,
+            };
+            if let Some(id) = self.enter(id) {
+                return Some(id);
+            }
+        }
+    }
+
+    fn depart(&mut self, at: HopId) -> Option<PacketId> {
+        loop {
+            let Some(departure) = self.hops[at.index()].hop.poll(self.now) else {
+                self.arm(at);
+                return None;
+            };
+            let id = departure.item;
+            let (copies, corrupted) = match departure.fate {
+                Fate::Arrived { copies, corrupted } => (copies, corrupted),
+                Fate::Lost(cause) => {
+                    self.lose(at, id, cause);
+                    continue;
+                }
+            };
+            if let Some(word) = corrupted {
+                self.corrupt(id, word);
+            }
+            if self.taps.watches(at) {
+                self.taps.left(self.now, at, &self.packets[id], &self.routes);
+            }
+            if copies > 1 {
+                let packet = self.packets[id].clone();
+                self.copy = Some(self.packets.insert(packet));
+            }
+            return Some(id);
+        }
+    }
+
+    fn arm(&mut self, at: HopId) {
+        let hop = &mut self.hops[at.index()];
+        let next = hop.hop.next_event();
+        hop.armed = next.is_some();
+        if let Some(next) = next {
+            self.events.push(next, Event::Hop(at));
+        }
+    }
+
+    fn lose(&mut self, at: HopId, id: PacketId, cause: Drop) {
+        if self.taps.watches(at) {
+            self.taps.dropped(self.now, at, &self.packets[id], cause);
+        }
+        self.packets.take(id);
+    }
+
+    /// Flips a bit, or a few, anywhere in the packet.
+    fn corrupt(&mut self, id: PacketId, word: u64) {
+        let packet = &mut self.packets[id];
+        let locators = &self.routes[packet.route.0 as usize].locators;
+        match &mut packet.body {
+            Body::Empty => {}
+            Body::Datagram(datagram) => datagram.corrupted = true,
+            Body::Bytes(bytes) => bytes::flip(bytes, word),
+            Body::Segment(segment) => {
+                let mut bytes = bytes::encode(segment, &locators.reversed());
+                bytes::flip(&mut bytes, word);
+                packet.body = Body::Bytes(bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Nodes, links and the routes over them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use polypath_wire::Duration;
+
+/// A host or a router.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub(crate) u32);
+
+/// A duplex link: two hops.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LinkId(pub(crate) u32);
+
+/// One direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct HopId(pub(crate) u32);
+
+/// What a route must lead over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Via {
+    /// A node.
+    Node(NodeId),
+    /// A link, in whichever direction brings the route on.
+    Link(LinkId),
+}
+
+impl NodeId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl LinkId {
+    /// From the first node to the second.
+    pub fn there(self) -> HopId {
+        HopId(self.0 * 2)
+    }
+    /// From the second node to the first.
+    pub fn back(self) -> HopId {
+        HopId(self.0 * 2 + 1)
+    }
+}
+
+impl HopId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+    /// The other direction of the same link.
+    pub fn twin(self) -> HopId {
+        HopId(self.0 ^ 1)
+    }
+}
+
+/// The graph.
+#[derive(Debug, Default)]
+pub(crate) struct Topology {
+    nodes: Vec<Vec<HopId>>,
+    hops: Vec<Edge>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    from: NodeId,
+    to: NodeId,
+    delay: Duration,
+}
+
+impl Topology {
+    pub fn node(&mut self) -> NodeId {
+        self.nodes.push(Vec::new());
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// A link whose directions have the delays `there` and `back`.
+    pub fn link(&mut self, a: NodeId, b: NodeId, there: Duration, back: Duration) -> LinkId {
+        let link = LinkId(self.hops.len() as u32 / 2);
+        self.hops.push(Edge { from: a, to: b, delay: there });
+        self.hops.push(Edge { from: b, to: a, delay: back });
+        self.nodes[a.index()].push(link.there());
+        self.nodes[b.index()].push(link.back());
+        link
+    }
+
+    pub fn from(&self, hop: HopId) -> NodeId {
+        self.hops[hop.index()].from
+    }
+
+    pub fn to(&self, hop: HopId) -> NodeId {
+        self.hops[hop.index()].to
+    }
+
+    /// How many links already go from `a` to `b`.
+    pub fn parallel(&self, a: NodeId, b: NodeId) -> usize {
+        self.nodes[a.index()].iter().filter(|h| self.to(**h) == b).count()
+    }
+
+    /// The route from `from` to `to` over all of `via` in their order, each leg the shortest by
+    /// propagation delay, then by number of hops, then the one that was built first.
+    pub fn route(&self, from: NodeId, to: NodeId, via: &[Via]) -> Option<Vec<HopId>> {
+        let mut hops = Vec::new();
+        let mut at = from;
+        for stop in via {
+            match *stop {
+                Via::Node(node) => {
+                    hops.extend(self.shortest(at, node)?);
+                    at = node;
+                }
+                Via::Link(link) => {
+                    let over = |hop: HopId| Some((self.shortest(at, self.from(hop))?, hop));
+                    let ways = [over(link.there()), over(link.back())];
+                    let cost = |way: &(Vec<HopId>, HopId)| self.cost(&way.0);
+                    let (leg, hop) = ways.into_iter().flatten().min_by_key(cost)?;
+                    hops.extend(leg);
+                    hops.push(hop);
+                    at = self.to(hop);
+                }
+            }
+        }
+        hops.extend(self.shortest(at, to)?);
+        Some(hops)
+    }
+
+    fn cost(&self, hops: &[HopId]) -> (Duration, usize) {
+        let delay = hops.iter().fold(Duration::ZERO, |sum, h| sum + self.hops[h.index()].delay);
+        (delay, hops.len())
+    }
+
+    /// Dijkstra's algorithm.
+    fn shortest(&self, from: NodeId, to: NodeId) -> Option<Vec<HopId>> {
+        let mut best: Vec<Option<((Duration, usize), Option<HopId>)>> = vec![None; self.nodes.len()];
+        best[from.index()] = Some(((Duration::ZERO, 0), None));
+        let mut open = BinaryHeap::from([Reverse(((Duration::ZERO, 0), from))]);
+        while let Some(Reverse((cost, node))) = open.pop() {
+            if node == to {
+                return Some(self.trace_back(&best, to));
+            }
+            if best[node.index()].is_some_and(|(known, _)| known < cost) {
+                continue;
+            }
+            for &hop in &self.nodes[node.index()] {
+                let edge = self.hops[hop.index()];
+                let cost = (cost.0 + edge.delay, cost.1 + 1);
+                let known = &mut best[edge.to.index()];
+                if known.is_none_or(|(known, _)| cost < known) {
+                    *known = Some((cost, Some(hop)));
+                    open.push(Reverse((cost, edge.to)));
+                }
+            }
+        }
+        None
+    }
+
+    fn trace_back(&self, best: &[Option<((Duration, usize), Option<HopId>)>], to: NodeId) -> Vec<HopId> {
+        let mut hops = Vec::new();
+        let mut at = to;
+        while let Some((_, Some(hop))) = best[at.index()] {
+            hops.push(hop);
+            at = self.from(hop);
+        }
+        hops.reverse();
+        hops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    /// a–b–d with 10 + 10 ms, a–c–d with 5 + 30 ms, and a second link a–b of 20 ms.
+    fn diamond() -> (Topology, [NodeId; 4], [LinkId; 5]) {
+        let mut t = Topology::default();
+        let nodes @ [a, b, c, d] = [(); 4].map(|()| t.node());
+        let links = [(a, b, 10), (b, d, 10), (a, c, 5), (c, d, 30), (a, b, 20)];
+        let links = links.map(|(x, y, delay)| t.link(x, y, ms(delay), ms(delay)));
+        (t, nodes, links)
+    }
+
+    #[test]
+    fn the_shortest_by_delay() {
+        let (t, [a, _, c, d], l) = diamond();
+        assert_eq!(t.route(a, d, &[]), Some(vec![l[0].there(), l[1].there()]));
+        assert_eq!(t.route(d, a, &[]), Some(vec![l[1].back(), l[0].back()]));
+        assert_eq!(t.route(a, d, &[Via::Node(c)]), Some(vec![l[2].there(), l[3].there()]));
+        assert_eq!(t.route(a, a, &[]), Some(vec![]));
+    }
+
+    #[test]
+    fn over_a_link_in_the_direction_that_brings_it_on() {
+        let (t, [a, .., d], l) = diamond();
+        assert_eq!(t.route(a, d, &[Via::Link(l[4])]), Some(vec![l[4].there(), l[1].there()]));
+        assert_eq!(t.route(d, a, &[Via::Link(l[4])]), Some(vec![l[1].back(), l[4].back()]));
+    }
+
+    #[test]
+    fn no_way() {
+        let (mut t, [a, ..], _) = diamond();
+        let island = t.node();
+        assert_eq!(t.route(a, island, &[]), None);
+        assert_eq!(t.route(a, a, &[Via::Node(island)]), None);
+    }
+}

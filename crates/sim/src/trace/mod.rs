@@ -1,0 +1,189 @@
+//! What happened, as rows: the observations of all connections and the events of all hops, on the
+//! simulation's clock. Rows become columns ([`Trace::write_arrow`], [`Trace::write_csv`]) and one hash.
+
+mod write;
+
+use std::hash::Hasher;
+
+use polypath_transport::facts::{LossCause, PathState};
+use polypath_transport::{DropReason, Observation, Record};
+use polypath_wire::Instant;
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use crate::hop::Drop;
+use crate::topology::{HopId, NodeId};
+
+/// The rows of a run, or only their hash.
+#[derive(Debug)]
+pub struct Trace {
+    keep: bool,
+    rows: Vec<Row>,
+    count: u64,
+    hash: SipHasher13,
+    /// Names of nodes and hops, in the order in which rows refer to them.
+    names: Vec<String>,
+    nodes: Vec<u32>,
+    hops: Vec<u32>,
+}
+
+/// Columns with numbers. Times in nanoseconds, the rest in bytes or as the name says.
+pub(crate) const NUMBERS: [&str; 10] = [
+    "offset",
+    "len",
+    "cwnd",
+    "ssthresh",
+    "in_flight",
+    "srtt_ns",
+    "rtt_ns",
+    "rate_bps",
+    "episode",
+    "occupancy",
+];
+const ABSENT: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    time: Instant,
+    source: u32,
+    flow: Option<u32>,
+    path: Option<u8>,
+    event: Kind,
+    detail: Option<Detail>,
+    numbers: [u64; NUMBERS.len()],
+}
+
+/// The column `event`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Sent,
+    Acked,
+    Lost,
+    Undone,
+    Window,
+    Estimate,
+    Reorder,
+    Delivered,
+    Dropped,
+    PathState,
+    HopLeft,
+    HopDropped,
+}
+
+/// The column `detail`: why, or to what state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Detail {
+    Retransmission,
+    Loss(LossCause),
+    Drop(DropReason),
+    Path(PathState),
+    Hop(Drop),
+}
+
+/// What happens to a packet at a hop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HopEvent {
+    Left,
+    Dropped(Drop),
+}
+
+impl Trace {
+    /// A trace that keeps its rows, or else only their number and hash.
+    pub(crate) fn new(keep: bool) -> Self {
+        let hash = SipHasher13::new_with_keys(0, 0);
+        let (names, nodes, hops) = Default::default();
+        Self { keep, rows: Vec::new(), count: 0, hash, names, nodes, hops }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Hash over all rows: equal runs have equal hashes, on every machine.
+    pub fn hash(&self) -> u128 {
+        self.hash.finish128().as_u128()
+    }
+
+    pub(crate) fn name_node(&mut self, name: &str) {
+        self.nodes.push(self.names.len() as u32);
+        self.names.push(name.to_owned());
+    }
+
+    pub(crate) fn name_hop(&mut self, name: &str) {
+        self.hops.push(self.names.len() as u32);
+        self.names.push(name.to_owned());
+    }
+
+    /// An observation of a connection of `flow` at `node`.
+    pub(crate) fn record(&mut self, now: Instant, node: NodeId, flow: Option<u32>, record: &Record) {
+        let (event, detail, numbers) = columns(&record.what);
+        let path = record.path.map(|p| p.0);
+        self.push(Row { time: now, source: self.nodes[node.index()], flow, path, event, detail, numbers });
+    }
+
+    /// An event of a hop.
+    pub(crate) fn hop(&mut self, now: Instant, hop: HopId, size: u32, event: HopEvent) {
+        let (event, detail) = match event {
+            HopEvent::Left => (Kind::HopLeft, None),
+            HopEvent::Dropped(cause) => (Kind::HopDropped, Some(Detail::Hop(cause))),
+        };
+        let (source, numbers) = (self.hops[hop.index()], row([(1, u64::from(size))]));
+        self.push(Row { time: now, source, flow: None, path: None, event, detail, numbers });
+    }
+
+    fn push(&mut self, row: Row) {
+        self.count += 1;
+        self.hash.write(&row.time.0.to_le_bytes());
+        self.hash.write(&row.source.to_le_bytes());
+        self.hash.write(&row.flow.unwrap_or(u32::MAX).to_le_bytes());
+        let detail = row.detail.map_or(0, |d| d.number() as u8 + 1);
+        self.hash.write(&[row.path.unwrap_or(u8::MAX), row.event as u8, detail]);
+        for number in row.numbers {
+            self.hash.write(&number.to_le_bytes());
+        }
+        if self.keep {
+            self.rows.push(row);
+        }
+    }
+}
+
+/// A row of numbers, given by column.
+fn row<const N: usize>(given: [(usize, u64); N]) -> [u64; NUMBERS.len()] {
+    let mut numbers = [ABSENT; NUMBERS.len()];
+    for (column, number) in given {
+        numbers[column] = number;
+    }
+    numbers
+}
+
+fn columns(what: &Observation) -> (Kind, Option<Detail>, [u64; NUMBERS.len()]) {
+    match *what {
+        Observation::Sent { offset, len, retransmission } => {
+            let detail = retransmission.then_some(Detail::Retransmission);
+            (Kind::Sent, detail, row([(0, offset), (1, len.into())]))
+        }
+        Observation::Acked { una, newly } => (Kind::Acked, None, row([(0, una), (1, newly)])),
+        Observation::Lost { offset, len, cause, episode } => {
+            let numbers = row([(0, offset), (1, len.into()), (8, episode.0.into())]);
+            (Kind::Lost, Some(Detail::Loss(cause)), numbers)
+        }
+        Observation::Undone { episode } => (Kind::Undone, None, row([(8, episode.0.into())])),
+        Observation::Window { cwnd, ssthresh, in_flight } => {
+            let numbers = row([(2, cwnd), (3, ssthresh.unwrap_or(ABSENT)), (4, in_flight)]);
+            (Kind::Window, None, numbers)
+        }
+        Observation::Estimate { srtt, rtt, rate } => {
+            let rate = rate.map_or(ABSENT, |r| r.0);
+            (Kind::Estimate, None, row([(5, srtt.0), (6, rtt.0), (7, rate)]))
+        }
+        Observation::Reorder { occupancy } => (Kind::Reorder, None, row([(9, occupancy)])),
+        Observation::Delivered { offset, len } => (Kind::Delivered, None, row([(0, offset), (1, len)])),
+        Observation::Dropped { reason } => (Kind::Dropped, Some(Detail::Drop(reason)), row([])),
+        Observation::PathState { state } => (Kind::PathState, Some(Detail::Path(state)), row([])),
+    }
+}

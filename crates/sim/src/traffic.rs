@@ -1,0 +1,256 @@
+//! Who sends what: TCP flows whose every byte is checked, and sources of datagrams.
+
+use polypath_endpoint::{ConnectionHandle, Event as EndpointEvent, ListenConfig, OpenError};
+use polypath_transport::conn::config::millis;
+use polypath_transport::{
+    CloseReason, Connection, ConnectionConfig, ConnectionStats, Event, PathConfig, PathStats, Pattern, Payload,
+};
+use polypath_wire::{Duration, Instant, PathId, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::host::{Host, Side};
+use crate::world::Path;
+
+/// A TCP flow in a world.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FlowId(pub(crate) u32);
+
+/// A TCP flow: one connection over one or more paths between the same two hosts. The receiver reads
+/// at once and checks that every byte comes once, in order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FlowConfig {
+    /// What it is called in traces.
+    pub name: String,
+    /// Its paths, all from the sending to the receiving host.
+    pub paths: Vec<(Path, PathConfig)>,
+    /// Bytes to send; none sends until the end of the run.
+    pub bytes: Option<u64>,
+    /// When the connection is opened.
+    pub start: Instant,
+    /// When it is aborted, if it is not finished.
+    pub stop: Option<Instant>,
+    /// The sender's end.
+    pub sender: ConnectionConfig,
+    /// The receiver's end.
+    pub receiver: ConnectionConfig,
+}
+
+/// What became of a flow.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FlowReport {
+    /// What it is called.
+    pub name: String,
+    /// Bytes the receiver has read: in order, each once.
+    pub bytes: u64,
+    /// Bytes read in each span of the world's `bin`, from the start of the run.
+    pub bins: Vec<u64>,
+    /// Whether the receiver ever read a byte that was not sent.
+    pub corrupted: bool,
+    /// When the connection was opened.
+    pub started: Instant,
+    /// When its handshake was complete.
+    pub connected: Option<Instant>,
+    /// When the receiver had read all bytes.
+    pub finished: Option<Instant>,
+    /// Why the connection ended early, if it did.
+    pub lost: Option<CloseReason>,
+    /// Why it could not be opened.
+    pub refused: Option<OpenError>,
+    /// Counters of the sender's end.
+    pub sender: ConnectionStats,
+    /// Counters of the sender's paths.
+    pub sender_paths: Vec<PathStats>,
+    /// Counters of the receiver's end.
+    pub receiver: ConnectionStats,
+    /// Counters of the receiver's paths.
+    pub receiver_paths: Vec<PathStats>,
+}
+
+impl FlowReport {
+    /// Bytes read over a span that ends now, as a rate.
+    pub fn goodput(&self, over: Duration) -> Rate {
+        Rate::from_bytes_per(self.bytes, over)
+    }
+
+    /// Retransmissions of all paths.
+    pub fn retransmissions(&self) -> u64 {
+        self.sender_paths.iter().map(|p| p.retransmissions).sum()
+    }
+}
+
+/// Without an end: 2⁶² bytes are 1,169 years at 1 Gbit/s.
+const UNLIMITED: u64 = 1 << 62;
+
+/// A flow under way.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub config: FlowConfig,
+    pub port: u16,
+    pub key: u32,
+    pub bin: Duration,
+    pub sender: Option<ConnectionHandle>,
+    pub receiver: Option<ConnectionHandle>,
+    pub report: FlowReport,
+}
+
+impl Flow {
+    /// The receiving host's part at the start.
+    pub fn listen(&self, host: &mut Host) -> Result<(), OpenError> {
+        let path = self.config.paths.first().map_or_else(PathConfig::default, |(_, path)| *path);
+        let connection = self.config.receiver.clone();
+        host.endpoint.listen(self.port, ListenConfig { connection, path, accept_paths: true })
+    }
+
+    /// Opens the connection and writes everything: patterns take no room.
+    pub fn open(&mut self, now: Instant, host: &mut Host) {
+        let paths: Vec<_> = self.config.paths.iter().map(|(path, config)| (path.locators, *config)).collect();
+        let local = host.clock.local(now);
+        let handle = match host.endpoint.connect(local, self.config.sender.clone(), self.port, &paths) {
+            Ok(handle) => handle,
+            Err(error) => {
+                self.report.refused = Some(error);
+                return;
+            }
+        };
+        self.sender = Some(handle);
+        let connection = host.endpoint.connection_mut(handle).expect("it was opened just now");
+        let len = self.config.bytes.unwrap_or(UNLIMITED);
+        connection.write(Pattern { key: self.key, offset: 0, len }.into());
+        if self.config.bytes.is_some() {
+            connection.close();
+        }
+    }
+
+    /// Aborts the connection.
+    pub fn stop(&mut self, now: Instant, host: &mut Host) {
+        let local = host.clock.local(now);
+        if let Some(connection) = self.sender.and_then(|handle| host.endpoint.connection_mut(handle)) {
+            connection.abort(local);
+        }
+    }
+
+    /// Something happened to the flow's connection at `host`. Whether it did anything about it.
+    pub fn react(&mut self, now: Instant, side: Side, event: EndpointEvent, host: &mut Host) -> bool {
+        match (side, event) {
+            (Side::Sender, EndpointEvent::Connection(Event::Connected)) => {
+                self.report.connected = Some(now);
+                false
+            }
+            (_, EndpointEvent::Connection(Event::Lost(reason))) => {
+                self.report.lost.get_or_insert(reason);
+                false
+            }
+            (_, EndpointEvent::Closed) => {
+                self.let_go(side, host);
+                false
+            }
+            (Side::Receiver, EndpointEvent::Accepted { .. }) => self.drain(now, host),
+            (Side::Receiver, EndpointEvent::Connection(Event::Readable)) => self.drain(now, host),
+            (Side::Receiver, EndpointEvent::Connection(Event::PeerFinished)) => {
+                self.drain(now, host);
+                let connection = self.receiver.and_then(|handle| host.endpoint.connection_mut(handle));
+                connection.map(Connection::close).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads and checks all there is.
+    fn drain(&mut self, now: Instant, host: &mut Host) -> bool {
+        let Some(connection) = self.receiver.and_then(|handle| host.endpoint.connection_mut(handle)) else {
+            return false;
+        };
+        let mut read = false;
+        while let Some(payload) = connection.read(u64::MAX) {
+            let len = payload.len();
+            let expected = Pattern { key: self.key, offset: self.report.bytes, len };
+            self.report.corrupted |= !payload.same_bytes(&Payload::Pattern(expected));
+            self.count(now, len);
+            read = true;
+        }
+        read
+    }
+
+    fn count(&mut self, now: Instant, len: u64) {
+        self.report.bytes += len;
+        if self.bin > Duration::ZERO {
+            let bin = (now.0 / self.bin.0) as usize;
+            if bin >= self.report.bins.len() {
+                self.report.bins.resize(bin + 1, 0);
+            }
+            self.report.bins[bin] += len;
+        }
+        if self.config.bytes == Some(self.report.bytes) {
+            self.report.finished = Some(now);
+        }
+    }
+
+    /// Keeps the counters of a closed connection and forgets it.
+    fn let_go(&mut self, side: Side, host: &mut Host) {
+        let handle = match side {
+            Side::Sender => self.sender.take(),
+            Side::Receiver => self.receiver.take(),
+        };
+        let Some(handle) = handle else { return };
+        if let Some(connection) = host.endpoint.connection(handle) {
+            self.report.take_stats(side, connection);
+        }
+        host.connections.remove(&handle);
+        host.endpoint.release(handle);
+    }
+}
+
+impl FlowReport {
+    /// Takes the counters of one end.
+    pub(crate) fn take_stats(&mut self, side: Side, connection: &Connection) {
+        let paths = (0..connection.path_count()).map(|i| connection.path_stats(PathId(i as u8))).collect();
+        match side {
+            Side::Sender => (self.sender, self.sender_paths) = (connection.stats().clone(), paths),
+            Side::Receiver => (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths),
+        }
+    }
+}
+
+/// Datagrams at a constant rate, perhaps with pauses.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SourceConfig {
+    /// What it is called.
+    pub name: String,
+    /// Its route: the path's first direction.
+    pub path: Path,
+    /// Size of a datagram on the wire, bytes; 28 or more.
+    pub size: u32,
+    /// Rate while it sends, bit/s, headers included.
+    pub rate: Rate,
+    /// When the first datagram leaves.
+    pub start: Instant,
+    /// When it stops; none sends until the end of the run.
+    pub stop: Option<Instant>,
+    /// How much the time between two datagrams varies: uniformly by ± half this share of it; 0 to 1.
+    /// 1 is ns-2's `random_`.
+    pub randomness: f64,
+    /// Pauses.
+    pub pauses: Option<Pauses>,
+}
+
+/// A source that is on and off in turn.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pauses {
+    /// Time on, ms.
+    #[serde(with = "millis")]
+    pub on: Duration,
+    /// Time off, ms.
+    #[serde(with = "millis")]
+    pub off: Duration,
+    /// Whether both are means of exponential distributions rather than fixed.
+    pub exponential: bool,
+}
+
+impl SourceConfig {
+    /// A constant rate in datagrams of `size` bytes over `path`, from `start` to the end of the run.
+    pub fn constant(name: &str, path: Path, size: u32, rate: Rate, start: Instant) -> Self {
+        let (stop, randomness, pauses) = (None, 0.0, None);
+        Self { name: name.to_owned(), path, size, rate, start, stop, randomness, pauses }
+    }
+}

@@ -1,0 +1,472 @@
+//! A world: nodes, links, paths and traffic, and the loop that lets time pass.
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use polypath_endpoint::{Locators, pump};
+use polypath_wire::{Duration, Instant, Seed};
+use serde::{Deserialize, Serialize};
+
+use crate::events::Event;
+use crate::hop::{Hop, HopConfig, HopError, HopStats};
+use crate::host::{Door, Headers, Host, HostConfig, Side, route_key};
+use crate::net::{Net, NetHop, Route, RouteId};
+use crate::packet::{Body, Datagram};
+use crate::pcapng::Capture;
+use crate::source::{Source, SourceId, SourceReport};
+use crate::topology::{HopId, LinkId, NodeId, Topology, Via};
+use crate::trace::Trace;
+use crate::traffic::{Flow, FlowConfig, FlowId, FlowReport, SourceConfig};
+
+/// Parameters of a world as a whole.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorldConfig {
+    /// The root of all chance.
+    pub seed: Seed,
+    /// What headers take on the wire.
+    pub headers: Headers,
+    /// Carry packets as bytes, emitted and parsed at every host, instead of as values. Slower, with
+    /// the same result.
+    pub bytes: bool,
+    /// Width of the spans in which reports count bytes, nanoseconds; zero counts none.
+    pub bin: Duration,
+}
+
+/// A path between two hosts: a route there, and the same hops back.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Path {
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// Its locators as its beginning sees them.
+    pub locators: Locators,
+    there: RouteId,
+}
+
+/// Why a world cannot be built so.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum WorldError {
+    #[error("two nodes are called {0:?}")]
+    DuplicateName(String),
+    #[error("no route from {from:?} to {to:?}")]
+    NoRoute { from: String, to: String },
+    #[error("a path from {0:?} to itself")]
+    NoDistance(String),
+    #[error("{0:?} has more than 255 addresses")]
+    TooManyAddresses(String),
+    #[error("{0:?} is a router: TCP flows need hosts")]
+    NotAHost(String),
+    #[error("flow {0:?}: needs one path or more, all between the same hosts")]
+    Paths(String),
+    #[error("flow {0:?}: more than 60,000 flows")]
+    TooManyFlows(String),
+    #[error("flow {flow:?}: {error}")]
+    Listen { flow: String, error: polypath_endpoint::OpenError },
+    #[error("source {0:?}: a datagram takes 28 bytes or more, and a rate 1 bit/s or more")]
+    Source(String),
+    #[error("link {link}: {error}")]
+    Hop { link: String, error: HopError },
+}
+
+/// Hosts, routers, hops, flows and sources in virtual time.
+///
+/// Build it ([`host`](Self::host), [`router`](Self::router), [`link`](Self::link), [`path`](Self::path),
+/// [`flow`](Self::flow), [`source`](Self::source)), [`run`](Self::run) it, ask for reports. Everything
+/// follows from the configuration and the seed; every component has its own chance, named after it.
+#[derive(Debug)]
+pub struct World {
+    config: WorldConfig,
+    topology: Topology,
+    nodes: Vec<Node>,
+    hosts: Vec<Option<Box<Host>>>,
+    net: Net,
+    flows: Vec<Flow>,
+    sources: Vec<Source>,
+}
+
+#[derive(Debug)]
+struct Node {
+    name: String,
+    /// The first hop of each of its addresses.
+    addresses: Vec<HopId>,
+}
+
+const FIRST_PORT: u16 = 5001;
+const MOST_FLOWS: usize = 60_000;
+const SMALLEST_DATAGRAM: u32 = 28;
+
+/// Building.
+impl World {
+    /// An empty world.
+    pub fn new(config: WorldConfig) -> Self {
+        let (topology, net) = (Topology::default(), Net::default());
+        Self { config, topology, nodes: vec![], hosts: vec![], net, flows: vec![], sources: vec![] }
+    }
+
+    /// A host. Names are unique.
+    pub fn host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, WorldError> {
+        let node = self.router(name)?;
+        let WorldConfig { seed, headers, bytes, .. } = self.config;
+        let host = Host::new(node, config, headers, bytes, seed.child(&format!("host/{name}")));
+        self.hosts[node.index()] = Some(Box::new(host));
+        Ok(node)
+    }
+
+    /// A router. Names are unique.
+    pub fn router(&mut self, name: &str) -> Result<NodeId, WorldError> {
+        if self.nodes.iter().any(|n| n.name == name) {
+            return Err(WorldError::DuplicateName(name.to_owned()));
+        }
+        self.nodes.push(Node { name: name.to_owned(), addresses: Vec::new() });
+        self.hosts.push(None);
+        if let Some(trace) = &mut self.net.taps.trace {
+            trace.name_node(name);
+        }
+        Ok(self.topology.node())
+    }
+
+    /// A duplex link between `a` and `b`. Its hops are called `a→b` and `b→a`, those of the second
+    /// link between the same nodes `a→b#2`, and so on.
+    pub fn link(&mut self, a: NodeId, b: NodeId, there: HopConfig, back: HopConfig) -> Result<LinkId, WorldError> {
+        let number = self.topology.parallel(a, b) + 1;
+        let suffix = if number > 1 { format!("#{number}") } else { String::new() };
+        let link = self.topology.link(a, b, there.delay, back.delay);
+        for (from, to, config) in [(a, b, there), (b, a, back)] {
+            let name = format!("{}→{}{suffix}", self.name(from), self.name(to));
+            config.validate().map_err(|error| WorldError::Hop { link: name.clone(), error })?;
+            let hop = Hop::new(config, self.config.seed.child(&format!("hop/{name}")));
+            if let Some(trace) = &mut self.net.taps.trace {
+                trace.name_hop(&name);
+            }
+            self.net.hops.push(NetHop::new(name, hop));
+        }
+        Ok(link)
+    }
+
+    /// A path over all of `via`, in their order, and otherwise the shortest by propagation delay.
+    /// The way back leads over the same links. The same path twice has the same locators.
+    pub fn path(&mut self, from: NodeId, to: NodeId, via: &[Via]) -> Result<Path, WorldError> {
+        let names = || (self.name(from).to_owned(), self.name(to).to_owned());
+        let hops = self.topology.route(from, to, via).ok_or_else(|| {
+            let (from, to) = names();
+            WorldError::NoRoute { from, to }
+        })?;
+        let (Some(&first), Some(&last)) = (hops.first(), hops.last()) else {
+            return Err(WorldError::NoDistance(names().0));
+        };
+        let remote = self.address(to, last.twin(), 0)?;
+        for nth in 0.. {
+            let local = self.address(from, first, nth)?;
+            let locators = Locators { local, remote };
+            let path = |there| Path { from, to, locators, there };
+            let taken = self.net.routes.iter().position(|r| r.locators == locators.reversed());
+            match taken {
+                Some(i) if *self.net.routes[i].hops == *hops => return Ok(path(RouteId(i as u32))),
+                Some(_) => continue,
+                None => {
+                    self.route(to, from, hops.iter().rev().map(|h| h.twin()).collect(), locators);
+                    return Ok(path(self.route(from, to, hops.into(), locators.reversed())));
+                }
+            }
+        }
+        unreachable!("address() fails before the numbers run out")
+    }
+
+    /// Adds a TCP flow.
+    pub fn flow(&mut self, config: FlowConfig) -> Result<FlowId, WorldError> {
+        let name = || config.name.clone();
+        let (first, _) = config.paths.first().ok_or_else(|| WorldError::Paths(name()))?;
+        let (from, to) = (first.from, first.to);
+        if config.paths.iter().any(|(p, _)| (p.from, p.to) != (from, to)) {
+            return Err(WorldError::Paths(name()));
+        }
+        for node in [from, to] {
+            if self.hosts[node.index()].is_none() {
+                return Err(WorldError::NotAHost(self.name(node).to_owned()));
+            }
+        }
+        let id = self.flows.len();
+        if id >= MOST_FLOWS {
+            return Err(WorldError::TooManyFlows(name()));
+        }
+        let report = FlowReport { name: name(), started: config.start, ..FlowReport::default() };
+        let (port, key, bin) = (FIRST_PORT + id as u16, id as u32, self.config.bin);
+        let flow = Flow { port, key, bin, sender: None, receiver: None, report, config };
+        let host = self.hosts[to.index()].as_deref_mut().expect("it was looked at above");
+        flow.listen(host).map_err(|error| WorldError::Listen { flow: flow.report.name.clone(), error })?;
+        host.listeners.insert(port, key);
+        self.net.events.push(flow.config.start, Event::Start(key));
+        if let Some(stop) = flow.config.stop {
+            self.net.events.push(stop, Event::Stop(key));
+        }
+        self.flows.push(flow);
+        Ok(FlowId(key))
+    }
+
+    /// Adds a source of datagrams.
+    pub fn source(&mut self, config: SourceConfig) -> Result<SourceId, WorldError> {
+        if config.size < SMALLEST_DATAGRAM || config.rate.0 == 0 {
+            return Err(WorldError::Source(config.name));
+        }
+        let id = self.sources.len() as u32;
+        let seed = self.config.seed.child(&format!("source/{}", config.name));
+        self.net.events.push(config.start, Event::Datagram(id));
+        self.sources.push(Source::new(config, self.config.bin, seed));
+        Ok(SourceId(id))
+    }
+
+    /// Observes from now on: what hosts' endpoints are told to record, and with `hops` what happens
+    /// at every hop. With `keep` the rows are kept, otherwise only their hash.
+    pub fn trace(&mut self, keep: bool, hops: bool) {
+        let mut trace = Trace::new(keep);
+        self.nodes.iter().for_each(|n| trace.name_node(&n.name));
+        self.net.hops.iter().for_each(|h| trace.name_hop(&h.name));
+        self.net.taps.trace = Some(trace);
+        self.net.taps.trace_hops = hops;
+    }
+
+    /// Captures what reaches the far end of `hops`, as pcapng.
+    pub fn capture(&mut self, hops: &[HopId], out: Box<dyn Write + Send>) {
+        let names: Vec<_> = hops.iter().map(|h| (*h, self.net.hops[h.index()].name.as_str())).collect();
+        self.net.taps.capture = Some(Capture::new(out, &names));
+    }
+
+    fn name(&self, node: NodeId) -> &str {
+        &self.nodes[node.index()].name
+    }
+
+    /// The `nth` address of `node` on its interface to `hop`: 10.(node, 16 bits).(1, 2, …).
+    fn address(&mut self, node: NodeId, hop: HopId, nth: usize) -> Result<SocketAddr, WorldError> {
+        let name = || self.name(node).to_owned();
+        let addresses = &self.nodes[node.index()].addresses;
+        let known = addresses.iter().enumerate().filter(|(_, h)| **h == hop).nth(nth);
+        let index = known.map_or(addresses.len(), |(i, _)| i);
+        let low = u8::try_from(index + 1).map_err(|_| WorldError::TooManyAddresses(name()))?;
+        if known.is_none() {
+            self.nodes[node.index()].addresses.push(hop);
+        }
+        let [.., high, middle] = node.0.to_be_bytes();
+        Ok(SocketAddr::from((Ipv4Addr::new(10, high, middle, low), 0)))
+    }
+
+    /// A route, whose far end sees `locators`.
+    fn route(&mut self, from: NodeId, to: NodeId, hops: Box<[HopId]>, locators: Locators) -> RouteId {
+        let route = RouteId(self.net.routes.len() as u32);
+        self.net.routes.push(Route { hops, to, locators });
+        if let Some(host) = &mut self.hosts[from.index()] {
+            host.exit.routes.push((route_key(&locators.reversed()), route));
+        }
+        route
+    }
+}
+
+/// Running.
+impl World {
+    /// Lets time pass until `until`, events at that instant included.
+    pub fn run(&mut self, until: Instant) {
+        while let Some((at, event)) = self.net.events.pop(until) {
+            self.net.now = at;
+            match event {
+                Event::Hop(hop) => self.hop(hop),
+                Event::Wake(node) => self.wake(node),
+                Event::Release(node, batch) => self.release(node, batch),
+                Event::Start(flow) => self.start(flow),
+                Event::Stop(flow) => self.stop(flow),
+                Event::Datagram(source) => self.datagram(source),
+            }
+        }
+        self.net.now = self.net.now.max(until);
+    }
+
+    fn hop(&mut self, hop: HopId) {
+        while let Some(id) = self.net.next_arrival(hop) {
+            let packet = &self.net.packets[id];
+            let (size, route) = (packet.size, &self.net.routes[packet.route.0 as usize]);
+            let (to, locators) = (route.to, route.locators);
+            match self.net.packets.take(id) {
+                Body::Datagram(d) => self.sources[d.source as usize].received(self.net.now, d, size),
+                body => {
+                    if let Some(host) = &mut self.hosts[to.index()] {
+                        host.receive(self.net.now, locators, body);
+                        self.serve(to);
+                    }
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, node: NodeId) {
+        let now = self.net.now;
+        if let Some(host) = &mut self.hosts[node.index()]
+            && host.armed == now
+        {
+            host.armed = Instant::MAX;
+            self.serve(node);
+        }
+    }
+
+    fn release(&mut self, node: NodeId, batch: u32) {
+        let host = self.hosts[node.index()].as_deref_mut();
+        if let Some(jitter) = host.and_then(|h| h.exit.jitter.as_mut()) {
+            jitter.release(batch, &mut self.net);
+        }
+    }
+
+    fn start(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        let node = flow.config.paths[0].0.from;
+        let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
+        flow.open(self.net.now, host);
+        if let Some(handle) = flow.sender {
+            host.connections.insert(handle, (id, Side::Sender));
+            self.serve(node);
+        }
+    }
+
+    fn stop(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        let node = flow.config.paths[0].0.from;
+        let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
+        flow.stop(self.net.now, host);
+        self.serve(node);
+    }
+
+    fn datagram(&mut self, id: u32) {
+        let source = &mut self.sources[id as usize];
+        if source.config.stop.is_some_and(|stop| self.net.now >= stop) {
+            return;
+        }
+        let body = Body::Datagram(Datagram { source: id, number: source.report.sent, corrupted: false });
+        source.report.sent += 1;
+        self.net.send(source.config.path.there, body, source.config.size);
+        if let Some(next) = source.next(self.net.now) {
+            self.net.events.push(next, Event::Datagram(id));
+        }
+    }
+
+    /// Lets a host's endpoint send and its applications react, until there is nothing left to do.
+    fn serve(&mut self, node: NodeId) {
+        let Some(host) = self.hosts[node.index()].as_deref_mut() else { return };
+        let now = self.net.now;
+        let local = host.clock.local(now);
+        loop {
+            let mut door = Door { exit: &mut host.exit, net: &mut self.net };
+            let due = pump(&mut host.endpoint, local, &mut door);
+            if !react(host, &mut self.flows, now) {
+                record(host, &mut self.net, node);
+                return arm(host, &mut self.net, node, due);
+            }
+        }
+    }
+}
+
+/// Asking.
+impl World {
+    /// The simulation's time.
+    pub fn now(&self) -> Instant {
+        self.net.now
+    }
+
+    /// What has become of a flow so far.
+    pub fn flow_report(&self, FlowId(id): FlowId) -> FlowReport {
+        let flow = &self.flows[id as usize];
+        let mut report = flow.report.clone();
+        let (first, _) = flow.config.paths[0];
+        for (side, node, handle) in
+            [(Side::Sender, first.from, flow.sender), (Side::Receiver, first.to, flow.receiver)]
+        {
+            let host = self.hosts[node.index()].as_deref();
+            if let Some(connection) = host.zip(handle).and_then(|(host, handle)| host.endpoint.connection(handle)) {
+                report.take_stats(side, connection);
+            }
+        }
+        report
+    }
+
+    /// What has become of a source's datagrams so far.
+    pub fn source_report(&self, SourceId(id): SourceId) -> &SourceReport {
+        &self.sources[id as usize].report
+    }
+
+    /// Counters of a hop.
+    pub fn hop_stats(&self, hop: HopId) -> &HopStats {
+        self.net.hops[hop.index()].hop.stats()
+    }
+
+    /// Packets in a hop: they wait, are served or are on its wire.
+    pub fn hop_queued(&self, hop: HopId) -> usize {
+        self.net.hops[hop.index()].hop.queued()
+    }
+
+    /// Name of a hop.
+    pub fn hop_name(&self, hop: HopId) -> &str {
+        &self.net.hops[hop.index()].name
+    }
+
+    /// All hops.
+    pub fn hops(&self) -> impl Iterator<Item = HopId> {
+        (0..self.net.hops.len() as u32).map(HopId)
+    }
+
+    /// Packets on their way, in hops of any kind.
+    pub fn packets(&self) -> usize {
+        self.net.packets.len()
+    }
+
+    /// Packets that a host dropped because their bytes were damaged, before its endpoint saw them.
+    pub fn damaged(&self, node: NodeId) -> u64 {
+        self.hosts[node.index()].as_deref().map_or(0, |host| host.drops.iter().sum())
+    }
+
+    /// Ends the trace and returns it.
+    pub fn take_trace(&mut self) -> Option<Trace> {
+        self.net.taps.trace_hops = false;
+        self.net.taps.trace.take()
+    }
+
+    /// Ends the capture; its first error if there was one.
+    pub fn finish_capture(&mut self) -> io::Result<()> {
+        self.net.taps.capture.take().map_or(Ok(()), Capture::finish)
+    }
+}
+
+/// Hands the endpoint's events to the flows. Whether one of them did something.
+fn react(host: &mut Host, flows: &mut [Flow], now: Instant) -> bool {
+    let mut acted = false;
+    while let Some((handle, event)) = host.endpoint.poll_event() {
+        if let polypath_endpoint::Event::Accepted { port } = event
+            && let Some(&id) = host.listeners.get(&port)
+        {
+            host.connections.insert(handle, (id, Side::Receiver));
+            flows[id as usize].receiver = Some(handle);
+        }
+        if let Some(&(id, side)) = host.connections.get(&handle) {
+            acted |= flows[id as usize].react(now, side, event, host);
+        }
+    }
+    acted
+}
+
+/// Writes what the endpoint observed into the trace.
+fn record(host: &mut Host, net: &mut Net, node: NodeId) {
+    while let Some((handle, record)) = host.endpoint.poll_record() {
+        if let Some(trace) = &mut net.taps.trace {
+            let flow = host.connections.get(&handle).map(|(id, _)| *id);
+            trace.record(net.now, node, flow, &record);
+        }
+    }
+}
+
+/// Sees that the host wakes up when its endpoint is due. A wake-up that has become too early stays in
+/// the queue and is put right when it comes up: most deadlines only ever move later.
+fn arm(host: &mut Host, net: &mut Net, node: NodeId, due: Option<Instant>) {
+    let Some(due) = due else { return };
+    let due = host.clock.global(due).max(net.now);
+    if due < host.armed {
+        host.armed = due;
+        net.events.push(due, Event::Wake(node));
+    }
+}
