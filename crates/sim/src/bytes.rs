@@ -11,6 +11,9 @@ use polypath_wire::{Checksum, WireError};
 
 use crate::packet::Datagram;
 
+/// Both ports of the first source of datagrams.
+const FIRST_UDP_PORT: u16 = 20_000;
+
 /// The IPv4 packet of `segment`, sent between `locators` (as its sender sees them).
 pub(crate) fn encode(segment: &Segment, locators: &Locators) -> Vec<u8> {
     let header_len = segment.header.len();
@@ -27,8 +30,8 @@ pub(crate) fn encode_datagram(datagram: &Datagram, locators: &Locators, size: u3
         let data = (len - udp::HEADER_LEN) as u64;
         let pattern = Pattern { key: datagram.source, offset: datagram.number * data, len: data };
         Payload::from(pattern).copy_to(&mut bytes[udp::HEADER_LEN..]);
-        let (src_port, dst_port) = (locators.local.port(), locators.remote.port());
-        UdpHeader { src_port, dst_port }.emit(bytes, checksum)
+        let (src_port, payload_len) = (FIRST_UDP_PORT + datagram.source as u16, data as u16);
+        UdpHeader { src_port, dst_port: src_port, payload_len }.emit(bytes, checksum)
     })
 }
 

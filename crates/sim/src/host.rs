@@ -95,7 +95,8 @@ pub(crate) struct Exit {
 
 impl Host {
     pub fn new(node: NodeId, config: HostConfig, headers: Headers, bytes: bool, seed: Seed) -> Self {
-        let jitter = (config.processing > Duration::ZERO).then(|| Jitter::new(config.processing, seed.child("jitter")));
+        let jitter = (config.processing > Duration::ZERO)
+            .then(|| Jitter::new(config.processing, seed.child("jitter")));
         Self {
             endpoint: Endpoint::new(config.endpoint, seed.child("endpoint")),
             clock: Clock::new(config.clock),

@@ -61,7 +61,7 @@ impl Jitter {
         let b = &mut self.batches[batch as usize];
         if b.held.is_empty() {
             let share = u128::from(b.rng.next_u64());
-            let wait = Duration((share * u128::from(most.0) >> 64) as u64);
+            let wait = Duration(((share * u128::from(most.0)) >> 64) as u64);
             net.events.push(net.now + wait, Event::Release(node, batch));
         }
         b.held.push(packet);

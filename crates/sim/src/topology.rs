@@ -67,6 +67,11 @@ struct Edge {
     delay: Duration,
 }
 
+/// Propagation delay and number of hops.
+type Cost = (Duration, usize);
+/// The least cost to a node, and the last hop on the way.
+type Reached = (Cost, Option<HopId>);
+
 impl Topology {
     pub fn node(&mut self) -> NodeId {
         self.nodes.push(Vec::new());
@@ -122,14 +127,14 @@ impl Topology {
         Some(hops)
     }
 
-    fn cost(&self, hops: &[HopId]) -> (Duration, usize) {
+    fn cost(&self, hops: &[HopId]) -> Cost {
         let delay = hops.iter().fold(Duration::ZERO, |sum, h| sum + self.hops[h.index()].delay);
         (delay, hops.len())
     }
 
     /// Dijkstra's algorithm.
     fn shortest(&self, from: NodeId, to: NodeId) -> Option<Vec<HopId>> {
-        let mut best: Vec<Option<((Duration, usize), Option<HopId>)>> = vec![None; self.nodes.len()];
+        let mut best: Vec<Option<Reached>> = vec![None; self.nodes.len()];
         best[from.index()] = Some(((Duration::ZERO, 0), None));
         let mut open = BinaryHeap::from([Reverse(((Duration::ZERO, 0), from))]);
         while let Some(Reverse((cost, node))) = open.pop() {
@@ -152,7 +157,7 @@ impl Topology {
         None
     }
 
-    fn trace_back(&self, best: &[Option<((Duration, usize), Option<HopId>)>], to: NodeId) -> Vec<HopId> {
+    fn trace_back(&self, best: &[Option<Reached>], to: NodeId) -> Vec<HopId> {
         let mut hops = Vec::new();
         let mut at = to;
         while let Some((_, Some(hop))) = best[at.index()] {
@@ -172,11 +177,11 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// a–b–d with 10 + 10 ms, a–c–d with 5 + 30 ms, and a second link a–b of 20 ms.
+    /// a–b–d with 10 + 10 ms, a–c–d with 5 + 20 ms, and a second link a–b of 20 ms.
     fn diamond() -> (Topology, [NodeId; 4], [LinkId; 5]) {
         let mut t = Topology::default();
         let nodes @ [a, b, c, d] = [(); 4].map(|()| t.node());
-        let links = [(a, b, 10), (b, d, 10), (a, c, 5), (c, d, 30), (a, b, 20)];
+        let links = [(a, b, 10), (b, d, 10), (a, c, 5), (c, d, 20), (a, b, 20)];
         let links = links.map(|(x, y, delay)| t.link(x, y, ms(delay), ms(delay)));
         (t, nodes, links)
     }

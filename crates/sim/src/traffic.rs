@@ -3,7 +3,8 @@
 use polypath_endpoint::{ConnectionHandle, Event as EndpointEvent, ListenConfig, OpenError};
 use polypath_transport::conn::config::millis;
 use polypath_transport::{
-    CloseReason, Connection, ConnectionConfig, ConnectionStats, Event, PathConfig, PathStats, Pattern, Payload,
+    CloseReason, Connection, ConnectionConfig, ConnectionStats, Event, PathConfig, PathStats, Pattern,
+    Payload,
 };
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};

@@ -130,7 +130,13 @@ impl World {
 
     /// A duplex link between `a` and `b`. Its hops are called `a→b` and `b→a`, those of the second
     /// link between the same nodes `a→b#2`, and so on.
-    pub fn link(&mut self, a: NodeId, b: NodeId, there: HopConfig, back: HopConfig) -> Result<LinkId, WorldError> {
+    pub fn link(
+        &mut self,
+        a: NodeId,
+        b: NodeId,
+        there: HopConfig,
+        back: HopConfig,
+    ) -> Result<LinkId, WorldError> {
         let number = self.topology.parallel(a, b) + 1;
         let suffix = if number > 1 { format!("#{number}") } else { String::new() };
         let link = self.topology.link(a, b, there.delay, back.delay);
@@ -379,7 +385,9 @@ impl World {
             [(Side::Sender, first.from, flow.sender), (Side::Receiver, first.to, flow.receiver)]
         {
             let host = self.hosts[node.index()].as_deref();
-            if let Some(connection) = host.zip(handle).and_then(|(host, handle)| host.endpoint.connection(handle)) {
+            if let Some(connection) =
+                host.zip(handle).and_then(|(host, handle)| host.endpoint.connection(handle))
+            {
                 report.take_stats(side, connection);
             }
         }

@@ -9,24 +9,56 @@ use arrow_array::{
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::ArrowError;
-use polypath_transport::facts::{LossCause, PathState};
 use polypath_transport::DropReason;
+use polypath_transport::facts::{LossCause, PathState};
 
 use super::{ABSENT, Detail, Kind, NUMBERS, Row, Trace};
 use crate::hop::Drop;
 
 /// The column `event`, in the order of [`Kind`].
 const EVENTS: [&str; 12] = [
-    "sent", "acked", "lost", "undone", "window", "estimate", "reorder", "delivered", "dropped", "path_state",
-    "hop_left", "hop_dropped",
+    "sent",
+    "acked",
+    "lost",
+    "undone",
+    "window",
+    "estimate",
+    "reorder",
+    "delivered",
+    "dropped",
+    "path_state",
+    "hop_left",
+    "hop_dropped",
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
 const DETAILS: [&str; 26] = [
-    "retransmission", "dup_ack", "partial_ack", "later_delivered", "timeout", "path_removed", "malformed",
-    "checksum", "no_connection", "outside_window", "duplicate", "overlap_mismatch", "ack_of_unsent",
-    "bad_sack", "old_timestamp", "unexpected_flag", "wrong_state", "buffer_full", "unknown_path", "active",
-    "failed", "removed", "queue_full", "too_big", "loss", "down",
+    "retransmission",
+    "dup_ack",
+    "partial_ack",
+    "later_delivered",
+    "timeout",
+    "path_removed",
+    "malformed",
+    "checksum",
+    "no_connection",
+    "outside_window",
+    "duplicate",
+    "overlap_mismatch",
+    "ack_of_unsent",
+    "bad_sack",
+    "old_timestamp",
+    "unexpected_flag",
+    "wrong_state",
+    "buffer_full",
+    "unknown_path",
+    "active",
+    "failed",
+    "removed",
+    "queue_full",
+    "too_big",
+    "loss",
+    "down",
 ];
 
 const LOSS: usize = 1;
@@ -60,7 +92,7 @@ impl Trace {
         let names = strings(&mut self.names.iter().map(String::as_str));
         let dictionaries = [names, strings(&mut EVENTS.into_iter()), strings(&mut DETAILS.into_iter())];
         let empty = batch(&[], &dictionaries).map_err(io::Error::other)?;
-        let mut write = || -> Result<(), ArrowError> {
+        let write = || -> Result<(), ArrowError> {
             let mut writer = FileWriter::try_new(out, &empty.schema())?;
             for rows in self.rows.chunks(ROWS_PER_BATCH) {
                 writer.write(&batch(rows, &dictionaries)?)?;
@@ -114,7 +146,11 @@ fn text(number: Option<u64>) -> String {
 }
 
 fn quoted(name: &str) -> String {
-    if name.contains([',', '"', '\n']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
+    if name.contains([',', '"', '\n']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -132,8 +168,7 @@ mod tests {
         trace.name_node("a");
         trace.name_hop("a,b");
         let record = |what| Record { at: Instant(1), path: Some(PathId(1)), what };
-        let lost =
-            Observation::Lost { offset: 10, len: 5, cause: LossCause::Timeout, episode: Episode(2) };
+        let lost = Observation::Lost { offset: 10, len: 5, cause: LossCause::Timeout, episode: Episode(2) };
         trace.record(Instant(7), NodeId(0), Some(3), &record(lost));
         trace.hop(Instant(8), HopId(0), 40, HopEvent::Dropped(Drop::Down));
         trace
@@ -161,8 +196,7 @@ mod tests {
         assert_eq!(lens.as_any().downcast_ref::<UInt64Array>().unwrap().values(), &[5, 40]);
         let details = batch.column_by_name("detail").unwrap();
         let details = details.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
-        let details: Vec<_> =
-            details.downcast_dict::<StringArray>().unwrap().into_iter().flatten().collect();
+        let details: Vec<_> = details.downcast_dict::<StringArray>().unwrap().into_iter().flatten().collect();
         assert_eq!(details, ["timeout", "down"]);
         assert!(reader.next().is_none());
     }
