@@ -1,5 +1,7 @@
 //! Sources of datagrams over routes: rates, pauses, losses, and independence of their chance.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
 mod common;
 
 use common::{assert_conserved, hop, line, secs};
