@@ -34,8 +34,10 @@ fn the_same_seed_writes_the_same_file() {
 
 /// Number of frames of `file` that `filter` selects; none if there is no tshark.
 fn frames(file: &std::path::Path, filter: &str) -> Option<usize> {
-    let checked = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
-    let output = Command::new("tshark").arg("-r").arg(file).args(checked).args(["-Y", filter]).output().ok()?;
+    let checked =
+        ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let output =
+        Command::new("tshark").arg("-r").arg(file).args(checked).args(["-Y", filter]).output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(output.stdout.iter().filter(|b| **b == b'\n').count())
 }

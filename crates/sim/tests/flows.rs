@@ -145,7 +145,8 @@ fn corruption_is_found_by_checksums() {
 #[test]
 fn clocks_that_differ_do_no_harm() {
     let transfer = |clock: ClockConfig| {
-        let mut l = line_of(WorldConfig::default(), HostConfig { clock, ..HostConfig::default() }, hop(8, 10, 50));
+        let mut l =
+            line_of(WorldConfig::default(), HostConfig { clock, ..HostConfig::default() }, hop(8, 10, 50));
         let flow = bulk(&mut l, 2 * MB);
         l.world.run(secs(20.0));
         let report = l.world.flow_report(flow);
@@ -162,7 +163,8 @@ fn clocks_that_differ_do_no_harm() {
 #[test]
 fn fixed_headers_count_instead_of_real_ones() {
     let headers = Headers::Fixed { data: 40, control: 40 };
-    let mut l = line_of(WorldConfig { headers, ..WorldConfig::default() }, HostConfig::default(), hop(8, 10, 50));
+    let mut l =
+        line_of(WorldConfig { headers, ..WorldConfig::default() }, HostConfig::default(), hop(8, 10, 1000));
     let flow = bulk(&mut l, MB);
     l.world.run(secs(20.0));
     let sent = l.world.flow_report(flow).sender_paths[0].segments_sent;
