@@ -92,7 +92,8 @@ impl Stream {
     pub async fn read(&self, max: usize) -> Result<Option<Bytes>, StreamError> {
         self.when(|stream, connection| match connection.read(max as u64) {
             Some(payload) => Some(Some(payload.to_bytes())),
-            None => stream.peer_finished.then_some(None),
+            // A connection that closed without having been lost has finished on both sides.
+            None => (stream.peer_finished || stream.closed && stream.lost.is_none()).then_some(None),
         })
         .await
     }
