@@ -231,7 +231,7 @@ impl Connection {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) next.
+    /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next()

@@ -158,6 +158,9 @@ impl Connection {
         }
         let una = una.max(0) as u64;
         let moved = self.update_window(offset, una, segment);
+        if self.sender.board.is_idle() && n == 0 {
+            return true; // nothing is outstanding: it can say nothing more
+        }
         let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
         let ack = Ack {
             path,

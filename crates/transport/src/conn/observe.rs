@@ -51,6 +51,9 @@ impl Connection {
     }
 
     pub(super) fn observe_losses(&mut self, now: Instant) {
+        if self.sender.losses.is_empty() {
+            return;
+        }
         let mut losses = std::mem::take(&mut self.sender.losses);
         for (path, offset, len, cause, episode) in losses.drain(..) {
             self.observe_event(now, Some(path), || Observation::Lost { offset, len, cause, episode });

@@ -1,4 +1,7 @@
 //! A timer is an entry in a table; the next timeout is the table's minimum and nothing else.
+//!
+//! The minimum is kept as a lower bound: moving a timer later, which every acknowledgment does, costs
+//! nothing, and whoever is called too early for it finds nothing due and learns the true one.
 
 use polypath_wire::{Instant, PathId};
 
@@ -43,11 +46,13 @@ const GLOBAL: [Timer; 8] = [
 pub struct Timers {
     /// `Instant::MAX` is "not set".
     at: Vec<Instant>,
+    /// Not after the earliest.
+    bound: Instant,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: vec![Instant::MAX; GLOBAL.len()] }
+        Self { at: vec![Instant::MAX; GLOBAL.len()], bound: Instant::MAX }
     }
 }
 
@@ -60,6 +65,7 @@ impl Timers {
     /// Sets or moves a timer.
     pub fn set(&mut self, timer: Timer, at: Instant) {
         self.at[index(timer)] = at;
+        self.bound = self.bound.min(at);
     }
 
     /// Stops a timer.
@@ -70,6 +76,7 @@ impl Timers {
     /// Stops all.
     pub fn stop_all(&mut self) {
         self.at.fill(Instant::MAX);
+        self.bound = Instant::MAX;
     }
 
     /// Whether a timer is set.
@@ -77,14 +84,20 @@ impl Timers {
         self.at[index(timer)] != Instant::MAX
     }
 
-    /// The earliest.
+    /// The earliest; sometimes an earlier instant, never a later one.
     pub fn next(&self) -> Option<Instant> {
-        self.at.iter().copied().min().filter(|at| *at != Instant::MAX)
+        Some(self.bound).filter(|at| *at != Instant::MAX)
     }
 
     /// Stops and returns a timer that is due.
     pub fn pop_due(&mut self, now: Instant) -> Option<Timer> {
-        let i = self.at.iter().position(|at| *at <= now)?;
+        if self.bound > now {
+            return None;
+        }
+        let Some(i) = self.at.iter().position(|at| *at <= now) else {
+            self.bound = self.at.iter().copied().min().unwrap_or(Instant::MAX);
+            return None;
+        };
         self.at[i] = Instant::MAX;
         Some(GLOBAL.get(i).copied().unwrap_or_else(|| {
             let path = PathId(((i - GLOBAL.len()) / 2) as u8);
@@ -121,7 +134,8 @@ mod tests {
             t.set(timer, Instant(5));
             assert!(t.is_set(timer));
             assert_eq!((t.next(), t.pop_due(Instant(4))), (Some(Instant(5)), None));
-            assert_eq!((t.pop_due(Instant(5)), t.next()), (Some(timer), None));
+            assert_eq!((t.pop_due(Instant(5)), t.pop_due(Instant(5))), (Some(timer), None));
+            assert_eq!(t.next(), None);
         }
     }
 }

@@ -81,7 +81,7 @@ impl<'a> TcpView<'a> {
 }
 
 /// One option as it stands in a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption<'a> {
     /// Maximum segment size.
     Mss(u16),
