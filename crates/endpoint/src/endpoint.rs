@@ -14,21 +14,11 @@ use crate::demux::{Demux, Route};
 use crate::error::OpenError;
 use crate::isn::IsnKey;
 use crate::paths::{Locators, PathTable};
+use crate::pump::Outlet;
 use crate::reset::RateLimit;
 use crate::slots::{ConnectionHandle, Join, Slot, Slots};
 use crate::stats::EndpointStats;
 use crate::timers::Timers;
-
-/// A segment to be sent, and between which locators.
-#[derive(Clone, Debug)]
-pub struct Transmit {
-    /// The connection it belongs to; none for a reset that answers a stranger.
-    pub handle: Option<ConnectionHandle>,
-    /// Between which locators.
-    pub locators: Locators,
-    /// The segment.
-    pub segment: Segment,
-}
 
 /// What the application should know of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,11 +39,11 @@ pub enum Event {
 ///
 /// Four kinds of method: *inputs* ([`handle`](Self::handle), [`handle_timeout`](Self::handle_timeout),
 /// [`connect`](Self::connect), [`listen`](Self::listen), and whatever is done to a connection through
-/// [`connection_mut`](Self::connection_mut)), *outputs* ([`poll_transmit`](Self::poll_transmit),
+/// [`connection_mut`](Self::connection_mut)), *outputs* ([`pump`](crate::pump()),
 /// [`poll_event`](Self::poll_event), [`poll_record`](Self::poll_record), [`poll_timeout`](Self::poll_timeout)),
 /// and *questions* ([`connection`](Self::connection), [`stats`](Self::stats), …).
-/// After any input poll in this order: transmit until `None`, events and records until `None`, then the
-/// timeout. [`pump`](crate::pump()) does the first and the last.
+/// After any input pump, which sends what there is to send, then poll events and records until `None`.
+/// The pump returns the timeout.
 ///
 /// A connection is known by its ports and by the locators of its paths. Nothing is authenticated here.
 #[derive(Debug)]
@@ -230,28 +220,29 @@ impl Endpoint {
         }
     }
 
-    /// The next segment to send. A segment returned counts as sent.
-    #[must_use]
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some((locators, segment)) = self.resets.pop_front() {
-            return Some(Transmit { handle: None, locators, segment });
+    /// Gives `outlet` the segments that are to be sent, until it is full. What it is given counts as sent.
+    pub(crate) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
+        while !outlet.is_full()
+            && let Some((locators, segment)) = self.resets.pop_front()
+        {
+            outlet.send(now, &locators, segment);
         }
         while let Some(index) = self.ready.front().copied() {
             if let Some(slot) = self.slots.at(index) {
-                while let Some(transmit) = slot.connection.poll_transmit(now) {
+                while !outlet.is_full()
+                    && let Some(transmit) = slot.connection.poll_transmit(now)
+                {
                     if let Some(locators) = slot.paths.locators(transmit.path) {
-                        return Some(Transmit {
-                            handle: Some(slot.handle),
-                            locators,
-                            segment: transmit.segment,
-                        });
+                        outlet.send(now, &locators, transmit.segment);
                     }
                 }
+            }
+            if outlet.is_full() {
+                return;
             }
             self.ready.pop_front();
             self.settle(now, index);
         }
-        None
     }
 
     /// The next IP packet that belongs to no connection: the answer to an echo request.

@@ -20,7 +20,7 @@ mod stats;
 mod timers;
 
 pub use config::{EndpointConfig, ListenConfig};
-pub use endpoint::{Endpoint, Event, Transmit};
+pub use endpoint::{Endpoint, Event};
 pub use error::OpenError;
 pub use input::Input;
 pub use paths::Locators;

@@ -27,11 +27,7 @@ pub fn pump(endpoint: &mut Endpoint, now: Instant, outlet: &mut impl Outlet) -> 
     if endpoint.poll_timeout().is_some_and(|due| due <= now) {
         endpoint.handle_timeout(now);
     }
-    while !outlet.is_full()
-        && let Some(transmit) = endpoint.poll_transmit(now)
-    {
-        outlet.send(now, &transmit.locators, transmit.segment);
-    }
+    endpoint.transmit(now, outlet);
     while let Some(packet) = endpoint.poll_packet() {
         outlet.send_packet(now, packet);
     }

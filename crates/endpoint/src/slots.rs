@@ -15,6 +15,13 @@ pub struct ConnectionHandle {
     generation: u32,
 }
 
+impl ConnectionHandle {
+    /// A small number, for tables beside the endpoint; another connection may have it after this one.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
 impl fmt::Display for ConnectionHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.index, self.generation)

@@ -1,6 +1,6 @@
 //! What happens next: a queue ordered by time, and by insertion among equals.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use polypath_wire::Instant;
@@ -8,7 +8,7 @@ use polypath_wire::Instant;
 use crate::topology::{HopId, NodeId};
 
 /// Something that happens at a time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     /// A packet leaves a hop, or its schedule says something.
     Hop(HopId),
@@ -27,23 +27,51 @@ pub(crate) enum Event {
 /// The queue of events.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    heap: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    heap: BinaryHeap<Entry>,
     inserted: u64,
 }
+
+/// Time above, number below: one comparison, and no two are equal.
+#[derive(Debug)]
+struct Entry(u128, Event);
 
 impl Events {
     /// Adds an event.
     pub fn push(&mut self, at: Instant, event: Event) {
         self.inserted += 1;
-        self.heap.push(Reverse((at, self.inserted, event)));
+        self.heap.push(Entry((u128::from(at.0) << 64) | u128::from(self.inserted), event));
     }
 
     /// The next event not after `until`.
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        self.heap.peek().filter(|Reverse((at, ..))| *at <= until)?;
-        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
+        self.heap.peek().filter(|entry| entry.at() <= until)?;
+        self.heap.pop().map(|entry| (entry.at(), entry.1))
     }
 }
+
+impl Entry {
+    fn at(&self) -> Instant {
+        Instant((self.0 >> 64) as u64)
+    }
+}
+
+/// The earliest is the greatest: the heap gives the greatest first.
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.cmp(&self.0)
+    }
+}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl Eq for Entry {}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use polypath_endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet};
+use polypath_endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Locators, Outlet};
 use polypath_transport::conn::config::millis;
 use polypath_transport::{DropReason, Segment};
 use polypath_wire::{Duration, Instant, Seed};
@@ -74,8 +74,8 @@ pub(crate) struct Host {
     pub exit: Exit,
     /// The flows that listen on a port.
     pub listeners: BTreeMap<u16, u32>,
-    /// The flows of connections.
-    pub connections: BTreeMap<ConnectionHandle, (u32, Side)>,
+    /// The flows of connections, by the index of their handles.
+    connections: Vec<Option<(ConnectionHandle, u32, Side)>>,
     /// Packets dropped before the endpoint, indexed by [`DropReason`].
     pub drops: [u64; DropReason::COUNT],
 }
@@ -103,27 +103,47 @@ impl Host {
             armed: Instant::MAX,
             exit: Exit { node, routes: Vec::new(), jitter, headers, bytes, unroutable: 0 },
             listeners: BTreeMap::new(),
-            connections: BTreeMap::new(),
+            connections: Vec::new(),
             drops: [0; DropReason::COUNT],
         }
     }
 
-    /// A packet arrived, sent to the locators it has from here.
-    pub fn receive(&mut self, now: Instant, locators: Locators, body: Body) {
-        let segment = match body {
-            Body::Segment(segment) => segment,
-            Body::Bytes(packet) => match bytes::decode(packet) {
-                Ok(segment) => segment,
+    /// A packet arrived, sent between the locators as seen from here. Returns the connection that it
+    /// belongs to. A segment's data is taken out of it.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        body: &mut Body,
+    ) -> Option<ConnectionHandle> {
+        let local = self.clock.local(now);
+        match body {
+            Body::Segment(segment) => self.endpoint.handle_segment(local, locators, segment),
+            Body::Bytes(packet) => match bytes::decode(std::mem::take(packet)) {
+                Ok(mut segment) => self.endpoint.handle_segment(local, locators, &mut segment),
                 Err(error) => {
                     let damaged = error.is_checksum();
                     let reason = if damaged { DropReason::Checksum } else { DropReason::Malformed };
                     self.drops[reason as usize] += 1;
-                    return;
+                    None
                 }
             },
-            Body::Empty | Body::Datagram(_) => return,
-        };
-        self.endpoint.handle(self.clock.local(now), Input::Segment { locators, segment });
+            Body::Datagram(_) => None,
+        }
+    }
+
+    /// The flow of a connection, and which end of it this is.
+    pub fn flow(&self, handle: ConnectionHandle) -> Option<(u32, Side)> {
+        let &(known, flow, side) = self.connections.get(handle.index())?.as_ref()?;
+        (known == handle).then_some((flow, side))
+    }
+
+    /// Says whose connection this is.
+    pub fn assign(&mut self, handle: ConnectionHandle, flow: u32, side: Side) {
+        if handle.index() >= self.connections.len() {
+            self.connections.resize(handle.index() + 1, None);
+        }
+        self.connections[handle.index()] = Some((handle, flow, side));
     }
 }
 
@@ -141,14 +161,14 @@ impl Outlet for Door<'_> {
             return;
         };
         let size = self.exit.headers.size(&segment);
-        let batch = self.exit.jitter.as_mut().and_then(|j| j.batch_for(&segment));
+        let batch = self.exit.jitter.as_mut().and_then(|jitter| Some((jitter.batch_for(&segment)?, jitter)));
         let body = match self.exit.bytes {
             true => Body::Bytes(bytes::encode(&segment, locators)),
             false => Body::Segment(segment),
         };
-        match (batch, &mut self.exit.jitter) {
-            (Some(batch), Some(jitter)) => jitter.hold(batch, (route, body, size), self.exit.node, self.net),
-            _ => self.net.send(route, body, size),
+        match batch {
+            Some((batch, jitter)) => jitter.hold(batch, (route, body, size), self.exit.node, self.net),
+            None => self.net.send(route, body, size),
         }
     }
 }

@@ -6,7 +6,7 @@ use polypath_wire::Instant;
 use crate::bytes;
 use crate::events::{Event, Events};
 use crate::hop::{Drop, Fate, Hop};
-use crate::packet::{Body, Packet, PacketId, Packets};
+use crate::packet::{Body, PacketId, Packets};
 use crate::tap::Taps;
 use crate::topology::{HopId, NodeId};
 
@@ -52,7 +52,7 @@ impl NetHop {
 impl Net {
     /// Sends a packet on its way.
     pub fn send(&mut self, route: RouteId, body: Body, size: u32) {
-        let id = self.packets.insert(Packet { body, route, entered: 0, size });
+        let id = self.packets.insert(body, route, size);
         self.enter(id);
     }
 
@@ -107,8 +107,7 @@ impl Net {
                 self.taps.left(self.now, at, &self.packets[id], &self.routes);
             }
             if copies > 1 {
-                let packet = self.packets[id].clone();
-                self.copy = Some(self.packets.insert(packet));
+                self.copy = Some(self.packets.copy(id));
             }
             return Some(id);
         }
@@ -127,7 +126,7 @@ impl Net {
         if self.taps.watches(at) {
             self.taps.dropped(self.now, at, &self.packets[id], cause);
         }
-        self.packets.take(id);
+        self.packets.remove(id);
     }
 
     /// Flips a bit, or a few, anywhere in the packet.
@@ -135,7 +134,6 @@ impl Net {
         let packet = &mut self.packets[id];
         let locators = &self.routes[packet.route.0 as usize].locators;
         match &mut packet.body {
-            Body::Empty => {}
             Body::Datagram(datagram) => datagram.corrupted = true,
             Body::Bytes(bytes) => bytes::flip(bytes, word),
             Body::Segment(segment) => {

@@ -20,11 +20,8 @@ pub(crate) struct Packet {
 }
 
 /// What a packet carries.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) enum Body {
-    /// Nothing: the slot is free.
-    #[default]
-    Empty,
     /// A TCP segment as a value.
     Segment(Segment),
     /// An IP packet in bytes: corrupted on the way, or because the world is told to use bytes.
@@ -52,19 +49,28 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    pub fn insert(&mut self, packet: Packet) -> PacketId {
-        if let Some(id) = self.free.pop() {
-            self.slots[id.0 as usize] = packet;
-            return id;
-        }
-        self.slots.push(packet);
-        PacketId(self.slots.len() as u32 - 1)
+    pub fn insert(&mut self, body: Body, route: RouteId, size: u32) -> PacketId {
+        let Some(id) = self.free.pop() else {
+            self.slots.push(Packet { body, route, entered: 0, size });
+            return PacketId(self.slots.len() as u32 - 1);
+        };
+        let slot = &mut self.slots[id.0 as usize];
+        (slot.route, slot.entered, slot.size) = (route, 0, size);
+        slot.body = body;
+        id
     }
 
-    /// Empties the slot.
-    pub fn take(&mut self, id: PacketId) -> Body {
+    /// A second packet like `id`.
+    pub fn copy(&mut self, id: PacketId) -> PacketId {
+        let Packet { body, route, entered, size } = self[id].clone();
+        let copy = self.insert(body, route, size);
+        self[copy].entered = entered;
+        copy
+    }
+
+    /// The slot may be used again. What is left in it stays until then.
+    pub fn remove(&mut self, id: PacketId) {
         self.free.push(id);
-        std::mem::take(&mut self.slots[id.0 as usize].body)
     }
 
     /// Packets on their way.

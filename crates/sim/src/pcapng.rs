@@ -52,7 +52,6 @@ impl Capture {
         let Some(interface) = self.interface_of(hop) else { return };
         let encoded;
         let bytes = match &packet.body {
-            Body::Empty => return,
             Body::Bytes(bytes) => bytes,
             Body::Segment(segment) => {
                 encoded = bytes::encode(segment, locators);

@@ -130,7 +130,8 @@ impl Flow {
         }
     }
 
-    /// Something happened to the flow's connection at `host`. Whether it did anything about it.
+    /// Something happened to the flow's connection at `host`. Whether it did anything about it. What
+    /// came is read as it comes, not on `Readable`.
     pub fn react(&mut self, now: Instant, side: Side, event: EndpointEvent, host: &mut Host) -> bool {
         match (side, event) {
             (Side::Sender, EndpointEvent::Connection(Event::Connected)) => {
@@ -146,7 +147,6 @@ impl Flow {
                 false
             }
             (Side::Receiver, EndpointEvent::Accepted { .. }) => self.drain(now, host),
-            (Side::Receiver, EndpointEvent::Connection(Event::Readable)) => self.drain(now, host),
             (Side::Receiver, EndpointEvent::Connection(Event::PeerFinished)) => {
                 self.drain(now, host);
                 let connection = self.receiver.and_then(|handle| host.endpoint.connection_mut(handle));
@@ -157,7 +157,7 @@ impl Flow {
     }
 
     /// Reads and checks all there is.
-    fn drain(&mut self, now: Instant, host: &mut Host) -> bool {
+    pub fn drain(&mut self, now: Instant, host: &mut Host) -> bool {
         let Some(connection) = self.receiver.and_then(|handle| host.endpoint.connection_mut(handle)) else {
             return false;
         };
@@ -196,7 +196,6 @@ impl Flow {
         if let Some(connection) = host.endpoint.connection(handle) {
             self.report.take_stats(side, connection);
         }
-        host.connections.remove(&handle);
         host.endpoint.release(handle);
     }
 }

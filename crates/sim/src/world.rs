@@ -289,18 +289,20 @@ impl World {
 
     fn hop(&mut self, hop: HopId) {
         while let Some(id) = self.net.next_arrival(hop) {
-            let packet = &self.net.packets[id];
-            let (size, route) = (packet.size, &self.net.routes[packet.route.0 as usize]);
-            let (to, locators) = (route.to, route.locators);
-            match self.net.packets.take(id) {
-                Body::Datagram(d) => self.sources[d.source as usize].received(self.net.now, d, size),
-                body => {
-                    if let Some(host) = &mut self.hosts[to.index()] {
-                        host.receive(self.net.now, locators, body);
-                        self.serve(to);
-                    }
+            let (now, packet) = (self.net.now, &mut self.net.packets[id]);
+            let route = &self.net.routes[packet.route.0 as usize];
+            let to = route.to;
+            if let Body::Datagram(datagram) = packet.body {
+                self.sources[datagram.source as usize].received(now, datagram, packet.size);
+            } else if let Some(host) = &mut self.hosts[to.index()] {
+                let handle = host.receive(now, &route.locators, &mut packet.body);
+                // What came is read before the acknowledgment leaves, so that the window it tells is open.
+                if let Some((flow, Side::Receiver)) = handle.and_then(|handle| host.flow(handle)) {
+                    self.flows[flow as usize].drain(now, host);
                 }
             }
+            self.net.packets.remove(id);
+            self.serve(to);
         }
     }
 
@@ -327,7 +329,7 @@ impl World {
         let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
         flow.open(self.net.now, host);
         if let Some(handle) = flow.sender {
-            host.connections.insert(handle, (id, Side::Sender));
+            host.assign(handle, id, Side::Sender);
             self.serve(node);
         }
     }
@@ -448,10 +450,10 @@ fn react(host: &mut Host, flows: &mut [Flow], now: Instant) -> bool {
         if let polypath_endpoint::Event::Accepted { port } = event
             && let Some(&id) = host.listeners.get(&port)
         {
-            host.connections.insert(handle, (id, Side::Receiver));
+            host.assign(handle, id, Side::Receiver);
             flows[id as usize].receiver = Some(handle);
         }
-        if let Some(&(id, side)) = host.connections.get(&handle) {
+        if let Some((id, side)) = host.flow(handle) {
             acted |= flows[id as usize].react(now, side, event, host);
         }
     }
@@ -462,7 +464,7 @@ fn react(host: &mut Host, flows: &mut [Flow], now: Instant) -> bool {
 fn record(host: &mut Host, net: &mut Net, node: NodeId) {
     while let Some((handle, record)) = host.endpoint.poll_record() {
         if let Some(trace) = &mut net.taps.trace {
-            let flow = host.connections.get(&handle).map(|(id, _)| *id);
+            let flow = host.flow(handle).map(|(id, _)| id);
             trace.record(net.now, node, flow, &record);
         }
     }

@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::packet::{Packet, decode_packet};
 use crate::paths::{Locators, PathTable};
 use crate::reset::reset_for;
-use crate::slots::{Join, Slot};
+use crate::slots::{ConnectionHandle, Join, Slot};
 
 /// Most connections with the same ports that are looked at for a segment from new locators.
 const MAX_CANDIDATES: usize = 8;
@@ -22,9 +22,13 @@ impl Endpoint {
     /// Something arrived.
     pub fn handle(&mut self, now: Instant, input: Input) {
         match input {
-            Input::Segment { locators, segment } => self.handle_segment(now, locators, segment),
+            Input::Segment { locators, mut segment } => {
+                self.handle_segment(now, &locators, &mut segment);
+            }
             Input::Datagram { locators, bytes } => match decode_datagram(&bytes) {
-                Ok(segment) => self.handle_segment(now, locators, segment),
+                Ok(mut segment) => {
+                    self.handle_segment(now, &locators, &mut segment);
+                }
                 Err(error) => self.drop_unparsed(error),
             },
             Input::Packet { bytes } => match decode_packet(&bytes) {
@@ -36,7 +40,9 @@ impl Endpoint {
 
     fn handle_packet(&mut self, now: Instant, packet: Packet) {
         match packet {
-            Packet::Segment { locators, segment } => self.handle_segment(now, locators, segment),
+            Packet::Segment { locators, mut segment } => {
+                self.handle_segment(now, &locators, &mut segment);
+            }
             Packet::TooBig { locators, ports, seq, mtu } => self.too_big(now, &locators, ports, seq, mtu),
             Packet::Echo { reply } if self.replies.len() < MAX_REPLIES => self.replies.push_back(reply),
             Packet::Echo { .. } | Packet::Other => {}
@@ -53,23 +59,33 @@ impl Endpoint {
         self.mark(index);
     }
 
-    fn handle_segment(&mut self, now: Instant, locators: Locators, segment: Segment) {
+    /// A segment arrived, in a slot of the driver's: its payload is taken out of it. Returns the
+    /// connection that it belongs to.
+    pub fn handle_segment(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        segment: &mut Segment,
+    ) -> Option<ConnectionHandle> {
         self.stats.segments += 1;
         let ports = Ports { local: segment.header.dst_port, remote: segment.header.src_port };
-        let known = self.demux.find(&locators, ports);
-        if let Some(Route { index, path }) = known.or_else(|| self.join(now, &locators, ports, &segment)) {
-            if let Some(slot) = self.slots.at(index) {
-                slot.connection.handle(now, path, segment);
-                self.mark(index);
-            }
-        } else if is_syn(&segment) && self.listeners.contains_key(&ports.local) {
-            self.accept(now, locators, ports, &segment);
+        let known = self.demux.find(locators, ports);
+        if let Some(Route { index, path }) = known.or_else(|| self.join(now, locators, ports, segment)) {
+            let slot = self.slots.at(index)?;
+            let handle = slot.handle;
+            slot.connection.handle_mut(now, path, segment);
+            self.mark(index);
+            return Some(handle);
+        }
+        if is_syn(segment) && self.listeners.contains_key(&ports.local) {
+            self.accept(now, *locators, ports, segment);
         } else if self.demux.candidates(ports).next().is_some() {
             // Perhaps a late segment of a path that will join: a reset would end its connection.
             self.stats.drops[DropReason::UnknownPath as usize] += 1;
         } else {
-            self.refuse(now, locators, &segment);
+            self.refuse(now, *locators, segment);
         }
+        None
     }
 
     /// A segment from new locators that belongs to a connection which takes new paths.

@@ -15,14 +15,19 @@ const CHALLENGES: u32 = 100;
 
 impl Connection {
     /// A segment arrived on `path`.
-    pub fn handle(&mut self, now: Instant, path: PathId, segment: Segment) {
+    pub fn handle(&mut self, now: Instant, path: PathId, mut segment: Segment) {
+        self.handle_mut(now, path, &mut segment);
+    }
+
+    /// The same for a driver that keeps segments in slots: the payload is taken out of `segment`.
+    pub fn handle_mut(&mut self, now: Instant, path: PathId, segment: &mut Segment) {
         self.burst = 0;
         if path.index() >= self.paths.len() {
             return self.dropped(now, path, DropReason::UnknownPath);
         }
         match self.state {
             State::Closed => self.dropped(now, path, DropReason::WrongState),
-            State::SynSent => self.handle_in_syn_sent(now, path, &segment),
+            State::SynSent => self.handle_in_syn_sent(now, path, segment),
             _ => self.handle_synchronized(now, path, segment),
         }
     }
@@ -47,7 +52,7 @@ impl Connection {
         (una..nxt).contains(&self.snd_offset(seq))
     }
 
-    fn handle_synchronized(&mut self, now: Instant, path: PathId, segment: Segment) {
+    fn handle_synchronized(&mut self, now: Instant, path: PathId, segment: &mut Segment) {
         let offset = self.rcv_offset(segment.header.seq);
         let flags = segment.header.flags;
         if !flags.contains(TcpFlags::RST)
@@ -57,7 +62,7 @@ impl Connection {
             return self.challenge(now, path);
         }
         if !self.is_acceptable(offset, segment.seq_len()) {
-            return self.handle_unacceptable(now, path, offset, &segment);
+            return self.handle_unacceptable(now, path, offset, segment);
         }
         if flags.contains(TcpFlags::RST) {
             return self.handle_reset(now, path, offset);
@@ -71,7 +76,7 @@ impl Connection {
         }
         self.heard_from(now, path, segment.payload.is_empty());
         self.receiver.on_timestamps(path, offset, segment.header.options.timestamps);
-        if self.handle_ack(now, path, offset, &segment) {
+        if self.handle_ack(now, path, offset, segment) {
             self.handle_data(now, path, offset, segment);
         }
         self.arm_persist(now);
@@ -226,7 +231,7 @@ impl Connection {
     }
 
     /// Seventh and eighth step.
-    fn handle_data(&mut self, now: Instant, path: PathId, offset: i64, segment: Segment) {
+    fn handle_data(&mut self, now: Instant, path: PathId, offset: i64, segment: &mut Segment) {
         let fin = segment.header.flags.contains(TcpFlags::FIN);
         let len = segment.payload.len();
         if len == 0 && !fin {
@@ -237,7 +242,8 @@ impl Connection {
         }
         // what begins before the stream is the SYN's own number, which carries nothing
         let skipped = offset.min(0).unsigned_abs();
-        let payload = if skipped == 0 { segment.payload } else { segment.payload.slice(skipped, len) };
+        let payload = std::mem::take(&mut segment.payload);
+        let payload = if skipped == 0 { payload } else { payload.slice(skipped, len) };
         let offset = offset.max(0) as u64;
         self.stats.segments_received += u64::from(len > 0);
         self.stats.out_of_order += u64::from(len > 0 && offset > self.receiver.next());
