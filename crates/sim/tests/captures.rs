@@ -22,8 +22,7 @@ fn capture(seed: u64) -> Vec<u8> {
     l.world.run(secs(120.0));
     assert!(l.world.flow_report(flow).finished.is_some());
     l.world.finish_capture().unwrap();
-    let bytes = written.lock().unwrap().clone();
-    bytes
+    written.lock().unwrap().clone()
 }
 
 #[test]
