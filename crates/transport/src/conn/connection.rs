@@ -102,7 +102,8 @@ pub struct Connection {
     pub(super) window_update: (i64, u64),
     /// Answers to unacceptable segments that may still be sent in the present second (RFC 5961 §7).
     pub(super) challenges: (u64, u32),
-    pub(super) keep_alives: u32,
+    /// Probes of an idle connection or a closed window since anything was heard.
+    pub(super) unanswered: u32,
     pub(super) persists: u32,
     /// Segments sent in answer to the present event.
     pub(super) burst: u32,
@@ -165,7 +166,7 @@ impl Connection {
             last_path: PathId::FIRST,
             window_update: (i64::MIN, 0),
             challenges: (0, 0),
-            keep_alives: 0,
+            unanswered: 0,
             persists: 0,
             burst: 0,
             blocked: false,

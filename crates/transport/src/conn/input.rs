@@ -286,7 +286,7 @@ impl Connection {
     /// that we sent there, so a path that had failed works again.
     fn heard_from(&mut self, now: Instant, path: PathId, answer: bool) {
         self.last_path = path;
-        self.keep_alives = 0;
+        self.unanswered = 0;
         if self.timers.is_set(Timer::KeepAlive) {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }

@@ -20,7 +20,8 @@ impl Connection {
         }
         match self.state {
             State::Closed => None,
-            State::SynSent | State::SynReceived => self.next_handshake(now),
+            State::SynSent => self.next_handshake(now),
+            State::SynReceived => self.next_handshake(now).or_else(|| self.next_ack(now)),
             State::TimeWait => self.next_ack(now),
             _ => self.next_data(now).or_else(|| self.next_ack(now)),
         }

@@ -170,8 +170,10 @@ impl Receiver {
         self.last_ack = self.next();
         self.unacked = 0;
         let end = self.buffer.next() + self.buffer.window();
-        let field = (end.max(self.edge).saturating_sub(self.next()) >> shift).min(65_535);
-        self.edge = self.next() + (field << shift);
+        // RFC 9293 §3.8.6.2.2: the edge stays until it can move by a segment
+        let end = if end >= self.edge + self.worth_telling() { end } else { self.edge };
+        let field = (end.saturating_sub(self.next()) >> shift).min(65_535);
+        self.edge = end.min(self.next() + (65_535 << shift)); // the field may fall short by its scale
         field as u16
     }
 
@@ -187,9 +189,14 @@ impl Receiver {
     pub fn after_read(&mut self, path: PathId, timers: &mut Timers) {
         let remaining = self.edge.saturating_sub(self.next());
         let window = self.buffer.window();
-        let worth = self.peer_segment.min(self.capacity / 2).max(1);
+        let worth = self.worth_telling();
         if self.pending.is_empty() && window >= 2 * remaining && window - remaining >= worth {
             self.ack_now(path, None, timers);
         }
+    }
+
+    /// By how much the window must grow to be worth telling.
+    fn worth_telling(&self) -> u64 {
+        self.peer_segment.min(self.capacity / 2).max(1)
     }
 }

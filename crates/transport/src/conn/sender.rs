@@ -363,8 +363,8 @@ impl Sender {
     /// Cuts the lost segment `id` if it is too long for `path`.
     fn fit(&mut self, id: SentId, len: u32, path: PathId) -> u32 {
         let mss = self.views[path.index()].mss;
-        let fin = u32::from(self.stream.is_finished());
-        if len > mss + fin {
+        let with_fin = self.board.segment(id).is_some_and(|s| s.end() > self.stream.end());
+        if len > mss + u32::from(with_fin) {
             self.board.split(id, mss);
             return mss;
         }

@@ -60,17 +60,22 @@ impl Connection {
             self.sender.override_sws = true;
             return;
         }
+        if self.unanswered >= self.config.max_timeouts {
+            self.send_reset();
+            return self.lose(CloseReason::TimedOut); // RFC 1122 §4.2.2.17
+        }
         self.persists += 1;
+        self.unanswered += 1;
         let path = self.sender.path_for_control(self.last_path);
         self.send_probe(now, path);
     }
 
     fn on_keep_alive(&mut self, now: Instant) {
-        if self.keep_alives >= self.config.max_timeouts {
+        if self.unanswered >= self.config.max_timeouts {
             self.send_reset();
             return self.lose(CloseReason::TimedOut);
         }
-        self.keep_alives += 1;
+        self.unanswered += 1;
         let path = self.sender.path_for_control(self.last_path);
         self.send_probe(now, path);
         self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);

@@ -1,0 +1,169 @@
+//! Opening (RFC 9293 §3.5, 7323, 2018, 6298).
+
+use polypath_transport::{CloseReason, ConnectionConfig, Event, Segment, State};
+use polypath_wire::Duration;
+use polypath_wire::tcp::{TcpFlags, TcpHeader};
+
+use crate::wire::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
+
+/// RFC 2018 §2, RFC 7323 §2.2 and §3.2: an option is in use if both SYNs carried it.
+#[test]
+fn options_are_used_if_both_sides_offer_them() {
+    for bits in 0..64u32 {
+        let on = |bit: u32| bits >> bit & 1 == 1;
+        let client = ConnectionConfig { sack: on(0), timestamps: on(1), window_scaling: on(2), ..prompt() };
+        let server = ConnectionConfig { sack: on(3), timestamps: on(4), window_scaling: on(5), ..prompt() };
+        let mut pair = Pair::connecting(client, server, &[10]);
+        pair.write(CLIENT, 20_000);
+        let mut data = 0;
+        pair.script(move |f| {
+            data += u32::from(f.is_data_of(CLIENT));
+            if f.is_data_of(CLIENT) && data == 4 { Edit::Lose } else { Edit::Pass }
+        });
+        pair.run_until_received(SERVER, 20_000);
+        let syn = &pair.log[0].segment.header.options;
+        let offered = (syn.sack_permitted, syn.timestamps.is_some(), syn.window_scale.is_some());
+        assert_eq!(offered, (on(0), on(1), on(2)));
+        let answer = pair.log.iter().find(|f| f.from == SERVER).unwrap();
+        assert_eq!(answer.segment.header.flags, TcpFlags::SYN | TcpFlags::ACK);
+        let answer = &answer.segment.header.options;
+        let agreed = (answer.sack_permitted, answer.timestamps.is_some(), answer.window_scale.is_some());
+        assert_eq!(agreed, (on(0) && on(3), on(1) && on(4), on(2) && on(5)), "bits {bits:06b}");
+        for later in &pair.log[2..] {
+            assert_eq!(later.segment.header.options.timestamps.is_some(), agreed.1);
+        }
+        assert_eq!(pair.log.iter().any(|f| !f.segment.header.options.sack.is_empty()), agreed.0);
+    }
+}
+
+/// RFC 9293 §3.5, figure 7: the SYNs cross.
+#[test]
+fn simultaneous_open() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10]);
+    pair.connect_server();
+    pair.write(CLIENT, 5000);
+    pair.write(SERVER, 7000);
+    pair.run_until(at(500));
+    assert_eq!(pair.states(), [State::Established; 2]);
+    assert_eq!(pair.received, [7000, 5000]);
+    assert!((0..2).all(|i| pair.has(i, Event::Connected)));
+}
+
+/// RFC 6298 §2 and §5.5: again after 1 s, then 2 s, then 4 s.
+#[test]
+fn a_lost_syn_is_sent_again_with_backoff() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10]);
+    let mut left = 3;
+    pair.script(move |f| {
+        let lose = f.from == CLIENT && left > 0;
+        left -= u32::from(lose);
+        if lose { Edit::Lose } else { Edit::Pass }
+    });
+    pair.run_until(at(8000));
+    assert_eq!(pair.times(CLIENT, |f| f.has(TcpFlags::SYN)), [0, 1000, 3000, 7000]);
+    assert_eq!(pair.states(), [State::Established; 2]);
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10]);
+    let mut lost = false;
+    pair.script(move |f| {
+        let lose = f.from == SERVER && !lost;
+        lost |= lose;
+        if lose { Edit::Lose } else { Edit::Pass }
+    });
+    pair.run_until(at(2000));
+    assert_eq!(pair.states(), [State::Established; 2]);
+    assert!((0..2).all(|i| pair.has(i, Event::Connected)));
+}
+
+/// The handshake's last acknowledgment is lost; the data that follows serves as well.
+#[test]
+fn data_completes_the_handshake() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10]);
+    pair.write(CLIENT, 100);
+    pair.script(|f| {
+        if f.from == CLIENT && f.len() == 0 && !f.has(TcpFlags::SYN) { Edit::Lose } else { Edit::Pass }
+    });
+    pair.run_until(at(100));
+    assert_eq!((pair.states(), pair.received[SERVER]), ([State::Established; 2], 100));
+}
+
+#[test]
+fn a_dead_first_path_does_not_keep_us_from_connecting() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10, 20]);
+    pair.script(|f| if f.path.0 == 0 { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 50_000);
+    pair.run_until_received(SERVER, 50_000);
+    assert_eq!(pair.times(CLIENT, |f| f.has(TcpFlags::SYN)), [0, 1000]);
+    assert!(pair.now < at(10_000), "{:?}", pair.now);
+}
+
+/// RFC 9293 §3.8.3: R2 ends the attempt.
+#[test]
+fn nobody_answers() {
+    let config = ConnectionConfig { max_timeouts: 3, ..prompt() };
+    let mut pair = Pair::connecting(config, prompt(), &[10]);
+    pair.script(|_| Edit::Lose);
+    pair.run_until(at(60_000));
+    assert_eq!(pair.times(CLIENT, |_| true), [0, 1000, 3000, 7000]);
+    assert_eq!((pair.lost(CLIENT), pair.states()[CLIENT]), (Some(CloseReason::TimedOut), State::Closed));
+}
+
+/// RFC 9293 §3.10.7.3, second step.
+#[test]
+fn a_reset_refuses_only_if_it_answers_our_syn() {
+    for (ack, refused) in [(ISN[CLIENT].plus(1), true), (ISN[CLIENT], false), (ISN[CLIENT].plus(2), false)] {
+        let mut pair = Pair::connecting(prompt(), prompt(), &[10]);
+        pair.script(|_| Edit::Lose);
+        pair.pump();
+        let header = TcpHeader { ack, flags: TcpFlags::RST | TcpFlags::ACK, ..TcpHeader::default() };
+        pair.inject(CLIENT, 0, Segment { header, ..Segment::default() });
+        assert_eq!(pair.lost(CLIENT) == Some(CloseReason::Refused), refused, "ack {ack:?}");
+    }
+}
+
+/// RFC 9293 §3.5, figure 9: an old SYN-ACK is answered by a reset and changes nothing.
+#[test]
+fn an_old_syn_ack_is_reset() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10]);
+    pair.pump();
+    let old =
+        TcpHeader { ack: ISN[CLIENT].plus(99), flags: TcpFlags::SYN | TcpFlags::ACK, ..TcpHeader::default() };
+    pair.inject(CLIENT, 0, Segment { header: old, ..Segment::default() });
+    let reset = pair.log.last().unwrap();
+    assert!(reset.has(TcpFlags::RST));
+    assert_eq!(reset.segment.header.seq, ISN[CLIENT].plus(99));
+    pair.run_until(at(100));
+    assert_eq!(pair.states(), [State::Established; 2]);
+}
+
+#[test]
+fn copies_of_every_handshake_segment_are_harmless() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10]);
+    pair.script(|_| Edit::Twice);
+    pair.write(CLIENT, 3000);
+    pair.run_until(at(15));
+    pair.write(SERVER, 3000);
+    pair.run_until(at(300));
+    assert_eq!((pair.states(), pair.received), ([State::Established; 2], [3000; 2]));
+}
+
+/// A path that is taken away while the SYN is on it: the next one carries it at once.
+#[test]
+fn the_path_of_the_syn_is_removed() {
+    let mut pair = Pair::connecting(prompt(), prompt(), &[10, 20]);
+    pair.script(|f| if f.path.0 == 0 { Edit::Lose } else { Edit::Pass });
+    pair.run_until(at(100));
+    let now = pair.now;
+    pair.end(CLIENT).remove_path(now, polypath_wire::PathId(0));
+    pair.write(CLIENT, 20_000);
+    pair.run_until_received(SERVER, 20_000);
+    assert_eq!(pair.times(CLIENT, |f| f.has(TcpFlags::SYN)), [0, 100]);
+    assert!(
+        pair.log.iter().skip(1).all(|f| f.from == SERVER || f.path.0 == 1),
+        "and nothing else goes there"
+    );
+    assert!(pair.now.since(at(100)) < Duration::from_secs(1) + ms(0), "{:?}", pair.now);
+}

@@ -1,0 +1,10 @@
+//! Two connections in virtual time with an editable wire between them: what RFC 9293 and its
+//! companions ask for, one behaviour a test.
+
+mod closing;
+mod data;
+mod handshake;
+mod hostile;
+mod paths;
+mod recovery;
+mod wire;

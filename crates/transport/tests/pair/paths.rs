@@ -1,0 +1,128 @@
+//! Paths that come, go, fail and recover.
+
+use polypath_transport::facts::PathState;
+use polypath_transport::sched::SchedulerConfig;
+use polypath_transport::{CloseReason, ConnectionConfig, State};
+use polypath_wire::{Duration, PathId};
+
+use crate::wire::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+
+fn used(pair: &Pair, end: usize, path: u8) -> usize {
+    pair.data(end).iter().filter(|(_, p, _)| *p == path).count()
+}
+
+#[test]
+fn both_paths_carry_data() {
+    let mut pair = Pair::open(prompt(), &[10, 15]);
+    pair.write(CLIENT, 2_000_000);
+    pair.run_until_received(SERVER, 2_000_000);
+    assert!(used(&pair, CLIENT, 0) > 200 && used(&pair, CLIENT, 1) > 200);
+    assert_eq!(pair.data(CLIENT).len(), 2_000_000usize.div_ceil(988), "nothing is sent twice");
+}
+
+#[test]
+fn a_path_that_is_added_carries_data() {
+    let mut pair = Pair::open(prompt(), &[10]);
+    pair.write(CLIENT, 2_000_000);
+    pair.run_for(ms(50));
+    let path = pair.add_path(10);
+    pair.run_until_received(SERVER, 2_000_000);
+    assert_eq!(path, PathId(1));
+    assert!(used(&pair, CLIENT, 1) > 200);
+}
+
+#[test]
+fn what_was_on_a_removed_path_goes_on_the_others() {
+    let mut pair = Pair::open(prompt(), &[10, 15]);
+    pair.write(CLIENT, 1_000_000);
+    pair.run_for(ms(60));
+    let now = pair.now;
+    [CLIENT, SERVER].into_iter().for_each(|e| pair.end(e).remove_path(now, PathId(1)));
+    pair.queue.retain(|f| f.path.0 == 0);
+    pair.log.clear();
+    pair.run_until_received(SERVER, 1_000_000);
+    assert!(pair.log.iter().all(|f| f.path.0 == 0), "nothing more leaves on it");
+    assert!(pair.now < at(2000), "and nobody waits for a timeout: {:?}", pair.now);
+}
+
+/// A late segment of a removed path is answered on one that is left.
+#[test]
+fn late_segments_of_a_removed_path() {
+    let mut pair = Pair::open(prompt(), &[10, 15]);
+    pair.write(CLIENT, 100_000);
+    pair.run_for(ms(5));
+    let now = pair.now;
+    pair.end(SERVER).remove_path(now, PathId(1));
+    pair.log.clear();
+    pair.run_until_received(SERVER, 100_000);
+    assert!(pair.log.iter().all(|f| f.from == CLIENT || f.path.0 == 0));
+}
+
+/// One segment per event was used up by the path that goes: the rest must not wait for ever.
+#[test]
+fn a_burst_limit_does_not_survive_its_path() {
+    let config = ConnectionConfig { max_burst: 1, ..prompt() };
+    let mut pair = Pair::open(config, &[10, 15]);
+    pair.write(CLIENT, 50_000);
+    pair.run_for(ms(5));
+    pair.queue.clear();
+    let now = pair.now;
+    let path = pair.log.last().unwrap().path;
+    [CLIENT, SERVER].into_iter().for_each(|e| pair.end(e).remove_path(now, path));
+    pair.run_until_received(SERVER, 50_000);
+}
+
+#[test]
+fn a_path_that_dies_fails_and_comes_back() {
+    let config = ConnectionConfig { scheduler: SchedulerConfig::RoundRobin, ..prompt() };
+    let mut pair = Pair::open(config, &[10, 15]);
+    pair.script(|f| if f.path.0 == 1 { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 3_000_000);
+    pair.run_while(|p| p.end(CLIENT).path_state(PathId(1)) != Some(PathState::Failed));
+    assert!(pair.now <= at(4000), "two timeouts: {:?}", pair.now);
+    pair.run_until_received(SERVER, 3_000_000);
+    pair.script(|_| Edit::Pass);
+    pair.run_while(|p| p.end(CLIENT).path_state(PathId(1)) != Some(PathState::Active));
+    pair.log.clear();
+    for _ in 0..20 {
+        pair.write(CLIENT, 50_000);
+        pair.run_for(ms(50));
+    }
+    assert!(used(&pair, CLIENT, 1) > 50, "{} segments on it again", used(&pair, CLIENT, 1));
+}
+
+/// While a path fails, the other goes on at its own pace.
+#[test]
+fn a_dying_path_does_not_hold_the_other_up() {
+    let mut pair = Pair::open(prompt(), &[10, 10]);
+    pair.write(CLIENT, 500_000);
+    pair.run_for(ms(35));
+    pair.script(|f| if f.path.0 == 1 { Edit::Lose } else { Edit::Pass });
+    pair.queue.retain(|f| f.path.0 == 0);
+    pair.run_until_received(SERVER, 500_000);
+    assert!(pair.now < at(3000), "{:?}", pair.now);
+}
+
+#[test]
+fn the_only_path_may_be_away_for_a_while() {
+    let mut pair = Pair::open(prompt(), &[10]);
+    pair.write(CLIENT, 100_000);
+    pair.run_for(ms(25));
+    pair.script(|_| Edit::Lose);
+    pair.queue.clear();
+    pair.run_for(Duration::from_secs(20));
+    assert_eq!(pair.end(CLIENT).path_state(PathId(0)), Some(PathState::Active), "there is no other");
+    pair.script(|_| Edit::Pass);
+    pair.run_until_received(SERVER, 100_000);
+}
+
+#[test]
+fn all_paths_dead_end_the_connection() {
+    let config = ConnectionConfig { max_timeouts: 4, ..prompt() };
+    let mut pair = Pair::open(config, &[10, 15]);
+    pair.script(|_| Edit::Lose);
+    pair.write(CLIENT, 100_000);
+    pair.run_for(Duration::from_secs(300));
+    assert_eq!((pair.states()[CLIENT], pair.lost(CLIENT)), (State::Closed, Some(CloseReason::TimedOut)));
+    assert!(pair.end(CLIENT).poll_timeout().is_none());
+}
