@@ -37,6 +37,8 @@ pub enum Headers {
     /// What they are: IPv4 and TCP with its options.
     #[default]
     Real,
+    /// IPv4, UDP and TCP with its options, as the daemon's are.
+    Udp,
     /// Always the same, as in the papers' simulations.
     Fixed {
         /// Bytes of a segment with data beside its data.
@@ -52,6 +54,7 @@ impl Headers {
         let data = segment.payload.len() as u32;
         match self {
             Self::Real => polypath_wire::ipv4::MIN_HEADER_LEN as u32 + segment.header.len() as u32 + data,
+            Self::Udp => Self::Real.size(segment) + polypath_wire::udp::HEADER_LEN as u32,
             Self::Fixed { control, .. } if data == 0 => control,
             Self::Fixed { data: headers, .. } => headers + data,
         }

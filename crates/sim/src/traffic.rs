@@ -1,5 +1,6 @@
 //! Who sends what: TCP flows whose every byte is checked, and sources of datagrams.
 
+use bytes::Bytes;
 use polypath_endpoint::{ConnectionHandle, Event as EndpointEvent, ListenConfig, OpenError};
 use polypath_transport::conn::config::millis;
 use polypath_transport::{
@@ -26,6 +27,9 @@ pub struct FlowConfig {
     pub paths: Vec<(Path, PathConfig)>,
     /// Bytes to send; none sends until the end of the run.
     pub bytes: Option<u64>,
+    /// What to send, instead of a pattern of `bytes` bytes. What arrives is kept for
+    /// [`World::take_received`](crate::World::take_received).
+    pub content: Option<Bytes>,
     /// When the connection is opened.
     pub start: Instant,
     /// When it is aborted, if it is not finished.
@@ -91,6 +95,10 @@ pub(crate) struct Flow {
     pub bin: Duration,
     pub sender: Option<ConnectionHandle>,
     pub receiver: Option<ConnectionHandle>,
+    /// Bytes of the content that the connection has taken.
+    pub written: usize,
+    /// What arrived of the content, in order.
+    pub received: Vec<Payload>,
     pub report: FlowReport,
 }
 
@@ -116,10 +124,30 @@ impl Flow {
         self.sender = Some(handle);
         let connection = host.endpoint.connection_mut(handle).expect("it was opened just now");
         let len = self.config.bytes.unwrap_or(UNLIMITED);
-        connection.write(Pattern { key: self.key, offset: 0, len }.into());
-        if self.config.bytes.is_some() {
+        match self.config.content {
+            Some(_) => _ = self.feed(host),
+            None => {
+                connection.write(Pattern { key: self.key, offset: 0, len }.into());
+                if self.config.bytes.is_some() {
+                    connection.close();
+                }
+            }
+        }
+    }
+
+    /// Writes as much of the content as there is room for, and closes after its end. Whether it did.
+    fn feed(&mut self, host: &mut Host) -> bool {
+        let connection = self.sender.and_then(|handle| host.endpoint.connection_mut(handle));
+        let (Some(content), Some(connection)) = (&self.config.content, connection) else { return false };
+        if self.written == content.len() && !content.is_empty() {
+            return false;
+        }
+        let taken = connection.write(content.slice(self.written..).into()) as usize;
+        self.written += taken;
+        if self.written == content.len() {
             connection.close();
         }
+        taken > 0 || content.is_empty()
     }
 
     /// Aborts the connection.
@@ -138,6 +166,7 @@ impl Flow {
                 self.report.connected = Some(now);
                 false
             }
+            (Side::Sender, EndpointEvent::Connection(Event::Writable)) => self.feed(host),
             (_, EndpointEvent::Connection(Event::Lost(reason))) => {
                 self.report.lost.get_or_insert(reason);
                 false
@@ -163,9 +192,15 @@ impl Flow {
         };
         let mut read = false;
         while let Some(payload) = connection.read(u64::MAX) {
-            let len = payload.len();
-            let expected = Pattern { key: self.key, offset: self.report.bytes, len };
-            self.report.corrupted |= !payload.same_bytes(&Payload::Pattern(expected));
+            let (len, offset) = (payload.len(), self.report.bytes);
+            let expected = match &self.config.content {
+                Some(content) => Payload::Bytes(content.clone()).slice(offset, offset + len),
+                None => Payload::Pattern(Pattern { key: self.key, offset, len }),
+            };
+            self.report.corrupted |= !payload.same_bytes(&expected);
+            if self.config.content.is_some() {
+                self.received.push(payload);
+            }
             self.count(now, len);
             read = true;
         }

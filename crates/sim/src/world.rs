@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use polypath_endpoint::{Locators, pump};
+use polypath_transport::Payload;
 use polypath_wire::{Duration, Instant, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -182,7 +183,10 @@ impl World {
     }
 
     /// Adds a TCP flow.
-    pub fn flow(&mut self, config: FlowConfig) -> Result<FlowId, WorldError> {
+    pub fn flow(&mut self, mut config: FlowConfig) -> Result<FlowId, WorldError> {
+        if let Some(content) = &config.content {
+            config.bytes = Some(content.len() as u64);
+        }
         let name = || config.name.clone();
         let (first, _) = config.paths.first().ok_or_else(|| WorldError::Paths(name()))?;
         let (from, to) = (first.from, first.to);
@@ -200,7 +204,8 @@ impl World {
         }
         let report = FlowReport { name: name(), started: config.start, ..FlowReport::default() };
         let (port, key, bin) = (FIRST_PORT + id as u16, id as u32, self.config.bin);
-        let flow = Flow { port, key, bin, sender: None, receiver: None, report, config };
+        let (written, received) = (0, Vec::new());
+        let flow = Flow { port, key, bin, sender: None, receiver: None, written, received, report, config };
         let host = self.hosts[to.index()].as_deref_mut().expect("it was looked at above");
         flow.listen(host).map_err(|error| WorldError::Listen { flow: flow.report.name.clone(), error })?;
         host.listeners.insert(port, key);
@@ -394,6 +399,11 @@ impl World {
             }
         }
         report
+    }
+
+    /// What the receiver of a flow with content has read since the last call, in order.
+    pub fn take_received(&mut self, FlowId(id): FlowId) -> Vec<Payload> {
+        std::mem::take(&mut self.flows[id as usize].received)
     }
 
     /// What has become of a source's datagrams so far.

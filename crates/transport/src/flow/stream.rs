@@ -74,13 +74,18 @@ impl SendStream {
     /// Everything below `offset` is acknowledged.
     pub fn release(&mut self, offset: u64) {
         self.start = self.start.max(offset);
-        while let Some((at, chunk)) = self.chunks.front()
-            && at + chunk.len() <= offset
+        while let Some((at, chunk)) = self.chunks.front_mut()
+            && *at < offset
         {
+            let gone = chunk.len().min(offset - *at);
             if matches!(chunk, Payload::Bytes(_)) {
-                self.stored -= chunk.len();
+                self.stored -= gone;
             }
-            self.chunks.pop_front();
+            if gone == chunk.len() {
+                self.chunks.pop_front();
+            } else {
+                (*at, *chunk) = (*at + gone, chunk.slice(gone, chunk.len()));
+            }
         }
     }
 
@@ -109,7 +114,7 @@ mod tests {
         assert_eq!((s.room(), s.end()), (0, 10));
         assert_eq!(s.slice(3, 7).to_bytes(), "defg");
         s.release(6);
-        assert_eq!(s.room(), 5);
+        assert_eq!(s.room(), 6);
         assert_eq!(s.slice(6, 10).to_bytes(), "ghij");
         s.finish();
         assert_eq!(s.write(&Bytes::from_static(b"x").into()), 0);
