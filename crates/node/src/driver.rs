@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use polypath_endpoint::{ConnectionHandle, Endpoint, Event, pump};
+use polypath_endpoint::{ConnectionHandle, Endpoint, Event, Input, pump};
 use polypath_transport::CloseReason;
 use polypath_wire::Instant;
 use tokio::time::Sleep;
@@ -200,12 +200,15 @@ pub(crate) struct Driver<C> {
     shared: Arc<Shared>,
     carrier: C,
     sleep: Pin<Box<Sleep>>,
+    /// What one round received; kept for its memory.
+    inputs: Vec<Input>,
 }
 
 impl<C: Carrier> Driver<C> {
     pub fn new(shared: Arc<Shared>, carrier: C) -> Self {
         let now = shared.clock.os_instant(shared.clock.now());
-        Self { shared, carrier, sleep: Box::pin(tokio::time::sleep_until(now.into())) }
+        let sleep = Box::pin(tokio::time::sleep_until(now.into()));
+        Self { shared, carrier, sleep, inputs: Vec::new() }
     }
 
     /// One round: receive, let timers expire, send, tell. `true` if there is more to do at once.
@@ -213,7 +216,13 @@ impl<C: Carrier> Driver<C> {
         let mut state = self.shared.lock();
         state.driver = Some(cx.waker().clone());
         let now = self.shared.clock.now();
-        let mut more = self.carrier.poll_receive(cx, &mut |input| state.endpoint.handle(now, input))?;
+        let mut more = self.carrier.poll_receive(cx, &mut |input| self.inputs.push(input))?;
+        // One after the other, as in the simulator: an acknowledgment that is written only after the
+        // whole batch names later arrivals before earlier ones, which then look lost.
+        for input in self.inputs.drain(..) {
+            state.endpoint.handle(now, input);
+            pump(&mut state.endpoint, now, &mut self.carrier);
+        }
         if state.stop == Stop::Asked {
             state.abort_all(now);
         }
