@@ -39,6 +39,7 @@ pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
 pub use link::{Back, Change, Link, Queue, Reordering};
 pub use load::{Experiment, LoadError, load, parse};
+pub(crate) use validate::HEADERS;
 
 use crate::seeds::SeedRange;
 use crate::units::Human;
@@ -102,4 +103,9 @@ pub struct Host {
     /// `overhead_`). Breaks the phase lock between equal links. Default: 0.
     #[serde(default)]
     pub jitter: Human<Duration>,
+}
+
+/// The JSON Schema of spec files.
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Spec)
 }

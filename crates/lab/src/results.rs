@@ -1,0 +1,204 @@
+//! What runs measured, and what an ensemble of them says.
+
+use polypath_transport::PathStats;
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::spec::Metric;
+
+/// The numbers of one run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Run {
+    /// Hash of the resolved spec and the seed.
+    pub id: String,
+    /// Label of the grid's cell; empty without a grid.
+    pub cell: String,
+    /// The seed.
+    pub seed: u64,
+    /// In the order of the spec.
+    pub flows: Vec<FlowResult>,
+}
+
+/// The numbers of one flow in one run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub name: String,
+    /// Bytes delivered in the whole run.
+    pub bytes: u64,
+    /// Bytes delivered in order in the measured time, bit/s; of a flow that finished, over its life.
+    pub goodput_bps: f64,
+    /// The same over the sum of the rates of its bottlenecks.
+    pub utilisation: f64,
+    /// From start to the last byte, s.
+    pub completion_s: Option<f64>,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Packets that arrived after a later one.
+    pub out_of_order: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Packets lost over packets sent, of UDP.
+    pub loss_rate: Option<f64>,
+    /// Every byte was the one sent.
+    pub intact: bool,
+    /// Why the connection failed, if it did.
+    pub failed: Option<String>,
+    /// Each path, of TCP.
+    pub paths: Vec<PathResult>,
+}
+
+impl Default for FlowResult {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            bytes: 0,
+            goodput_bps: 0.0,
+            utilisation: 0.0,
+            completion_s: None,
+            retransmissions: 0,
+            out_of_order: 0,
+            timeouts: 0,
+            loss_rate: None,
+            intact: true,
+            failed: None,
+            paths: Vec::new(),
+        }
+    }
+}
+
+/// The numbers of one path of a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PathResult {
+    /// Bytes delivered over it in the whole run.
+    pub bytes: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Smoothed round trip time at the end, ms.
+    pub srtt_ms: Option<f64>,
+}
+
+impl From<&PathStats> for PathResult {
+    fn from(stats: &PathStats) -> Self {
+        Self {
+            bytes: stats.bytes_delivered,
+            retransmissions: stats.retransmissions,
+            srtt_ms: stats.srtt.map(|d| d.as_millis_f64()),
+        }
+    }
+}
+
+impl FlowResult {
+    /// One of its numbers; `None` if the flow has none of the kind.
+    pub fn metric(&self, metric: Metric) -> Option<f64> {
+        Some(match metric {
+            Metric::Goodput => self.goodput_bps,
+            Metric::Utilisation => self.utilisation,
+            Metric::Completion => self.completion_s?,
+            Metric::Retransmissions => self.retransmissions as f64,
+            Metric::OutOfOrder => self.out_of_order as f64,
+            Metric::Timeouts => self.timeouts as f64,
+            Metric::LossRate => self.loss_rate?,
+            Metric::Srtt => {
+                let known: Vec<f64> = self.paths.iter().filter_map(|p| p.srtt_ms).collect();
+                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)?
+            }
+        })
+    }
+}
+
+impl Run {
+    /// One number of the flow `flow`, divided by that of `over` if there is one.
+    pub fn metric(&self, metric: Metric, flow: &str, over: Option<&str>) -> Option<f64> {
+        let of = |name: &str| self.flows.iter().find(|f| f.name == name)?.metric(metric);
+        match over {
+            None => of(flow),
+            Some(other) => Some(of(flow)? / of(other)?).filter(|ratio| ratio.is_finite()),
+        }
+    }
+}
+
+/// An ensemble of one number.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// How many values.
+    pub n: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Half the width of the 95 % confidence interval of the mean (Student's t); `None` for one value.
+    pub ci95: Option<f64>,
+    /// Standard deviation of the sample.
+    pub sd: f64,
+    /// Geometric mean; `None` unless all are positive.
+    pub geometric_mean: Option<f64>,
+    /// Half the width of the 95 % confidence interval of the logarithm.
+    pub log_ci95: Option<f64>,
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Summary {
+    /// Of `values`; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (mean, sd) = mean_and_sd(values);
+        let logs: Option<Vec<f64>> = values.iter().map(|v| (*v > 0.0).then(|| v.ln())).collect();
+        let log = logs.map(|logs| mean_and_sd(&logs));
+        Some(Self {
+            n,
+            mean,
+            ci95: half_width(n, sd),
+            sd,
+            geometric_mean: log.map(|(mean, _)| mean.exp()),
+            log_ci95: log.and_then(|(_, sd)| half_width(n, sd)),
+            median: (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0,
+            min: sorted[0],
+            max: sorted[n - 1],
+        })
+    }
+}
+
+fn mean_and_sd(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (mean, if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
+}
+
+/// t(0.975, n − 1) · sd / √n.
+fn half_width(n: usize, sd: f64) -> Option<f64> {
+    let t = StudentsT::new(0.0, 1.0, n.checked_sub(1).filter(|f| *f > 0)? as f64).ok()?;
+    Some(t.inverse_cdf(0.975) * sd / (n as f64).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_of_known_numbers() {
+        // Worked out by hand: mean 5, squares 32 over 7, t(0.975, 7) = 2.364624.
+        let s = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert_eq!((s.n, s.mean, s.median, s.min, s.max), (8, 5.0, 4.5, 2.0, 9.0));
+        assert!((s.sd - 2.138_090).abs() < 1e-6);
+        assert!((s.ci95.unwrap() - 2.364_624 * 2.138_090 / 8f64.sqrt()).abs() < 1e-5);
+        let g = Summary::of(&[1.0, 4.0]).unwrap();
+        assert!((g.geometric_mean.unwrap() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_none_no_summary() {
+        assert_eq!(Summary::of(&[3.0]).unwrap().ci95, None);
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[0.0, 1.0]).unwrap().geometric_mean, None);
+    }
+}
