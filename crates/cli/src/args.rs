@@ -1,0 +1,183 @@
+//! The command line, and the help that teaches it.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use polypath_lab::registry;
+use polypath_lab::seeds::SeedRange;
+use polypath_lab::units::{Bytes, Human, Link};
+use polypath_transport::cc::CcConfig;
+use polypath_transport::sched::SchedulerConfig;
+
+const EXAMPLES: &str = "\
+Examples:
+  polypath demo                                  a 64 MiB file over two paths at once, in real time
+  polypath demo --sim                            the same in virtual time
+  polypath lab list                              the experiments there are
+  polypath lab run foundation/two_paths          run one and check what it expects
+
+Exit status:
+  0    done, and everything as expected
+  1    done, but an expectation failed or the file arrived changed
+  2    bad arguments or a bad spec file
+  3    the system did not allow it
+  130  interrupted";
+
+/// One connection over the sum of its paths.
+#[derive(Parser, Debug)]
+#[command(name = "polypath", version, about, after_long_help = EXAMPLES, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Move a real file over emulated paths, watch it, and compare with the better path alone
+    Demo(DemoArgs),
+    /// Experiments: list them, run them, print the schema of their files
+    Lab {
+        #[command(subcommand)]
+        command: LabCommand,
+    },
+    /// Print a completion script: polypath completions bash > /etc/bash_completion.d/polypath
+    Completions {
+        /// For which shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write one page per command
+    Man {
+        /// Write all pages into this directory instead
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  polypath demo                                     two paths, 64 MiB, on loopback, no root needed
+  polypath demo --file my.iso --path 8mbit/30ms --path 4mbit/30ms
+  polypath demo --scheduler round_robin             see what a worse scheduler costs
+  polypath demo --sim --size 1GiB                   virtual time: no need to wait
+  sudo polypath demo --netns                        between network namespaces
+  polypath demo --json | jq .utilisation
+
+A path is RATE/DELAY: the rate of its link and its one-way propagation delay, the same in both
+directions, with a queue of one round trip at that rate. --json prints one object; its keys are
+described in docs/demo-json.md.";
+
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = DEMO_EXAMPLES)]
+pub struct DemoArgs {
+    /// The file to send; without it a file of --size is made up
+    #[arg(long, value_name = "PATH", conflicts_with = "size")]
+    pub file: Option<PathBuf>,
+    /// Size of the file that is made up
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub size: Human<Bytes>,
+    /// One emulated path, RATE/DELAY; repeat it for more
+    #[arg(long = "path", value_name = "RATE/DELAY", default_values = ["80mbit/20ms", "40mbit/40ms"])]
+    pub paths: Vec<Link>,
+    /// Which path the next segment takes
+    #[arg(long, value_name = "S", default_value = "earliest_arrival", value_parser = schedulers())]
+    pub scheduler: String,
+    /// Congestion control
+    #[arg(long, value_name = "C", default_value = "newreno", value_parser = controllers())]
+    pub cc: String,
+    /// Run in virtual time, in the simulator
+    #[arg(long, conflicts_with = "netns")]
+    pub sim: bool,
+    /// Run between network namespaces (as root, or where users may make user namespaces)
+    #[arg(long)]
+    pub netns: bool,
+    /// Keep what arrived in this file
+    #[arg(long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object instead of bars and a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn schedulers() -> PossibleValuesParser {
+    registry::names::<SchedulerConfig>("policy").into()
+}
+
+fn controllers() -> PossibleValuesParser {
+    registry::names::<CcConfig>("algorithm").into()
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  polypath lab run foundation/one_link                   by its name below experiments/
+  polypath lab run my.toml --seeds 1..100 --out out/my   a file, an ensemble, results kept
+  polypath lab run my.toml --seed 7 --pcap --out out/7   one run with a capture of every link
+
+With --out it writes results.csv and results.arrow (one row per run and flow) and results.json (the
+summary); with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with --trace also
+RUN.arrow (every observation), where RUN is the run's id in the results.";
+
+#[derive(Subcommand, Debug)]
+pub enum LabCommand {
+    /// List the experiments
+    List {
+        /// Where they are
+        #[arg(long, value_name = "DIR", default_value = "experiments")]
+        dir: PathBuf,
+        /// Print a JSON array instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run an experiment over its seeds on all cores, and check what it expects
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Print the JSON Schema of spec files
+    Schema,
+}
+
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// A spec file, or the name of one below experiments/
+    #[arg(value_name = "SPEC")]
+    pub spec: PathBuf,
+    /// Only this seed
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    pub seed: Option<u64>,
+    /// These seeds instead of the spec's, the last included
+    #[arg(long, value_name = "A..B")]
+    pub seeds: Option<SeedRange>,
+    /// Only this cell of the grid
+    #[arg(long, value_name = "LABEL")]
+    pub cell: Option<String>,
+    /// Write results into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Capture what every link carries (pcapng), into --out
+    #[arg(long, requires = "out")]
+    pub pcap: bool,
+    /// Keep every observation of every run (Arrow IPC), in --out
+    #[arg(long, requires = "out")]
+    pub trace: bool,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_default_paths_are_those_of_the_readme() {
+        let Command::Demo(demo) = Cli::parse_from(["polypath", "demo"]).command else { panic!() };
+        let shown: Vec<_> = demo.paths.iter().map(Link::to_string).collect();
+        assert_eq!(shown, ["80Mbit/s 20ms", "40Mbit/s 40ms"]);
+    }
+}

@@ -1,0 +1,88 @@
+//! The file to send: the user's own, or one made up.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use polypath_transport::{Pattern, Payload};
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+
+use crate::args::DemoArgs;
+use crate::failure::Failure;
+
+/// How much of a made-up file is written at a time, bytes.
+const CHUNK: u64 = 1 << 20;
+/// Which pattern fills it.
+const PATTERN: u32 = 2;
+
+/// A file of known length.
+#[derive(Debug)]
+pub struct Content {
+    pub path: PathBuf,
+    pub name: String,
+    pub len: u64,
+    /// Removes a made-up file with this value.
+    _made_up: Option<NamedTempFile>,
+}
+
+impl Content {
+    /// The file of `--file`, or a temporary one of `--size`.
+    pub fn open(args: &DemoArgs) -> Result<Self, Failure> {
+        if let Some(path) = &args.file {
+            return Self::existing(path);
+        }
+        let len = args.size.0.0;
+        let file = made_up(len).map_err(|e| Failure::system("cannot make up a file to send", e))?;
+        let name = format!("{} of made-up data", args.size);
+        Ok(Self { path: file.path().to_owned(), name, len, _made_up: Some(file) })
+    }
+
+    fn existing(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let refused = |e| Failure::system(format!("cannot read {name}"), e);
+        let metadata = File::open(path).and_then(|f| f.metadata()).map_err(refused)?;
+        if !metadata.is_file() {
+            return Err(Failure::usage(format!("{name} is not a regular file")));
+        }
+        Ok(Self { path: path.to_owned(), name, len: metadata.len(), _made_up: None })
+    }
+
+    /// The whole file.
+    pub fn read(&self) -> Result<Bytes, Failure> {
+        let read = std::fs::read(&self.path);
+        read.map(Bytes::from).map_err(|e| Failure::system(format!("cannot read {}", self.name), e))
+    }
+}
+
+fn made_up(len: u64) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new()?;
+    let mut out = BufWriter::new(&mut file);
+    for offset in (0..len).step_by(CHUNK as usize) {
+        let piece = Pattern { key: PATTERN, offset, len: CHUNK.min(len - offset) };
+        out.write_all(&Payload::from(piece).to_bytes())?;
+    }
+    out.flush()?;
+    drop(out);
+    Ok(file)
+}
+
+/// A digest that grows, and its length.
+#[derive(Clone, Debug, Default)]
+pub struct Digested {
+    hash: Sha256,
+    pub len: u64,
+}
+
+impl Digested {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        self.len += bytes.len() as u64;
+    }
+
+    /// The SHA-256 in hexadecimal.
+    pub fn finish(self) -> String {
+        self.hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    }
+}

@@ -1,0 +1,121 @@
+//! What to run: the paths, and the connection over them.
+
+use polypath_lab::registry;
+use polypath_lab::units::Link;
+use polypath_sim::hop::{HopConfig, QueueLimit};
+use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_wire::{Duration, Rate};
+
+use crate::args::DemoArgs;
+
+/// Largest packet, bytes: Ethernet's.
+const MTU: u32 = 1500;
+/// IPv4, UDP and TCP headers without options, bytes: segments travel in UDP.
+const HEADERS: u32 = 20 + 8 + 20;
+/// The smallest queue, bytes: 32 full packets.
+const MIN_QUEUE: u64 = 32 * MTU as u64;
+
+/// Where the paths are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// In real time, emulated between sockets on loopback.
+    Loopback,
+    /// In real time, emulated between two network namespaces.
+    Namespaces,
+    /// In virtual time.
+    Simulated,
+}
+
+impl Mode {
+    /// For the table.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Loopback => "in real time, on loopback",
+            Self::Namespaces => "in real time, between network namespaces",
+            Self::Simulated => "in virtual time",
+        }
+    }
+
+    /// For JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Namespaces => "netns",
+            Self::Simulated => "sim",
+        }
+    }
+}
+
+/// The paths of a demo and the connection over them.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub mode: Mode,
+    pub links: Vec<Link>,
+    pub scheduler: String,
+    pub cc: String,
+    pub connection: ConnectionConfig,
+}
+
+impl Plan {
+    pub fn new(args: &DemoArgs) -> Self {
+        let mode = match (args.sim, args.netns) {
+            (true, _) => Mode::Simulated,
+            (false, true) => Mode::Namespaces,
+            (false, false) => Mode::Loopback,
+        };
+        let known = "clap admits only names of the registry";
+        let buffer = buffer(&args.paths);
+        let connection = ConnectionConfig {
+            cc: registry::by_name("algorithm", &args.cc).expect(known),
+            scheduler: registry::by_name("policy", &args.scheduler).expect(known),
+            send_buffer: buffer,
+            receive_buffer: buffer,
+            ..ConnectionConfig::default()
+        };
+        Self {
+            mode,
+            links: args.paths.clone(),
+            scheduler: args.scheduler.clone(),
+            cc: args.cc.clone(),
+            connection,
+        }
+    }
+
+    /// The same connection over one of its paths.
+    pub fn alone(&self, path: usize) -> Self {
+        Self { links: vec![self.links[path]], ..self.clone() }
+    }
+
+    /// Sum of the rates.
+    pub fn capacity(&self) -> Rate {
+        Rate(self.links.iter().map(|l| l.rate.0).sum())
+    }
+
+    /// The hop of a link, the same there and back.
+    pub fn hop(link: &Link) -> HopConfig {
+        HopConfig {
+            rate: link.rate,
+            delay: link.delay,
+            queue: QueueLimit::Bytes(round_trip_bytes(link).max(MIN_QUEUE)),
+            mtu: Some(MTU),
+            ..HopConfig::default()
+        }
+    }
+
+    /// What the connection knows of each path beforehand: its segment size.
+    pub fn path_config() -> PathConfig {
+        PathConfig { mss: MTU - HEADERS, ..PathConfig::default() }
+    }
+}
+
+/// What a link carries in a round trip without queueing.
+fn round_trip_bytes(link: &Link) -> u64 {
+    link.rate.bytes_in(link.delay.times(2))
+}
+
+/// Room for everything under way while the slowest path, its queue full, repairs a loss.
+fn buffer(links: &[Link]) -> u64 {
+    let sum = Rate(links.iter().map(|l| l.rate.0).sum());
+    let longest = links.iter().map(|l| l.delay).max().unwrap_or(Duration::ZERO);
+    sum.bytes_in(longest.times(16)).clamp(4 << 20, 1 << 30)
+}

@@ -1,0 +1,187 @@
+//! How it went, as a table and as JSON.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use polypath_lab::units::{Bytes, Human};
+use polypath_transport::PathStats;
+use serde::Serialize;
+
+use super::content::Content;
+use super::plan::Plan;
+use crate::failure::{Failure, printed};
+use crate::table;
+
+/// What a transfer measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// From the first SYN to the last byte at the receiver.
+    pub seconds: f64,
+    /// What arrived.
+    pub bytes: u64,
+    /// SHA-256 of what was read from the file.
+    pub sent: String,
+    /// SHA-256 of what arrived.
+    pub received: String,
+    /// Each path as the sender saw it.
+    pub paths: Vec<PathOutcome>,
+}
+
+/// One path of a transfer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PathOutcome {
+    pub delivered: u64,
+    pub retransmitted: u64,
+    pub srtt_ms: Option<f64>,
+}
+
+impl From<&PathStats> for PathOutcome {
+    fn from(stats: &PathStats) -> Self {
+        Self {
+            delivered: stats.bytes_delivered,
+            retransmitted: stats.retransmissions,
+            srtt_ms: stats.srtt.map(|d| d.as_millis_f64()),
+        }
+    }
+}
+
+/// A path alone, by the simulator.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Alone {
+    /// Which: the best of all.
+    pub path: usize,
+    /// How long it would have taken.
+    pub seconds: f64,
+}
+
+/// What `--json` prints; the keys are stable (docs/demo-json.md).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    pub mode: &'static str,
+    pub scheduler: String,
+    pub cc: String,
+    pub bytes: u64,
+    pub seconds: f64,
+    pub goodput_bps: f64,
+    pub capacity_bps: u64,
+    pub utilisation: f64,
+    pub retransmitted: u64,
+    pub sha256: String,
+    pub sha256_match: bool,
+    pub best_path_alone: Alone,
+    pub paths: Vec<PathReport>,
+    #[serde(skip)]
+    title: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PathReport {
+    pub id: usize,
+    pub rate_bps: u64,
+    pub delay_ms: f64,
+    pub goodput_bps: f64,
+    pub utilisation: f64,
+    pub srtt_ms: Option<f64>,
+    pub retransmitted: u64,
+}
+
+impl Report {
+    pub fn new(plan: &Plan, content: &Content, outcome: &Outcome, best_path_alone: Alone) -> Self {
+        let over =
+            |bytes: u64| if outcome.seconds > 0.0 { bytes as f64 * 8.0 / outcome.seconds } else { 0.0 };
+        let path = |(id, (path, link)): (usize, (&PathOutcome, &polypath_lab::units::Link))| PathReport {
+            id,
+            rate_bps: link.rate.0,
+            delay_ms: link.delay.as_millis_f64(),
+            goodput_bps: over(path.delivered),
+            utilisation: over(path.delivered) / link.rate.0 as f64,
+            srtt_ms: path.srtt_ms,
+            retransmitted: path.retransmitted,
+        };
+        let goodput_bps = over(outcome.bytes);
+        let capacity_bps = plan.capacity().0;
+        Self {
+            mode: plan.mode.name(),
+            scheduler: plan.scheduler.clone(),
+            cc: plan.cc.clone(),
+            bytes: outcome.bytes,
+            seconds: outcome.seconds,
+            goodput_bps,
+            capacity_bps,
+            utilisation: goodput_bps / capacity_bps as f64,
+            retransmitted: outcome.paths.iter().map(|p| p.retransmitted).sum(),
+            sha256: outcome.received.clone(),
+            sha256_match: outcome.sent == outcome.received && outcome.bytes == content.len,
+            best_path_alone,
+            paths: outcome.paths.iter().zip(&plan.links).enumerate().map(path).collect(),
+            title: format!(
+                "{}, {}; scheduler {}, cc {}",
+                content.name,
+                plan.mode.describe(),
+                plan.scheduler,
+                plan.cc
+            ),
+        }
+    }
+
+    pub fn print_json(&self) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
+        printed(writeln!(io::stdout(), "{text}"))
+    }
+
+    pub fn print_table(&self) -> Result<(), Failure> {
+        let hash = if self.sha256_match { "SHA-256 equal" } else { "SHA-256 DIFFERENT" };
+        let alone = self.best_path_alone;
+        printed(writeln!(
+            io::stdout(),
+            "{}\n\n{}\n\n{} in {:.2} s, {hash}: {}\nThe better path alone, path {}, takes {:.2} s (simulated): {:.2} times as long.",
+            self.title,
+            self.table().trim_fmt(),
+            Human(Bytes(self.bytes)),
+            self.seconds,
+            self.sha256,
+            alone.path,
+            alone.seconds,
+            alone.seconds / self.seconds,
+        ))
+    }
+
+    fn table(&self) -> Table {
+        let mbps = |bps: f64| format!("{:.1}", bps / 1e6);
+        let percent = |part: f64| format!("{:.1} %", part * 100.0);
+        let ms = |ms: Option<f64>| ms.map_or("–".to_owned(), |ms| format!("{ms:.1}"));
+        let mut table = table::plain(
+            [
+                "path",
+                "rate, Mbit/s",
+                "delay, ms",
+                "goodput, Mbit/s",
+                "utilisation",
+                "srtt, ms",
+                "retransmitted",
+            ],
+            1,
+        );
+        for p in &self.paths {
+            table.add_row([
+                p.id.to_string(),
+                mbps(p.rate_bps as f64),
+                format!("{}", p.delay_ms),
+                mbps(p.goodput_bps),
+                percent(p.utilisation),
+                ms(p.srtt_ms),
+                p.retransmitted.to_string(),
+            ]);
+        }
+        table.add_row([
+            "sum".to_owned(),
+            mbps(self.capacity_bps as f64),
+            String::new(),
+            mbps(self.goodput_bps),
+            percent(self.utilisation),
+            String::new(),
+            self.retransmitted.to_string(),
+        ]);
+        table
+    }
+}

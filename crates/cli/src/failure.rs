@@ -1,0 +1,75 @@
+//! Errors as a user meets them: what went wrong, what to do, and the exit status.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// The exit status of the program. 0 is success.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// It ran, and what came out is not what should: an expectation failed, a file arrived changed.
+    Unmet = 1,
+    /// The arguments or a spec file make no sense (clap uses the same for arguments).
+    Usage = 2,
+    /// The system did not allow it: a file, a socket, a privilege.
+    System = 3,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(status as u8)
+    }
+}
+
+/// Why the program ends without success.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    pub status: Status,
+    message: String,
+    help: Option<String>,
+}
+
+impl Failure {
+    /// A result that is not as it should be.
+    pub fn unmet(message: impl Into<String>) -> Self {
+        Self { status: Status::Unmet, message: message.into(), help: None }
+    }
+
+    /// Arguments or a spec that make no sense.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { status: Status::Usage, message: message.into(), help: None }
+    }
+
+    /// Something the system refused; `what` was to be done.
+    pub fn system(what: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self { status: Status::System, message: format!("{what}: {error}"), help: None }
+    }
+
+    /// Ctrl-C.
+    pub fn interrupted() -> Self {
+        Self { status: Status::Interrupted, message: "interrupted".into(), help: None }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
+    }
+}
+
+/// Writing to a closed pipe (`polypath lab schema | head`) is no failure of ours.
+pub fn printed(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::system("cannot write the output", e)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,113 @@
+//! Results on the terminal, as JSON, and in files.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use polypath_lab::columns;
+use polypath_lab::results::{Run, Summary};
+use polypath_lab::spec::Metric;
+use serde_json::{Value, json};
+
+use super::Done;
+use crate::failure::{Failure, printed};
+use crate::table;
+
+/// What the table shows, with its header and the factor it is shown in.
+const SHOWN: [(Metric, &str, f64); 6] = [
+    (Metric::Goodput, "goodput, Mbit/s", 1e-6),
+    (Metric::Utilisation, "utilisation", 1.0),
+    (Metric::Completion, "completion, s", 1.0),
+    (Metric::Retransmissions, "retransmitted", 1.0),
+    (Metric::OutOfOrder, "out of order", 1.0),
+    (Metric::Timeouts, "timeouts", 1.0),
+];
+
+/// Every cell and flow with the ensemble of their runs.
+fn groups<'a>(done: &'a Done<'_>) -> Vec<(&'a str, &'a str, Vec<&'a Run>)> {
+    let mut cells: Vec<&str> = done.runs.iter().map(|r| r.cell.as_str()).collect();
+    cells.dedup();
+    let flows = done.experiment.spec.flow.iter().map(|f| f.name.as_str());
+    let pairs = cells.iter().flat_map(|cell| flows.clone().map(move |flow| (*cell, flow)));
+    pairs.map(|(cell, flow)| (cell, flow, done.runs.iter().filter(|r| r.cell == cell).collect())).collect()
+}
+
+fn summary(runs: &[&Run], metric: Metric, flow: &str) -> Option<Summary> {
+    Summary::of(&runs.iter().filter_map(|r| r.metric(metric, flow, None)).collect::<Vec<_>>())
+}
+
+/// Prints means with their confidence intervals, and the verdicts.
+pub fn print_table(done: &Done<'_>) -> Result<(), Failure> {
+    let spec = &done.experiment.spec;
+    let n = done.seeds.iter().count();
+    let many = if n > 1 {
+        format!("mean ± 95 % confidence over {n} seeds")
+    } else {
+        format!("seed {}", done.seeds.first)
+    };
+    let verdicts: String = done.verdicts.iter().map(|v| format!("\n{v}")).collect();
+    let table = table_of(done);
+    printed(writeln!(io::stdout(), "{}: {}\n{many}\n\n{table}\n{verdicts}", done.experiment.name, spec.title))
+}
+
+fn table_of(done: &Done<'_>) -> String {
+    let headers = ["cell", "flow"].into_iter().chain(SHOWN.map(|(_, name, _)| name));
+    let mut table = table::plain(headers, 2);
+    for (cell, flow, runs) in groups(done) {
+        let numbers = SHOWN.map(|(metric, _, factor)| match summary(&runs, metric, flow) {
+            Some(s) => with_interval(s.mean * factor, s.ci95.map(|ci| ci * factor)),
+            None => "–".to_owned(),
+        });
+        table.add_row([cell.to_owned(), flow.to_owned()].into_iter().chain(numbers));
+    }
+    if done.experiment.cells.len() == 1
+        && let Some(column) = table.column_mut(0)
+    {
+        column.set_constraint(comfy_table::ColumnConstraint::Hidden);
+    }
+    table.trim_fmt()
+}
+
+fn with_interval(mean: f64, ci: Option<f64>) -> String {
+    let digits = if mean.abs() >= 100.0 { 1 } else { 3 };
+    match ci {
+        Some(ci) => format!("{mean:.digits$} ± {ci:.digits$}"),
+        None => format!("{mean:.digits$}"),
+    }
+}
+
+/// Prints one object.
+pub fn print_json(done: &Done<'_>) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(&object(done)).expect("numbers and strings serialise");
+    printed(writeln!(io::stdout(), "{text}"))
+}
+
+fn object(done: &Done<'_>) -> Value {
+    let group = |(cell, flow, runs): &(&str, &str, Vec<&Run>)| {
+        let all = SHOWN.iter().map(|(metric, ..)| metric).chain(&[Metric::Srtt, Metric::LossRate]);
+        let metrics: serde_json::Map<String, Value> = all
+            .filter_map(|m| Some((json!(m).as_str()?.to_owned(), json!(summary(runs, *m, flow)?))))
+            .collect();
+        json!({ "cell": cell, "flow": flow, "metrics": metrics })
+    };
+    json!({
+        "experiment": done.experiment.name,
+        "title": done.experiment.spec.title,
+        "seeds": done.seeds,
+        "summary": groups(done).iter().map(group).collect::<Vec<_>>(),
+        "verdicts": done.verdicts,
+        "runs": done.runs,
+    })
+}
+
+/// Writes `results.csv`, `results.arrow` and `results.json` into `dir`.
+pub fn write(done: &Done<'_>, dir: &Path) -> Result<(), Failure> {
+    let write = || {
+        std::fs::create_dir_all(dir)?;
+        let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
+        columns::write_csv(&done.runs, create("results.csv")?)?;
+        columns::write_arrow(&done.runs, create("results.arrow")?)?;
+        serde_json::to_writer_pretty(create("results.json")?, &object(done)).map_err(io::Error::from)
+    };
+    write().map_err(|e| Failure::system(format!("cannot write results to {}", dir.display()), e))
+}

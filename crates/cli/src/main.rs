@@ -1,0 +1,35 @@
+//! The one binary `polypath`: read the arguments, do what they ask, answer with an exit status.
+
+mod args;
+mod demo;
+mod failure;
+mod lab;
+mod pages;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            failure.status.into()
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Lab { command } => lab::run(&command),
+        Command::Completions { shell } => pages::completions(shell),
+        Command::Man { out } => pages::manual(out.as_deref()),
+    }
+}

@@ -1,0 +1,157 @@
+//! The binary as a user meets it: what it prints and how it ends.
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// The program, run from the top of the repository.
+fn polypath(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polypath"));
+    command.current_dir(root()).args(args);
+    command
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Standard error of a run that ends with `code`.
+fn error_of(args: &[&str], code: i32) -> String {
+    let output = polypath(args).assert().code(code).get_output().clone();
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn json_of(args: &[&str]) -> Value {
+    let output = polypath(args).assert().success().get_output().clone();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn bad_arguments_are_told_what_to_write() {
+    insta::assert_snapshot!("path_without_delay", error_of(&["demo", "--path", "80mbit"], 2));
+    insta::assert_snapshot!("size_without_unit", error_of(&["demo", "--size", "64"], 2));
+    insta::assert_snapshot!("unknown_scheduler", error_of(&["demo", "--scheduler", "erliest_arrival"], 2));
+    insta::assert_snapshot!("seeds_backwards", error_of(&["lab", "run", "x.toml", "--seeds", "9..2"], 2));
+}
+
+#[test]
+fn files_that_are_not_there_are_named() {
+    insta::assert_snapshot!("no_such_file", error_of(&["demo", "--file", "no/such.file", "--sim"], 3));
+    insta::assert_snapshot!("no_such_spec", error_of(&["lab", "run", "no/such.toml"], 2));
+    insta::assert_snapshot!("directory_as_file", error_of(&["demo", "--file", "crates", "--sim"], 2));
+}
+
+#[test]
+fn a_bad_spec_is_told_where_why_and_what_to_do() {
+    let spec = "crates/lab/tests/bad_specs/unknown_key.toml";
+    insta::assert_snapshot!("bad_spec", error_of(&["lab", "run", spec], 2));
+}
+
+#[test]
+fn a_cell_that_is_not_there() {
+    let text = error_of(&["lab", "run", "foundation/two_paths", "--cell", "best"], 2);
+    insta::assert_snapshot!("no_such_cell", text);
+}
+
+#[test]
+fn a_simulated_demo_prints_the_keys_that_are_promised() {
+    let report = json_of(&["demo", "--sim", "--size", "2MiB", "--json"]);
+    assert_eq!(report["bytes"], 2 << 20);
+    assert_eq!(report["sha256_match"], true);
+    assert_eq!(report["capacity_bps"], 120_000_000);
+    for key in ["seconds", "goodput_bps", "utilisation", "best_path_alone", "sha256", "mode"] {
+        assert!(!report[key].is_null(), "{key} is missing");
+    }
+    let paths = report["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 2);
+    for path in paths {
+        for key in ["id", "goodput_bps", "srtt_ms", "retransmitted"] {
+            assert!(path[key].is_number(), "{key} is missing");
+        }
+    }
+    let delivered: f64 = paths.iter().map(|p| p["goodput_bps"].as_f64().unwrap()).sum();
+    assert!((delivered / report["goodput_bps"].as_f64().unwrap() - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn the_same_command_gives_the_same_simulated_result() {
+    let args = ["demo", "--sim", "--size", "300kB", "--path", "3mbit/5ms", "--json"];
+    assert_eq!(json_of(&args), json_of(&args));
+}
+
+#[test]
+fn an_empty_file_arrives_too() {
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    let path = empty.path().to_str().unwrap();
+    for more in [&["--sim"][..], &[]] {
+        let report = json_of(&[&["demo", "--file", path, "--json"], more].concat());
+        assert_eq!((&report["bytes"], &report["sha256_match"]), (&0.into(), &true.into()));
+    }
+}
+
+#[test]
+fn a_real_demo_delivers_a_real_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, copy) = (dir.path().join("source"), dir.path().join("copy"));
+    let bytes: Vec<u8> = (0..1_000_003u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    std::fs::write(&source, &bytes).unwrap();
+    let (source, copy) = (source.to_str().unwrap(), copy.to_str().unwrap());
+    let report = json_of(&["demo", "--file", source, "--output", copy, "--json"]);
+    assert_eq!(report["sha256_match"], true);
+    assert_eq!(report["mode"], "loopback");
+    assert!(std::fs::read(copy).unwrap() == bytes, "the copy differs");
+}
+
+#[test]
+fn without_a_terminal_there_are_no_bars_and_no_colours() {
+    let output = polypath(&["demo", "--size", "200kB"]).assert().success().get_output().clone();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!output.stdout.contains(&0x1b));
+}
+
+#[test]
+fn the_lab_lists_runs_and_keeps() {
+    let names: Vec<_> = json_of(&["lab", "list", "--json"]).as_array().unwrap().to_vec();
+    assert!(names.iter().any(|e| e["name"] == "foundation/one_link"));
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let args =
+        ["lab", "run", "foundation/one_link", "--seed", "3", "--out", out, "--pcap", "--trace", "--json"];
+    let report = json_of(&args);
+    let id = report["runs"][0]["id"].as_str().unwrap();
+    assert!(report["verdicts"].as_array().unwrap().iter().all(|v| v["met"] == true));
+    for name in
+        ["results.csv", "results.arrow", "results.json", &format!("{id}.pcapng"), &format!("{id}.arrow")]
+    {
+        let size = std::fs::metadata(dir.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}")).len();
+        assert!(size > 0, "{name} is empty");
+    }
+}
+
+#[test]
+fn an_unmet_expectation_is_status_1_and_says_how_to_repeat_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = std::fs::read_to_string(root().join("experiments/foundation/one_link.toml")).unwrap();
+    let file = dir.path().join("impossible.toml");
+    std::fs::write(&file, spec.replace("max = 1.0", "max = 0.96")).unwrap();
+    let file = file.to_str().unwrap();
+    let output = polypath(&["lab", "run", file, "--seeds", "1..2"]).assert().code(1).get_output().clone();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("UNMET"));
+    let help = format!("repeat it with: polypath lab run {file} --seeds 1..2");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&help));
+}
+
+#[test]
+fn pages_come_from_the_definition() {
+    let completions = polypath(&["completions", "bash"]).assert().success().get_output().stdout.clone();
+    assert!(String::from_utf8_lossy(&completions).contains("--scheduler"));
+    let page = polypath(&["man"]).assert().success().get_output().stdout.clone();
+    assert!(String::from_utf8_lossy(&page).starts_with(".ie"));
+    let dir = tempfile::tempdir().unwrap();
+    polypath(&["man", "--out", dir.path().to_str().unwrap()]).assert().success();
+    assert!(dir.path().join("polypath-lab-run.1").exists());
+    let schema = json_of(&["lab", "schema"]);
+    assert_eq!(schema["title"], "Polypath experiment");
+}
