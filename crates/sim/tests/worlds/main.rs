@@ -14,13 +14,14 @@ mod spec;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use features::{Features, NAMES};
+use play::{Look, Outcome, play};
 use polypath_wire::Seed;
 
 /// Worlds of an ordinary test run.
-const WORLDS: u64 = 500;
+const WORLDS: u64 = 1000;
 /// One world in so many is played twice and compared.
 const TWICE: u64 = 8;
 /// Failures after which no further world is played.
@@ -30,34 +31,44 @@ const ENOUGH: usize = 5;
 fn random_worlds() {
     if let Some(seed) = number("POLYPATH_WORLD") {
         let off = std::env::var("POLYPATH_WITHOUT").map_or(Features::NONE, |names| Features::parse(&names));
-        let trace = std::env::var_os("POLYPATH_TRACE").is_some();
+        let look = if std::env::var_os("POLYPATH_TRACE").is_some() { Look::Trace } else { Look::Close };
         println!("{:#?}", spec::Spec::generate(Seed(seed), off));
-        let run = play::play(&spec::Spec::generate(Seed(seed), off), trace);
+        let run = play(&spec::Spec::generate(Seed(seed), off), look);
         println!("{run:#?}");
         return assert!(run.is_ok());
     }
     let (first, count) =
         (number("POLYPATH_FIRST_WORLD").unwrap_or(0), number("POLYPATH_WORLDS").unwrap_or(WORLDS));
     let (next, failures) = (AtomicU64::new(first), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let enough = failures.lock().unwrap_or_else(PoisonError::into_inner).len() >= ENOUGH;
-                    if seed >= first + count || enough {
-                        break;
-                    }
-                    if let Err(why) = check(seed, Features::NONE) {
-                        failures.lock().unwrap_or_else(PoisonError::into_inner).push(report(seed, &why));
-                    }
-                }
-            });
+    let work = || {
+        let mut sum = Outcome::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + count || lock(&failures).len() >= ENOUGH {
+                return sum;
+            }
+            match check(seed, Features::NONE) {
+                Ok(outcome) => sum += outcome,
+                Err(why) => lock(&failures).push(report(seed, &why)),
+            }
         }
+    };
+    let mut sum = Outcome::default();
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().for_each(|w| sum += w.join().expect("a worker catches the panics of its worlds"));
     });
-    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    println!("{count} worlds: {sum:?}");
+    let failures = lock(&failures);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let Outcome { dropped, duplicated, reordered, corrupted, timeouts, .. } = sum;
+    let trouble = [dropped, duplicated, reordered, corrupted, timeouts];
+    assert!(count < WORLDS || trouble.iter().all(|n| *n > count), "too quiet worlds: {trouble:?}");
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -65,14 +76,16 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// Plays the world of `seed` without the features in `off`; a panic is a failure like any other.
-fn check(seed: u64, off: Features) -> Result<(), String> {
+fn check(seed: u64, off: Features) -> Result<Outcome, String> {
     let run = || {
         let spec = spec::Spec::generate(Seed(seed), off);
-        let hash = play::play(&spec, false)?;
-        if seed.is_multiple_of(TWICE) && play::play(&spec, false)? != hash {
+        let twice = seed.is_multiple_of(TWICE);
+        let look = if twice { Look::Close } else { Look::Quick };
+        let outcome = play(&spec, look)?;
+        if twice && play(&spec, look)? != outcome {
             return Err("the same seed gave another run".to_owned());
         }
-        Ok(())
+        Ok(outcome)
     };
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

@@ -25,12 +25,52 @@ struct World<'a> {
     gone: Vec<bool>,
     progress: ([Progress; 2], Instant),
     hash: u64,
-    trace: bool,
+    look: Look,
 }
 
-/// Plays `spec`; returns a hash of all that happened, or what went wrong.
-pub fn play(spec: &Spec, trace: bool) -> Result<u64, String> {
-    let mut world = World::new(spec, trace);
+/// What happened in a world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// Of every segment sent and every record made.
+    pub hash: u64,
+    /// Bytes delivered to applications.
+    pub bytes: u64,
+    /// Packets offered to hops.
+    pub packets: u64,
+    pub dropped: u64,
+    pub duplicated: u64,
+    pub reordered: u64,
+    pub corrupted: u64,
+    pub timeouts: u64,
+}
+
+impl std::ops::AddAssign for Outcome {
+    fn add_assign(&mut self, other: Self) {
+        self.hash ^= other.hash;
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.dropped += other.dropped;
+        self.duplicated += other.duplicated;
+        self.reordered += other.reordered;
+        self.corrupted += other.corrupted;
+        self.timeouts += other.timeouts;
+    }
+}
+
+/// How closely to look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Look {
+    /// At segments.
+    Quick,
+    /// At the content of records too.
+    Close,
+    /// And print everything.
+    Trace,
+}
+
+/// Plays `spec`; returns what happened, or what went wrong.
+pub fn play(spec: &Spec, look: Look) -> Result<Outcome, String> {
+    let mut world = World::new(spec, look);
     world.connect()?;
     let mut turns = 0;
     while let Some(next) = world.next_event() {
@@ -42,11 +82,11 @@ pub fn play(spec: &Spec, trace: bool) -> Result<u64, String> {
         }
     }
     world.check_end()?;
-    Ok(world.hash)
+    Ok(world.outcome())
 }
 
 impl<'a> World<'a> {
-    fn new(spec: &'a Spec, trace: bool) -> Self {
+    fn new(spec: &'a Spec, look: Look) -> Self {
         let hops = spec.paths.iter().enumerate().map(|(i, path)| {
             [0, 1].map(|d| Hop::new(path.hops[d].clone(), spec.seed.child(&format!("chance/{i}/{d}"))))
         });
@@ -59,7 +99,7 @@ impl<'a> World<'a> {
             gone: vec![false; spec.paths.len()],
             progress: ([(0, 0, 0, None); 2], Instant::ZERO),
             hash: 0xcbf2_9ce4_8422_2325,
-            trace,
+            look,
         }
     }
 
@@ -217,7 +257,11 @@ impl<'a> World<'a> {
     fn records(&mut self, i: usize) {
         while let Some(record) = self.ends[i].connection.as_mut().and_then(Connection::poll_record) {
             self.note(&[i as u64, record.at.0, record.path.map_or(99, |p| u64::from(p.0))]);
-            self.tell(|| format!("{i}: {:?}", record.what));
+            if self.look != Look::Quick {
+                let what = format!("{:?}", record.what);
+                what.bytes().for_each(|b| self.note(&[u64::from(b)]));
+                self.tell(|| format!("{i}: {what}"));
+            }
         }
     }
 
@@ -226,6 +270,22 @@ impl<'a> World<'a> {
         for word in words {
             self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
         }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let mut sum = Outcome { hash: self.hash, ..Outcome::default() };
+        for stats in self.hops.iter().flatten().map(Hop::stats) {
+            sum.packets += stats.entered;
+            sum.dropped += stats.dropped_total();
+            sum.duplicated += stats.duplicated;
+            sum.reordered += stats.reordered;
+            sum.corrupted += stats.corrupted;
+        }
+        for end in &self.ends {
+            sum.bytes += end.received;
+            sum.timeouts += end.connection.as_ref().map_or(0, |c| c.stats().timeouts);
+        }
+        sum
     }
 
     fn check_progress(&mut self) -> Result<(), String> {
@@ -308,7 +368,7 @@ impl<'a> World<'a> {
     }
 
     fn tell(&self, what: impl FnOnce() -> String) {
-        if self.trace {
+        if self.look == Look::Trace {
             println!("{:?} {}", self.now, what());
         }
     }

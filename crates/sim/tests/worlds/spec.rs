@@ -209,7 +209,11 @@ fn end(seed: Seed, off: Features) -> End {
         config: ConnectionConfig { max_timeouts: 1000, ..ConnectionConfig::default() },
         isn: Seq(dice.pick(&[0, 1, u32::MAX, u32::MAX - 50_000, 0x7fff_ff00, 77])),
         clock: Clock { offset: Duration::ZERO, drift: 0 },
-        send: if dice.chance(0.1) { dice.below(3) } else { dice.scale(1, 400_000) },
+        send: match dice.below(10) {
+            0 => dice.below(3),
+            1 => dice.scale(100_000, 5_000_000),
+            _ => dice.scale(1, 400_000),
+        },
         write: (u64::MAX, Duration::ZERO),
         bytes: !off.has(BYTES) && dice.chance(0.4),
         read: None,

@@ -1,9 +1,10 @@
 //! Segments that no honest peer sends: counted, answered or dropped, never believed.
 
 use bytes::Bytes;
-use polypath_transport::{DropReason, Segment, State};
+use polypath_transport::{ConnectionConfig, DropReason, Pattern, Segment, State};
 use polypath_wire::tcp::{SackBlock, TcpFlags, TcpHeader, Timestamps};
 use polypath_wire::{PathId, Seq};
+use proptest::prelude::*;
 
 use crate::wire::{CLIENT, Edit, ISN, Pair, SERVER, ms, prompt};
 
@@ -155,6 +156,79 @@ fn no_combination_of_flags_and_numbers_panics() {
             let state = pair.states()[SERVER];
             assert!(rst || script != 0 || state != State::Closed, "flags {flags:06b}: {state:?}");
         }
+    }
+}
+
+/// A segment made up near where the connection stands.
+#[derive(Clone, Debug)]
+struct Forged {
+    to: usize,
+    flags: u8,
+    offset: u32,
+    acked: u32,
+    len: u64,
+    window: u16,
+    sack: (u32, u32),
+    clock: u32,
+    pause: u64,
+}
+
+fn forged() -> impl Strategy<Value = Forged> {
+    let near = || prop_oneof![0u32..60_000, any::<u32>(), Just(u32::MAX), Just(0)];
+    let one =
+        (0..2usize, 0..64u8, near(), near(), 0..3000u64, any::<u16>(), (near(), near()), near(), 0..40u64);
+    one.prop_map(|(to, flags, offset, acked, len, window, sack, clock, pause)| Forged {
+        to,
+        flags,
+        offset,
+        acked,
+        len,
+        window,
+        sack,
+        clock,
+        pause,
+    })
+}
+
+impl Forged {
+    /// Its data is what the stream has there, so that only its place can do harm.
+    fn segment(&self) -> Segment {
+        let (from, to) = (1 - self.to, self.to);
+        let mut header = TcpHeader {
+            seq: ISN[from].plus(1).plus(self.offset),
+            ack: ISN[to].plus(1).plus(self.acked),
+            flags: TcpFlags(self.flags),
+            window: self.window,
+            ..TcpHeader::default()
+        };
+        let first = ISN[to].plus(1);
+        header.options.sack.push(SackBlock { start: first.plus(self.sack.0), end: first.plus(self.sack.1) });
+        header.options.timestamps =
+            Some(Timestamps { value: self.clock.wrapping_add(ISN[from].0), echo: self.clock });
+        let len = if self.offset < 1 << 31 { self.len } else { 0 }; // before the stream there is nothing
+        let pattern = Pattern { key: from as u32, offset: u64::from(self.offset), len };
+        Segment { header, payload: pattern.into() }
+    }
+}
+
+proptest! {
+    /// Whatever is thrown at a transfer, nothing panics and no wrong byte is delivered (the pair checks).
+    #[test]
+    fn forged_segments_do_not_change_a_byte(
+        segments in prop::collection::vec(forged(), 1..60),
+        sack: bool,
+        timestamps: bool,
+        paths in 1..3usize,
+    ) {
+        let config = ConnectionConfig { sack, timestamps, ..prompt() };
+        let mut pair = Pair::open(config, &[10, 15][..paths]);
+        for segment in segments {
+            pair.write(CLIENT, 20_000);
+            pair.write(SERVER, 20_000);
+            pair.inject(segment.to, (segment.pause % paths as u64) as u8, segment.segment());
+            pair.run_for(ms(segment.pause));
+        }
+        pair.run_for(ms(60_000));
     }
 }
 
