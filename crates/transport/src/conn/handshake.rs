@@ -126,7 +126,7 @@ impl Connection {
         for path in self.removed.iter() {
             self.sender.remove_path(now, path, &mut self.timers);
         }
-        self.receiver.on_timestamps(path, 0, options.timestamps);
+        self.receiver.on_timestamps(now, path, 0, options.timestamps);
     }
 
     /// Payload of a full segment on `path`: the smaller of both sides' segment sizes, less the options

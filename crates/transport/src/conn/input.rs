@@ -55,9 +55,8 @@ impl Connection {
     fn handle_synchronized(&mut self, now: Instant, path: PathId, segment: &mut Segment) {
         let offset = self.rcv_offset(segment.header.seq);
         let flags = segment.header.flags;
-        if !flags.contains(TcpFlags::RST)
-            && self.receiver.paths[path.index()].is_old(segment.header.options.timestamps)
-        {
+        let timestamps = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
+        if !flags.contains(TcpFlags::RST) && self.receiver.paths[path.index()].is_old(now, timestamps) {
             self.dropped(now, path, DropReason::OldTimestamp); // RFC 7323 §5.3 R1
             return self.challenge(now, path);
         }
@@ -75,8 +74,8 @@ impl Connection {
             return self.dropped(now, path, DropReason::UnexpectedFlag);
         }
         self.heard_from(now, path, segment.payload.is_empty());
-        self.receiver.on_timestamps(path, offset, segment.header.options.timestamps);
         if self.handle_ack(now, path, offset, segment) {
+            self.receiver.on_timestamps(now, path, offset, timestamps);
             self.handle_data(now, path, offset, segment);
         }
         self.arm_persist(now);
@@ -152,6 +151,11 @@ impl Connection {
             self.challenge(now, path);
             return false;
         }
+        if self.is_old_ack(una) {
+            self.dropped(now, path, DropReason::OldAck);
+            self.challenge(now, path);
+            return false;
+        }
         let blocks =
             segment.header.options.sack.iter().map(|b| (self.snd_offset(b.start), self.snd_offset(b.end)));
         let mut known = [(0, 0); 4];
@@ -178,6 +182,13 @@ impl Connection {
         let acked = self.sender.on_ack(now, &ack, &mut self.timers);
         self.after_ack(now, path, una, &acked);
         true
+    }
+
+    /// RFC 5961 §5.2, against blind injection. Of several paths a slow one may deliver what was sent any
+    /// number of windows ago; but never is there an acknowledgment from before the stream.
+    fn is_old_ack(&self, una: i64) -> bool {
+        let behind = self.sender.board.una() as i64 - una;
+        una < 0 || (self.paths.len() == 1 && behind > self.sender.max_window as i64)
     }
 
     fn after_ack(&mut self, now: Instant, path: PathId, una: u64, acked: &super::ack::Acked) {
@@ -232,7 +243,7 @@ impl Connection {
 
     /// Seventh and eighth step.
     fn handle_data(&mut self, now: Instant, path: PathId, offset: i64, segment: &mut Segment) {
-        let fin = segment.header.flags.contains(TcpFlags::FIN);
+        let mut fin = segment.header.flags.contains(TcpFlags::FIN);
         let len = segment.payload.len();
         if len == 0 && !fin {
             return;
@@ -245,6 +256,10 @@ impl Connection {
         let payload = std::mem::take(&mut segment.payload);
         let payload = if skipped == 0 { payload } else { payload.slice(skipped, len) };
         let offset = offset.max(0) as u64;
+        if fin && !self.receiver.may_end_at(offset + payload.len()) {
+            self.dropped(now, path, DropReason::UnexpectedFlag);
+            fin = false;
+        }
         self.stats.segments_received += u64::from(len > 0);
         self.stats.out_of_order += u64::from(len > 0 && offset > self.receiver.next());
         let inserted = self.receiver.on_data(now, path, offset, payload, fin, &mut self.timers);

@@ -73,6 +73,11 @@ impl Receiver {
         self.fin == Some(self.buffer.next())
     }
 
+    /// Whether the peer's stream may end at `offset`: where it said first, and not before its data.
+    pub fn may_end_at(&self, offset: u64) -> bool {
+        self.fin.map_or(offset >= self.buffer.end(), |fin| fin == offset)
+    }
+
     /// First offset beyond the window.
     pub fn window_end(&self) -> u64 {
         (self.buffer.next() + self.buffer.window()).max(self.edge)
@@ -123,8 +128,8 @@ impl Receiver {
     }
 
     /// Timestamps of an acceptable segment at `offset` on `path`.
-    pub fn on_timestamps(&mut self, path: PathId, offset: i64, ts: Option<Timestamps>) {
-        self.paths[path.index()].on_segment(ts, offset <= self.last_ack as i64);
+    pub fn on_timestamps(&mut self, now: Instant, path: PathId, offset: i64, ts: Option<Timestamps>) {
+        self.paths[path.index()].on_segment(now, ts, offset <= self.last_ack as i64);
     }
 
     /// Acknowledge at once on `path`. Acknowledgments of what came in order merge; those of what came

@@ -111,6 +111,8 @@ pub enum DropReason {
     OverlapMismatch,
     /// Acknowledges what was never sent.
     AckOfUnsent,
+    /// Acknowledges less than any segment that the peer may still have in the network (RFC 5961 §5).
+    OldAck,
     /// A SACK block for data never sent, or not a range.
     BadSack,
     /// Timestamp older than the last one of its path (RFC 7323 §5).

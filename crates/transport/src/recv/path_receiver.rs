@@ -4,41 +4,48 @@
 //! path delivers after a fast one.
 
 use polypath_wire::tcp::Timestamps;
+use polypath_wire::{Duration, Instant};
 
 /// A timestamp this much older than the latest one of its path, in ticks of 1 ms, is from a previous
 /// pass through sequence space (PAWS). Below it is reordering within the path. Sequence space lasts
 /// longer than this up to 34 Gbit/s.
 const PAWS_TOLERANCE: i32 = 1_000;
 
+/// What was remembered longer ago says nothing: soon the clock has gone half its circle (RFC 7323 §5.5).
+const OUTDATED: Duration = Duration::from_secs(24 * 86_400);
+
 /// Receiving state of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathReceiver {
-    ts_recent: Option<u32>,
+    /// TS.Recent, and when it was set.
+    ts_recent: Option<(u32, Instant)>,
     /// Data bytes received, duplicates included.
     pub bytes: u64,
 }
 
 impl PathReceiver {
     /// Whether a segment with these timestamps is too old to be believed.
-    pub fn is_old(&self, ts: Option<Timestamps>) -> bool {
-        match (ts, self.ts_recent) {
-            (Some(ts), Some(recent)) => (ts.value.wrapping_sub(recent) as i32) < -PAWS_TOLERANCE,
-            _ => false,
-        }
+    pub fn is_old(&self, now: Instant, ts: Option<Timestamps>) -> bool {
+        ts.zip(self.ts_recent).is_some_and(|(ts, (recent, at))| {
+            (ts.value.wrapping_sub(recent) as i32) < -PAWS_TOLERANCE && now.since(at) < OUTDATED
+        })
     }
 
     /// An acceptable segment arrived. `oldest_unacked`: it is the one that the next acknowledgment is
     /// about, in the sense of RFC 7323 §4.3 (2); otherwise only a missing value is filled in.
-    pub fn on_segment(&mut self, ts: Option<Timestamps>, oldest_unacked: bool) {
+    pub fn on_segment(&mut self, now: Instant, ts: Option<Timestamps>, oldest_unacked: bool) {
         let Some(ts) = ts else { return };
-        let newer = self.ts_recent.is_none_or(|recent| ts.value.wrapping_sub(recent) as i32 >= 0);
-        if self.ts_recent.is_none() || (oldest_unacked && newer) {
-            self.ts_recent = Some(ts.value);
+        let replaces = self.ts_recent.is_none_or(|(recent, at)| {
+            let newer = ts.value.wrapping_sub(recent) as i32 >= 0;
+            oldest_unacked && (newer || now.since(at) >= OUTDATED)
+        });
+        if replaces {
+            self.ts_recent = Some((ts.value, now));
         }
     }
 
     /// TSecr for a segment that leaves on this path; none before anything arrived here.
     pub fn echo(&self) -> Option<u32> {
-        self.ts_recent
+        self.ts_recent.map(|(value, _)| value)
     }
 }

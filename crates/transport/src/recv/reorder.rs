@@ -51,6 +51,11 @@ impl ReorderBuffer {
         self.next
     }
 
+    /// Offset after the last byte taken, in order or early.
+    pub fn end(&self) -> u64 {
+        self.early.back().map_or(self.next, |(offset, chunk)| offset + chunk.len())
+    }
+
     /// Bytes held out of order.
     pub fn occupancy(&self) -> u64 {
         self.occupancy
