@@ -12,11 +12,18 @@ pub struct Inserted {
     pub delivered: u64,
     /// Bytes that were there already.
     pub duplicate: u64,
-    /// Bytes beyond the window, dropped.
+    /// Bytes beyond the window, or in too small pieces, dropped.
     pub refused: u64,
     /// Bytes that were there already, but other ones: the first ones stay.
     pub mismatch: bool,
 }
+
+/// An early chunk takes at least this much of the capacity, bytes. Otherwise a peer could make us keep
+/// millions of islands of one byte, which cost far more than their bytes.
+const SMALLEST_CHUNK: u64 = 256;
+
+/// Early chunks that fit whatever the capacity.
+const FEWEST_CHUNKS: u64 = 64;
 
 /// Orders what arrives. Readable bytes and early ones share one capacity, which is the window.
 #[derive(Debug)]
@@ -113,7 +120,9 @@ impl ReorderBuffer {
                 result.duplicate += gap_start - from;
                 result.mismatch |= !self.agrees(from, &data.slice(from - offset, gap_start - offset));
             }
-            if gap_start < gap_end {
+            if gap_start < gap_end && gap_start > self.next && self.early.len() as u64 >= self.most_chunks() {
+                result.refused += gap_end - gap_start;
+            } else if gap_start < gap_end {
                 let at = self.early.partition_point(|(o, _)| *o < gap_start);
                 self.early.insert(at, (gap_start, data.slice(gap_start - offset, gap_end - offset)));
                 self.held.insert(gap_start, gap_end);
@@ -121,6 +130,10 @@ impl ReorderBuffer {
             }
             from = gap_end;
         }
+    }
+
+    fn most_chunks(&self) -> u64 {
+        (self.capacity / SMALLEST_CHUNK).max(FEWEST_CHUNKS)
     }
 
     /// Whether what we hold from `offset` on is `data`.

@@ -398,6 +398,25 @@ fn a_fin_before_data_that_came_already() {
 }
 
 #[test]
+fn islands_of_one_byte_do_not_fill_the_memory() {
+    let mut pair = Pair::running(&config(), 1, LEN);
+    for i in 0..20_000 {
+        for to in 0..2 {
+            let mut island = pair.forge(to);
+            island.header.seq = island.header.seq.plus(30_001 + 2 * i);
+            island.payload = pair.truth(to, island.header.seq, 1);
+            pair.ends[to].handle(pair.now, PathId::FIRST, island);
+            pair.pump();
+        }
+    }
+    for end in &pair.ends {
+        assert!(end.stats().dropped(DropReason::BufferFull) > 19_000, "{:?}", end.stats().drops);
+        assert!(end.stats().reorder_peak < 1000, "{}", end.stats().reorder_peak);
+    }
+    pair.finish(LEN);
+}
+
+#[test]
 fn while_connecting_only_the_right_answer_counts() {
     let isn = Seq(1000);
     let forge = |flags: TcpFlags, ack: Seq| {

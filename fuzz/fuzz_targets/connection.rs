@@ -1,0 +1,10 @@
+//! Any bytes as a script of forged segments: no panic, no wrong byte, no endless answers.
+#![no_main]
+
+#[path = "../../crates/transport/tests/hostile/pair.rs"]
+#[allow(dead_code)]
+mod pair;
+#[path = "../../crates/transport/tests/hostile/script.rs"]
+mod script;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| script::play(bytes));
