@@ -46,6 +46,7 @@ const DETAILS: [&str; 27] = [
     "duplicate",
     "overlap_mismatch",
     "ack_of_unsent",
+    "old_ack",
     "bad_sack",
     "old_timestamp",
     "unexpected_flag",

@@ -322,8 +322,10 @@ impl Scoreboard {
             sent.status = Status::Lost;
             self.lost.insert(self.base + i as u64);
             let lane = &mut self.lanes[sent.path.index()];
-            if let Ok(i) = lane.order.binary_search_by_key(&sent.tx, |e| e.0) {
-                lane.order[i].1 = None;
+            // what was judged lost before it was acknowledged is not counted as delivered
+            if let Ok(i) = lane.order.binary_search_by_key(&sent.tx, |e| e.0)
+                && lane.order[i].1.take().is_some()
+            {
                 lane.delivered -= 1;
             }
         }
@@ -426,5 +428,31 @@ impl Lane {
             }
             self.order.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LANE: PathId = PathId::FIRST;
+
+    /// Five segments of ten bytes, sent.
+    fn five() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        board.add_lane();
+        (0..5).for_each(|_| board.send_new(Instant::ZERO, LANE, 10, DeliveryMark::default()));
+        board
+    }
+
+    #[test]
+    fn reneging_takes_back_what_was_counted_and_no_more() {
+        let mut board = five();
+        assert!(board.mark_lost(2).is_some());
+        assert!(board.sack(20, 30) && board.sack(30, 40) && board.sack(0, 10));
+        assert_eq!((board.in_flight(LANE), board.flight_size(LANE, 10)), (20, 30));
+        board.renege();
+        assert_eq!((board.in_flight(LANE), board.flight_size(LANE, 10)), (20, 20));
+        assert_eq!(board.next_lost().map(|(id, _)| id), Some(0));
     }
 }
