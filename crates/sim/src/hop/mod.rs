@@ -17,7 +17,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use polypath_wire::{Instant, Seed};
+use polypath_wire::{Duration, Instant, Seed};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -93,10 +93,12 @@ impl<T> Hop<T> {
 
     /// Offers an item of `size` bytes. An error means that it was dropped at once, and counted.
     pub fn enqueue(&mut self, now: Instant, item: T, size: u32) -> Result<(), Drop> {
-        self.settle(now);
+        self.apply_steps(now);
+        // At a tie the newcomer comes first: what brought it was under way before (ns-2 does so).
+        self.settle_server(now - Duration::from_nanos(1));
         self.stats.entered += 1;
         self.stats.bytes_entered += u64::from(size);
-        self.admit(size).inspect_err(|&cause| self.stats.drops[cause as usize] += 1)?;
+        self.admit(now, size).inspect_err(|&cause| self.stats.drops[cause as usize] += 1)?;
         let (served_at, arrives_at) = self.server.serve(now, size);
         let chance = self.draw();
         self.backlog += u64::from(size);
@@ -117,10 +119,10 @@ impl<T> Hop<T> {
                 let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
                 return Some(self.depart(packet));
             }
-            if head > now || self.line.is_empty() {
+            let Some(served_at) = self.line.front().filter(|_| head <= now).map(|p| p.served_at) else {
                 return None;
-            }
-            self.settle_server(head);
+            };
+            self.settle_server(served_at);
             let packet = self.line.pop_front().expect("a head has an arrival");
             self.served -= 1;
             if !packet.chance.late {
@@ -160,14 +162,14 @@ impl<T> Hop<T> {
         &self.config
     }
 
-    fn admit(&self, size: u32) -> Result<(), Drop> {
+    fn admit(&self, now: Instant, size: u32) -> Result<(), Drop> {
         if !self.up {
             return Err(Drop::Down);
         }
         if self.config.mtu.is_some_and(|mtu| size > mtu) {
             return Err(Drop::TooBig);
         }
-        let idle = self.served == self.line.len();
+        let idle = self.line.back().is_none_or(|last| last.served_at <= now);
         let fits = match self.config.queue {
             QueueLimit::Packets(limit) => self.waiting_packets() < u64::from(limit),
             QueueLimit::Bytes(limit) => self.waiting_bytes() + u64::from(size) <= limit,
@@ -228,7 +230,7 @@ impl<T> Hop<T> {
         self.settle_server(now);
     }
 
-    /// Counts those as served that are by `now`; at a tie the server is free before the newcomer.
+    /// Counts those as served that are by `now`.
     fn settle_server(&mut self, now: Instant) {
         while let Some(packet) = self.line.get(self.served).filter(|p| p.served_at <= now) {
             self.backlog -= u64::from(packet.size);

@@ -52,6 +52,27 @@ fn packets_are_served_one_after_another() {
 }
 
 #[test]
+fn at_a_tie_the_newcomer_finds_the_queue_as_it_was() {
+    let delay = Duration::from_micros(1250);
+    let mut hop = hop(HopConfig { queue: QueueLimit::Packets(1), delay, ..slow() });
+    for (at, item) in [(0, 0), (0, 1), (1300, 2)] {
+        hop.enqueue(micros(at), item, SIZE).unwrap();
+    }
+    let tie = micros(2500); // 0 arrives, 1 is served, 2 waits until then
+    assert_eq!(hop.poll(tie).map(|d| d.item), Some(0));
+    assert_eq!(hop.enqueue(tie, 3, SIZE), Err(Drop::QueueFull));
+    assert_eq!(hop.enqueue(Instant(tie.0 + 1), 4, SIZE), Ok(()));
+}
+
+#[test]
+fn a_server_that_has_just_finished_needs_no_queue() {
+    let mut hop = hop(HopConfig { queue: QueueLimit::Packets(0), ..slow() });
+    assert_eq!(hop.enqueue(Instant::ZERO, 0, SIZE), Ok(()));
+    assert_eq!(hop.enqueue(micros(1249), 1, SIZE), Err(Drop::QueueFull));
+    assert_eq!(hop.enqueue(micros(1250), 2, SIZE), Ok(()));
+}
+
+#[test]
 fn the_rest_of_the_division_is_carried() {
     // 8 bits at 7 Gbit/s are 8/7 ns: seven of them are 8 ns.
     let mut hop = hop(HopConfig { rate: Rate(7_000_000_000), delay: Duration::ZERO, ..slow() });
@@ -67,7 +88,7 @@ fn the_packet_in_service_does_not_count_against_the_limit() {
     assert_eq!(offered, [Ok(()), Ok(()), Ok(()), Err(Drop::QueueFull)]);
     assert_eq!(hop.waiting(Instant::ZERO), (2, 2 * u64::from(SIZE)));
     assert_eq!(hop.enqueue(micros(1_249), 4, SIZE), Err(Drop::QueueFull));
-    assert_eq!(hop.enqueue(micros(1_250), 5, SIZE), Ok(()));
+    assert_eq!(hop.enqueue(micros(1_251), 5, SIZE), Ok(()));
     assert_eq!((hop.stats().dropped(Drop::QueueFull), hop.stats().peak_waiting), (2, 2));
 }
 
