@@ -101,7 +101,7 @@ fn flow(world: &mut World, path: Path, start: Instant, ssthresh: Option<u32>) ->
             initial_ssthresh: ssthresh,
             ..NewRenoConfig::default()
         }),
-        loss: LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: false },
+        loss: LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true },
         receive_buffer: 1 << 30,
         sack: false,
         timestamps: false,
