@@ -1,0 +1,132 @@
+//! Key material (RFC 7401 §6.5, RFC 7402 §7): HKDF over the shared secret, drawn in a fixed order.
+//!
+//! HOST_g is the host with the greater HIT, HOST_l the other; `gl` keys protect what HOST_g sends.
+
+use aws_lc_rs::hkdf::{KeyType, Prk, Salt};
+use polypath_wire::hip::Hit;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::error::CryptoError;
+use crate::suite::{EspSuite, Hash, HipCipher};
+
+/// The source of all keys of one association, up to the next Diffie-Hellman exchange.
+pub struct Keymat {
+    prk: Prk,
+    hash: Hash,
+    info: [u8; 32],
+}
+
+/// The keys of HIP packets in one direction. Zeroed on drop.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct HipKeys {
+    /// Of ENCRYPTED.
+    pub encryption: Vec<u8>,
+    /// Of HIP_MAC.
+    pub integrity: Vec<u8>,
+}
+
+/// The keys of ESP packets in one direction. Zeroed on drop.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct EspKeys {
+    /// With its salt, if the suite has one.
+    pub encryption: Vec<u8>,
+    /// Empty if the suite needs none.
+    pub authentication: Vec<u8>,
+}
+
+/// Keys of both directions, named by who uses them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair<T> {
+    /// Of what we send.
+    pub outgoing: T,
+    /// Of what the peer sends.
+    pub incoming: T,
+}
+
+struct Length(usize);
+impl KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+impl Keymat {
+    /// From Kij, the puzzle's I and J, and both HITs in any order.
+    pub fn new(hash: Hash, kij: &[u8], i: &[u8], j: &[u8], a: Hit, b: Hit) -> Self {
+        let prk = Salt::new(hash.hkdf(), &[i, j].concat()).extract(kij);
+        let mut info = [0; 32];
+        info[..16].copy_from_slice(&a.min(b).0);
+        info[16..].copy_from_slice(&a.max(b).0);
+        Self { prk, hash, info }
+    }
+
+    /// The bytes from `index` on.
+    pub fn bytes(&self, index: usize, len: usize) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
+        let mut all = Zeroizing::new(vec![0; index + len]);
+        let info = [self.info.as_slice()];
+        let okm = self.prk.expand(&info, Length(index + len));
+        okm.and_then(|okm| okm.fill(&mut all)).map_err(|_| CryptoError::KeymatExhausted)?;
+        all.drain(..index);
+        Ok(all)
+    }
+
+    /// Where the ESP keys of the base exchange begin, bytes.
+    pub fn first_esp_index(&self, cipher: HipCipher) -> usize {
+        2 * (cipher.key_len() + self.hash.len())
+    }
+
+    /// The keys of HIP packets: drawn once, from the beginning.
+    pub fn hip_keys(&self, cipher: HipCipher, ours: Hit, peers: Hit) -> Result<Pair<HipKeys>, CryptoError> {
+        let lens = (cipher.key_len(), self.hash.len());
+        let [gl, lg] = self.draw(0, lens)?.map(|(encryption, integrity)| HipKeys { encryption, integrity });
+        Ok(Pair::of(ours > peers, gl, lg))
+    }
+
+    /// The keys of an SA pair, from `index` on.
+    pub fn esp_keys(
+        &self,
+        suite: EspSuite,
+        index: usize,
+        ours: Hit,
+        peers: Hit,
+    ) -> Result<Pair<EspKeys>, CryptoError> {
+        let keys = self.draw(index, suite.key_lens())?;
+        let [gl, lg] = keys.map(|(encryption, authentication)| EspKeys { encryption, authentication });
+        Ok(Pair::of(ours > peers, gl, lg))
+    }
+
+    /// Four keys: encryption and integrity of HOST_g, then of HOST_l.
+    #[expect(clippy::type_complexity, reason = "two pairs of keys, named by the callers")]
+    fn draw(
+        &self,
+        index: usize,
+        (enc, auth): (usize, usize),
+    ) -> Result<[(Vec<u8>, Vec<u8>); 2], CryptoError> {
+        let bytes = self.bytes(index, 2 * (enc + auth))?;
+        let pair = |at: usize| (bytes[at..at + enc].to_vec(), bytes[at + enc..at + enc + auth].to_vec());
+        Ok([pair(0), pair(enc + auth)])
+    }
+}
+
+/// How many bytes of KEYMAT an SA pair takes.
+pub fn esp_draw_len(suite: EspSuite) -> usize {
+    let (enc, auth) = suite.key_lens();
+    2 * (enc + auth)
+}
+
+impl<T> Pair<T> {
+    fn of(we_are_greater: bool, gl: T, lg: T) -> Self {
+        if we_are_greater { Self { outgoing: gl, incoming: lg } } else { Self { outgoing: lg, incoming: gl } }
+    }
+}
+
+macro_rules! hide {
+    ($($name:ident)+) => {$(
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(concat!(stringify!($name), "(..)"))
+            }
+        }
+    )+};
+}
+hide!(Keymat HipKeys EspKeys);
