@@ -1,0 +1,359 @@
+//! The association with one peer: the states of RFC 7401 §4.4 and what moves it between them.
+
+mod close;
+mod initiator;
+pub(crate) mod update;
+
+use polypath_wire::hip::{Hit, Multipath, NotifyType, PacketType, PacketView, Param};
+use polypath_wire::{Checksum, Instant};
+
+use crate::context::{Context, announcement};
+use crate::event::{DropReason, Event, Failure, Route, SaPair};
+use crate::keymat::{EspKeys, Pair};
+use crate::responder::Accepted;
+use crate::session::{Session, seal, verify_signature};
+use initiator::{Attempt, Draft};
+use update::Updates;
+
+/// The states of RFC 7401 §4.4.2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum State {
+    /// The beginning, and the end.
+    Unassociated,
+    /// We asked.
+    I1Sent,
+    /// We solved the puzzle and chose.
+    I2Sent,
+    /// We concluded, and the peer may not know yet.
+    R2Sent,
+    /// User data flows.
+    Established,
+    /// We want to end it.
+    Closing,
+    /// The peer wanted to end it.
+    Closed,
+    /// It came to nothing.
+    EFailed,
+}
+
+/// One association.
+pub struct Association {
+    peer: Hit,
+    state: State,
+    /// Where the peer may be found; the first is the one in use.
+    routes: Vec<Route>,
+    /// When the state times out.
+    timer: Option<Instant>,
+    /// How often `packet` was sent.
+    tries: u32,
+    /// What is sent again: I1, I2, R2 or CLOSE.
+    packet: Vec<u8>,
+    attempt: Option<Attempt>,
+    draft: Option<Draft>,
+    session: Option<Session>,
+    paths: Vec<Path>,
+    updates: Updates,
+    accepted_i2: Option<[u8; 32]>,
+    r1_counter: Option<u64>,
+    /// When our own I2 was answered.
+    won: Option<Instant>,
+    close_nonce: Vec<u8>,
+    closing_since: Instant,
+    active: Instant,
+    notified: Option<Instant>,
+    peer_multipath: Option<Multipath>,
+}
+
+/// One path with its SA pair.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Path {
+    /// Both ends.
+    pub route: Route,
+    /// The SPI of what we receive.
+    pub inbound: u32,
+    /// The SPI of what we send.
+    pub outbound: u32,
+    /// Whether the peer proved that it is there (RFC 8046 §5.4).
+    pub reachable: bool,
+}
+
+impl Association {
+    pub(crate) fn new(peer: Hit, routes: Vec<Route>, now: Instant) -> Self {
+        Self {
+            peer,
+            state: State::Unassociated,
+            routes,
+            timer: None,
+            tries: 0,
+            packet: Vec::new(),
+            attempt: None,
+            draft: None,
+            session: None,
+            paths: Vec::new(),
+            updates: Updates::default(),
+            accepted_i2: None,
+            r1_counter: None,
+            won: None,
+            close_nonce: Vec::new(),
+            closing_since: now,
+            active: now,
+            notified: None,
+            peer_multipath: None,
+        }
+    }
+
+    /// The peer's HIT.
+    pub fn peer(&self) -> Hit {
+        self.peer
+    }
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// Its paths.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+    /// What the peer said about multipath; `None` if it knows only one path.
+    pub fn multipath(&self) -> Option<&Multipath> {
+        self.peer_multipath.as_ref()
+    }
+    pub(crate) fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+    pub(crate) fn timeout(&self) -> Option<Instant> {
+        [self.timer, self.updates.timeout()].into_iter().flatten().min()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        if self.updates.timeout().is_some_and(|at| at <= ctx.now) {
+            self.retransmit_updates(ctx);
+        }
+        if self.timer.is_none_or(|at| at > ctx.now) {
+            return;
+        }
+        match self.state {
+            State::I1Sent | State::I2Sent if self.attempt.is_some() => self.search(ctx),
+            State::I1Sent | State::I2Sent => self.retry(ctx),
+            State::R2Sent => self.go(ctx, State::Established),
+            State::Established => self.on_idle(ctx),
+            State::Closing => self.retry_close(ctx),
+            State::Closed | State::EFailed | State::Unassociated => self.go(ctx, State::Unassociated),
+        }
+    }
+
+    /// A packet for this association, well formed and with a good checksum.
+    pub(crate) fn handle(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        view: &PacketView<'_>,
+    ) -> Result<(), DropReason> {
+        if let Some(kind) = view.unknown_critical() {
+            self.on_unknown(ctx, route, view, kind.0);
+            return Err(DropReason::Unknown);
+        }
+        match view.packet_type() {
+            PacketType::R1 => self.on_r1(ctx, route, view),
+            PacketType::R2 => self.on_r2(ctx, route, view),
+            PacketType::Update => self.on_update(ctx, route, view),
+            PacketType::Notify => self.on_notify(ctx, view),
+            PacketType::Close => self.on_close(ctx, route, view),
+            PacketType::CloseAck => self.on_close_ack(ctx, view),
+            PacketType::I1 | PacketType::I2 | PacketType::Other(_) => Err(DropReason::Unknown),
+        }
+    }
+
+    /// User data arrived from the peer, or goes to it: it has what it needs, and is not idle.
+    pub(crate) fn on_data(&mut self, ctx: &mut Context<'_>, inbound: bool) {
+        if inbound && self.state == State::R2Sent {
+            self.go(ctx, State::Established);
+        }
+        self.active = ctx.now;
+    }
+
+    /// User data arrived on the SA `spi`.
+    pub(crate) fn on_sa_data(&mut self, ctx: &mut Context<'_>, spi: u32) {
+        self.on_data(ctx, true);
+        self.retire(ctx, spi);
+    }
+
+    fn go(&mut self, ctx: &mut Context<'_>, to: State) {
+        let from = std::mem::replace(&mut self.state, to);
+        let config = ctx.config;
+        self.timer = match to {
+            State::Unassociated => None,
+            State::I1Sent | State::I2Sent | State::Closing => Some(ctx.now + config.retransmit),
+            State::R2Sent => Some(ctx.now + config.patience()),
+            State::Established => Some(ctx.now + config.unused_lifetime),
+            State::Closed => Some(ctx.now + config.unused_lifetime + config.segment_lifetime.times(2)),
+            State::EFailed => Some(ctx.now + config.failed_hold),
+        };
+        self.tries = 0;
+        if matches!(to, State::Closing | State::Closed | State::EFailed | State::Unassociated) {
+            self.release(ctx);
+        }
+        if from != to {
+            ctx.event(self.peer, Event::State { from, to });
+        }
+    }
+
+    fn fail(&mut self, ctx: &mut Context<'_>, failure: Failure) {
+        self.attempt = None;
+        self.drop_draft(ctx);
+        ctx.event(self.peer, Event::Failed(failure));
+        self.go(ctx, State::EFailed);
+    }
+
+    /// Installs an SA pair and its path.
+    fn install(&mut self, ctx: &mut Context<'_>, path: Path, keys: Pair<EspKeys>) {
+        let Some(session) = &self.session else { return };
+        let Path { route, inbound, outbound, .. } = path;
+        ctx.event(self.peer, Event::SaAdded(SaPair { inbound, outbound, suite: session.suite, keys, route }));
+        self.paths.push(path);
+    }
+
+    /// Withdraws all SAs and forgets unfinished UPDATEs.
+    fn release(&mut self, ctx: &mut Context<'_>) {
+        for path in std::mem::take(&mut self.paths) {
+            ctx.spis.remove(&path.inbound);
+            ctx.event(self.peer, Event::SaRemoved { inbound: path.inbound, outbound: path.outbound });
+        }
+        self.drop_updates(ctx);
+    }
+
+    /// Whether this I2 is the one that made the association (RFC 7401 §6.9 step 4).
+    pub(crate) fn is_from_i2(&self, digest: &[u8; 32]) -> bool {
+        self.accepted_i2.as_ref() == Some(digest) && matches!(self.state, State::R2Sent | State::Established)
+    }
+
+    /// Whether an I2 of the peer may still be under way that lost against ours when both began at once.
+    /// RFC 7401 §4.4.3 would let such a latecomer replace the association at our end only.
+    pub(crate) fn has_just_won(&self, ctx: &Context<'_>) -> bool {
+        self.won.is_some_and(|at| ctx.now.since(at) < ctx.config.patience()) && ctx.identity.hit() < self.peer
+    }
+
+    /// The same I2 came again: the R2 was lost.
+    pub(crate) fn repeat_r2(&mut self, ctx: &mut Context<'_>, route: Route) {
+        ctx.send(route, &self.packet);
+        if self.state == State::R2Sent {
+            self.timer = Some(ctx.now + ctx.config.patience());
+        }
+    }
+
+    /// An I2 passed every check: this is the association from now on (RFC 7401 §6.9 steps 18 to 21).
+    pub(crate) fn accept(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        mut accepted: Accepted,
+    ) -> Result<(), DropReason> {
+        let esp = accepted.session.draw(accepted.index, ctx.identity).map_err(|_| DropReason::Crypto)?;
+        let inbound = ctx.new_spi();
+        let info =
+            polypath_wire::hip::EspInfo { keymat_index: accepted.index as u16, old_spi: 0, new_spi: inbound };
+        let mut params = vec![Param::EspInfo(info)];
+        if accepted.multipath.is_some() {
+            params.extend(announcement(ctx.config, &[route.local.ip()]).map(Param::Multipath));
+        }
+        let Ok(packet) = r2(ctx, &accepted.session, self.peer, params) else {
+            ctx.spis.remove(&inbound);
+            return Err(DropReason::Crypto);
+        };
+        self.release(ctx);
+        self.attempt = None;
+        self.drop_draft(ctx);
+        self.packet = packet;
+        self.session = Some(accepted.session);
+        self.accepted_i2 = Some(accepted.digest);
+        self.won = None;
+        self.routes = vec![route];
+        self.active = ctx.now;
+        self.updates = Updates::default();
+        ctx.send(route, &self.packet);
+        self.go(ctx, State::R2Sent);
+        self.install(ctx, Path { route, inbound, outbound: accepted.outbound, reachable: true }, esp);
+        self.learn_multipath(ctx, accepted.multipath);
+        Ok(())
+    }
+
+    fn learn_multipath(&mut self, ctx: &mut Context<'_>, multipath: Option<Multipath>) {
+        self.peer_multipath = multipath.filter(|_| ctx.config.max_paths > 1);
+        if let Some(multipath) = self.peer_multipath.clone() {
+            ctx.event(self.peer, Event::Multipath(multipath));
+        }
+    }
+
+    fn on_notify(&mut self, ctx: &mut Context<'_>, view: &PacketView<'_>) -> Result<(), DropReason> {
+        let session = self.draft.as_ref().map(|d| &d.session).or(self.session.as_ref());
+        verify_signature(&session.ok_or(DropReason::State)?.peer, view)?;
+        for param in view.values().map_err(|_| DropReason::Malformed)? {
+            if let Param::Notification(notification) = param {
+                ctx.event(self.peer, Event::Notified(notification));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the peer about a critical parameter that we do not know, if it is the peer who sent it.
+    fn on_unknown(&mut self, ctx: &mut Context<'_>, route: Route, view: &PacketView<'_>, kind: u16) {
+        let authentic = self.session.as_ref().is_some_and(|s| s.verify(view).is_ok());
+        if authentic {
+            self.notify(ctx, route, NotifyType::UNSUPPORTED_CRITICAL_PARAMETER, kind.to_be_bytes().to_vec());
+        }
+    }
+
+    /// Sends a NOTIFY, at most one a second.
+    fn notify(&mut self, ctx: &mut Context<'_>, route: Route, notify_type: NotifyType, data: Vec<u8>) {
+        let second = polypath_wire::Duration::from_secs(1);
+        if self.notified.is_some_and(|at| ctx.now.since(at) < second) {
+            return;
+        }
+        self.notified = Some(ctx.now);
+        if let Some(packet) = notify(ctx, self.peer, notify_type, data) {
+            ctx.send(route, &packet);
+        }
+    }
+}
+
+/// A signed NOTIFY (RFC 7401 §5.3.6).
+pub(crate) fn notify(
+    ctx: &Context<'_>,
+    peer: Hit,
+    notify_type: NotifyType,
+    data: Vec<u8>,
+) -> Option<Vec<u8>> {
+    use polypath_wire::hip::{Notification, Packet};
+    let params = vec![
+        Param::Notification(Notification { notify_type, data }),
+        Param::HostId(ctx.identity.public().host_id().clone()),
+    ];
+    let mut packet = Packet::new(PacketType::Notify, ctx.identity.hit(), peer, params);
+    let signature = ctx.identity.sign(&packet.emit(Checksum::Unused).ok()?).ok()?;
+    packet.push(Param::HipSignature(signature));
+    packet.emit(Checksum::Unused).ok()
+}
+
+/// An R2: its MAC covers our Host Identity too (RFC 7401 §5.2.13).
+fn r2(
+    ctx: &Context<'_>,
+    session: &Session,
+    peer: Hit,
+    params: Vec<Param>,
+) -> Result<Vec<u8>, crate::CryptoError> {
+    use polypath_wire::hip::{Packet, coverage};
+    let packet = Packet::new(PacketType::R2, ctx.identity.hit(), peer, params);
+    let mut host_id = Vec::new();
+    Param::HostId(ctx.identity.public().host_id().clone()).emit(&mut host_id);
+    let mac = |bytes: &[u8]| {
+        let covered = PacketView::new(bytes).map(|view| coverage::mac_2(&view, &host_id));
+        Param::HipMac2(session.hash.mac(&session.keys.outgoing.integrity, &covered.unwrap_or_default()))
+    };
+    seal(packet, mac, ctx.identity, Vec::new())
+}
+
+impl std::fmt::Debug for Association {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?} {:?}", self.peer, self.state, self.paths)
+    }
+}

@@ -1,0 +1,320 @@
+//! One Host Identity with all its associations.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use polypath_wire::Instant;
+use polypath_wire::hip::{Hit, PacketType, PacketView, Param, udp};
+
+use crate::Random;
+use crate::association::update::Request;
+use crate::association::{Association, State, notify};
+use crate::config::HipConfig;
+use crate::context::Context;
+use crate::event::{DropReason, PeerEvent, Route, Transmit};
+use crate::identity::Identity;
+use crate::responder::{Refused, Responder, i2_digest};
+use crate::suite::HitSuite;
+
+/// A host: answers I1 without keeping anything, and holds an [`Association`] for each peer.
+///
+/// It has four kinds of methods:
+/// - requests: [`connect`](Self::connect), [`close`](Self::close), [`add_path`](Self::add_path) and the
+///   other changes to paths;
+/// - inputs: [`handle`](Self::handle) for a packet, [`handle_timeout`](Self::handle_timeout),
+///   [`on_data`](Self::on_data);
+/// - outputs, to be polled until they give `None` after every request and input:
+///   [`poll_transmit`](Self::poll_transmit), then [`poll_event`](Self::poll_event), and at last
+///   [`poll_timeout`](Self::poll_timeout);
+/// - questions: the rest.
+pub struct Host {
+    identity: Identity,
+    config: HipConfig,
+    random: Random,
+    responder: Responder,
+    peers: BTreeMap<Hit, Association>,
+    spis: BTreeSet<u32>,
+    outbox: VecDeque<Transmit>,
+    events: VecDeque<PeerEvent>,
+    dropped: BTreeMap<DropReason, u64>,
+}
+
+/// Why nothing was begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// No addresses.
+    #[error("no route to the peer is known")]
+    NoRoute,
+    /// The NULL HIT, which only opportunistic mode allows.
+    #[error("opportunistic mode is off: the peer's HIT must be known")]
+    Opportunistic,
+    /// A HIT of a suite that we do not have, or our own.
+    #[error("{0} cannot be a peer")]
+    Hit(Hit),
+}
+
+impl Host {
+    /// A host at `now`. `seed` is the source of all its chance; `generation` begins the R1 counter, and
+    /// must not fall from one run to the next (seconds since some epoch will do; RFC 7401 §4.1.4).
+    pub fn new(identity: Identity, config: HipConfig, seed: [u8; 32], generation: u64, now: Instant) -> Self {
+        let mut random = Random::from_seed(seed);
+        Self {
+            responder: Responder::new(now, generation, &config, &mut random),
+            identity,
+            config,
+            random,
+            peers: BTreeMap::new(),
+            spis: BTreeSet::new(),
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+            dropped: BTreeMap::new(),
+        }
+    }
+
+    /// Our HIT.
+    pub fn hit(&self) -> Hit {
+        self.identity.hit()
+    }
+    /// The association with `peer`.
+    pub fn association(&self, peer: Hit) -> Option<&Association> {
+        self.peers.get(&peer)
+    }
+    /// All associations in the order of their peers' HITs.
+    pub fn associations(&self) -> impl Iterator<Item = &Association> {
+        self.peers.values()
+    }
+    /// How many packets were dropped for `reason`.
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.dropped.get(&reason).copied().unwrap_or(0)
+    }
+    /// How many packets were dropped.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.values().sum()
+    }
+
+    /// Begins an association with `peer` at any of `routes`, unless there is one. The NULL HIT asks
+    /// whoever answers, if opportunistic mode is on.
+    pub fn connect(&mut self, now: Instant, peer: Hit, routes: Vec<Route>) -> Result<(), ConnectError> {
+        if routes.is_empty() {
+            return Err(ConnectError::NoRoute);
+        }
+        if peer.is_null() && !self.config.opportunistic {
+            return Err(ConnectError::Opportunistic);
+        }
+        let known = peer.is_null() || peer.is_orchid() && HitSuite::from_id(peer.suite()).is_some();
+        if !known || peer == self.hit() {
+            return Err(ConnectError::Hit(peer));
+        }
+        let busy = |a: &Association| !matches!(a.state(), State::Closing | State::Closed | State::EFailed);
+        if self.peers.get(&peer).is_some_and(busy) {
+            return Ok(());
+        }
+        self.peers.insert(peer, Association::new(peer, routes, now));
+        self.with(now, peer, |a, ctx| a.connect(ctx));
+        Ok(())
+    }
+
+    /// Ends the association with `peer`.
+    pub fn close(&mut self, now: Instant, peer: Hit) {
+        self.with(now, peer, |a, ctx| a.close(ctx));
+    }
+    /// Asks `peer` for one more path with its own SA pair.
+    pub fn add_path(&mut self, now: Instant, peer: Hit, route: Route) {
+        self.with(now, peer, |a, ctx| a.request(ctx, Request::Add(route)));
+    }
+    /// Gives up the path with that inbound SPI, unless it is the last one.
+    pub fn remove_path(&mut self, now: Instant, peer: Hit, inbound: u32) {
+        self.with(now, peer, |a, ctx| a.request(ctx, Request::Remove { inbound }));
+    }
+    /// The path with that inbound SPI continues at `route`.
+    pub fn move_path(&mut self, now: Instant, peer: Hit, inbound: u32, route: Route) {
+        self.with(now, peer, |a, ctx| a.request(ctx, Request::Move { inbound, route }));
+    }
+    /// New keys and SPIs for the path with that inbound SPI, from a new Diffie-Hellman exchange if so said.
+    pub fn rekey(&mut self, now: Instant, peer: Hit, inbound: u32, new_dh: bool) {
+        self.with(now, peer, |a, ctx| a.request(ctx, Request::Rekey { inbound, new_dh }));
+    }
+    /// Authentic user data arrived from `peer` on the SA `inbound`.
+    pub fn on_data(&mut self, now: Instant, peer: Hit, inbound: u32) {
+        self.with(now, peer, |a, ctx| a.on_sa_data(ctx, inbound));
+    }
+
+    /// A payload of UDP or of IP protocol 139 that came on `route`.
+    pub fn handle(&mut self, now: Instant, route: Route, payload: &[u8]) {
+        if let Err(reason) = self.receive(now, route, payload) {
+            *self.dropped.entry(reason).or_default() += 1;
+        }
+    }
+
+    fn receive(&mut self, now: Instant, route: Route, payload: &[u8]) -> Result<(), DropReason> {
+        let packet = match (route.is_udp(), udp::classify(payload)) {
+            (false, _) => payload,
+            (true, udp::Payload::Hip(packet)) => packet,
+            (true, _) => return Err(DropReason::Malformed),
+        };
+        let view = PacketView::new(packet).map_err(|_| DropReason::Malformed)?;
+        let checksum = route.checksum(true).ok_or(DropReason::Malformed)?;
+        view.verify(checksum).map_err(|_| DropReason::Checksum)?;
+        let (sender, receiver) = (view.sender(), view.receiver());
+        let opportunistic =
+            receiver.is_null() && view.packet_type() == PacketType::I1 && self.config.opportunistic;
+        if receiver != self.hit() && !opportunistic || sender == self.hit() {
+            return Err(DropReason::NotForUs);
+        }
+        if !sender.is_orchid() || HitSuite::from_id(sender.suite()).is_none() {
+            return Err(DropReason::Hit);
+        }
+        match view.packet_type() {
+            PacketType::I1 => self.on_i1(now, route, &view),
+            PacketType::I2 => self.on_i2(now, route, &view),
+            packet_type => {
+                if packet_type == PacketType::R1 {
+                    self.adopt(route, sender);
+                }
+                self.with(now, sender, |a, ctx| a.handle(ctx, route, &view))
+                    .ok_or(DropReason::NoAssociation)?
+            }
+        }
+    }
+
+    /// The first to answer an opportunistic I1 is the peer.
+    fn adopt(&mut self, route: Route, sender: Hit) {
+        let asked =
+            self.peers.get(&Hit::NULL).is_some_and(|a| a.routes().iter().any(|r| r.remote == route.remote));
+        if asked
+            && !self.peers.contains_key(&sender)
+            && let Some(mut association) = self.peers.remove(&Hit::NULL)
+        {
+            association.name_peer(sender);
+            self.peers.insert(sender, association);
+        }
+    }
+
+    /// Answers with an R1 and keeps nothing (RFC 7401 §6.7).
+    fn on_i1(&mut self, now: Instant, route: Route, view: &PacketView<'_>) -> Result<(), DropReason> {
+        let peer = view.sender();
+        if view.unknown_critical().is_some() {
+            return Err(DropReason::Unknown);
+        }
+        if !self.config.accept.allows(peer) {
+            return Err(DropReason::Policy);
+        }
+        let asking = self.peers.get(&peer).is_some_and(|a| a.state() == State::I1Sent);
+        if asking && self.hit() < peer {
+            return Err(DropReason::State);
+        }
+        let params = view.values().map_err(|_| DropReason::Malformed)?;
+        let groups = params.iter().find_map(|p| if let Param::DhGroupList(g) = p { Some(g) } else { None });
+        let groups = groups.ok_or(DropReason::Proposal)?;
+        let (responder, mut ctx) = self.context(now);
+        if !responder.limit.allow(now, route.remote.ip(), ctx.config.r1_rate) {
+            responder.load.on_i1(now, ctx.config);
+            return Err(DropReason::Policy);
+        }
+        let r1 = responder.r1(&mut ctx, peer, groups, route.is_udp()).map_err(|_| DropReason::Crypto)?;
+        ctx.send(route, &r1);
+        Ok(())
+    }
+
+    fn on_i2(&mut self, now: Instant, route: Route, view: &PacketView<'_>) -> Result<(), DropReason> {
+        let peer = view.sender();
+        if view.unknown_critical().is_some() {
+            return Err(DropReason::Unknown);
+        }
+        if !self.config.accept.allows(peer) {
+            return Err(DropReason::Policy);
+        }
+        let digest = i2_digest(view);
+        if self.peers.get(&peer).is_some_and(|a| a.is_from_i2(&digest)) {
+            self.with(now, peer, |a, ctx| a.repeat_r2(ctx, route));
+            return Ok(());
+        }
+        if self.with(now, peer, |a, ctx| a.has_just_won(ctx)) == Some(true) {
+            return Err(DropReason::State);
+        }
+        let known = self.peers.get(&peer);
+        if known.is_some_and(|a| a.state() == State::I2Sent) && self.hit() < peer {
+            return Err(DropReason::State);
+        }
+        if known.is_none() && self.peers.len() >= self.config.max_associations {
+            return Err(DropReason::Policy);
+        }
+        let (responder, mut ctx) = self.context(now);
+        let accepted = match responder.check(&mut ctx, view) {
+            Ok(accepted) => accepted,
+            Err(Refused(reason, notify_type)) => {
+                let allowed = |_: &_| responder.limit.allow(now, route.remote.ip(), ctx.config.r1_rate);
+                let notify = notify_type.filter(allowed).and_then(|t| notify(&ctx, peer, t, Vec::new()));
+                if let Some(packet) = notify {
+                    ctx.send(route, &packet);
+                }
+                return Err(reason);
+            }
+        };
+        self.peers.entry(peer).or_insert_with(|| Association::new(peer, vec![route], now));
+        self.with(now, peer, |a, ctx| a.accept(ctx, route, accepted))
+            .unwrap_or(Err(DropReason::NoAssociation))
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = |(peer, a): (&Hit, &Association)| a.timeout().is_some_and(|at| at <= now).then_some(*peer);
+        let due: Vec<Hit> = self.peers.iter().filter_map(due).collect();
+        for peer in due {
+            self.with(now, peer, |a, ctx| a.handle_timeout(ctx));
+        }
+    }
+
+    /// The next packet to be sent.
+    #[must_use]
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.outbox.pop_front()
+    }
+    /// The next event, with the peer it is about.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<PeerEvent> {
+        self.events.pop_front()
+    }
+    /// When [`Self::handle_timeout`] must be called at the latest.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.peers.values().filter_map(Association::timeout).min()
+    }
+
+    fn context(&mut self, now: Instant) -> (&mut Responder, Context<'_>) {
+        let ctx = Context {
+            now,
+            config: &self.config,
+            identity: &self.identity,
+            random: &mut self.random,
+            spis: &mut self.spis,
+            outbox: &mut self.outbox,
+            events: &mut self.events,
+        };
+        (&mut self.responder, ctx)
+    }
+
+    /// Lets the association with `peer` do something; forgets it when it is over.
+    fn with<T>(
+        &mut self,
+        now: Instant,
+        peer: Hit,
+        act: impl FnOnce(&mut Association, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let mut association = self.peers.remove(&peer)?;
+        let (_, mut ctx) = self.context(now);
+        let result = act(&mut association, &mut ctx);
+        if association.state() != State::Unassociated {
+            self.peers.insert(association.peer(), association);
+        }
+        Some(result)
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("identity", &self.identity)
+            .field("peers", &self.peers)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,130 @@
+//! Load and limits of the Responder, in memory of fixed size: how hard puzzles must be, who gets
+//! another R1, and which solutions were used.
+
+use std::collections::BTreeSet;
+use std::hash::Hasher;
+use std::net::IpAddr;
+
+use polypath_wire::{Duration, Instant};
+use siphasher::sip::SipHasher13;
+
+use crate::config::HipConfig;
+
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Counts I1 packets per second and says how hard puzzles must be (RFC 7401 §4.1.1).
+pub(crate) struct Load {
+    since: Instant,
+    count: u32,
+    difficulty: u8,
+}
+
+impl Load {
+    pub fn new(config: &HipConfig) -> Self {
+        Self { since: Instant::ZERO, count: 0, difficulty: config.calm_difficulty }
+    }
+
+    /// One more I1; the difficulty of the puzzle that answers it. It rises at once and falls by
+    /// one bit a second.
+    pub fn on_i1(&mut self, now: Instant, config: &HipConfig) -> u8 {
+        let passed = now.since(self.since);
+        if passed >= WINDOW {
+            let seconds = u8::try_from(passed.as_nanos() / WINDOW.as_nanos()).unwrap_or(u8::MAX);
+            let wanted = wanted(self.count, config);
+            self.difficulty = wanted.max(self.difficulty.saturating_sub(seconds)).max(config.calm_difficulty);
+            (self.since, self.count) = (now, 0);
+        }
+        self.count = self.count.saturating_add(1);
+        // Within a second only steps of four bits, so that few R1s must be signed anew.
+        let step = wanted(self.count, config) / 4 * 4;
+        self.difficulty = self.difficulty.max(step);
+        self.difficulty
+    }
+}
+
+/// Eight bits at the calm rate, and one more for every doubling: the work asked for in all grows
+/// with the square of the rate.
+fn wanted(rate: u32, config: &HipConfig) -> u8 {
+    let times = rate / config.calm_i1_rate.max(1);
+    let bits = if times == 0 { config.calm_difficulty } else { 8 + times.ilog2() as u8 };
+    bits.max(config.calm_difficulty).min(config.max_difficulty)
+}
+
+const BUCKETS: usize = 4096;
+
+/// A limit per second and address, in buckets that addresses share (RFC 7401 §6.7).
+pub(crate) struct RateLimit {
+    key: [u8; 16],
+    since: Instant,
+    counts: Box<[u32]>,
+}
+
+impl RateLimit {
+    pub fn new(key: [u8; 16]) -> Self {
+        Self { key, since: Instant::ZERO, counts: vec![0; BUCKETS].into() }
+    }
+
+    /// Whether one more goes to `address`.
+    pub fn allow(&mut self, now: Instant, address: IpAddr, limit: u32) -> bool {
+        if now.since(self.since) >= WINDOW {
+            self.since = now;
+            self.counts.fill(0);
+        }
+        let mut hasher = SipHasher13::new_with_key(&self.key);
+        match address {
+            IpAddr::V4(a) => hasher.write(&a.octets()),
+            // A whole /64 belongs to one host.
+            IpAddr::V6(a) => hasher.write(&a.octets()[..8]),
+        }
+        let count = &mut self.counts[hasher.finish() as usize % BUCKETS];
+        *count = count.saturating_add(1);
+        *count <= limit
+    }
+}
+
+/// Solutions accepted in the current and the previous generation of puzzles.
+#[derive(Default)]
+pub(crate) struct Used {
+    current: BTreeSet<[u8; 32]>,
+    previous: BTreeSet<[u8; 32]>,
+}
+
+impl Used {
+    pub fn contains(&self, solution: &[u8; 32]) -> bool {
+        self.current.contains(solution) || self.previous.contains(solution)
+    }
+    pub fn insert(&mut self, solution: [u8; 32]) {
+        self.current.insert(solution);
+    }
+    pub fn rotate(&mut self) {
+        self.previous = std::mem::take(&mut self.current);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn puzzles_harden_under_load_and_ease_after_it() {
+        let config = HipConfig::default();
+        let mut load = Load::new(&config);
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(5_000 + ms);
+        assert_eq!(load.on_i1(at(0), &config), 0);
+        let last = (0..10_000).map(|_| load.on_i1(at(500), &config)).last();
+        assert_eq!(last, Some(12), "8 + log2(100), down to a step of four");
+        assert_eq!(load.on_i1(at(1_000), &config), 14, "8 + log2(100)");
+        assert_eq!(load.on_i1(at(4_000), &config), 11);
+        assert_eq!(load.on_i1(at(60_000), &config), 0);
+    }
+
+    #[test]
+    fn the_limit_is_per_address_and_second() {
+        let mut limit = RateLimit::new([0; 16]);
+        let (a, b) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let now = Instant::ZERO + Duration::from_secs(9);
+        assert_eq!((0..50).filter(|_| limit.allow(now, a, 20)).count(), 20);
+        assert!(limit.allow(now, b, 20));
+        assert!(limit.allow(now + WINDOW, a, 20));
+    }
+}

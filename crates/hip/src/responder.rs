@@ -1,0 +1,344 @@
+//! The Responder before it knows anybody: R1 packets prepared in advance, and I2 packets checked
+//! without having kept anything about their sender (RFC 7401 §6.7, §6.9, appendix A).
+//!
+//! The puzzle's I is a MAC over both HITs and K with a secret of this generation, so an I2 proves by
+//! itself that it answers one of our R1s. Addresses are left out: I2 may come over another path.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aws_lc_rs::constant_time;
+use polypath_wire::hip::{
+    DiffieHellman, Hit, HostId, Kind, Multipath, NatTraversal, NotifyType, Packet, PacketType, PacketView,
+    Param, Puzzle, R1Counter, Solution, coverage,
+};
+use polypath_wire::{Checksum, Instant};
+use zeroize::Zeroizing;
+
+use crate::config::HipConfig;
+use crate::context::Context;
+use crate::dh::{DhGroup, DhKey};
+use crate::error::CryptoError;
+use crate::event::DropReason;
+use crate::identity::{Identity, PublicIdentity};
+use crate::keymat::Keymat;
+use crate::load::{Load, RateLimit, Used};
+use crate::puzzle;
+use crate::session::{Session, verify_signature};
+use crate::suite::{EspSuite, Hash, HipCipher, HitSuite};
+
+pub(crate) struct Responder {
+    current: Generation,
+    previous: Option<Generation>,
+    began: Instant,
+    pub load: Load,
+    pub limit: RateLimit,
+    used: Used,
+}
+
+/// Everything that R1s of one generation have in common.
+struct Generation {
+    counter: u64,
+    /// How many generations the keys have served.
+    keys_age: u32,
+    secret: Zeroizing<[u8; 32]>,
+    keys: BTreeMap<DhGroup, Arc<DhKey>>,
+    templates: BTreeMap<Form, Template>,
+}
+
+/// What distinguishes the R1s of one generation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Form {
+    group: DhGroup,
+    difficulty: u8,
+    udp: bool,
+}
+
+/// A signed R1 without receiver, opaque data and I.
+struct Template {
+    packet: Vec<u8>,
+    puzzle_at: usize,
+}
+
+/// An I2 that passed every check.
+pub(crate) struct Accepted {
+    pub session: Session,
+    pub outbound: u32,
+    pub index: usize,
+    pub multipath: Option<Multipath>,
+    /// What identifies this I2 when it comes again.
+    pub digest: [u8; 32],
+}
+
+/// Why an I2 was refused, and what its sender may be told once it has solved the puzzle.
+pub(crate) struct Refused(pub DropReason, pub Option<NotifyType>);
+
+impl From<DropReason> for Refused {
+    fn from(reason: DropReason) -> Self {
+        Self(reason, None)
+    }
+}
+
+/// The puzzle is good for 2^(37-32) = 32 s on the Initiator's side.
+const PUZZLE_LIFETIME: u8 = 37;
+
+impl Generation {
+    fn opaque(&self) -> [u8; 2] {
+        (self.counter as u16).to_be_bytes()
+    }
+
+    /// I of the puzzle for `initiator`.
+    fn random(&self, hash: Hash, initiator: Hit, responder: Hit, difficulty: u8) -> Vec<u8> {
+        hash.mac(&*self.secret, &[&initiator.0[..], &responder.0, &[difficulty]].concat())
+    }
+}
+
+impl Responder {
+    /// `first` is the generation counter to begin with; it must not fall from one run to the next.
+    pub fn new(now: Instant, first: u64, config: &HipConfig, random: &mut crate::Random) -> Self {
+        Self {
+            current: Generation {
+                counter: first,
+                keys_age: 0,
+                secret: Zeroizing::new(random.bytes()),
+                keys: BTreeMap::new(),
+                templates: BTreeMap::new(),
+            },
+            previous: None,
+            began: now,
+            load: Load::new(config),
+            limit: RateLimit::new(random.bytes()),
+            used: Used::default(),
+        }
+    }
+
+    /// Begins a new generation when the time has come. Lazily: nothing happens while nobody asks.
+    fn rotate(&mut self, ctx: &mut Context<'_>) {
+        let age = ctx.now.since(self.began);
+        if age < ctx.config.puzzle_generation {
+            return;
+        }
+        self.began = ctx.now;
+        let worn = self.current.keys_age + 1 >= ctx.config.dh_generations;
+        let next = Generation {
+            counter: self.current.counter + 1,
+            keys_age: if worn { 0 } else { self.current.keys_age + 1 },
+            secret: Zeroizing::new(ctx.random.bytes()),
+            keys: if worn { BTreeMap::new() } else { self.current.keys.clone() },
+            templates: BTreeMap::new(),
+        };
+        let last = std::mem::replace(&mut self.current, next);
+        self.previous = (age < ctx.config.puzzle_generation.times(2)).then_some(last);
+        self.used.rotate();
+    }
+
+    /// The R1 for an I1 from `initiator` that lists `groups`.
+    pub fn r1(
+        &mut self,
+        ctx: &mut Context<'_>,
+        initiator: Hit,
+        groups: &[u8],
+        udp: bool,
+    ) -> Result<Vec<u8>, CryptoError> {
+        self.rotate(ctx);
+        let difficulty = self.load.on_i1(ctx.now, ctx.config);
+        let ours = &ctx.config.dh_groups;
+        let common = ours.iter().find(|g| groups.contains(&(**g as u8)));
+        let group = *common.or(ours.first()).ok_or(CryptoError::Unsupported(0))?;
+        let form = Form { group, difficulty, udp };
+        let generation = &mut self.current;
+        if !generation.templates.contains_key(&form) {
+            let template = template(generation, form, ctx)?;
+            generation.templates.insert(form, template);
+        }
+        let template = &generation.templates[&form];
+        let mut packet = template.packet.clone();
+        packet[24..40].copy_from_slice(&initiator.0);
+        let hash = ctx.identity.public().suite().hash();
+        let random = generation.random(hash, initiator, ctx.identity.hit(), difficulty);
+        let at = template.puzzle_at;
+        packet[at + 2..at + 4].copy_from_slice(&generation.opaque());
+        packet[at + 4..at + 4 + random.len()].copy_from_slice(&random);
+        Ok(packet)
+    }
+
+    /// Checks an I2 from start to end, the cheap things first (RFC 7401 §6.9).
+    pub fn check(&mut self, ctx: &mut Context<'_>, view: &PacketView<'_>) -> Result<Accepted, Refused> {
+        self.rotate(ctx);
+        let params = view.values().map_err(|_| DropReason::Malformed)?;
+        let offer = Offer::read(&params)?;
+        let digest = i2_digest(view);
+        let generation = self.generation_of(ctx.identity, view.sender(), &offer)?;
+        let used = solution_digest(view.sender(), offer.solution);
+        if self.used.contains(&used) {
+            return Err(DropReason::Replay.into());
+        }
+        let session = establish(ctx, generation, view, &offer)?;
+        self.used.insert(used);
+        let index = offer.esp_info.keymat_index.into();
+        Ok(Accepted { session, outbound: offer.esp_info.new_spi, index, multipath: offer.multipath, digest })
+    }
+
+    /// The generation whose puzzle was solved.
+    fn generation_of(
+        &self,
+        identity: &Identity,
+        initiator: Hit,
+        offer: &Offer<'_>,
+    ) -> Result<&Generation, DropReason> {
+        let (hash, solution) = (identity.public().suite().hash(), offer.solution);
+        let ours = |g: &&Generation| {
+            let random = g.random(hash, initiator, identity.hit(), solution.difficulty);
+            g.opaque() == solution.opaque
+                && offer.counter.is_none_or(|c| c == g.counter)
+                && constant_time::verify_slices_are_equal(&random, &solution.random).is_ok()
+        };
+        let generation = [Some(&self.current), self.previous.as_ref()].into_iter().flatten().find(ours);
+        let generation = generation.ok_or(DropReason::Puzzle)?;
+        let solved = puzzle::is_solved(hash, solution, initiator, identity.hit());
+        solved.then_some(generation).ok_or(DropReason::Puzzle)
+    }
+}
+
+fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> Result<Template, CryptoError> {
+    let Form { group, difficulty, udp } = form;
+    let random = &mut *ctx.random;
+    let key = generation.keys.entry(group).or_insert_with(|| Arc::new(DhKey::generate(group, random)));
+    let (config, public) = (ctx.config, ctx.identity.public());
+    let puzzle = Puzzle {
+        difficulty,
+        lifetime: PUZZLE_LIFETIME,
+        opaque: [0; 2],
+        random: vec![0; public.suite().hash().len()],
+    };
+    let mut params = vec![
+        Param::Puzzle(puzzle),
+        Param::DhGroupList(config.dh_groups.iter().map(|g| *g as u8).collect()),
+        Param::DiffieHellman(DiffieHellman { group: group as u8, public: key.public().to_vec() }),
+        Param::HipCipher(config.hip_ciphers.iter().map(|c| *c as u16).collect()),
+        Param::HostId(public.host_id().clone()),
+        Param::HitSuiteList(vec![HitSuite::EcdsaSha384.list_byte(), HitSuite::RsaSha256.list_byte()]),
+        Param::TransportFormatList(vec![Kind::ESP_TRANSFORM]),
+        Param::EspTransform(config.esp_suites.iter().map(|s| *s as u16).collect()),
+    ];
+    if config.send_r1_counter {
+        params.push(Param::R1Counter(R1Counter { reserved: 0, counter: generation.counter }));
+    }
+    if udp {
+        params.push(Param::NatTraversalMode(NatTraversal { modes: vec![NatTraversal::UDP_ENCAPSULATION] }));
+    }
+    params.extend(crate::context::announcement(config, &[]).map(Param::Multipath));
+    let mut packet = Packet::new(PacketType::R1, public.hit(), Hit::NULL, params);
+    let covered = packet.emit(Checksum::Unused).map_err(|_| CryptoError::Key)?;
+    packet.push(Param::HipSignature2(ctx.identity.sign(&covered)?));
+    let bytes = packet.emit(Checksum::Unused).map_err(|_| CryptoError::Key)?;
+    let view = PacketView::new(&bytes).map_err(|_| CryptoError::Key)?;
+    let puzzle_at = view.param(Kind::PUZZLE).map_or(0, |p| p.span.start + 4);
+    Ok(Template { packet: bytes, puzzle_at })
+}
+
+/// What an I2 says.
+struct Offer<'a> {
+    esp_info: polypath_wire::hip::EspInfo,
+    counter: Option<u64>,
+    solution: &'a Solution,
+    dh: &'a DiffieHellman,
+    cipher: u16,
+    host_id: Option<&'a HostId>,
+    encrypted: Option<&'a [u8]>,
+    suite: u16,
+    multipath: Option<Multipath>,
+}
+
+impl<'a> Offer<'a> {
+    fn read(params: &'a [Param]) -> Result<Self, DropReason> {
+        macro_rules! find {
+            ($name:ident) => {
+                params.iter().find_map(|p| if let Param::$name(v) = p { Some(v) } else { None })
+            };
+        }
+        let one = |list: Option<&Vec<u16>>| match list.map(Vec::as_slice) {
+            Some(&[choice]) => Ok(choice),
+            _ => Err(DropReason::Proposal),
+        };
+        let formats = find!(TransportFormatList).ok_or(DropReason::Proposal)?;
+        if formats.first() != Some(&Kind::ESP_TRANSFORM) {
+            return Err(DropReason::Proposal);
+        }
+        Ok(Self {
+            esp_info: *find!(EspInfo).ok_or(DropReason::Proposal)?,
+            counter: find!(R1Counter).map(|c| c.counter),
+            solution: find!(Solution).ok_or(DropReason::Puzzle)?,
+            dh: find!(DiffieHellman).ok_or(DropReason::Proposal)?,
+            cipher: one(find!(HipCipher))?,
+            host_id: find!(HostId),
+            encrypted: find!(Encrypted).map(Vec::as_slice),
+            suite: one(find!(EspTransform))?,
+            multipath: find!(Multipath).cloned(),
+        })
+    }
+}
+
+/// Computes the keys and checks everything that needs them.
+fn establish(
+    ctx: &Context<'_>,
+    generation: &Generation,
+    view: &PacketView<'_>,
+    offer: &Offer<'_>,
+) -> Result<Session, Refused> {
+    let refuse = |notify| Refused(DropReason::Proposal, Some(notify));
+    let cipher = HipCipher::from_id(offer.cipher).filter(|c| ctx.config.hip_ciphers.contains(c));
+    let cipher = cipher.ok_or(refuse(NotifyType::INVALID_HIP_CIPHER_CHOSEN))?;
+    let suite = EspSuite::from_id(offer.suite).filter(|s| ctx.config.esp_suites.contains(s));
+    let suite = suite.ok_or(refuse(NotifyType::INVALID_ESP_TRANSFORM_CHOSEN))?;
+    let key = DhGroup::from_id(offer.dh.group).and_then(|g| generation.keys.get(&g));
+    let key = key.ok_or(refuse(NotifyType::INVALID_DH_CHOSEN))?;
+    let kij = key.agree(&offer.dh.public).map_err(|_| DropReason::Crypto)?;
+    let (ours, peers) = (ctx.identity.hit(), view.sender());
+    let hash = ctx.identity.public().suite().hash();
+    let salt = (offer.solution.random.clone(), offer.solution.answer.clone());
+    let keymat = Keymat::new(hash, &kij, &salt.0, &salt.1, ours, peers);
+    let keys = keymat.hip_keys(cipher, ours, peers).map_err(|_| DropReason::Crypto)?;
+    let host_id = match (offer.host_id, offer.encrypted) {
+        (Some(host_id), _) => host_id.clone(),
+        (None, Some(sealed)) => decrypt_host_id(cipher, &keys.incoming.encryption, sealed)?,
+        (None, None) => return Err(DropReason::Proposal.into()),
+    };
+    let peer = PublicIdentity::new(host_id).map_err(|_| DropReason::Hit)?;
+    if peer.hit() != peers {
+        return Err(Refused(DropReason::Hit, Some(NotifyType::INVALID_HIT)));
+    }
+    let next_index = keymat.first_esp_index(cipher);
+    if usize::from(offer.esp_info.keymat_index) != next_index || offer.esp_info.old_spi != 0 {
+        return Err(refuse(NotifyType::INVALID_SYNTAX));
+    }
+    let session = Session { hash, cipher, suite, keymat, next_index, keys, peer, salt };
+    session.verify_mac(view, Kind::HIP_MAC, &coverage::mac(view))?;
+    verify_signature(&session.peer, view)?;
+    Ok(session)
+}
+
+fn decrypt_host_id(cipher: HipCipher, key: &[u8], sealed: &[u8]) -> Result<HostId, Refused> {
+    let failed = || Refused(DropReason::Crypto, Some(NotifyType::ENCRYPTION_FAILED));
+    let plain = cipher.decrypt(key, sealed).map_err(|_| failed())?;
+    let header = plain.first_chunk().ok_or_else(failed)?;
+    let [a, b, c, d] = *header;
+    let contents = plain.get(4..4 + usize::from(u16::from_be_bytes([c, d]))).ok_or_else(failed)?;
+    match Param::parse(Kind(u16::from_be_bytes([a, b])), contents) {
+        Ok(Param::HostId(host_id)) => Ok(host_id),
+        _ => Err(failed()),
+    }
+}
+
+/// What identifies an I2 however it travelled: the digest of all of it but the checksum.
+pub(crate) fn i2_digest(view: &PacketView<'_>) -> [u8; 32] {
+    sha256(&[&coverage::before(view, Kind(u16::MAX), &[])])
+}
+
+fn solution_digest(initiator: Hit, solution: &Solution) -> [u8; 32] {
+    sha256(&[&initiator.0, &solution.random, &solution.answer])
+}
+
+fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    *Hash::Sha256.digest(parts).as_ref().first_chunk().expect("SHA-256 has 32 bytes")
+}

@@ -1,0 +1,84 @@
+//! What both ends share after the base exchange: keys, and how packets are sealed with them.
+
+use polypath_wire::Checksum;
+use polypath_wire::hip::{Kind, Packet, PacketView, Param, Signature, coverage};
+
+use crate::error::CryptoError;
+use crate::event::DropReason;
+use crate::identity::{Identity, PublicIdentity};
+use crate::keymat::{EspKeys, HipKeys, Keymat, Pair};
+use crate::suite::{EspSuite, Hash, HipCipher};
+
+pub(crate) struct Session {
+    pub hash: Hash,
+    pub cipher: HipCipher,
+    pub suite: EspSuite,
+    pub keymat: Keymat,
+    /// The first byte of KEYMAT that no key was drawn from.
+    pub next_index: usize,
+    pub keys: Pair<HipKeys>,
+    pub peer: PublicIdentity,
+    /// The puzzle's I and J: the salt of every KEYMAT of this association.
+    pub salt: (Vec<u8>, Vec<u8>),
+}
+
+impl Session {
+    /// Draws the keys of an SA pair at `index`.
+    pub fn draw(&mut self, index: usize, identity: &Identity) -> Result<Pair<EspKeys>, CryptoError> {
+        let keys = self.keymat.esp_keys(self.suite, index, identity.hit(), self.peer.hit())?;
+        self.next_index = index + crate::keymat::esp_draw_len(self.suite);
+        Ok(keys)
+    }
+
+    /// `packet` with MAC and signature, checksum 0. `tail` is not covered by them.
+    pub fn seal(
+        &self,
+        packet: Packet,
+        identity: &Identity,
+        tail: Vec<Param>,
+    ) -> Result<Vec<u8>, CryptoError> {
+        let mac = |bytes: &[u8]| Param::HipMac(self.hash.mac(&self.keys.outgoing.integrity, bytes));
+        seal(packet, mac, identity, tail)
+    }
+
+    /// Checks HIP_MAC and HIP_SIGNATURE, the cheaper first.
+    pub fn verify(&self, view: &PacketView<'_>) -> Result<(), DropReason> {
+        self.verify_mac(view, Kind::HIP_MAC, &coverage::mac(view))?;
+        verify_signature(&self.peer, view)
+    }
+
+    /// Checks the MAC in the parameter `kind` over `covered`.
+    pub fn verify_mac(&self, view: &PacketView<'_>, kind: Kind, covered: &[u8]) -> Result<(), DropReason> {
+        let mac = view.param(kind).ok_or(DropReason::Mac)?.contents;
+        let good = self.hash.verify_mac(&self.keys.incoming.integrity, covered, mac);
+        good.then_some(()).ok_or(DropReason::Mac)
+    }
+}
+
+/// `packet` with the MAC that `mac` makes over it, our signature, and `tail`; checksum 0.
+pub(crate) fn seal(
+    mut packet: Packet,
+    mac: impl Fn(&[u8]) -> Param,
+    identity: &Identity,
+    tail: Vec<Param>,
+) -> Result<Vec<u8>, CryptoError> {
+    let emit = |packet: &Packet| packet.emit(Checksum::Unused).map_err(|_| CryptoError::Key);
+    let mac = mac(&emit(&packet)?);
+    packet.push(mac);
+    packet.push(Param::HipSignature(identity.sign(&emit(&packet)?)?));
+    tail.into_iter().for_each(|p| packet.push(p));
+    emit(&packet)
+}
+
+/// Checks HIP_SIGNATURE.
+pub(crate) fn verify_signature(peer: &PublicIdentity, view: &PacketView<'_>) -> Result<(), DropReason> {
+    let signature = signature_in(view, Kind::HIP_SIGNATURE).ok_or(DropReason::Signature)?;
+    peer.verify(&coverage::signature(view), &signature).map_err(|_| DropReason::Signature)
+}
+
+pub(crate) fn signature_in(view: &PacketView<'_>, kind: Kind) -> Option<Signature> {
+    match Param::parse(kind, view.param(kind)?.contents) {
+        Ok(Param::HipSignature(s) | Param::HipSignature2(s)) => Some(s),
+        _ => None,
+    }
+}
