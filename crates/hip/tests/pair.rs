@@ -497,7 +497,7 @@ fn unknown_critical_parameters_are_answered_by_notify() {
         vec![Param::DhGroupList(vec![7]), Param::Unknown { kind: Kind(40_001), contents: vec![1] }],
     );
     let mut pair = pair;
-    let mut send = |pair: &mut Pair<'_>, i1: &Packet| {
+    let send = |pair: &mut Pair<'_>, i1: &Packet| {
         let payload = [vec![0; 4], i1.emit(Checksum::Unused).unwrap()].concat();
         pair.deliver(&Sent { from: 0, route: route(0, 0), payload });
         pair.hosts[1].poll_transmit()

@@ -62,6 +62,12 @@ pub(crate) enum Request {
     },
 }
 
+impl Request {
+    fn draws_keys(&self) -> bool {
+        matches!(self, Self::Add(_) | Self::Rekey { .. })
+    }
+}
+
 /// An UPDATE of ours that is not acknowledged.
 struct Pending {
     id: u32,
@@ -97,7 +103,7 @@ impl Updates {
     }
     fn draws_keys(&self) -> bool {
         let draws = |p: &Pending| match &p.what {
-            What::Request { request, .. } => matches!(request, Request::Add(_) | Request::Rekey { .. }),
+            What::Request { request, .. } => request.draws_keys(),
             What::Answer { .. } => true,
         };
         self.pending.iter().any(draws)
@@ -335,6 +341,10 @@ impl Association {
             None => false,
         };
         let Some(id) = update.seq else { return Ok(()) };
+        if ours.is_none() && !update.acks.is_empty() && update.esp_info.is_some() {
+            // An answer to what we gave up: it must not be taken for a request.
+            return Err(DropReason::Replay);
+        }
         let is_request = !answered && update.esp_info.is_some();
         let params = if is_request { self.answer(ctx, route, id, update)? } else { Some(vec![]) };
         if let Some(mut params) = params {
@@ -494,8 +504,8 @@ impl Association {
             self.remove_path(ctx, inbound);
             return Ok(Some(Vec::new()));
         }
-        if info.old_spi != info.new_spi {
-            self.give_way(ctx)?;
+        if info.old_spi != info.new_spi && self.is_our_turn(ctx) {
+            return Err(DropReason::State);
         }
         let (inbound, params) = match info.old_spi {
             0 => self.answer_add(ctx, route, info)?,
@@ -513,23 +523,11 @@ impl Association {
         Ok(None)
     }
 
-    /// When both ends ask for keys at once, the smaller HIT takes its request back for now.
-    fn give_way(&mut self, ctx: &mut Context<'_>) -> Result<(), DropReason> {
-        if !self.updates.draws_keys() {
-            return Ok(());
-        }
-        if ctx.identity.hit() > self.peer {
-            return Err(DropReason::State);
-        }
-        let mine = |p: &Pending| {
-            matches!(&p.what, What::Request { request: Request::Add(_) | Request::Rekey { .. }, .. })
-        };
-        let Some(n) = self.updates.pending.iter().position(mine) else { return Err(DropReason::State) };
-        if let What::Request { request, inbound, .. } = self.updates.pending.remove(n).what {
-            ctx.spis.remove(&inbound);
-            self.updates.waiting.push_front(request);
-        }
-        Ok(())
+    /// When both ends ask for keys at once, the greater HIT finishes its request first; the other's comes
+    /// again. So both draw the same keys in the same order.
+    fn is_our_turn(&self, ctx: &Context<'_>) -> bool {
+        let asked = |p: &Pending| matches!(&p.what, What::Request { request, .. } if request.draws_keys());
+        ctx.identity.hit() > self.peer && self.updates.pending.iter().any(asked)
     }
 
     /// A new SA pair for the path that the request came on (RFC 8047 §4).
@@ -542,13 +540,17 @@ impl Association {
         if self.paths.len() >= ctx.config.max_paths.into() {
             return Err(DropReason::Policy);
         }
-        let next = self.session.as_ref().ok_or(DropReason::State)?.next_index;
-        if usize::from(info.keymat_index) < next {
-            return Err(DropReason::Replay);
-        }
+        let info = self.agree_on_index(info)?;
         let inbound = ctx.new_spi();
         self.install_new(ctx, route, inbound, info, false)?;
         Ok((inbound, vec![Param::EspInfo(EspInfo { old_spi: 0, new_spi: inbound, ..info })]))
+    }
+
+    /// Keys are drawn at the larger of both ends' indices (RFC 7402 §6.9): the answer has it.
+    fn agree_on_index(&self, info: EspInfo) -> Result<EspInfo, DropReason> {
+        let next = self.session.as_ref().ok_or(DropReason::State)?.next_index;
+        let keymat_index = u16::try_from(next).map_err(|_| DropReason::Crypto)?.max(info.keymat_index);
+        Ok(EspInfo { keymat_index, ..info })
     }
 
     fn answer_move(&self, info: EspInfo) -> Result<(u32, Vec<Param>), DropReason> {
@@ -565,7 +567,6 @@ impl Association {
         update: &Update,
     ) -> Result<(u32, Vec<Param>), DropReason> {
         let path = self.paths.iter().find(|p| p.outbound == old).ok_or(DropReason::Proposal)?.inbound;
-        let next = self.session.as_ref().ok_or(DropReason::State)?.next_index;
         let key = match &update.dh {
             Some(dh) => {
                 let group = DhGroup::from_id(dh.group).filter(|g| ctx.config.dh_groups.contains(g));
@@ -573,9 +574,9 @@ impl Association {
                 self.renew_keymat(ctx, &key, dh)?;
                 Some(key)
             }
-            None if usize::from(info.keymat_index) < next => return Err(DropReason::Replay),
             None => None,
         };
+        let info = self.agree_on_index(info)?;
         let inbound = ctx.new_spi();
         self.replace(ctx, path, inbound, info)?;
         let mut params = vec![Param::EspInfo(EspInfo { old_spi: path, new_spi: inbound, ..info })];
