@@ -133,9 +133,14 @@ impl Host {
     pub fn rekey(&mut self, now: Instant, peer: Hit, inbound: u32, new_dh: bool) {
         self.with(now, peer, |a, ctx| a.request(ctx, Request::Rekey { inbound, new_dh }));
     }
-    /// Authentic user data arrived from `peer` on the SA `inbound`.
-    pub fn on_data(&mut self, now: Instant, peer: Hit, inbound: u32) {
-        self.with(now, peer, |a, ctx| a.on_sa_data(ctx, inbound));
+    /// `bytes` of authentic user data arrived from `peer` on the SA `inbound`.
+    pub fn on_data(&mut self, now: Instant, peer: Hit, inbound: u32, bytes: u64) {
+        self.with(now, peer, |a, ctx| a.on_sa_data(ctx, inbound, bytes));
+    }
+    /// Whether `bytes` of user data may go to `peer` on the path with that inbound SPI. Until the peer
+    /// has proved that it is there, that takes credit (RFC 8046 §5.6).
+    pub fn may_send(&mut self, now: Instant, peer: Hit, inbound: u32, bytes: u64) -> bool {
+        self.with(now, peer, |a, ctx| a.may_send(ctx, inbound, bytes)).unwrap_or(false)
     }
 
     /// A payload of UDP or of IP protocol 139 that came on `route`.

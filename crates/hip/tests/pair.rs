@@ -31,7 +31,7 @@ fn a_full_exchange() {
         assert_eq!(pair.hosts[host].dropped_total(), 0);
     }
     let (now, peer, spi) = (pair.now, pair.hit(0), pair.sas(1)[0].inbound);
-    pair.hosts[1].on_data(now, peer, spi);
+    pair.hosts[1].on_data(now, peer, spi, 100);
     assert_eq!(pair.states(), [State::Established; 2]);
 }
 
@@ -462,9 +462,9 @@ fn idle_associations_close() {
     pair.run(Duration::from_secs(800));
     assert_eq!(pair.states(), [State::Established; 2]);
     let (now, peer, spi) = (pair.now, pair.hit(0), pair.sas(1)[0].inbound);
-    pair.hosts[1].on_data(now, peer, spi);
+    pair.hosts[1].on_data(now, peer, spi, 100);
     let (peer, spi) = (pair.hit(1), pair.sas(0)[0].inbound);
-    pair.hosts[0].on_data(now, peer, spi);
+    pair.hosts[0].on_data(now, peer, spi, 100);
     pair.run(Duration::from_secs(800));
     assert_eq!(pair.states(), [State::Established; 2], "data keeps it");
     pair.run(Duration::from_secs(200));

@@ -154,10 +154,13 @@ fn a_host_moves_and_keeps_its_sa() {
     act(&mut pair, 0, |h, now, peer| h.move_path(now, peer, spi, new));
     pair.run(Duration::from_millis(29));
     assert_eq!(pair.association(1).unwrap().paths()[0].route, route(1, 0), "not before the proof");
+    let best = |pair: &Pair<'_>| pair.association(1).unwrap().locators().best().unwrap().clone();
+    assert_eq!((best(&pair).address, best(&pair).state), (new.local.ip(), LocatorState::Unverified));
     pair.run(SOON);
     assert_eq!(pair.association(0).unwrap().paths()[0].route, new);
     assert_eq!(pair.association(1).unwrap().paths()[0].route.remote, new.local);
     assert_eq!(pair.sas(0), before, "SPIs and keys stay");
+    assert_eq!((best(&pair).address, best(&pair).state), (new.local.ip(), LocatorState::Active));
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn rekeying_with_and_without_a_new_exchange() {
         pair.assert_sas_match();
         for host in 0..2 {
             let inbound = pair.sas(host)[2].inbound;
-            act(&mut pair, host, |h, now, peer| h.on_data(now, peer, inbound));
+            act(&mut pair, host, |h, now, peer| h.on_data(now, peer, inbound, 100));
         }
         pair.run(SOON);
         assert_eq!(pair.sas(0).len(), 2);
@@ -291,4 +294,29 @@ fn both_rekey_at_once() {
         pair.assert_sas_match();
         assert_eq!(pair.sas(0).len(), 6, "seed {seed}");
     }
+}
+
+#[test]
+fn an_address_without_proof_gets_only_what_was_earned() {
+    let mut pair = Pair::quick().established();
+    // The echo never arrives, so host 1 has a path that nobody proved.
+    let new = address(0, 1).ip();
+    let mut answers = 0;
+    pair.set_network(move |s| {
+        answers += usize::from(s.route.local.ip() == new);
+        if answers > 1 { vec![] } else { s.intact() }
+    });
+    add(&mut pair, 0, 1);
+    pair.run(SOON);
+    let unproved = pair.association(1).unwrap().paths()[1].clone();
+    assert!(!unproved.reachable);
+    let first = pair.sas(1)[0].inbound;
+    act(&mut pair, 1, |h, now, peer| {
+        assert!(h.may_send(now, peer, first, 1_000_000), "the proved path is free");
+        assert!(!h.may_send(now, peer, unproved.inbound, 1));
+        h.on_data(now, peer, first, 3_000);
+        assert!(h.may_send(now, peer, unproved.inbound, 2_000));
+        assert!(!h.may_send(now, peer, unproved.inbound, 2_000));
+        assert!(!h.may_send(now, peer, 1, 1), "no such path");
+    });
 }

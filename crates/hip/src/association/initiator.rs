@@ -13,6 +13,7 @@ use crate::error::CryptoError;
 use crate::event::{DropReason, Failure, Route};
 use crate::identity::PublicIdentity;
 use crate::keymat::Keymat;
+use crate::locators::PeerLocators;
 use crate::puzzle::Search;
 use crate::session::{Session, signature_in, verify_signature};
 use crate::suite::{EspSuite, HipCipher};
@@ -240,6 +241,7 @@ impl Association {
         let keys = session.draw(index, ctx.identity).map_err(|_| DropReason::Crypto)?;
         self.session = Some(session);
         self.accepted_i2 = None;
+        self.locators = PeerLocators::new(route.remote.ip());
         self.won = Some(ctx.now);
         self.active = ctx.now;
         self.updates = Default::default();

@@ -10,6 +10,7 @@ use polypath_wire::{Checksum, Instant};
 use crate::context::{Context, announcement};
 use crate::event::{DropReason, Event, Failure, Route, SaPair};
 use crate::keymat::{EspKeys, Pair};
+use crate::locators::{Credit, PeerLocators};
 use crate::responder::Accepted;
 use crate::session::{Session, seal, verify_signature};
 use initiator::{Attempt, Draft};
@@ -62,6 +63,8 @@ pub struct Association {
     active: Instant,
     notified: Option<Instant>,
     peer_multipath: Option<Multipath>,
+    locators: PeerLocators,
+    credit: Credit,
 }
 
 /// One path with its SA pair.
@@ -99,6 +102,8 @@ impl Association {
             active: now,
             notified: None,
             peer_multipath: None,
+            locators: PeerLocators::default(),
+            credit: Credit::default(),
         }
     }
 
@@ -118,14 +123,19 @@ impl Association {
     pub fn multipath(&self) -> Option<&Multipath> {
         self.peer_multipath.as_ref()
     }
+    /// The peer's locators, as far as we know them.
+    pub fn locators(&self) -> &PeerLocators {
+        &self.locators
+    }
     pub(crate) fn routes(&self) -> &[Route] {
         &self.routes
     }
     pub(crate) fn timeout(&self) -> Option<Instant> {
-        [self.timer, self.updates.timeout()].into_iter().flatten().min()
+        [self.timer, self.updates.timeout(), self.locators.timeout()].into_iter().flatten().min()
     }
 
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        self.locators.expire(ctx.now);
         if self.updates.timeout().is_some_and(|at| at <= ctx.now) {
             self.retransmit_updates(ctx);
         }
@@ -172,9 +182,18 @@ impl Association {
         self.active = ctx.now;
     }
 
+    /// Whether `bytes` may go on the path with that inbound SPI; to an address that the peer has not
+    /// proved, only as many as it has sent us (RFC 8046 §5.6).
+    pub(crate) fn may_send(&mut self, ctx: &mut Context<'_>, inbound: u32, bytes: u64) -> bool {
+        self.on_data(ctx, false);
+        let path = self.paths.iter().find(|p| p.inbound == inbound);
+        path.is_some_and(|p| p.reachable || self.credit.spend(ctx.now, bytes))
+    }
+
     /// User data arrived on the SA `spi`.
-    pub(crate) fn on_sa_data(&mut self, ctx: &mut Context<'_>, spi: u32) {
+    pub(crate) fn on_sa_data(&mut self, ctx: &mut Context<'_>, spi: u32, bytes: u64) {
         self.on_data(ctx, true);
+        self.credit.earn(ctx.now, bytes);
         self.retire(ctx, spi);
     }
 
@@ -266,6 +285,7 @@ impl Association {
         self.packet = packet;
         self.session = Some(accepted.session);
         self.accepted_i2 = Some(accepted.digest);
+        self.locators = PeerLocators::new(route.remote.ip());
         self.won = None;
         self.routes = vec![route];
         self.active = ctx.now;

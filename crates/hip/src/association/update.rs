@@ -163,7 +163,7 @@ impl Association {
             }
         };
         let keymat_index = if dh.is_some() { 0 } else { next };
-        let locators = self.locators(request, inbound);
+        let locators = self.our_locators(request, inbound);
         let mut params = vec![
             Param::EspInfo(EspInfo { keymat_index, old_spi: old, new_spi: inbound }),
             Param::LocatorSet(locators.clone()),
@@ -177,7 +177,7 @@ impl Association {
     }
 
     /// All our locators as they will be after `request`.
-    fn locators(&self, request: Request, inbound: u32) -> Vec<Locator> {
+    fn our_locators(&self, request: Request, inbound: u32) -> Vec<Locator> {
         let mut ends: Vec<_> = self.paths.iter().map(|p| (p.inbound, p.route)).collect();
         match request {
             Request::Add(route) => ends.push((inbound, route)),
@@ -482,6 +482,7 @@ impl Association {
         let Some(path) = self.paths.iter_mut().find(|p| p.inbound == inbound) else { return };
         path.route = route;
         path.reachable = true;
+        self.locators.verified(route.remote.ip());
         if self.paths.first().is_some_and(|p| p.inbound == inbound) {
             self.routes = vec![route];
         }
@@ -497,7 +498,7 @@ impl Association {
         update: &Update,
     ) -> Result<Option<Vec<Param>>, DropReason> {
         let info = update.esp_info.ok_or(DropReason::Proposal)?;
-        self.check_locators(ctx, route, update)?;
+        self.take_locators(ctx, route, update)?;
         if info.new_spi == 0 {
             let path = self.paths.iter().find(|p| p.outbound == info.old_spi && info.old_spi != 0);
             let inbound = path.filter(|_| self.paths.len() > 1).ok_or(DropReason::Proposal)?.inbound;
@@ -584,8 +585,9 @@ impl Association {
         Ok((inbound, params))
     }
 
-    /// A locator must be one that a host can have, of a type that we know (RFC 8046 §5.3).
-    fn check_locators(
+    /// Takes the peer's locators, each of which must be one that a host can have, of a type that we
+    /// know (RFC 8046 §5.3).
+    fn take_locators(
         &mut self,
         ctx: &mut Context<'_>,
         route: Route,
@@ -602,6 +604,9 @@ impl Association {
             if address.is_multicast() || address.is_unspecified() || broadcast || locator.lifetime == 0 {
                 return Err(DropReason::Proposal);
             }
+        }
+        if let Some(set) = &update.locators {
+            self.locators.replace(ctx.now, set);
         }
         Ok(())
     }
