@@ -7,9 +7,9 @@ use polypath_endpoint::{Input, Outlet};
 
 /// The outside of an endpoint in the real world. Waiting is by waker only.
 pub trait Carrier: Outlet + Send + Unpin + 'static {
-    /// Hands over what has arrived, a bounded amount. `true` if the bound was reached; otherwise
+    /// Appends what has arrived to `inbox`, a bounded amount. `true` if the bound was reached; otherwise
     /// the task of `cx` is woken when more arrives.
-    fn poll_receive(&mut self, cx: &mut Context<'_>, deliver: &mut dyn FnMut(Input)) -> io::Result<bool>;
+    fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool>;
 
     /// Gives what was sent to the operating system, as much as it takes. If something is left, the
     /// task of `cx` is woken when it takes more.

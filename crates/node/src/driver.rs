@@ -199,16 +199,15 @@ pub(crate) fn wait(waiting: &mut Vec<Waker>, cx: &Context<'_>) {
 pub(crate) struct Driver<C> {
     shared: Arc<Shared>,
     carrier: C,
-    sleep: Pin<Box<Sleep>>,
     /// What one round received; kept for its memory.
-    inputs: Vec<Input>,
+    inbox: Vec<Input>,
+    sleep: Pin<Box<Sleep>>,
 }
 
 impl<C: Carrier> Driver<C> {
     pub fn new(shared: Arc<Shared>, carrier: C) -> Self {
         let now = shared.clock.os_instant(shared.clock.now());
-        let sleep = Box::pin(tokio::time::sleep_until(now.into()));
-        Self { shared, carrier, sleep, inputs: Vec::new() }
+        Self { shared, carrier, inbox: Vec::new(), sleep: Box::pin(tokio::time::sleep_until(now.into())) }
     }
 
     /// One round: receive, let timers expire, send, tell. `true` if there is more to do at once.
@@ -216,10 +215,10 @@ impl<C: Carrier> Driver<C> {
         let mut state = self.shared.lock();
         state.driver = Some(cx.waker().clone());
         let now = self.shared.clock.now();
-        let mut more = self.carrier.poll_receive(cx, &mut |input| self.inputs.push(input))?;
-        // One after the other, as in the simulator: an acknowledgment that is written only after the
-        // whole batch names later arrivals before earlier ones, which then look lost.
-        for input in self.inputs.drain(..) {
+        let mut more = self.carrier.poll_receive(cx, &mut self.inbox)?;
+        // Each arrival is answered on its own, as in the simulator: an acknowledgment says what was
+        // known when its segment arrived, not what a later one of the same batch added.
+        for input in self.inbox.drain(..) {
             state.endpoint.handle(now, input);
             pump(&mut state.endpoint, now, &mut self.carrier);
         }

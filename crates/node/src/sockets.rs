@@ -133,10 +133,10 @@ impl Outlet for UdpSockets {
 }
 
 impl Carrier for UdpSockets {
-    fn poll_receive(&mut self, cx: &mut Context<'_>, deliver: &mut dyn FnMut(Input)) -> io::Result<bool> {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
         let mut more = false;
         for socket in &self.sockets {
-            more |= socket.poll_receive(cx, &mut self.receive, deliver)?;
+            more |= socket.poll_receive(cx, &mut self.receive, inbox)?;
         }
         Ok(more)
     }
@@ -166,7 +166,7 @@ impl BoundSocket {
         &self,
         cx: &mut Context<'_>,
         buffers: &mut [Box<[u8]>],
-        deliver: &mut dyn FnMut(Input),
+        inbox: &mut Vec<Input>,
     ) -> io::Result<bool> {
         let mut receives = 0;
         while receives < RECEIVES_PER_ROUND {
@@ -182,7 +182,7 @@ impl BoundSocket {
             match result {
                 Ok(n) => {
                     for (meta, buffer) in metas[..n].iter().zip(buffers.iter()) {
-                        self.deliver(meta, &buffer[..meta.len], deliver);
+                        self.split(meta, &buffer[..meta.len], inbox);
                     }
                     receives += 1;
                 }
@@ -195,13 +195,14 @@ impl BoundSocket {
         Ok(true)
     }
 
-    fn deliver(&self, meta: &RecvMeta, bytes: &[u8], deliver: &mut dyn FnMut(Input)) {
+    /// Cuts what was received at once into its datagrams.
+    fn split(&self, meta: &RecvMeta, bytes: &[u8], inbox: &mut Vec<Input>) {
         let locators = Locators { local: self.local, remote: meta.addr };
         let bytes = Bytes::copy_from_slice(bytes);
         let stride = meta.stride.max(1);
         for start in (0..bytes.len()).step_by(stride) {
             let datagram = bytes.slice(start..bytes.len().min(start + stride));
-            deliver(Input::Datagram { locators, bytes: datagram });
+            inbox.push(Input::Datagram { locators, bytes: datagram });
         }
     }
 

@@ -106,12 +106,12 @@ impl Outlet for Tun {
 }
 
 impl Carrier for Tun {
-    fn poll_receive(&mut self, cx: &mut Context<'_>, deliver: &mut dyn FnMut(Input)) -> io::Result<bool> {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
         for _ in 0..PACKETS_PER_ROUND {
             let Poll::Ready(len) = self.device.poll_recv(cx, &mut self.buffer) else { return Ok(false) };
             let packet = &self.buffer[..len?];
             if destination(packet) == Some(self.host) {
-                deliver(Input::Packet { bytes: Bytes::copy_from_slice(packet) });
+                inbox.push(Input::Packet { bytes: Bytes::copy_from_slice(packet) });
             }
         }
         Ok(true)
