@@ -53,6 +53,7 @@ impl Sender {
         if self.sack {
             result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
         }
+        self.board.vouch(ack.path, ack.una, ack.blocks);
         let duplicate = !result.advanced && self.is_duplicate(ack);
         if duplicate {
             self.board.count_dupack();

@@ -76,7 +76,7 @@ impl Connection {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
             let seq = |offset: u64| first.plus(offset as u32);
-            segment.header.options.sack = self.receiver.sack_blocks(trigger, most, seq);
+            segment.header.options.sack = self.receiver.sack_blocks(path, trigger, most, seq);
         }
         Some(Transmit { path, segment })
     }

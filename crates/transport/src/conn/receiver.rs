@@ -108,7 +108,7 @@ impl Receiver {
         let inserted = self.buffer.insert(offset, data);
         let in_order = offset <= was && self.next() > was;
         if !in_order {
-            self.reporter.touch(offset);
+            self.reporter.touch(path, offset);
         }
         let trigger = (!in_order).then_some(offset);
         self.unacked += inserted.delivered;
@@ -182,12 +182,18 @@ impl Receiver {
         field as u16
     }
 
-    /// SACK blocks for an acknowledgment caused by `trigger`.
-    pub fn sack_blocks(&mut self, trigger: Option<u64>, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
+    /// SACK blocks for an acknowledgment on `path` caused by `trigger`.
+    pub fn sack_blocks(
+        &mut self,
+        path: PathId,
+        trigger: Option<u64>,
+        max: usize,
+        seq: impl Fn(u64) -> Seq,
+    ) -> SackBlocks {
         if self.buffer.held().is_empty() {
             return SackBlocks::default();
         }
-        self.reporter.blocks(trigger.unwrap_or(u64::MAX), self.buffer.held(), max, seq)
+        self.reporter.blocks(path, trigger.unwrap_or(u64::MAX), self.buffer.held(), max, seq)
     }
 
     /// After a read: tells the peer if the window has become worth telling of (RFC 9293 §3.8.6.2.2).

@@ -73,6 +73,10 @@ struct Lane {
     /// Entries of `order` that were delivered.
     delivered: u32,
     highest_delivered: Option<u64>,
+    /// Acknowledgments on the lane's own path have told of everything delivered below this number.
+    told: u64,
+    /// Entries of `order` below `told` that were delivered.
+    vouched: u32,
     /// Bytes that duplicate acknowledgments without SACK report as having left the network.
     credit: u64,
     fresh: Delivery,
@@ -162,10 +166,10 @@ impl Scoreboard {
     }
 
     /// Segments in flight on `path` with at least `threshold` later ones of the same lane delivered,
-    /// oldest first.
+    /// as [`vouch`](Self::vouch) was told; oldest first.
     pub fn overtaken(&self, path: PathId, threshold: u32) -> impl Iterator<Item = (SentId, &Sent)> {
         let lane = &self.lanes[path.index()];
-        let mut later = lane.delivered;
+        let mut later = lane.vouched;
         lane.order
             .iter()
             .map_while(move |(_, id)| {
@@ -275,6 +279,35 @@ impl Scoreboard {
         true
     }
 
+    /// An acknowledgment of everything below `una` and of `blocks` came on `path`. Whatever arrived there
+    /// before what it tells of has been acknowledged there before, so it is evidence about the ones
+    /// in between. What only faster paths told of so far is not: the news of those is still on its way.
+    pub fn vouch(&mut self, path: PathId, una: u64, blocks: &[(u64, u64)]) {
+        let lane = &self.lanes[path.index()];
+        let (mut told, mut vouched, mut delivered) = (lane.told, lane.vouched, 0);
+        let from = lane.order.partition_point(|e| e.0 < told);
+        for &(tx, id) in lane.order.range(from..) {
+            if lane.highest_delivered.is_none_or(|highest| tx > highest) {
+                break;
+            }
+            let covered = match id.and_then(|id| id.checked_sub(self.base)) {
+                None if id.is_some() => una == self.una,
+                Some(i) if self.segments[i as usize].status == Status::Sacked => {
+                    let sent = &self.segments[i as usize];
+                    blocks.iter().any(|b| b.0 <= sent.offset && sent.end() <= b.1)
+                }
+                _ => continue,
+            };
+            delivered += 1;
+            if covered {
+                told = tx + 1;
+                vouched += std::mem::take(&mut delivered);
+            }
+        }
+        let lane = &mut self.lanes[path.index()];
+        (lane.told, lane.vouched) = (told, vouched);
+    }
+
     /// A duplicate acknowledgment arrived.
     pub fn count_dupack(&mut self) {
         self.dupacks += 1;
@@ -327,6 +360,7 @@ impl Scoreboard {
                 && lane.order[i].1.take().is_some()
             {
                 lane.delivered -= 1;
+                lane.vouched -= u32::from(sent.tx < lane.told);
             }
         }
     }
@@ -393,6 +427,7 @@ impl Scoreboard {
             Status::InFlight => {
                 lane.in_flight -= len;
                 lane.delivered += 1;
+                lane.vouched += u32::from(sent.tx < lane.told);
                 lane.highest_delivered = lane.highest_delivered.max(Some(sent.tx));
                 if reported_before {
                     lane.credit = lane.credit.saturating_sub(len);
@@ -418,11 +453,12 @@ impl Lane {
 
     /// Forgets the front of the lane as far as its fate is known.
     fn trim(&mut self, base: SentId, segments: &VecDeque<Sent>) {
-        while let Some((_, id)) = self.order.front() {
+        while let Some((tx, id)) = self.order.front() {
             match id {
                 None => {}
                 Some(id) if *id < base || segments[(*id - base) as usize].status == Status::Sacked => {
                     self.delivered -= 1;
+                    self.vouched -= u32::from(*tx < self.told);
                 }
                 Some(_) => break,
             }
@@ -454,5 +490,25 @@ mod tests {
         board.renege();
         assert_eq!((board.in_flight(LANE), board.flight_size(LANE, 10)), (20, 20));
         assert_eq!(board.next_lost().map(|(id, _)| id), Some(0));
+    }
+
+    #[test]
+    fn what_a_faster_path_tells_first_is_no_evidence_yet() {
+        let (fast, slow) = (PathId(0), PathId(1));
+        let mut board = Scoreboard::default();
+        (0..2).for_each(|_| board.add_lane());
+        (0..6).for_each(|_| board.send_new(Instant::ZERO, slow, 10, DeliveryMark::default()));
+        let acked = |board: &mut Scoreboard, path, block: (u64, u64)| {
+            board.begin_ack();
+            assert!(board.sack(block.0, block.1));
+            board.vouch(path, 0, &[block]);
+            board.overtaken(slow, 3).map(|(id, _)| id).collect::<Vec<_>>()
+        };
+        // The acknowledgments of 0 to 20 are still on the slow path when the fast one tells of 30 to 60.
+        assert_eq!(acked(&mut board, fast, (30, 60)), []);
+        assert_eq!(acked(&mut board, slow, (0, 20)), []);
+        // On the slow path 20 to 30 was overtaken indeed.
+        assert_eq!(acked(&mut board, slow, (30, 40)), []);
+        assert_eq!(acked(&mut board, slow, (30, 60)), [2]);
     }
 }
