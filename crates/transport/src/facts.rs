@@ -86,6 +86,8 @@ pub enum LossCause {
     LaterDelivered,
     /// The retransmission timer (RFC 6298).
     Timeout,
+    /// Larger than what the path turned out to carry (RFC 1191).
+    TooBig,
     /// The path was removed.
     PathRemoved,
 }

@@ -32,12 +32,13 @@ const EVENTS: [&str; 12] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-const DETAILS: [&str; 27] = [
+const DETAILS: [&str; 28] = [
     "retransmission",
     "dup_ack",
     "partial_ack",
     "later_delivered",
     "timeout",
+    "too_big",
     "path_removed",
     "malformed",
     "checksum",

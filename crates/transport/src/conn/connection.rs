@@ -229,6 +229,7 @@ impl Connection {
         if path.index() < self.sender.paths.len() {
             let mss = self.payload_size(&config);
             self.sender.set_mss(now, path, mss);
+            self.observe_losses(now);
         }
     }
 

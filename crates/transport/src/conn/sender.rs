@@ -141,8 +141,17 @@ impl Sender {
         self.refresh(now, id);
     }
 
-    /// The largest payload of `path` is `mss` from now on.
+    /// The largest payload of `path` is `mss` from now on. What is under way and larger will not arrive:
+    /// it goes again at once, and as this is no congestion, the window stays (RFC 1191 §6.4).
     pub fn set_mss(&mut self, now: Instant, path: PathId, mss: u32) {
+        let most = mss + u32::from(self.stream.is_finished());
+        for id in self.board.in_flight_ids(path) {
+            if self.board.segment(id).is_some_and(|s| s.len > most)
+                && let Some(sent) = self.board.mark_lost(id)
+            {
+                self.losses.push((path, sent.offset, sent.len, LossCause::TooBig, Episode::default()));
+            }
+        }
         self.views[path.index()].mss = mss;
         self.controller.on_mss(path, mss);
         self.refresh(now, path);
