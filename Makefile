@@ -23,6 +23,7 @@ demo: build ## move a 64 MiB file over two emulated paths at once and watch it
 
 .PHONY: test
 test: lint ## formatting, lints, every test; tests that need root run when they can
+	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	cargo test --workspace
 
 .PHONY: lint

@@ -91,7 +91,7 @@ fn received_mbps(json: &str) -> f64 {
 #[test]
 fn kernel_tools_see_200_mbit_and_20_ms() {
     const TEST: &str = "kernel_tools_see_200_mbit_and_20_ms";
-    if !ready(TEST, &["ip", "ping", "iperf3"]) {
+    if !ready(TEST, &["ip", "setpriv", "ping", "iperf3"]) {
         return;
     }
     judge(TEST, || {

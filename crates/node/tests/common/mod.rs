@@ -16,7 +16,7 @@ pub fn ready(test: &str, tools: &[&str]) -> bool {
     if !netns::may_create() {
         skip(test, "network namespaces need root: run it as root, or whole under `unshare -Ur`");
     } else if !missing.is_empty() {
-        skip(test, &format!("not installed: {missing:?} (apt install iproute2 iputils-ping iperf3 tshark)"));
+        skip(test, &format!("not installed: {missing:?} (`tools/deps net` installs it)"));
     } else {
         return true;
     }

@@ -37,7 +37,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn ready(test: &str) -> bool {
-    common::ready(test, &["ip", "tcpdump", "tshark"])
+    common::ready(test, &["ip", "setpriv", "tcpdump", "tshark"])
 }
 
 /// Fast, short, and with a queue that no window overflows.
