@@ -155,3 +155,21 @@ fn pages_come_from_the_definition() {
     let schema = json_of(&["lab", "schema"]);
     assert_eq!(schema["title"], "Polypath experiment");
 }
+
+/// Completion times of the default demo, simulated and in real time, differ by less than 5 %. A machine
+/// that is busy with something else can spoil a real run, so there are three tries; all are printed.
+#[test]
+fn simulator_and_real_driver_agree() {
+    let seconds = |args: &[&str]| json_of(args)["seconds"].as_f64().unwrap();
+    let simulated = seconds(&["demo", "--sim", "--json"]);
+    let mut tries = Vec::new();
+    for _ in 0..3 {
+        let real = seconds(&["demo", "--json"]);
+        tries.push(real);
+        println!("simulated {simulated:.3} s, real {real:.3} s");
+        if (real / simulated - 1.0).abs() < 0.05 {
+            return;
+        }
+    }
+    panic!("simulated {simulated:.3} s, real {tries:.3?} s: more than 5 % apart in each of three tries");
+}

@@ -21,6 +21,15 @@ fn every_experiment_we_ship_loads() {
 }
 
 #[test]
+fn the_example_of_the_documentation_loads() {
+    let page = include_str!("../../../docs/experiments.md");
+    let example =
+        page.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
+    let experiment = spec::parse(example, "docs/experiments.md").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((experiment.cells.len(), experiment.spec.flow.len()), (3, 2));
+}
+
+#[test]
 fn bad_specs_are_told_where_why_and_what_to_do() {
     insta::glob!("bad_specs/*.toml", |file| {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use polypath_transport::{Pattern, Payload};
 use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
@@ -23,8 +23,8 @@ pub struct Content {
     pub path: PathBuf,
     pub name: String,
     pub len: u64,
-    /// Removes a made-up file with this value.
-    _made_up: Option<NamedTempFile>,
+    /// A made-up file has no name: it is gone with this value, however the program ends.
+    _made_up: Option<File>,
 }
 
 impl Content {
@@ -36,7 +36,8 @@ impl Content {
         let len = args.size.0.0;
         let file = made_up(len).map_err(|e| Failure::system("cannot make up a file to send", e))?;
         let name = format!("{} of made-up data", args.size);
-        Ok(Self { path: file.path().to_owned(), name, len, _made_up: Some(file) })
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+        Ok(Self { path, name, len, _made_up: Some(file) })
     }
 
     fn existing(path: &Path) -> Result<Self, Failure> {
@@ -56,16 +57,13 @@ impl Content {
     }
 }
 
-fn made_up(len: u64) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new()?;
-    let mut out = BufWriter::new(&mut file);
+fn made_up(len: u64) -> io::Result<File> {
+    let mut out = BufWriter::new(tempfile::tempfile()?);
     for offset in (0..len).step_by(CHUNK as usize) {
         let piece = Pattern { key: PATTERN, offset, len: CHUNK.min(len - offset) };
         out.write_all(&Payload::from(piece).to_bytes())?;
     }
-    out.flush()?;
-    drop(out);
-    Ok(file)
+    out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 /// A digest that grows, and its length.

@@ -40,7 +40,7 @@ pub struct Flow {
     pub told: bool,
     /// TCP only: keys of the connection that differ from the experiment's `[connection]`.
     #[serde(default)]
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    #[schemars(schema_with = "super::schema::connection")]
     pub connection: toml::Table,
 }
 

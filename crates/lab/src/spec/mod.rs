@@ -26,6 +26,7 @@ mod flow;
 mod grid;
 mod link;
 mod load;
+mod schema;
 mod topology;
 mod validate;
 
@@ -39,6 +40,7 @@ pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
 pub use link::{Back, Change, Link, Queue, Reordering};
 pub use load::{Experiment, LoadError, load, parse};
+pub use schema::schema;
 pub(crate) use validate::HEADERS;
 
 use crate::seeds::SeedRange;
@@ -75,7 +77,7 @@ pub struct Spec {
     pub host: Vec<Host>,
     /// What every TCP connection of the experiment has, unless its flow says otherwise.
     #[serde(default)]
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    #[schemars(schema_with = "schema::connection")]
     pub connection: toml::Table,
     /// Traffic.
     pub flow: Vec<Flow>,
@@ -103,9 +105,4 @@ pub struct Host {
     /// `overhead_`). Breaks the phase lock between equal links. Default: 0.
     #[serde(default)]
     pub jitter: Human<Duration>,
-}
-
-/// The JSON Schema of spec files.
-pub fn schema() -> schemars::Schema {
-    schemars::schema_for!(Spec)
 }
