@@ -30,6 +30,7 @@ fn bare(group: &mut BenchmarkGroup<'_, WallTime>, algorithm: &'static Algorithm,
     };
     let mut buffer = [1u8; BODY];
     let mut n = 0;
+    group.throughput(Throughput::Bytes(PAYLOAD as u64));
     group.bench_function("bare seal", |b| {
         b.iter(|| {
             n += 1;
@@ -39,6 +40,7 @@ fn bare(group: &mut BenchmarkGroup<'_, WallTime>, algorithm: &'static Algorithm,
     });
     let mut sealed = [1u8; BODY];
     let tag = key.seal_in_place_separate_tag(nonce(1), Aad::from([0u8; 12]), &mut sealed).expect("short");
+    group.throughput(Throughput::Bytes((PAYLOAD * BATCH) as u64));
     group.bench_function("bare open", |b| {
         b.iter_batched_ref(
             || vec![sealed; BATCH],
@@ -56,9 +58,11 @@ fn bare(group: &mut BenchmarkGroup<'_, WallTime>, algorithm: &'static Algorithm,
 fn ours(group: &mut BenchmarkGroup<'_, WallTime>, suite: Suite) {
     let mut out = outbound(suite);
     let mut packet = vec![1u8; out.sealed_len(PAYLOAD)];
+    group.throughput(Throughput::Bytes(PAYLOAD as u64));
     group.bench_function("esp seal", |b| {
         b.iter(|| out.seal(black_box(&mut packet), PAYLOAD, 6).expect("numbers are left"));
     });
+    group.throughput(Throughput::Bytes((PAYLOAD * BATCH) as u64));
     group.bench_function("esp open", |b| {
         let mut out = outbound(suite);
         let mut inbound =
@@ -84,7 +88,6 @@ fn ours(group: &mut BenchmarkGroup<'_, WallTime>, suite: Suite) {
 fn seal_open(c: &mut Criterion) {
     for suite in [Suite::Aes128Gcm, Suite::Chacha20Poly1305, Suite::Aes128CbcHmacSha256] {
         let mut group = c.benchmark_group(format!("{suite:?}"));
-        group.throughput(Throughput::Bytes(PAYLOAD as u64));
         match suite {
             Suite::Aes128Gcm => bare(&mut group, &AES_128_GCM, &[7; 16]),
             Suite::Chacha20Poly1305 => bare(&mut group, &CHACHA20_POLY1305, &[7; 32]),
