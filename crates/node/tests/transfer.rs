@@ -54,7 +54,7 @@ async fn a_file_crosses_two_paths_whole() {
     assert_eq!(std::fs::read(sink.path()).unwrap(), std::fs::read(source.path()).unwrap());
     assert_eq!(report.paths.len(), 2);
     for path in &report.paths {
-        assert!(path.stats.bytes_delivered > 1_000_000, "{path:?}");
+        assert!(path.stats.bytes_delivered > 100_000, "{path:?}");
     }
     assert!(seen.is_sorted() && *seen.last().unwrap() == 20_000_000, "{seen:?}");
 }
