@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod controller;
+pub mod hystart;
 pub mod newreno;
 pub mod per_path;
 

@@ -16,6 +16,7 @@ use polypath_wire::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::controller::{Phase, Snapshot};
+use super::hystart::{Advice, HyStart};
 use super::per_path::Algorithm;
 use crate::facts::{AckSample, Episode, LossCause, LossEvent};
 
@@ -30,11 +31,13 @@ pub struct NewRenoConfig {
     /// Most segments that one acknowledgment may count for (RFC 3465's L: 2; ns-2 counts
     /// acknowledgments: 1).
     pub abc_limit: u32,
+    /// Leave the first slow start when the round trip grows, before the queue overflows (RFC 9406).
+    pub hystart: bool,
 }
 
 impl Default for NewRenoConfig {
     fn default() -> Self {
-        Self { initial_window: 10, initial_ssthresh: None, abc_limit: 2 }
+        Self { initial_window: 10, initial_ssthresh: None, abc_limit: 2, hystart: false }
     }
 }
 
@@ -47,6 +50,8 @@ pub struct NewReno {
     ssthresh: u64,
     /// Remainder of the linear growth, in bytes × bytes.
     credit: u64,
+    /// Until slow start ends for the first time, if wanted.
+    hystart: Option<HyStart>,
     /// The window before the last reduction, for undo.
     saved: Option<(Episode, u64, u64)>,
 }
@@ -61,7 +66,15 @@ impl NewReno {
             cwnd: u64::from(config.initial_window.max(1)) * mss,
             ssthresh: config.initial_ssthresh.map_or(u64::MAX, |s| u64::from(s) * mss),
             credit: 0,
+            hystart: config.hystart.then(HyStart::default),
             saved: None,
+        }
+    }
+
+    fn slow_start(&mut self, sample: &AckSample, acked: u64) {
+        match self.hystart.as_mut().map_or(Advice::Grow(acked), |h| h.on_ack(sample, acked)) {
+            Advice::Grow(bytes) => self.cwnd += bytes, // (2)
+            Advice::Leave => self.ssthresh = self.cwnd,
         }
     }
 
@@ -82,7 +95,7 @@ impl Algorithm for NewReno {
         }
         let acked = sample.newly_acked.min(self.abc_limit * self.mss);
         match self.phase() {
-            Phase::SlowStart => self.cwnd += acked, // (2)
+            Phase::SlowStart => self.slow_start(sample, acked),
             Phase::CongestionAvoidance => {
                 self.credit += self.mss * acked; // (3)
                 self.cwnd += self.credit / self.cwnd;
@@ -93,6 +106,7 @@ impl Algorithm for NewReno {
 
     fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
         self.saved = Some((loss.episode, self.cwnd, self.ssthresh));
+        self.hystart = None;
         self.ssthresh = (loss.flight_size / 2).max(2 * self.mss); // (4)
         self.cwnd = match loss.cause {
             LossCause::Timeout => self.mss, // loss window, §3.1
@@ -131,7 +145,7 @@ mod tests {
     }
 
     fn reno(initial_window: u32, ssthresh: Option<u32>) -> NewReno {
-        NewReno::new(NewRenoConfig { initial_window, initial_ssthresh: ssthresh, abc_limit: 2 }, 1000)
+        NewReno::new(NewRenoConfig { initial_window, initial_ssthresh: ssthresh, ..Default::default() }, 1000)
     }
 
     #[test]
