@@ -3,7 +3,7 @@
 use polypath_lab::registry;
 use polypath_lab::units::Link;
 use polypath_sim::hop::{HopConfig, QueueLimit};
-use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_transport::{CcConfig, ConnectionConfig, PathConfig};
 use polypath_wire::{Duration, Rate};
 
 use crate::args::DemoArgs;
@@ -66,7 +66,7 @@ impl Plan {
         let known = "clap admits only names of the registry";
         let buffer = buffer(&args.paths);
         let connection = ConnectionConfig {
-            cc: registry::by_name("algorithm", &args.cc).expect(known),
+            cc: registry::by_name("algorithm", &args.cc).map(CcConfig::of_today).expect(known),
             scheduler: registry::by_name("policy", &args.scheduler).expect(known),
             send_buffer: buffer,
             receive_buffer: buffer,

@@ -21,6 +21,14 @@ impl Default for CcConfig {
 }
 
 impl CcConfig {
+    /// The same with what today's hosts add to it: HyStart++ in slow start.
+    #[must_use]
+    pub fn of_today(self) -> Self {
+        match self {
+            Self::Newreno(config) => Self::Newreno(NewRenoConfig { hystart: true, ..config }),
+        }
+    }
+
     /// The controller.
     pub fn build(&self) -> Box<dyn Controller> {
         match self.clone() {
