@@ -186,14 +186,14 @@ impl Connection {
         self.filter = filter;
     }
 
-    /// Adds a path to an open connection.
+    /// Adds a path to an open connection; there may be 64 in its life, as many as a `PathSet` holds.
     pub fn add_path(&mut self, now: Instant, path: PathConfig) -> PathId {
         self.enrol(&path);
         if self.handshake.peer.is_some() {
             let mss = self.payload_size(&path);
             self.sender.add_path(now, &path, mss);
         }
-        PathId(self.paths.len() as u8 - 1)
+        PathId((self.paths.len() - 1) as u8)
     }
 
     /// Removes a path; what is in flight on it is sent again on others.

@@ -97,9 +97,14 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Adds the lane of the next path.
+    /// Adds the lane of the next path. An only lane is told of by its own acknowledgments alone, so all
+    /// it hears is evidence at once.
     pub fn add_lane(&mut self) {
-        self.lanes.push(Lane::default());
+        for lane in self.lanes.iter_mut().filter(|l| l.told == u64::MAX) {
+            lane.told = lane.highest_delivered.map_or(0, |tx| tx + 1);
+        }
+        let told = if self.lanes.is_empty() { u64::MAX } else { 0 };
+        self.lanes.push(Lane { told, ..Lane::default() });
     }
 
     /// First offset not acknowledged cumulatively (SND.UNA).
@@ -284,6 +289,9 @@ impl Scoreboard {
     /// in between. What only faster paths told of so far is not: the news of those is still on its way.
     pub fn vouch(&mut self, path: PathId, una: u64, blocks: &[(u64, u64)]) {
         let lane = &self.lanes[path.index()];
+        if lane.told == u64::MAX {
+            return;
+        }
         let (mut told, mut vouched, mut delivered) = (lane.told, lane.vouched, 0);
         let from = lane.order.partition_point(|e| e.0 < told);
         for &(tx, id) in lane.order.range(from..) {
