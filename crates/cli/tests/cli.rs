@@ -20,12 +20,12 @@ fn root() -> PathBuf {
 fn error_of(args: &[&str], code: i32) -> String {
     let output = polypath(args).assert().code(code).get_output().clone();
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8(output.stderr).unwrap()
+    String::from_utf8(output.stderr).expect("messages are UTF-8")
 }
 
 fn json_of(args: &[&str]) -> Value {
     let output = polypath(args).assert().success().get_output().clone();
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_slice(&output.stdout).expect("--json prints JSON")
 }
 
 #[test]

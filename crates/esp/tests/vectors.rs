@@ -27,12 +27,15 @@ struct Vector {
 }
 
 fn unhex(s: &str) -> Vec<u8> {
-    (0..s.len()).step_by(2).map(|i| u8::from_str_radix(&s[i..i + 2], 16).unwrap()).collect()
+    (0..s.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&s[i..i + 2], 16).expect("vectors are hexadecimal"))
+        .collect()
 }
 
 impl Vector {
     fn config(&self) -> EspConfig {
-        let suite = Suite::from_hip_number(self.esp_suite).unwrap();
+        let suite = Suite::from_hip_number(self.esp_suite).expect("vectors name suites we have");
         let quirks = Quirks { full_icv: self.icv_len == 32, null_iv: self.iv_len != suite.iv_len() };
         EspConfig { extended_sequence: self.esn, quirks, ..EspConfig::with_suite(suite) }
     }
@@ -42,12 +45,13 @@ impl Vector {
     }
 
     fn spi(&self) -> Spi {
-        Spi(u32::from_str_radix(&self.spi, 16).unwrap())
+        Spi(u32::from_str_radix(&self.spi, 16).expect("vectors are hexadecimal"))
     }
 }
 
 fn vectors() -> Vec<Vector> {
-    let file: File = serde_json::from_str(include_str!("data/esp.json")).unwrap();
+    let file: File =
+        serde_json::from_str(include_str!("data/esp.json")).expect("the vectors are well formed");
     assert_eq!(file.vectors.len(), file.count);
     file.vectors
 }

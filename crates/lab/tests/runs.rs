@@ -18,7 +18,7 @@ fn one_link(more: &str) -> Experiment {
 }
 
 fn first(experiment: &Experiment, seed: u64) -> Run {
-    run(&experiment.cells[0].spec, "", seed, &Keep::default()).unwrap()
+    run(&experiment.cells[0].spec, "", seed, &Keep::default()).expect("the experiment runs")
 }
 
 const BULK: &str = "[[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";

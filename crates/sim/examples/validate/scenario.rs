@@ -179,7 +179,8 @@ fn hop(delay_ms: u64, limit: u32) -> HopConfig {
 
 /// The sender and receiver of ns-2; the table in docs/validation.md says which field is what.
 fn connection(variant: Variant, window: u32, ssthresh: u32) -> ConnectionConfig {
-    let cc = NewRenoConfig { initial_window: 2, initial_ssthresh: Some(ssthresh), abc_limit: 1 };
+    let cc =
+        NewRenoConfig { initial_window: 2, initial_ssthresh: Some(ssthresh), abc_limit: 1, hystart: false };
     let partial_acks = variant == Variant::Newreno;
     ConnectionConfig {
         cc: CcConfig::Newreno(cc),

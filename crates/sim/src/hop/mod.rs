@@ -119,9 +119,7 @@ impl<T> Hop<T> {
                 let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
                 return Some(self.depart(packet));
             }
-            let Some(served_at) = self.line.front().filter(|_| head <= now).map(|p| p.served_at) else {
-                return None;
-            };
+            let served_at = self.line.front().filter(|_| head <= now).map(|p| p.served_at)?;
             self.settle_server(served_at);
             let packet = self.line.pop_front().expect("a head has an arrival");
             self.served -= 1;
