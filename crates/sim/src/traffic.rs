@@ -178,6 +178,7 @@ impl Flow {
             (Side::Receiver, EndpointEvent::Accepted { .. }) => self.drain(now, host),
             (Side::Receiver, EndpointEvent::Connection(Event::PeerFinished)) => {
                 self.drain(now, host);
+                self.report.finished.get_or_insert(now); // an empty flow never counted a byte
                 let connection = self.receiver.and_then(|handle| host.endpoint.connection_mut(handle));
                 connection.map(Connection::close).is_some()
             }

@@ -280,12 +280,9 @@ impl Connection {
         Some(chunk)
     }
 
-    /// No more writes; a FIN follows the last byte. The peer may go on sending (half-close). What was
-    /// written before the handshake is complete is still sent; if nothing was, there is no connection.
+    /// No more writes; a FIN follows the last byte, if need be after the handshake: an empty stream
+    /// arrives too. The peer may go on sending (half-close). To give up instead, [`abort`](Self::abort).
     pub fn close(&mut self) {
-        if self.state == State::SynSent && self.sender.stream.end() == 0 {
-            return self.finish(State::Closed);
-        }
         self.sender.stream.finish();
     }
 
