@@ -93,7 +93,7 @@ impl EspTrailer {
     /// Fills `out`, which is [`len`](Self::len) bytes long, with padding 1, 2, 3, … and the fields.
     pub fn emit(&self, out: &mut [u8]) {
         let (padding, fields) = out.split_at_mut(usize::from(self.pad_len));
-        for (byte, n) in padding.iter_mut().zip(1..) {
+        for (byte, n) in padding.iter_mut().zip(1..=u8::MAX) {
             *byte = n;
         }
         fields.copy_from_slice(&[self.pad_len, self.next_header]);
@@ -108,7 +108,7 @@ impl EspTrailer {
         let Some(start) = rest.len().checked_sub(usize::from(pad_len)) else {
             return Err(WireError::new("ESP", "pad length", rest.len(), usize::from(pad_len)));
         };
-        match rest[start..].iter().zip(1u8..).find(|(byte, n)| *byte != n) {
+        match rest[start..].iter().zip(1..=u8::MAX).find(|(byte, n)| *byte != n) {
             Some((&byte, n)) => Err(WireError::new("ESP", "padding", usize::from(n), usize::from(byte))),
             None => Ok(Self { pad_len, next_header }),
         }
@@ -163,6 +163,16 @@ mod tests {
         assert!(EspTrailer::parse(&[1, 2, 6]).is_err());
         assert!(EspTrailer::parse(&[1, 3, 2, 6]).is_err());
         assert_eq!(EspTrailer::parse(&[1, 2, 2, 6]), Ok(EspTrailer { pad_len: 2, next_header: 6 }));
+    }
+
+    #[test]
+    fn the_longest_padding_counts_to_its_end() {
+        let trailer = EspTrailer::after(255, 256, 6);
+        assert_eq!(trailer.pad_len, 255);
+        let mut body = [0; 255 + 257];
+        trailer.emit(&mut body[255..]);
+        assert_eq!(body[255..510], (1..=u8::MAX).collect::<Vec<_>>()[..]);
+        assert_eq!(EspTrailer::parse(&body), Ok(trailer));
     }
 
     proptest! {
