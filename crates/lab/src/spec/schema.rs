@@ -23,7 +23,8 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     for (key, default) in defaults.as_object().into_iter().flatten() {
         let kind = match default {
             Value::Bool(_) => "boolean",
-            Value::Number(_) => "number",
+            Value::Number(_) | Value::Null => "number",
+            Value::String(_) => "string",
             _ => "object",
         };
         properties.insert(key.clone(), json!({ "type": kind, "default": default }));

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::controller::Controller;
+use super::fast::{Fast, FastConfig};
 use super::newreno::{NewReno, NewRenoConfig};
+use super::one_window::OneWindow;
 use super::per_path::PerPath;
 
 /// Which algorithm, with its parameters.
@@ -12,6 +14,10 @@ use super::per_path::PerPath;
 pub enum CcConfig {
     /// One NewReno window per path, uncoupled; on one path plain NewReno (RFC 5681, 6582).
     Newreno(NewRenoConfig),
+    /// One FAST window per path (paper 004, §4); on one path plain FAST TCP.
+    Fast(FastConfig),
+    /// One FAST window over all paths (paper 004, §5.2: "simple FAST").
+    FastOneWindow(FastConfig),
 }
 
 impl Default for CcConfig {
@@ -26,6 +32,7 @@ impl CcConfig {
     pub fn of_today(self) -> Self {
         match self {
             Self::Newreno(config) => Self::Newreno(NewRenoConfig { hystart: true, ..config }),
+            other => other,
         }
     }
 
@@ -33,6 +40,8 @@ impl CcConfig {
     pub fn build(&self) -> Box<dyn Controller> {
         match self.clone() {
             Self::Newreno(config) => Box::new(PerPath::new(move |_, mss| NewReno::new(config, mss))),
+            Self::Fast(config) => Box::new(PerPath::new(move |_, mss| Fast::new(config, mss))),
+            Self::FastOneWindow(config) => Box::new(OneWindow::new(Fast::new(config, 0))),
         }
     }
 }

@@ -56,6 +56,10 @@ pub trait Controller: Debug + Send {
     fn on_timeout(&mut self, _now: Instant, _paths: &[PathView]) {}
     /// Congestion window of `path`, bytes.
     fn window(&self, path: PathId) -> u64;
+    /// Most bytes in flight on all paths together; none is as much as the windows of the paths allow.
+    fn total_window(&self) -> Option<u64> {
+        None
+    }
     /// Rate at which `path` may send; none is as fast as the window allows.
     fn pacing_rate(&self, _path: PathId) -> Option<Rate> {
         None

@@ -21,6 +21,14 @@ pub struct ConnectionConfig {
     pub send_buffer: u64,
     /// Receive buffer, bytes: the window we advertise at most, in order or not.
     pub receive_buffer: u64,
+    /// What we hold out of order at most, bytes; what comes early beyond it is dropped. None holds
+    /// whatever the window admits.
+    pub reorder_store: Option<u64>,
+    /// The path that an acknowledgment takes.
+    pub ack_return: AckReturn,
+    /// Divide the peer's window among the paths in proportion to their congestion windows, as the most
+    /// that each has in flight (paper 004, §3.2).
+    pub divide_window: bool,
     /// Offer SACK (RFC 2018).
     pub sack: bool,
     /// Offer timestamps (RFC 7323).
@@ -67,6 +75,9 @@ impl Default for ConnectionConfig {
             loss: LossConfig::default(),
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
+            reorder_store: None,
+            ack_return: AckReturn::default(),
+            divide_window: false,
             sack: true,
             timestamps: true,
             window_scaling: true,
@@ -83,6 +94,17 @@ impl Default for ConnectionConfig {
             max_burst: 0,
         }
     }
+}
+
+/// The path that an acknowledgment takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AckReturn {
+    /// The one its data came on, so that a round trip is of one path.
+    #[default]
+    SamePath,
+    /// Each in turn, as a host scatters packets that does not know of paths.
+    RoundRobin,
 }
 
 /// One path of a connection as its owner knows it when it is added.

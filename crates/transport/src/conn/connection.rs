@@ -98,6 +98,8 @@ pub struct Connection {
     pub(super) stats: ConnectionStats,
     /// Path of the last acceptable segment.
     pub(super) last_path: PathId,
+    /// Path of the last acknowledgment, if they take turns.
+    pub(super) last_return: PathId,
     /// Where SND.WL1 and SND.WL2 stand (RFC 9293 §3.10.7.4).
     pub(super) window_update: (i64, u64),
     /// Answers to unacceptable segments that may still be sent in the present second (RFC 5961 §7).
@@ -164,6 +166,7 @@ impl Connection {
             control: VecDeque::new(),
             stats: ConnectionStats::default(),
             last_path: PathId::FIRST,
+            last_return: PathId::FIRST,
             window_update: (i64::MIN, 0),
             challenges: (0, 0),
             unanswered: 0,

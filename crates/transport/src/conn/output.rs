@@ -3,6 +3,7 @@
 use polypath_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 use polypath_wire::{Instant, PathId, Seq};
 
+use super::config::AckReturn;
 use super::connection::{Connection, State};
 use super::receiver::PendingAck;
 use super::record::Observation;
@@ -68,17 +69,26 @@ impl Connection {
     }
 
     fn next_ack(&mut self, now: Instant) -> Option<Transmit> {
-        let PendingAck { path, trigger } = self.receiver.pop_ack()?;
-        let path = self.path_for_answer(path);
+        let PendingAck { path: from, trigger } = self.receiver.pop_ack()?;
+        let path = self.ack_path(from);
         let mut segment = self.bare_segment(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK);
         self.acknowledge(&mut segment);
         if self.sender.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
             let seq = |offset: u64| first.plus(offset as u32);
-            segment.header.options.sack = self.receiver.sack_blocks(path, trigger, most, seq);
+            segment.header.options.sack = self.receiver.sack_blocks(from, trigger, most, seq);
         }
         Some(Transmit { path, segment })
+    }
+
+    /// The path of an acknowledgment of what came on `from`.
+    fn ack_path(&mut self, from: PathId) -> PathId {
+        if self.config.ack_return == AckReturn::RoundRobin {
+            self.last_return = self.next_path(self.last_return);
+            return self.last_return;
+        }
+        self.path_for_answer(from)
     }
 
     /// An answer goes where the question came from, unless that path has been removed since.

@@ -48,7 +48,7 @@ impl Receiver {
     /// An empty receiver.
     pub fn new(config: &ConnectionConfig) -> Self {
         Self {
-            buffer: ReorderBuffer::new(config.receive_buffer),
+            buffer: ReorderBuffer::new(config.receive_buffer, config.reorder_store),
             paths: Vec::new(),
             reporter: SackReporter::default(),
             pending: VecDeque::new(),

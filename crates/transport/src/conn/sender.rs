@@ -55,6 +55,7 @@ pub struct Sender {
     /// Timeouts on any path since anything was delivered.
     pub(super) stalled: u32,
     no_delay: bool,
+    divide_window: bool,
     limits: RtoLimits,
     fail_after: u32,
 }
@@ -94,6 +95,7 @@ impl Sender {
             sack: false,
             stalled: 0,
             no_delay: config.no_delay,
+            divide_window: config.divide_window,
             limits: RtoLimits {
                 initial: config.initial_rto,
                 min: config.min_rto,
@@ -268,6 +270,27 @@ impl Sender {
             view.one_way = estimator.base_one_way();
             view.rate = estimator.rate();
             view.idle_at = estimator.idle_at(now, in_flight);
+            self.share_room();
+        }
+    }
+
+    /// Cuts the room of each path to what all have together: the controller's total window, or the
+    /// path's share of the peer's.
+    fn share_room(&mut self) {
+        let total = self.controller.total_window();
+        if total.is_none() && !self.divide_window {
+            return;
+        }
+        let offered = self.edge.saturating_sub(self.board.una());
+        let open = || self.views.iter().filter(|v| v.state == PathState::Active);
+        let in_flight: u64 = open().map(|v| v.in_flight).sum();
+        let windows: u64 = open().map(|v| self.controller.window(v.id)).sum();
+        for view in &mut self.views {
+            let window = self.controller.window(view.id);
+            let share = u128::from(offered) * u128::from(window) / u128::from(windows.max(1));
+            let own = if self.divide_window { window.min(share as u64) } else { window };
+            let left = total.map_or(i64::MAX, |total| total as i64 - in_flight as i64);
+            view.room = (own as i64 - view.in_flight as i64).min(left);
         }
     }
 

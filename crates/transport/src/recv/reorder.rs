@@ -29,6 +29,8 @@ const FEWEST_CHUNKS: u64 = 64;
 #[derive(Debug)]
 pub struct ReorderBuffer {
     capacity: u64,
+    /// Bytes held early, at most.
+    store: u64,
     /// Next offset expected.
     next: u64,
     ready: VecDeque<Payload>,
@@ -40,10 +42,12 @@ pub struct ReorderBuffer {
 }
 
 impl ReorderBuffer {
-    /// An empty buffer of `capacity` bytes.
-    pub fn new(capacity: u64) -> Self {
+    /// An empty buffer of `capacity` bytes, of which `store` may be taken by what comes early; by default
+    /// all.
+    pub fn new(capacity: u64, store: Option<u64>) -> Self {
         Self {
             capacity,
+            store: store.unwrap_or(capacity),
             next: 0,
             ready: VecDeque::new(),
             ready_bytes: 0,
@@ -120,7 +124,7 @@ impl ReorderBuffer {
                 result.duplicate += gap_start - from;
                 result.mismatch |= !self.agrees(from, &data.slice(from - offset, gap_start - offset));
             }
-            if gap_start < gap_end && gap_start > self.next && self.early.len() as u64 >= self.most_chunks() {
+            if gap_start < gap_end && gap_start > self.next && !self.has_room(gap_end - gap_start) {
                 result.refused += gap_end - gap_start;
             } else if gap_start < gap_end {
                 let at = self.early.partition_point(|(o, _)| *o < gap_start);
@@ -132,8 +136,10 @@ impl ReorderBuffer {
         }
     }
 
-    fn most_chunks(&self) -> u64 {
-        (self.capacity / SMALLEST_CHUNK).max(FEWEST_CHUNKS)
+    /// Whether one more early chunk of `len` bytes fits.
+    fn has_room(&self, len: u64) -> bool {
+        let most_chunks = (self.capacity / SMALLEST_CHUNK).max(FEWEST_CHUNKS);
+        self.occupancy + len <= self.store && (self.early.len() as u64) < most_chunks
     }
 
     /// Whether what we hold from `offset` on is `data`.
@@ -188,7 +194,7 @@ mod tests {
 
     #[test]
     fn orders_and_counts() {
-        let mut b = ReorderBuffer::new(10);
+        let mut b = ReorderBuffer::new(10, None);
         assert_eq!(b.insert(3, text("def")), Inserted::default());
         assert_eq!((b.occupancy(), b.window()), (3, 10));
         assert_eq!(b.insert(0, text("abcd")), Inserted { delivered: 6, duplicate: 1, ..Default::default() });
@@ -203,8 +209,18 @@ mod tests {
     }
 
     #[test]
+    fn a_full_store_refuses_what_is_early_but_never_the_next() {
+        let mut b = ReorderBuffer::new(20, Some(4));
+        assert_eq!(b.insert(2, text("cde")), Inserted::default());
+        assert_eq!(b.insert(8, text("ij")), Inserted { refused: 2, ..Default::default() });
+        assert_eq!((b.occupancy(), b.window()), (3, 20));
+        assert_eq!(b.insert(0, text("ab")), Inserted { delivered: 5, ..Default::default() });
+        assert_eq!(all(&mut b), b"abcde");
+    }
+
+    #[test]
     fn first_bytes_stay_when_others_come() {
-        let mut b = ReorderBuffer::new(10);
+        let mut b = ReorderBuffer::new(10, None);
         b.insert(2, text("cd"));
         assert!(b.insert(1, text("bXdE")).mismatch);
         b.insert(0, text("a"));
@@ -218,7 +234,7 @@ mod tests {
         ) {
             let whole: Vec<u8> = (0..128).collect();
             let whole = Payload::from(Bytes::from(whole));
-            let (mut b, mut got) = (ReorderBuffer::new(capacity), Vec::new());
+            let (mut b, mut got) = (ReorderBuffer::new(capacity, None), Vec::new());
             for (offset, len, read) in parts {
                 let before = b.next();
                 let r = b.insert(offset, whole.slice(offset, offset + len));

@@ -1,0 +1,366 @@
+//! FAST TCP (paper 004, §2.1): the window follows the queueing delay, a loss only halves it.
+//!
+//! | symbol | here |
+//! |---|---|
+//! | w | `window`, packets |
+//! | baseRTT | `base` |
+//! | average RTT | `base + queueing` |
+//! | qdelay | `queueing` |
+//! | α(w, qdelay) | `alpha` |
+//! | γ of equation (1), γ of slow start | `gamma`, `slow_start_exit`: the paper uses one letter for both |
+//!
+//! Phases: *slow start* until more than `slow_start_exit` packets are queued; *multiplicative increase*
+//! while hardly anything is queued; otherwise *exponential convergence* by equation (1). The last two
+//! act on alternate round trips only.
+//!
+//! Choices where the paper is silent: the averages weigh a new sample by min(3/w, 1/4), as the authors of
+//! FAST publish it; a round lasts one average RTT; a window that is not used does not grow; after a
+//! timeout slow start begins again.
+
+use polypath_wire::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::controller::{Phase, Snapshot};
+use super::per_path::Algorithm;
+use crate::facts::{AckSample, Episode, LossCause, LossEvent};
+
+/// Parameters of FAST.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FastConfig {
+    /// Packets kept in the queues of the path, at least 1 (paper §5.1: 100).
+    pub alpha: u32,
+    /// Set α from the throughput achieved, in three ranges: 8 below 1,500 packets/s, 20, 200 above 15,000.
+    pub tune_alpha: bool,
+    /// How far one update goes towards its aim, above 0 to 1 (equation 1; half-way, §2.1).
+    pub gamma: f64,
+    /// Queued packets that end slow start (our choice: 20).
+    pub slow_start_exit: u32,
+    /// Queueing delay below which the window doubles, ms (our choice: 0.75).
+    #[serde(with = "crate::conn::config::millis")]
+    pub multiplicative_increase_below: Duration,
+    /// Round trips per update, at least 1 (§2.1: alternate ones, 2).
+    pub rounds_per_update: u32,
+    /// What counts as queueing.
+    pub signal: DelaySignal,
+    /// Initial window, packets.
+    pub initial_window: u32,
+}
+
+/// Which delay FAST keeps short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DelaySignal {
+    /// The round trip: a queue on the way back slows down as well (§4).
+    #[default]
+    RoundTrip,
+    /// The way to the peer (§4's future work). Needs timestamps; until they tell, the round trip.
+    OneWay,
+}
+
+impl Default for FastConfig {
+    fn default() -> Self {
+        Self {
+            alpha: 100,
+            tune_alpha: false,
+            gamma: 0.5,
+            slow_start_exit: 20,
+            multiplicative_increase_below: Duration::from_micros(750),
+            rounds_per_update: 2,
+            signal: DelaySignal::RoundTrip,
+            initial_window: 2,
+        }
+    }
+}
+
+/// α of low, medium and high speed, and the packets per second at which it rises and falls again.
+const ALPHAS: [f64; 3] = [8.0, 20.0, 200.0];
+const RISE_ABOVE: [f64; 2] = [1_500.0, 15_000.0];
+const FALL_BELOW: [f64; 2] = [1_250.0, 12_500.0];
+
+/// A window never shrinks below this many packets.
+const LEAST_WINDOW: f64 = 2.0;
+
+/// FAST on one path.
+#[derive(Debug)]
+pub struct Fast {
+    config: FastConfig,
+    mss: u64,
+    window: f64,
+    alpha: f64,
+    /// Which of [`ALPHAS`], if it is tuned.
+    range: usize,
+    /// Seconds.
+    base: Option<f64>,
+    /// Average, seconds.
+    queueing: f64,
+    slow_start: bool,
+    /// Rounds since the last update, and when the present one ends.
+    rounds: u32,
+    round_ends: Instant,
+    saved: Option<(Episode, f64, bool)>,
+}
+
+impl Fast {
+    /// A fresh window.
+    pub fn new(config: FastConfig, mss: u32) -> Self {
+        Self {
+            config,
+            mss: u64::from(mss),
+            window: f64::from(config.initial_window.max(1)),
+            alpha: if config.tune_alpha { ALPHAS[0] } else { f64::from(config.alpha.max(1)) },
+            range: 0,
+            base: None,
+            queueing: 0.0,
+            slow_start: true,
+            rounds: 0,
+            round_ends: Instant::ZERO,
+            saved: None,
+        }
+    }
+
+    /// Average RTT, seconds.
+    fn rtt(&self) -> f64 {
+        self.base.unwrap_or(0.0) + self.queueing
+    }
+
+    /// Packets in the queues of the path: w·(1 − baseRTT/RTT).
+    fn queued(&self) -> f64 {
+        if self.rtt() > 0.0 { self.window * self.queueing / self.rtt() } else { 0.0 }
+    }
+
+    fn estimate(&mut self, sample: &AckSample) {
+        let Some(rtt) = sample.rtt.map(Duration::as_secs_f64) else { return };
+        let base = self.base.map_or(rtt, |b| b.min(rtt));
+        let one_way = sample.one_way_queueing.filter(|_| self.config.signal == DelaySignal::OneWay);
+        let queueing = one_way.map_or(rtt - base, Duration::as_secs_f64);
+        let weight = (3.0 / self.window).min(0.25);
+        self.queueing = match self.base {
+            None => 0.0,
+            // the average is of the RTT: where baseRTT falls, what is above it grows
+            Some(old) if one_way.is_none() => {
+                let average = self.queueing + old - base;
+                average + weight * (queueing - average)
+            }
+            Some(_) => self.queueing + weight * (queueing - self.queueing),
+        };
+        self.base = Some(base);
+    }
+
+    /// Whether a round ended now, and with it whether the window is to be updated.
+    fn end_round(&mut self, now: Instant) -> bool {
+        if now < self.round_ends {
+            return false;
+        }
+        self.round_ends = now + Duration::from_secs_f64(self.rtt());
+        self.rounds = (self.rounds + 1) % self.config.rounds_per_update.max(1);
+        self.rounds == 0
+    }
+
+    /// Equation (1).
+    fn converge(&mut self, may_grow: bool) {
+        let (w, gamma) = (self.window, self.config.gamma);
+        let aim = w * self.base.unwrap_or(0.0) / self.rtt() + self.alpha;
+        let next = ((1.0 - gamma) * w + gamma * aim).min(2.0 * w).max(LEAST_WINDOW);
+        if may_grow || next < w {
+            self.window = next;
+        }
+    }
+
+    /// α follows the throughput achieved, w/RTT, with some hysteresis.
+    fn tune_alpha(&mut self) {
+        let throughput = self.window / self.rtt();
+        if RISE_ABOVE.get(self.range).is_some_and(|limit| throughput > *limit) {
+            self.range += 1;
+        } else if self.range > 0 && throughput < FALL_BELOW[self.range - 1] {
+            self.range -= 1;
+        }
+        self.alpha = ALPHAS[self.range];
+    }
+}
+
+impl Algorithm for Fast {
+    fn on_mss(&mut self, mss: u32) {
+        self.mss = u64::from(mss);
+    }
+
+    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        self.estimate(sample);
+        if self.base.is_none() || sample.in_recovery {
+            return;
+        }
+        let update = self.end_round(now);
+        if update && self.config.tune_alpha && sample.window_limited {
+            self.tune_alpha();
+        }
+        self.slow_start &= self.queued() <= f64::from(self.config.slow_start_exit);
+        let acked = f64::from(sample.newly_acked_segments);
+        let idle_queue = self.queueing < self.config.multiplicative_increase_below.as_secs_f64();
+        if self.slow_start {
+            self.window += if sample.window_limited { acked } else { 0.0 };
+        } else if idle_queue {
+            let turn = self.rounds == 0 && sample.window_limited;
+            self.window += if turn { acked } else { 0.0 };
+        } else if update {
+            self.converge(sample.window_limited);
+        }
+    }
+
+    fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
+        self.saved = Some((loss.episode, self.window, self.slow_start));
+        self.slow_start = loss.cause == LossCause::Timeout;
+        self.window = if self.slow_start { 1.0 } else { (self.window / 2.0).max(LEAST_WINDOW) };
+    }
+
+    fn on_undo(&mut self, _: Instant, episode: Episode) {
+        if let Some((_, window, slow_start)) = self.saved.take_if(|s| s.0 == episode) {
+            self.window = self.window.max(window);
+            self.slow_start = slow_start;
+        }
+    }
+
+    fn window(&self) -> u64 {
+        (self.window * self.mss as f64) as u64
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let phase = if self.slow_start { Phase::SlowStart } else { Phase::CongestionAvoidance };
+        Snapshot { window: self.window(), ssthresh: None, rate: None, phase }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(rtt_ms: u64) -> AckSample {
+        AckSample {
+            newly_acked: 1000,
+            newly_acked_segments: 1,
+            rtt: Some(Duration::from_millis(rtt_ms)),
+            window_limited: true,
+            ..Default::default()
+        }
+    }
+
+    /// A window of `window` packets in convergence, baseRTT 100 ms.
+    fn settled(window: f64, queueing_ms: f64, config: FastConfig) -> Fast {
+        let fast = Fast::new(config, 1000);
+        Fast { window, base: Some(0.1), queueing: queueing_ms / 1e3, slow_start: false, ..fast }
+    }
+
+    #[test]
+    fn equation_1_by_hand() {
+        // (w, qdelay ms, γ, next): aim = w·100/(100+q) + 100
+        let table = [
+            (400.0, 100.0 / 3.0, 0.5, 400.0), // the fixed point: 300 in the pipe, 100 queued
+            (400.0, 100.0, 0.5, 350.0),       // aim 200 + 100
+            (200.0, 25.0, 0.5, 230.0),        // aim 160 + 100
+            (200.0, 25.0, 1.0, 260.0),
+            (20.0, 25.0, 1.0, 40.0), // aim 116, but never more than twice
+        ];
+        for (w, queueing, gamma, next) in table {
+            let mut fast = settled(w, queueing, FastConfig { gamma, ..Default::default() });
+            fast.converge(true);
+            assert!((fast.window - next).abs() < 1e-9, "{w} {queueing}: {} not {next}", fast.window);
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_until_gamma_packets_are_queued() {
+        let mut fast = Fast::new(FastConfig::default(), 1000);
+        (0..98).for_each(|_| fast.on_ack(Instant::ZERO, &ack(100)));
+        assert_eq!((fast.window(), fast.snapshot().phase), (100_000, Phase::SlowStart));
+        // 20 of 100 packets are queued once the average round trip is 125 ms: three of 100 per sample
+        let left = (1..).find(|_| {
+            fast.on_ack(Instant::ZERO, &ack(200));
+            fast.snapshot().phase != Phase::SlowStart
+        });
+        assert!(fast.queued() > 20.0);
+        assert!((6..12).contains(&left.expect("found")), "{left:?}");
+    }
+
+    #[test]
+    fn the_window_changes_in_alternate_rounds() {
+        let mut fast = settled(200.0, 25.0, FastConfig::default());
+        let mut changes = Vec::new();
+        for ms in 0..1250 {
+            let before = fast.window;
+            fast.queueing = 0.025;
+            fast.on_ack(Instant(ms * 1_000_000), &ack(125));
+            changes.extend((fast.window != before).then_some(ms));
+        }
+        assert_eq!(changes, [125, 375, 625, 875, 1125]);
+    }
+
+    #[test]
+    fn an_idle_queue_doubles_the_window_in_every_second_round() {
+        let mut fast = settled(50.0, 0.0, FastConfig::default());
+        let mut windows = Vec::new();
+        for round in 0..4 {
+            for i in 0..50 {
+                fast.on_ack(Instant((round * 50 + i) * 2_000_000), &ack(100));
+            }
+            windows.push(fast.window as u64);
+        }
+        assert_eq!(windows, [50, 100, 100, 150]);
+    }
+
+    #[test]
+    fn losses_halve_timeouts_start_over_and_undo_restores() {
+        let loss = |cause| LossEvent {
+            cause,
+            episode: Episode(1),
+            bytes: 1000,
+            flight_size: 90_000,
+            oldest_sent: Instant::ZERO,
+        };
+        let mut fast = settled(90.0, 50.0, FastConfig::default());
+        fast.on_loss(Instant::ZERO, &loss(LossCause::LaterDelivered));
+        assert_eq!(fast.window(), 45_000);
+        fast.on_undo(Instant::ZERO, Episode(1));
+        assert_eq!(fast.window(), 90_000);
+        fast.on_loss(Instant::ZERO, &loss(LossCause::Timeout));
+        assert_eq!((fast.window(), fast.snapshot().phase), (1000, Phase::SlowStart));
+    }
+
+    #[test]
+    fn alpha_is_tuned_in_three_ranges_with_hysteresis() {
+        let mut fast = settled(1.0, 0.0, FastConfig { tune_alpha: true, ..Default::default() });
+        let throughputs = [1000.0, 1600.0, 1300.0, 1200.0, 1600.0, 16_000.0, 13_000.0, 12_000.0];
+        let alphas = throughputs.map(|t| {
+            fast.window = t * 0.1;
+            fast.tune_alpha();
+            fast.alpha
+        });
+        assert_eq!(alphas, [8.0, 20.0, 20.0, 8.0, 20.0, 200.0, 200.0, 20.0]);
+    }
+
+    #[test]
+    fn one_way_queueing_counts_alone_if_asked() {
+        let both = AckSample { one_way_queueing: Some(Duration::from_millis(4)), ..ack(180) };
+        for (signal, expected) in [(DelaySignal::RoundTrip, 0.02), (DelaySignal::OneWay, 0.001)] {
+            let mut fast = settled(4.0, 0.0, FastConfig { signal, ..Default::default() });
+            fast.on_ack(Instant::ZERO, &both);
+            assert!((fast.queueing - expected).abs() < 1e-9, "{}", fast.queueing);
+        }
+    }
+
+    #[test]
+    fn the_average_keeps_its_meaning_when_the_base_falls() {
+        let mut fast = settled(4.0, 20.0, FastConfig::default()); // average RTT 120 ms
+        fast.on_ack(Instant::ZERO, &ack(80)); // a quarter of the way to 80
+        assert!((fast.rtt() - 0.11).abs() < 1e-9, "{}", fast.rtt());
+    }
+
+    #[test]
+    fn no_growth_while_the_window_is_not_used() {
+        let unused = AckSample { window_limited: false, ..ack(100) };
+        let mut fast = Fast::new(FastConfig::default(), 1000);
+        (0..9).for_each(|_| fast.on_ack(Instant::ZERO, &unused));
+        assert_eq!(fast.window(), 2000);
+        let mut fast = settled(200.0, 25.0, FastConfig::default());
+        fast.converge(false);
+        assert_eq!(fast.window(), 200_000);
+    }
+}
