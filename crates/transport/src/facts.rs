@@ -84,6 +84,8 @@ pub enum LossCause {
     PartialAck,
     /// Enough later packets of the same path were delivered (RFC 6675, per path).
     LaterDelivered,
+    /// The last one sent went again as a probe and only so arrived (RFC 8985 §7.4).
+    TailProbe,
     /// The retransmission timer (RFC 6298).
     Timeout,
     /// Larger than what the path turned out to carry (RFC 1191).

@@ -32,11 +32,12 @@ const EVENTS: [&str; 12] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-const DETAILS: [&str; 28] = [
+const DETAILS: [&str; 29] = [
     "retransmission",
     "dup_ack",
     "partial_ack",
     "later_delivered",
+    "tail_probe",
     "timeout",
     "too_big",
     "path_removed",

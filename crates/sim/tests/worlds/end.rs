@@ -216,7 +216,7 @@ impl End {
         self.sent_to = Some(end);
         let Some(connection) = &self.connection else { return Ok(()) };
         let stats = connection.path_stats(transmit.path);
-        if stats.in_flight > stats.cwnd + segment.payload.len() {
+        if stats.in_flight > stats.cwnd + u64::from(len) {
             let (path, seq) = (transmit.path, segment.header.seq);
             return Err(format!("{seq:?} on {path:?}: {} in flight, window {}", stats.in_flight, stats.cwnd));
         }

@@ -253,9 +253,10 @@ fn configure(dice: &mut Dice, config: &mut ConnectionConfig) {
         dice.pick(&[SchedulerConfig::RoundRobin, SchedulerConfig::MinRtt, SchedulerConfig::EarliestArrival]);
     let threshold = dice.pick(&[3, 3, 3, 1, 2, 10]);
     let (partial_acks, impatient) = (dice.chance(0.8), dice.chance(0.5));
-    config.loss = match dice.chance(0.6) {
-        true => LossConfig::Sack { threshold },
-        false => LossConfig::Dupack { threshold, partial_acks, impatient },
+    config.loss = match dice.below(10) {
+        0..4 => LossConfig::Rack,
+        4..7 => LossConfig::Sack { threshold },
+        _ => LossConfig::Dupack { threshold, partial_acks, impatient },
     };
     config.cc = CcConfig::Newreno(NewRenoConfig {
         initial_window: dice.pick(&[10, 10, 1, 2, 4]),

@@ -26,6 +26,17 @@ pub struct Ack<'a> {
     pub reverse: Option<i64>,
 }
 
+impl Ack<'_> {
+    /// Whether its first block is of something that had arrived before (RFC 2883 §4).
+    fn reports_duplicate(&self) -> bool {
+        match self.blocks {
+            [first, ..] if first.1 <= self.una => true,
+            [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,
+            _ => false,
+        }
+    }
+}
+
 /// What an acknowledgment changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Acked {
@@ -52,6 +63,9 @@ impl Sender {
         result.advanced = self.board.ack_up_to(ack.una);
         if self.sack {
             result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
+        }
+        if ack.reports_duplicate() {
+            self.board.note_duplicate(ack.path);
         }
         self.board.vouch(ack.path, ack.una, ack.blocks);
         let duplicate = !result.advanced && self.is_duplicate(ack);
@@ -83,6 +97,7 @@ impl Sender {
 
     /// Lets the policy judge all paths and carries out what it says.
     pub fn judge(&mut self, now: Instant, timers: &mut Timers, result: &mut Acked) {
+        timers.stop(Timer::Recheck);
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
             let mut verdicts = std::mem::take(&mut self.verdicts);
@@ -116,13 +131,17 @@ impl Sender {
         if fresh.bytes == 0 {
             return 0;
         }
-        let rtt = self.round_trip(now, ack, &fresh);
+        let once = fresh.newest.filter(|n| !n.retransmitted);
+        let rtt = once.map(|n| now.since(n.sent_at));
         let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
+        let proven = self.proven_round_trip(now, ack, &fresh);
         let p = &mut self.paths[path.index()];
         p.timeouts = 0;
         p.stats.bytes_delivered += fresh.bytes;
         if let Some(rtt) = timed {
             p.estimator.rtt.sample(rtt);
+        } else if let Some(rtt) = proven {
+            p.estimator.rtt.sample_again(rtt);
         }
         if let (Some(rtt), Some(reverse), true) = (rtt, ack.reverse, ack.path == path) {
             p.estimator.one_way.sample(now, rtt, reverse);
@@ -155,12 +174,12 @@ impl Sender {
         fresh.bytes
     }
 
-    /// Round trip of the latest segment delivered; none if it was sent twice and nothing proves which
-    /// transmission is answered (Karn, RFC 6298 §3).
-    fn round_trip(&self, now: Instant, ack: &Ack<'_>, fresh: &Delivery) -> Option<Duration> {
-        let newest = fresh.newest?;
-        let proven = ack.echo.is_some_and(|echo| echo >= newest.sent_at);
-        (!newest.retransmitted || proven).then(|| now.since(newest.sent_at))
+    /// Round trip of a segment that was sent again, if its timestamp tells which transmission is answered
+    /// (Karn, RFC 6298 §3). That is good enough for the timeout and to end its backoff; a smallest round
+    /// trip it is not, for the echo may be of another segment sent again that arrived before (RFC 7323 §4.3).
+    fn proven_round_trip(&self, now: Instant, ack: &Ack<'_>, fresh: &Delivery) -> Option<Duration> {
+        let newest = fresh.newest.filter(|n| n.retransmitted && n.told_apart)?;
+        ack.echo.is_some_and(|echo| echo >= newest.sent_at).then(|| now.since(newest.sent_at))
     }
 
     /// Whether this round trip goes into the timeout. Without timestamps one segment is timed at a time
@@ -183,7 +202,11 @@ impl Sender {
             }
             if !self.board.is_outstanding(path) {
                 timers.stop(Timer::Rto(path));
-            } else if !self.policy.holds_timer(path) {
+                timers.stop(Timer::Tail(path));
+                continue;
+            }
+            self.arm_tail(now, path, timers);
+            if !self.policy.holds_timer(path) {
                 timers.set(Timer::Rto(path), now + p.estimator.rtt.rto());
             }
         }
@@ -200,16 +223,31 @@ impl Sender {
         for verdict in verdicts {
             match *verdict {
                 Verdict::Lost { id, cause, episode } => self.lose(now, path, id, cause, episode, result),
+                Verdict::Repaired(episode) => self.reduce(now, path, episode, result),
                 Verdict::Recovered(_) => self.paths[path.index()].recovering = None,
                 Verdict::Undo(episode) => {
                     self.paths[path.index()].recovering = None;
                     self.controller.on_undo(now, path, episode);
                     result.undone += 1;
                 }
-                Verdict::RecheckAt(at) => timers.set(Timer::Recheck, at),
+                Verdict::RecheckAt(at) => timers.set_earlier(Timer::Recheck, at),
             }
         }
         self.refresh(now, path);
+    }
+
+    /// What a tail probe repaired was lost like anything else (RFC 8985 §7.4).
+    fn reduce(&mut self, now: Instant, path: PathId, episode: Episode, result: &mut Acked) {
+        self.paths[path.index()].recovering = Some(episode);
+        let event = LossEvent {
+            cause: LossCause::TailProbe,
+            episode,
+            bytes: u64::from(self.views[path.index()].mss),
+            flight_size: self.flight_size(path),
+            oldest_sent: now,
+        };
+        self.controller.on_loss(now, path, &event, &self.views);
+        result.episodes += 1;
     }
 
     fn lose(

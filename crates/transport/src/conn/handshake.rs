@@ -7,6 +7,7 @@ use super::config::{ConnectionConfig, PathConfig};
 use super::connection::{CloseReason, Connection, Event, State};
 use super::record::DropReason;
 use super::timers::Timer;
+use crate::loss::scoreboard::TIMESTAMP_TICK;
 use crate::segment::{Segment, Transmit};
 
 /// Segment size of a peer that names none (RFC 9293 §3.7.1).
@@ -193,12 +194,12 @@ impl Connection {
 
     /// Our timestamp clock: 1 ms, with an offset that tells nothing of the host (RFC 7323 §5.4).
     pub(super) fn clock(&self, now: Instant) -> u32 {
-        ((now.0 / 1_000_000) as u32).wrapping_add(self.handshake.isn.0)
+        ((now.0 / TIMESTAMP_TICK) as u32).wrapping_add(self.handshake.isn.0)
     }
 
     /// When our clock showed `value`, if that was not long before `now`: the latest such instant.
     pub(super) fn clock_instant(&self, now: Instant, value: u32) -> Instant {
-        let age = u64::from(self.clock(now).wrapping_sub(value)) * 1_000_000;
-        Instant((now.0 / 1_000_000 * 1_000_000).saturating_sub(age) + 999_999)
+        let age = u64::from(self.clock(now).wrapping_sub(value)) * TIMESTAMP_TICK;
+        Instant((now.0 / TIMESTAMP_TICK * TIMESTAMP_TICK).saturating_sub(age) + TIMESTAMP_TICK - 1)
     }
 }

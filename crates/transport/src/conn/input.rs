@@ -117,8 +117,11 @@ impl Connection {
         }
         if segment.payload.is_empty() {
             self.challenge(now, path);
-        } else {
+        } else if beyond || offset < 0 {
             self.receiver.ack_now(path, Some(offset.max(0) as u64), &mut self.timers);
+        } else {
+            let len = segment.payload.len();
+            self.receiver.ack_duplicate(path, offset as u64, len, &mut self.timers);
         }
     }
 

@@ -5,7 +5,6 @@ use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::AckReturn;
 use super::connection::{Connection, State};
-use super::receiver::PendingAck;
 use super::record::Observation;
 use super::sender::Outgoing;
 use crate::payload::Payload;
@@ -69,15 +68,15 @@ impl Connection {
     }
 
     fn next_ack(&mut self, now: Instant) -> Option<Transmit> {
-        let PendingAck { path: from, trigger } = self.receiver.pop_ack()?;
-        let path = self.ack_path(from);
+        let pending = self.receiver.pop_ack()?;
+        let path = self.ack_path(pending.path);
         let mut segment = self.bare_segment(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK);
         self.acknowledge(&mut segment);
         if self.sender.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
             let seq = |offset: u64| first.plus(offset as u32);
-            segment.header.options.sack = self.receiver.sack_blocks(from, trigger, most, seq);
+            segment.header.options.sack = self.receiver.sack_blocks(&pending, most, seq);
         }
         Some(Transmit { path, segment })
     }

@@ -19,6 +19,8 @@ pub struct PendingAck {
     pub path: PathId,
     /// Offset of the segment that caused it, if that came out of order: its block goes first.
     pub trigger: Option<u64>,
+    /// What that segment carried, if all of it had arrived before (RFC 2883).
+    pub duplicate: Option<(u64, u64)>,
 }
 
 /// The receiving half of a connection.
@@ -119,7 +121,9 @@ impl Receiver {
             || self.delay == Duration::ZERO
             || inserted.duplicate > 0
             || self.unacked >= 2 * self.peer_segment;
-        if at_once {
+        if len > 0 && inserted.duplicate == len {
+            self.ack_duplicate(path, offset, len, timers);
+        } else if at_once {
             self.ack_now(path, trigger, timers);
         } else if !timers.is_set(Timer::DelayedAck) {
             timers.set(Timer::DelayedAck, now + self.delay);
@@ -136,7 +140,7 @@ impl Receiver {
     /// out of order do not, since each carries news of its own.
     pub fn ack_now(&mut self, path: PathId, trigger: Option<u64>, timers: &mut Timers) {
         timers.stop(Timer::DelayedAck);
-        let ack = PendingAck { path, trigger };
+        let ack = PendingAck { path, trigger, duplicate: None };
         if trigger.is_none()
             && let Some(last) = self.pending.back_mut()
             && last.trigger.is_none()
@@ -145,6 +149,13 @@ impl Receiver {
         } else {
             self.pending.push_back(ack);
         }
+    }
+
+    /// Acknowledge at once on `path`, and tell that these `len` bytes at `offset` had arrived before.
+    pub fn ack_duplicate(&mut self, path: PathId, offset: u64, len: u64, timers: &mut Timers) {
+        timers.stop(Timer::DelayedAck);
+        let duplicate = Some((offset, offset + len));
+        self.pending.push_back(PendingAck { path, trigger: Some(offset), duplicate });
     }
 
     /// The delayed acknowledgment is due.
@@ -182,18 +193,19 @@ impl Receiver {
         field as u16
     }
 
-    /// SACK blocks for an acknowledgment on `path` caused by `trigger`.
-    pub fn sack_blocks(
-        &mut self,
-        path: PathId,
-        trigger: Option<u64>,
-        max: usize,
-        seq: impl Fn(u64) -> Seq,
-    ) -> SackBlocks {
-        if self.buffer.held().is_empty() {
+    /// Up to `max` SACK blocks for `ack`.
+    pub fn sack_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
+        if self.buffer.held().is_empty() && ack.duplicate.is_none() {
             return SackBlocks::default();
         }
-        self.reporter.blocks(path, trigger.unwrap_or(u64::MAX), self.buffer.held(), max, seq)
+        self.reporter.blocks(
+            ack.path,
+            ack.trigger.unwrap_or(u64::MAX),
+            ack.duplicate,
+            self.buffer.held(),
+            max,
+            seq,
+        )
     }
 
     /// After a read: tells the peer if the window has become worth telling of (RFC 9293 §3.8.6.2.2).

@@ -49,6 +49,8 @@ pub struct Sender {
     pub(super) max_window: u64,
     /// Retransmissions that leave whatever the window says (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
     pub(super) urgent: u32,
+    /// The tail of this path is to be probed, whatever the window says (RFC 8985 §7.3).
+    probe: Option<PathId>,
     /// Send even a small segment: the override timer of RFC 9293 §3.8.6.2.1 (4).
     pub(super) override_sws: bool,
     pub(super) sack: bool,
@@ -91,6 +93,7 @@ impl Sender {
             edge: 0,
             max_window: 0,
             urgent: 0,
+            probe: None,
             override_sws: false,
             sack: false,
             stalled: 0,
@@ -175,6 +178,11 @@ impl Sender {
 
     /// What goes next, if anything may. It counts as sent.
     pub fn next(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
+        if let Some(path) = self.probe.take()
+            && let Some(probe) = self.next_probe(now, path, timers)
+        {
+            return Some(probe);
+        }
         if self.board.next_lost().is_some() {
             self.next_again(now, timers)
         } else {
@@ -195,6 +203,14 @@ impl Sender {
     /// Everything sent and acknowledged, the FIN included.
     pub fn is_done(&self) -> bool {
         self.stream.is_finished() && self.board.una() == self.goal()
+    }
+
+    /// Nothing was heard of `path` for so long that its tail is probed.
+    pub fn on_tail_timeout(&mut self, path: PathId) {
+        let active = self.views[path.index()].state == PathState::Active;
+        if active && self.board.is_outstanding(path) && self.board.next_lost().is_none() {
+            self.probe = Some(path);
+        }
     }
 
     /// The retransmission timer of `path` expired. Returns whether the path failed.
@@ -237,6 +253,7 @@ impl Sender {
         self.views[path.index()].state = PathState::Removed;
         self.controller.on_path_removed(path);
         timers.stop(Timer::Rto(path));
+        timers.stop(Timer::Tail(path));
         timers.stop(Timer::Probe(path));
         self.refresh(now, path);
     }
@@ -358,6 +375,28 @@ impl Sender {
         Some(Outgoing { path, offset, len, retransmission: true })
     }
 
+    /// New data if there is any and the window is not overdrawn, else the last segment again: its acknowledgment shows what is missing.
+    fn next_probe(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> Option<Outgoing> {
+        let id = *self.board.in_flight_ids(path).last()?;
+        self.policy.on_probe(path, &self.board);
+        let waiting = self.goal().saturating_sub(self.board.nxt());
+        let usable = self.edge.saturating_sub(self.board.nxt()).min(waiting);
+        let outgoing = if usable > 0 && self.views[path.index()].room >= 0 {
+            let len = usable.min(u64::from(self.views[path.index()].mss)) as u32;
+            self.send_new(now, path, len, u64::from(len) == waiting, timers)
+        } else {
+            let sent = self.board.mark_lost(id)?;
+            let (offset, len) = (sent.offset, self.fit(id, sent.len, path));
+            let mark = self.account(now, path, len, true, false, timers);
+            self.board.send_again(now, path, id, mark);
+            self.after_send(now, path, len, timers);
+            Outgoing { path, offset, len, retransmission: true }
+        };
+        timers.stop(Timer::Tail(path));
+        timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto()); // §7.3
+        Some(outgoing)
+    }
+
     fn next_new(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         let offset = self.board.nxt();
         let waiting = self.goal().saturating_sub(offset);
@@ -374,10 +413,36 @@ impl Sender {
             }
         };
         let len = self.worth_sending(path, usable, waiting)?;
-        let mark = self.account(now, path, len, false, u64::from(len) == waiting, timers);
+        let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, timers);
+        self.arm_tail(now, path, timers);
+        Some(outgoing)
+    }
+
+    /// `len` new bytes leave on `path`; `last` if no more are waiting.
+    fn send_new(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        len: u32,
+        last: bool,
+        timers: &mut Timers,
+    ) -> Outgoing {
+        let offset = self.board.nxt();
+        let mark = self.account(now, path, len, false, last, timers);
         self.board.send_new(now, path, len, mark);
         self.after_send(now, path, len, timers);
-        Some(Outgoing { path, offset, len, retransmission: false })
+        Outgoing { path, offset, len, retransmission: false }
+    }
+
+    /// When the tail of `path` is probed if nothing is heard until then. The retransmission timer stands
+    /// behind it and need not be waited for if it is due sooner.
+    pub(super) fn arm_tail(&self, now: Instant, path: PathId, timers: &mut Timers) {
+        match self.policy.probe_after(path, &self.board, &self.views[path.index()]) {
+            Some(after) if after < self.paths[path.index()].estimator.rtt.rto() => {
+                timers.set(Timer::Tail(path), now + after);
+            }
+            _ => timers.stop(Timer::Tail(path)),
+        }
     }
 
     /// Silly window avoidance and Nagle (RFC 9293 §3.8.6.2.1, §3.7.4): how much of `usable` to send.

@@ -24,6 +24,8 @@ pub enum Timer {
     Pacing,
     /// The controller's period.
     Congestion,
+    /// Probe the tail of what was sent on a path (RFC 8985 §7).
+    Tail(PathId),
     /// Retransmission (RFC 6298).
     Rto(PathId),
     /// Probe a failed path.
@@ -40,6 +42,9 @@ const GLOBAL: [Timer; 8] = [
     Timer::Pacing,
     Timer::Congestion,
 ];
+
+/// Timers of each path.
+const PER_PATH: usize = 3;
 
 /// The timers of one connection.
 #[derive(Clone, Debug)]
@@ -59,13 +64,18 @@ impl Default for Timers {
 impl Timers {
     /// Makes room for the timers of one more path.
     pub fn add_path(&mut self) {
-        self.at.extend([Instant::MAX; 2]);
+        self.at.extend([Instant::MAX; PER_PATH]);
     }
 
     /// Sets or moves a timer.
     pub fn set(&mut self, timer: Timer, at: Instant) {
         self.at[index(timer)] = at;
         self.bound = self.bound.min(at);
+    }
+
+    /// Sets a timer, or moves it to an earlier instant.
+    pub fn set_earlier(&mut self, timer: Timer, at: Instant) {
+        self.set(timer, at.min(self.at[index(timer)]));
     }
 
     /// Stops a timer.
@@ -100,8 +110,9 @@ impl Timers {
         };
         self.at[i] = Instant::MAX;
         Some(GLOBAL.get(i).copied().unwrap_or_else(|| {
-            let path = PathId(((i - GLOBAL.len()) / 2) as u8);
-            if (i - GLOBAL.len()).is_multiple_of(2) { Timer::Rto(path) } else { Timer::Probe(path) }
+            let i = i - GLOBAL.len();
+            let path = PathId((i / PER_PATH) as u8);
+            [Timer::Rto(path), Timer::Probe(path), Timer::Tail(path)][i % PER_PATH]
         }))
     }
 }
@@ -116,8 +127,9 @@ fn index(timer: Timer) -> usize {
         Timer::Recheck => 5,
         Timer::Pacing => 6,
         Timer::Congestion => 7,
-        Timer::Rto(path) => GLOBAL.len() + 2 * path.index(),
-        Timer::Probe(path) => GLOBAL.len() + 2 * path.index() + 1,
+        Timer::Rto(path) => GLOBAL.len() + PER_PATH * path.index(),
+        Timer::Probe(path) => GLOBAL.len() + PER_PATH * path.index() + 1,
+        Timer::Tail(path) => GLOBAL.len() + PER_PATH * path.index() + 2,
     }
 }
 
@@ -129,7 +141,8 @@ mod tests {
     fn pops_what_is_due_under_the_name_it_was_set() {
         let mut t = Timers::default();
         (0..3).for_each(|_| t.add_path());
-        let paths = (0..3).flat_map(|p| [Timer::Rto(PathId(p)), Timer::Probe(PathId(p))]);
+        let paths =
+            (0..3).flat_map(|p| [Timer::Rto(PathId(p)), Timer::Probe(PathId(p)), Timer::Tail(PathId(p))]);
         for timer in GLOBAL.into_iter().chain(paths) {
             t.set(timer, Instant(5));
             assert!(t.is_set(timer));

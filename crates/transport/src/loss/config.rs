@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::dupack::Dupack;
 use super::policy::LossPolicy;
+use super::rack::Rack;
 use super::virtual_queue::VirtualQueue;
 
 /// Which loss policy, with its parameters. The retransmission timer stands behind all of them.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossConfig {
     /// Duplicate acknowledgments; one retransmission per partial acknowledgment: NewReno (RFC 6582).
@@ -23,6 +24,9 @@ pub enum LossConfig {
         #[serde(default = "yes")]
         impatient: bool,
     },
+    /// Selective acknowledgments and time, per path (RFC 8985). Falls back as `sack` does.
+    #[default]
+    Rack,
     /// Selective acknowledgments, counted per path (RFC 6675 with one virtual queue per path).
     /// Falls back to `dupack` with its defaults if the peer does not offer SACK.
     Sack {
@@ -40,12 +44,6 @@ fn yes() -> bool {
     true
 }
 
-impl Default for LossConfig {
-    fn default() -> Self {
-        Self::Sack { threshold: 3 }
-    }
-}
-
 impl LossConfig {
     /// The policy for a connection that did or did not agree on SACK.
     pub fn build(&self, sack: bool) -> Box<dyn LossPolicy> {
@@ -53,6 +51,8 @@ impl LossConfig {
             Self::Dupack { threshold, partial_acks, impatient } => {
                 Box::new(Dupack::new(threshold, partial_acks, impatient))
             }
+            Self::Rack if sack => Box::new(Rack::default()),
+            Self::Rack => Box::new(Dupack::new(3, true, true)),
             Self::Sack { threshold } if sack => Box::new(VirtualQueue::new(threshold)),
             Self::Sack { threshold } => Box::new(Dupack::new(threshold, true, true)),
         }

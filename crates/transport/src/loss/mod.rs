@@ -3,6 +3,7 @@
 pub mod config;
 pub mod dupack;
 pub mod policy;
+pub mod rack;
 pub mod scoreboard;
 pub mod virtual_queue;
 

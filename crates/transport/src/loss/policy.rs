@@ -1,6 +1,6 @@
 //! The seam between the connection and what it takes for a loss.
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId};
 
 use super::scoreboard::{Scoreboard, SentId};
 use crate::facts::{Episode, LossCause, PathView};
@@ -17,6 +17,8 @@ pub enum Verdict {
         /// In which episode.
         episode: Episode,
     },
+    /// A tail probe brought what had been lost: no segment is missing, but the path owes a reduction.
+    Repaired(Episode),
     /// The episode is over: the path's window may grow again.
     Recovered(Episode),
     /// The episode was reordering.
@@ -40,6 +42,14 @@ pub trait LossPolicy: std::fmt::Debug + Send {
     /// The retransmission timer of `path` expired and all that was in flight there counts as lost, in
     /// the episode returned.
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode;
+
+    /// After how long without news of `path` its tail is probed (RFC 8985 §7.2), if at all.
+    fn probe_after(&self, _path: PathId, _board: &Scoreboard, _view: &PathView) -> Option<Duration> {
+        None
+    }
+
+    /// The tail of `path` is probed by what will be its next transmission.
+    fn on_probe(&mut self, _path: PathId, _board: &Scoreboard) {}
 
     /// Whether the timer goes on running through this acknowledgment (RFC 6582 §4, "impatient").
     fn holds_timer(&self, _path: PathId) -> bool {

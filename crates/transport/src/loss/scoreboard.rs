@@ -11,6 +11,9 @@ use polypath_wire::{Instant, PathId};
 use crate::path::bandwidth::DeliveryMark;
 use crate::ranges::Ranges;
 
+/// Our timestamps count milliseconds, in nanoseconds.
+pub const TIMESTAMP_TICK: u64 = 1_000_000;
+
 /// What is known of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
@@ -41,6 +44,8 @@ pub struct Sent {
     pub status: Status,
     /// Sent more than once.
     pub retransmitted: bool,
+    /// The transmission before bore an older timestamp (of 1 ms), so an echo tells which is answered.
+    pub told_apart: bool,
 }
 
 impl Sent {
@@ -62,6 +67,10 @@ pub struct Delivery {
     pub segments: u32,
     /// The segment among them that was sent last.
     pub newest: Option<Sent>,
+    /// One of them, sent once, had been passed by later ones that earlier acknowledgments told of.
+    pub reordered: bool,
+    /// The acknowledgment, which came on the lane's path, reports a duplicate (RFC 2883).
+    pub duplicate: bool,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +89,8 @@ struct Lane {
     /// Bytes that duplicate acknowledgments without SACK report as having left the network.
     credit: u64,
     fresh: Delivery,
+    /// What is delivered below this number by the present acknowledgment was passed by others.
+    passed: u64,
 }
 
 /// The segments in flight of one connection.
@@ -167,7 +178,7 @@ impl Scoreboard {
 
     /// The oldest transmission on `path` of which nothing is known.
     pub fn oldest_in_flight(&self, path: PathId) -> Option<&Sent> {
-        self.lanes[path.index()].order.iter().find_map(|(_, id)| self.in_flight_segment(*id))
+        self.in_lane(path).next().map(|(_, sent)| sent)
     }
 
     /// Segments in flight on `path` with at least `threshold` later ones of the same lane delivered,
@@ -190,6 +201,22 @@ impl Scoreboard {
                 }
             })
             .flatten()
+    }
+
+    /// The segments in flight on `path`, oldest transmission first.
+    pub fn in_lane(&self, path: PathId) -> impl Iterator<Item = (SentId, &Sent)> {
+        let order = self.lanes[path.index()].order.iter();
+        order.filter_map(|(_, id)| self.in_flight_segment(*id).and_then(|sent| id.map(|id| (id, sent))))
+    }
+
+    /// Acknowledgments on `path` itself have told of everything delivered below this transmission.
+    pub fn told(&self, path: PathId) -> u64 {
+        self.lanes[path.index()].told
+    }
+
+    /// Segments delivered after the oldest that is not, as [`vouch`](Self::vouch) was told.
+    pub fn vouched(&self, path: PathId) -> u32 {
+        self.lanes[path.index()].vouched
     }
 
     /// The lowest segment that waits to be sent again.
@@ -216,6 +243,7 @@ impl Scoreboard {
             mark,
             status: Status::InFlight,
             retransmitted: false,
+            told_apart: false,
         });
         self.nxt += u64::from(len);
     }
@@ -227,12 +255,22 @@ impl Scoreboard {
         }
         let sent = &mut self.segments[(id - self.base) as usize];
         let tx = self.lanes[path.index()].push(id, sent.len);
-        *sent = Sent { path, tx, sent_at: now, mark, status: Status::InFlight, retransmitted: true, ..*sent };
+        let told_apart = now.0 / TIMESTAMP_TICK > sent.sent_at.0 / TIMESTAMP_TICK;
+        let status = Status::InFlight;
+        *sent = Sent { path, tx, sent_at: now, mark, status, retransmitted: true, told_apart, ..*sent };
     }
 
     /// Begins the account of a new acknowledgment.
     pub fn begin_ack(&mut self) {
-        self.lanes.iter_mut().for_each(|l| l.fresh = Delivery::default());
+        for lane in &mut self.lanes {
+            lane.fresh = Delivery::default();
+            lane.passed = lane.told.min(lane.highest_delivered.map_or(0, |tx| tx + 1));
+        }
+    }
+
+    /// The present acknowledgment, which came on `path`, reports a duplicate.
+    pub fn note_duplicate(&mut self, path: PathId) {
+        self.lanes[path.index()].fresh.duplicate = true;
     }
 
     /// Everything below `una` arrived. Returns whether that is news.
@@ -349,10 +387,9 @@ impl Scoreboard {
         Some(sent)
     }
 
-    /// The segments in flight on `path`, oldest transmission first.
+    /// Names of the segments in flight on `path`, oldest transmission first.
     pub fn in_flight_ids(&self, path: PathId) -> Vec<SentId> {
-        let order = self.lanes[path.index()].order.iter();
-        order.filter_map(|(_, id)| self.in_flight_segment(*id).and(*id)).collect()
+        self.in_lane(path).map(|(id, _)| id).collect()
     }
 
     /// The peer took back what it had acknowledged selectively (RFC 2018 §8), as a timeout with the
@@ -444,6 +481,7 @@ impl Scoreboard {
         }
         lane.fresh.bytes += len;
         lane.fresh.segments += 1;
+        lane.fresh.reordered |= sent.tx < lane.passed && !sent.retransmitted;
         if lane.fresh.newest.is_none_or(|n| n.tx < sent.tx) {
             lane.fresh.newest = Some(sent);
         }

@@ -39,10 +39,15 @@ impl RttEstimator {
 
     /// Takes a sample that is not ambiguous (Karn) and ends the backoff (§5.7).
     pub fn sample(&mut self, rtt: Duration) {
-        let r = self.quantise(rtt);
-        self.backoff = 0;
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
+        self.sample_again(rtt);
+    }
+
+    /// Takes the round trip of a segment that was sent again: for the timeout only.
+    pub fn sample_again(&mut self, rtt: Duration) {
+        let r = self.quantise(rtt);
+        self.backoff = 0;
         self.smoothed = Some(match self.smoothed {
             None => (r, r.over(2)), // (2.2)
             Some((srtt, var)) => {

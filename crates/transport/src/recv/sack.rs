@@ -1,4 +1,4 @@
-//! Which SACK blocks to send (RFC 2018 §4): first the one that the triggering segment is part of, then
+//! Which SACK blocks to send (RFC 2018 §4): ahead of all what arrived again (RFC 2883 §4), then the one that the triggering segment is part of, then
 //! the most recently reported others that arrived on the path the acknowledgment takes. Blocks of
 //! another path would arrive out of turn: this path may be the faster one, and what it tells first of
 //! the other's latest segments makes the sender believe that the ones before them are lost.
@@ -29,17 +29,22 @@ impl SackReporter {
         self.recent.insert(0, (path, offset));
     }
 
-    /// Up to `max` blocks of `held` for an acknowledgment on `path`, written with `seq`. Forgets what is
-    /// not held any more.
+    /// Up to `max` blocks of `held` for an acknowledgment on `path`, written with `seq`, after the
+    /// `duplicate` that caused it. Forgets what is not held any more.
     pub fn blocks(
         &mut self,
         path: PathId,
         trigger: u64,
+        duplicate: Option<(u64, u64)>,
         held: &Ranges,
         max: usize,
         seq: impl Fn(u64) -> Seq,
     ) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        if let Some((start, end)) = duplicate {
+            blocks.push(SackBlock { start: seq(start), end: seq(end) });
+        }
+        let max = max - usize::from(duplicate.is_some());
         if held.is_empty() {
             self.recent.clear();
             return blocks;
@@ -76,9 +81,11 @@ mod tests {
         }
         let starts = |b: SackBlocks| b.iter().map(|b| (b.start.0, b.end.0)).collect::<Vec<_>>();
         let seq = |o: u64| Seq(o as u32);
-        assert_eq!(starts(sack.blocks(PathId(0), 20, &held, 3, seq)), [(10, 40), (70, 80), (50, 60)]);
+        assert_eq!(starts(sack.blocks(PathId(0), 20, None, &held, 3, seq)), [(10, 40), (70, 80), (50, 60)]);
         held.remove_below(60);
-        assert_eq!(starts(sack.blocks(PathId(0), 20, &held, 4, seq)), [(70, 80)]);
+        assert_eq!(starts(sack.blocks(PathId(0), 20, None, &held, 4, seq)), [(70, 80)]);
+        let again = Some((72, 75));
+        assert_eq!(starts(sack.blocks(PathId(0), 72, again, &held, 4, seq)), [(72, 75), (70, 80)]);
     }
 
     #[test]
@@ -90,7 +97,7 @@ mod tests {
         }
         let starts = |b: SackBlocks| b.iter().map(|b| b.start.0).collect::<Vec<_>>();
         let seq = |o: u64| Seq(o as u32);
-        assert_eq!(starts(sack.blocks(PathId(0), 70, &held, 4, seq)), [70, 10]);
-        assert_eq!(starts(sack.blocks(PathId(1), u64::MAX, &held, 4, seq)), [90, 50, 30]);
+        assert_eq!(starts(sack.blocks(PathId(0), 70, None, &held, 4, seq)), [70, 10]);
+        assert_eq!(starts(sack.blocks(PathId(1), u64::MAX, None, &held, 4, seq)), [90, 50, 30]);
     }
 }

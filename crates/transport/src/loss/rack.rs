@@ -1,0 +1,256 @@
+//! Time decides what is lost: RACK (RFC 8985), one instance per path.
+//!
+//! A segment is lost once one sent later *on the same path* was delivered and a reordering window has
+//! passed since the segment should have been acknowledged too. The window is nothing until the path is
+//! seen to reorder, and grows while the peer reports (RFC 2883) that what was sent again had arrived.
+//!
+//! | symbol | here |
+//! |---|---|
+//! | RACK.xmit_ts, RACK.end_seq, RACK.rtt | [`Track::newest`] (transmissions are numbered) |
+//! | RACK.reo_wnd, RACK.min_RTT | [`Track::window`], `PathView::min_rtt` |
+//! | RACK.reo_wnd_mult, RACK.reo_wnd_persist | `multiplier`, `persist` |
+//! | RACK.dsack_round | `growth_barred_until` |
+//!
+//! Deviations: the timer is set for the oldest segment that is overdue next, not for the last (§6.2,
+//! step 5), so none waits for a younger one. If the peer reports as many duplicates as segments were
+//! judged lost in an episode, the episode was reordering and is undone (the response of RFC 4015 to what
+//! RFC 3708 detects). A probe of the tail counts as the repair of a loss if it is answered no sooner than
+//! the path's smallest round trip, without waiting for later data (§7.4.2); a duplicate undoes that too.
+
+use std::collections::VecDeque;
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::policy::{LossPolicy, Verdict};
+use super::scoreboard::Scoreboard;
+use crate::facts::{Episode, LossCause, PathView};
+
+/// Episodes without a duplicate after which the window shrinks again (§6.2, step 4).
+const PERSIST: u32 = 16;
+
+/// Segments delivered after a hole that make it a loss at once, on a path never seen to reorder.
+const DUP_THRESH: u32 = 3;
+
+/// Before the first round trip is known (§7.2).
+const FIRST_PROBE: Duration = Duration::from_secs(1);
+
+/// Longest that a receiver is taken to delay an acknowledgment (§7.2, WCDelAckT).
+const DELAYED_ACK: Duration = Duration::from_millis(200);
+
+/// RACK on every path.
+#[derive(Debug, Default)]
+pub struct Rack {
+    episode: Episode,
+    paths: Vec<Track>,
+}
+
+/// One transmission that was delivered.
+#[derive(Clone, Copy, Debug)]
+struct Delivered {
+    tx: u64,
+    rtt: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    episode: Episode,
+    /// The first transmission after it began.
+    after: u64,
+    /// All before that is accounted for. Duplicates may still be reported.
+    over: bool,
+    /// Segments judged lost in it, and those that the peer says it had received before.
+    lost: u32,
+    duplicates: u32,
+}
+
+#[derive(Debug)]
+struct Track {
+    /// The latest transmission that the path's own acknowledgments told of.
+    newest: Option<Delivered>,
+    /// Later ones, of which so far only faster paths told.
+    ahead: VecDeque<Delivered>,
+    reordering: bool,
+    multiplier: u64,
+    persist: u32,
+    growth_barred_until: Option<u64>,
+    recovery: Option<Recovery>,
+    /// Transmission that probes the tail, while it is out.
+    probe: Option<u64>,
+}
+
+impl Default for Track {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            ahead: VecDeque::new(),
+            reordering: false,
+            multiplier: 1,
+            persist: 0,
+            growth_barred_until: None,
+            recovery: None,
+            probe: None,
+        }
+    }
+}
+
+impl LossPolicy for Rack {
+    fn judge(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        board: &Scoreboard,
+        view: &PathView,
+        out: &mut Vec<Verdict>,
+    ) {
+        let track = self.track(path);
+        track.learn(now, path, board, view);
+        track.adapt(path, board);
+        let Some(newest) = track.newest else { return };
+        let limit = newest.rtt + track.window(view, board.vouched(path));
+        let mut recovery = track.recovery;
+        if let Some(probed) = self.probe_answered(path, board, view, now) {
+            recovery = Some(probed);
+            out.push(Verdict::Repaired(probed.episode));
+        }
+        for (id, sent) in board.in_lane(path).take_while(|(_, sent)| sent.tx < newest.tx) {
+            if sent.sent_at + limit > now {
+                out.push(Verdict::RecheckAt(sent.sent_at + limit));
+                break;
+            }
+            let present = match recovery.filter(|r| !r.over && sent.tx < r.after) {
+                Some(r) => r,
+                None => self.begin(path, board),
+            };
+            recovery = Some(Recovery { lost: present.lost + 1, ..present });
+            out.push(Verdict::Lost { id, cause: LossCause::LaterDelivered, episode: present.episode });
+        }
+        let track = self.track(path);
+        track.recovery = recovery;
+        track.end_recovery(path, board, out);
+    }
+
+    fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
+        let recovery = self.begin(path, board);
+        let track = self.track(path);
+        track.recovery = Some(recovery);
+        track.probe = None;
+        recovery.episode
+    }
+
+    fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
+        let track = self.paths.get(path.index());
+        let busy = track.is_some_and(|t| t.probe.is_some() || t.is_recovering());
+        if busy || board.vouched(path) > 0 {
+            return None;
+        }
+        let single = board.in_flight(path) <= u64::from(view.mss);
+        let delay = if single { DELAYED_ACK } else { Duration::ZERO };
+        Some(view.srtt.map_or(FIRST_PROBE, |srtt| srtt.times(2) + delay))
+    }
+
+    fn on_probe(&mut self, path: PathId, board: &Scoreboard) {
+        self.track(path).probe = Some(board.next_tx(path));
+    }
+}
+
+impl Rack {
+    fn track(&mut self, path: PathId) -> &mut Track {
+        if self.paths.len() <= path.index() {
+            self.paths.resize_with(path.index() + 1, Track::default);
+        }
+        &mut self.paths[path.index()]
+    }
+
+    /// What the answer to a probe says: nothing was lost, or the probe itself repaired it.
+    fn probe_answered(
+        &mut self,
+        path: PathId,
+        board: &Scoreboard,
+        view: &PathView,
+        now: Instant,
+    ) -> Option<Recovery> {
+        let fresh = *board.fresh(path);
+        let answer = fresh.newest?;
+        let track = self.track(path);
+        track.probe.take_if(|tx| *tx <= answer.tx)?;
+        let soon = view.min_rtt.is_some_and(|min| now.since(answer.sent_at) < min);
+        let repaired = answer.retransmitted && !soon && !fresh.duplicate && !track.is_recovering();
+        repaired.then(|| Recovery { lost: 1, ..self.begin(path, board) })
+    }
+
+    fn begin(&mut self, path: PathId, board: &Scoreboard) -> Recovery {
+        self.episode.0 += 1;
+        Recovery { episode: self.episode, after: board.next_tx(path), over: false, lost: 0, duplicates: 0 }
+    }
+}
+
+impl Track {
+    /// Steps 1 to 3: what was delivered last, and whether anything came out of order.
+    fn learn(&mut self, now: Instant, path: PathId, board: &Scoreboard, view: &PathView) {
+        let fresh = board.fresh(path);
+        self.reordering |= fresh.reordered;
+        if let Some(sent) = fresh.newest {
+            let rtt = now.since(sent.sent_at);
+            // sent again and answered too soon: this answers the transmission before
+            let ambiguous = sent.retransmitted && view.min_rtt.is_some_and(|min| rtt < min);
+            let last = self.ahead.back().or(self.newest.as_ref());
+            if !ambiguous && last.is_none_or(|last| last.tx < sent.tx) {
+                self.ahead.push_back(Delivered { tx: sent.tx, rtt });
+            }
+        }
+        while let Some(told) = self.ahead.pop_front_if(|d| d.tx < board.told(path)) {
+            self.newest = Some(told);
+        }
+    }
+
+    /// Step 4, but for its end: the peer reports that it had what we sent again.
+    fn adapt(&mut self, path: PathId, board: &Scoreboard) {
+        self.growth_barred_until.take_if(|until| board.una() >= *until);
+        if !board.fresh(path).duplicate {
+            return;
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.duplicates += 1;
+        }
+        if self.growth_barred_until.is_none() {
+            self.growth_barred_until = Some(board.nxt());
+            self.multiplier += 1;
+            self.persist = PERSIST;
+        }
+    }
+
+    /// How much later than expected an acknowledgment may come.
+    fn window(&self, view: &PathView, delivered_after: u32) -> Duration {
+        let hasty = self.is_recovering() || delivered_after >= DUP_THRESH;
+        if !self.reordering && hasty {
+            return Duration::ZERO;
+        }
+        let quarter = view.min_rtt.unwrap_or_default().over(4);
+        quarter.times(self.multiplier).min(view.srtt.unwrap_or_default())
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.recovery.is_some_and(|r| !r.over)
+    }
+
+    fn end_recovery(&mut self, path: PathId, board: &Scoreboard, out: &mut Vec<Verdict>) {
+        let Some(recovery) = self.recovery else { return };
+        let episode = recovery.episode;
+        if recovery.lost > 0 && recovery.duplicates >= recovery.lost {
+            self.recovery = None;
+            return out.push(Verdict::Undo(episode));
+        }
+        if recovery.over {
+            return;
+        }
+        let resolved = board.oldest_in_flight(path).is_none_or(|s| s.tx >= recovery.after);
+        if resolved && board.highest_delivered(path).is_some_and(|tx| tx >= recovery.after) {
+            self.recovery = Some(Recovery { over: true, ..recovery });
+            self.persist = self.persist.saturating_sub(1);
+            if self.persist == 0 {
+                self.multiplier = 1;
+            }
+            out.push(Verdict::Recovered(episode));
+        }
+    }
+}
