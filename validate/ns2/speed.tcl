@@ -3,7 +3,8 @@
 #   ns speed.tcl case=dumbbell flows=100 duration=30
 # link      one flow, 1 Gbit/s, 20 ms
 # dumbbell  `flows` flows, each between hosts of its own, over 1 Gbit/s; 20 ms one way
-# papers    the papers' topology with one flow on each of its two routes
+# papers    two flows on the first path of the papers' topology
+# Slow start ends at each flow's share of the pipe, so that few packets are lost.
 source [file join [file dirname [info script]] common.tcl]
 array set param {case link flows 10 duration 100}
 arguments param
@@ -28,7 +29,7 @@ proc dumbbell {flows} {
         foreach end {from to} { set $end [$ns node] }
         hop $from $left 10Gb 1ms 100000
         hop $right $to 10Gb 1ms 100000
-        lappend agents [bulk Newreno $from $to [$starts uniform 0 1] 0]
+        lappend agents [bulk Newreno $from $to [$starts uniform 0 1] [expr 4000 / $flows]]
     }
     return $agents
 }
@@ -36,7 +37,7 @@ proc papers {} {
     global ns
     foreach i {0 1 2 4} { set n($i) [$ns node] }
     foreach {a b} {0 2 2 1 1 4} { hop $n($a) $n($b) 8Mb 30ms 144 }
-    return [list [bulk Newreno $n(0) $n(1) 0 0] [bulk Newreno $n(2) $n(4) 0.5 0]]
+    return [list [bulk Newreno $n(0) $n(1) 0.1 96] [bulk Newreno $n(0) $n(1) 0.537 96]]
 }
 switch $param(case) {
     link { set agents [link] }

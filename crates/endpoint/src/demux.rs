@@ -36,6 +36,7 @@ enum Key {
 
 impl Demux {
     /// The route of segments with these locators and ports.
+    #[inline]
     pub fn find(&self, locators: &Locators, ports: Ports) -> Option<Route> {
         match key(locators, ports) {
             Key::V4(k) => self.v4.get(&k).copied(),
@@ -75,20 +76,25 @@ impl Demux {
     }
 }
 
+#[inline]
 fn key(locators: &Locators, ports: Ports) -> Key {
     match (locators.local, locators.remote) {
         (SocketAddr::V4(l), SocketAddr::V4(r)) => {
             let addresses = u64::from(l.ip().to_bits()) << 32 | u64::from(r.ip().to_bits());
             Key::V4(u128::from(addresses) << 64 | u128::from(all_ports(locators, ports)))
         }
-        (l, r) => {
-            let scope = match l {
-                SocketAddr::V6(l) => l.scope_id(),
-                SocketAddr::V4(_) => 0,
-            };
-            Key::V6((as_v6(l.ip()).to_bits(), as_v6(r.ip()).to_bits(), all_ports(locators, ports), scope))
-        }
+        _ => Key::V6(key_v6(locators, ports)),
     }
+}
+
+#[cold]
+fn key_v6(locators: &Locators, ports: Ports) -> KeyV6 {
+    let scope = match locators.local {
+        SocketAddr::V6(l) => l.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
+    let [local, remote] = [locators.local, locators.remote].map(|l| as_v6(l.ip()).to_bits());
+    (local, remote, all_ports(locators, ports), scope)
 }
 
 fn all_ports(locators: &Locators, ports: Ports) -> u64 {

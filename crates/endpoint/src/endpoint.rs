@@ -58,6 +58,8 @@ pub struct Endpoint {
     timers: Timers,
     /// Slots that may have something to send or to say.
     ready: VecDeque<u32>,
+    /// Where each segment is written before it is sent.
+    segment: Segment,
     resets: VecDeque<(Locators, Segment)>,
     reset_limit: RateLimit,
     replies: VecDeque<Bytes>,
@@ -80,6 +82,7 @@ impl Endpoint {
             demux: Demux::default(),
             timers: Timers::default(),
             ready: VecDeque::new(),
+            segment: Segment::default(),
             resets: VecDeque::new(),
             reset_limit: RateLimit::new(config.resets_per_second),
             replies: VecDeque::new(),
@@ -166,7 +169,7 @@ impl Endpoint {
 
     /// Locators of a path in use.
     pub fn locators(&self, handle: ConnectionHandle, path: PathId) -> Option<Locators> {
-        self.slots.find(handle)?.paths.locators(path)
+        self.slots.find(handle)?.paths.locators(path).copied()
     }
 
     /// Counters.
@@ -223,17 +226,17 @@ impl Endpoint {
     /// Gives `outlet` the segments that are to be sent, until it is full. What it is given counts as sent.
     pub(crate) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         while !outlet.is_full()
-            && let Some((locators, segment)) = self.resets.pop_front()
+            && let Some((locators, mut segment)) = self.resets.pop_front()
         {
-            outlet.send(now, &locators, segment);
+            outlet.send(now, &locators, &mut segment);
         }
         while let Some(index) = self.ready.front().copied() {
             if let Some(slot) = self.slots.at(index) {
                 while !outlet.is_full()
-                    && let Some(transmit) = slot.connection.poll_transmit(now)
+                    && let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment)
                 {
-                    if let Some(locators) = slot.paths.locators(transmit.path) {
-                        outlet.send(now, &locators, transmit.segment);
+                    if let Some(locators) = slot.paths.locators(path) {
+                        outlet.send(now, locators, &mut self.segment);
                     }
                 }
             }

@@ -40,8 +40,8 @@ impl PathTable {
     }
 
     /// The locators of a path that was not removed.
-    pub fn locators(&self, path: PathId) -> Option<Locators> {
-        self.0.get(path.index()).copied().flatten()
+    pub fn locators(&self, path: PathId) -> Option<&Locators> {
+        self.0.get(path.index())?.as_ref()
     }
 
     /// Adds the path the connection numbered `path`.

@@ -9,8 +9,8 @@ use crate::paths::Locators;
 
 /// What stands behind an endpoint: a simulated host, a set of sockets, a TUN device.
 pub trait Outlet {
-    /// Sends a segment, or loses it.
-    fn send(&mut self, now: Instant, locators: &Locators, segment: Segment);
+    /// Sends a segment, or loses it. What is left in `segment` does not matter.
+    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Segment);
 
     /// Sends a whole IP packet, or loses it. Only an outlet that gave the endpoint IP packets is asked.
     fn send_packet(&mut self, _now: Instant, _packet: Bytes) {}

@@ -108,7 +108,7 @@ impl UdpSockets {
 }
 
 impl Outlet for UdpSockets {
-    fn send(&mut self, _now: Instant, locators: &Locators, segment: Segment) {
+    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Segment) {
         let len = segment.header.len() + segment.payload.len() as usize;
         let socket = self.sockets.iter_mut().find(|s| s.local == locators.local);
         let Some(socket) = socket.filter(|_| len <= MAX_DATAGRAM) else {
@@ -121,7 +121,7 @@ impl Outlet for UdpSockets {
             socket.pending.push_back(Batch { to: locators.remote, segment_size: len, len: 0, buffer });
         }
         let Some(batch) = socket.pending.back_mut() else { return };
-        match encode_datagram(&segment, &mut batch.buffer[batch.len..]) {
+        match encode_datagram(segment, &mut batch.buffer[batch.len..]) {
             Ok(len) => batch.len += len,
             Err(_) => self.failures += 1,
         }

@@ -87,9 +87,9 @@ impl Tun {
 }
 
 impl Outlet for Tun {
-    fn send(&mut self, _now: Instant, locators: &Locators, segment: Segment) {
+    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Segment) {
         let mut buffer = std::mem::take(&mut self.buffer);
-        match encode_packet(locators, &segment, &mut buffer) {
+        match encode_packet(locators, segment, &mut buffer) {
             Ok(len) => self.send_bytes(&buffer[..len]),
             Err(_) => self.failures += 1,
         }

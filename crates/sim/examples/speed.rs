@@ -33,12 +33,13 @@ fn link(t: f64) -> Result<()> {
     let [a, b] = hosts(&mut world, ["a", "b"])?;
     world.link(a, b, hop(1000, 20, 5999), hop(1000, 20, 5999))?;
     let path = world.path(a, b, &[])?;
-    let flows = [flow(&mut world, path, Instant::ZERO, Some(4000))?];
+    let flows = [flow(&mut world, path, Instant::ZERO, 4000)?];
     run(world, &flows, t);
     Ok(())
 }
 
-/// N flows, each between its own hosts, over one bottleneck of 1 Gbit/s and 18 ms.
+/// N flows, each between its own hosts, over one bottleneck of 1 Gbit/s and 18 ms. Slow start ends at
+/// each flow's share of the pipe.
 fn dumbbell(n: u32, t: f64) -> Result<()> {
     let mut world = world();
     let [r1, r2] = ["r1", "r2"].map(|name| world.router(name));
@@ -52,13 +53,13 @@ fn dumbbell(n: u32, t: f64) -> Result<()> {
         world.link(r2, d, access(), access())?;
         let path = world.path(s, d, &[])?;
         let start = Seed(7).child(&format!("start/{i}")).0 % 1_000_000_000;
-        flows.push(flow(&mut world, path, Instant(start), None)?);
+        flows.push(flow(&mut world, path, Instant(start), 4000 / n)?);
     }
     run(world, &flows, t);
     Ok(())
 }
 
-/// The two flows of the mHIP paper's Fig. 1 as TCP: n0 → n1 over n2, and n2 → n4 over n1.
+/// Two flows on the first path of the mHIP paper's Fig. 1, as TCP: n0 → n1 over n2.
 fn mhip(t: f64) -> Result<()> {
     let mut world = world();
     let [n0, n1, n2, n3, n4] = hosts(&mut world, ["n0", "n1", "n2", "n3", "n4"])?;
@@ -67,10 +68,9 @@ fn mhip(t: f64) -> Result<()> {
     {
         world.link(a, b, hop(mbps, 30, packets), hop(mbps, 30, packets))?;
     }
-    let first = world.path(n0, n1, &[Via::Node(n2)])?;
-    let second = world.path(n2, n4, &[])?;
-    let flows =
-        [flow(&mut world, first, Instant::ZERO, None)?, flow(&mut world, second, Instant::ZERO, None)?];
+    let path = world.path(n0, n1, &[Via::Node(n2)])?;
+    let starts = [100, 537].map(|ms| Instant::ZERO + Duration::from_millis(ms));
+    let flows = [flow(&mut world, path, starts[0], 96)?, flow(&mut world, path, starts[1], 96)?];
     run(world, &flows, t);
     Ok(())
 }
@@ -94,11 +94,11 @@ fn hop(mbps: u64, delay_ms: u64, packets: u32) -> HopConfig {
 }
 
 /// NewReno as ns-2 has it: no SACK, no timestamps, an acknowledgment for every packet.
-fn flow(world: &mut World, path: Path, start: Instant, ssthresh: Option<u32>) -> Result<FlowId> {
+fn flow(world: &mut World, path: Path, start: Instant, ssthresh: u32) -> Result<FlowId> {
     let config = ConnectionConfig {
         cc: CcConfig::Newreno(NewRenoConfig {
             initial_window: 2,
-            initial_ssthresh: ssthresh,
+            initial_ssthresh: Some(ssthresh),
             ..NewRenoConfig::default()
         }),
         loss: LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true },

@@ -157,21 +157,23 @@ pub(crate) struct Door<'a> {
 }
 
 impl Outlet for Door<'_> {
-    fn send(&mut self, _: Instant, locators: &Locators, segment: Segment) {
+    fn send(&mut self, _: Instant, locators: &Locators, segment: &mut Segment) {
         let key = route_key(locators);
         let Some(&(_, route)) = self.exit.routes.iter().find(|(k, _)| *k == key) else {
             self.exit.unroutable += 1;
             return;
         };
-        let size = self.exit.headers.size(&segment);
-        let batch = self.exit.jitter.as_mut().and_then(|jitter| Some((jitter.batch_for(&segment)?, jitter)));
-        let body = match self.exit.bytes {
-            true => Body::Bytes(bytes::encode(&segment, locators)),
-            false => Body::Segment(segment),
-        };
+        let size = self.exit.headers.size(segment);
+        let batch = self.exit.jitter.as_mut().and_then(|jitter| Some((jitter.batch_for(segment)?, jitter)));
+        let packet = self.net.packets.claim(route, size);
+        match &mut self.net.packets[packet].body {
+            body if self.exit.bytes => *body = Body::Bytes(bytes::encode(segment, locators)),
+            Body::Segment(slot) => std::mem::swap(slot, segment),
+            body => *body = Body::Segment(std::mem::take(segment)),
+        }
         match batch {
-            Some((batch, jitter)) => jitter.hold(batch, (route, body, size), self.exit.node, self.net),
-            None => self.net.send(route, body, size),
+            Some((batch, jitter)) => jitter.hold(batch, packet, self.exit.node, self.net),
+            None => self.net.send(packet),
         }
     }
 }

@@ -6,8 +6,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::events::Event;
-use crate::net::{Net, RouteId};
-use crate::packet::Body;
+use crate::net::Net;
+use crate::packet::PacketId;
 use crate::topology::NodeId;
 
 /// Holds back the new data of each connection. The first segment after a pause draws the time;
@@ -25,7 +25,7 @@ struct Batch {
     /// New data begins here.
     next: Seq,
     rng: Pcg64Mcg,
-    held: Vec<(RouteId, Body, u32)>,
+    held: Vec<PacketId>,
 }
 
 impl Jitter {
@@ -56,7 +56,7 @@ impl Jitter {
     }
 
     /// Holds a packet back.
-    pub fn hold(&mut self, batch: u32, packet: (RouteId, Body, u32), node: NodeId, net: &mut Net) {
+    pub fn hold(&mut self, batch: u32, packet: PacketId, node: NodeId, net: &mut Net) {
         let most = self.most;
         let b = &mut self.batches[batch as usize];
         if b.held.is_empty() {
@@ -69,8 +69,6 @@ impl Jitter {
 
     /// Sends what a batch held back.
     pub fn release(&mut self, batch: u32, net: &mut Net) {
-        for (route, body, size) in self.batches[batch as usize].held.drain(..) {
-            net.send(route, body, size);
-        }
+        self.batches[batch as usize].held.drain(..).for_each(|packet| net.send(packet));
     }
 }

@@ -51,9 +51,8 @@ impl NetHop {
 
 impl Net {
     /// Sends a packet on its way.
-    pub fn send(&mut self, route: RouteId, body: Body, size: u32) {
-        let id = self.packets.insert(body, route, size);
-        self.enter(id);
+    pub fn send(&mut self, packet: PacketId) {
+        self.enter(packet);
     }
 
     /// Puts a packet into the next hop of its route. Gives it back if it is at the end.

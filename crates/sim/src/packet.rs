@@ -49,22 +49,22 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    pub fn insert(&mut self, body: Body, route: RouteId, size: u32) -> PacketId {
+    /// A packet at the start of `route`, whose body is still that of another one.
+    pub fn claim(&mut self, route: RouteId, size: u32) -> PacketId {
         let Some(id) = self.free.pop() else {
-            self.slots.push(Packet { body, route, entered: 0, size });
+            self.slots.push(Packet { body: Body::Segment(Segment::default()), route, entered: 0, size });
             return PacketId(self.slots.len() as u32 - 1);
         };
         let slot = &mut self.slots[id.0 as usize];
         (slot.route, slot.entered, slot.size) = (route, 0, size);
-        slot.body = body;
         id
     }
 
     /// A second packet like `id`.
     pub fn copy(&mut self, id: PacketId) -> PacketId {
-        let Packet { body, route, entered, size } = self[id].clone();
-        let copy = self.insert(body, route, size);
-        self[copy].entered = entered;
+        let packet = self[id].clone();
+        let copy = self.claim(packet.route, packet.size);
+        self[copy] = packet;
         copy
     }
 

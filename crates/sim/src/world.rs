@@ -354,7 +354,9 @@ impl World {
         }
         let body = Body::Datagram(Datagram { source: id, number: source.report.sent, corrupted: false });
         source.report.sent += 1;
-        self.net.send(source.config.path.there, body, source.config.size);
+        let packet = self.net.packets.claim(source.config.path.there, source.config.size);
+        self.net.packets[packet].body = body;
+        self.net.send(packet);
         if let Some(next) = source.next(self.net.now) {
             self.net.events.push(next, Event::Datagram(id));
         }

@@ -35,6 +35,10 @@ pub struct Hop<T> {
     config: HopConfig,
     up: bool,
     next_step: usize,
+    /// When the schedule says something next.
+    step_due: Instant,
+    /// When anything happens next to what is in it; `MAX` while it is empty.
+    due: Instant,
     server: Server,
     /// In order of arrival: first those on the wire (`served` of them), then the one in service,
     /// then those that wait.
@@ -79,6 +83,8 @@ impl<T> Hop<T> {
         Self {
             up: config.up,
             next_step: 0,
+            step_due: config.schedule.first().map_or(Instant::MAX, |step| step.at),
+            due: Instant::MAX,
             server: Server::new(config.rate, config.delay),
             line: VecDeque::new(),
             served: 0,
@@ -103,6 +109,7 @@ impl<T> Hop<T> {
         let chance = self.draw();
         self.backlog += u64::from(size);
         self.line.push_back(Packet { served_at, arrives_at, item, size, chance });
+        self.due = self.due.min(arrives_at).min(self.step_due);
         self.stats.peak_waiting = self.stats.peak_waiting.max(self.waiting_packets());
         Ok(())
     }
@@ -110,7 +117,22 @@ impl<T> Hop<T> {
     /// The next item that has left by `now`.
     #[must_use]
     pub fn poll(&mut self, now: Instant) -> Option<Departure<T>> {
+        if now < self.due {
+            return None;
+        }
         self.apply_steps(now);
+        let departure = self.next_departure(now);
+        self.due = self.upcoming();
+        departure
+    }
+
+    /// When to poll next; `None` while it is empty.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Instant> {
+        Some(self.due).filter(|due| *due < Instant::MAX)
+    }
+
+    fn next_departure(&mut self, now: Instant) -> Option<Departure<T>> {
         loop {
             let head = self.line.front().map_or(Instant::MAX, |p| p.arrives_at);
             if let Some(Reverse(held)) = self.held_back.peek()
@@ -119,24 +141,16 @@ impl<T> Hop<T> {
                 let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
                 return Some(self.depart(packet));
             }
-            let served_at = self.line.front().filter(|_| head <= now).map(|p| p.served_at)?;
-            self.settle_server(served_at);
-            let packet = self.line.pop_front().expect("a head has an arrival");
-            self.served -= 1;
+            let packet = self.line.pop_front_if(|p| p.arrives_at <= now)?;
+            match self.served.checked_sub(1) {
+                Some(served) => self.served = served,
+                None => self.backlog -= u64::from(packet.size), // nobody asked since it was served
+            }
             if !packet.chance.late {
                 return Some(self.depart(packet));
             }
             self.hold_back(packet);
         }
-    }
-
-    /// When to poll next; `None` while it is empty.
-    #[must_use]
-    pub fn next_event(&self) -> Option<Instant> {
-        let head = self.line.front().map(|p| p.arrives_at);
-        let held = self.held_back.peek().map(|Reverse(h)| h.until);
-        let arrival = head.into_iter().chain(held).min()?;
-        Some(self.upcoming_step().map_or(arrival, |step| step.at.min(arrival)))
     }
 
     /// Counters.
@@ -236,7 +250,14 @@ impl<T> Hop<T> {
         }
     }
 
+    #[inline]
     fn apply_steps(&mut self, now: Instant) {
+        if self.step_due <= now {
+            self.apply_due_steps(now);
+        }
+    }
+
+    fn apply_due_steps(&mut self, now: Instant) {
         while let Some(&Step { at, change }) = self.upcoming_step().filter(|s| s.at <= now) {
             self.next_step += 1;
             self.settle_server(at);
@@ -248,10 +269,19 @@ impl<T> Hop<T> {
                 Change::Down => self.go_down(at),
             }
         }
+        self.step_due = self.upcoming_step().map_or(Instant::MAX, |step| step.at);
+        self.due = self.upcoming();
     }
 
     fn upcoming_step(&self) -> Option<&Step> {
         self.config.schedule.get(self.next_step)
+    }
+
+    fn upcoming(&self) -> Instant {
+        let head = self.line.front().map_or(Instant::MAX, |p| p.arrives_at);
+        let held = self.held_back.peek().map_or(Instant::MAX, |Reverse(h)| h.until);
+        let arrival = head.min(held);
+        if arrival == Instant::MAX { arrival } else { arrival.min(self.step_due) }
     }
 
     /// Serves again what is not yet served, after `change`.

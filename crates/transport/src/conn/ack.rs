@@ -5,7 +5,7 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::sender::Sender;
 use super::timers::{Timer, Timers};
-use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState};
+use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState, PathView};
 use crate::loss::policy::Verdict;
 use crate::loss::scoreboard::{Delivery, SentId};
 
@@ -57,9 +57,6 @@ impl Sender {
     pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
         let mut result = Acked::default();
         self.board.begin_ack();
-        for (p, view) in self.paths.iter_mut().zip(&self.views) {
-            p.prior_in_flight = view.in_flight;
-        }
         result.advanced = self.board.ack_up_to(ack.una);
         if self.sack {
             result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
@@ -153,7 +150,7 @@ impl Sender {
             let bandwidth = &mut p.estimator.bandwidth;
             delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
         }
-        let window = self.controller.window(path);
+        let PathView { in_flight: prior_in_flight, mss, .. } = self.views[path.index()];
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
@@ -161,10 +158,10 @@ impl Sender {
             rtt,
             one_way_queueing: p.estimator.one_way.forward_queueing(),
             delivery_rate,
-            prior_in_flight: p.prior_in_flight,
+            prior_in_flight,
             marks: 0,
             app_limited,
-            window_limited: p.prior_in_flight + u64::from(self.views[path.index()].mss) > window,
+            window_limited: prior_in_flight + u64::from(mss) > self.controller.window(path),
             in_recovery: p.recovering.is_some(),
         };
         self.controller.on_ack(now, path, &sample, &self.views);

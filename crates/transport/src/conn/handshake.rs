@@ -8,7 +8,7 @@ use super::connection::{CloseReason, Connection, Event, State};
 use super::record::DropReason;
 use super::timers::Timer;
 use crate::loss::scoreboard::TIMESTAMP_TICK;
-use crate::segment::{Segment, Transmit};
+use crate::segment::Segment;
 
 /// Segment size of a peer that names none (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
@@ -77,20 +77,20 @@ impl Connection {
     }
 
     /// The SYN or SYN-ACK, if it is due.
-    pub(super) fn next_handshake(&mut self, now: Instant) -> Option<Transmit> {
+    pub(super) fn next_handshake(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         if !std::mem::take(&mut self.handshake.due) {
             return None;
         }
         let answer = self.state == State::SynReceived;
         let path = self.handshake.path;
-        let mut segment = self.bare_segment(now, path, self.handshake.isn, TcpFlags::SYN);
+        *segment = self.bare_segment(now, path, self.handshake.isn, TcpFlags::SYN);
         segment.header.window = self.receiver.buffer.window().min(65_535) as u16;
         if answer {
             segment.header.flags = TcpFlags::SYN | TcpFlags::ACK;
             segment.header.ack = self.rcv_seq();
         }
         segment.header.options = self.syn_options(now, path, answer);
-        Some(Transmit { path, segment })
+        Some(path)
     }
 
     /// What we offer, or of what was offered we accept.

@@ -4,7 +4,7 @@ use polypath_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::AckReturn;
-use super::connection::{Connection, State};
+use super::connection::{Connection, Ports, State};
 use super::record::Observation;
 use super::sender::Outgoing;
 use crate::payload::Payload;
@@ -14,20 +14,29 @@ impl Connection {
     /// The next segment to send. A segment returned counts as sent.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(mut control) = self.control.pop_front() {
-            control.path = self.path_for_answer(control.path);
-            return Some(control);
+        let mut segment = Segment::default();
+        let path = self.poll_transmit_into(now, &mut segment)?;
+        Some(Transmit { path, segment })
+    }
+
+    /// The same for a driver that keeps segments in slots: it is written over `segment`, and the path
+    /// returned.
+    #[must_use]
+    pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
+        if let Some(control) = self.control.pop_front() {
+            *segment = control.segment;
+            return Some(self.path_for_answer(control.path));
         }
         match self.state {
             State::Closed => None,
-            State::SynSent => self.next_handshake(now),
-            State::SynReceived => self.next_handshake(now).or_else(|| self.next_ack(now)),
-            State::TimeWait => self.next_ack(now),
-            _ => self.next_data(now).or_else(|| self.next_ack(now)),
+            State::SynSent => self.next_handshake(now, segment),
+            State::SynReceived => self.next_handshake(now, segment).or_else(|| self.next_ack(now, segment)),
+            State::TimeWait => self.next_ack(now, segment),
+            _ => self.next_data(now, segment).or_else(|| self.next_ack(now, segment)),
         }
     }
 
-    fn next_data(&mut self, now: Instant) -> Option<Transmit> {
+    fn next_data(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         if self.config.max_burst > 0 && self.burst >= self.config.max_burst {
             return None;
         }
@@ -40,13 +49,14 @@ impl Connection {
         self.burst += 1;
         let Outgoing { path, offset, len, retransmission } = outgoing;
         self.observe_packet(now, path, || Observation::Sent { offset, len, retransmission });
-        Some(Transmit { path, segment: self.data_segment(now, &outgoing) })
+        self.write_data(now, &outgoing, segment);
+        Some(path)
     }
 
-    fn data_segment(&mut self, now: Instant, outgoing: &Outgoing) -> Segment {
+    fn write_data(&mut self, now: Instant, outgoing: &Outgoing, segment: &mut Segment) {
         let written = self.sender.stream.end();
         let end = outgoing.offset + u64::from(outgoing.len);
-        let mut segment = self.bare_segment(now, outgoing.path, self.snd_seq(outgoing.offset), TcpFlags::ACK);
+        self.write_bare(now, outgoing.path, self.snd_seq(outgoing.offset), TcpFlags::ACK, segment);
         segment.payload = self.sender.stream.slice(outgoing.offset, end.min(written));
         if end > written {
             segment.header.flags = segment.header.flags | TcpFlags::FIN;
@@ -55,8 +65,7 @@ impl Connection {
             segment.header.flags = segment.header.flags | TcpFlags::PSH;
         }
         self.receiver.piggyback(outgoing.path, &mut self.timers);
-        self.acknowledge(&mut segment);
-        segment
+        self.acknowledge(segment);
     }
 
     fn fin_sent(&mut self) {
@@ -67,18 +76,18 @@ impl Connection {
         }
     }
 
-    fn next_ack(&mut self, now: Instant) -> Option<Transmit> {
+    fn next_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         let pending = self.receiver.pop_ack()?;
         let path = self.ack_path(pending.path);
-        let mut segment = self.bare_segment(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK);
-        self.acknowledge(&mut segment);
+        self.write_bare(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK, segment);
+        self.acknowledge(segment);
         if self.sender.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
             let seq = |offset: u64| first.plus(offset as u32);
             segment.header.options.sack = self.receiver.sack_blocks(&pending, most, seq);
         }
-        Some(Transmit { path, segment })
+        Some(path)
     }
 
     /// The path of an acknowledgment of what came on `from`.
@@ -105,18 +114,18 @@ impl Connection {
 
     /// A segment without data, acknowledgment or window.
     pub(super) fn bare_segment(&self, now: Instant, path: PathId, seq: Seq, flags: TcpFlags) -> Segment {
+        let mut segment = Segment::default();
+        self.write_bare(now, path, seq, flags, &mut segment);
+        segment
+    }
+
+    /// The same, written over `segment`.
+    fn write_bare(&self, now: Instant, path: PathId, seq: Seq, flags: TcpFlags, segment: &mut Segment) {
+        let (Ports { local: src_port, remote: dst_port }, ack) = (self.ports, Seq(0));
         let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
-        Segment {
-            header: TcpHeader {
-                src_port: self.ports.local,
-                dst_port: self.ports.remote,
-                seq,
-                flags,
-                options: TcpOptions { timestamps, ..Default::default() },
-                ..Default::default()
-            },
-            payload: Payload::Empty,
-        }
+        let options = TcpOptions { timestamps, ..Default::default() };
+        segment.header = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, urgent: 0, options };
+        segment.payload = Payload::Empty;
     }
 
     /// Sends a bare acknowledgment on `path`, from which the peer learns that the path exists even if

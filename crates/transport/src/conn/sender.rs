@@ -69,7 +69,6 @@ pub struct PathSender {
     pub(super) stats: PathStats,
     pub(super) recovering: Option<Episode>,
     pub(super) timeouts: u32,
-    pub(super) prior_in_flight: u64,
     /// Without timestamps: the next transmission that is timed.
     pub(super) timed_from: u64,
 }
@@ -125,7 +124,6 @@ impl Sender {
             stats: PathStats::default(),
             recovering: None,
             timeouts: 0,
-            prior_in_flight: 0,
             timed_from: 0,
         });
         self.views.push(PathView {
@@ -275,17 +273,24 @@ impl Sender {
 
     /// Brings the view of `path` up to date.
     pub(super) fn refresh(&mut self, now: Instant, path: PathId) {
-        let in_flight = self.board.in_flight(path);
-        let several = self.paths.len() > 1;
         let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
-        view.in_flight = in_flight;
-        view.room = self.controller.window(path) as i64 - in_flight as i64;
         view.srtt = estimator.rtt.srtt();
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
-        if several {
+        if self.paths.len() > 1 {
             view.one_way = estimator.base_one_way();
             view.rate = estimator.rate();
+        }
+        self.refresh_room(now, path);
+    }
+
+    /// The part of it that changes with what is in flight.
+    fn refresh_room(&mut self, now: Instant, path: PathId) {
+        let (in_flight, window) = (self.board.in_flight(path), self.controller.window(path));
+        let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
+        view.in_flight = in_flight;
+        view.room = window as i64 - in_flight as i64;
+        if self.paths.len() > 1 {
             view.idle_at = estimator.idle_at(now, in_flight);
             self.share_room();
         }
@@ -498,6 +503,6 @@ impl Sender {
         if let Some(at) = self.controller.next_timeout() {
             timers.set(Timer::Congestion, at);
         }
-        self.refresh(now, path);
+        self.refresh_room(now, path);
     }
 }

@@ -65,7 +65,11 @@ impl SendStream {
 
     /// The bytes `from..to`; they must be written and not acknowledged.
     pub fn slice(&self, from: u64, to: u64) -> Payload {
-        let i = self.chunks.partition_point(|(at, c)| at + c.len() <= from);
+        let last = self.chunks.back().map_or(0, |(at, _)| *at);
+        let i = match from >= last {
+            true => self.chunks.len().saturating_sub(1),
+            false => self.chunks.partition_point(|(at, c)| at + c.len() <= from),
+        };
         let Some((at, chunk)) = self.chunks.get(i) else { return Payload::Empty };
         let part = chunk.slice(from - at, to - at);
         if from + part.len() == to { part } else { self.gather(i, from, to) }
@@ -73,20 +77,19 @@ impl SendStream {
 
     /// Everything below `offset` is acknowledged.
     pub fn release(&mut self, offset: u64) {
-        self.start = self.start.max(offset);
-        while let Some((at, chunk)) = self.chunks.front_mut()
+        while let Some((at, chunk)) = self.chunks.front()
             && *at < offset
         {
-            let gone = chunk.len().min(offset - *at);
+            let end = at + chunk.len();
             if matches!(chunk, Payload::Bytes(_)) {
-                self.stored -= gone;
+                self.stored -= end.min(offset) - self.start.max(*at);
             }
-            if gone == chunk.len() {
-                self.chunks.pop_front();
-            } else {
-                (*at, *chunk) = (*at + gone, chunk.slice(gone, chunk.len()));
+            if end > offset {
+                break;
             }
+            self.chunks.pop_front();
         }
+        self.start = self.start.max(offset);
     }
 
     /// A range over several chunks.

@@ -91,12 +91,11 @@ impl ReorderBuffer {
     pub fn insert(&mut self, offset: u64, data: Payload) -> Inserted {
         let edge = self.next + self.window();
         let end = offset + data.len();
+        if offset == self.next && end <= edge && self.early.is_empty() {
+            return Inserted { delivered: self.deliver(data), ..Default::default() };
+        }
         let mut result = Inserted { refused: end.saturating_sub(edge).min(data.len()), ..Default::default() };
         let end = end.min(edge).max(offset);
-        if offset == self.next && self.early.is_empty() {
-            result.delivered = self.deliver(data.slice(0, end - offset));
-            return result;
-        }
         let start = offset.max(self.next).min(end);
         result.duplicate = start - offset;
         self.fill(offset, start, end, &data, &mut result);

@@ -189,13 +189,9 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// Up to four SACK blocks, most recent first. They stand apart: most segments have none, and are moved
-/// often.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct SackBlocks(Option<Box<Blocks>>);
-
+/// Up to four SACK blocks, most recent first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Blocks {
+pub struct SackBlocks {
     blocks: [SackBlock; SackBlocks::CAPACITY],
     len: u8,
 }
@@ -206,10 +202,9 @@ impl SackBlocks {
 
     /// Appends a block; `false` if there are four already.
     pub fn push(&mut self, block: SackBlock) -> bool {
-        let held = self.0.get_or_insert_default();
-        let Some(slot) = held.blocks.get_mut(usize::from(held.len)) else { return false };
+        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
         *slot = block;
-        held.len += 1;
+        self.len += 1;
         true
     }
 }
@@ -217,7 +212,7 @@ impl SackBlocks {
 impl std::ops::Deref for SackBlocks {
     type Target = [SackBlock];
     fn deref(&self) -> &[SackBlock] {
-        self.0.as_ref().map_or(&[], |held| &held.blocks[..usize::from(held.len)])
+        &self.blocks[..usize::from(self.len)]
     }
 }
 
