@@ -25,7 +25,9 @@ impl Connection {
     pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         if let Some(control) = self.control.pop_front() {
             *segment = control.segment;
-            return Some(self.path_for_answer(control.path));
+            let path = self.path_for_answer(control.path);
+            self.sender.on_bare(now, path);
+            return Some(path);
         }
         match self.state {
             State::Closed => None,
@@ -87,6 +89,7 @@ impl Connection {
             let seq = |offset: u64| first.plus(offset as u32);
             segment.header.options.sack = self.receiver.sack_blocks(&pending, most, seq);
         }
+        self.sender.on_bare(now, path);
         Some(path)
     }
 

@@ -174,6 +174,15 @@ impl Sender {
         }
     }
 
+    /// A segment without data leaves on `path`.
+    pub fn on_bare(&mut self, now: Instant, path: PathId) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        if self.views[path.index()].overhead > 0 {
+            p.estimator.occupy(now, u64::from(self.views[path.index()].overhead));
+            self.refresh(now, path);
+        }
+    }
+
     /// What goes next, if anything may. It counts as sent.
     pub fn next(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         if let Some(path) = self.probe.take()

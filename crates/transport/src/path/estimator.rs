@@ -6,6 +6,8 @@ use super::bandwidth::{Bandwidth, DeliveryMark};
 use super::oneway::OneWay;
 use super::rtt::{RtoLimits, RttEstimator};
 
+const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
+
 /// Estimates of one path.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathEstimator {
@@ -17,7 +19,10 @@ pub struct PathEstimator {
     pub bandwidth: Bandwidth,
     told_rate: Option<Rate>,
     told_one_way: Option<Duration>,
+    /// When the bottleneck will have sent what we gave it, rounded down, and what is left of that division
+    /// in bit-nanoseconds: rounding alone would be off by a millisecond after a million segments.
     idle_at: Instant,
+    carry: u64,
 }
 
 impl PathEstimator {
@@ -30,15 +35,25 @@ impl PathEstimator {
             told_rate: rate.filter(|r| r.0 > 0),
             told_one_way: one_way,
             idle_at: Instant::ZERO,
+            carry: 0,
         }
     }
 
     /// A segment of `bytes` on the wire leaves; returns the mark it has to carry.
     pub fn on_sent(&mut self, now: Instant, bytes: u64, idle: bool, app_limited: bool) -> DeliveryMark {
-        if let Some(rate) = self.told_rate {
-            self.idle_at = self.idle_at.max(now) + rate.transmission_time(bytes);
-        }
+        self.occupy(now, bytes);
         self.bandwidth.on_sent(now, idle, app_limited)
+    }
+
+    /// `bytes` on the wire leave that are no data: they keep the bottleneck busy too.
+    pub fn occupy(&mut self, now: Instant, bytes: u64) {
+        let Some(rate) = self.told_rate else { return };
+        if self.idle_at < now {
+            (self.idle_at, self.carry) = (now, 0);
+        }
+        let work = bytes.saturating_mul(BIT_NANOS_PER_BYTE).saturating_add(self.carry);
+        self.idle_at += Duration(work / rate.0);
+        self.carry = work % rate.0;
     }
 
     /// Rate of the path: told, or as delivered.
