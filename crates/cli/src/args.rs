@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use polypath_lab::registry;
 use polypath_lab::seeds::SeedRange;
@@ -15,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   polypath demo                                  a 64 MiB file over two paths at once, in real time
   polypath demo --sim                            the same in virtual time
+  polypath keygen                                the identity of this host
   polypath lab list                              the experiments there are
   polypath lab run foundation/two_paths          run one and check what it expects
 
@@ -42,6 +43,13 @@ pub enum Command {
         #[command(subcommand)]
         command: LabCommand,
     },
+    /// Make the identity of this host: a key file that only you can read
+    #[command(after_long_help = KEY_EXAMPLES)]
+    Keygen(KeygenArgs),
+    /// Print the public key of an identity
+    Pubkey(KeyArgs),
+    /// Print the Host Identity Tag by which peers know an identity
+    Hit(KeyArgs),
     /// Print a completion script: polypath completions bash > /etc/bash_completion.d/polypath
     Completions {
         /// For which shell
@@ -96,6 +104,57 @@ pub struct DemoArgs {
     #[arg(long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Print one JSON object instead of bars and a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+const KEY_EXAMPLES: &str = "\
+Examples:
+  polypath keygen                          ECDSA P-384, in the user's configuration directory
+  polypath keygen --algorithm rsa-3072 --out old-peer.pem
+  polypath hit                             what to tell your peers
+  polypath hit alice.pub                   the HIT of somebody's public key
+
+The key is a PKCS#8 file in PEM without a passphrase, mode 0600; the default is
+$XDG_CONFIG_HOME/polypath/identity.pem, or ~/.config/polypath/identity.pem.";
+
+#[derive(Args, Debug)]
+pub struct KeygenArgs {
+    /// Where to write it [default: polypath/identity.pem in the user's configuration directory]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// What kind of key
+    #[arg(long, value_name = "A", value_enum, default_value = "ecdsa-p384")]
+    pub algorithm: KeyAlgorithm,
+    /// Replace a key that is there
+    #[arg(long)]
+    pub force: bool,
+    /// Print a JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The kinds of keys one can make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum KeyAlgorithm {
+    #[value(name = "ecdsa-p256")]
+    EcdsaP256,
+    #[value(name = "ecdsa-p384")]
+    EcdsaP384,
+    #[value(name = "rsa-2048")]
+    Rsa2048,
+    #[value(name = "rsa-3072")]
+    Rsa3072,
+    #[value(name = "rsa-4096")]
+    Rsa4096,
+}
+
+#[derive(Args, Debug)]
+pub struct KeyArgs {
+    /// A private or public key file [default: the identity of `polypath keygen`]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Print a JSON object
     #[arg(long)]
     pub json: bool,
 }

@@ -3,6 +3,7 @@
 mod args;
 mod demo;
 mod failure;
+mod keys;
 mod lab;
 mod pages;
 mod table;
@@ -29,6 +30,9 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Lab { command } => lab::run(&command),
+        Command::Keygen(args) => keys::keygen(&args),
+        Command::Pubkey(args) => keys::pubkey(&args),
+        Command::Hit(args) => keys::hit(&args),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { out } => pages::manual(out.as_deref()),
     }

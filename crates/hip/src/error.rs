@@ -17,6 +17,9 @@ pub enum CryptoError {
     /// A key that is no key of its algorithm.
     #[error("malformed key")]
     Key,
+    /// A key behind a passphrase.
+    #[error("the key is encrypted")]
+    Encrypted,
     /// A public value outside its group, or one that gives a predictable secret.
     #[error("invalid Diffie-Hellman public value")]
     PublicValue,

@@ -1,16 +1,17 @@
 //! Host Identities: key pairs, and HITs as their names (RFC 7401 §3, RFC 7343).
 
+mod pem;
+
+use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{self, Digest};
-use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{self, KeySize};
 use aws_lc_rs::signature::{
     self, EcdsaKeyPair, EcdsaSigningAlgorithm, EcdsaVerificationAlgorithm, KeyPair, ParsedPublicKey,
     RsaKeyPair,
 };
-use pem_rfc7468::LineEnding;
 use polypath_wire::hip::{DomainId, Hit, HostId};
 use zeroize::Zeroizing;
 
@@ -21,7 +22,6 @@ use crate::suite::{Hash, HitSuite};
 
 /// The context of ORCHIDs that are HITs (RFC 7401 §3.2).
 const CONTEXT: [u8; 16] = 0xf0ef_f02f_bff4_3d0f_e793_0c3c_6e61_74ea_u128.to_be_bytes();
-const LABEL: &str = "PRIVATE KEY";
 const RSA: u16 = 5;
 const ECDSA: u16 = 7;
 /// Shorter RSA keys can be factored, or soon.
@@ -61,6 +61,16 @@ impl KeyKind {
     }
 }
 
+impl fmt::Display for KeyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::P256 => "ecdsa-p256",
+            Self::P384 => "ecdsa-p384",
+            Self::Rsa => "rsa",
+        })
+    }
+}
+
 /// The HIT of a Host Identity as it stands in HOST_ID (RFC 7343 §2, RFC 7401 §3.2): the prefix, the
 /// suite, and the middle 96 bits of the hash.
 pub fn hit(suite: HitSuite, identity: &[u8]) -> Hit {
@@ -90,6 +100,10 @@ impl PublicIdentity {
         };
         let hit = hit(kind.suite(), &host_id.identity);
         Ok(Self { kind, host_id, hit, key: Arc::new(key) })
+    }
+
+    fn of(kind: KeyKind, identity: Vec<u8>) -> Result<Self, CryptoError> {
+        Self::new(HostId { algorithm: kind.algorithm(), identity, domain: DomainId::default() })
     }
 
     /// Its name.
@@ -140,6 +154,14 @@ fn ecdsa_key(identity: &[u8]) -> Result<(KeyKind, ParsedPublicKey), CryptoError>
     Ok((kind, key))
 }
 
+/// An RFC 3110 key of which the exponent is short, as everybody's is.
+fn rsa_identity(key: &rsa::PublicKey) -> Result<Vec<u8>, CryptoError> {
+    let e = key.exponent().big_endian_without_leading_zero();
+    let n = key.modulus().big_endian_without_leading_zero();
+    let len = u8::try_from(e.len()).map_err(|_| CryptoError::Key)?;
+    Ok([&[len], e, n].concat())
+}
+
 /// An RFC 3110 key: exponent length in one byte, or in two after a zero; exponent; modulus.
 fn rsa_key(identity: &[u8]) -> Result<ParsedPublicKey, CryptoError> {
     let (len, rest) = match *identity {
@@ -168,16 +190,13 @@ enum Key {
 }
 
 impl Identity {
-    /// A fresh identity. ECDSA keys come from `random`; RSA keys (2048 bits) from the library's own
-    /// generator, so they differ from run to run.
+    /// A fresh identity. ECDSA keys come from `random`; RSA keys as [`Self::generate_rsa`] makes them,
+    /// of 2048 bits.
     pub fn generate(kind: KeyKind, random: &mut Random) -> Result<Self, CryptoError> {
         let (group, len) = match kind {
             KeyKind::P256 => (DhGroup::P256, 32),
             KeyKind::P384 => (DhGroup::P384, 48),
-            KeyKind::Rsa => {
-                let key = RsaKeyPair::generate(KeySize::Rsa2048).map_err(|_| CryptoError::Key)?;
-                return Self::from_rsa(key);
-            }
+            KeyKind::Rsa => return Self::generate_rsa(LEAST_RSA_BITS),
         };
         loop {
             let private = Zeroizing::new(random.vec(len));
@@ -188,40 +207,16 @@ impl Identity {
         }
     }
 
-    /// The identity whose private key is in a PEM file: PKCS#8, or as older tools write it SEC 1 or PKCS#1.
-    pub fn from_pem(pem: &str) -> Result<Self, CryptoError> {
-        let (label, der) = pem_rfc7468::decode_vec(pem.as_bytes()).map_err(|_| CryptoError::Key)?;
-        let der = Zeroizing::new(der);
-        for kind in [KeyKind::P384, KeyKind::P256] {
-            let key = match label {
-                LABEL => EcdsaKeyPair::from_pkcs8(signing(kind), &der),
-                "EC PRIVATE KEY" => EcdsaKeyPair::from_private_key_der(signing(kind), &der),
-                _ => break,
-            };
-            if let Ok(key) = key {
-                return Self::from_ecdsa(kind, key);
-            }
-        }
-        let key = match label {
-            LABEL => RsaKeyPair::from_pkcs8(&der),
-            "RSA PRIVATE KEY" => RsaKeyPair::from_der(&der),
-            _ => return Err(CryptoError::Key),
+    /// A fresh RSA identity of 2048, 3072 or 4096 bits, from the library's own generator: it differs
+    /// from run to run.
+    pub fn generate_rsa(bits: usize) -> Result<Self, CryptoError> {
+        let size = match bits {
+            2048 => KeySize::Rsa2048,
+            3072 => KeySize::Rsa3072,
+            4096 => KeySize::Rsa4096,
+            _ => return Err(CryptoError::Weak { bits, need: LEAST_RSA_BITS }),
         };
-        Self::from_rsa(key.map_err(|_| CryptoError::Key)?)
-    }
-
-    /// The private key as a PKCS#8 file in PEM. Whoever writes it lets nobody else read it.
-    pub fn to_pem(&self) -> Result<Zeroizing<String>, CryptoError> {
-        let pem = |der: &[u8]| pem_rfc7468::encode_string(LABEL, LineEnding::LF, der);
-        match &self.key {
-            Key::Ecdsa(key) => pem(key.to_pkcs8v1().map_err(|_| CryptoError::Key)?.as_ref()),
-            Key::Rsa(key) => {
-                let der: Pkcs8V1Der<'_> = key.as_der().map_err(|_| CryptoError::Key)?;
-                pem(der.as_ref())
-            }
-        }
-        .map(Zeroizing::new)
-        .map_err(|_| CryptoError::Key)
+        Self::from_rsa(RsaKeyPair::generate(size).map_err(|_| CryptoError::Key)?)
     }
 
     fn from_ecdsa(kind: KeyKind, key: EcdsaKeyPair) -> Result<Self, CryptoError> {
@@ -230,17 +225,12 @@ impl Identity {
     }
 
     fn from_rsa(key: RsaKeyPair) -> Result<Self, CryptoError> {
-        let public = key.public_key();
-        let e = public.exponent().big_endian_without_leading_zero();
-        let n = public.modulus().big_endian_without_leading_zero();
-        let len = u8::try_from(e.len()).map_err(|_| CryptoError::Key)?;
-        let identity = [&[len], e, n].concat();
+        let identity = rsa_identity(key.public_key())?;
         Self::with(KeyKind::Rsa, identity, Key::Rsa(key))
     }
 
     fn with(kind: KeyKind, identity: Vec<u8>, key: Key) -> Result<Self, CryptoError> {
-        let host_id = HostId { algorithm: kind.algorithm(), identity, domain: DomainId::default() };
-        Ok(Self { public: PublicIdentity::new(host_id)?, key })
+        Ok(Self { public: PublicIdentity::of(kind, identity)?, key })
     }
 
     /// The same identity with a name in its HOST_ID.
@@ -285,13 +275,13 @@ fn signing(kind: KeyKind) -> &'static EcdsaSigningAlgorithm {
     }
 }
 
-impl std::fmt::Debug for PublicIdentity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for PublicIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} {}", self.kind, self.hit)
     }
 }
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.public.fmt(f)
     }
 }

@@ -1,0 +1,121 @@
+//! Key files: where they are, and who may read them.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use polypath_hip::{CryptoError, Identity, PublicIdentity};
+use tempfile::NamedTempFile;
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+/// Longer files are no keys.
+const LONGEST: u64 = 64 * 1024;
+
+/// Where the identity is if nobody says otherwise: in the user's configuration directory.
+pub fn default_path() -> Result<PathBuf, Failure> {
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let config = config.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
+    let config = config.ok_or_else(|| {
+        Failure::usage("no home directory to look for an identity in").help("name the key file")
+    })?;
+    Ok(config.join("polypath/identity.pem"))
+}
+
+/// `file`, or the default.
+pub fn path_or_default(file: Option<&Path>) -> Result<PathBuf, Failure> {
+    file.map_or_else(default_path, |file| Ok(file.to_owned()))
+}
+
+/// Reads the private key in `file`, which nobody but its owner may read.
+#[allow(dead_code, reason = "for commands that talk to a peer")]
+pub fn load(file: &Path) -> Result<Identity, Failure> {
+    let pem = read(file)?;
+    parse_private(file, &pem)
+}
+
+/// Reads a public key, or that of a private one.
+pub fn load_public(file: &Path) -> Result<PublicIdentity, Failure> {
+    let pem = read(file)?;
+    if !pem.contains("-----BEGIN PUBLIC KEY-----") {
+        return Ok(parse_private(file, &pem)?.public().clone());
+    }
+    PublicIdentity::from_pem(&pem).map_err(|e| {
+        let help =
+            "a public key of ECDSA P-256 or P-384, or of RSA from 2048 bits, as `polypath pubkey` prints it";
+        unusable(file, e).help(help)
+    })
+}
+
+/// Writes `identity` so that only its owner can read it; a file that is there stays unless `replace`.
+/// The file appears whole or not at all.
+pub fn store(file: &Path, identity: &Identity, replace: bool) -> Result<(), Failure> {
+    let pem = identity.to_pem().map_err(|e| Failure::system("cannot encode the key", e))?;
+    let dir = match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let failed = |e: io::Error| Failure::system(format!("cannot write {}", file.display()), e);
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    let mut draft = NamedTempFile::new_in(dir).map_err(failed)?;
+    draft.as_file().set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    draft.write_all(pem.as_bytes()).and_then(|()| draft.as_file().sync_all()).map_err(failed)?;
+    let stored = if replace { draft.persist(file) } else { draft.persist_noclobber(file) };
+    stored.map(drop).map_err(|e| match e.error.kind() {
+        io::ErrorKind::AlreadyExists => exists(file),
+        _ => failed(e.error),
+    })
+}
+
+fn exists(file: &Path) -> Failure {
+    Failure::usage(format!("{} exists already", file.display())).help(
+        "--force replaces it: this host then has another HIT, and its peers must be told; or choose --out",
+    )
+}
+
+fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
+    let failed = |e: io::Error| {
+        let failure = Failure::system(format!("cannot read {}", file.display()), &e);
+        match e.kind() {
+            io::ErrorKind::NotFound => failure.help("make an identity with: polypath keygen"),
+            _ => failure,
+        }
+    };
+    let opened = File::open(file).map_err(failed)?;
+    let meta = opened.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(Failure::usage(format!("{} is no file", file.display())));
+    }
+    let mut pem = Zeroizing::new(String::new());
+    opened.take(LONGEST).read_to_string(&mut pem).map_err(failed)?;
+    let mode = meta.permissions().mode() & 0o777;
+    if pem.contains("PRIVATE KEY-----") && mode & 0o077 != 0 {
+        let open = format!("{} can be read or changed by others (mode {mode:04o})", file.display());
+        return Err(Failure::usage(open).help(format!(
+            "chmod 600 {}; if others had access, make a new identity with: polypath keygen",
+            file.display()
+        )));
+    }
+    Ok(pem)
+}
+
+fn parse_private(file: &Path, pem: &str) -> Result<Identity, Failure> {
+    Identity::from_pem(pem).map_err(|e| {
+        let name = file.display();
+        unusable(file, e).help(match e {
+            CryptoError::Encrypted => format!("write it without one: openssl pkcs8 -in {name} -out NEW"),
+            _ => "a private key of ECDSA P-256 or P-384, or of RSA from 2048 bits, in PEM".into(),
+        })
+    })
+}
+
+fn unusable(file: &Path, error: CryptoError) -> Failure {
+    let what = match error {
+        CryptoError::Key => "is no key that we can use".to_owned(),
+        CryptoError::Encrypted => "has a passphrase".to_owned(),
+        other => format!("cannot be used: {other}"),
+    };
+    Failure::usage(format!("{} {what}", file.display()))
+}
