@@ -44,12 +44,17 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     let experiment = load(&args.spec)?;
     let cells = cells(&experiment, args.cell.as_deref())?;
     let seeds = args.seed.map(SeedRange::one).or(args.seeds).unwrap_or(experiment.spec.seeds);
-    let keep = Keep { dir: args.out.clone().unwrap_or_default(), capture: args.pcap, trace: args.trace };
+    let keep = Keep {
+        dir: args.out.clone().unwrap_or_default(),
+        capture: args.pcap,
+        trace: args.trace,
+        also: vec![],
+    };
     let bar = bar(cells.len() as u64 * seeds.iter().count() as u64, args.json);
     let runs = sweep(&cells, seeds, &keep, |_| bar.inc(1));
     bar.finish_and_clear();
     let runs = runs.map_err(|e| Failure::system(format!("{} failed", experiment.name), e))?;
-    let verdicts = check::check(&experiment.spec, &runs);
+    let verdicts = check::check((&experiment, &runs), &[]);
     let done = Done { experiment: &experiment, seeds, runs, verdicts };
     if let Some(dir) = &args.out {
         output::write(&done, dir)?;

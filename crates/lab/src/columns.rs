@@ -93,7 +93,13 @@ mod tests {
 
     fn runs() -> Vec<Run> {
         let flow = FlowResult { name: "a".into(), bytes: 7, completion_s: None, ..FlowResult::default() };
-        vec![Run { id: "x".into(), cell: "min_rtt,small".into(), seed: 3, flows: vec![flow] }]
+        vec![Run {
+            id: "x".into(),
+            cell: "min_rtt,small".into(),
+            seed: 3,
+            flows: vec![flow],
+            timeline: Default::default(),
+        }]
     }
 
     #[test]

@@ -4,7 +4,8 @@ use polypath_transport::PathStats;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::spec::Metric;
+use crate::spec::{Metric, What};
+use crate::timeline::Timeline;
 
 /// The numbers of one run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -17,6 +18,9 @@ pub struct Run {
     pub seed: u64,
     /// In the order of the spec.
     pub flows: Vec<FlowResult>,
+    /// What was counted by when.
+    #[serde(skip)]
+    pub timeline: Timeline,
 }
 
 /// The numbers of one flow in one run.
@@ -89,32 +93,31 @@ impl From<&PathStats> for PathResult {
 }
 
 impl FlowResult {
-    /// One of its numbers; `None` if the flow has none of the kind.
-    pub fn metric(&self, metric: Metric) -> Option<f64> {
-        Some(match metric {
-            Metric::Goodput => self.goodput_bps,
-            Metric::Utilisation => self.utilisation,
-            Metric::Completion => self.completion_s?,
-            Metric::Retransmissions => self.retransmissions as f64,
-            Metric::OutOfOrder => self.out_of_order as f64,
-            Metric::Timeouts => self.timeouts as f64,
-            Metric::LossRate => self.loss_rate?,
-            Metric::Srtt => {
-                let known: Vec<f64> = self.paths.iter().filter_map(|p| p.srtt_ms).collect();
-                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)?
-            }
-        })
+    /// One of the numbers of the flow as a whole; `None` if it has none of the kind.
+    fn metric(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Goodput => Some(self.goodput_bps),
+            Metric::Utilisation => Some(self.utilisation),
+            Metric::Completion => self.completion_s,
+            Metric::LossRate => self.loss_rate,
+            _ => None,
+        }
     }
 }
 
 impl Run {
-    /// One number of the flow `flow`, divided by that of `over` if there is one.
-    pub fn metric(&self, metric: Metric, flow: &str, over: Option<&str>) -> Option<f64> {
-        let of = |name: &str| self.flows.iter().find(|f| f.name == name)?.metric(metric);
-        match over {
-            None => of(flow),
-            Some(other) => Some(of(flow)? / of(other)?).filter(|ratio| ratio.is_finite()),
-        }
+    /// One number of it.
+    pub fn value(&self, what: &What) -> Option<f64> {
+        let [flow] = &what.flows[..] else { return self.timeline.value(what) };
+        let flow = self.flows.iter().find(|f| f.name == *flow)?;
+        let whole = what.path.is_none() && what.from.is_none() && what.to.is_none();
+        flow.metric(what.metric).filter(|_| whole).or_else(|| self.timeline.value(what))
+    }
+
+    /// One number of the flow `flow` in the measured time.
+    pub fn metric(&self, metric: Metric, flow: &str) -> Option<f64> {
+        let flows = vec![flow.to_owned()];
+        self.value(&What { metric, flows, path: None, link: None, from: None, to: None })
     }
 }
 
@@ -131,6 +134,8 @@ pub struct Summary {
     pub sd: f64,
     /// Geometric mean; `None` unless all are positive.
     pub geometric_mean: Option<f64>,
+    /// Standard deviation of the logarithm.
+    pub log_sd: Option<f64>,
     /// Half the width of the 95 % confidence interval of the logarithm.
     pub log_ci95: Option<f64>,
     /// Median.
@@ -159,6 +164,7 @@ impl Summary {
             ci95: half_width(n, sd),
             sd,
             geometric_mean: log.map(|(mean, _)| mean.exp()),
+            log_sd: log.map(|(_, sd)| sd),
             log_ci95: log.and_then(|(_, sd)| half_width(n, sd)),
             median: (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0,
             min: sorted[0],

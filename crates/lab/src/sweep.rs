@@ -16,5 +16,5 @@ pub fn sweep(
     done: impl Fn(&Run) + Sync,
 ) -> Result<Vec<Run>, RunError> {
     let jobs: Vec<(&Cell, u64)> = cells.iter().flat_map(|c| seeds.iter().map(move |s| (c, s))).collect();
-    jobs.into_par_iter().map(|(cell, seed)| run(&cell.spec, &cell.label, seed, keep).inspect(&done)).collect()
+    jobs.into_par_iter().map(|(cell, seed)| run(cell, seed, keep).inspect(&done)).collect()
 }

@@ -18,7 +18,7 @@ fn one_link(more: &str) -> Experiment {
 }
 
 fn first(experiment: &Experiment, seed: u64) -> Run {
-    run(&experiment.cells[0].spec, "", seed, &Keep::default()).expect("the experiment runs")
+    run(&experiment.cells[0], seed, &Keep::default()).expect("the experiment runs")
 }
 
 const BULK: &str = "[[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
@@ -93,7 +93,126 @@ fn the_foundation_experiments_show_what_they_expect() {
         let file = format!("{}/../../experiments/foundation/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let experiment = spec::load(file.as_ref()).unwrap_or_else(|e| panic!("{e}"));
         let runs = sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), |_| ()).unwrap();
-        let verdicts = check(&experiment.spec, &runs);
+        let verdicts = check((&experiment, &runs), &[]);
         assert!(!verdicts.is_empty() && verdicts.iter().all(|v| v.met), "{name}: {verdicts:#?}");
     }
+}
+
+/// The whole value of a number that the spec's expectations make the run watch.
+fn value(experiment: &Experiment, run: &Run, n: usize) -> f64 {
+    let selector = experiment.spec.expect[n].selector();
+    let top = run.value(&selector.what).expect("it was watched");
+    selector.over.map_or(top, |over| top / run.value(&over).expect("it was watched"))
+}
+
+#[test]
+fn numbers_of_a_path_and_of_a_part_of_the_run() {
+    let text = "version = 1\ntitle = \"x\"\nduration = \"20s\"\n\
+        [[link]]\nfrom = \"a\"\nto = \"x\"\nrate = \"8Mbit/s\"\ndelay = \"10ms\"\n\
+        [[link]]\nfrom = \"x\"\nto = \"b\"\nrate = \"100Mbit/s\"\ndelay = \"1ms\"\n\
+        [[link]]\nfrom = \"a\"\nto = \"y\"\nrate = \"4Mbit/s\"\ndelay = \"10ms\"\n\
+        change = [{ at = \"10s\", rate = \"2Mbit/s\" }]\n\
+        [[link]]\nfrom = \"y\"\nto = \"b\"\nrate = \"100Mbit/s\"\ndelay = \"1ms\"\n\
+        [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\npaths = [[\"x\"], [\"y\"]]\n\
+        connection = { timestamps = false }\n";
+    let expect = |key: &str, from: u32, to: u32| {
+        format!("[[expect]]\nflow = \"f\"\nmin = 0\nfrom = \"{from}s\"\nto = \"{to}s\"\n{key}\n")
+    };
+    let throughput = |path: u32| format!("metric = \"throughput\"\npath = {path}");
+    let text = [
+        text.to_owned(),
+        expect(&throughput(0), 5, 10),
+        expect(&throughput(1), 5, 10),
+        expect(&throughput(1), 12, 20),
+        expect("metric = \"throughput\"", 5, 10),
+        expect("metric = \"goodput\"\nover_metric = \"throughput\"", 5, 10),
+        expect("metric = \"drops\"\nlink = \"a->y\"", 0, 20),
+        expect("metric = \"queue\"\nlink = \"a->y\"", 5, 10),
+        expect("metric = \"window\"\npath = 1", 5, 10),
+    ]
+    .concat();
+    let experiment = spec::parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+    let run = first(&experiment, 1);
+    let of = |n| value(&experiment, &run, n);
+    // 1460 of 1500 bytes are payload.
+    let payload = |mbit: f64| mbit * 1e6 * 1460.0 / 1500.0;
+    assert!((of(0) / payload(8.0) - 1.0).abs() < 0.01, "path 0: {}", of(0));
+    assert!((of(1) / payload(4.0) - 1.0).abs() < 0.01, "path 1: {}", of(1));
+    assert!((of(2) / payload(2.0) - 1.0).abs() < 0.01, "path 1 after its change: {}", of(2));
+    assert!((of(3) - of(0) - of(1)).abs() < 1.0);
+    assert!(of(4) > 0.97 && of(4) <= 1.03, "goodput of throughput: {}", of(4));
+    assert!(of(5) > 0.0, "a full queue drops");
+    // What is in flight waits, is on the wire or is being served: the window less the pipe.
+    let pipe = 4e6 * 0.022 / 8.0 / 1500.0;
+    assert!(of(6) > 10.0 && of(6) < 100.0, "queue {}", of(6));
+    assert!((of(7) - of(6) - pipe).abs() < 4.0, "window {} queue {} pipe {pipe}", of(7), of(6));
+}
+
+#[test]
+fn receiver_and_sender_agree_on_which_path_is_which() {
+    // Three paths whose first packets arrive in another order than they are numbered.
+    let link = |node: &str, delay: u32, rate: u32| {
+        format!(
+            "[[link]]\nfrom = \"a\"\nto = \"{node}\"\nrate = \"{rate}Mbit/s\"\ndelay = \"{delay}ms\"\n\
+             [[link]]\nfrom = \"{node}\"\nto = \"b\"\nrate = \"100Mbit/s\"\ndelay = \"1ms\"\n"
+        )
+    };
+    let expect = |p| format!("[[expect]]\nmetric = \"throughput\"\nflow = \"f\"\npath = {p}\nmin = 0\n");
+    let text = [
+        "version = 1\ntitle = \"x\"\nduration = \"10s\"\nmeasure_from = \"5s\"\n".to_owned(),
+        link("x", 5, 2),
+        link("y", 80, 4),
+        link("z", 10, 8),
+        "[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\npaths = [[\"x\"], [\"y\"], [\"z\"]]\n".to_owned(),
+        (0..3).map(expect).collect::<String>(),
+    ]
+    .concat();
+    let experiment = spec::parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+    let run = first(&experiment, 1);
+    for (path, capacity) in [2e6, 4e6, 8e6].into_iter().enumerate() {
+        let share = value(&experiment, &run, path) / capacity;
+        assert!(share > 0.5 && share < 1.0, "path {path} carries {share} of its rate");
+    }
+}
+
+#[test]
+fn one_path_does_not_reorder_and_two_do() {
+    let expect = "[[expect]]\nmetric = \"reordering_extent_max\"\nflow = \"bulk\"\nmin = 0\n\
+                  [[expect]]\nmetric = \"reordered_ratio\"\nflow = \"bulk\"\nmin = 0\n";
+    let plain = one_link(&format!("{BULK}{expect}"));
+    let run = first(&plain, 1);
+    assert!(
+        run.flows[0].retransmissions > 0,
+        "slow start overshoots, and what is sent again is no reordering"
+    );
+    assert_eq!((value(&plain, &run, 0), value(&plain, &run, 1)), (0.0, 0.0));
+    let late = "reordering = { probability = 0.1, delay = \"20ms\" }\n";
+    let held = one_link(&format!("{late}{BULK}connection = {{ receive_buffer = 29200 }}\n{expect}"));
+    let run = first(&held, 1);
+    // A fifth of a window of 20 packets passes in 20 ms of 61.5, at most all of them.
+    assert!(value(&held, &run, 0) >= 1.0 && value(&held, &run, 0) <= 20.0, "{}", value(&held, &run, 0));
+    assert!((value(&held, &run, 1) - 0.1).abs() < 0.05, "{}", value(&held, &run, 1));
+}
+
+#[test]
+fn a_figure_over_time_has_a_value_for_every_bin() {
+    let figure = "[[figure]]\nkind = \"time\"\ntitle = \"x\"\nbin = \"500ms\"\n\
+                  series = [{ flow = \"bulk\" }, { flow = \"bulk\", metric = \"window\" }, \
+                  { link = \"a->b\", metric = \"queue\" }, { flow = \"bulk\", metric = \"sequence\" }]\n";
+    let run = first(&one_link(&format!("{BULK}{figure}")), 1);
+    let [course] = &run.timeline.courses[..] else { panic!("{:?}", run.timeline.courses) };
+    assert!(course.series.iter().all(|line| line.len() == 40));
+    let arrived: f64 = course.series[0].iter().map(|rate| rate * 0.5 / 8.0).sum();
+    let last = course.series[3].last().unwrap() * 1448.0;
+    assert!((arrived - last).abs() < 1.0, "{arrived} bytes in bins, {last} in sequence");
+    assert!(course.series[1][20] > 30.0 && course.series[2][20] > 0.0);
+}
+
+#[test]
+fn what_is_watched_does_not_change_the_run() {
+    let figure = "[[figure]]\nkind = \"time\"\ntitle = \"x\"\nbin = \"5ms\"\nmetric = \"window\"\n\
+                  series = [{ flow = \"bulk\" }]\n[[expect]]\nmetric = \"reordering_extent\"\nflow = \"bulk\"\nmax = 9\n";
+    let (plain, watched) = (one_link(BULK), one_link(&format!("{BULK}{figure}")));
+    let (a, b) = (first(&plain, 1), first(&watched, 1));
+    assert_eq!((&a.id, &a.flows), (&b.id, &b.flows));
 }

@@ -78,3 +78,51 @@ fn the_grid_is_the_product_of_its_axes() {
     assert_eq!(queues, ["10p", "100p", "10p", "100p"]);
     assert!(experiment.cells.iter().all(|c| c.spec.grid.is_empty()));
 }
+
+#[test]
+fn a_value_of_the_grid_may_set_several_keys() {
+    let text = r#"
+        version = 1
+        title = "x"
+        duration = "20s"
+        [[link]]
+        from = "a"
+        to = "b"
+        rate = "8Mbit/s"
+        delay = "30ms"
+        [[flow]]
+        name = "bulk"
+        from = "a"
+        to = "b"
+        connection = { sack = false }
+        [[grid]]
+        name = "variant"
+        values = [
+            { label = "plain", set = {} },
+            { label = "told", set = { "link.a->b.queue" = "9p", flow.bulk = { told = true, connection.timestamps = false } } },
+        ]
+        [[grid]]
+        key = "duration"
+        values = ["20s", { label = "long", value = "120s" }]
+        [[expect]]
+        metric = "goodput"
+        flow = "bulk"
+        cell = "told"
+        null = "plain"
+        over_cell = "plain"
+        min = 0.5
+    "#;
+    let experiment = spec::parse(text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+    let labels: Vec<_> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
+    assert_eq!(labels, ["plain,20s", "plain,long", "told,20s", "told,long"]);
+    let told = &experiment.cells[3].spec;
+    assert_eq!((told.link[0].queue.to_string(), told.flow[0].told), ("9p".into(), true));
+    assert_eq!(told.duration.to_string(), "2min");
+    let connection = told.connection_of(&told.flow[0]);
+    assert!(!connection.sack && !connection.timestamps);
+    let of = |cells: Vec<&spec::Cell>| cells.iter().map(|c| c.label.clone()).collect::<Vec<_>>();
+    assert_eq!(of(spec::chosen(&experiment.cells, Some("told"))), ["told,20s", "told,long"]);
+    assert_eq!(of(spec::chosen(&experiment.cells, Some("long,told"))), ["told,long"]);
+    let null = spec::beside(&experiment.cells, &experiment.cells[3], "plain");
+    assert_eq!(null.map(|c| c.label.as_str()), Some("plain,long"));
+}

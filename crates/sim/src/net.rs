@@ -31,6 +31,8 @@ pub(crate) struct Net {
     pub hops: Vec<NetHop>,
     pub routes: Vec<Route>,
     pub taps: Taps,
+    /// Packets sent.
+    sent: u64,
     /// The second copy of a duplicated packet.
     copy: Option<PacketId>,
 }
@@ -52,6 +54,8 @@ impl NetHop {
 impl Net {
     /// Sends a packet on its way.
     pub fn send(&mut self, packet: PacketId) {
+        self.sent += 1;
+        self.packets[packet].number = self.sent;
         self.enter(packet);
     }
 

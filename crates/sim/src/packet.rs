@@ -17,6 +17,8 @@ pub(crate) struct Packet {
     pub entered: u32,
     /// Size on the wire, bytes.
     pub size: u32,
+    /// The how-many-eth packet of all it was when it was sent.
+    pub number: u64,
 }
 
 /// What a packet carries.
@@ -28,6 +30,13 @@ pub(crate) enum Body {
     Bytes(Vec<u8>),
     /// A datagram of a traffic source.
     Datagram(Datagram),
+}
+
+impl Body {
+    /// Whether it is a TCP segment, not in bytes, with data.
+    pub fn has_data(&self) -> bool {
+        matches!(self, Self::Segment(segment) if !segment.payload.is_empty())
+    }
 }
 
 /// A datagram of a traffic source.
@@ -52,7 +61,13 @@ impl Packets {
     /// A packet at the start of `route`, whose body is still that of another one.
     pub fn claim(&mut self, route: RouteId, size: u32) -> PacketId {
         let Some(id) = self.free.pop() else {
-            self.slots.push(Packet { body: Body::Segment(Segment::default()), route, entered: 0, size });
+            self.slots.push(Packet {
+                body: Body::Segment(Segment::default()),
+                route,
+                entered: 0,
+                size,
+                number: 0,
+            });
             return PacketId(self.slots.len() as u32 - 1);
         };
         let slot = &mut self.slots[id.0 as usize];

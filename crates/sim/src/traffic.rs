@@ -11,6 +11,7 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::host::{Host, Side};
+use crate::reordering::{Reordering, Watch};
 use crate::world::Path;
 
 /// A TCP flow in a world.
@@ -67,8 +68,10 @@ pub struct FlowReport {
     pub sender_paths: Vec<PathStats>,
     /// Counters of the receiver's end.
     pub receiver: ConnectionStats,
-    /// Counters of the receiver's paths.
+    /// Counters of the receiver's paths, in the order of the flow's.
     pub receiver_paths: Vec<PathStats>,
+    /// How far data arrived out of order, if the world watches it.
+    pub reordering: Reordering,
 }
 
 impl FlowReport {
@@ -99,6 +102,8 @@ pub(crate) struct Flow {
     pub written: usize,
     /// What arrived of the content, in order.
     pub received: Vec<Payload>,
+    /// In which order data arrived.
+    pub watch: Watch,
     pub report: FlowReport,
 }
 
@@ -231,6 +236,7 @@ impl Flow {
         let Some(handle) = handle else { return };
         if let Some(connection) = host.endpoint.connection(handle) {
             self.report.take_stats(side, connection);
+            self.report.sort_paths(side, &self.config, Some((host, handle)));
         }
         host.endpoint.release(handle);
     }
@@ -244,6 +250,24 @@ impl FlowReport {
             Side::Sender => (self.sender, self.sender_paths) = (connection.stats().clone(), paths),
             Side::Receiver => (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths),
         }
+    }
+
+    /// The receiver numbers paths as they show up: puts them in the order of the flow's.
+    pub(crate) fn sort_paths(
+        &mut self,
+        side: Side,
+        config: &FlowConfig,
+        end: Option<(&Host, ConnectionHandle)>,
+    ) {
+        let (Side::Receiver, Some((host, handle))) = (side, end) else { return };
+        let known = std::mem::take(&mut self.receiver_paths);
+        let locators: Vec<_> =
+            (0..known.len()).map(|i| host.endpoint.locators(handle, PathId(i as u8))).collect();
+        let stats = |path: &Path| {
+            let i = locators.iter().position(|l| *l == Some(path.locators.reversed()));
+            i.map_or_else(PathStats::default, |i| known[i].clone())
+        };
+        self.receiver_paths = config.paths.iter().map(|(path, _)| stats(path)).collect();
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use polypath_endpoint::{Locators, pump};
 use polypath_transport::Payload;
-use polypath_wire::{Duration, Instant, Seed};
+use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
@@ -14,6 +14,7 @@ use crate::host::{Door, Headers, Host, HostConfig, Side, route_key};
 use crate::net::{Net, NetHop, Route, RouteId};
 use crate::packet::{Body, Datagram};
 use crate::pcapng::Capture;
+use crate::reordering::Watch;
 use crate::source::{Source, SourceId, SourceReport};
 use crate::topology::{HopId, LinkId, NodeId, Topology, Via};
 use crate::trace::Trace;
@@ -30,6 +31,8 @@ pub struct WorldConfig {
     /// Carry packets as bytes, emitted and parsed at every host, instead of as values. Slower, with
     /// the same result.
     pub bytes: bool,
+    /// Watch in which order the data segments of TCP flows arrive (not those carried as bytes).
+    pub reordering: bool,
     /// Width of the spans in which reports count bytes, nanoseconds; zero counts none.
     pub bin: Duration,
 }
@@ -205,7 +208,8 @@ impl World {
         let report = FlowReport { name: name(), started: config.start, ..FlowReport::default() };
         let (port, key, bin) = (FIRST_PORT + id as u16, id as u32, self.config.bin);
         let (written, received) = (0, Vec::new());
-        let flow = Flow { port, key, bin, sender: None, receiver: None, written, received, report, config };
+        let (sender, receiver, watch) = (None, None, Watch::default());
+        let flow = Flow { port, key, bin, sender, receiver, written, received, watch, report, config };
         let host = self.hosts[to.index()].as_deref_mut().expect("it was looked at above");
         flow.listen(host).map_err(|error| WorldError::Listen { flow: flow.report.name.clone(), error })?;
         host.listeners.insert(port, key);
@@ -300,7 +304,13 @@ impl World {
             if let Body::Datagram(datagram) = packet.body {
                 self.sources[datagram.source as usize].received(now, datagram, packet.size);
             } else if let Some(host) = &mut self.hosts[to.index()] {
+                let number = Some(packet.number).filter(|_| self.config.reordering && packet.body.has_data());
                 let handle = host.receive(now, &route.locators, &mut packet.body);
+                if let Some((number, (flow, Side::Receiver))) =
+                    number.zip(handle.and_then(|handle| host.flow(handle)))
+                {
+                    self.flows[flow as usize].watch.arrived(number);
+                }
                 // What came is read before the acknowledgment leaves, so that the window it tells is open.
                 if let Some((flow, Side::Receiver)) = handle.and_then(|handle| host.flow(handle)) {
                     self.flows[flow as usize].drain(now, host);
@@ -398,9 +408,19 @@ impl World {
                 host.zip(handle).and_then(|(host, handle)| host.endpoint.connection(handle))
             {
                 report.take_stats(side, connection);
+                report.sort_paths(side, &flow.config, host.zip(handle));
             }
         }
+        report.reordering = flow.watch.sums;
         report
+    }
+
+    /// Congestion window of a path of a flow, bytes; zero while there is none.
+    pub fn flow_window(&self, FlowId(id): FlowId, path: PathId) -> u64 {
+        let flow = &self.flows[id as usize];
+        let host = self.hosts[flow.config.paths[0].0.from.index()].as_deref();
+        let connection = host.zip(flow.sender).and_then(|(host, handle)| host.endpoint.connection(handle));
+        connection.map_or(0, |connection| connection.path_stats(path).cwnd)
     }
 
     /// What the receiver of a flow with content has read since the last call, in order.
@@ -421,6 +441,11 @@ impl World {
     /// Packets in a hop: they wait, are served or are on its wire.
     pub fn hop_queued(&self, hop: HopId) -> usize {
         self.net.hops[hop.index()].hop.queued()
+    }
+
+    /// Packets that wait in a hop's queue, the one in service not among them.
+    pub fn hop_waiting(&self, hop: HopId) -> usize {
+        self.net.hops[hop.index()].hop.queue_length(self.net.now)
     }
 
     /// Name of a hop.

@@ -33,7 +33,7 @@ fn groups<'a>(done: &'a Done<'_>) -> Vec<(&'a str, &'a str, Vec<&'a Run>)> {
 }
 
 fn summary(runs: &[&Run], metric: Metric, flow: &str) -> Option<Summary> {
-    Summary::of(&runs.iter().filter_map(|r| r.metric(metric, flow, None)).collect::<Vec<_>>())
+    Summary::of(&runs.iter().filter_map(|r| r.metric(metric, flow)).collect::<Vec<_>>())
 }
 
 /// Prints means with their confidence intervals, and the verdicts.

@@ -1,60 +1,112 @@
-//! What an experiment must show: bands and orderings of its metrics over the ensemble.
+//! What an experiment must show: bands and orderings of its metrics over the ensemble, beside what
+//! the paper says and what nothing would show.
 
+use polypath_wire::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One expectation: a statistic of a metric over the ensemble of one cell lies in a band, or grows
-/// from each flow, or each cell, of a list to the next.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+use super::select::{Selector, selects};
+use crate::units::Human;
+
+/// One expectation: a statistic of a metric over the ensemble of one cell lies in a band, is what a
+/// paper published, or grows from each cell of a list to the next.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Expect {
-    /// What is measured, per run.
-    pub metric: Metric,
+    /// Short name of the claim, for the tables of `lab check` and `lab report`.
+    pub claim: String,
+    /// What is measured, per run. There is no default.
+    pub metric: Option<Metric>,
     /// Of which flow.
-    pub flow: String,
+    pub flow: Option<String>,
+    /// Of these flows: added up; `jain` compares them.
+    pub flows: Vec<String>,
+    /// Only on this path of the flow, from 0.
+    pub path: Option<usize>,
+    /// At which link and in which direction, `"r->b"`: for `queue` and `drops`.
+    pub link: Option<String>,
     /// Divided by the same metric of this flow: `metric = "goodput"` makes it a friendliness factor.
-    #[serde(default)]
     pub over: Option<String>,
+    /// Only on this path of `over`, from 0.
+    pub over_path: Option<usize>,
+    /// Divided by this metric, of the same flow unless `over` names another.
+    pub over_metric: Option<Metric>,
+    /// Divided by the number of the run with the same seed in this cell.
+    pub over_cell: Option<String>,
+    /// Measured from this time. Default: `measure_from`.
+    pub from: Option<Human<Duration>>,
+    /// Measured to this time. Default: the end.
+    pub to: Option<Human<Duration>>,
     /// Which statistic over the seeds. Default: the mean.
-    #[serde(default)]
     pub statistic: Statistic,
-    /// In which cell of the grid, by its label. Default: in each.
-    #[serde(default)]
+    /// The band of `share_within`, ends included.
+    pub within: Option<(f64, f64)>,
+    /// In which cell of the grid: its label, or values that it is made of. Default: in each.
     pub cell: Option<String>,
     /// It is at least this.
-    #[serde(default)]
     pub min: Option<f64>,
     /// It is at most this.
-    #[serde(default)]
     pub max: Option<f64>,
-    /// It does not fall from one of these cells to the next.
-    #[serde(default)]
+    /// It does not fall from one of these cells to the next; the order that `spearman` is about.
     pub ascending: Vec<String>,
+    /// What the paper says it is, in the metric's own unit.
+    pub published: Option<f64>,
+    /// Where nothing distinguishes the flows: the same number is taken there and shown beside. A
+    /// cell of this experiment (its label, or the values in which it differs), or `group/name` of
+    /// another experiment, `group/name:cell` if that has cells.
+    pub null: Option<String>,
     /// From where this expectation comes.
-    #[serde(default)]
     pub source: String,
 }
 
-/// What is measured of a flow in one run.
+/// What is measured in one run, in the measured time unless it says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Stream bytes delivered in order (UDP: bytes that arrived) over the measured time, bit/s.
+    /// Stream bytes delivered in order (UDP: bytes that arrived), bit/s. Of one path: stream bytes
+    /// delivered over it, each once.
     Goodput,
+    /// Payload bytes that arrived, duplicates included, headers not, bit/s. UDP: with headers.
+    Throughput,
     /// Goodput over the sum of the rates of the flow's bottlenecks.
     Utilisation,
-    /// From start to the last acknowledgment, s; missing if the flow was not done.
+    /// From start to the last acknowledgment, s; missing if the flow was not done. Of the whole run.
     Completion,
+    /// Data segments sent, retransmissions included.
+    Sent,
     /// Data segments sent again.
     Retransmissions,
-    /// Data segments that arrived out of order.
+    /// Data segments that arrived above the next expected byte; UDP: after a later one.
     OutOfOrder,
     /// Retransmission timeouts.
     Timeouts,
-    /// Mean smoothed round trip time at the end over the paths, ms.
+    /// Smoothed round trip time at the end of the measured time, mean over the paths, ms.
     Srtt,
-    /// Packets lost over packets sent (UDP), 0 to 1.
+    /// Packets lost over packets sent (UDP), 0 to 1. Of the whole run.
     LossRate,
+    /// Mean congestion window, packets (segments of the path's size), sampled every 10 ms; the sum
+    /// over the paths if none is named.
+    Window,
+    /// The connection's estimate of the path's rate at the end of the measured time, bit/s; the sum
+    /// over the paths if none is named.
+    EstimatedRate,
+    /// Mean number of packets that wait in the queue of `link`, without the one in service, sampled
+    /// every 10 ms.
+    Queue,
+    /// Packets dropped at `link`, for any reason.
+    Drops,
+    /// Jain's index of the goodput of `flows`: 1 if all have the same, 1/n if one has all.
+    Jain,
+    /// Mean reordering extent of the reordered packets (RFC 4737 §4.2), in the order in which they
+    /// were sent, packets; 0 without reordering.
+    ReorderingExtent,
+    /// Largest reordering extent so far, packets.
+    ReorderingExtentMax,
+    /// Data packets that arrived after one sent later, over all that arrived (RFC 4737 §3.5).
+    ReorderedRatio,
+    /// Payload that arrived since the start of the run, packets (segments of the path's size): for
+    /// sequence plots.
+    Sequence,
 }
 
 /// A statistic over the seeds of an ensemble.
@@ -74,4 +126,50 @@ pub enum Statistic {
     Min,
     /// Largest.
     Max,
+    /// Share of the seeds for which the value lies in `within`, 0 to 1.
+    ShareWithin,
+    /// Spearman's rank correlation between the place of a cell in `ascending` and its mean, −1 to 1.
+    Spearman,
+}
+
+selects!(Expect);
+
+impl Expect {
+    /// The number that is meant.
+    pub fn selector(&self) -> Selector {
+        self.selector_or(Metric::Goodput)
+    }
+}
+
+impl Metric {
+    /// Whether it is counted over a time, so that it can be measured over a part of the run.
+    pub fn has_window(self) -> bool {
+        !matches!(self, Self::Completion | Self::LossRate)
+    }
+
+    /// Whether it is of a link and not of a flow.
+    pub fn is_of_link(self) -> bool {
+        matches!(self, Self::Queue | Self::Drops)
+    }
+
+    /// Whether one path has it.
+    pub fn is_of_path(self) -> bool {
+        use Metric::*;
+        matches!(
+            self,
+            Goodput | Throughput | Sent | Retransmissions | Srtt | Window | EstimatedRate | Sequence
+        )
+    }
+
+    /// The unit for people, and what to multiply by to get there.
+    pub fn unit(self) -> (&'static str, f64) {
+        use Metric::*;
+        match self {
+            Goodput | Throughput | EstimatedRate => ("Mbit/s", 1e-6),
+            Completion => ("s", 1.0),
+            Srtt => ("ms", 1.0),
+            Window | Queue | Sequence | ReorderingExtent | ReorderingExtentMax => ("packets", 1.0),
+            _ => ("", 1.0),
+        }
+    }
 }

@@ -5,16 +5,24 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::Spec;
-use super::error::{Problem, at, suggestion};
+use super::error::{Key, Problem, at, suggestion};
+use super::select::ends;
 
-/// A key of the spec and the values to try for it.
+/// A key of the spec and the values to try for it, or values that set several keys together.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// Which key, with dots: `connection.scheduler.policy`, `flow.bulk.mss` (flows and hosts by
-    /// name), `link.0.queue` (links by number, from 0).
-    pub key: String,
-    /// What to set it to.
+    /// Which key, with dots: `connection.scheduler.policy`, `duration`, `flow.bulk.mss`,
+    /// `flow.bulk.connection.cc` (flows and hosts by name), `link.r->b.queue` or `link.0.queue` (links
+    /// by their ends as written, or by number, from 0). May be left out if every value says what it
+    /// sets.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// What to call the axis in figures. Default: the key.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What to set it to; or `{ label = "…", set = { "some.key" = …, "other.key" = … } }`, which sets
+    /// several keys together. `label` and `value` name a value of `key`.
     #[schemars(with = "Vec<serde_json::Value>")]
     pub values: Vec<Value>,
     /// What to call the values in labels. Default: the values.
@@ -27,36 +35,122 @@ pub struct Axis {
 pub struct Cell {
     /// The values of its axes, `round_robin,144p`; empty without a grid.
     pub label: String,
+    /// The labels of its values, one per axis.
+    pub values: Vec<String>,
     /// The spec with those values, and without the grid.
     pub spec: Spec,
 }
 
-/// The document of each cell of `grid`, with its label.
-pub(super) fn documents(doc: &Table, grid: &[Axis]) -> Result<Vec<(String, Table)>, Problem> {
+/// A value of an axis: what it is called and what it sets.
+struct Choice {
+    label: String,
+    set: Vec<(String, Value)>,
+}
+
+/// The document of each cell of `grid`, with the labels of its values.
+pub(super) fn documents(doc: &Table, grid: &[Axis]) -> Result<Vec<(Vec<String>, Table)>, Problem> {
     let mut bare = doc.clone();
     bare.remove("grid");
-    let mut cells = vec![(String::new(), bare)];
+    let mut cells = vec![(Vec::new(), bare)];
     for (n, axis) in grid.iter().enumerate() {
-        if axis.values.is_empty() {
-            return Err(Problem::new(at!["grid", n, "values"], "no values to try"));
-        }
-        if !axis.labels.is_empty() && axis.labels.len() != axis.values.len() {
-            return Err(Problem::new(at!["grid", n, "labels"], "there must be as many labels as values"));
-        }
-        let mut next = Vec::with_capacity(cells.len() * axis.values.len());
-        for (label, cell) in &cells {
-            for (m, value) in axis.values.iter().enumerate() {
+        let choices = axis.choices(n)?;
+        let mut next: Vec<(Vec<String>, Table)> = Vec::with_capacity(cells.len() * choices.len());
+        for (labels, cell) in &cells {
+            for choice in &choices {
                 let mut cell = cell.clone();
-                set(&mut cell, &axis.key, value.clone())
-                    .map_err(|p| Problem { at: at!["grid", n, "key"], ..p })?;
-                let comma = if label.is_empty() { "" } else { "," };
-                let shown = axis.labels.get(m).cloned().unwrap_or_else(|| show(value));
-                next.push((format!("{label}{comma}{shown}"), cell));
+                for (key, value) in &choice.set {
+                    set(&mut cell, key, value.clone()).map_err(|p| axis.blame(n, p))?;
+                }
+                next.push((labels.iter().chain([&choice.label]).cloned().collect(), cell));
             }
         }
         cells = next;
     }
     Ok(cells)
+}
+
+impl Axis {
+    /// What figures call it.
+    pub fn called(&self) -> &str {
+        self.name.as_deref().or(self.key.as_deref()).unwrap_or_default()
+    }
+
+    fn choices(&self, n: usize) -> Result<Vec<Choice>, Problem> {
+        if self.values.is_empty() {
+            return Err(Problem::new(at!["grid", n, "values"], "no values to try"));
+        }
+        if !self.labels.is_empty() && self.labels.len() != self.values.len() {
+            return Err(Problem::new(at!["grid", n, "labels"], "there must be as many labels as values"));
+        }
+        let choices: Vec<Choice> = self
+            .values
+            .iter()
+            .enumerate()
+            .map(|(m, value)| {
+                let choice = self.choice(value, at!["grid", n, "values", m])?;
+                Ok(match self.labels.get(m) {
+                    Some(label) => Choice { label: label.clone(), ..choice },
+                    None => choice,
+                })
+            })
+            .collect::<Result<_, Problem>>()?;
+        for (m, choice) in choices.iter().enumerate() {
+            if choices[..m].iter().any(|c| c.label == choice.label) {
+                let problem =
+                    Problem::new(at!["grid", n], format!("two values are called \"{}\"", choice.label));
+                return Err(problem.help("give them labels"));
+            }
+        }
+        Ok(choices)
+    }
+
+    fn choice(&self, value: &Value, at: Vec<Key>) -> Result<Choice, Problem> {
+        let table = value.as_table().filter(|t| t.contains_key("set") || t.contains_key("value"));
+        let keyless = || {
+            Problem::new(at.clone(), "which key does it set?")
+                .help("give the axis a key, or write { label = \"…\", set = { \"some.key\" = … } }")
+        };
+        let Some(table) = table else {
+            let key = self.key.clone().ok_or_else(keyless)?;
+            return Ok(Choice { label: show(value), set: vec![(key, value.clone())] });
+        };
+        if let Some(other) = table.keys().find(|k| !["label", "set", "value"].contains(&k.as_str())) {
+            let problem = Problem::new(at, format!("unknown key {other} in a value of the grid"));
+            return Err(problem.help("there are: label, value, set"));
+        }
+        let mut set = Vec::new();
+        if let Some(value) = table.get("value") {
+            set.push((self.key.clone().ok_or_else(keyless)?, value.clone()));
+        }
+        flatten("", table.get("set").and_then(Value::as_table), &mut set);
+        let shown = || set.first().map(|(_, v)| show(v)).unwrap_or_default();
+        let label = table.get("label").and_then(Value::as_str).map_or_else(shown, str::to_owned);
+        Ok(Choice { label, set })
+    }
+
+    /// A key that cannot be set is a fault of the axis.
+    fn blame(&self, n: usize, problem: Problem) -> Problem {
+        let key = if self.key.is_some() { "key" } else { "values" };
+        Problem { at: at!["grid", n, key], ..problem }
+    }
+}
+
+/// The entries of a `set`; tables that are sections of a spec are entered, others are values.
+fn flatten(prefix: &str, table: Option<&Table>, set: &mut Vec<(String, Value)>) {
+    for (name, value) in table.into_iter().flatten() {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let parts: Vec<&str> = key.split('.').collect();
+        let is_section = matches!(
+            parts[..],
+            ["connection" | "flow" | "link" | "host"]
+                | ["flow" | "link" | "host", _]
+                | ["flow", _, "connection"]
+        );
+        match value {
+            Value::Table(inner) if is_section => flatten(&key, Some(inner), set),
+            value => set.push((key, value.clone())),
+        }
+    }
 }
 
 /// Sets `key` of `doc`; tables on the way come to be, elements of arrays must exist.
@@ -78,13 +172,18 @@ fn set(doc: &mut Table, key: &str, value: Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The element of the array `array` with this name or number.
+/// The element of the array `array` with this name, number or ends.
 fn element<'a>(elements: &'a mut [Value], array: &str, which: &str) -> Result<&'a mut Table, Problem> {
-    let name_of = |v: &Value| v.get("name").and_then(Value::as_str).map(str::to_owned);
+    let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).map(str::to_owned);
+    let name_of = |v: &Value| match array {
+        "link" => Some(format!("{}->{}", text(v, "from")?, text(v, "to")?)),
+        _ => text(v, "name"),
+    };
     let names: Vec<String> = elements.iter().filter_map(name_of).collect();
+    let wanted = ends(which).map_or_else(|| which.to_owned(), |(a, b)| format!("{a}->{b}"));
     let found = match which.parse::<usize>() {
         Ok(n) => elements.get_mut(n),
-        Err(_) => elements.iter_mut().find(|v| name_of(v).as_deref() == Some(which)),
+        Err(_) => elements.iter_mut().find(|v| name_of(v).as_ref() == Some(&wanted)),
     };
     found.and_then(Value::as_table_mut).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -1,6 +1,6 @@
 //! From text to experiment: syntax, version, types, sense, and the cells of the grid.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use polypath_transport::ConnectionConfig;
 use serde::de::DeserializeOwned;
@@ -8,13 +8,15 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::error::{Key, Problem, at, dotted};
-use super::{Cell, Spec, SpecError, VERSION, grid, validate};
+use super::{Cell, Spec, SpecError, VERSION, aims, grid, validate};
 
 /// An experiment: the spec as written, and one spec per cell of its grid.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Experiment {
     /// `<group>/<name>` of the file, or what else names it.
     pub name: String,
+    /// Where the files are that it names; empty if it is no file.
+    pub dir: PathBuf,
     /// As written.
     pub spec: Spec,
     /// One per combination of the grid, at least one.
@@ -43,6 +45,7 @@ pub fn load(file: &Path) -> Result<Experiment, LoadError> {
     let text =
         std::fs::read_to_string(file).map_err(|source| LoadError::Read { file: shown.clone(), source })?;
     let mut experiment = parse(&text, &shown)?;
+    experiment.dir = file.parent().unwrap_or(Path::new("")).to_owned();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let group = file.parent().and_then(Path::file_name).map(|g| g.to_string_lossy().into_owned());
     experiment.name = group.map_or(stem.to_string(), |g| format!("{g}/{stem}"));
@@ -55,7 +58,7 @@ pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
     let table: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let name = file.to_owned();
     build(table)
-        .map(|(spec, cells)| Experiment { name, spec, cells })
+        .map(|(spec, cells)| Experiment { name, dir: PathBuf::new(), spec, cells })
         .map_err(|p| p.locate(file, text, doc.get_ref()))
 }
 
@@ -63,11 +66,13 @@ fn build(doc: Table) -> Result<(Spec, Vec<Cell>), Problem> {
     check_version(&doc)?;
     let spec = read_spec(doc.clone())?;
     let mut cells = Vec::new();
-    for (label, doc) in grid::documents(&doc, &spec.grid)? {
+    for (values, doc) in grid::documents(&doc, &spec.grid)? {
+        let label = values.join(",");
         let spec = read_spec(doc).map_err(|p| in_cell(&label, p))?;
-        cells.push(Cell { label, spec });
+        cells.push(Cell { label, values, spec });
     }
-    validate::expectations(&spec, &cells)?;
+    aims::expectations(&spec, &cells)?;
+    aims::figures(&spec, &cells)?;
     Ok((spec, cells))
 }
 

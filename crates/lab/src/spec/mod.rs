@@ -20,13 +20,16 @@
 //! paths = [["r1"], ["r2"]] # each path by the nodes it goes through
 //! ```
 
+mod aims;
 mod error;
 mod expect;
+mod figure;
 mod flow;
 mod grid;
 mod link;
 mod load;
 mod schema;
+mod select;
 mod topology;
 mod validate;
 
@@ -36,11 +39,13 @@ use serde::{Deserialize, Serialize};
 
 pub use error::SpecError;
 pub use expect::{Expect, Metric, Statistic};
+pub use figure::{Band, Figure, FigureKind, Series};
 pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
 pub use link::{Back, Change, Link, Queue, Reordering};
 pub use load::{Experiment, LoadError, load, parse};
 pub use schema::schema;
+pub use select::{Selector, What, beside, chosen, ends};
 pub(crate) use validate::HEADERS;
 
 use crate::seeds::SeedRange;
@@ -87,6 +92,9 @@ pub struct Spec {
     /// What must come out.
     #[serde(default)]
     pub expect: Vec<Expect>,
+    /// What is drawn.
+    #[serde(default)]
+    pub figure: Vec<Figure>,
 }
 
 /// What is not ideal about a host.

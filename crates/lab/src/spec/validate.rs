@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use polypath_wire::{Duration, Rate};
 
 use super::error::{Key, Problem, at};
-use super::{Cell, Flow, Host, Link, Spec, Start, Traffic};
+use super::{Flow, Host, Link, Spec, Start, Traffic};
 
 /// Most paths of one connection.
 const MAX_PATHS: usize = 64;
@@ -175,27 +175,4 @@ fn segment_size(spec: &Spec, flow: &Flow, at: Vec<Key>) -> Result<(), Problem> {
     }
     Err(Problem::new(at, format!("{mss} bytes and {HEADERS} of headers do not fit the path's MTU of {mtu}"))
         .help(format!("at most {}", mtu.saturating_sub(HEADERS))))
-}
-
-/// Expectations name flows and cells that exist, and say something.
-pub(super) fn expectations(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
-    let flows: Vec<&str> = spec.flow.iter().map(|f| f.name.as_str()).collect();
-    let labels: Vec<&str> = cells.iter().map(|c| c.label.as_str()).collect();
-    for (n, expect) in spec.expect.iter().enumerate() {
-        let at = |key| at!["expect", n, key];
-        let known = |what, name: &str, all: &[&str], at| match all.contains(&name) {
-            true => Ok(()),
-            false => Err(Problem::unknown(at, what, name, all)),
-        };
-        known("flow", &expect.flow, &flows, at("flow"))?;
-        expect.over.iter().try_for_each(|f| known("flow", f, &flows, at("over")))?;
-        expect.cell.iter().chain(&expect.ascending).try_for_each(|c| {
-            let key = if expect.cell.as_ref() == Some(c) { "cell" } else { "ascending" };
-            known("cell", c, &labels, at(key))
-        })?;
-        if expect.min.is_none() && expect.max.is_none() && expect.ascending.len() < 2 {
-            return Err(Problem::new(at!["expect", n], "expects nothing").help("add min, max, or ascending"));
-        }
-    }
-    Ok(())
 }

@@ -226,6 +226,11 @@ impl<T> Hop<T> {
         Departure { item, size, fate: Fate::Arrived { copies, corrupted } }
     }
 
+    /// Packets that wait at `now`, the one in service not among them.
+    pub fn queue_length(&self, now: Instant) -> usize {
+        (self.line.len() - self.line.partition_point(|p| p.served_at <= now)).saturating_sub(1)
+    }
+
     fn waiting_packets(&self) -> u64 {
         (self.line.len() - self.served).saturating_sub(1) as u64
     }

@@ -1,0 +1,207 @@
+//! A spec and a seed become a world.
+
+use std::collections::BTreeMap;
+
+use polypath_sim::hop::{Change, HopConfig, QueueLimit, Step};
+use polypath_sim::{
+    ClockConfig, FlowConfig, FlowId, HopId, HostConfig, LinkId, NodeId, Pauses, SourceConfig, SourceId, Via,
+    World, WorldConfig, WorldError,
+};
+use polypath_transport::{PathConfig, RecordFilter};
+use polypath_wire::{Duration, Instant, Seed};
+
+use crate::spec::{Flow, HEADERS, Link, Queue, Spec, Start, Traffic};
+
+/// What timestamps take in every segment, bytes (RFC 7323 §3.2, padded).
+const TIMESTAMPS: u32 = 12;
+
+/// What carries a flow of the spec.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Carried {
+    Tcp(FlowId),
+    Udp(SourceId),
+}
+
+pub(crate) struct Built {
+    pub world: World,
+    /// In the order of the spec's flows.
+    pub sources: Vec<Carried>,
+    /// Each link there and back, in the order of the spec.
+    pub hops: Vec<HopId>,
+}
+
+impl Built {
+    /// The world of `spec`; `observe` its connections, `reordering` of its flows.
+    pub fn new(spec: &Spec, seed: Seed, observe: bool, reordering: bool) -> Result<Self, WorldError> {
+        let mut world = World::new(WorldConfig { seed, reordering, ..WorldConfig::default() });
+        let nodes = nodes(&mut world, spec, observe)?;
+        let mut links = Vec::new();
+        for link in &spec.link {
+            links.push(world.link(nodes[&link.from], nodes[&link.to], hop(link, true), hop(link, false))?);
+        }
+        let mut place = Place { world: &mut world, spec, nodes: &nodes, links: &links, seed };
+        let mut sources = Vec::new();
+        for flow in &spec.flow {
+            sources.push(match flow.traffic {
+                Traffic::Tcp => {
+                    let config = place.tcp(flow)?;
+                    Carried::Tcp(place.world.flow(config)?)
+                }
+                _ => {
+                    let config = place.udp(flow)?;
+                    Carried::Udp(place.world.source(config)?)
+                }
+            });
+        }
+        let hops = links.iter().flat_map(|l| [l.there(), l.back()]).collect();
+        Ok(Self { world, sources, hops })
+    }
+}
+
+/// Ends of flows are hosts, the rest are routers.
+fn nodes(world: &mut World, spec: &Spec, observe: bool) -> Result<BTreeMap<String, NodeId>, WorldError> {
+    let mut nodes = BTreeMap::new();
+    for name in spec.link.iter().flat_map(|l| [&l.from, &l.to]) {
+        if nodes.contains_key(name) {
+            continue;
+        }
+        let is_end = spec.flow.iter().any(|f| f.from == *name || f.to == *name);
+        let node = match is_end {
+            true => world.host(name, host(spec, name, observe))?,
+            false => world.router(name)?,
+        };
+        nodes.insert(name.clone(), node);
+    }
+    Ok(nodes)
+}
+
+fn host(spec: &Spec, name: &str, observe: bool) -> HostConfig {
+    let mut config = HostConfig::default();
+    config.endpoint.record = RecordFilter { packets: observe, state: observe, events: observe };
+    if let Some(host) = spec.host.iter().find(|h| h.name == name) {
+        config.clock = ClockConfig { offset: host.clock_offset.0, drift_ppm: host.clock_drift_ppm };
+        config.processing = host.jitter.0;
+    }
+    config
+}
+
+/// The hop of `link` from its `from` to its `to`, or back.
+fn hop(link: &Link, there: bool) -> HopConfig {
+    let (rate, delay) = (link.rate(there), link.delay(there));
+    let queue = match link.back.queue.filter(|_| !there).unwrap_or(link.queue) {
+        Queue::Packets(n) => QueueLimit::Packets(n),
+        Queue::Size(bytes) => QueueLimit::Bytes(bytes.0),
+        Queue::Bdp(x) => QueueLimit::Bytes((x * rate.bytes_in(delay.times(2)) as f64) as u64),
+    };
+    HopConfig {
+        rate,
+        delay,
+        queue,
+        loss: link.back.loss.filter(|_| !there).unwrap_or(link.loss),
+        duplication: link.duplication,
+        reordering: link.reordering.map_or(0.0, |r| r.probability),
+        reorder_delay: link.reordering.map_or(Duration::ZERO, |r| r.delay.0),
+        corruption: link.corruption,
+        mtu: Some(link.mtu),
+        up: link.up,
+        schedule: link.change.iter().flat_map(steps).collect(),
+    }
+}
+
+fn steps(change: &crate::spec::Change) -> Vec<Step> {
+    let changes = [
+        change.rate.map(|r| Change::Rate(r.0)),
+        change.delay.map(|d| Change::Delay(d.0)),
+        change.loss.map(Change::Loss),
+        change.up.map(|up| if up { Change::Up } else { Change::Down }),
+    ];
+    let at = Instant::ZERO + change.at.0;
+    changes.into_iter().flatten().map(|change| Step { at, change }).collect()
+}
+
+/// Where flows are put.
+struct Place<'a> {
+    world: &'a mut World,
+    spec: &'a Spec,
+    nodes: &'a BTreeMap<String, NodeId>,
+    /// In the order of the spec's links.
+    links: &'a [LinkId],
+    seed: Seed,
+}
+
+impl Place<'_> {
+    /// The path over the links between `via`, not over any shorter way there may be.
+    fn path(&mut self, flow: &Flow, via: &[String]) -> Result<polypath_sim::Path, WorldError> {
+        let number = |link: &Link| self.spec.link.iter().position(|l| std::ptr::eq(l, link));
+        let links = self.spec.links_of(flow, via);
+        let via: Vec<Via> =
+            links.iter().filter_map(|(link, _)| number(link)).map(|n| Via::Link(self.links[n])).collect();
+        self.world.path(self.nodes[&flow.from], self.nodes[&flow.to], &via)
+    }
+
+    fn tcp(&mut self, flow: &Flow) -> Result<FlowConfig, WorldError> {
+        let spec = self.spec;
+        let connection = spec.connection_of(flow);
+        let options = if connection.timestamps { TIMESTAMPS } else { 0 };
+        let mut paths = Vec::new();
+        for via in &flow.paths {
+            let config = PathConfig {
+                mss: flow.mss.unwrap_or(spec.path_mtu(flow, via) - HEADERS),
+                rate: flow.told.then(|| spec.path_rate(flow, via)),
+                one_way: flow.told.then(|| spec.path_delay(flow, via)),
+                overhead: HEADERS + options,
+            };
+            paths.push((self.path(flow, via)?, config));
+        }
+        Ok(FlowConfig {
+            name: flow.name.clone(),
+            paths,
+            bytes: flow.size.map(|s| s.0.0),
+            start: start(flow, self.seed),
+            stop: flow.stop.map(|d| Instant::ZERO + d.0),
+            sender: connection.clone(),
+            receiver: connection,
+            ..FlowConfig::default()
+        })
+    }
+
+    fn udp(&mut self, flow: &Flow) -> Result<SourceConfig, WorldError> {
+        let (rate, packet, pauses) = match flow.traffic {
+            Traffic::Cbr { rate, packet } => (rate.0, packet.0, None),
+            Traffic::OnOff { rate, packet, on, off } => {
+                (rate.0, packet.0, Some(Pauses { on: on.0, off: off.0, exponential: true }))
+            }
+            Traffic::Tcp => unreachable!("Built::new gives only UDP flows"),
+        };
+        let path = self.path(flow, &flow.paths[0])?;
+        let constant =
+            SourceConfig::constant(&flow.name, path, packet.0 as u32, rate, start(flow, self.seed));
+        let stop = flow.stop.map_or(self.spec.duration.0, |d| d.0);
+        Ok(SourceConfig { stop: Some(Instant::ZERO + stop), pauses, ..constant })
+    }
+}
+
+/// Payload of a full segment on the path `via` of `flow`, bytes; of UDP a packet.
+pub(crate) fn packet_size(spec: &Spec, flow: &Flow, via: &[String]) -> f64 {
+    match flow.traffic {
+        Traffic::Cbr { packet, .. } | Traffic::OnOff { packet, .. } => packet.0.0 as f64,
+        Traffic::Tcp => {
+            let options = if spec.connection_of(flow).timestamps { TIMESTAMPS } else { 0 };
+            let mss = flow.mss.unwrap_or(spec.path_mtu(flow, via) - HEADERS);
+            f64::from(mss.saturating_sub(options).max(1))
+        }
+    }
+}
+
+/// When the flow starts in the run of `seed`.
+fn start(flow: &Flow, seed: Seed) -> Instant {
+    let after = match flow.start {
+        Start::At(at) => at.0,
+        Start::Between(from, to) => {
+            let draw = u128::from(seed.child(&format!("start/{}", flow.name)).0);
+            let span = u128::from(to.0.0 - from.0.0);
+            from.0 + Duration(((draw * span) >> 64) as u64)
+        }
+    };
+    Instant::ZERO + after
+}

@@ -1,0 +1,164 @@
+//! A group of experiments, `experiments/<group>/*.toml`: all of their runs on all cores, and the
+//! answers to all of their expectations.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::check::{Ensemble, Verdict, check};
+use crate::results::Run;
+use crate::run::{Keep, RunError, run};
+use crate::seeds::SeedRange;
+use crate::spec::{Cell, Experiment, LoadError, What, load};
+
+/// Seeds of a quick look.
+const QUICK: u64 = 4;
+
+/// Why a group gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    /// There is no such directory, or it has no experiments.
+    #[error("no experiments in {0}")]
+    Empty(String),
+    /// A spec is no good.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Which seeds of each experiment to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Seeds {
+    /// Those of the spec.
+    #[default]
+    Spec,
+    /// The first few of the spec's.
+    Quick,
+    /// These.
+    Only(SeedRange),
+}
+
+/// An experiment of a group, and what came out.
+#[derive(Debug)]
+pub struct Done {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The seeds it was run with.
+    pub seeds: SeedRange,
+    /// In the order of cells, then seeds.
+    pub runs: Vec<Run>,
+    /// The answers; none for experiments that are here only as nulls of others.
+    pub verdicts: Vec<Verdict>,
+    /// Whether it belongs to the group, and not only to a null.
+    pub own: bool,
+}
+
+/// A group of experiments ready to run.
+#[derive(Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    experiments: Vec<(Experiment, SeedRange, Vec<What>, bool)>,
+}
+
+impl Group {
+    /// Reads the experiments of `dir/name`, and those elsewhere below `dir` that they name as nulls.
+    pub fn load(dir: &Path, name: &str, seeds: Seeds) -> Result<Self, GroupError> {
+        let place = dir.join(name);
+        let files = files(&place).filter(|f| !f.is_empty());
+        let files = files.ok_or_else(|| GroupError::Empty(place.display().to_string()))?;
+        let mut experiments = files.iter().map(|f| load(f)).collect::<Result<Vec<_>, _>>()?;
+        let own = experiments.len();
+        let asked = asked(&experiments);
+        for null in asked.keys() {
+            if !experiments.iter().any(|e| e.name == *null) {
+                experiments.push(load(&dir.join(null).with_extension("toml"))?);
+            }
+        }
+        let with = |(n, e): (usize, Experiment)| {
+            let range = seeds.of(&e);
+            let also = asked.get(&e.name).cloned().unwrap_or_default();
+            (e, range, also, n < own)
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            experiments: experiments.into_iter().enumerate().map(with).collect(),
+        })
+    }
+
+    /// How many runs there will be.
+    pub fn runs(&self) -> u64 {
+        self.experiments.iter().map(|(e, seeds, ..)| e.cells.len() as u64 * seeds.iter().count() as u64).sum()
+    }
+
+    /// Runs all of it; `done` is called after each run.
+    pub fn run(self, done: impl Fn() + Sync) -> Result<Vec<Done>, GroupError> {
+        let mut jobs: Vec<(usize, &Cell, u64)> = Vec::new();
+        for (n, (e, seeds, ..)) in self.experiments.iter().enumerate() {
+            jobs.extend(e.cells.iter().flat_map(|c| seeds.iter().map(move |s| (n, c, s))));
+        }
+        let keeps: Vec<Keep> = self
+            .experiments
+            .iter()
+            .map(|(_, _, also, _)| Keep { also: also.clone(), ..Keep::default() })
+            .collect();
+        let one = |(n, cell, seed): (usize, &Cell, u64)| {
+            let result = run(cell, seed, &keeps[n]).map(|run| (n, run));
+            done();
+            result
+        };
+        let results: Vec<(usize, Run)> = jobs.into_par_iter().map(one).collect::<Result<_, _>>()?;
+        let mut runs: Vec<Vec<Run>> = self.experiments.iter().map(|_| Vec::new()).collect();
+        results.into_iter().for_each(|(n, run)| runs[n].push(run));
+        let ensembles: Vec<Ensemble<'_>> =
+            self.experiments.iter().zip(&runs).map(|((e, ..), runs)| (e, &runs[..])).collect();
+        let answers = |(n, (.., own)): (usize, &(Experiment, SeedRange, Vec<What>, bool))| match own {
+            true => check(ensembles[n], &ensembles),
+            false => Vec::new(),
+        };
+        let verdicts: Vec<Vec<Verdict>> = self.experiments.iter().enumerate().map(answers).collect();
+        let parts = self.experiments.into_iter().zip(runs).zip(verdicts);
+        Ok(parts
+            .map(|(((experiment, seeds, _, own), runs), verdicts)| Done {
+                experiment,
+                seeds,
+                runs,
+                verdicts,
+                own,
+            })
+            .collect())
+    }
+}
+
+impl Seeds {
+    fn of(self, experiment: &Experiment) -> SeedRange {
+        let all = experiment.spec.seeds;
+        match self {
+            Self::Spec => all,
+            Self::Quick => SeedRange { last: all.last.min(all.first + QUICK - 1), ..all },
+            Self::Only(seeds) => seeds,
+        }
+    }
+}
+
+/// All spec files in `dir`, in order; `None` if it cannot be read.
+fn files(dir: &Path) -> Option<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).ok()?.filter_map(|f| Some(f.ok()?.path())).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    Some(files)
+}
+
+/// What is asked of other experiments, as nulls.
+fn asked(experiments: &[Experiment]) -> BTreeMap<String, Vec<What>> {
+    let mut asked: BTreeMap<String, Vec<What>> = BTreeMap::new();
+    for expect in experiments.iter().flat_map(|e| &e.spec.expect) {
+        let Some(null) = expect.null.as_deref().filter(|null| null.contains('/')) else { continue };
+        let name = null.split(':').next().unwrap_or(null);
+        asked.entry(name.to_owned()).or_default().extend(expect.selector().whats().cloned());
+    }
+    asked
+}

@@ -1,0 +1,221 @@
+//! Expectations and figures name flows, paths, links and cells that exist, and say something.
+
+use super::error::{Key, Problem, at};
+use super::select::{beside, chosen, ends};
+use super::{Cell, Expect, Figure, FigureKind, Metric, Selector, Series, Spec, Statistic, What};
+
+pub(super) fn expectations(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
+    spec.expect.iter().enumerate().try_for_each(|(n, expect)| expectation(spec, cells, expect, n))
+}
+
+fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result<(), Problem> {
+    let aim = Aim { spec, cells, at: at!["expect", n] };
+    if expect.metric.is_none() {
+        return Err(
+            Problem::new(aim.at, "the key `metric` is missing").help("add for example metric = \"goodput\"")
+        );
+    }
+    aim.selector(&expect.selector(), expect.cell.as_deref(), &expect.ascending)?;
+    if expect.min.is_none()
+        && expect.max.is_none()
+        && expect.published.is_none()
+        && expect.ascending.len() < 2
+    {
+        return Err(Problem::new(aim.at, "expects nothing").help("add min, max, published, or ascending"));
+    }
+    match expect.statistic {
+        Statistic::ShareWithin if expect.within.is_none_or(|(low, high)| low > high) => {
+            return Err(Problem::new(aim.key("within"), "which band?").help("add within = [0.9, 1.1]"));
+        }
+        Statistic::Spearman if expect.ascending.len() < 3 => {
+            let problem = Problem::new(aim.key("ascending"), "a correlation of ranks needs an order");
+            return Err(problem.help("list three cells or more in ascending = […]"));
+        }
+        _ => {}
+    }
+    let null = expect.null.as_deref().filter(|null| !null.contains('/'));
+    null.map_or(Ok(()), |null| aim.beside(null, expect.cell.as_deref(), "null"))
+}
+
+pub(super) fn figures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
+    for (n, figure) in spec.figure.iter().enumerate() {
+        let aim = Aim { spec, cells, at: at!["figure", n] };
+        if figure.series.is_empty() {
+            return Err(Problem::new(aim.key("series"), "there is nothing to draw"));
+        }
+        match figure.kind {
+            FigureKind::Time => time(spec, cells, figure, &aim)?,
+            FigureKind::Sweep => sweep(spec, figure, &aim)?,
+        }
+        for (m, series) in figure.series.iter().enumerate() {
+            let aim = Aim { spec, cells, at: at!["figure", n, "series", m] };
+            let cell = if figure.kind == FigureKind::Time { &figure.cell } else { &series.cell };
+            aim.selector(&series.selector(figure), cell.as_deref(), &[])?;
+        }
+    }
+    Ok(())
+}
+
+fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    use Metric::*;
+    if figure.bin.0.0 == 0 {
+        return Err(Problem::new(aim.key("bin"), "a bin of no time holds nothing"));
+    }
+    if spec.duration.0.0 / figure.bin.0.0 > 1_000_000 {
+        return Err(Problem::new(aim.key("bin"), "that makes more than a million bins"));
+    }
+    if chosen(cells, figure.cell.as_deref()).is_empty() {
+        return Err(aim.unknown_cell(figure.cell.as_deref().unwrap_or_default(), "cell"));
+    }
+    let plain =
+        |s: &Series| s.over.is_none() && s.over_metric.is_none() && s.over_cell.is_none() && s.cell.is_none();
+    let drawable = |m: Metric| {
+        matches!(m, Goodput | Throughput | Window | EstimatedRate | Queue | Drops | Srtt | Sequence)
+    };
+    for (m, series) in figure.series.iter().enumerate() {
+        let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
+        if !plain(series) {
+            return Err(Problem::new(at, "ratios and cells are for figures of kind = \"sweep\""));
+        }
+        let metric = series.metric.unwrap_or(figure.metric);
+        if !drawable(metric) {
+            let known = "goodput, throughput, window, estimated_rate, queue, drops, srtt, sequence";
+            return Err(Problem::new(at, "has no course over time").help(format!("there are: {known}")));
+        }
+    }
+    Ok(())
+}
+
+fn sweep(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    let names: Vec<&str> = spec.grid.iter().map(|a| a.called()).collect();
+    let axis = figure.axis.as_deref().unwrap_or_default();
+    let Some(found) = spec.grid.iter().find(|a| a.called() == axis || a.key.as_deref() == Some(axis)) else {
+        return Err(Problem::unknown(aim.key("axis"), "axis of the grid", axis, &names));
+    };
+    if !figure.x.is_empty() && figure.x.len() != found.values.len() {
+        return Err(Problem::new(aim.key("x"), "there must be as many places as values of the axis"));
+    }
+    Ok(())
+}
+
+/// Where an expectation or a series stands.
+struct Aim<'a> {
+    spec: &'a Spec,
+    cells: &'a [Cell],
+    at: Vec<Key>,
+}
+
+impl Aim<'_> {
+    fn key(&self, key: &str) -> Vec<Key> {
+        self.at.iter().cloned().chain([Key::from(key)]).collect()
+    }
+
+    fn unknown_cell(&self, cell: &str, key: &str) -> Problem {
+        let labels: Vec<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
+        Problem::unknown(self.key(key), "cell", cell, &labels)
+    }
+
+    fn selector(&self, selector: &Selector, cell: Option<&str>, also: &[String]) -> Result<(), Problem> {
+        for (key, cell) in
+            cell.map(|c| ("cell", c)).into_iter().chain(also.iter().map(|c| ("ascending", c.as_str())))
+        {
+            if chosen(self.cells, Some(cell)).is_empty() {
+                return Err(self.unknown_cell(cell, key));
+            }
+        }
+        let mut cells = match also.first() {
+            Some(_) if cell.is_none() => also.iter().flat_map(|c| chosen(self.cells, Some(c))).collect(),
+            _ => chosen(self.cells, cell),
+        };
+        self.what(&selector.what, &cells, "")?;
+        if let Some(other) = &selector.over_cell {
+            self.beside(other, cell, "over_cell")?;
+            cells = cells.iter().filter_map(|c| beside(self.cells, c, other)).collect();
+        }
+        selector.over.as_ref().map_or(Ok(()), |over| self.what(over, &cells, "over"))
+    }
+
+    /// Seen from each chosen cell there is the other one.
+    fn beside(&self, other: &str, cell: Option<&str>, key: &str) -> Result<(), Problem> {
+        let all = chosen(self.cells, cell);
+        let found = all.iter().all(|c| beside(self.cells, c, other).is_some());
+        if found { Ok(()) } else { Err(self.unknown_cell(other, key)) }
+    }
+
+    /// `key` is `over` for what stands below a fraction.
+    fn what(&self, what: &What, cells: &[&Cell], key: &str) -> Result<(), Problem> {
+        let name = |short: &'static str| match key {
+            "" => self.key(short),
+            _ if short == "path" => self.key("over_path"),
+            _ => self.key("over"),
+        };
+        if what.metric.is_of_link() {
+            self.link(what)?;
+        } else {
+            let flows: Vec<&str> = self.spec.flow.iter().map(|f| f.name.as_str()).collect();
+            let missing = |flow: &&String| !flows.contains(&flow.as_str());
+            if let Some(flow) = what.flows.iter().find(missing) {
+                return Err(Problem::unknown(name("flow"), "flow", flow, &flows));
+            }
+            if what.flows.is_empty() || (what.metric == Metric::Jain && what.flows.len() < 2) {
+                let help =
+                    if what.metric == Metric::Jain { "add flows = […]" } else { "add flow = \"…\"" };
+                return Err(Problem::new(self.at.clone(), "of which flow?").help(help));
+            }
+            self.path(what, cells, name("path"))?;
+        }
+        self.window(what, cells)
+    }
+
+    fn path(&self, what: &What, cells: &[&Cell], at: Vec<Key>) -> Result<(), Problem> {
+        let Some(path) = what.path else { return Ok(()) };
+        if !what.metric.is_of_path() {
+            return Err(Problem::new(at, "the metric is of the whole flow, not of a path"));
+        }
+        let paths = |c: &Cell| {
+            c.spec.flow.iter().filter(|f| what.flows.contains(&f.name)).map(|f| f.paths.len()).max()
+        };
+        let most = cells.iter().filter_map(|c| paths(c)).max().unwrap_or(0);
+        if path < most {
+            return Ok(());
+        }
+        let count = if most == 1 { "one path, 0".to_owned() } else { format!("{most} paths, from 0") };
+        Err(Problem::new(at, format!("there is no path {path}")).help(format!("the flow has {count}")))
+    }
+
+    fn link(&self, what: &What) -> Result<(), Problem> {
+        let at = self.key("link");
+        let Some(link) = &what.link else {
+            return Err(Problem::new(at, "at which link?").help("add for example link = \"r->b\""));
+        };
+        let joined = ends(link).is_some_and(|(a, b)| self.spec.link_between(a, b).is_some());
+        if joined {
+            return Ok(());
+        }
+        let links: Vec<String> = self.spec.link.iter().map(|l| format!("{}->{}", l.from, l.to)).collect();
+        let known: Vec<&str> = links.iter().map(String::as_str).collect();
+        Err(Problem::unknown(at, "link", link, &known))
+    }
+
+    fn window(&self, what: &What, cells: &[&Cell]) -> Result<(), Problem> {
+        if what.from.is_none() && what.to.is_none() {
+            return Ok(());
+        }
+        if !what.metric.has_window() {
+            let key = if what.from.is_some() { "from" } else { "to" };
+            return Err(Problem::new(self.key(key), "the metric is of the whole run"));
+        }
+        for cell in cells {
+            let (from, to) = what.window(&cell.spec);
+            let within =
+                if cell.label.is_empty() { String::new() } else { format!(" in cell {}", cell.label) };
+            if to > cell.spec.duration.0 {
+                return Err(Problem::new(self.key("to"), format!("after the end of the run{within}")));
+            }
+            if from >= to {
+                return Err(Problem::new(self.key("from"), format!("no time from here to the end{within}")));
+            }
+        }
+        Ok(())
+    }
+}

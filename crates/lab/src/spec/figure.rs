@@ -1,0 +1,162 @@
+//! Figures: what is drawn of the ensemble, with the paper's own points beside it.
+
+use polypath_wire::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Metric;
+use super::expect::Statistic;
+use super::select::{Selector, selects};
+use crate::units::Human;
+
+/// One figure.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Over what it is drawn.
+    pub kind: FigureKind,
+    /// What it shows, in one line: `"Fig. 5: two-level mHIP and TCP"`.
+    pub title: String,
+    /// What to see in it, and what to make of it.
+    #[serde(default)]
+    pub caption: String,
+    /// What is drawn of every series that does not say otherwise. Default: throughput.
+    #[serde(default = "throughput")]
+    pub metric: Metric,
+    /// The lines.
+    pub series: Vec<Series>,
+    /// `time` only, in which cell of the grid. Default: each cell has a figure of its own.
+    #[serde(default)]
+    pub cell: Option<String>,
+    /// `time` only: width of a bin. Default: 100 ms.
+    #[serde(default = "tenth")]
+    pub bin: Human<Duration>,
+    /// `time` only: only the run with this seed. Default: mean and band over all seeds.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// `time` only: drawn from here. Default: the start.
+    #[serde(default)]
+    pub from: Option<Human<Duration>>,
+    /// `time` only: drawn to here. Default: the end.
+    #[serde(default)]
+    pub to: Option<Human<Duration>>,
+    /// `sweep` only: the axis of the grid along which it is drawn, by its key or name.
+    #[serde(default)]
+    pub axis: Option<String>,
+    /// `sweep` only: where the values of the axis stand. Default: the numbers with which their labels
+    /// begin; side by side if one has none.
+    #[serde(default)]
+    pub x: Vec<f64>,
+    /// What the band around a line is. Default: the 95 % confidence interval of the mean.
+    #[serde(default)]
+    pub band: Band,
+    /// What the paper published, a CSV file beside the spec with the columns `series,x,y`: labels of
+    /// series, and numbers in the units of the axes.
+    #[serde(default)]
+    pub published: Option<String>,
+    /// Default: time in s, or the axis.
+    #[serde(default)]
+    pub x_label: Option<String>,
+    /// Default: the metric and its unit.
+    #[serde(default)]
+    pub y_label: Option<String>,
+    /// Logarithmic scale across. Default: false.
+    #[serde(default)]
+    pub log_x: bool,
+    /// Logarithmic scale upwards. Default: false.
+    #[serde(default)]
+    pub log_y: bool,
+    /// Upper end of the scale upwards, in the unit of the axis. Default: what is drawn.
+    #[serde(default)]
+    pub y_max: Option<f64>,
+    /// A horizontal line at this height, in the unit of the axis: a capacity, a ratio of 1.
+    #[serde(default)]
+    pub line: Option<f64>,
+}
+
+/// Over what a figure is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// Over time in a run: rates in bins, or states at their ends.
+    Time,
+    /// Over an axis of the grid: a statistic of the ensemble of each cell.
+    Sweep,
+}
+
+/// What the band around a line is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Band {
+    /// The 95 % confidence interval of the mean.
+    #[default]
+    Ci95,
+    /// One standard deviation to either side.
+    Sd,
+    /// From the smallest to the largest.
+    Range,
+}
+
+/// A line of a figure.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Series {
+    /// What it is called. Default: flow and path.
+    pub label: Option<String>,
+    /// What is drawn. Default: the figure's metric.
+    pub metric: Option<Metric>,
+    /// Of which flow.
+    pub flow: Option<String>,
+    /// Of these flows, added up.
+    pub flows: Vec<String>,
+    /// Only on this path of the flow, from 0.
+    pub path: Option<usize>,
+    /// At which link and in which direction, `"r->b"`: for `queue` and `drops`.
+    pub link: Option<String>,
+    /// `sweep` only: divided by the same metric of this flow.
+    pub over: Option<String>,
+    /// `sweep` only: only on this path of `over`, from 0.
+    pub over_path: Option<usize>,
+    /// `sweep` only: divided by this metric.
+    pub over_metric: Option<Metric>,
+    /// `sweep` only: divided by the number of the run with the same seed in this cell.
+    pub over_cell: Option<String>,
+    /// `sweep` only: measured from this time. Default: `measure_from`.
+    pub from: Option<Human<Duration>>,
+    /// `sweep` only: measured to this time. Default: the end.
+    pub to: Option<Human<Duration>>,
+    /// `sweep` only: which statistic over the seeds. Default: the mean.
+    pub statistic: Statistic,
+    /// `sweep` only: the cells of the grid, by values on the other axes.
+    pub cell: Option<String>,
+}
+
+selects!(Series);
+
+impl Series {
+    /// The number that is meant in `figure`.
+    pub fn selector(&self, figure: &Figure) -> Selector {
+        self.selector_or(figure.metric)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        let path = |p: Option<usize>| p.map_or(String::new(), |p| format!(" path {p}"));
+        self.label.clone().unwrap_or_else(|| match (&self.flow, &self.link) {
+            (Some(flow), _) => match &self.over {
+                Some(over) => format!("{flow}{} / {over}{}", path(self.path), path(self.over_path)),
+                None => format!("{flow}{}", path(self.path)),
+            },
+            (None, Some(link)) => link.clone(),
+            (None, None) => self.flows.join(" + "),
+        })
+    }
+}
+
+fn throughput() -> Metric {
+    Metric::Throughput
+}
+
+fn tenth() -> Human<Duration> {
+    Human(Duration::from_millis(100))
+}

@@ -1,0 +1,113 @@
+//! Which number of a run is meant: what expectations and figures have in common.
+
+use polypath_wire::Duration;
+
+use super::{Cell, Metric, Spec};
+
+/// One number of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct What {
+    /// What is measured.
+    pub metric: Metric,
+    /// Of these flows; several are added up (but for [`Metric::Jain`], which compares them).
+    pub flows: Vec<String>,
+    /// Of this path only, from 0.
+    pub path: Option<usize>,
+    /// At this link and direction, `r->b`.
+    pub link: Option<String>,
+    /// From this time. Default: `measure_from`.
+    pub from: Option<Duration>,
+    /// To this time. Default: the end.
+    pub to: Option<Duration>,
+}
+
+/// One number of a run, or the ratio of two.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selector {
+    /// The number.
+    pub what: What,
+    /// Divided by this one …
+    pub over: Option<What>,
+    /// … of the run with the same seed in this cell.
+    pub over_cell: Option<String>,
+}
+
+/// Implements `selector()` for a struct with the keys that [`super::Expect`] and [`super::Series`] share.
+macro_rules! selects {
+    ($kind:ty) => {
+        impl $kind {
+            /// The number that is meant; `metric` if none is named.
+            pub(crate) fn selector_or(&self, metric: $crate::spec::Metric) -> $crate::spec::Selector {
+                let metric = self.metric.unwrap_or(metric);
+                let flows: Vec<String> = self.flow.iter().chain(&self.flows).cloned().collect();
+                let (from, to) = (self.from.map(|t| t.0), self.to.map(|t| t.0));
+                let what =
+                    $crate::spec::What { metric, flows, path: self.path, link: self.link.clone(), from, to };
+                let divides = self.over.is_some() || self.over_metric.is_some() || self.over_cell.is_some();
+                let over = divides.then(|| $crate::spec::What {
+                    metric: self.over_metric.unwrap_or(metric),
+                    flows: self.over.as_ref().map_or_else(|| what.flows.clone(), |f| vec![f.clone()]),
+                    path: if self.over.is_some() { self.over_path } else { self.over_path.or(self.path) },
+                    ..what.clone()
+                });
+                $crate::spec::Selector { what, over, over_cell: self.over_cell.clone() }
+            }
+        }
+    };
+}
+pub(super) use selects;
+
+impl What {
+    /// From when to when it is measured in `spec`.
+    pub fn window(&self, spec: &Spec) -> (Duration, Duration) {
+        (self.from.unwrap_or(spec.measure_from.0), self.to.unwrap_or(spec.duration.0))
+    }
+}
+
+impl Selector {
+    /// The number and what it is divided by.
+    pub fn whats(&self) -> impl Iterator<Item = &What> {
+        std::iter::once(&self.what).chain(&self.over)
+    }
+
+    /// Whether it is a ratio.
+    pub fn is_ratio(&self) -> bool {
+        self.over.is_some()
+    }
+}
+
+impl Cell {
+    /// Whether `selector` means this cell: its label, or some of the values that it is made of.
+    pub fn matches(&self, selector: &str) -> bool {
+        self.label == selector || selector.split(',').all(|part| self.values.iter().any(|v| v == part.trim()))
+    }
+}
+
+/// The cells that `selector` means; all without one.
+pub fn chosen<'a>(cells: &'a [Cell], selector: Option<&str>) -> Vec<&'a Cell> {
+    let exact: Vec<&Cell> = cells.iter().filter(|c| Some(c.label.as_str()) == selector).collect();
+    match selector {
+        Some(selector) if exact.is_empty() => cells.iter().filter(|c| c.matches(selector)).collect(),
+        Some(_) => exact,
+        None => cells.iter().collect(),
+    }
+}
+
+/// The cell that `other` means seen from `cell`: the one with that label, or the one that differs
+/// from `cell` in the values that `other` names.
+pub fn beside<'a>(cells: &'a [Cell], cell: &Cell, other: &str) -> Option<&'a Cell> {
+    let exact = cells.iter().find(|c| c.label == other);
+    exact.or_else(|| {
+        let mut values = cell.values.clone();
+        for part in other.split(',').map(str::trim) {
+            let axis = cells.iter().find_map(|c| c.values.iter().position(|v| v == part))?;
+            *values.get_mut(axis)? = part.to_owned();
+        }
+        cells.iter().find(|c| c.values == values)
+    })
+}
+
+/// The ends of a direction of a link, `r->b`.
+pub fn ends(link: &str) -> Option<(&str, &str)> {
+    link.split_once("->").map(|(from, to)| (from.trim(), to.trim()))
+}
