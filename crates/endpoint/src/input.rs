@@ -1,7 +1,8 @@
 //! What can arrive at an endpoint.
 
 use bytes::Bytes;
-use polypath_transport::Segment;
+use polypath_transport::{Ports, Segment};
+use polypath_wire::Seq;
 
 use crate::paths::Locators;
 
@@ -26,5 +27,16 @@ pub enum Input {
     Packet {
         /// Header and payload.
         bytes: Bytes,
+    },
+    /// A segment that we sent was larger than its way carries: a socket or a simulated router says so.
+    TooBig {
+        /// Between which locators, as we see it.
+        locators: Locators,
+        /// Ports of the segment.
+        ports: Ports,
+        /// Its sequence number.
+        seq: Seq,
+        /// Largest IP packet that may carry a segment as an IP host sends it, bytes.
+        mtu: u32,
     },
 }

@@ -9,13 +9,16 @@
 //! kind 1    segment:  local address, remote address, length (u32), bytes as in a UDP payload
 //! kind 2    datagram: the same, as it came
 //! kind 3    IP packet: length (u32), bytes
+//! kind 4    too big: local address, remote address, length (u32), then local and remote port (u16),
+//!           sequence number (u32), largest packet (u32)
 //! address   family (u8: 4 or 6), octets, port (u16)
 //! ```
 
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf, BufMut, Bytes};
-use polypath_wire::{Instant, WireError};
+use polypath_transport::Ports;
+use polypath_wire::{Instant, Seq, WireError};
 use thiserror::Error;
 
 use crate::frame::{decode_datagram, encode_datagram};
@@ -27,6 +30,7 @@ const TURN: u8 = 0;
 const SEGMENT: u8 = 1;
 const DATAGRAM: u8 = 2;
 const PACKET: u8 = 3;
+const TOO_BIG: u8 = 4;
 
 /// Writes a log into memory.
 #[derive(Clone, Debug)]
@@ -51,6 +55,14 @@ impl LogWriter {
             }
             Input::Datagram { locators, bytes } => self.entry(at, DATAGRAM, Some(locators), bytes),
             Input::Packet { bytes } => self.entry(at, PACKET, None, bytes),
+            Input::TooBig { locators, ports, seq, mtu } => {
+                let mut bytes = Vec::with_capacity(12);
+                bytes.put_u16_le(ports.local);
+                bytes.put_u16_le(ports.remote);
+                bytes.put_u32_le(seq.0);
+                bytes.put_u32_le(*mtu);
+                self.entry(at, TOO_BIG, Some(locators), &bytes);
+            }
         }
         Ok(())
     }
@@ -134,6 +146,7 @@ impl LogReader {
             }
             DATAGRAM => Input::Datagram { locators: self.locators()?, bytes: self.bytes()? },
             PACKET => Input::Packet { bytes: self.bytes()? },
+            TOO_BIG => self.too_big()?,
             got => return Err(LogError::Unknown { what: "kind", got }),
         };
         Ok((at, Some(input)))
@@ -156,6 +169,16 @@ impl LogReader {
         let mut octets = [0; N];
         self.rest.try_copy_to_slice(&mut octets).map_err(|_| LogError::Truncated)?;
         Ok(octets)
+    }
+
+    fn too_big(&mut self) -> Result<Input, LogError> {
+        let locators = self.locators()?;
+        let mut bytes = self.bytes()?;
+        if bytes.len() != 12 {
+            return Err(LogError::Truncated);
+        }
+        let ports = Ports { local: bytes.get_u16_le(), remote: bytes.get_u16_le() };
+        Ok(Input::TooBig { locators, ports, seq: Seq(bytes.get_u32_le()), mtu: bytes.get_u32_le() })
     }
 
     fn bytes(&mut self) -> Result<Bytes, LogError> {
@@ -199,6 +222,8 @@ mod tests {
         let bytes = Bytes::from_static(b"what came");
         log.input(Instant(3), &Input::Datagram { locators: v6, bytes: bytes.clone() }).unwrap();
         log.input(Instant(4), &Input::Packet { bytes }).unwrap();
+        let ports = Ports { local: 1, remote: 2 };
+        log.input(Instant(5), &Input::TooBig { locators: v4, ports, seq: Seq(7), mtu: 1300 }).unwrap();
         log.into_bytes()
     }
 
@@ -213,7 +238,7 @@ mod tests {
             again
         });
         assert_eq!(again.into_bytes(), log());
-        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     }
 
     proptest! {

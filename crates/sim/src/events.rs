@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use polypath_wire::Instant;
 
+use crate::packet::PacketId;
 use crate::topology::{HopId, NodeId};
 
 /// Something that happens at a time.
@@ -16,6 +17,8 @@ pub(crate) enum Event {
     Wake(NodeId),
     /// A host has processed the packets it held back, in this batch.
     Release(NodeId, u32),
+    /// A host hears that a packet of its was too big for a hop.
+    TooBig(HopId, PacketId),
     /// A TCP flow opens its connection.
     Start(u32),
     /// A TCP flow is aborted.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use polypath_endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Locators, Outlet};
+use polypath_endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet};
 use polypath_transport::conn::config::millis;
-use polypath_transport::{DropReason, Segment};
+use polypath_transport::{DropReason, Ports, Segment};
 use polypath_wire::{Duration, Instant, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +133,21 @@ impl Host {
             },
             Body::Datagram(_) => None,
         }
+    }
+
+    /// A segment of ours did not fit a hop, which takes packets of `mtu` bytes.
+    pub fn too_big(&mut self, now: Instant, locators: Locators, body: Body, mtu: u32) {
+        let segment = match body {
+            Body::Segment(segment) => segment,
+            Body::Bytes(packet) => match bytes::decode(packet) {
+                Ok(segment) => segment,
+                Err(_) => return, // damaged on the way: nobody knows whose it was
+            },
+            Body::Datagram(_) => return,
+        };
+        let ports = Ports { local: segment.header.src_port, remote: segment.header.dst_port };
+        let input = Input::TooBig { locators, ports, seq: segment.header.seq, mtu };
+        self.endpoint.handle(self.clock.local(now), input);
     }
 
     /// The flow of a connection, and which end of it this is.

@@ -1,7 +1,7 @@
 //! What lies between the hosts: hops, routes over them, and the packets on their way.
 
 use polypath_endpoint::Locators;
-use polypath_wire::Instant;
+use polypath_wire::{Duration, Instant};
 
 use crate::bytes;
 use crate::events::{Event, Events};
@@ -129,7 +129,20 @@ impl Net {
         if self.taps.watches(at) {
             self.taps.dropped(self.now, at, &self.packets[id], cause);
         }
-        self.packets.remove(id);
+        if cause == Drop::TooBig && !matches!(self.packets[id].body, Body::Datagram(_)) {
+            self.complain(at, id);
+        } else {
+            self.packets.remove(id);
+        }
+    }
+
+    /// The router before `at` tells the sender of the packet that it was too big (RFC 1191). Its message
+    /// takes as long as the packet took at least, and is not lost.
+    fn complain(&mut self, at: HopId, id: PacketId) {
+        let packet = &self.packets[id];
+        let passed = self.routes[packet.route.0 as usize].hops.iter().take(packet.entered as usize - 1);
+        let delay = passed.fold(Duration::ZERO, |sum, hop| sum + self.hops[hop.index()].hop.config().delay);
+        self.events.push(self.now + delay, Event::TooBig(at, id));
     }
 
     /// Flips a bit, or a few, anywhere in the packet.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use polypath_endpoint::{Locators, pump};
-use polypath_transport::Payload;
+use polypath_transport::{Payload, Segment};
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::events::Event;
 use crate::hop::{Hop, HopConfig, HopError, HopStats};
 use crate::host::{Door, Headers, Host, HostConfig, Side, route_key};
 use crate::net::{Net, NetHop, Route, RouteId};
-use crate::packet::{Body, Datagram};
+use crate::packet::{Body, Datagram, PacketId};
 use crate::pcapng::Capture;
 use crate::reordering::Watch;
 use crate::source::{Source, SourceId, SourceReport};
@@ -288,6 +288,7 @@ impl World {
                 Event::Hop(hop) => self.hop(hop),
                 Event::Wake(node) => self.wake(node),
                 Event::Release(node, batch) => self.release(node, batch),
+                Event::TooBig(hop, packet) => self.too_big(hop, packet),
                 Event::Start(flow) => self.start(flow),
                 Event::Stop(flow) => self.stop(flow),
                 Event::Datagram(source) => self.datagram(source),
@@ -318,6 +319,19 @@ impl World {
             }
             self.net.packets.remove(id);
             self.serve(to);
+        }
+    }
+
+    fn too_big(&mut self, hop: HopId, id: PacketId) {
+        let nothing = Body::Segment(Segment::default());
+        let body = std::mem::replace(&mut self.net.packets[id].body, nothing);
+        let route = &self.net.routes[self.net.packets[id].route.0 as usize];
+        let (locators, node) = (route.locators.reversed(), self.topology.from(route.hops[0]));
+        self.net.packets.remove(id);
+        let mtu = self.net.hops[hop.index()].hop.config().mtu;
+        if let (Some(host), Some(mtu)) = (&mut self.hosts[node.index()], mtu) {
+            host.too_big(self.net.now, locators, body, mtu);
+            self.serve(node);
         }
     }
 

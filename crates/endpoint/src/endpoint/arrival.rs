@@ -35,6 +35,7 @@ impl Endpoint {
                 Ok(packet) => self.handle_packet(now, packet),
                 Err(error) => self.drop_unparsed(error),
             },
+            Input::TooBig { locators, ports, seq, mtu } => self.too_big(now, &locators, ports, seq, mtu),
         }
     }
 

@@ -76,6 +76,11 @@ impl End {
         self.connection.as_ref().is_none_or(|c| c.state() == State::Closed)
     }
 
+    /// Whether it has nothing left to send, ever.
+    pub fn is_done(&self) -> bool {
+        self.is_closed() || self.connection.as_ref().is_some_and(|c| c.state() == State::TimeWait)
+    }
+
     /// What counts as progress: it changes, or something is wrong.
     pub fn progress(&self) -> Progress {
         let acked = self.connection.as_ref().map_or(0, |c| c.stats().bytes_acked);

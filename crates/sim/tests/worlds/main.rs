@@ -1,6 +1,6 @@
 //! Random worlds: two ends, one to four paths, everything that can go wrong on the way. Whatever the
-//! world, every byte arrives exactly once and in order, nothing stalls, nothing is sent beyond a
-//! window, each hop accounts for its packets, and the same seed gives the same run.
+//! world, every byte arrives exactly once and in order, nothing stalls (nobody is silent for longer than the
+//! largest timeout while anything is left to do), nothing is sent beyond a window, each hop accounts for its packets, and the same seed gives the same run.
 //!
 //! `POLYPATH_WORLDS=100000 cargo test -p polypath-sim --test worlds` plays more of them (`make soak`),
 //! from `POLYPATH_FIRST_WORLD` on. `POLYPATH_WORLD=seed` plays one, `POLYPATH_WITHOUT=loss,flapping`
@@ -11,6 +11,7 @@ mod end;
 mod features;
 mod play;
 mod spec;
+mod whole;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,6 +85,9 @@ fn check(seed: u64, off: Features) -> Result<Outcome, String> {
         let outcome = play(&spec, look)?;
         if twice && play(&spec, look)? != outcome {
             return Err("the same seed gave another run".to_owned());
+        }
+        if twice && whole::play(&spec)? != whole::play(&spec)? {
+            return Err("the same seed gave another run in the simulator".to_owned());
         }
         Ok(outcome)
     };

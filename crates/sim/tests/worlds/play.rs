@@ -24,6 +24,7 @@ struct World<'a> {
     joined: usize,
     gone: Vec<bool>,
     progress: ([Progress; 2], Instant),
+    last_sent: Instant,
     hash: u64,
     look: Look,
 }
@@ -98,6 +99,7 @@ impl<'a> World<'a> {
             joined: spec.paths.iter().filter(|p| p.joins.is_none()).count(),
             gone: vec![false; spec.paths.len()],
             progress: ([(0, 0, 0, None); 2], Instant::ZERO),
+            last_sent: Instant::ZERO,
             hash: 0xcbf2_9ce4_8422_2325,
             look,
         }
@@ -241,6 +243,7 @@ impl<'a> World<'a> {
     fn send(&mut self, path: usize, from: usize, segment: Segment) {
         self.tell(|| format!("{from} -> {path}: {}", describe(&segment)));
         self.note(&[self.now.0, path as u64, from as u64, segment.payload.len()]);
+        self.last_sent = self.now;
         let size = (segment.header.len() as u64 + segment.payload.len()) as u32 + IPV4_HEADER;
         let result = self.hops[path][from].enqueue(self.now, segment, size);
         let mtu = self.hops[path][from].config().mtu;
@@ -295,20 +298,38 @@ impl<'a> World<'a> {
         }
         let waited = self.now.since(self.progress.1.max(self.spec.calm));
         let aborted = self.ends.iter().any(|e| e.spec.abort.is_some());
+        let silent = self.now.since(self.last_sent.max(self.progress.1));
+        if silent > self.longest_silence() && !self.ends.iter().all(End::is_done) && !aborted {
+            return Err(format!("silent for {silent:?} at {:?}: {}", self.now, self.summary()));
+        }
         if waited <= self.patience() || self.ends.iter().all(End::is_closed) || aborted {
             return Ok(());
         }
         Err(format!("no progress for {waited:?} at {:?}: {}", self.now, self.summary()))
     }
 
-    /// How long nothing may happen.
+    /// How long nobody may send, read or write while something is left to do: whoever waits for an answer asks again at the
+    /// latest after the largest timeout, and an application goes on after its pause. However slow, however
+    /// unlucky: that much holds of a transfer that has not stalled.
+    fn longest_silence(&self) -> Duration {
+        self.longest(|e| e.spec.config.max_rto.max(e.spec.config.initial_rto))
+            + self.longest(|e| e.spec.read.map_or(Duration::ZERO, |r| r.1)).times(2)
+            + self.longest(|e| e.spec.write.1)
+            + Duration::from_secs(2) // closing later, drifting clocks
+    }
+
+    /// How long nothing may be achieved.
     fn patience(&self) -> Duration {
-        let longest = |of: fn(&End) -> Duration| self.ends.iter().map(of).max().unwrap_or_default();
+        let longest = |of: fn(&End) -> Duration| self.longest(of);
         longest(|e| e.spec.config.max_rto.max(e.spec.config.keep_alive).max(e.spec.config.initial_rto))
             .times(UNLUCKY)
             + longest(|e| e.spec.config.time_wait).times(3)
             + longest(|e| e.spec.read.map_or(Duration::ZERO, |r| r.1)).times(2)
             + Duration::from_secs(100)
+    }
+
+    fn longest(&self, of: fn(&End) -> Duration) -> Duration {
+        self.ends.iter().map(of).max().unwrap_or_default()
     }
 
     fn check_end(&self) -> Result<(), String> {

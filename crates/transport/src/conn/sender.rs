@@ -451,11 +451,13 @@ impl Sender {
     /// When the tail of `path` is probed if nothing is heard until then. The retransmission timer stands
     /// behind it and need not be waited for if it is due sooner.
     pub(super) fn arm_tail(&self, now: Instant, path: PathId, timers: &mut Timers) {
-        match self.policy.probe_after(path, &self.board, &self.views[path.index()]) {
-            Some(after) if after < self.paths[path.index()].estimator.rtt.rto() => {
-                timers.set(Timer::Tail(path), now + after);
-            }
-            _ => timers.stop(Timer::Tail(path)),
+        let view = &self.views[path.index()];
+        let after = self.policy.probe_after(path, &self.board, view);
+        // what waits at the bottleneck cannot be answered before it has left
+        let at = after.map(|after| view.idle_at.max(now) + after);
+        match at.filter(|at| *at < now + self.paths[path.index()].estimator.rtt.rto()) {
+            Some(at) => timers.set(Timer::Tail(path), at),
+            None => timers.stop(Timer::Tail(path)),
         }
     }
 
