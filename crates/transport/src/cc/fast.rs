@@ -15,9 +15,11 @@
 //!
 //! Choices where the paper is silent: the averages weigh a new sample by min(3/w, 1/4), as the authors of
 //! FAST publish it; a round lasts one average RTT; a window that is not used does not grow; after a
-//! timeout slow start begins again.
+//! timeout slow start begins again. An update is spread over the acknowledgments of one window, and
+//! packets may be paced somewhat faster than a window per round trip (FAST's burstiness control, of which
+//! the paper says nothing): where the pipe is not full, the queue of one's own bursts counts as queueing.
 
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::controller::{Phase, Snapshot};
@@ -45,6 +47,9 @@ pub struct FastConfig {
     pub signal: DelaySignal,
     /// Initial window, packets.
     pub initial_window: u32,
+    /// Pace at so many windows per round trip, above 1 (twice that in slow start); 0, as in the paper,
+    /// does not pace. The one-way signal needs it where the way back is full (1.25).
+    pub pacing: f64,
 }
 
 /// Which delay FAST keeps short.
@@ -69,6 +74,7 @@ impl Default for FastConfig {
             rounds_per_update: 2,
             signal: DelaySignal::RoundTrip,
             initial_window: 2,
+            pacing: 0.0,
         }
     }
 }
@@ -94,6 +100,11 @@ pub struct Fast {
     base: Option<f64>,
     /// Average, seconds.
     queueing: f64,
+    /// Average round trip, whatever the signal, seconds.
+    round_trip: f64,
+    /// What the last update wants: change per acknowledged packet, and where it ends.
+    step: f64,
+    aim: f64,
     slow_start: bool,
     /// Rounds since the last update, and when the present one ends.
     rounds: u32,
@@ -112,6 +123,9 @@ impl Fast {
             range: 0,
             base: None,
             queueing: 0.0,
+            round_trip: 0.0,
+            step: 0.0,
+            aim: 0.0,
             slow_start: true,
             rounds: 0,
             round_ends: Instant::ZERO,
@@ -135,6 +149,7 @@ impl Fast {
         let one_way = sample.one_way_queueing.filter(|_| self.config.signal == DelaySignal::OneWay);
         let queueing = one_way.map_or(rtt - base, Duration::as_secs_f64);
         let weight = (3.0 / self.window).min(0.25);
+        self.round_trip += (rtt - self.round_trip) * if self.base.is_none() { 1.0 } else { weight };
         self.queueing = match self.base {
             None => 0.0,
             // the average is of the RTT: where baseRTT falls, what is above it grows
@@ -152,24 +167,33 @@ impl Fast {
         if now < self.round_ends {
             return false;
         }
-        self.round_ends = now + Duration::from_secs_f64(self.rtt());
+        self.round_ends = now + Duration::from_secs_f64(self.round_trip);
         self.rounds = (self.rounds + 1) % self.config.rounds_per_update.max(1);
         self.rounds == 0
     }
 
-    /// Equation (1).
+    /// Equation (1); the change is spread over one window of acknowledgments.
     fn converge(&mut self, may_grow: bool) {
         let (w, gamma) = (self.window, self.config.gamma);
         let aim = w * self.base.unwrap_or(0.0) / self.rtt() + self.alpha;
         let next = ((1.0 - gamma) * w + gamma * aim).min(2.0 * w).max(LEAST_WINDOW);
-        if may_grow || next < w {
-            self.window = next;
+        self.aim = if may_grow { next } else { next.min(w) };
+        self.step = (self.aim - w) / w;
+    }
+
+    /// `acked` packets were acknowledged: goes on towards the aim.
+    fn approach(&mut self, acked: f64) {
+        let next = self.window + self.step * acked;
+        let beyond = if self.step < 0.0 { next <= self.aim } else { next >= self.aim };
+        self.window = if beyond { self.aim } else { next };
+        if beyond {
+            self.step = 0.0;
         }
     }
 
     /// α follows the throughput achieved, w/RTT, with some hysteresis.
     fn tune_alpha(&mut self) {
-        let throughput = self.window / self.rtt();
+        let throughput = self.window / self.round_trip;
         if RISE_ABOVE.get(self.range).is_some_and(|limit| throughput > *limit) {
             self.range += 1;
         } else if self.range > 0 && throughput < FALL_BELOW[self.range - 1] {
@@ -201,14 +225,20 @@ impl Algorithm for Fast {
         } else if idle_queue {
             let turn = self.rounds == 0 && sample.window_limited;
             self.window += if turn { acked } else { 0.0 };
-        } else if update {
-            self.converge(sample.window_limited);
+        } else {
+            if update {
+                self.converge(sample.window_limited);
+            }
+            if self.step != 0.0 {
+                self.approach(acked);
+            }
         }
     }
 
     fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
         self.saved = Some((loss.episode, self.window, self.slow_start));
         self.slow_start = loss.cause == LossCause::Timeout;
+        self.step = 0.0;
         self.window = if self.slow_start { 1.0 } else { (self.window / 2.0).max(LEAST_WINDOW) };
     }
 
@@ -221,6 +251,12 @@ impl Algorithm for Fast {
 
     fn window(&self) -> u64 {
         (self.window * self.mss as f64) as u64
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        let gain = self.config.pacing * if self.slow_start { 2.0 } else { 1.0 };
+        let paced = gain > 0.0 && self.round_trip > 0.0;
+        paced.then(|| Rate((gain * 8.0 * self.window * self.mss as f64 / self.round_trip) as u64))
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -246,7 +282,8 @@ mod tests {
     /// A window of `window` packets in convergence, baseRTT 100 ms.
     fn settled(window: f64, queueing_ms: f64, config: FastConfig) -> Fast {
         let fast = Fast::new(config, 1000);
-        Fast { window, base: Some(0.1), queueing: queueing_ms / 1e3, slow_start: false, ..fast }
+        let queueing = queueing_ms / 1e3;
+        Fast { window, base: Some(0.1), queueing, round_trip: 0.1 + queueing, slow_start: false, ..fast }
     }
 
     #[test]
@@ -262,6 +299,7 @@ mod tests {
         for (w, queueing, gamma, next) in table {
             let mut fast = settled(w, queueing, FastConfig { gamma, ..Default::default() });
             fast.converge(true);
+            (0..w as u32 + 1).for_each(|_| fast.approach(1.0));
             assert!((fast.window - next).abs() < 1e-9, "{w} {queueing}: {} not {next}", fast.window);
         }
     }
@@ -285,10 +323,10 @@ mod tests {
         let mut fast = settled(200.0, 25.0, FastConfig::default());
         let mut changes = Vec::new();
         for ms in 0..1250 {
-            let before = fast.window;
+            let before = fast.aim;
             fast.queueing = 0.025;
             fast.on_ack(Instant(ms * 1_000_000), &ack(125));
-            changes.extend((fast.window != before).then_some(ms));
+            changes.extend((fast.aim != before).then_some(ms));
         }
         assert_eq!(changes, [125, 375, 625, 875, 1125]);
     }
@@ -329,7 +367,7 @@ mod tests {
         let mut fast = settled(1.0, 0.0, FastConfig { tune_alpha: true, ..Default::default() });
         let throughputs = [1000.0, 1600.0, 1300.0, 1200.0, 1600.0, 16_000.0, 13_000.0, 12_000.0];
         let alphas = throughputs.map(|t| {
-            fast.window = t * 0.1;
+            fast.window = t * fast.round_trip;
             fast.tune_alpha();
             fast.alpha
         });
@@ -361,6 +399,6 @@ mod tests {
         assert_eq!(fast.window(), 2000);
         let mut fast = settled(200.0, 25.0, FastConfig::default());
         fast.converge(false);
-        assert_eq!(fast.window(), 200_000);
+        assert_eq!((fast.aim, fast.step), (200.0, 0.0));
     }
 }

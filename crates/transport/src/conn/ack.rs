@@ -140,8 +140,8 @@ impl Sender {
         } else if let Some(rtt) = proven {
             p.estimator.rtt.sample_again(rtt);
         }
-        if let (Some(rtt), Some(reverse), true) = (rtt, ack.reverse, ack.path == path) {
-            p.estimator.one_way.sample(now, rtt, reverse);
+        if let (Some(rtt), Some(reverse)) = (rtt, ack.reverse) {
+            p.estimator.one_way.sample(now, rtt, reverse, ack.path == path);
         }
         let latest = rtt.or(p.estimator.rtt.latest());
         let (mut delivery_rate, mut app_limited) = (None, false);

@@ -20,10 +20,13 @@ pub struct OneWay {
 }
 
 impl OneWay {
-    /// An acknowledgment arrived `reverse` after its `TSval`; its segment took `rtt` in all.
-    pub fn sample(&mut self, now: Instant, rtt: Duration, reverse: i64) {
+    /// An acknowledgment arrived `reverse` after its `TSval`; its segment took `rtt` in all. Whether it
+    /// came back on this path (`same`) makes no difference to the way there.
+    pub fn sample(&mut self, now: Instant, rtt: Duration, reverse: i64, same: bool) {
         let forward = rtt.0 as i64 - reverse;
-        self.reverse = Some(reverse);
+        if same {
+            self.reverse = Some(reverse);
+        }
         self.forward = Some(forward);
         self.floor = Some(match self.floor {
             None => (forward, forward, now),
@@ -57,11 +60,11 @@ mod tests {
     fn queueing_is_free_of_the_clock_offset() {
         for theta in [0, 5_000_000_000, -7_000_000_000] {
             let (mut way, now) = (OneWay::default(), Instant::ZERO);
-            way.sample(now, Duration(50), 30 + theta);
+            way.sample(now, Duration(50), 30 + theta, true);
             assert_eq!(way.forward_queueing(), Some(Duration(0)));
-            way.sample(now, Duration(90), 30 + theta); // 40 ns of queue forward
+            way.sample(now, Duration(90), 30 + theta, true); // 40 ns of queue forward
             assert_eq!(way.forward_queueing(), Some(Duration(40)));
-            way.sample(now, Duration(90), 70 + theta); // the queue is on the way back
+            way.sample(now, Duration(90), 70 + theta, true); // the queue is on the way back
             assert_eq!(way.forward_queueing(), Some(Duration(0)));
         }
     }
@@ -69,9 +72,9 @@ mod tests {
     #[test]
     fn old_minima_are_forgotten() {
         let mut way = OneWay::default();
-        way.sample(Instant::ZERO, Duration(10), 0);
+        way.sample(Instant::ZERO, Duration(10), 0, true);
         for s in [31, 62, 93] {
-            way.sample(Instant::from_secs_f64(f64::from(s)), Duration(100), 0);
+            way.sample(Instant::from_secs_f64(f64::from(s)), Duration(100), 0, true);
         }
         assert_eq!(way.min_forward(), Some(100));
     }
