@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::controller::Controller;
 use super::fast::{Fast, FastConfig};
+use super::mhip_simple::{MhipSimple, MhipSimpleConfig};
+use super::mhip_two_level::MhipTwoLevel;
 use super::newreno::{NewReno, NewRenoConfig};
 use super::one_window::OneWindow;
 use super::per_path::PerPath;
@@ -18,6 +20,10 @@ pub enum CcConfig {
     Fast(FastConfig),
     /// One FAST window over all paths (paper 004, §5.2: "simple FAST").
     FastOneWindow(FastConfig),
+    /// One NewReno window over all paths: mHIP's first generation (paper 000 §III.B).
+    MhipSimple(MhipSimpleConfig),
+    /// AIMD per path under the sum of the windows: mHIP from its second generation on (paper 000 §IV.B).
+    MhipTwoLevel(NewRenoConfig),
 }
 
 impl Default for CcConfig {
@@ -41,6 +47,8 @@ impl CcConfig {
         match self.clone() {
             Self::Newreno(config) => Box::new(PerPath::new(move |_, mss| NewReno::new(config, mss))),
             Self::Fast(config) => Box::new(PerPath::new(move |_, mss| Fast::new(config, mss))),
+            Self::MhipSimple(config) => Box::new(OneWindow::new(MhipSimple::new(config))),
+            Self::MhipTwoLevel(config) => Box::new(MhipTwoLevel::new(config)),
             Self::FastOneWindow(config) => Box::new(OneWindow::new(Fast::new(config, 0))),
         }
     }

@@ -151,6 +151,8 @@ impl Sender {
             delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
         }
         let PathView { in_flight: prior_in_flight, mss, .. } = self.views[path.index()];
+        let in_recovery = self.is_recovering(path);
+        let p = &self.paths[path.index()];
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
@@ -162,13 +164,21 @@ impl Sender {
             marks: 0,
             app_limited,
             window_limited: prior_in_flight + u64::from(mss) > self.controller.window(path),
-            in_recovery: p.recovering.is_some(),
+            in_recovery,
         };
         self.controller.on_ack(now, path, &sample, &self.views);
         if self.views[path.index()].state == PathState::Failed {
             self.revive(now, path, timers);
         }
         fresh.bytes
+    }
+
+    /// Whether `path` is in a loss episode, or, where one window limits all paths, any path is.
+    fn is_recovering(&self, path: PathId) -> bool {
+        match self.controller.total_window() {
+            Some(_) => self.paths.iter().any(|p| p.recovering.is_some()),
+            None => self.paths[path.index()].recovering.is_some(),
+        }
     }
 
     /// Round trip of a segment that was sent again, if its timestamp tells which transmission is answered
