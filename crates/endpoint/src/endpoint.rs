@@ -111,8 +111,9 @@ impl Endpoint {
             return Err(OpenError::TooManyConnections { max: self.config.max_connections });
         }
         let ports = self.free_ports(remote_port, paths).ok_or(OpenError::InUse(*first))?;
-        let isn = self.isn.at(now, first, ports);
         let path_configs: Vec<_> = paths.iter().map(|(_, config)| *config).collect();
+        config.check_on(&path_configs)?;
+        let isn = self.isn.at(now, first, ports);
         let connection = Connection::connect(now, config, ports, isn, &path_configs);
         self.stats.connected += 1;
         let table = PathTable::new(paths.iter().map(|(locators, _)| *locators));
@@ -124,6 +125,7 @@ impl Endpoint {
         if self.listeners.contains_key(&port) {
             return Err(OpenError::PortTaken(port));
         }
+        config.connection.check(None)?;
         self.listeners.insert(port, config);
         Ok(())
     }

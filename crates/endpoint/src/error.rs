@@ -29,4 +29,7 @@ pub enum OpenError {
     /// The handle names no connection, or a closed one.
     #[error("no such connection")]
     NoConnection,
+    /// A parameter of the connection means nothing.
+    #[error(transparent)]
+    Config(#[from] polypath_transport::ConfigError),
 }

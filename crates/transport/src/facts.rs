@@ -47,6 +47,27 @@ pub struct PathView {
     pub overhead: u32,
 }
 
+impl PathView {
+    /// A path of which nothing is known but the size of its segments.
+    pub fn new(id: PathId, mss: u32) -> Self {
+        Self {
+            id,
+            state: PathState::Active,
+            mss,
+            room: 0,
+            in_flight: 0,
+            earliest_send: Instant::ZERO,
+            idle_at: Instant::ZERO,
+            srtt: None,
+            rttvar: None,
+            min_rtt: None,
+            one_way: None,
+            rate: None,
+            overhead: 0,
+        }
+    }
+}
+
 /// What one acknowledgment says of one path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct AckSample {
@@ -122,4 +143,21 @@ pub struct Parcel {
     pub len: u32,
     /// Sent before.
     pub retransmission: bool,
+}
+
+/// A parameter that means nothing, by its key in the configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{key}: {reason}")]
+pub struct ConfigError {
+    /// Which key of the connection.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl ConfigError {
+    /// `key` is wrong for `reason`.
+    pub fn new(key: &'static str, reason: &'static str) -> Self {
+        Self { key, reason }
+    }
 }

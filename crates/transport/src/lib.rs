@@ -17,6 +17,7 @@ pub use conn::config::{ConnectionConfig, PathConfig};
 pub use conn::connection::{CloseReason, Connection, Event, Ports, State};
 pub use conn::record::{DropReason, Observation, Record, RecordFilter};
 pub use conn::stats::{ConnectionStats, PathStats};
+pub use facts::ConfigError;
 pub use loss::LossConfig;
 pub use payload::{Pattern, Payload};
 pub use sched::SchedulerConfig;

@@ -99,7 +99,20 @@ fn read_spec(doc: Table) -> Result<Spec, Problem> {
         read_connection(&flow.connection, at!["flow", n, "connection"])?;
     }
     validate::spec(&spec)?;
+    spec.flow.iter().enumerate().try_for_each(|(n, _)| check_connection(&spec, n))?;
     Ok(spec)
+}
+
+/// The parameters of flow `n`'s connection mean something on its paths.
+fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
+    let flow = &spec.flow[n];
+    let rtt = flow.paths.iter().map(|via| spec.path_rtt(flow, via)).min();
+    let Err(error) = spec.connection_of(flow).check(rtt) else { return Ok(()) };
+    let shared = spec.connection.get(error.key) == flow.connection.get(error.key);
+    let at = if shared { at!["connection", error.key] } else { at!["flow", n, "connection", error.key] };
+    let rtt = rtt.unwrap_or_default().as_millis_f64();
+    Err(Problem::new(at, error.reason)
+        .help(format!("the smallest round trip of \"{}\" is {rtt} ms", flow.name)))
 }
 
 fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionConfig, Problem> {

@@ -42,6 +42,12 @@ impl Spec {
         self.links_of(flow, via).iter().fold(Duration::ZERO, |sum, (l, there)| sum + l.delay(*there))
     }
 
+    /// Round trip time of a path without queueing and transmission.
+    pub fn path_rtt(&self, flow: &Flow, via: &[String]) -> Duration {
+        let both = |sum: Duration, (l, _): &(&Link, bool)| sum + l.delay(true) + l.delay(false);
+        self.links_of(flow, via).iter().fold(Duration::ZERO, both)
+    }
+
     /// Sum of the rates of a flow's bottlenecks; one that several paths share counts once.
     pub fn capacity(&self, flow: &Flow) -> Rate {
         let mut bottlenecks: Vec<(&Link, bool)> = Vec::new();

@@ -113,10 +113,10 @@ impl Sender {
     }
 
     /// Without SACK a duplicate says that some segment left the network. That makes room for another
-    /// in recovery (RFC 5681 §3.2 step 4) and otherwise twice (limited transmit, RFC 3042): after a
+    /// in recovery (RFC 5681 §3.2 step 4) and otherwise as often as the policy says (RFC 3042: twice): after a
     /// timeout most duplicates answer what we sent again without need.
     fn make_room(&mut self, path: PathId) {
-        let limited_transmit = self.board.dupacks() <= 2;
+        let limited_transmit = self.board.dupacks() <= self.policy.limited_transmit();
         if limited_transmit || self.paths.iter().any(|p| p.recovering.is_some()) {
             self.board.add_credit(path, self.views[path.index()].mss);
         }

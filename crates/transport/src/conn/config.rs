@@ -4,6 +4,7 @@ use polypath_wire::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::cc::CcConfig;
+use crate::facts::ConfigError;
 use crate::loss::LossConfig;
 use crate::sched::SchedulerConfig;
 
@@ -93,6 +94,29 @@ impl Default for ConnectionConfig {
             no_delay: true,
             max_burst: 0,
         }
+    }
+}
+
+impl ConnectionConfig {
+    /// Whether its parameters mean something together, on paths whose smallest round trip time is
+    /// `min_rtt`, if that is known.
+    pub fn check(&self, min_rtt: Option<Duration>) -> Result<(), ConfigError> {
+        let nothing = |size: u64| size == 0;
+        for (key, zero) in [
+            ("send_buffer", nothing(self.send_buffer)),
+            ("receive_buffer", nothing(self.receive_buffer)),
+            ("reorder_store", self.reorder_store.is_some_and(nothing)),
+        ] {
+            if zero {
+                return Err(ConfigError::new(key, "a buffer of 0 holds nothing"));
+            }
+        }
+        self.loss.check(min_rtt)
+    }
+
+    /// The same for the paths of a connection, as far as their delays are told.
+    pub fn check_on(&self, paths: &[PathConfig]) -> Result<(), ConfigError> {
+        self.check(paths.iter().filter_map(|p| p.one_way).min().map(|one_way| one_way.times(2)))
     }
 }
 

@@ -126,21 +126,8 @@ impl Sender {
             timeouts: 0,
             timed_from: 0,
         });
-        self.views.push(PathView {
-            id,
-            state: PathState::Active,
-            mss,
-            room: 0,
-            in_flight: 0,
-            earliest_send: Instant::ZERO,
-            idle_at: now,
-            srtt: None,
-            rttvar: None,
-            min_rtt: None,
-            one_way: None,
-            rate: None,
-            overhead: if config.rate.is_some() { config.overhead } else { 0 },
-        });
+        let overhead = if config.rate.is_some() { config.overhead } else { 0 };
+        self.views.push(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
         self.refresh(now, id);
     }
 

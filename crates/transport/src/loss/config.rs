@@ -1,11 +1,15 @@
 //! The loss policies by name.
 
+use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
 
+use super::addr::Addr;
 use super::dupack::Dupack;
 use super::policy::LossPolicy;
 use super::rack::Rack;
+use super::smart::Smart;
 use super::virtual_queue::VirtualQueue;
+use crate::facts::ConfigError;
 
 /// Which loss policy, with its parameters. The retransmission timer stands behind all of them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -34,6 +38,21 @@ pub enum LossConfig {
         #[serde(default = "three")]
         threshold: u32,
     },
+    /// Selective acknowledgments, counted about the first missing packet (paper 000 §IV.E, to the letter).
+    /// Falls back to `dupack` if the peer does not offer SACK.
+    Smart {
+        /// Duplicates about a packet that mean it is lost, at least 1 (paper 000: 3).
+        #[serde(default = "three")]
+        threshold: u32,
+    },
+    /// Another policy, and what it judges lost may still arrive for a while: ADDR (paper 000 §IV.D).
+    Addr {
+        /// Allowable delay due to reordering, ms; above zero and below the smallest round trip time.
+        #[serde(with = "crate::conn::config::millis")]
+        allowance: Duration,
+        /// What judges.
+        inner: Box<LossConfig>,
+    },
 }
 
 fn three() -> u32 {
@@ -47,14 +66,41 @@ fn yes() -> bool {
 impl LossConfig {
     /// The policy for a connection that did or did not agree on SACK.
     pub fn build(&self, sack: bool) -> Box<dyn LossPolicy> {
-        match *self {
+        match self.clone() {
             Self::Dupack { threshold, partial_acks, impatient } => {
                 Box::new(Dupack::new(threshold, partial_acks, impatient))
             }
             Self::Rack if sack => Box::new(Rack::default()),
             Self::Rack => Box::new(Dupack::new(3, true, true)),
             Self::Sack { threshold } if sack => Box::new(VirtualQueue::new(threshold)),
-            Self::Sack { threshold } => Box::new(Dupack::new(threshold, true, true)),
+            Self::Smart { threshold } if sack => Box::new(Smart::new(threshold)),
+            Self::Sack { threshold } | Self::Smart { threshold } => {
+                Box::new(Dupack::new(threshold, true, true))
+            }
+            Self::Addr { allowance, inner } => Box::new(Addr::new(inner.build(sack), allowance)),
+        }
+    }
+
+    /// Whether its parameters mean something where the smallest round trip time is `min_rtt`, if that is
+    /// known.
+    pub fn check(&self, min_rtt: Option<Duration>) -> Result<(), ConfigError> {
+        match self {
+            Self::Dupack { threshold: 0, .. }
+            | Self::Sack { threshold: 0 }
+            | Self::Smart { threshold: 0 } => {
+                Err(ConfigError::new("loss", "a threshold of 0: a loss needs at least 1 sign of it"))
+            }
+            Self::Addr { inner, .. } if matches!(**inner, Self::Addr { .. }) => {
+                Err(ConfigError::new("loss", "ADDR within ADDR: one allowance is enough"))
+            }
+            Self::Addr { allowance, .. } if *allowance == Duration::ZERO => {
+                Err(ConfigError::new("loss", "an allowance of 0 allows nothing: leave ADDR out"))
+            }
+            Self::Addr { allowance, .. } if min_rtt.is_some_and(|rtt| *allowance >= rtt) => {
+                Err(ConfigError::new("loss", "the allowance is not below the smallest round trip time"))
+            }
+            Self::Addr { inner, .. } => inner.check(min_rtt),
+            _ => Ok(()),
         }
     }
 }

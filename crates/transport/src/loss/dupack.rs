@@ -83,6 +83,15 @@ impl LossPolicy for Dupack {
         self.episode
     }
 
+    fn on_undo(&mut self, _: PathId) {
+        self.recovering = None;
+        self.recover = None;
+    }
+
+    fn limited_transmit(&self) -> u32 {
+        self.threshold - 1
+    }
+
     fn holds_timer(&self, path: PathId) -> bool {
         let held = |r: &Recovery| r.path == path && r.partial_acks > 1;
         self.impatient && self.recovering.as_ref().is_some_and(held)

@@ -1,10 +1,12 @@
 //! What counts as lost.
 
+pub mod addr;
 pub mod config;
 pub mod dupack;
 pub mod policy;
 pub mod rack;
 pub mod scoreboard;
+pub mod smart;
 pub mod virtual_queue;
 
 pub use config::LossConfig;

@@ -51,6 +51,15 @@ pub trait LossPolicy: std::fmt::Debug + Send {
     /// The tail of `path` is probed by what will be its next transmission.
     fn on_probe(&mut self, _path: PathId, _board: &Scoreboard) {}
 
+    /// The present episode of `path` proved to be reordering: it is over.
+    fn on_undo(&mut self, _path: PathId) {}
+
+    /// How many duplicates let a new segment leave each before they mean a loss, without SACK: limited
+    /// transmit (RFC 3042), extended to larger thresholds (RFC 4653 §3.2).
+    fn limited_transmit(&self) -> u32 {
+        2
+    }
+
     /// Whether the timer goes on running through this acknowledgment (RFC 6582 §4, "impatient").
     fn holds_timer(&self, _path: PathId) -> bool {
         false

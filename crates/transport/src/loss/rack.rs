@@ -137,6 +137,10 @@ impl LossPolicy for Rack {
         recovery.episode
     }
 
+    fn on_undo(&mut self, path: PathId) {
+        self.track(path).recovery = None;
+    }
+
     fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
         let track = self.paths.get(path.index());
         let busy = track.is_some_and(|t| t.probe.is_some() || t.is_recovering());

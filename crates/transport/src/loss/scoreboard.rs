@@ -166,6 +166,16 @@ impl Scoreboard {
         self.segments.get(id.checked_sub(self.base)? as usize)
     }
 
+    /// Whether nothing is known yet of the last transmission of the segment `id`.
+    pub fn is_in_flight(&self, id: SentId) -> bool {
+        self.in_flight_segment(Some(id)).is_some()
+    }
+
+    /// Whether the byte at `offset` was acknowledged, cumulatively or selectively.
+    pub fn is_delivered(&self, offset: u64) -> bool {
+        offset < self.una || self.sacked.containing(offset).is_some()
+    }
+
     /// Number that the next transmission on `path` will have.
     pub fn next_tx(&self, path: PathId) -> u64 {
         self.lanes[path.index()].next_tx

@@ -65,4 +65,7 @@ impl LossPolicy for VirtualQueue {
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
         self.begin(path, board).1
     }
+    fn on_undo(&mut self, path: PathId) {
+        *self.slot(path) = None;
+    }
 }

@@ -5,6 +5,7 @@ mod closing;
 mod data;
 mod handshake;
 mod hostile;
+mod mhip;
 mod paths;
 mod recovery;
 mod wire;

@@ -1,0 +1,138 @@
+//! SACK with the SMART option, read to the letter of paper 000 §IV.E: the first missing packet is what
+//! duplicates are about, and its path is charged with them.
+//!
+//! | text | here |
+//! |---|---|
+//! | "determines from which path the next expected packet is missing" | the path of the head of the scoreboard |
+//! | "three consecutive acknowledgements about the missing packet" | duplicates since the cumulative acknowledgment moved, at least `threshold` |
+//! | "does not retransmit the reordered packets, which are buffered" | the scoreboard: only the head is ever judged lost |
+//!
+//! The other reading, in which only packets of the same path count as evidence (a virtual queue per
+//! path), is `virtual_queue.rs`. This one takes what overtook on another path for evidence too, so it
+//! wants a `threshold` of the order of the reordering.
+//!
+//! Each path recovers on its own: a hole found on a path that is not recovering is a new episode there.
+//! A partial acknowledgment retransmits nothing by itself, for what is missing next may be late only.
+
+use polypath_wire::{Instant, PathId};
+
+use super::policy::{LossPolicy, Verdict};
+use super::scoreboard::Scoreboard;
+use crate::facts::{Episode, LossCause, PathView};
+
+/// Duplicates about the first missing packet, per path.
+#[derive(Debug)]
+pub struct Smart {
+    threshold: u32,
+    episode: Episode,
+    /// Per path: the episode lasts until everything below this offset has arrived.
+    recovering: Vec<Option<(u64, Episode)>>,
+}
+
+impl Smart {
+    /// `threshold` duplicates about a packet mean that it is lost.
+    pub fn new(threshold: u32) -> Self {
+        Self { threshold: threshold.max(1), episode: Episode::default(), recovering: Vec::new() }
+    }
+
+    fn slot(&mut self, path: PathId) -> &mut Option<(u64, Episode)> {
+        if self.recovering.len() <= path.index() {
+            self.recovering.resize(path.index() + 1, None);
+        }
+        &mut self.recovering[path.index()]
+    }
+
+    fn begin(&mut self, path: PathId, board: &Scoreboard) -> Episode {
+        self.episode.0 += 1;
+        let episode = self.episode;
+        *self.slot(path) = Some((board.nxt(), episode));
+        episode
+    }
+}
+
+impl LossPolicy for Smart {
+    fn judge(&mut self, _: Instant, path: PathId, board: &Scoreboard, _: &PathView, out: &mut Vec<Verdict>) {
+        if let Some((_, episode)) = self.slot(path).take_if(|(end, _)| board.una() >= *end) {
+            out.push(Verdict::Recovered(episode));
+        }
+        let Some((id, head)) = board.head().filter(|(_, head)| head.path == path) else { return };
+        if board.dupacks() < self.threshold || head.retransmitted || !board.is_in_flight(id) {
+            return;
+        }
+        let episode = match *self.slot(path) {
+            Some((_, episode)) => episode,
+            None => self.begin(path, board),
+        };
+        out.push(Verdict::Lost { id, cause: LossCause::DupAck, episode });
+    }
+
+    fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
+        self.begin(path, board)
+    }
+
+    fn on_undo(&mut self, path: PathId) {
+        *self.slot(path) = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::bandwidth::DeliveryMark;
+
+    const PATHS: [PathId; 2] = [PathId(0), PathId(1)];
+
+    /// Segments of 10 bytes sent in turn on two paths: even numbers on the first.
+    fn in_turn(n: usize) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        PATHS.iter().for_each(|_| board.add_lane());
+        (0..n).for_each(|i| board.send_new(Instant::ZERO, PATHS[i % 2], 10, DeliveryMark::default()));
+        board
+    }
+
+    fn judge(smart: &mut Smart, board: &Scoreboard) -> Vec<Verdict> {
+        let mut out = Vec::new();
+        PATHS.iter().for_each(|p| smart.judge(Instant::ZERO, *p, board, &PathView::new(*p, 10), &mut out));
+        out
+    }
+
+    fn lost(id: u64, episode: u32) -> Verdict {
+        Verdict::Lost { id, cause: LossCause::DupAck, episode: Episode(episode) }
+    }
+
+    #[test]
+    fn the_path_of_the_first_missing_packet_is_charged() {
+        let (mut smart, mut board) = (Smart::new(3), in_turn(10));
+        board.ack_up_to(10); // 1 is missing, on the second path; 2, 4 and 6 arrive on the first
+        for (n, start) in [20, 40, 60].into_iter().enumerate() {
+            assert_eq!(judge(&mut smart, &board), [], "after {n} duplicates");
+            board.sack(start, start + 10);
+            board.count_dupack();
+        }
+        assert_eq!(judge(&mut smart, &board), [lost(1, 1)]);
+        board.mark_lost(1);
+        assert_eq!(judge(&mut smart, &board), [], "once");
+    }
+
+    #[test]
+    fn a_hole_on_another_path_is_another_episode() {
+        let (mut smart, mut board) = (Smart::new(1), in_turn(10));
+        board.count_dupack();
+        assert_eq!(judge(&mut smart, &board), [lost(0, 1)]);
+        board.mark_lost(0);
+        board.ack_up_to(10); // partial: nothing goes again on its word
+        assert_eq!(judge(&mut smart, &board), []);
+        board.count_dupack();
+        assert_eq!(judge(&mut smart, &board), [lost(1, 2)]);
+        board.mark_lost(1);
+        board.ack_up_to(20);
+        board.count_dupack();
+        assert_eq!(judge(&mut smart, &board), [lost(2, 1)], "the first path still recovers");
+        board.mark_lost(2);
+        board.ack_up_to(100);
+        assert_eq!(
+            judge(&mut smart, &board),
+            [Verdict::Recovered(Episode(1)), Verdict::Recovered(Episode(2))]
+        );
+    }
+}

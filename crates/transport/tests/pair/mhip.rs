@@ -1,0 +1,76 @@
+//! mHIP in the small: what must not differ from one TCP, and reordering between paths.
+
+use polypath_transport::cc::NewRenoConfig;
+use polypath_transport::{CcConfig, ConnectionConfig, LossConfig};
+use polypath_wire::Duration;
+
+use crate::wire::{CLIENT, Edit, Pair, SERVER, ms, prompt};
+
+fn newreno(cc: CcConfig) -> ConnectionConfig {
+    let loss = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
+    ConnectionConfig { sack: false, loss, cc, ..prompt() }
+}
+
+/// Everything the client sent in a transfer of 600 segments of which several are lost in different ways.
+fn trace(cc: CcConfig) -> Vec<(u64, u8, u64)> {
+    let mut pair = Pair::open(newreno(cc), &[40]);
+    let (mut count, mut tail) = (0, 0);
+    pair.script(move |f| {
+        if !f.is_data_of(CLIENT) {
+            return Edit::Pass;
+        }
+        count += 1;
+        match count {
+            50 | 51 | 200 | 310 => Edit::Lose,
+            400..=470 => {
+                tail += 1;
+                if tail % 2 == 0 { Edit::Lose } else { Edit::Pass }
+            }
+            100 => Edit::Delay(ms(30)),
+            _ => Edit::Pass,
+        }
+    });
+    pair.write(CLIENT, 600_000);
+    pair.run_until_received(SERVER, 600_000);
+    pair.data(CLIENT)
+}
+
+/// Paper 000 §IV.B: "the resulting multipath bundle behaves as a single TCP if all are sent to the same
+/// path".
+#[test]
+fn two_level_on_one_path_is_newreno_packet_for_packet() {
+    let config = NewRenoConfig { initial_window: 2, ..Default::default() };
+    let (two_level, newreno) = (trace(CcConfig::MhipTwoLevel(config)), trace(CcConfig::Newreno(config)));
+    assert!(newreno.len() > 630, "losses were repaired: {}", newreno.len());
+    assert_eq!(two_level, newreno);
+}
+
+#[test]
+fn simple_on_one_path_is_newreno_too() {
+    let cc = CcConfig::MhipSimple(polypath_transport::cc::MhipSimpleConfig::default());
+    assert_eq!(trace(cc), trace(CcConfig::Newreno(NewRenoConfig::default())));
+}
+
+/// A packet that is 20 ms late costs a window without ADDR, and nothing with it.
+#[test]
+fn addr_takes_back_the_answer_to_reordering() {
+    let dupack = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
+    let addr =
+        |ms| LossConfig::Addr { allowance: Duration::from_millis(ms), inner: Box::new(dupack.clone()) };
+    let run = |loss: LossConfig| {
+        let config = ConnectionConfig { sack: false, loss, ..prompt() };
+        let mut pair = Pair::open(config, &[50]);
+        let mut count = 0;
+        pair.script(move |f| {
+            count += u32::from(f.is_data_of(CLIENT));
+            if f.is_data_of(CLIENT) && count == 40 { Edit::Delay(ms(20)) } else { Edit::Pass }
+        });
+        pair.write(CLIENT, 100_000);
+        pair.run_until_received(SERVER, 100_000);
+        pair.run_for(ms(300));
+        (pair.end(CLIENT).stats().fast_recoveries, pair.end(CLIENT).stats().undone)
+    };
+    assert_eq!(run(dupack.clone()), (1, 0));
+    assert_eq!(run(addr(60)), (1, 1));
+    assert_eq!(run(addr(5)), (1, 0), "5 ms are too short for it");
+}
