@@ -1,6 +1,7 @@
 //! All connections of one host.
 
 mod arrival;
+mod secure;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,6 +17,7 @@ use crate::isn::IsnKey;
 use crate::paths::{Locators, PathTable};
 use crate::pump::Outlet;
 use crate::reset::RateLimit;
+use crate::security::Security;
 use crate::slots::{ConnectionHandle, Join, Slot, Slots};
 use crate::stats::EndpointStats;
 use crate::timers::Timers;
@@ -45,7 +47,8 @@ pub enum Event {
 /// After any input pump, which sends what there is to send, then poll events and records until `None`.
 /// The pump returns the timeout.
 ///
-/// A connection is known by its ports and by the locators of its paths. Nothing is authenticated here.
+/// A connection is known by its ports and by the locators of its paths. Nothing is authenticated here,
+/// unless it is a [secure](Self::secure) endpoint: then the locators are HITs, proved by HIP.
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
@@ -66,6 +69,8 @@ pub struct Endpoint {
     events: VecDeque<(ConnectionHandle, Event)>,
     records: VecDeque<(ConnectionHandle, Record)>,
     stats: EndpointStats,
+    /// HIP and ESP below the connections; segments travel as they are without it.
+    security: Option<Box<Security>>,
 }
 
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
@@ -89,6 +94,7 @@ impl Endpoint {
             events: VecDeque::new(),
             records: VecDeque::new(),
             stats: EndpointStats::default(),
+            security: None,
             config,
         }
     }
@@ -223,14 +229,16 @@ impl Endpoint {
                 self.mark(index);
             }
         }
+        self.security_timeout(now);
     }
 
     /// Gives `outlet` the segments that are to be sent, until it is full. What it is given counts as sent.
     pub(crate) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
+        self.transmit_datagrams(now, outlet);
         while !outlet.is_full()
             && let Some((locators, mut segment)) = self.resets.pop_front()
         {
-            outlet.send(now, &locators, &mut segment);
+            emit(&mut self.security, now, &locators, &mut segment, outlet);
         }
         while let Some(index) = self.ready.front().copied() {
             if let Some(slot) = self.slots.at(index) {
@@ -238,7 +246,7 @@ impl Endpoint {
                     && let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment)
                 {
                     if let Some(locators) = slot.paths.locators(path) {
-                        outlet.send(now, locators, &mut self.segment);
+                        emit(&mut self.security, now, locators, &mut self.segment, outlet);
                     }
                 }
             }
@@ -271,7 +279,8 @@ impl Endpoint {
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        let security = self.security.as_ref().and_then(|s| s.poll_timeout());
+        self.timers.next().into_iter().chain(security).min()
     }
 
     fn install(
@@ -284,10 +293,12 @@ impl Endpoint {
         if self.config.record != Default::default() {
             connection.record(self.config.record);
         }
+        let remote = paths.iter().next().map(|(_, locators)| locators.remote.ip());
         let index = self.slots.insert(|handle| Slot {
             handle,
             connection,
             ports,
+            remote,
             paths,
             join,
             half_open: false,
@@ -381,6 +392,20 @@ impl Endpoint {
 
     fn max_paths(&self) -> usize {
         usize::from(self.config.max_paths.clamp(1, 64))
+    }
+}
+
+/// Gives `outlet` a segment, in ESP if there is security.
+fn emit(
+    security: &mut Option<Box<Security>>,
+    now: Instant,
+    locators: &Locators,
+    segment: &mut Segment,
+    outlet: &mut impl Outlet,
+) {
+    match security {
+        Some(security) => security.send(now, locators, segment, outlet),
+        None => outlet.send(now, locators, segment),
     }
 }
 

@@ -1,10 +1,13 @@
 //! What can arrive at an endpoint.
 
-use bytes::Bytes;
+use std::net::SocketAddr;
+
+use bytes::{Bytes, BytesMut};
 use polypath_transport::{Ports, Segment};
 use polypath_wire::Seq;
 
 use crate::paths::Locators;
+use crate::security::LocalInfo;
 
 /// One arrival.
 #[derive(Clone, Debug)]
@@ -16,12 +19,13 @@ pub enum Input {
         /// The segment.
         segment: Segment,
     },
-    /// A UDP payload that holds a segment (see [`decode_datagram`](crate::frame::decode_datagram)).
+    /// A UDP payload: a segment (see [`decode_datagram`](crate::frame::decode_datagram)), or HIP or ESP if
+    /// the endpoint is secure.
     Datagram {
         /// Between which locators, as we see it.
         locators: Locators,
         /// The payload.
-        bytes: Bytes,
+        bytes: BytesMut,
     },
     /// An IP packet (see [`decode_packet`](crate::packet::decode_packet)).
     Packet {
@@ -38,5 +42,17 @@ pub enum Input {
         seq: Seq,
         /// Largest IP packet that may carry a segment as an IP host sends it, bytes.
         mtu: u32,
+    },
+    /// A local address can be used from now on, or is described anew. Only secure endpoints care.
+    LocalUp {
+        /// The address and the port of its socket.
+        local: SocketAddr,
+        /// What is known of it.
+        info: LocalInfo,
+    },
+    /// A local address can be used no longer.
+    LocalDown {
+        /// The address and the port of its socket.
+        local: SocketAddr,
     },
 }

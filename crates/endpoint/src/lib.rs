@@ -15,6 +15,7 @@ pub mod packet;
 mod paths;
 mod pump;
 mod reset;
+mod security;
 mod slots;
 mod stats;
 mod timers;
@@ -25,5 +26,8 @@ pub use error::OpenError;
 pub use input::Input;
 pub use paths::Locators;
 pub use pump::{Outlet, pump};
+pub use security::{
+    LocalInfo, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats, suite,
+};
 pub use slots::ConnectionHandle;
 pub use stats::EndpointStats;

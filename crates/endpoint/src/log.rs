@@ -11,19 +11,24 @@
 //! kind 3    IP packet: length (u32), bytes
 //! kind 4    too big: local address, remote address, length (u32), then local and remote port (u16),
 //!           sequence number (u32), largest packet (u32)
+//! kind 5    local address up: address, MTU (u32, 0 if unknown), rate (u64, bit/s, 0 if unknown),
+//!           delay (u64, ns, all ones if unknown)
+//! kind 6    local address down: address
 //! address   family (u8: 4 or 6), octets, port (u16)
 //! ```
 
 use std::net::{IpAddr, SocketAddr};
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use polypath_hip::Link;
 use polypath_transport::Ports;
-use polypath_wire::{Instant, Seq, WireError};
+use polypath_wire::{Duration, Instant, Rate, Seq, WireError};
 use thiserror::Error;
 
 use crate::frame::{decode_datagram, encode_datagram};
 use crate::input::Input;
 use crate::paths::Locators;
+use crate::security::LocalInfo;
 
 const MAGIC: &[u8; 8] = b"PPINPUT1";
 const TURN: u8 = 0;
@@ -31,6 +36,8 @@ const SEGMENT: u8 = 1;
 const DATAGRAM: u8 = 2;
 const PACKET: u8 = 3;
 const TOO_BIG: u8 = 4;
+const LOCAL_UP: u8 = 5;
+const LOCAL_DOWN: u8 = 6;
 
 /// Writes a log into memory.
 #[derive(Clone, Debug)]
@@ -63,14 +70,24 @@ impl LogWriter {
                 bytes.put_u32_le(*mtu);
                 self.entry(at, TOO_BIG, Some(locators), &bytes);
             }
+            Input::LocalUp { local, info } => {
+                self.head(at, LOCAL_UP);
+                self.address(*local);
+                self.bytes.put_u32_le(info.mtu.unwrap_or(0));
+                self.bytes.put_u64_le(info.link.bandwidth.map_or(0, |rate| rate.0));
+                self.bytes.put_u64_le(info.link.delay.map_or(u64::MAX, |delay| delay.0));
+            }
+            Input::LocalDown { local } => {
+                self.head(at, LOCAL_DOWN);
+                self.address(*local);
+            }
         }
         Ok(())
     }
 
     /// The endpoint was polled at `at` with nothing new.
     pub fn turn(&mut self, at: Instant) {
-        self.bytes.put_u64_le(at.0);
-        self.bytes.put_u8(TURN);
+        self.head(at, TURN);
     }
 
     /// The log so far.
@@ -79,23 +96,29 @@ impl LogWriter {
     }
 
     fn entry(&mut self, at: Instant, kind: u8, locators: Option<&Locators>, bytes: &[u8]) {
-        self.bytes.put_u64_le(at.0);
-        self.bytes.put_u8(kind);
-        for address in locators.iter().flat_map(|l| [l.local, l.remote]) {
-            match address.ip() {
-                IpAddr::V4(ip) => {
-                    self.bytes.put_u8(4);
-                    self.bytes.put_slice(&ip.octets());
-                }
-                IpAddr::V6(ip) => {
-                    self.bytes.put_u8(6);
-                    self.bytes.put_slice(&ip.octets());
-                }
-            }
-            self.bytes.put_u16_le(address.port());
-        }
+        self.head(at, kind);
+        locators.iter().flat_map(|l| [l.local, l.remote]).for_each(|address| self.address(address));
         self.bytes.put_u32_le(bytes.len() as u32);
         self.bytes.put_slice(bytes);
+    }
+
+    fn head(&mut self, at: Instant, kind: u8) {
+        self.bytes.put_u64_le(at.0);
+        self.bytes.put_u8(kind);
+    }
+
+    fn address(&mut self, address: SocketAddr) {
+        match address.ip() {
+            IpAddr::V4(ip) => {
+                self.bytes.put_u8(4);
+                self.bytes.put_slice(&ip.octets());
+            }
+            IpAddr::V6(ip) => {
+                self.bytes.put_u8(6);
+                self.bytes.put_slice(&ip.octets());
+            }
+        }
+        self.bytes.put_u16_le(address.port());
     }
 }
 
@@ -144,12 +167,24 @@ impl LogReader {
             SEGMENT => {
                 Input::Segment { locators: self.locators()?, segment: decode_datagram(&self.bytes()?)? }
             }
-            DATAGRAM => Input::Datagram { locators: self.locators()?, bytes: self.bytes()? },
+            DATAGRAM => Input::Datagram { locators: self.locators()?, bytes: BytesMut::from(self.bytes()?) },
             PACKET => Input::Packet { bytes: self.bytes()? },
             TOO_BIG => self.too_big()?,
+            LOCAL_UP => Input::LocalUp { local: self.address()?, info: self.info()? },
+            LOCAL_DOWN => Input::LocalDown { local: self.address()? },
             got => return Err(LogError::Unknown { what: "kind", got }),
         };
         Ok((at, Some(input)))
+    }
+
+    fn info(&mut self) -> Result<LocalInfo, LogError> {
+        let truncated = |_| LogError::Truncated;
+        let mtu = self.rest.try_get_u32_le().map_err(truncated)?;
+        let rate = self.rest.try_get_u64_le().map_err(truncated)?;
+        let delay = self.rest.try_get_u64_le().map_err(truncated)?;
+        let bandwidth = (rate != 0).then_some(Rate(rate));
+        let delay = (delay != u64::MAX).then_some(Duration(delay));
+        Ok(LocalInfo { mtu: (mtu != 0).then_some(mtu), link: Link { bandwidth, delay } })
     }
 
     fn locators(&mut self) -> Result<Locators, LogError> {
@@ -220,10 +255,14 @@ mod tests {
         log.input(Instant(1), &Input::Segment { locators: v4, segment: Segment::default() }).unwrap();
         log.turn(Instant(2));
         let bytes = Bytes::from_static(b"what came");
-        log.input(Instant(3), &Input::Datagram { locators: v6, bytes: bytes.clone() }).unwrap();
+        log.input(Instant(3), &Input::Datagram { locators: v6, bytes: BytesMut::from(&bytes[..]) }).unwrap();
         log.input(Instant(4), &Input::Packet { bytes }).unwrap();
         let ports = Ports { local: 1, remote: 2 };
         log.input(Instant(5), &Input::TooBig { locators: v4, ports, seq: Seq(7), mtu: 1300 }).unwrap();
+        let link = Link { bandwidth: None, delay: Some(Duration(7)) };
+        let info = LocalInfo { mtu: Some(1500), link };
+        log.input(Instant(6), &Input::LocalUp { local: v6.local, info }).unwrap();
+        log.input(Instant(7), &Input::LocalDown { local: v6.local }).unwrap();
         log.into_bytes()
     }
 
@@ -238,7 +277,7 @@ mod tests {
             again
         });
         assert_eq!(again.into_bytes(), log());
-        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
     }
 
     proptest! {

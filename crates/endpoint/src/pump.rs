@@ -12,6 +12,10 @@ pub trait Outlet {
     /// Sends a segment, or loses it. What is left in `segment` does not matter.
     fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Segment);
 
+    /// Sends a UDP payload of HIP or ESP between two outer addresses, or loses it. Only outlets of secure
+    /// endpoints are asked.
+    fn send_datagram(&mut self, _now: Instant, _locators: &Locators, _payload: &[u8]) {}
+
     /// Sends a whole IP packet, or loses it. Only an outlet that gave the endpoint IP packets is asked.
     fn send_packet(&mut self, _now: Instant, _packet: Bytes) {}
 

@@ -1,6 +1,7 @@
 //! The connections of an endpoint, by handle.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use polypath_transport::{Connection, Ports};
 use polypath_wire::Seq;
@@ -35,6 +36,8 @@ pub(crate) struct Slot {
     pub connection: Connection,
     pub ports: Ports,
     pub paths: PathTable,
+    /// The peer's address: of its first path, or its HIT.
+    pub remote: Option<IpAddr>,
     /// How it takes new paths, if it does.
     pub join: Option<Join>,
     /// Accepted, and its handshake is not complete.
@@ -110,6 +113,12 @@ impl Slots {
     /// The index of a handle that is still valid.
     pub fn index(&self, handle: ConnectionHandle) -> Option<u32> {
         self.find(handle).map(|_| handle.index)
+    }
+
+    /// The indices of connections with that address of the peer.
+    pub fn with_peer(&self, peer: IpAddr) -> Vec<u32> {
+        let with = |slot: &&Slot| slot.remote == Some(peer) && !slot.retired;
+        self.iter().filter(with).map(|slot| slot.handle.index).collect()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {

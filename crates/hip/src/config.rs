@@ -21,6 +21,9 @@ pub struct HipConfig {
     pub esp_suites: Vec<EspSuite>,
     /// Whose I1 and I2 are answered.
     pub accept: Accept,
+    /// Whether strangers are told that they are refused, once they have proved who they are: a NOTIFY
+    /// BLOCKED_BY_POLICY in answer to I2 (RFC 7401 §5.2.19). Otherwise they hear nothing.
+    pub tell_refused: bool,
     /// Whether associations may begin without knowing the peer's HIT (RFC 7401 §4.1.8): on trust.
     pub opportunistic: bool,
     /// Whether I2 carries our Host Identity encrypted; middleboxes then cannot check it (RFC 7401 §5.3.3).
@@ -97,6 +100,7 @@ impl Default for HipConfig {
                 EspSuite::Aes128CbcSha256,
             ],
             accept: Accept::Everybody,
+            tell_refused: false,
             opportunistic: false,
             encrypt_host_id: false,
             send_r1_counter: true,

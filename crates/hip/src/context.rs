@@ -1,10 +1,10 @@
 //! What an association may use while it handles one input.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use polypath_wire::hip::{Hit, Multipath, MultipathPath};
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use crate::Random;
 use crate::config::HipConfig;
@@ -20,6 +20,8 @@ pub(crate) struct Context<'a> {
     pub now: Instant,
     pub config: &'a HipConfig,
     pub identity: &'a Identity,
+    /// What we know of our own addresses.
+    pub links: &'a Links,
     pub random: &'a mut Random,
     /// Inbound SPIs in use.
     pub spis: &'a mut BTreeSet<u32>,
@@ -49,15 +51,26 @@ impl Context<'_> {
     }
 }
 
+/// What a host knows of the link of one of its addresses before anything was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Link {
+    /// Its rate.
+    pub bandwidth: Option<Rate>,
+    /// What it adds to the one-way delay.
+    pub delay: Option<Duration>,
+}
+
+pub(crate) type Links = BTreeMap<IpAddr, Link>;
+
 /// Our multipath parameter; none if we use one path only.
-pub(crate) fn announcement(config: &HipConfig, addresses: &[IpAddr]) -> Option<Multipath> {
+pub(crate) fn announcement(config: &HipConfig, links: &Links, addresses: &[IpAddr]) -> Option<Multipath> {
+    let path = |(address, id): (&IpAddr, u8)| {
+        let Link { bandwidth, delay } = links.get(address).copied().unwrap_or_default();
+        MultipathPath { id: PathId(id), address: *address, bandwidth, delay }
+    };
     (config.max_paths > 1).then(|| Multipath {
         shim_version: SHIM_VERSION,
         max_paths: config.max_paths,
-        paths: addresses.iter().zip(0..).map(|(address, id)| path(*address, id)).collect(),
+        paths: addresses.iter().zip(0..).map(path).collect(),
     })
-}
-
-fn path(address: IpAddr, id: u8) -> MultipathPath {
-    MultipathPath { id: PathId(id), address, bandwidth: None, delay: None }
 }

@@ -65,6 +65,9 @@ pub struct SaPair {
     pub keys: Pair<EspKeys>,
     /// The path.
     pub route: Route,
+    /// Whether the peer has installed its end already. Where not, what this pair replaces is to be sent
+    /// with until something comes on it.
+    pub confirmed: bool,
 }
 
 /// Why an association did not come about or ended.
@@ -117,6 +120,11 @@ pub enum Event {
     Notified(Notification),
     /// An attempt came to nothing.
     Failed(Failure),
+    /// A stranger proved who he is, and is not let in.
+    Refused {
+        /// Where he asked from.
+        route: Route,
+    },
 }
 
 /// An event with the peer it is about.

@@ -1,16 +1,17 @@
 //! One Host Identity with all its associations.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 
 use polypath_wire::Instant;
-use polypath_wire::hip::{Hit, PacketType, PacketView, Param, udp};
+use polypath_wire::hip::{Hit, NotifyType, PacketType, PacketView, Param, udp};
 
 use crate::Random;
 use crate::association::update::Request;
 use crate::association::{Association, State, notify};
 use crate::config::HipConfig;
-use crate::context::Context;
-use crate::event::{DropReason, PeerEvent, Route, Transmit};
+use crate::context::{Context, Link, Links};
+use crate::event::{DropReason, Event, PeerEvent, Route, Transmit};
 use crate::identity::Identity;
 use crate::responder::{Refused, Responder, i2_digest};
 use crate::suite::HitSuite;
@@ -29,6 +30,7 @@ use crate::suite::HitSuite;
 pub struct Host {
     identity: Identity,
     config: HipConfig,
+    links: Links,
     random: Random,
     responder: Responder,
     peers: BTreeMap<Hit, Association>,
@@ -61,6 +63,7 @@ impl Host {
             responder: Responder::new(now, generation, &config, &mut random),
             identity,
             config,
+            links: Links::new(),
             random,
             peers: BTreeMap::new(),
             spis: BTreeSet::new(),
@@ -89,6 +92,11 @@ impl Host {
     /// How many packets were dropped.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.values().sum()
+    }
+
+    /// Says what is known of the link of our `address`: peers are told so in MULTIPATH.
+    pub fn set_link(&mut self, address: IpAddr, link: Link) {
+        self.links.insert(address, link);
     }
 
     /// Begins an association with `peer` at any of `routes`, unless there is one. The NULL HIT asks
@@ -200,7 +208,7 @@ impl Host {
         if view.unknown_critical().is_some() {
             return Err(DropReason::Unknown);
         }
-        if !self.config.accept.allows(peer) {
+        if !self.config.accept.allows(peer) && !self.config.tell_refused {
             return Err(DropReason::Policy);
         }
         let asking = self.peers.get(&peer).is_some_and(|a| a.state() == State::I1Sent);
@@ -225,7 +233,8 @@ impl Host {
         if view.unknown_critical().is_some() {
             return Err(DropReason::Unknown);
         }
-        if !self.config.accept.allows(peer) {
+        let allowed = self.config.accept.allows(peer);
+        if !allowed && !self.config.tell_refused {
             return Err(DropReason::Policy);
         }
         let digest = i2_digest(view);
@@ -255,6 +264,12 @@ impl Host {
                 return Err(reason);
             }
         };
+        if !allowed {
+            let packet = notify(&ctx, peer, NotifyType::BLOCKED_BY_POLICY, Vec::new());
+            packet.iter().for_each(|packet| ctx.send(route, packet));
+            ctx.event(peer, Event::Refused { route });
+            return Err(DropReason::Policy);
+        }
         self.peers.entry(peer).or_insert_with(|| Association::new(peer, vec![route], now));
         self.with(now, peer, |a, ctx| a.accept(ctx, route, accepted))
             .unwrap_or(Err(DropReason::NoAssociation))
@@ -290,6 +305,7 @@ impl Host {
             now,
             config: &self.config,
             identity: &self.identity,
+            links: &self.links,
             random: &mut self.random,
             spis: &mut self.spis,
             outbox: &mut self.outbox,

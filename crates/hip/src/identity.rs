@@ -178,10 +178,11 @@ fn rsa_key(identity: &[u8]) -> Result<ParsedPublicKey, CryptoError> {
     components.to_parsed_public_key(&signature::RSA_PSS_2048_8192_SHA256).map_err(|_| CryptoError::Key)
 }
 
-/// Our own Host Identity: signs. The private key is zeroed on drop, and never shown.
+/// Our own Host Identity: signs. The private key is zeroed when the last clone is dropped, and never shown.
+#[derive(Clone)]
 pub struct Identity {
     public: PublicIdentity,
-    key: Key,
+    key: Arc<Key>,
 }
 
 enum Key {
@@ -230,7 +231,7 @@ impl Identity {
     }
 
     fn with(kind: KeyKind, identity: Vec<u8>, key: Key) -> Result<Self, CryptoError> {
-        Ok(Self { public: PublicIdentity::of(kind, identity)?, key })
+        Ok(Self { public: PublicIdentity::of(kind, identity)?, key: Arc::new(key) })
     }
 
     /// The same identity with a name in its HOST_ID.
@@ -253,7 +254,7 @@ impl Identity {
     /// operating system: the same message gives another signature next time.
     pub fn sign(&self, message: &[u8]) -> Result<polypath_wire::hip::Signature, CryptoError> {
         let rng = SystemRandom::new();
-        let signature = match (&self.key, self.public.kind) {
+        let signature = match (&*self.key, self.public.kind) {
             (Key::Ecdsa(key), KeyKind::P256) => {
                 key.sign_digest(&leftmost_256(message)).map(|s| s.as_ref().to_vec())
             }

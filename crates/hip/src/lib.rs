@@ -21,6 +21,7 @@ pub mod suite;
 
 pub use association::{Association, Path, State};
 pub use config::{Accept, HipConfig};
+pub use context::Link;
 pub use error::CryptoError;
 pub use event::{DropReason, Event, Failure, PeerEvent, Route, SaPair, Transmit};
 pub use host::{ConnectError, Host};

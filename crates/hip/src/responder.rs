@@ -227,7 +227,7 @@ fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> R
     if udp {
         params.push(Param::NatTraversalMode(NatTraversal { modes: vec![NatTraversal::UDP_ENCAPSULATION] }));
     }
-    params.extend(crate::context::announcement(config, &[]).map(Param::Multipath));
+    params.extend(crate::context::announcement(config, ctx.links, &[]).map(Param::Multipath));
     let mut packet = Packet::new(PacketType::R1, public.hit(), Hit::NULL, params);
     let covered = packet.emit(Checksum::Unused).map_err(|_| CryptoError::Key)?;
     packet.push(Param::HipSignature2(ctx.identity.sign(&covered)?));

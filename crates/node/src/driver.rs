@@ -7,9 +7,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use polypath_endpoint::{ConnectionHandle, Endpoint, Event, Input, pump};
+use polypath_endpoint::{ConnectionHandle, Endpoint, Event, Input, PeerEvent, PeerFailure, pump};
 use polypath_transport::CloseReason;
 use polypath_wire::Instant;
+use polypath_wire::hip::Hit;
 use tokio::time::Sleep;
 
 use crate::carrier::Carrier;
@@ -26,6 +27,9 @@ pub(crate) struct State {
     pub endpoint: Endpoint,
     pub streams: BTreeMap<ConnectionHandle, StreamState>,
     pub listeners: BTreeMap<u16, ListenerState>,
+    pub peers: BTreeMap<Hit, PeerState>,
+    /// What happened to associations, for whoever asks.
+    pub peer_events: VecDeque<(Hit, PeerEvent)>,
     pub stop: Stop,
     /// Who waits for the driver's end, or for the last connection to close.
     pub waiting: Vec<Waker>,
@@ -55,6 +59,13 @@ pub(crate) struct StreamState {
     pub waiting: Vec<Waker>,
 }
 
+/// What became of an association.
+#[derive(Debug, Default)]
+pub(crate) struct PeerState {
+    pub up: bool,
+    pub failed: Option<PeerFailure>,
+}
+
 /// Connections nobody has taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct ListenerState {
@@ -62,6 +73,8 @@ pub(crate) struct ListenerState {
     pub waiting: Vec<Waker>,
 }
 
+/// Most events of associations that wait for somebody who asks; the oldest are forgotten.
+const MAX_PEER_EVENTS: usize = 1024;
 /// Most accepted connections that wait to be taken; more are reset.
 const MAX_ACCEPTED: usize = 1024;
 
@@ -71,6 +84,8 @@ impl Shared {
             endpoint,
             streams: BTreeMap::new(),
             listeners: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            peer_events: VecDeque::new(),
             stop: Stop::No,
             waiting: Vec::new(),
             driver: None,
@@ -106,7 +121,24 @@ impl State {
         }
     }
 
+    fn take_peer_events(&mut self) {
+        while let Some((hit, event)) = self.endpoint.poll_peer_event() {
+            let peer = self.peers.entry(hit).or_default();
+            match event {
+                PeerEvent::Up => *peer = PeerState { up: true, failed: None },
+                PeerEvent::Failed(failure) => peer.failed = Some(failure),
+                PeerEvent::Down | PeerEvent::Stranger { .. } => _ = self.peers.remove(&hit),
+                _ => {}
+            }
+            if self.peer_events.len() == MAX_PEER_EVENTS {
+                self.peer_events.pop_front();
+            }
+            self.peer_events.push_back((hit, event));
+        }
+    }
+
     fn take_events(&mut self, now: Instant) {
+        self.take_peer_events();
         while let Some((handle, event)) = self.endpoint.poll_event() {
             match event {
                 Event::Accepted { port } => self.accepted(now, handle, port),

@@ -16,7 +16,7 @@ mod tun;
 
 pub use carrier::Carrier;
 pub use clock::Clock;
-pub use node::{Listener, Node};
+pub use node::{AssociateError, Listener, Node};
 pub use sockets::{UdpPath, UdpSockets};
 pub use stream::{Stream, StreamError, StreamStats};
 pub use tun::{Tun, TunConfig};

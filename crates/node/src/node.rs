@@ -5,19 +5,41 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polypath_endpoint::{
-    ConnectionHandle, Endpoint, EndpointConfig, EndpointStats, ListenConfig, Locators, OpenError,
+    ConnectionHandle, Endpoint, EndpointConfig, EndpointStats, ListenConfig, Locators, OpenError, PathReport,
+    PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };
+use polypath_hip::{ConnectError, Identity};
 use polypath_transport::{ConnectionConfig, PathConfig, State};
 use polypath_wire::Seed;
+use polypath_wire::hip::Hit;
+use thiserror::Error;
 use tokio::task::JoinHandle;
+use zeroize::Zeroizing;
 
 use crate::carrier::Carrier;
-use crate::driver::{Driver, ListenerState, Shared, Stop, StreamState, wait};
+use crate::driver::{Driver, ListenerState, PeerState, Shared, Stop, StreamState, wait};
 use crate::sockets::{UdpPath, UdpSockets};
 use crate::stream::{Stream, StreamError};
+
+/// How long the answers to CLOSE are waited for.
+const CLOSE_GRACE: Duration = Duration::from_millis(500);
+
+/// Why there is no association.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum AssociateError {
+    /// It could not be begun.
+    #[error(transparent)]
+    Begin(#[from] ConnectError),
+    /// It came to nothing.
+    #[error(transparent)]
+    Failed(#[from] PeerFailure),
+    /// The node has stopped.
+    #[error("node stopped")]
+    Stopped,
+}
 
 /// An endpoint with its driver task. Dropping it resets all connections; [`shutdown`](Self::shutdown)
 /// lets them finish.
@@ -46,6 +68,97 @@ impl Node {
         let shared = Shared::new(Endpoint::new(config, random_seed()?));
         let driver = tokio::spawn(Driver::new(shared.clone(), carrier));
         Ok(Self { shared, locals: Vec::new(), driver: Some(driver) })
+    }
+
+    /// An endpoint whose connections are with HITs, over HIP and ESP, on any carrier. Needs a tokio runtime.
+    pub fn secure(
+        config: EndpointConfig,
+        security: SecurityConfig,
+        identity: Identity,
+        carrier: impl Carrier,
+    ) -> io::Result<Self> {
+        let mut secret = Zeroizing::new([0; 32]);
+        getrandom::fill(secret.as_mut()).map_err(|error| io::Error::other(error.to_string()))?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let endpoint = Endpoint::secure(config, security, identity, *secret, since.as_secs());
+        let shared = Shared::new(endpoint);
+        let driver = tokio::spawn(Driver::new(shared.clone(), carrier));
+        Ok(Self { shared, locals: Vec::new(), driver: Some(driver) })
+    }
+
+    /// Begins an association with `peer` and waits until it is there. Its paths come by and by.
+    pub async fn associate(&self, peer: Hit, reach: Reach) -> Result<(), AssociateError> {
+        self.shared.act(|state, now| {
+            if let Some(known) = state.peers.get_mut(&peer) {
+                known.failed = None;
+            }
+            state.endpoint.associate(now, peer, reach)
+        })?;
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let stopped = matches!(state.stop, Stop::Done(_));
+            match state.peers.get(&peer) {
+                Some(PeerState { up: true, .. }) => return Poll::Ready(Ok(())),
+                Some(PeerState { failed: Some(why), .. }) => return Poll::Ready(Err((*why).into())),
+                _ if stopped => return Poll::Ready(Err(AssociateError::Stopped)),
+                _ => {}
+            }
+            wait(&mut state.waiting, cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Opens a connection to port `port` of `peer`, with which there is an association, over all its paths.
+    pub async fn connect_peer(
+        &self,
+        config: ConnectionConfig,
+        peer: Hit,
+        port: u16,
+    ) -> Result<Stream, StreamError> {
+        let handle = self.shared.act(|state, now| {
+            if let Stop::Done(error) = &state.stop {
+                return Err(StreamError::Stopped(error.clone()));
+            }
+            let handle = state.endpoint.connect_peer(now, config, peer, port)?;
+            state.streams.insert(handle, StreamState::default());
+            Ok(handle)
+        })?;
+        let stream = Stream::new(self.shared.clone(), handle);
+        stream.connected().await?;
+        Ok(stream)
+    }
+
+    /// What happened to associations since the last call, oldest first; waits until something does.
+    /// `None` if the node has stopped.
+    pub async fn peer_event(&self) -> Option<(Hit, PeerEvent)> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if let Some(event) = state.peer_events.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            if matches!(state.stop, Stop::Done(_)) {
+                return Poll::Ready(None);
+            }
+            wait(&mut state.waiting, cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Our HIT, if the node is secure.
+    pub fn hit(&self) -> Option<Hit> {
+        self.shared.lock().endpoint.hit()
+    }
+
+    /// The paths of all associations.
+    pub fn secure_paths(&self) -> Vec<PathReport> {
+        self.shared.lock().endpoint.secure_paths().collect()
+    }
+
+    /// Counters of what came in ESP.
+    pub fn security_stats(&self) -> SecurityStats {
+        self.shared.lock().endpoint.security_stats().copied().unwrap_or_default()
     }
 
     /// The addresses of the sockets, in the order they were asked for.
@@ -96,12 +209,34 @@ impl Node {
             handles.into_iter().for_each(|handle| state.finish(handle));
         });
         let clean = tokio::time::timeout(grace, self.quiet()).await.is_ok();
+        self.close_associations(grace).await;
         self.shared.act(|state, _| state.ask_to_stop());
         if let Some(driver) = self.driver.take() {
             // An error means the runtime is shutting down: then the task has ended as well.
             let _ = driver.await;
         }
         clean
+    }
+
+    /// Ends all associations, and waits a little for the peers to say that they know.
+    async fn close_associations(&self, grace: Duration) {
+        let any = self.shared.act(|state, now| {
+            let peers: Vec<Hit> = state.endpoint.associations().collect();
+            peers.iter().for_each(|peer| state.endpoint.dissociate(now, *peer));
+            !peers.is_empty()
+        });
+        if any {
+            let over = poll_fn(|cx| {
+                let mut state = self.shared.lock();
+                let open = |hit| state.endpoint.association(hit) == Some(polypath_hip::State::Closing);
+                if matches!(state.stop, Stop::Done(_)) || !state.endpoint.associations().any(open) {
+                    return Poll::Ready(());
+                }
+                wait(&mut state.waiting, cx);
+                Poll::Pending
+            });
+            let _ = tokio::time::timeout(grace.min(CLOSE_GRACE), over).await;
+        }
     }
 
     /// Waits until no connection has anything left to deliver, in either direction.

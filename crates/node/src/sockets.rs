@@ -5,7 +5,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use nix::sys::socket::{setsockopt, sockopt};
 use polypath_endpoint::frame::{MAX_DATAGRAM, encode_datagram};
 use polypath_endpoint::{Input, Locators, Outlet};
@@ -110,6 +110,24 @@ impl UdpSockets {
 impl Outlet for UdpSockets {
     fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Segment) {
         let len = segment.header.len() + segment.payload.len() as usize;
+        self.put(locators, len, |room| encode_datagram(segment, room).is_ok());
+    }
+
+    fn send_datagram(&mut self, _now: Instant, locators: &Locators, payload: &[u8]) {
+        self.put(locators, payload.len(), |room| {
+            room[..payload.len()].copy_from_slice(payload);
+            true
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.sockets.iter().any(|s| s.pending.len() > MAX_PENDING)
+    }
+}
+
+impl UdpSockets {
+    /// Queues a datagram of `len` bytes, which `write` puts into the room it is given.
+    fn put(&mut self, locators: &Locators, len: usize, write: impl FnOnce(&mut [u8]) -> bool) {
         let socket = self.sockets.iter_mut().find(|s| s.local == locators.local);
         let Some(socket) = socket.filter(|_| len <= MAX_DATAGRAM) else {
             self.failures += 1;
@@ -121,14 +139,10 @@ impl Outlet for UdpSockets {
             socket.pending.push_back(Batch { to: locators.remote, segment_size: len, len: 0, buffer });
         }
         let Some(batch) = socket.pending.back_mut() else { return };
-        match encode_datagram(segment, &mut batch.buffer[batch.len..]) {
-            Ok(len) => batch.len += len,
-            Err(_) => self.failures += 1,
+        match write(&mut batch.buffer[batch.len..]) {
+            true => batch.len += len,
+            false => self.failures += 1,
         }
-    }
-
-    fn is_full(&self) -> bool {
-        self.sockets.iter().any(|s| s.pending.len() > MAX_PENDING)
     }
 }
 
@@ -198,10 +212,10 @@ impl BoundSocket {
     /// Cuts what was received at once into its datagrams.
     fn split(&self, meta: &RecvMeta, bytes: &[u8], inbox: &mut Vec<Input>) {
         let locators = Locators { local: self.local, remote: meta.addr };
-        let bytes = Bytes::copy_from_slice(bytes);
+        let mut bytes = BytesMut::from(bytes);
         let stride = meta.stride.max(1);
-        for start in (0..bytes.len()).step_by(stride) {
-            let datagram = bytes.slice(start..bytes.len().min(start + stride));
+        while !bytes.is_empty() {
+            let datagram = bytes.split_to(stride.min(bytes.len()));
             inbox.push(Input::Datagram { locators, bytes: datagram });
         }
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
-use polypath_endpoint::{ConnectionHandle, Locators, OpenError};
+use polypath_endpoint::{ConnectionHandle, Locators, OpenError, PathReport};
 use polypath_transport::{
     CloseReason, Connection, ConnectionStats, PathConfig, PathStats, Payload, State as TcpState,
 };
 use polypath_wire::PathId;
+use polypath_wire::hip::Hit;
 use thiserror::Error;
 
 use crate::driver::{Shared, State, Stop, StreamState, wait};
@@ -47,6 +48,8 @@ pub struct StreamStats {
     pub connection: ConnectionStats,
     /// Of each path in use.
     pub paths: Vec<(PathId, Locators, PathStats)>,
+    /// What is below each of these paths, in their order, if they are secure.
+    pub secure: Vec<Option<PathReport>>,
 }
 
 /// One connection: bytes in both directions, over any number of paths.
@@ -138,7 +141,14 @@ impl Stream {
             let locators = state.endpoint.locators(self.handle, id)?;
             Some((id, locators, connection.path_stats(id)))
         });
-        StreamStats { connection: connection.stats().clone(), paths: paths.collect() }
+        let paths: Vec<_> = paths.collect();
+        let secure = paths.iter().map(|(id, ..)| state.endpoint.secure_path(self.handle, *id)).collect();
+        StreamStats { connection: connection.stats().clone(), paths, secure }
+    }
+
+    /// The HIT at the other end, if the connection is secure.
+    pub fn peer(&self) -> Option<Hit> {
+        self.shared.lock().endpoint.peer(self.handle)
     }
 
     /// State of the connection; `Closed` if the node has stopped.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use polypath_endpoint::{EndpointConfig, ListenConfig};
+use polypath_endpoint::{EndpointConfig, ListenConfig, Locators, PathReport, Reach, SecurityConfig};
+use polypath_hip::Identity;
 use polypath_sim::hop::HopConfig;
 use polypath_transport::{ConnectionConfig, ConnectionStats, PathConfig, PathStats};
+use polypath_wire::hip::Hit;
 use polypath_wire::{PathId, Rate, Seed};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -19,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::clock::Clock;
 use crate::emulated_link::LinkStats;
-use crate::node::Node;
+use crate::node::{AssociateError, Node};
 use crate::sockets::UdpSockets;
 use crate::stream::{Stream, StreamError};
 use crate::testbed::{Testbed, TestbedError};
@@ -41,6 +43,9 @@ pub struct TransferConfig {
     pub seed: Seed,
     /// Time between two calls of the progress callback.
     pub interval: Duration,
+    /// HIP and ESP below the connection, with these identities of the sender and of the receiver;
+    /// without, segments travel as they are.
+    pub security: Option<(SecurityConfig, [Identity; 2])>,
 }
 
 /// One emulated path.
@@ -70,9 +75,14 @@ pub struct Progress {
 pub struct PathProgress {
     /// Which.
     pub id: PathId,
+    /// Which of the transfer's paths it is, from 0.
+    pub pair: usize,
     /// Its counters.
     #[serde(flatten)]
     pub stats: PathStats,
+    /// What is below it, if it is secure.
+    #[serde(skip)]
+    pub secure: Option<PathReport>,
 }
 
 /// What a transfer came to.
@@ -80,7 +90,7 @@ pub struct PathProgress {
 pub struct TransferReport {
     /// Bytes that arrived.
     pub bytes: u64,
-    /// From the first SYN until the receiver had the last byte.
+    /// From the first packet, of the base exchange or of the connection, until the receiver had the last byte.
     pub seconds: f64,
     /// Bytes that arrived over that time, bit/s.
     pub goodput: Rate,
@@ -122,6 +132,9 @@ pub enum TransferError {
     /// No node.
     #[error("UDP sockets: {0}")]
     Sockets(io::Error),
+    /// No association.
+    #[error("base exchange: {0}")]
+    Associate(#[from] AssociateError),
     /// The connection failed.
     #[error("{side}: {source}")]
     Stream {
@@ -138,7 +151,7 @@ pub async fn transfer(
     mut progress: impl FnMut(&Progress),
 ) -> Result<TransferReport, TransferError> {
     let bed = testbed(config)?;
-    let (client, server) = (node(&bed, 0)?, node(&bed, 1)?);
+    let (client, server) = (node(&bed, config, 0)?, node(&bed, config, 1)?);
     let listener = ListenConfig {
         connection: config.connection.clone(),
         path: PathConfig { mss: least_mss(config), ..PathConfig::default() },
@@ -147,21 +160,21 @@ pub async fn transfer(
     let listener = server.listen(PORT, listener).map_err(|e| failed("receiver")(e.into()))?;
 
     let began = Instant::now();
-    let paths: Vec<_> = bed.locators(0).zip(config.paths.iter().map(|p| p.config)).collect();
-    let open = client.connect(config.connection.clone(), PORT, &paths);
+    let open = open(config, &bed, &client, server.hit());
     let (outgoing, incoming) = tokio::join!(open, listener.accept());
-    let outgoing = Arc::new(outgoing.map_err(failed("sender"))?);
+    let outgoing = Arc::new(outgoing?);
     let incoming = incoming.map_err(failed("receiver"))?;
 
     let sending = send_file(&outgoing, &config.source);
     let receiving = receive_file(&incoming, config.sink.as_deref(), began);
     let total = file_size(&config.source).await?;
-    let watching = watch(&outgoing, config.interval, began, total, &mut progress);
+    let pairs: Vec<Locators> = bed.locators(0).collect();
+    let watching = watch(&outgoing, &pairs, config.interval, began, total, &mut progress);
     let (sent, received) = tokio::select! {
         done = async { tokio::try_join!(sending, receiving) } => done?,
         never = watching => match never {},
     };
-    let last = snapshot(&outgoing, began, total);
+    let last = snapshot(&outgoing, &pairs, began, total);
     progress(&last);
     Ok(TransferReport {
         bytes: received.bytes,
@@ -181,6 +194,21 @@ const PORT: u16 = 1;
 /// What is read from a file or a stream at a time, bytes.
 const CHUNK: usize = 256 << 10;
 
+/// Opens the connection, after a base exchange if it is to be secure.
+async fn open(
+    config: &TransferConfig,
+    bed: &Testbed,
+    client: &Node,
+    peer: Option<Hit>,
+) -> Result<Stream, TransferError> {
+    let Some(peer) = peer else {
+        let paths: Vec<_> = bed.locators(0).zip(config.paths.iter().map(|p| p.config)).collect();
+        return client.connect(config.connection.clone(), PORT, &paths).await.map_err(failed("sender"));
+    };
+    client.associate(peer, Reach::Pairs(bed.locators(0).collect())).await?;
+    client.connect_peer(config.connection.clone(), peer, PORT).await.map_err(failed("sender"))
+}
+
 /// The receiver is told nothing of its paths but that no segment may exceed what all of them carry.
 fn least_mss(config: &TransferConfig) -> u32 {
     config.paths.iter().map(|p| p.config.mss).min().unwrap_or(PathConfig::default().mss)
@@ -195,9 +223,15 @@ fn testbed(config: &TransferConfig) -> Result<Testbed, TestbedError> {
     }
 }
 
-fn node(bed: &Testbed, side: usize) -> Result<Node, TransferError> {
-    let sockets = bed.sockets(side).and_then(UdpSockets::new);
-    sockets.and_then(|s| Node::on_sockets(EndpointConfig::default(), s)).map_err(TransferError::Sockets)
+fn node(bed: &Testbed, config: &TransferConfig, side: usize) -> Result<Node, TransferError> {
+    let start = |sockets| match &config.security {
+        None => Node::on_sockets(EndpointConfig::default(), sockets),
+        Some((security, identities)) => {
+            let identity = identities[side].clone();
+            Node::secure(EndpointConfig::default(), security.clone(), identity, sockets)
+        }
+    };
+    bed.sockets(side).and_then(UdpSockets::new).and_then(start).map_err(TransferError::Sockets)
 }
 
 /// Sends the whole file and its end; its SHA-256.
@@ -255,6 +289,7 @@ async fn receive_file(
 /// Calls `progress` at every interval, for ever.
 async fn watch(
     stream: &Stream,
+    pairs: &[Locators],
     interval: Duration,
     began: Instant,
     total: u64,
@@ -263,13 +298,18 @@ async fn watch(
     let mut ticks = tokio::time::interval(interval.max(Duration::from_millis(1)));
     loop {
         ticks.tick().await;
-        progress(&snapshot(stream, began, total));
+        progress(&snapshot(stream, pairs, began, total));
     }
 }
 
-fn snapshot(stream: &Stream, began: Instant, total: u64) -> Progress {
+fn snapshot(stream: &Stream, pairs: &[Locators], began: Instant, total: u64) -> Progress {
     let stats = stream.stats();
-    let paths = stats.paths.into_iter().map(|(id, _, stats)| PathProgress { id, stats });
+    let path = |((id, inner, stats), secure): (_, Option<PathReport>)| {
+        let outer = secure.as_ref().map_or(inner, |path| path.locators);
+        let pair = pairs.iter().position(|p| *p == outer).unwrap_or(usize::MAX);
+        PathProgress { id, pair, stats, secure }
+    };
+    let paths = stats.paths.into_iter().zip(stats.secure).map(path);
     Progress { elapsed: began.elapsed(), bytes: stats.connection.bytes_acked, total, paths: paths.collect() }
 }
 

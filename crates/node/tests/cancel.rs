@@ -24,6 +24,7 @@ async fn a_cancelled_transfer_ends_all_it_started() {
         namespaces: false,
         seed: Seed(1),
         interval: Duration::from_millis(50),
+        security: None,
     };
     let before = sockets();
     let mut most = 0;

@@ -38,6 +38,7 @@ fn config(source: &NamedTempFile, paths: Vec<TransferPath>) -> TransferConfig {
         namespaces: false,
         seed: Seed(1),
         interval: Duration::from_millis(50),
+        security: None,
     }
 }
 

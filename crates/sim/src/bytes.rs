@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use bytes::BytesMut;
 use polypath_endpoint::Locators;
 use polypath_transport::{Pattern, Payload, Segment};
 use polypath_wire::ipv4::{Ipv4Header, MIN_HEADER_LEN};
@@ -33,6 +34,25 @@ pub(crate) fn encode_datagram(datagram: &Datagram, locators: &Locators, size: u3
         let (src_port, payload_len) = (FIRST_UDP_PORT + datagram.source as u16, data as u16);
         UdpHeader { src_port, dst_port: src_port, payload_len }.emit(bytes, checksum)
     })
+}
+
+/// The IPv4 packet of a UDP payload, without UDP's checksum: what is in it has its own (RFC 3948 §2.1).
+pub(crate) fn encode_payload(payload: &[u8], locators: &Locators) -> Vec<u8> {
+    packet(locators, udp::PROTOCOL, udp::HEADER_LEN + payload.len(), |bytes, _| {
+        bytes[udp::HEADER_LEN..].copy_from_slice(payload);
+        let (src_port, dst_port) = (locators.local.port(), locators.remote.port());
+        let payload_len = payload.len() as u16;
+        UdpHeader { src_port, dst_port, payload_len }.emit(bytes, Checksum::Unused)
+    })
+}
+
+/// The UDP payload in an IPv4 packet, and its ports: source, then destination.
+pub(crate) fn decode_payload(packet: &[u8]) -> Result<(BytesMut, [u16; 2]), WireError> {
+    let (ip, udp_at) = Ipv4Header::parse(packet)?;
+    let datagram = &packet[udp_at..udp_at + usize::from(ip.payload_len)];
+    let (header, data_at) = UdpHeader::parse(datagram, Checksum::Unused)?;
+    let data = &datagram[data_at..data_at + usize::from(header.payload_len)];
+    Ok((BytesMut::from(data), [header.src_port, header.dst_port]))
 }
 
 /// The segment in an IPv4 packet, its checksums verified.

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use polypath_endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet};
+use polypath_endpoint::{
+    ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet, SecurityConfig,
+};
+use polypath_hip::Identity;
 use polypath_transport::conn::config::millis;
 use polypath_transport::{DropReason, Ports, Segment};
-use polypath_wire::{Duration, Instant, Seed};
+use polypath_wire::hip::Hit;
+use polypath_wire::{Duration, Instant, Seed, WireError};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
@@ -77,6 +81,8 @@ pub(crate) struct Host {
     pub exit: Exit,
     /// The flows that listen on a port.
     pub listeners: BTreeMap<u16, u32>,
+    /// Flows that wait for an association with their peer.
+    pub waiting: Vec<(Hit, u32)>,
     /// The flows of connections, by the index of their handles.
     connections: Vec<Option<(ConnectionHandle, u32, Side)>>,
     /// Packets dropped before the endpoint, indexed by [`DropReason`].
@@ -106,9 +112,25 @@ impl Host {
             armed: Instant::MAX,
             exit: Exit { node, routes: Vec::new(), jitter, headers, bytes, unroutable: 0 },
             listeners: BTreeMap::new(),
+            waiting: Vec::new(),
             connections: Vec::new(),
             drops: [0; DropReason::COUNT],
         }
+    }
+
+    /// A host whose segments travel in ESP.
+    pub fn secure(
+        self,
+        config: SecurityConfig,
+        endpoint: EndpointConfig,
+        identity: Identity,
+        seed: Seed,
+    ) -> Self {
+        let mut secret = [0; 32];
+        for (part, n) in secret.chunks_mut(8).zip(0..) {
+            part.copy_from_slice(&seed.child(&format!("secret/{n}")).0.to_le_bytes());
+        }
+        Self { endpoint: Endpoint::secure(endpoint, config, identity, secret, 1), ..self }
     }
 
     /// A packet arrived, sent between the locators as seen from here. Returns the connection that it
@@ -121,15 +143,18 @@ impl Host {
     ) -> Option<ConnectionHandle> {
         let local = self.clock.local(now);
         match body {
+            Body::Bytes(packet) if self.endpoint.hit().is_some() => match bytes::decode_payload(packet) {
+                Ok((payload, [src, dst])) => {
+                    let Locators { local: ours, remote } = locators;
+                    let (ours, remote) = (SocketAddr::new(ours.ip(), dst), SocketAddr::new(remote.ip(), src));
+                    self.endpoint.handle_sealed(local, &Locators { local: ours, remote }, payload)
+                }
+                Err(error) => self.damaged(error),
+            },
             Body::Segment(segment) => self.endpoint.handle_segment(local, locators, segment),
             Body::Bytes(packet) => match bytes::decode(std::mem::take(packet)) {
                 Ok(mut segment) => self.endpoint.handle_segment(local, locators, &mut segment),
-                Err(error) => {
-                    let damaged = error.is_checksum();
-                    let reason = if damaged { DropReason::Checksum } else { DropReason::Malformed };
-                    self.drops[reason as usize] += 1;
-                    None
-                }
+                Err(error) => self.damaged(error),
             },
             Body::Datagram(_) => None,
         }
@@ -148,6 +173,12 @@ impl Host {
         let ports = Ports { local: segment.header.src_port, remote: segment.header.dst_port };
         let input = Input::TooBig { locators, ports, seq: segment.header.seq, mtu };
         self.endpoint.handle(self.clock.local(now), input);
+    }
+
+    fn damaged(&mut self, error: WireError) -> Option<ConnectionHandle> {
+        let reason = if error.is_checksum() { DropReason::Checksum } else { DropReason::Malformed };
+        self.drops[reason as usize] += 1;
+        None
     }
 
     /// The flow of a connection, and which end of it this is.
@@ -190,6 +221,18 @@ impl Outlet for Door<'_> {
             Some((batch, jitter)) => jitter.hold(batch, packet, self.exit.node, self.net),
             None => self.net.send(packet),
         }
+    }
+
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+        let key = route_key(locators);
+        let Some(&(_, route)) = self.exit.routes.iter().find(|(k, _)| *k == key) else {
+            self.exit.unroutable += 1;
+            return;
+        };
+        let bytes = bytes::encode_payload(payload, locators);
+        let packet = self.net.packets.claim(route, bytes.len() as u32);
+        self.net.packets[packet].body = Body::Bytes(bytes);
+        self.net.send(packet);
     }
 }
 

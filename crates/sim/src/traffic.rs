@@ -1,12 +1,18 @@
 //! Who sends what: TCP flows whose every byte is checked, and sources of datagrams.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
-use polypath_endpoint::{ConnectionHandle, Event as EndpointEvent, ListenConfig, OpenError};
+use polypath_endpoint::{
+    ConnectionHandle, Endpoint, Event as EndpointEvent, ListenConfig, Locators, OpenError, PathReport, Reach,
+};
+use polypath_hip::State as HipState;
 use polypath_transport::conn::config::millis;
 use polypath_transport::{
     CloseReason, Connection, ConnectionConfig, ConnectionStats, Event, PathConfig, PathStats, Pattern,
     Payload,
 };
+use polypath_wire::hip::{Hit, udp};
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +72,8 @@ pub struct FlowReport {
     pub sender: ConnectionStats,
     /// Counters of the sender's paths.
     pub sender_paths: Vec<PathStats>,
+    /// What is below the sender's paths, in their order, if they are secure.
+    pub secure_paths: Vec<Option<PathReport>>,
     /// Counters of the receiver's end.
     pub receiver: ConnectionStats,
     /// Counters of the receiver's paths, in the order of the flow's.
@@ -115,11 +123,36 @@ impl Flow {
         host.endpoint.listen(self.port, ListenConfig { connection, path, accept_paths: true })
     }
 
-    /// Opens the connection and writes everything: patterns take no room.
-    pub fn open(&mut self, now: Instant, host: &mut Host) {
-        let paths: Vec<_> = self.config.paths.iter().map(|(path, config)| (path.locators, *config)).collect();
-        let local = host.clock.local(now);
-        let handle = match host.endpoint.connect(local, self.config.sender.clone(), self.port, &paths) {
+    /// Begins the association that the connection needs, over the flow's paths.
+    pub fn associate(&mut self, now: Instant, peer: Hit, id: u32, host: &mut Host) {
+        let port = |mut address: SocketAddr| {
+            address.set_port(udp::PORT);
+            address
+        };
+        let pair =
+            |locators: Locators| Locators { local: port(locators.local), remote: port(locators.remote) };
+        let pairs = self.config.paths.iter().map(|(path, _)| pair(path.locators)).collect();
+        if host.endpoint.association(peer) == Some(HipState::Established) {
+            return self.open(now, host, id, Some(peer));
+        }
+        match host.endpoint.associate(host.clock.local(now), peer, Reach::Pairs(pairs)) {
+            Ok(()) => host.waiting.push((peer, id)),
+            Err(_) => self.report.refused = Some(OpenError::NoPath),
+        }
+    }
+
+    /// Opens the connection, with `peer` if it is secure, and writes everything: patterns take no room.
+    pub fn open(&mut self, now: Instant, host: &mut Host, id: u32, peer: Option<Hit>) {
+        let (local, config) = (host.clock.local(now), self.config.sender.clone());
+        let opened = match peer {
+            Some(peer) => host.endpoint.connect_peer(local, config, peer, self.port),
+            None => {
+                let path = |(path, config): &(Path, PathConfig)| (path.locators, *config);
+                let paths: Vec<_> = self.config.paths.iter().map(path).collect();
+                host.endpoint.connect(local, config, self.port, &paths)
+            }
+        };
+        let handle = match opened {
             Ok(handle) => handle,
             Err(error) => {
                 self.report.refused = Some(error);
@@ -127,6 +160,7 @@ impl Flow {
             }
         };
         self.sender = Some(handle);
+        host.assign(handle, id, Side::Sender);
         let connection = host.endpoint.connection_mut(handle).expect("it was opened just now");
         let len = self.config.bytes.unwrap_or(UNLIMITED);
         match self.config.content {
@@ -234,18 +268,21 @@ impl Flow {
             Side::Receiver => self.receiver.take(),
         };
         let Some(handle) = handle else { return };
-        if let Some(connection) = host.endpoint.connection(handle) {
-            self.report.take_stats(side, connection);
-            self.report.sort_paths(side, &self.config, Some((host, handle)));
-        }
+        self.report.take_stats(side, &host.endpoint, handle);
+        self.report.sort_paths(side, &self.config, Some((host, handle)));
         host.endpoint.release(handle);
     }
 }
 
 impl FlowReport {
     /// Takes the counters of one end.
-    pub(crate) fn take_stats(&mut self, side: Side, connection: &Connection) {
-        let paths = (0..connection.path_count()).map(|i| connection.path_stats(PathId(i as u8))).collect();
+    pub(crate) fn take_stats(&mut self, side: Side, endpoint: &Endpoint, handle: ConnectionHandle) {
+        let Some(connection) = endpoint.connection(handle) else { return };
+        let ids = || (0..connection.path_count() as u8).map(PathId);
+        let paths = ids().map(|id| connection.path_stats(id)).collect();
+        if side == Side::Sender && endpoint.hit().is_some() {
+            self.secure_paths = ids().map(|id| endpoint.secure_path(handle, id)).collect();
+        }
         match side {
             Side::Sender => (self.sender, self.sender_paths) = (connection.stats().clone(), paths),
             Side::Receiver => (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths),
@@ -260,6 +297,9 @@ impl FlowReport {
         end: Option<(&Host, ConnectionHandle)>,
     ) {
         let (Side::Receiver, Some((host, handle))) = (side, end) else { return };
+        if host.endpoint.hit().is_some() {
+            return; // its locators are HITs
+        }
         let known = std::mem::take(&mut self.receiver_paths);
         let locators: Vec<_> =
             (0..known.len()).map(|i| host.endpoint.locators(handle, PathId(i as u8))).collect();

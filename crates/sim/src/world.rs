@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use polypath_endpoint::{Locators, pump};
-use polypath_transport::{Payload, Segment};
+use polypath_endpoint::{Locators, PeerEvent, SecurityConfig, pump};
+use polypath_hip::Identity;
+use polypath_transport::{CloseReason, Payload, Segment};
+use polypath_wire::hip::Hit;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +118,23 @@ impl World {
         let WorldConfig { seed, headers, bytes, .. } = self.config;
         let host = Host::new(node, config, headers, bytes, seed.child(&format!("host/{name}")));
         self.hosts[node.index()] = Some(Box::new(host));
+        Ok(node)
+    }
+
+    /// A host whose flows travel in ESP, with keys from base exchanges: all flows of a secure host are with
+    /// other secure hosts. Real cryptography, but for the suites that `security` admits in simulations.
+    pub fn secure_host(
+        &mut self,
+        name: &str,
+        config: HostConfig,
+        security: SecurityConfig,
+        identity: Identity,
+    ) -> Result<NodeId, WorldError> {
+        let endpoint = config.endpoint.clone();
+        let node = self.host(name, config)?;
+        let seed = self.config.seed.child(&format!("host/{name}"));
+        let host = self.hosts[node.index()].take();
+        self.hosts[node.index()] = host.map(|host| Box::new(host.secure(security, endpoint, identity, seed)));
         Ok(node)
     }
 
@@ -354,13 +373,14 @@ impl World {
 
     fn start(&mut self, id: u32) {
         let flow = &mut self.flows[id as usize];
-        let node = flow.config.paths[0].0.from;
+        let Path { from: node, to, .. } = flow.config.paths[0].0;
+        let peer = self.hosts[to.index()].as_deref().and_then(|host| host.endpoint.hit());
         let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
-        flow.open(self.net.now, host);
-        if let Some(handle) = flow.sender {
-            host.assign(handle, id, Side::Sender);
-            self.serve(node);
+        match peer {
+            Some(peer) => flow.associate(self.net.now, peer, id, host),
+            None => flow.open(self.net.now, host, id, None),
         }
+        self.serve(node);
     }
 
     fn stop(&mut self, id: u32) {
@@ -418,12 +438,9 @@ impl World {
             [(Side::Sender, first.from, flow.sender), (Side::Receiver, first.to, flow.receiver)]
         {
             let host = self.hosts[node.index()].as_deref();
-            if let Some(connection) =
-                host.zip(handle).and_then(|(host, handle)| host.endpoint.connection(handle))
-            {
-                report.take_stats(side, connection);
-                report.sort_paths(side, &flow.config, host.zip(handle));
-            }
+            let Some((host, handle)) = host.zip(handle) else { continue };
+            report.take_stats(side, &host.endpoint, handle);
+            report.sort_paths(side, &flow.config, Some((host, handle)));
         }
         report.reordering = flow.watch.sums;
         report
@@ -497,6 +514,9 @@ impl World {
 /// Hands the endpoint's events to the flows. Whether one of them did something.
 fn react(host: &mut Host, flows: &mut [Flow], now: Instant) -> bool {
     let mut acted = false;
+    while let Some((peer, event)) = host.endpoint.poll_peer_event() {
+        acted |= on_peer_event(host, flows, now, peer, &event);
+    }
     while let Some((handle, event)) = host.endpoint.poll_event() {
         if let polypath_endpoint::Event::Accepted { port } = event
             && let Some(&id) = host.listeners.get(&port)
@@ -509,6 +529,23 @@ fn react(host: &mut Host, flows: &mut [Flow], now: Instant) -> bool {
         }
     }
     acted
+}
+
+/// Opens the flows that waited for an association; whether there were any.
+fn on_peer_event(host: &mut Host, flows: &mut [Flow], now: Instant, peer: Hit, event: &PeerEvent) -> bool {
+    let (theirs, others): (Vec<_>, _) =
+        std::mem::take(&mut host.waiting).into_iter().partition(|w| w.0 == peer);
+    host.waiting = others;
+    let waited = !theirs.is_empty();
+    for (_, id) in theirs {
+        let flow = &mut flows[id as usize];
+        match event {
+            PeerEvent::Up => flow.open(now, host, id, Some(peer)),
+            PeerEvent::Failed(_) | PeerEvent::Down => flow.report.lost = Some(CloseReason::TimedOut),
+            _ => host.waiting.push((peer, id)),
+        }
+    }
+    waited
 }
 
 /// Writes what the endpoint observed into the trace.

@@ -16,7 +16,7 @@ use report::Report;
 
 /// Sends the file, tells how it went, and fails if it arrived changed.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let plan = Plan::new(args);
+    let plan = Plan::new(args)?;
     if plan.mode == Mode::Namespaces {
         real::gain_privileges()?;
     }

@@ -1,17 +1,18 @@
 //! What to run: the paths, and the connection over them.
 
+use polypath_endpoint::SecurityConfig;
+use polypath_hip::{Identity, KeyKind, Random};
 use polypath_lab::registry;
 use polypath_lab::units::Link;
 use polypath_sim::hop::{HopConfig, QueueLimit};
-use polypath_transport::{CcConfig, ConnectionConfig, PathConfig};
+use polypath_transport::{CcConfig, ConnectionConfig};
 use polypath_wire::{Duration, Rate};
 
 use crate::args::DemoArgs;
+use crate::failure::Failure;
 
 /// Largest packet, bytes: Ethernet's.
 const MTU: u32 = 1500;
-/// IPv4, UDP and TCP headers without options, bytes: segments travel in UDP.
-const HEADERS: u32 = 20 + 8 + 20;
 /// The smallest queue, bytes: 32 full packets.
 const MIN_QUEUE: u64 = 32 * MTU as u64;
 
@@ -54,10 +55,14 @@ pub struct Plan {
     pub scheduler: String,
     pub cc: String,
     pub connection: ConnectionConfig,
+    /// HIP and ESP below it.
+    pub security: SecurityConfig,
+    /// Who sends and who receives: made up for each demo.
+    pub identities: [Identity; 2],
 }
 
 impl Plan {
-    pub fn new(args: &DemoArgs) -> Self {
+    pub fn new(args: &DemoArgs) -> Result<Self, Failure> {
         let mode = match (args.sim, args.netns) {
             (true, _) => Mode::Simulated,
             (false, true) => Mode::Namespaces,
@@ -72,13 +77,15 @@ impl Plan {
             receive_buffer: buffer,
             ..ConnectionConfig::default()
         };
-        Self {
+        Ok(Self {
             mode,
             links: args.paths.clone(),
             scheduler: args.scheduler.clone(),
             cc: args.cc.clone(),
             connection,
-        }
+            security: SecurityConfig { mtu: MTU, ..SecurityConfig::default() },
+            identities: [identity()?, identity()?],
+        })
     }
 
     /// The same connection over one of its paths.
@@ -101,11 +108,14 @@ impl Plan {
             ..HopConfig::default()
         }
     }
+}
 
-    /// What the connection knows of each path beforehand: its segment size.
-    pub fn path_config() -> PathConfig {
-        PathConfig { mss: MTU - HEADERS, ..PathConfig::default() }
-    }
+/// A Host Identity of the usual kind.
+fn identity() -> Result<Identity, Failure> {
+    let refused = |why: &dyn std::fmt::Display| Failure::system("cannot make a Host Identity", why);
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|e| refused(&e))?;
+    Identity::generate(KeyKind::P384, &mut Random::from_seed(seed)).map_err(|e| refused(&e))
 }
 
 /// What a link carries in a round trip without queueing.

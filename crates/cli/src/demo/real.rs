@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use polypath_node::netns;
-use polypath_node::transfer::{TransferConfig, TransferPath, TransferReport, transfer};
+use polypath_node::transfer::{PathProgress, TransferConfig, TransferPath, transfer};
+use polypath_transport::PathConfig;
 use polypath_wire::Seed;
 
 use super::content::Content;
@@ -35,7 +36,8 @@ pub fn run(
 ) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Failure::system("no runtime", e))?;
-    let path = |link| TransferPath { hops: [Plan::hop(link), Plan::hop(link)], config: Plan::path_config() };
+    let path =
+        |link| TransferPath { hops: [Plan::hop(link), Plan::hop(link)], config: PathConfig::default() };
     let config = TransferConfig {
         source: content.path.clone(),
         sink: output.map(Path::to_owned),
@@ -44,10 +46,11 @@ pub fn run(
         namespaces: plan.mode == Mode::Namespaces,
         seed: SEED,
         interval: TICK,
+        security: Some((plan.security.clone(), plan.identities.clone())),
     };
     let report = runtime.block_on(async {
         let show = |p: &polypath_node::transfer::Progress| {
-            let delivered: Vec<u64> = p.paths.iter().map(|path| path.stats.bytes_delivered).collect();
+            let delivered: Vec<u64> = by_link(plan, &p.paths).iter().map(|path| path.delivered).collect();
             bars.show(plan, p.bytes, &delivered);
         };
         tokio::select! {
@@ -55,17 +58,22 @@ pub fn run(
             _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
         }
     })?;
-    Ok(report.into())
+    Ok(Outcome {
+        seconds: report.seconds,
+        bytes: report.bytes,
+        paths: by_link(plan, &report.paths),
+        sent: report.sha256_sent,
+        received: report.sha256_received,
+    })
 }
 
-impl From<TransferReport> for Outcome {
-    fn from(report: TransferReport) -> Self {
-        Self {
-            seconds: report.seconds,
-            bytes: report.bytes,
-            paths: report.paths.iter().map(|p| PathOutcome::from(&p.stats)).collect(),
-            sent: report.sha256_sent,
-            received: report.sha256_received,
+/// What each link's path measured; the connection numbers paths in the order in which they came up.
+fn by_link(plan: &Plan, paths: &[PathProgress]) -> Vec<PathOutcome> {
+    let mut links = vec![PathOutcome::default(); plan.links.len()];
+    for path in paths {
+        if let Some(link) = links.get_mut(path.pair) {
+            *link = PathOutcome::new(&path.stats, path.secure.as_ref());
         }
     }
+    links
 }

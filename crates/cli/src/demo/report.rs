@@ -1,8 +1,11 @@
 //! How it went, as a table and as JSON.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use comfy_table::Table;
+use polypath_endpoint::PathReport as PathSas;
+use polypath_hip::suite::EspSuite;
 use polypath_lab::units::{Bytes, Human};
 use polypath_transport::PathStats;
 use serde::Serialize;
@@ -15,7 +18,7 @@ use crate::table;
 /// What a transfer measured.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// From the first SYN to the last byte at the receiver.
+    /// From the first packet of the base exchange to the last byte at the receiver.
     pub seconds: f64,
     /// What arrived.
     pub bytes: u64,
@@ -28,20 +31,51 @@ pub struct Outcome {
 }
 
 /// One path of a transfer.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct PathOutcome {
     pub delivered: u64,
     pub retransmitted: u64,
     pub srtt_ms: Option<f64>,
+    pub secure: Option<Sas>,
 }
 
-impl From<&PathStats> for PathOutcome {
-    fn from(stats: &PathStats) -> Self {
+/// The security associations of one path, as the sender has them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Sas {
+    /// Negotiated for both directions.
+    pub esp_suite: &'static str,
+    /// Of what the sender sends.
+    pub spi_out: String,
+    /// Of what it receives.
+    pub spi_in: String,
+}
+
+impl From<&PathSas> for Sas {
+    fn from(path: &PathSas) -> Self {
+        let spi = |spi: u32| format!("{spi:08x}");
+        Self { esp_suite: suite_name(path.suite), spi_out: spi(path.outbound), spi_in: spi(path.inbound) }
+    }
+}
+
+impl PathOutcome {
+    pub fn new(stats: &PathStats, secure: Option<&PathSas>) -> Self {
         Self {
             delivered: stats.bytes_delivered,
             retransmitted: stats.retransmissions,
             srtt_ms: stats.srtt.map(|d| d.as_millis_f64()),
+            secure: secure.map(Sas::from),
         }
+    }
+}
+
+/// As RFC 7402 §5.1.2 has it, and RFC 7634.
+pub fn suite_name(suite: EspSuite) -> &'static str {
+    match suite {
+        EspSuite::NullSha256 => "NULL with HMAC-SHA-256",
+        EspSuite::Aes128CbcSha256 => "AES-128-CBC with HMAC-SHA-256",
+        EspSuite::Aes256CbcSha256 => "AES-256-CBC with HMAC-SHA-256",
+        EspSuite::Aes128Gcm16 => "AES-128-GCM-16",
+        EspSuite::ChaCha20Poly1305 => "ChaCha20-Poly1305",
     }
 }
 
@@ -69,6 +103,8 @@ pub struct Report {
     pub sha256: String,
     pub sha256_match: bool,
     pub best_path_alone: Alone,
+    pub sender_hit: String,
+    pub receiver_hit: String,
     pub paths: Vec<PathReport>,
     #[serde(skip)]
     title: String,
@@ -83,6 +119,8 @@ pub struct PathReport {
     pub utilisation: f64,
     pub srtt_ms: Option<f64>,
     pub retransmitted: u64,
+    #[serde(flatten)]
+    pub sas: Option<Sas>,
 }
 
 impl Report {
@@ -97,6 +135,7 @@ impl Report {
             utilisation: over(path.delivered) / link.rate.0 as f64,
             srtt_ms: path.srtt_ms,
             retransmitted: path.retransmitted,
+            sas: path.secure.clone(),
         };
         let goodput_bps = over(outcome.bytes);
         let capacity_bps = plan.capacity().0;
@@ -113,6 +152,8 @@ impl Report {
             sha256: outcome.received.clone(),
             sha256_match: outcome.sent == outcome.received && outcome.bytes == content.len,
             best_path_alone,
+            sender_hit: plan.identities[0].hit().to_string(),
+            receiver_hit: plan.identities[1].hit().to_string(),
             paths: outcome.paths.iter().zip(&plan.links).enumerate().map(path).collect(),
             title: format!(
                 "{}, {}; scheduler {}, cc {}",
@@ -134,8 +175,11 @@ impl Report {
         let alone = self.best_path_alone;
         printed(writeln!(
             io::stdout(),
-            "{}\n\n{}\n\n{} in {:.2} s, {hash}: {}\nThe better path alone, path {}, takes {:.2} s (simulated): {:.2} times as long.",
+            "{}\nfrom {} to {}, {}\n\n{}\n\n{} in {:.2} s, {hash}: {}\nThe better path alone, path {}, takes {:.2} s (simulated): {:.2} times as long.",
             self.title,
+            self.sender_hit,
+            self.receiver_hit,
+            self.suites(),
             self.table().trim_fmt(),
             Human(Bytes(self.bytes)),
             self.seconds,
@@ -144,6 +188,12 @@ impl Report {
             alone.seconds,
             alone.seconds / self.seconds,
         ))
+    }
+
+    /// All suites in use: one, as a rule.
+    fn suites(&self) -> String {
+        let suites: BTreeSet<_> = self.paths.iter().filter_map(|p| Some(p.sas.as_ref()?.esp_suite)).collect();
+        suites.into_iter().collect::<Vec<_>>().join(", ")
     }
 
     fn table(&self) -> Table {
@@ -159,6 +209,8 @@ impl Report {
                 "utilisation",
                 "srtt, ms",
                 "retransmitted",
+                "SPI out",
+                "SPI in",
             ],
             1,
         );
@@ -171,6 +223,8 @@ impl Report {
                 percent(p.utilisation),
                 ms(p.srtt_ms),
                 p.retransmitted.to_string(),
+                p.sas.as_ref().map_or("–".to_owned(), |sas| sas.spi_out.clone()),
+                p.sas.as_ref().map_or("–".to_owned(), |sas| sas.spi_in.clone()),
             ]);
         }
         table.add_row([
@@ -181,6 +235,8 @@ impl Report {
             percent(self.utilisation),
             String::new(),
             self.retransmitted.to_string(),
+            String::new(),
+            String::new(),
         ]);
         table
     }

@@ -1,8 +1,11 @@
 //! The transfer in virtual time: two hosts in a simulated world, a link between them per path.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use polypath_lab::units::Link;
 use polypath_sim::{FlowConfig, FlowReport, Headers, HostConfig, Via, World, WorldConfig, WorldError};
+use polypath_transport::PathConfig;
 use polypath_wire::{Duration, Instant};
 
 use super::content::{Content, Digested};
@@ -23,7 +26,7 @@ pub fn run(plan: &Plan, content: &Content, bars: &Progress) -> Result<Outcome, F
     sent.update(&file);
     let flow = FlowConfig { content: Some(file), ..FlowConfig::default() };
     let (report, arrived) = transfer(plan, flow, |report| {
-        let delivered: Vec<u64> = report.sender_paths.iter().map(|p| p.bytes_delivered).collect();
+        let delivered: Vec<u64> = by_link(plan, report).iter().map(|p| p.delivered).collect();
         bars.show(plan, report.bytes, &delivered);
     })?;
     let mut received = Digested::default();
@@ -33,8 +36,24 @@ pub fn run(plan: &Plan, content: &Content, bars: &Progress) -> Result<Outcome, F
         bytes: received.len,
         sent: sent.finish(),
         received: received.finish(),
-        paths: report.sender_paths.iter().map(PathOutcome::from).collect(),
+        paths: by_link(plan, &report),
     })
+}
+
+/// What each link's path measured: the sender's address on link `n` ends in `n` + 1.
+fn by_link(plan: &Plan, report: &FlowReport) -> Vec<PathOutcome> {
+    let mut links = vec![PathOutcome::default(); plan.links.len()];
+    for (stats, secure) in report.sender_paths.iter().zip(&report.secure_paths) {
+        let address = secure.as_ref().map(|path| path.locators.local.ip());
+        let number = match address {
+            Some(IpAddr::V4(address)) => usize::from(address.octets()[3]),
+            _ => 0,
+        };
+        if let Some(link) = number.checked_sub(1).and_then(|n| links.get_mut(n)) {
+            *link = PathOutcome::new(stats, secure.as_ref());
+        }
+    }
+    links
 }
 
 /// What the best of the paths alone takes for `len` bytes: the same connection over it, simulated.
@@ -79,13 +98,17 @@ fn transfer(
 
 fn world(plan: &Plan, flow: FlowConfig) -> Result<(World, polypath_sim::FlowId), WorldError> {
     let mut world = World::new(WorldConfig { headers: Headers::Udp, ..WorldConfig::default() });
-    let (a, b) = (world.host("a", HostConfig::default())?, world.host("b", HostConfig::default())?);
+    let mut hosts = Vec::new();
+    for (name, identity) in ["a", "b"].into_iter().zip(plan.identities.clone()) {
+        hosts.push(world.secure_host(name, HostConfig::default(), plan.security.clone(), identity)?);
+    }
+    let (a, b) = (hosts[0], hosts[1]);
     let join = |world: &mut World, link: &Link| world.link(a, b, Plan::hop(link), Plan::hop(link));
     let links: Vec<_> = plan.links.iter().map(|l| join(&mut world, l)).collect::<Result<_, _>>()?;
     let paths: Vec<_> = links.iter().map(|l| world.path(a, b, &[Via::Link(*l)])).collect::<Result<_, _>>()?;
     let id = world.flow(FlowConfig {
         name: "demo".into(),
-        paths: paths.into_iter().map(|p| (p, Plan::path_config())).collect(),
+        paths: paths.into_iter().map(|p| (p, PathConfig::default())).collect(),
         sender: plan.connection.clone(),
         receiver: plan.connection.clone(),
         ..flow

@@ -25,7 +25,10 @@ impl Endpoint {
             Input::Segment { locators, mut segment } => {
                 self.handle_segment(now, &locators, &mut segment);
             }
-            Input::Datagram { locators, bytes } => match decode_datagram(&bytes) {
+            Input::Datagram { locators, bytes } if self.security.is_some() => {
+                self.handle_sealed(now, &locators, bytes);
+            }
+            Input::Datagram { locators, bytes } => match decode_datagram(&bytes.freeze()) {
                 Ok(mut segment) => {
                     self.handle_segment(now, &locators, &mut segment);
                 }
@@ -36,6 +39,8 @@ impl Endpoint {
                 Err(error) => self.drop_unparsed(error),
             },
             Input::TooBig { locators, ports, seq, mtu } => self.too_big(now, &locators, ports, seq, mtu),
+            Input::LocalUp { local, info } => self.local_up(now, local, info),
+            Input::LocalDown { local } => self.local_down(now, local),
         }
     }
 
@@ -91,9 +96,10 @@ impl Endpoint {
 
     /// A segment from new locators that belongs to a connection which takes new paths.
     fn join(&mut self, now: Instant, locators: &Locators, ports: Ports, segment: &Segment) -> Option<Route> {
-        let index = self.joinable(ports, segment)?;
+        let index = self.joinable(locators, ports, segment)?;
         let slot = self.slots.at(index)?;
-        let path = slot.connection.add_path(now, slot.join?.path);
+        let config = self.security.as_ref().and_then(|s| s.config_of(locators));
+        let path = slot.connection.add_path(now, config.unwrap_or(slot.join?.path));
         slot.paths.insert(path, *locators);
         let route = Route { index, path };
         self.demux.insert(locators, ports, route);
@@ -102,9 +108,10 @@ impl Endpoint {
     }
 
     /// The one connection with these ports that would take `segment` on a new path.
-    fn joinable(&self, ports: Ports, segment: &Segment) -> Option<u32> {
+    fn joinable(&self, locators: &Locators, ports: Ports, segment: &Segment) -> Option<u32> {
         let max = self.max_paths();
-        let takes = |slot: &Slot| slot.paths.len() < max && slot.takes(segment);
+        let is_peer = |slot: &Slot| self.security.is_none() || slot.is_with(locators.remote.ip());
+        let takes = |slot: &Slot| slot.paths.len() < max && is_peer(slot) && slot.takes(segment);
         let candidates = self.demux.candidates(ports).take(MAX_CANDIDATES);
         let mut fitting = candidates.filter(|index| self.slots.get(*index).is_some_and(takes));
         fitting.next().filter(|_| fitting.next().is_none())
@@ -120,8 +127,11 @@ impl Endpoint {
         let Some(listener) = self.listeners.get(&ports.local) else { return };
         let isn = self.isn.at(now, &locators, ports);
         let config = listener.connection.clone();
-        let join = listener.accept_paths.then_some(Join { isn: syn.header.seq, path: listener.path });
-        let connection = Connection::accept(now, config, ports, isn, &[listener.path], PathId::FIRST, syn);
+        let secure = self.security.as_ref().and_then(|s| s.config_of(&locators));
+        let path = secure.unwrap_or(listener.path);
+        let takes_paths = listener.accept_paths || secure.is_some();
+        let join = takes_paths.then_some(Join { isn: syn.header.seq, path });
+        let connection = Connection::accept(now, config, ports, isn, &[path], PathId::FIRST, syn);
         self.stats.accepted += 1;
         self.half_open += 1;
         let handle = self.install(connection, ports, PathTable::new([locators]), join);

@@ -208,7 +208,7 @@ impl Association {
         }
         params.extend(r1.echo_signed.iter().cloned().map(Param::EchoResponseSigned));
         if r1.multipath.is_some() {
-            params.extend(announcement(ctx.config, &[route.local.ip()]).map(Param::Multipath));
+            params.extend(announcement(ctx.config, ctx.links, &[route.local.ip()]).map(Param::Multipath));
         }
         let tail = r1.echo_unsigned.iter().cloned().map(Param::EchoResponseUnsigned).collect();
         let packet = Packet::new(PacketType::I2, ours, self.peer, params);
@@ -246,7 +246,7 @@ impl Association {
         self.active = ctx.now;
         self.updates = Default::default();
         self.go(ctx, State::Established);
-        self.install(ctx, Path { route, inbound, outbound: info.new_spi, reachable: true }, keys);
+        self.install(ctx, Path { route, inbound, outbound: info.new_spi, reachable: true }, keys, true);
         let multipath =
             params.into_iter().find_map(|p| if let Param::Multipath(m) = p { Some(m) } else { None });
         self.learn_multipath(ctx, multipath);

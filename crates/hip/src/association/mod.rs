@@ -225,10 +225,11 @@ impl Association {
     }
 
     /// Installs an SA pair and its path.
-    fn install(&mut self, ctx: &mut Context<'_>, path: Path, keys: Pair<EspKeys>) {
+    fn install(&mut self, ctx: &mut Context<'_>, path: Path, keys: Pair<EspKeys>, confirmed: bool) {
         let Some(session) = &self.session else { return };
         let Path { route, inbound, outbound, .. } = path;
-        ctx.event(self.peer, Event::SaAdded(SaPair { inbound, outbound, suite: session.suite, keys, route }));
+        let suite = session.suite;
+        ctx.event(self.peer, Event::SaAdded(SaPair { inbound, outbound, suite, keys, route, confirmed }));
         self.paths.push(path);
     }
 
@@ -273,7 +274,7 @@ impl Association {
             polypath_wire::hip::EspInfo { keymat_index: accepted.index as u16, old_spi: 0, new_spi: inbound };
         let mut params = vec![Param::EspInfo(info)];
         if accepted.multipath.is_some() {
-            params.extend(announcement(ctx.config, &[route.local.ip()]).map(Param::Multipath));
+            params.extend(announcement(ctx.config, ctx.links, &[route.local.ip()]).map(Param::Multipath));
         }
         let Ok(packet) = r2(ctx, &accepted.session, self.peer, params) else {
             ctx.spis.remove(&inbound);
@@ -292,7 +293,7 @@ impl Association {
         self.updates = Updates::default();
         ctx.send(route, &self.packet);
         self.go(ctx, State::R2Sent);
-        self.install(ctx, Path { route, inbound, outbound: accepted.outbound, reachable: true }, esp);
+        self.install(ctx, Path { route, inbound, outbound: accepted.outbound, reachable: true }, esp, false);
         self.learn_multipath(ctx, accepted.multipath);
         Ok(())
     }

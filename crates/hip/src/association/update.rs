@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use polypath_wire::Instant;
 use polypath_wire::hip::{
-    DiffieHellman, EspInfo, Locator, LocatorAddress, NotifyType, Packet, PacketType, PacketView, Param,
-    TrafficType,
+    DiffieHellman, EspInfo, Locator, LocatorAddress, Multipath, NotifyType, Packet, PacketType, PacketView,
+    Param, TrafficType,
 };
 
 use super::{Association, Path, State};
@@ -93,6 +93,7 @@ struct Update {
     esp_info: Option<EspInfo>,
     dh: Option<DiffieHellman>,
     locators: Option<Vec<Locator>>,
+    multipath: Option<Multipath>,
     echo_requests: Vec<Param>,
     echo_responses: Vec<Vec<u8>>,
 }
@@ -120,6 +121,7 @@ impl Update {
                 Param::EspInfo(info) => update.esp_info = Some(info),
                 Param::DiffieHellman(dh) => update.dh = Some(dh),
                 Param::LocatorSet(locators) => update.locators = Some(locators),
+                Param::Multipath(multipath) => update.multipath = Some(multipath),
                 Param::EchoRequestSigned(b) => update.echo_requests.push(Param::EchoResponseSigned(b)),
                 Param::EchoRequestUnsigned(b) => update.echo_requests.push(Param::EchoResponseUnsigned(b)),
                 Param::EchoResponseSigned(b) | Param::EchoResponseUnsigned(b) => {
@@ -133,8 +135,13 @@ impl Update {
 }
 
 impl Association {
-    /// Does what is asked, now or when what is under way has finished.
+    /// Does what is asked: at once if it draws no keys, else when what is under way has finished.
     pub(crate) fn request(&mut self, ctx: &mut Context<'_>, request: Request) {
+        if self.state == State::Established && !request.draws_keys() {
+            // Nothing is sent for a path that is not there.
+            let _ = self.send_request(ctx, request);
+            return;
+        }
         self.updates.waiting.push_back(request);
         self.next_request(ctx);
     }
@@ -171,7 +178,7 @@ impl Association {
         params.extend(dh.as_ref().map(public));
         if self.peer_multipath.is_some() {
             let addresses: Vec<_> = locators.iter().filter_map(|l| l.address.ip()).collect();
-            params.extend(announcement(ctx.config, &addresses).map(Param::Multipath));
+            params.extend(announcement(ctx.config, ctx.links, &addresses).map(Param::Multipath));
         }
         self.send_update(ctx, route, params, What::Request { request, inbound, dh })
     }
@@ -240,8 +247,8 @@ impl Association {
         self.next_request(ctx);
     }
 
-    /// A path that cannot be had is no reason to end the association; a lost peer is
-    /// (RFC 7401 §6.11 step 4).
+    /// A path that cannot be had, or that we have left, is no reason to end the association; a lost
+    /// peer is (RFC 7401 §6.11 step 4).
     fn give_up(&mut self, ctx: &mut Context<'_>, pending: Pending) {
         match pending.what {
             What::Request { request: Request::Add(route), inbound, .. } => {
@@ -255,6 +262,7 @@ impl Association {
                 }
                 ctx.event(self.peer, Event::PathFailed { route });
             }
+            What::Request { request: Request::Remove { inbound }, .. } => self.remove_path(ctx, inbound),
             What::Request { request, inbound, .. } => {
                 if matches!(request, Request::Rekey { .. }) {
                     ctx.spis.remove(&inbound);
@@ -416,12 +424,12 @@ impl Association {
     ) -> Result<(), DropReason> {
         match request {
             Request::Move { .. } => self.reached(ctx, inbound, route),
-            Request::Add(_) => self.install_new(ctx, route, inbound, info, true)?,
+            Request::Add(_) => self.install_new(ctx, route, inbound, info, true, true)?,
             Request::Rekey { inbound: old, .. } => {
                 if let (Some(key), Some(peer)) = (&dh, &update.dh) {
                     self.renew_keymat(ctx, key, peer)?;
                 }
-                self.replace(ctx, old, inbound, info)?;
+                self.replace(ctx, old, inbound, info, true)?;
             }
             Request::Remove { .. } => {}
         }
@@ -436,11 +444,12 @@ impl Association {
         inbound: u32,
         info: EspInfo,
         reachable: bool,
+        confirmed: bool,
     ) -> Result<(), DropReason> {
         let session = self.session.as_mut().ok_or(DropReason::State)?;
         let index = session.next_index.max(info.keymat_index.into());
         let keys = session.draw(index, ctx.identity).map_err(|_| DropReason::Crypto)?;
-        self.install(ctx, Path { route, inbound, outbound: info.new_spi, reachable }, keys);
+        self.install(ctx, Path { route, inbound, outbound: info.new_spi, reachable }, keys, confirmed);
         Ok(())
     }
 
@@ -450,10 +459,11 @@ impl Association {
         old: u32,
         inbound: u32,
         info: EspInfo,
+        confirmed: bool,
     ) -> Result<(), DropReason> {
         let n = self.paths.iter().position(|p| p.inbound == old).ok_or(DropReason::Proposal)?;
         let path = self.paths[n].clone();
-        self.install_new(ctx, path.route, inbound, info, path.reachable)?;
+        self.install_new(ctx, path.route, inbound, info, path.reachable, confirmed)?;
         // The new path takes the place of the old one, which stays until data comes on it.
         let path = self.paths.swap_remove(n);
         self.updates.retired.push((inbound, path));
@@ -499,10 +509,16 @@ impl Association {
     ) -> Result<Option<Vec<Param>>, DropReason> {
         let info = update.esp_info.ok_or(DropReason::Proposal)?;
         self.take_locators(ctx, route, update)?;
+        if self.peer_multipath.is_some() && update.multipath.is_some() {
+            self.learn_multipath(ctx, update.multipath.clone());
+        }
         if info.new_spi == 0 {
-            let path = self.paths.iter().find(|p| p.outbound == info.old_spi && info.old_spi != 0);
-            let inbound = path.filter(|_| self.paths.len() > 1).ok_or(DropReason::Proposal)?.inbound;
-            self.remove_path(ctx, inbound);
+            // One that is not there any more: both ends gave it up at once.
+            let path = self.paths.iter().find(|p| p.outbound == info.old_spi).map(|p| p.inbound);
+            if info.old_spi == 0 || path.is_some() && self.paths.len() < 2 {
+                return Err(DropReason::Proposal);
+            }
+            path.into_iter().for_each(|inbound| self.remove_path(ctx, inbound));
             return Ok(Some(Vec::new()));
         }
         if info.old_spi != info.new_spi && self.is_our_turn(ctx) {
@@ -543,7 +559,7 @@ impl Association {
         }
         let info = self.agree_on_index(info)?;
         let inbound = ctx.new_spi();
-        self.install_new(ctx, route, inbound, info, false)?;
+        self.install_new(ctx, route, inbound, info, false, false)?;
         Ok((inbound, vec![Param::EspInfo(EspInfo { old_spi: 0, new_spi: inbound, ..info })]))
     }
 
@@ -579,10 +595,21 @@ impl Association {
         };
         let info = self.agree_on_index(info)?;
         let inbound = ctx.new_spi();
-        self.replace(ctx, path, inbound, info)?;
+        self.replace(ctx, path, inbound, info, false)?;
+        self.forget_rekey(ctx, path);
         let mut params = vec![Param::EspInfo(EspInfo { old_spi: path, new_spi: inbound, ..info })];
         params.extend(key.as_ref().map(public));
         Ok((inbound, params))
+    }
+
+    /// Both ends asked for new keys of one path at once, and the peer's request went first: ours has got
+    /// what it wanted, and names an SPI that is no more.
+    fn forget_rekey(&mut self, ctx: &mut Context<'_>, old: u32) {
+        let ours = |p: &Pending| matches!(p.what, What::Request { request: Request::Rekey { inbound, .. }, .. } if inbound == old);
+        let Some(n) = self.updates.pending.iter().position(ours) else { return };
+        if let What::Request { inbound, .. } = self.updates.pending.remove(n).what {
+            ctx.spis.remove(&inbound);
+        }
     }
 
     /// Takes the peer's locators, each of which must be one that a host can have, of a type that we

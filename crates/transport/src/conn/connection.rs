@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId, PathSet, Seq};
+use polypath_wire::{Duration, Instant, PathId, PathSet, Seq};
 
 use super::config::{ConnectionConfig, PathConfig};
 use super::handshake::Handshake;
@@ -233,6 +233,22 @@ impl Connection {
             let mss = self.payload_size(&config);
             self.sender.set_mss(now, path, mss);
             self.observe_losses(now);
+        }
+    }
+
+    /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
+    /// a path that had failed works again, and one with nothing in flight is measured.
+    pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {
+        if path.index() >= self.sender.paths.len() || self.removed.contains(path) {
+            return;
+        }
+        if self.sender.path_state(path) == PathState::Failed {
+            self.sender.revive(now, path, &mut self.timers);
+            self.observe_path(now, path, PathState::Active);
+        }
+        if self.sender.flight_size(path) == 0 {
+            self.sender.paths[path.index()].estimator.rtt.sample(rtt);
+            self.sender.refresh(now, path);
         }
     }
 

@@ -1,0 +1,234 @@
+//! The endpoint over HIP and ESP.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::BytesMut;
+use polypath_hip::{ConnectError, Identity, State as HipState};
+use polypath_transport::ConnectionConfig;
+use polypath_wire::hip::Hit;
+use polypath_wire::{Instant, PathId, Seed};
+
+use super::Endpoint;
+use crate::config::EndpointConfig;
+use crate::demux::Route;
+use crate::error::OpenError;
+use crate::paths::Locators;
+use crate::pump::Outlet;
+use crate::security::{
+    Change, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig, SecurityStats,
+};
+use crate::slots::{ConnectionHandle, Slot};
+
+impl Endpoint {
+    /// An endpoint whose segments travel in ESP, with keys from base exchanges. Its connections are with
+    /// HITs. `secret` is the source of its keys and must be random; `generation` must not fall from one
+    /// run of the same identity to the next (see [`polypath_hip::Host::new`]).
+    pub fn secure(
+        config: EndpointConfig,
+        security: SecurityConfig,
+        identity: Identity,
+        secret: [u8; 32],
+        generation: u64,
+    ) -> Self {
+        let (first, _) = secret.split_first_chunk().expect("32 bytes have 8");
+        let seed = Seed(u64::from_le_bytes(*first)).child("endpoint");
+        let security = Security::new(security, identity, secret, generation);
+        Self { security: Some(Box::new(security)), ..Self::new(config, seed) }
+    }
+
+    /// Our HIT, if the endpoint is secure.
+    pub fn hit(&self) -> Option<Hit> {
+        self.security.as_ref().map(|s| s.hit())
+    }
+
+    /// Begins an association with `peer`, unless there is one: [`PeerEvent::Up`] or
+    /// [`PeerEvent::Failed`] tells what came of it. Its paths are looked after from now on.
+    pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
+        let security = self.security.as_mut().ok_or(ConnectError::NoRoute)?;
+        let result = security.associate(now, peer, reach);
+        self.apply(now);
+        result
+    }
+
+    /// Ends the association with `peer`; its connections are reset.
+    pub fn dissociate(&mut self, now: Instant, peer: Hit) {
+        if let Some(security) = &mut self.security {
+            security.dissociate(now, peer);
+            self.apply(now);
+        }
+    }
+
+    /// Opens a connection to port `port` of `peer`, with which there is an association, over all its
+    /// paths, those to come included.
+    pub fn connect_peer(
+        &mut self,
+        now: Instant,
+        config: ConnectionConfig,
+        peer: Hit,
+        port: u16,
+    ) -> Result<ConnectionHandle, OpenError> {
+        let paths = self.security.as_ref().map(|s| s.usable(peer)).unwrap_or_default();
+        self.connect(now, config, port, &paths)
+    }
+
+    /// The HIT at the other end of a connection, if it is secure.
+    pub fn peer(&self, handle: ConnectionHandle) -> Option<Hit> {
+        self.security.as_ref()?;
+        match self.slots.find(handle)?.remote? {
+            IpAddr::V6(hit) => Some(Hit(hit.octets())),
+            IpAddr::V4(_) => None,
+        }
+    }
+
+    /// The state of the association with `peer`; `None` if there is none.
+    pub fn association(&self, peer: Hit) -> Option<HipState> {
+        self.security.as_ref()?.state(peer)
+    }
+
+    /// Peers with an association in any state.
+    pub fn associations(&self) -> impl Iterator<Item = Hit> {
+        self.security.iter().flat_map(|s| s.peers())
+    }
+
+    /// The paths of all associations.
+    pub fn secure_paths(&self) -> impl Iterator<Item = PathReport> {
+        self.security.iter().flat_map(|s| s.reports())
+    }
+
+    /// The path behind one of a connection's.
+    pub fn secure_path(&self, handle: ConnectionHandle, path: PathId) -> Option<PathReport> {
+        let inner = self.locators(handle, path)?;
+        self.secure_paths().find(|p| p.inner == inner)
+    }
+
+    /// Counters of what came in ESP.
+    pub fn security_stats(&self) -> Option<&SecurityStats> {
+        self.security.as_ref().map(|s| s.stats())
+    }
+
+    /// The next event of an association.
+    #[must_use]
+    pub fn poll_peer_event(&mut self) -> Option<(Hit, PeerEvent)> {
+        self.security.as_mut()?.poll_event()
+    }
+
+    pub(super) fn local_up(&mut self, now: Instant, local: SocketAddr, info: LocalInfo) {
+        if let Some(security) = &mut self.security {
+            security.local_up(now, local, info);
+            self.apply(now);
+        }
+    }
+
+    pub(super) fn local_down(&mut self, now: Instant, local: SocketAddr) {
+        if let Some(security) = &mut self.security {
+            security.local_down(now, local);
+            self.apply(now);
+        }
+    }
+
+    /// A UDP payload of HIP or ESP came. Returns the connection that it belongs to.
+    pub fn handle_sealed(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        bytes: BytesMut,
+    ) -> Option<ConnectionHandle> {
+        let arrived = self.security.as_mut()?.handle(now, locators, bytes);
+        self.apply(now);
+        let (inner, mut segment) = arrived?;
+        self.handle_segment(now, &inner, &mut segment)
+    }
+
+    pub(super) fn security_timeout(&mut self, now: Instant) {
+        if let Some(security) = &mut self.security {
+            security.handle_timeout(now);
+            self.apply(now);
+        }
+    }
+
+    /// Gives `outlet` what HIP wants to be sent.
+    pub(super) fn transmit_datagrams(&mut self, now: Instant, outlet: &mut impl Outlet) {
+        let Some(security) = &mut self.security else { return };
+        while !outlet.is_full()
+            && let Some((locators, payload)) = security.poll_transmit()
+        {
+            outlet.send_datagram(now, &locators, &payload);
+        }
+    }
+
+    /// Tells connections what became of their paths.
+    fn apply(&mut self, now: Instant) {
+        while let Some(change) = self.security.as_mut().and_then(|s| s.poll_change()) {
+            let peer = match change {
+                Change::Up(inner) | Change::Down(inner) | Change::Sample(inner, _) => inner.remote.ip(),
+                Change::Over(hit) => hit.as_ipv6().into(),
+            };
+            for index in self.slots.with_peer(peer) {
+                self.apply_to(now, index, change);
+            }
+        }
+    }
+
+    fn apply_to(&mut self, now: Instant, index: u32, change: Change) {
+        match change {
+            Change::Up(inner) => self.path_up(now, index, inner),
+            Change::Down(inner) => self.path_down(now, index, inner),
+            Change::Sample(inner, rtt) => {
+                let Some(slot) = self.slots.at(index) else { return };
+                let path = slot.paths.iter().find(|(_, l)| *l == inner);
+                if let Some((path, _)) = path {
+                    slot.connection.path_answered(now, path, rtt);
+                    self.mark(index);
+                }
+            }
+            Change::Over(_) => {
+                if let Some(slot) = self.slots.at(index) {
+                    slot.connection.abort(now);
+                    self.mark(index);
+                }
+            }
+        }
+    }
+
+    /// A connection has one more path; what it kept for want of another goes.
+    fn path_up(&mut self, now: Instant, index: u32, inner: Locators) {
+        let (Some(security), max) = (&self.security, self.max_paths()) else { return };
+        let config = security.config_of(&inner).unwrap_or_default();
+        let live: Vec<Locators> = security.reports().filter(|p| p.up).map(|p| p.inner).collect();
+        let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
+        let known = slot.paths.iter().any(|(_, l)| l == inner);
+        if !known && slot.paths.len() < max {
+            let path = slot.connection.add_path(now, config);
+            slot.connection.announce(now, path);
+            slot.paths.insert(path, inner);
+            self.demux.insert(&inner, slot.ports, Route { index, path });
+        }
+        let stale: Vec<Locators> = slot.paths.iter().map(|(_, l)| l).filter(|l| !live.contains(l)).collect();
+        stale.into_iter().for_each(|inner| self.path_down(now, index, inner));
+        self.mark(index);
+    }
+
+    /// A connection has a path less, unless it is its last: that one stays until there is another.
+    fn path_down(&mut self, now: Instant, index: u32, inner: Locators) {
+        let Some(slot) = self.slots.at(index) else { return };
+        if slot.paths.iter().count() < 2 {
+            return;
+        }
+        let (handle, path) = (slot.handle, slot.paths.iter().find(|(_, l)| *l == inner));
+        if let Some((path, _)) = path {
+            self.remove_path(now, handle, path);
+        }
+    }
+}
+
+impl Slot {
+    /// Whether the peer has this address.
+    pub(super) fn is_with(&self, peer: IpAddr) -> bool {
+        self.remote == Some(peer)
+    }
+
+    fn takes_paths(&self) -> bool {
+        use polypath_transport::State as S;
+        !self.retired && !matches!(self.connection.state(), S::Closed | S::TimeWait)
+    }
+}

@@ -1,0 +1,198 @@
+//! What HIP says, and what becomes of it.
+
+use polypath_hip::{Event, Link, SaPair, State};
+use polypath_wire::Instant;
+use polypath_wire::hip::{Hit, Multipath, NotifyType};
+
+use super::heartbeat::Heart;
+use super::path::SecurePath;
+use super::report::{PeerEvent, PeerFailure};
+use super::suite::associations;
+use super::{Change, MAX_DRAWS, Security, inner};
+use crate::paths::Locators;
+
+impl Security {
+    pub(super) fn take_events(&mut self, now: Instant) {
+        while let Some((peer, event)) = self.hip.poll_event() {
+            match event {
+                Event::State { to, .. } => self.on_state(now, peer, to),
+                Event::SaAdded(pair) => self.on_added(now, peer, &pair),
+                Event::SaRemoved { inbound, .. } => self.on_removed(peer, inbound),
+                Event::Reachable { inbound, route } => {
+                    let locators = Locators { local: route.local, remote: route.remote };
+                    self.on_reachable(now, inbound, locators);
+                }
+                Event::PathFailed { route } => {
+                    let retry = self.config.retry;
+                    let locators = Locators { local: route.local, remote: route.remote };
+                    self.wanted(peer, locators, |w| w.fail(now, retry));
+                }
+                Event::Multipath(multipath) => self.on_multipath(peer, &multipath),
+                Event::Notified(said) if said.notify_type == NotifyType::BLOCKED_BY_POLICY => {
+                    self.fail(peer, PeerFailure::Refused);
+                }
+                Event::Notified(_) => {}
+                Event::Failed(failure) => self.fail(peer, failure.into()),
+                Event::Refused { route } => {
+                    let from = Locators { local: route.local, remote: route.remote };
+                    self.events.push_back((peer, PeerEvent::Stranger { from }));
+                }
+            }
+        }
+    }
+
+    fn on_state(&mut self, now: Instant, hit: Hit, to: State) {
+        let peer = self.peers.entry(hit).or_default();
+        match to {
+            State::Closing | State::Closed | State::EFailed | State::Unassociated => {
+                if std::mem::take(&mut peer.up) {
+                    self.changes.push_back(Change::Over(hit));
+                    self.events.push_back((hit, PeerEvent::Down));
+                }
+                if to == State::Unassociated {
+                    self.peers.remove(&hit);
+                }
+            }
+            _ => {}
+        }
+        if to == State::R2Sent {
+            // Whatever comes first is to be told at once: it confirms that the peer has our R2.
+            self.paths.values_mut().filter(|p| p.peer == hit).for_each(|p| p.heart.next = now);
+        }
+    }
+
+    fn fail(&mut self, hit: Hit, failure: PeerFailure) {
+        let peer = self.peers.entry(hit).or_default();
+        if !peer.up && !peer.refused {
+            peer.refused = failure == PeerFailure::Refused;
+            self.events.push_back((hit, PeerEvent::Failed(failure)));
+        }
+    }
+
+    /// A new SA pair: of a new path, or for new keys of one that there is.
+    fn on_added(&mut self, now: Instant, peer: Hit, pair: &SaPair) {
+        let Ok((inbound, outbound)) = associations(&self.config, pair) else { return };
+        let locators = Locators { local: pair.route.local, remote: pair.route.remote };
+        self.count_draw(now, peer);
+        let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
+        let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
+        let known = |p: &SecurePath| p.peer == peer && p.locators == locators && replaced(p);
+        let reachable = hip_paths.iter().any(|p| p.inbound == pair.inbound && p.reachable);
+        if let Some((number, path)) = self.paths.iter_mut().find(|(_, p)| known(p)) {
+            path.rekey(pair, inbound, outbound);
+            self.spis.insert(pair.inbound, *number);
+            path.heart.next = now;
+            return;
+        }
+        let number = self.free_number();
+        let path = SecurePath {
+            peer,
+            locators,
+            suite: pair.suite,
+            outbound,
+            next_outbound: None,
+            inbound: vec![inbound],
+            reachable,
+            up: false,
+            rekeying: false,
+            gone: false,
+            untold: 0,
+            fresh: true,
+            heart: Heart::new(now),
+            rekeyed: 0,
+            sealed_before: 0,
+        };
+        self.paths.insert(number, path);
+        self.spis.insert(pair.inbound, number);
+        self.wanted(peer, locators, super::Wanted::succeed);
+        if reachable {
+            self.bring_up(now, number);
+        }
+    }
+
+    /// Key material does not last for ever.
+    fn count_draw(&mut self, now: Instant, hit: Hit) {
+        let peer = self.peers.entry(hit).or_default();
+        peer.draws += 1;
+        if peer.draws >= MAX_DRAWS && peer.reach.is_some() {
+            peer.draws = 0;
+            if let Some(path) = self.paths.values_mut().find(|p| p.peer == hit && p.up && !p.rekeying) {
+                path.rekeying = true;
+                self.hip.rekey(now, hit, path.spi(), true);
+            }
+        }
+    }
+
+    /// Connections may use the path from now on; one before it between the same locators is over.
+    fn bring_up(&mut self, now: Instant, number: u16) {
+        let Some(path) = self.paths.get_mut(&number).filter(|p| !p.up) else { return };
+        (path.up, path.reachable) = (true, true);
+        path.heart.next = now;
+        let (peer, locators) = (path.peer, path.locators);
+        let inner = inner(self.ours, peer, number);
+        self.changes.push_back(Change::Up(inner));
+        if !std::mem::replace(&mut self.peers.entry(peer).or_default().up, true) {
+            self.events.push_back((peer, PeerEvent::Up));
+        }
+        self.events.push_back((peer, PeerEvent::PathUp(locators)));
+        let stale = |(n, p): (&u16, &SecurePath)| {
+            let dead = !self.locals.is_empty() && !self.locals.contains_key(&p.locators.local);
+            (*n != number && p.peer == peer && (p.locators == locators || dead)).then_some(*n)
+        };
+        let stale: Vec<u16> = self.paths.iter().filter_map(stale).collect();
+        stale.into_iter().for_each(|number| self.abandon(now, number));
+    }
+
+    fn on_reachable(&mut self, now: Instant, inbound: u32, locators: Locators) {
+        let Some(&number) = self.spis.get(&inbound) else { return };
+        if let Some(path) = self.paths.get_mut(&number) {
+            path.locators = locators;
+            path.reachable = true;
+        }
+        self.bring_up(now, number);
+    }
+
+    fn on_removed(&mut self, peer: Hit, inbound: u32) {
+        let Some(number) = self.spis.remove(&inbound) else { return };
+        let Some(path) = self.paths.get_mut(&number) else { return };
+        path.inbound.retain(|sa| sa.spi().0 != inbound);
+        if !path.inbound.is_empty() {
+            path.use_next();
+            return;
+        }
+        let (up, locators) = (path.up, path.locators);
+        self.paths.remove(&number);
+        if up {
+            let inner = inner(self.ours, peer, number);
+            self.changes.push_back(Change::Down(inner));
+            self.events.push_back((peer, PeerEvent::PathDown(locators)));
+        }
+    }
+
+    fn on_multipath(&mut self, peer: Hit, multipath: &Multipath) {
+        let links = &mut self.peers.entry(peer).or_default().links;
+        links.extend(
+            multipath
+                .paths
+                .iter()
+                .map(|path| (path.address, Link { bandwidth: path.bandwidth, delay: path.delay })),
+        );
+    }
+
+    fn wanted(&mut self, peer: Hit, locators: Locators, act: impl FnOnce(&mut super::Wanted)) {
+        let mut wanted = self.peers.get_mut(&peer).into_iter().flat_map(|p| &mut p.wanted);
+        if let Some(wanted) = wanted.find(|w| w.locators == locators) {
+            act(wanted);
+        }
+    }
+
+    /// A number that no path has had for long.
+    fn free_number(&mut self) -> u16 {
+        while self.paths.contains_key(&self.next_number) || self.next_number == 0 {
+            self.next_number = self.next_number.wrapping_add(1);
+        }
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+}

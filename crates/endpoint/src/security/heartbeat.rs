@@ -1,0 +1,115 @@
+//! Heartbeats: ICMPv6 echoes between HITs, each in the SA of the path that it measures. Any host that
+//! carries HIT traffic in BEET mode answers them (RFC 4443 §4.2).
+
+use polypath_wire::icmp::{HEADER_LEN, IcmpFamily, IcmpHeader};
+use polypath_wire::{Duration, Instant};
+
+/// Bytes of a heartbeat: the ICMPv6 header and the instant it left, ns of the sender's clock.
+pub(super) const LEN: usize = HEADER_LEN + 8;
+/// Longest echo request that is answered, bytes.
+const MAX_ECHO: usize = 1500;
+
+/// What an ICMPv6 message from the peer asks for or says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Heard {
+    /// An echo request: it is answered with the same bytes.
+    Request {
+        /// Identifier.
+        id: u16,
+        /// Sequence number.
+        seq: u16,
+    },
+    /// The answer to our heartbeat of that instant.
+    Reply(Instant),
+    /// Nothing for us.
+    Other,
+}
+
+/// Writes heartbeat number `seq` of path `id` to the start of `out`.
+pub(super) fn request(id: u16, seq: u16, now: Instant, family: IcmpFamily, out: &mut [u8]) {
+    out[HEADER_LEN..LEN].copy_from_slice(&now.0.to_be_bytes());
+    emit(IcmpHeader::EchoRequest { id, seq }, family, &mut out[..LEN]);
+}
+
+/// Makes `message`, an echo request, its own answer.
+pub(super) fn reply(id: u16, seq: u16, family: IcmpFamily, message: &mut [u8]) {
+    emit(IcmpHeader::EchoReply { id, seq }, family, message);
+}
+
+fn emit(header: IcmpHeader, family: IcmpFamily, message: &mut [u8]) {
+    header.emit(message, family).expect("the message has room for its header");
+}
+
+/// Reads an ICMPv6 message that came on path `id`.
+pub(super) fn read(message: &[u8], path: u16, family: IcmpFamily) -> Heard {
+    match IcmpHeader::parse(message, family) {
+        Ok((IcmpHeader::EchoRequest { id, seq }, _)) if message.len() <= MAX_ECHO => {
+            Heard::Request { id, seq }
+        }
+        Ok((IcmpHeader::EchoReply { id, .. }, at)) if id == path => {
+            let sent = message.get(at..).and_then(|body| body.first_chunk());
+            sent.map_or(Heard::Other, |sent| Heard::Reply(Instant(u64::from_be_bytes(*sent))))
+        }
+        _ => Heard::Other,
+    }
+}
+
+/// The heartbeats of one path.
+#[derive(Debug)]
+pub(super) struct Heart {
+    /// When the next one leaves.
+    pub next: Instant,
+    /// When anything came from the peer.
+    pub heard: Instant,
+    /// When the last one left that was not followed by anything from the peer.
+    seq: u16,
+    silent: u32,
+}
+
+impl Heart {
+    pub fn new(now: Instant) -> Self {
+        Self { next: now, heard: now, seq: 0, silent: 0 }
+    }
+
+    /// Something authentic came.
+    pub fn hear(&mut self, now: Instant) {
+        self.heard = now;
+        self.silent = 0;
+    }
+
+    /// One leaves now: its number.
+    pub fn beat(&mut self, now: Instant, interval: Duration) -> u16 {
+        self.next = now + interval;
+        self.seq = self.seq.wrapping_add(1);
+        self.silent = self.silent.saturating_add(1);
+        self.seq
+    }
+
+    /// Heartbeats since anything came.
+    pub fn silent(&self) -> u32 {
+        self.silent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    const FAMILY: IcmpFamily = IcmpFamily::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::UNSPECIFIED };
+
+    #[test]
+    fn a_heartbeat_comes_back_with_its_instant() {
+        let mut message = [0; LEN];
+        request(7, 3, Instant(99), FAMILY, &mut message);
+        let Heard::Request { id, seq } = read(&message, 0, FAMILY) else { panic!("a request") };
+        assert_eq!((id, seq), (7, 3));
+        reply(id, seq, FAMILY, &mut message);
+        assert_eq!(read(&message, 7, FAMILY), Heard::Reply(Instant(99)));
+        assert_eq!(read(&message, 8, FAMILY), Heard::Other, "of another path");
+        message[LEN - 1] ^= 1;
+        assert_eq!(read(&message, 7, FAMILY), Heard::Other, "damaged");
+        assert_eq!(read(&[], 7, FAMILY), Heard::Other);
+    }
+}

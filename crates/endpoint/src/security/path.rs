@@ -1,0 +1,178 @@
+//! One path in its SAs.
+
+use std::net::Ipv6Addr;
+
+use bytes::BytesMut;
+use polypath_esp::{Inbound, OpenError, Opened, Outbound};
+use polypath_hip::{SaPair, suite::EspSuite};
+use polypath_transport::{PathConfig, Segment};
+use polypath_wire::hip::Hit;
+use polypath_wire::icmp::{IcmpFamily, PROTOCOL_V6};
+use polypath_wire::tcp::{self, MIN_HEADER_LEN};
+use polypath_wire::{Checksum, Instant, udp};
+
+use super::heartbeat::{self, Heart};
+use crate::frame;
+use crate::paths::Locators;
+
+/// Most bytes of a UDP payload that we make.
+pub(super) const ROOM: usize = 1 << 16;
+
+/// A path to a peer: its SAs and what it measures.
+#[derive(Debug)]
+pub(super) struct SecurePath {
+    pub peer: Hit,
+    /// The outer addresses.
+    pub locators: Locators,
+    pub suite: EspSuite,
+    /// What we send with.
+    pub outbound: Outbound,
+    /// What will replace it when the peer has used the new SA of a pair that it asked for.
+    pub next_outbound: Option<Outbound>,
+    /// What we receive with, the newest last: two while new keys are taken into use.
+    pub inbound: Vec<Inbound>,
+    /// Whether the peer proved that it is there.
+    pub reachable: bool,
+    /// Whether connections may use it.
+    pub up: bool,
+    /// We asked HIP to take it away.
+    pub gone: bool,
+    /// We asked for new keys.
+    pub rekeying: bool,
+    /// Bytes received that HIP was not told of.
+    pub untold: u64,
+    /// Nothing came on the newest SA yet.
+    pub fresh: bool,
+    pub heart: Heart,
+    /// How often it got new keys.
+    pub rekeyed: u32,
+    /// Packets that our SAs before the present ones sealed.
+    pub sealed_before: u64,
+}
+
+/// What an opened packet held.
+pub(super) enum Content {
+    /// A TCP segment.
+    Segment(Segment),
+    /// An ICMPv6 message, in the buffer it came in.
+    Icmp(BytesMut),
+    /// Nothing for us.
+    Other,
+}
+
+impl SecurePath {
+    /// The SPI by which HIP knows the path.
+    pub fn spi(&self) -> u32 {
+        self.inbound.last().map_or(0, |sa| sa.spi().0)
+    }
+
+    /// The SPI of what the peer is known to send with.
+    pub fn used_spi(&self) -> u32 {
+        let used = if self.fresh { self.inbound.first() } else { self.inbound.last() };
+        used.map_or(0, |sa| sa.spi().0)
+    }
+
+    /// Makes a packet of `segment` in `out`; its length.
+    pub fn seal_segment(&mut self, ours: Hit, segment: &Segment, out: &mut [u8]) -> Option<usize> {
+        let at = self.outbound.payload_offset();
+        let checksum = Checksum::Ipv6 { src: ours.as_ipv6(), dst: self.peer.as_ipv6() };
+        let len = frame::encode(segment, checksum, out.get_mut(at..)?).ok()?;
+        self.outbound.seal(out, len, tcp::PROTOCOL).ok()
+    }
+
+    /// Makes a packet of the ICMPv6 message that `write` writes, `len` bytes.
+    pub fn seal_icmp(&mut self, len: usize, out: &mut [u8], write: impl FnOnce(&mut [u8])) -> Option<usize> {
+        let at = self.outbound.payload_offset();
+        write(out.get_mut(at..at + len)?);
+        self.outbound.seal(out, len, PROTOCOL_V6).ok()
+    }
+
+    /// Opens a packet for the SA with that SPI, where it stands.
+    pub fn open(&mut self, spi: u32, packet: &mut [u8]) -> Option<Result<Opened, OpenError>> {
+        let sa = self.inbound.iter_mut().find(|sa| sa.spi().0 == spi)?;
+        Some(sa.open(packet))
+    }
+
+    /// What an opened packet holds; the data of a segment shares its memory.
+    pub fn content(&self, ours: Hit, opened: &Opened, mut packet: BytesMut) -> Option<Content> {
+        let checksum = Checksum::Ipv6 { src: self.peer.as_ipv6(), dst: ours.as_ipv6() };
+        Some(match opened.next_header {
+            tcp::PROTOCOL => {
+                let bytes = packet.freeze().slice(opened.payload.clone());
+                Content::Segment(frame::decode(&bytes, checksum).ok()?)
+            }
+            PROTOCOL_V6 => {
+                packet.truncate(opened.payload.end);
+                Content::Icmp(packet.split_off(opened.payload.start))
+            }
+            _ => Content::Other,
+        })
+    }
+
+    /// The new SA pair takes the place of what there is: at once if the peer has it already, else when the
+    /// peer has used it.
+    pub fn rekey(&mut self, pair: &SaPair, inbound: Inbound, outbound: Outbound) {
+        self.inbound.push(inbound);
+        self.suite = pair.suite;
+        self.fresh = true;
+        self.rekeyed += 1;
+        self.next_outbound = Some(outbound);
+        self.rekeying = false;
+        if pair.confirmed {
+            self.use_next();
+        }
+    }
+
+    /// The peer has what we made for it: what we send from now on, we send with it.
+    pub fn use_next(&mut self) {
+        if let Some(next) = self.next_outbound.take() {
+            self.sealed_before += self.outbound.sealed();
+            self.outbound = next;
+        }
+    }
+
+    /// Whether the SAs have served long enough.
+    pub fn is_worn(&self) -> bool {
+        !self.rekeying
+            && self.next_outbound.is_none()
+            && self.inbound.len() == 1
+            && (self.outbound.needs_rekey() || self.inbound.iter().any(Inbound::needs_rekey))
+    }
+
+    /// What a connection is told of the path, whose largest IP packet has `mtu` bytes.
+    pub fn config(&self, mtu: u32) -> PathConfig {
+        let ip = if self.locators.remote.is_ipv4() { 20 } else { 40 };
+        let udp = if self.locators.remote.port() == 0 { 0 } else { udp::HEADER_LEN as u32 };
+        let packet = mtu.saturating_sub(ip + udp) as usize;
+        let segment = self.outbound.max_payload(packet) as u32;
+        let overhead = ip + udp + self.outbound.sealed_len(segment as usize) as u32 - segment;
+        let tcp = MIN_HEADER_LEN as u32;
+        PathConfig {
+            mss: segment.saturating_sub(tcp).max(64),
+            overhead: overhead + tcp,
+            ..PathConfig::default()
+        }
+    }
+
+    /// The checksum context of ICMPv6 messages that we send, or receive.
+    pub fn family(&self, ours: Hit, inbound: bool) -> IcmpFamily {
+        let (ours, peer): (Ipv6Addr, Ipv6Addr) = (ours.as_ipv6(), self.peer.as_ipv6());
+        match inbound {
+            true => IcmpFamily::V6 { src: peer, dst: ours },
+            false => IcmpFamily::V6 { src: ours, dst: peer },
+        }
+    }
+
+    /// Makes the heartbeat that is due.
+    pub fn beat(
+        &mut self,
+        ours: Hit,
+        id: u16,
+        now: Instant,
+        every: polypath_wire::Duration,
+        out: &mut [u8],
+    ) -> Option<usize> {
+        let (seq, family) = (self.heart.beat(now, every), self.family(ours, false));
+        self.seal_icmp(heartbeat::LEN, out, |message| heartbeat::request(id, seq, now, family, message))
+    }
+}

@@ -1,0 +1,97 @@
+//! What there is to tell of associations and their paths.
+
+use polypath_hip::Failure;
+use polypath_hip::suite::EspSuite;
+use polypath_wire::hip::Hit;
+use serde::Serialize;
+
+use crate::paths::Locators;
+
+/// What happened to an association.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeerEvent {
+    /// It is there: connections can be opened.
+    Up,
+    /// It is over; its connections were reset.
+    Down,
+    /// It could not be had.
+    Failed(PeerFailure),
+    /// A stranger asked for one and was refused.
+    Stranger {
+        /// From where.
+        from: Locators,
+    },
+    /// A path is ready.
+    PathUp(Locators),
+    /// A path is gone.
+    PathDown(Locators),
+}
+
+/// Why there is no association.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PeerFailure {
+    /// Nobody answered.
+    #[error("no answer")]
+    Timeout,
+    /// The peer does not know us, and lets in whom it knows only.
+    #[error("the peer does not let us in")]
+    Refused,
+    /// The peer's puzzle is too hard.
+    #[error("the peer is too busy")]
+    Busy,
+    /// Nothing in common.
+    #[error("the peer speaks nothing that we do")]
+    NoProposal,
+}
+
+impl From<Failure> for PeerFailure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Timeout => Self::Timeout,
+            Failure::Puzzle => Self::Busy,
+            Failure::HitSuite | Failure::NoProposal(_) => Self::NoProposal,
+        }
+    }
+}
+
+/// One path in its SAs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathReport {
+    /// The peer.
+    pub peer: Hit,
+    /// The name by which connections know it: HITs, and its number for a port.
+    pub inner: Locators,
+    /// The outer addresses.
+    pub locators: Locators,
+    /// The suite of its SAs.
+    pub suite: EspSuite,
+    /// The SPI of what we receive.
+    pub inbound: u32,
+    /// The SPI of what we send.
+    pub outbound: u32,
+    /// Whether connections may use it.
+    pub up: bool,
+    /// How often it got new keys.
+    pub rekeyed: u32,
+    /// Packets sent, with all keys.
+    pub sealed: u64,
+}
+
+/// Counters of what came in and was not taken, and of the rest of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct SecurityStats {
+    /// ESP packets opened.
+    pub opened: u64,
+    /// ESP packets refused: forged, replayed, malformed.
+    pub refused: u64,
+    /// ESP packets of no SA.
+    pub unknown_spi: u64,
+    /// Datagrams that are neither HIP nor ESP nor a keep-alive.
+    pub unknown: u64,
+    /// Opened packets with nothing for us in them.
+    pub other: u64,
+    /// Segments and heartbeats that had no path to leave on.
+    pub unsent: u64,
+    /// Heartbeats answered by a peer.
+    pub heartbeats: u64,
+}

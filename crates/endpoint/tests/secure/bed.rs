@@ -1,0 +1,255 @@
+//! Two secure endpoints in virtual time, with links between them that a test may cut.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use bytes::BytesMut;
+use polypath_endpoint::*;
+use polypath_hip::{HipConfig, Identity, KeyKind, Random, dh::DhGroup};
+use polypath_transport::{ConnectionConfig, Pattern, Payload, Segment};
+use polypath_wire::hip::Hit;
+use polypath_wire::{Duration, Instant, Rate};
+
+pub const PORT: u16 = 80;
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
+const KEY: u32 = 5;
+/// Of every link.
+const RATE: Rate = Rate::from_mbps(8);
+const QUEUE: Duration = Duration::from_millis(60);
+
+/// A link between one address of each side.
+pub struct Link {
+    pub ends: [SocketAddr; 2],
+    pub delay: Duration,
+    pub up: bool,
+    /// When each direction has sent all it was given.
+    pub idle: [Instant; 2],
+    /// What the server sees in place of the client's address.
+    pub nat: Option<SocketAddr>,
+    /// Bytes of user data that arrived at the server.
+    pub bytes: u64,
+}
+
+pub struct Bed {
+    pub now: Instant,
+    pub endpoints: [Endpoint; 2],
+    pub links: Vec<Link>,
+    pub events: [Vec<PeerEvent>; 2],
+    pub client: Option<ConnectionHandle>,
+    pub server: Option<ConnectionHandle>,
+    pub received: u64,
+    pub finished: bool,
+    /// All that travels.
+    pub seen: Vec<Vec<u8>>,
+    wire: BTreeMap<(Instant, u64), Flight>,
+    number: u64,
+}
+
+/// To which side, on which link, between which locators as seen there, and what.
+type Flight = (usize, usize, Locators, Vec<u8>);
+
+#[derive(Default)]
+struct Out(Vec<(Locators, Vec<u8>)>);
+
+impl Outlet for Out {
+    fn send(&mut self, _: Instant, _: &Locators, _: &mut Segment) {
+        panic!("a segment left in the clear");
+    }
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+        self.0.push((*locators, payload.to_vec()));
+    }
+}
+
+pub fn quick() -> SecurityConfig {
+    let retransmit = Duration::from_millis(100);
+    let hip = HipConfig { dh_groups: vec![DhGroup::P256], retransmit, ..HipConfig::default() };
+    SecurityConfig { hip, ..SecurityConfig::default() }
+}
+
+pub fn identity(seed: u8) -> Identity {
+    Identity::generate(KeyKind::P256, &mut Random::from_seed([seed; 32])).unwrap()
+}
+
+pub fn v4(side: u8, link: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, link, side + 1], 10_500))
+}
+
+pub fn v6(side: u8, link: u8) -> SocketAddr {
+    format!("[fd00:{link}::{}]:10500", side + 1).parse().unwrap()
+}
+
+impl Bed {
+    pub fn new(configs: [SecurityConfig; 2], addresses: [fn(u8, u8) -> SocketAddr; 2]) -> Self {
+        let mut side = 0;
+        let endpoints = configs.map(|config| {
+            side += 1;
+            Endpoint::secure(EndpointConfig::default(), config, identity(side), [side; 32], 1)
+        });
+        let link = |n: u8| {
+            let address = addresses[usize::from(n)];
+            let delay = Duration::from_millis(10 + 10 * u64::from(n));
+            Link {
+                ends: [address(0, n), address(1, n)],
+                delay,
+                up: true,
+                idle: [Instant::ZERO; 2],
+                nat: None,
+                bytes: 0,
+            }
+        };
+        let mut bed = Self {
+            now: Instant::ZERO,
+            endpoints,
+            links: vec![link(0), link(1)],
+            events: [Vec::new(), Vec::new()],
+            client: None,
+            server: None,
+            received: 0,
+            finished: false,
+            seen: Vec::new(),
+            wire: BTreeMap::new(),
+            number: 0,
+        };
+        bed.endpoints[SERVER].listen(PORT, ListenConfig::default()).unwrap();
+        (0..2).for_each(|link| (0..2).for_each(|side| bed.local(side, link, true)));
+        bed
+    }
+
+    pub fn quick() -> Self {
+        Self::new([quick(), quick()], [v4, v4])
+    }
+
+    pub fn hit(&self, side: usize) -> Hit {
+        self.endpoints[side].hit().unwrap()
+    }
+
+    /// Tells `side` that its address on `link` is there, or is not.
+    pub fn local(&mut self, side: usize, link: usize, up: bool) {
+        let local = self.links[link].ends[side];
+        let input = match up {
+            true => Input::LocalUp { local, info: LocalInfo { mtu: Some(1500), ..LocalInfo::default() } },
+            false => Input::LocalDown { local },
+        };
+        self.endpoints[side].handle(self.now, input);
+    }
+
+    pub fn associate(&mut self) {
+        let remotes = self.links.iter().map(|l| l.ends[SERVER]).collect();
+        let peer = self.hit(SERVER);
+        self.endpoints[CLIENT].associate(self.now, peer, Reach::Addresses(remotes)).unwrap();
+    }
+
+    /// Opens a connection and sends `len` bytes.
+    pub fn send(&mut self, len: u64) {
+        let peer = self.hit(SERVER);
+        let config = ConnectionConfig { cc: polypath_transport::CcConfig::default(), ..Default::default() };
+        let handle = self.endpoints[CLIENT].connect_peer(self.now, config, peer, PORT).unwrap();
+        let connection = self.endpoints[CLIENT].connection_mut(handle).unwrap();
+        connection.write(Pattern { key: KEY, offset: 0, len }.into());
+        connection.close();
+        self.client = Some(handle);
+    }
+
+    /// An association with both paths up.
+    pub fn established() -> Self {
+        let mut bed = Self::quick();
+        bed.associate();
+        bed.run(Duration::from_secs(1));
+        assert_eq!(bed.paths_up(), [2, 2]);
+        bed
+    }
+
+    pub fn paths_up(&self) -> [usize; 2] {
+        [CLIENT, SERVER].map(|side| self.endpoints[side].secure_paths().filter(|p| p.up).count())
+    }
+
+    pub fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        self.run_until(end, |_| false);
+        self.now = end;
+    }
+
+    /// Runs until `done`, at most until `end`.
+    pub fn run_until(&mut self, end: Instant, done: impl Fn(&Self) -> bool) {
+        while !done(self) {
+            let due = [CLIENT, SERVER].map(|side| self.turn(side));
+            let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);
+            let next = due.into_iter().chain([arrival]).flatten().min();
+            let Some(next) = next.filter(|at| *at <= end) else { break };
+            self.now = next.max(self.now);
+            while let Some(entry) = self.wire.first_entry().filter(|e| e.key().0 <= self.now) {
+                let (side, link, locators, payload) = entry.remove();
+                if side == SERVER && payload.len() > 500 {
+                    self.links[link].bytes += payload.len() as u64;
+                }
+                let input = Input::Datagram { locators, bytes: BytesMut::from(&payload[..]) };
+                self.endpoints[side].handle(self.now, input);
+                self.turn(side);
+            }
+        }
+    }
+
+    fn turn(&mut self, side: usize) -> Option<Instant> {
+        loop {
+            let mut out = Out::default();
+            let due = pump(&mut self.endpoints[side], self.now, &mut out);
+            out.0.into_iter().for_each(|(locators, payload)| self.carry(side, &locators, payload));
+            if !self.react(side) {
+                return due;
+            }
+        }
+    }
+
+    fn react(&mut self, side: usize) -> bool {
+        while let Some((_, event)) = self.endpoints[side].poll_peer_event() {
+            self.events[side].push(event);
+        }
+        let mut acted = false;
+        while let Some((handle, event)) = self.endpoints[side].poll_event() {
+            if side == SERVER && matches!(event, Event::Accepted { .. }) {
+                self.server = Some(handle);
+            }
+            acted |= side == SERVER && self.read();
+        }
+        acted
+    }
+
+    fn read(&mut self) -> bool {
+        let Some(connection) = self.server.and_then(|h| self.endpoints[SERVER].connection_mut(h)) else {
+            return false;
+        };
+        let before = self.received;
+        while let Some(payload) = connection.read(u64::MAX) {
+            let len = payload.len();
+            let expected = Payload::from(Pattern { key: KEY, offset: self.received, len });
+            assert!(payload.same_bytes(&expected), "at {}", self.received);
+            self.received += len;
+        }
+        if connection.state() == polypath_transport::State::CloseWait && !self.finished {
+            self.finished = true;
+            connection.close();
+            return true;
+        }
+        self.received > before
+    }
+
+    fn carry(&mut self, side: usize, locators: &Locators, payload: Vec<u8>) {
+        let remote = |l: &Link| if side == SERVER { l.nat.unwrap_or(l.ends[0]) } else { l.ends[1] };
+        let is_on = |l: &Link| l.up && locators.local == l.ends[side] && locators.remote == remote(l);
+        let Some(index) = self.links.iter().position(is_on) else { return };
+        let link = &mut self.links[index];
+        let leaves = link.idle[side].max(self.now);
+        if leaves.since(self.now) > QUEUE {
+            return;
+        }
+        link.idle[side] = leaves + RATE.transmission_time(payload.len() as u64);
+        let arrival = link.idle[side] + link.delay;
+        let source = if side == CLIENT { link.nat.unwrap_or(locators.local) } else { locators.local };
+        let arrives = Locators { local: link.ends[1 - side], remote: source };
+        self.seen.push(payload.clone());
+        self.number += 1;
+        self.wire.insert((arrival, self.number), (1 - side, index, arrives, payload));
+    }
+}

@@ -1,0 +1,262 @@
+//! Connections over HIP and ESP, end to end, in virtual time.
+#![allow(clippy::unwrap_used)]
+
+mod bed;
+
+use std::collections::BTreeSet;
+
+use bed::*;
+use bytes::BytesMut;
+use polypath_endpoint::*;
+use polypath_hip::suite::EspSuite;
+use polypath_hip::{Accept, State};
+use polypath_wire::{Duration, Instant, Rate};
+
+const LEN: u64 = 4 << 20;
+
+fn finish(bed: &mut Bed, within: u64) {
+    let end = bed.now + Duration::from_secs(within);
+    bed.run_until(end, |bed| bed.finished);
+    assert_eq!(
+        bed.received,
+        LEN,
+        "{:?} {:?}",
+        bed.events,
+        bed.endpoints[CLIENT].secure_paths().collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_file_crosses_two_paths_each_in_its_own_sas() {
+    let mut bed = Bed::established();
+    bed.send(LEN);
+    finish(&mut bed, 60);
+    assert!(
+        bed.links.iter().all(|l| l.bytes > LEN / 10),
+        "{:?}",
+        bed.links.iter().map(|l| l.bytes).collect::<Vec<_>>()
+    );
+    let [ours, theirs] = [CLIENT, SERVER].map(|side| bed.endpoints[side].secure_paths().collect::<Vec<_>>());
+    for path in &ours {
+        let other = theirs.iter().find(|p| p.inbound == path.outbound).unwrap();
+        assert_eq!(other.outbound, path.inbound);
+        assert_eq!((path.peer, other.peer), (bed.hit(SERVER), bed.hit(CLIENT)));
+        assert_eq!(path.suite, EspSuite::Aes128Gcm16);
+        assert!(path.sealed > 100);
+    }
+    assert_ne!(ours[0].outbound, ours[1].outbound);
+    let stats = bed.endpoints[SERVER].security_stats().unwrap();
+    assert_eq!((stats.refused, stats.unknown_spi, stats.other, stats.unsent), (0, 0, 0, 0), "{stats:?}");
+}
+
+#[test]
+fn nothing_travels_in_the_clear() {
+    let mut bed = Bed::established();
+    bed.send(LEN);
+    finish(&mut bed, 60);
+    let plain = polypath_transport::Payload::from(polypath_transport::Pattern { key: 5, offset: 0, len: 64 })
+        .to_bytes();
+    assert!(bed.seen.iter().all(|p| p.windows(16).all(|w| w != &plain[..16])));
+}
+
+#[test]
+fn no_packet_exceeds_the_mtu_and_full_ones_reach_it() {
+    let mut bed = Bed::new([quick(), quick()], [v4, v6]);
+    bed.associate();
+    bed.run(Duration::from_secs(1));
+    bed.send(LEN);
+    finish(&mut bed, 60);
+    let longest = bed.seen.iter().map(Vec::len).max().unwrap();
+    assert!((1465..=1472).contains(&longest), "{longest} bytes of UDP payload; IPv4 leaves 1472");
+    assert!(bed.links.iter().all(|l| l.bytes > 0), "IPv6 carries too");
+}
+
+#[test]
+fn a_path_that_comes_back_is_used_again() {
+    let mut bed = Bed::established();
+    bed.send(LEN);
+    let soon = bed.now + Duration::from_secs(30);
+    bed.run_until(soon, |bed| bed.received > LEN / 4);
+    bed.links[0].up = false;
+    (0..2).for_each(|side| bed.local(side, 0, false));
+    bed.run_until(soon, |bed| bed.received > LEN / 2);
+    assert!(bed.received > LEN / 2, "over the other path alone");
+    assert_eq!(bed.paths_up(), [1, 1]);
+    bed.links[0].up = true;
+    (0..2).for_each(|side| bed.local(side, 0, true));
+    let before = bed.links[0].bytes;
+    finish(&mut bed, 60);
+    assert!(bed.links[0].bytes > before, "it carries again: {:?}", bed.events);
+    assert_eq!(bed.paths_up(), [2, 2]);
+    assert_eq!(bed.endpoints[CLIENT].association(bed.hit(SERVER)), Some(State::Established));
+}
+
+#[test]
+fn a_transfer_survives_without_any_path_for_a_while() {
+    let mut bed = Bed::established();
+    bed.send(LEN);
+    let soon = bed.now + Duration::from_secs(30);
+    bed.run_until(soon, |bed| bed.received > LEN / 4);
+    for link in 0..2 {
+        bed.links[link].up = false;
+        bed.local(CLIENT, link, false);
+    }
+    bed.run(Duration::from_secs(8));
+    bed.links[1].up = true;
+    bed.local(CLIENT, 1, true);
+    finish(&mut bed, 60);
+}
+
+#[test]
+fn a_path_that_dies_without_a_word_is_found_dead_and_sought_anew() {
+    let mut bed = Bed::established();
+    bed.send(LEN);
+    let soon = bed.now + Duration::from_secs(30);
+    bed.run_until(soon, |bed| bed.received > LEN / 4);
+    bed.links[1].up = false;
+    finish(&mut bed, 60);
+    bed.run(Duration::from_secs(12));
+    assert_eq!(bed.paths_up(), [1, 1], "heartbeats told");
+    bed.links[1].up = true;
+    bed.run(Duration::from_secs(40));
+    assert_eq!(bed.paths_up(), [2, 2]);
+}
+
+#[test]
+fn new_keys_in_the_middle_cost_nothing() {
+    let config = || SecurityConfig { rekey_after: 500, ..quick() };
+    let mut bed = Bed::new([config(), config()], [v4, v4]);
+    bed.associate();
+    bed.run(Duration::from_secs(1));
+    bed.send(LEN * 4);
+    let end = bed.now + Duration::from_secs(60);
+    bed.run_until(end, |bed| bed.finished);
+    assert_eq!(
+        bed.received,
+        LEN * 4,
+        "{:?} {:#?} {:#?}",
+        bed.events,
+        bed.endpoints[0].secure_paths().collect::<Vec<_>>(),
+        bed.endpoints[1].secure_paths().collect::<Vec<_>>()
+    );
+    let rekeyed: u32 = bed.endpoints[CLIENT].secure_paths().map(|p| p.rekeyed).sum();
+    assert!(rekeyed > 0);
+    bed.run(Duration::from_secs(5));
+    for side in [CLIENT, SERVER] {
+        let stats = bed.endpoints[side].security_stats().unwrap();
+        assert_eq!(stats.refused, 0);
+        assert!(stats.unknown_spi < 50, "only what was under way with the old keys: {stats:?}");
+    }
+}
+
+#[test]
+fn behind_a_nat_and_when_it_forgets() {
+    let mut bed = Bed::quick();
+    bed.links[0].nat = Some("192.0.2.1:4000".parse().unwrap());
+    bed.links[1].nat = Some("192.0.2.2:4001".parse().unwrap());
+    bed.associate();
+    bed.run(Duration::from_secs(1));
+    assert_eq!(bed.paths_up(), [2, 2]);
+    bed.send(LEN);
+    let soon = bed.now + Duration::from_secs(30);
+    bed.run_until(soon, |bed| bed.received > LEN / 4);
+    bed.links[0].nat = Some("192.0.2.1:4999".parse().unwrap());
+    finish(&mut bed, 60);
+    bed.run(Duration::from_secs(20));
+    assert_eq!(bed.paths_up()[CLIENT], 2);
+    let remotes: BTreeSet<_> = bed.endpoints[SERVER].secure_paths().map(|p| p.locators.remote).collect();
+    assert!(remotes.contains(&"192.0.2.1:4999".parse().unwrap()), "{remotes:?}");
+}
+
+#[test]
+fn a_stranger_is_told_that_he_is_one() {
+    let mut server = quick();
+    server.hip.accept = Accept::Only(BTreeSet::new());
+    server.hip.tell_refused = true;
+    let mut bed = Bed::new([quick(), server], [v4, v4]);
+    bed.associate();
+    bed.run(Duration::from_secs(2));
+    assert_eq!(bed.events[CLIENT], [PeerEvent::Failed(PeerFailure::Refused)]);
+    assert!(bed.events[SERVER].iter().all(|e| matches!(e, PeerEvent::Stranger { .. })));
+    assert!(!bed.events[SERVER].is_empty());
+    assert_eq!(bed.endpoints[SERVER].association(bed.hit(CLIENT)), None, "nothing is kept");
+}
+
+#[test]
+fn the_end_of_the_association_ends_its_connections() {
+    let mut bed = Bed::established();
+    bed.send(1 << 30);
+    bed.run(Duration::from_millis(500));
+    let peer = bed.hit(SERVER);
+    bed.endpoints[CLIENT].dissociate(bed.now, peer);
+    bed.run(Duration::from_secs(2));
+    assert_eq!(bed.paths_up(), [0, 0]);
+    for side in [CLIENT, SERVER] {
+        assert!(bed.events[side].contains(&PeerEvent::Down));
+        assert!(bed.endpoints[side].connections().all(|(_, c)| c.is_closed()));
+    }
+}
+
+#[test]
+fn forgeries_replays_and_segments_in_the_clear_are_dropped_and_counted() {
+    let mut bed = Bed::established();
+    bed.send(LEN);
+    bed.run(Duration::from_millis(300));
+    let locators = Locators { local: v4(1, 0), remote: v4(0, 0) };
+    let mut give = |bytes: &[u8]| {
+        let input = Input::Datagram { locators, bytes: BytesMut::from(bytes) };
+        bed.endpoints[SERVER].handle(bed.now, input);
+        *bed.endpoints[SERVER].security_stats().unwrap()
+    };
+    let spi = bed.seen.iter().rev().find(|p| p.len() > 1000).unwrap().clone();
+    let before = give(&[]);
+    let after = give(&spi);
+    assert_eq!(
+        after.refused + after.unknown_spi,
+        before.refused + before.unknown_spi + u64::from(after.opened == before.opened)
+    );
+    let again = give(&spi);
+    assert_eq!(again.opened, after.opened, "seen before");
+    let mut forged = spi.clone();
+    forged[7] ^= 0x40;
+    assert_eq!(give(&forged).opened, after.opened);
+    let mut segment = [0; 40];
+    let len = frame::encode_datagram(&Default::default(), &mut segment).unwrap();
+    assert_eq!(give(&segment[..len]).opened, after.opened);
+    finish(&mut bed, 60);
+}
+
+#[test]
+fn what_links_are_said_to_be_reaches_the_other_end() {
+    let mut bed = Bed::quick();
+    for side in [CLIENT, SERVER] {
+        for link in 0..2 {
+            let bandwidth = Some(Rate::from_mbps(10 + link as u64 * 10 + side as u64));
+            let delay = Some(Duration::from_millis(3));
+            let info = LocalInfo { mtu: Some(1500), link: polypath_hip::Link { bandwidth, delay } };
+            let local = bed.links[link].ends[side];
+            bed.endpoints[side].handle(Instant::ZERO, Input::LocalUp { local, info });
+        }
+    }
+    bed.associate();
+    bed.run(Duration::from_secs(1));
+    bed.send(1000);
+    bed.run(Duration::from_millis(1));
+    let connection = bed.endpoints[CLIENT].connection(bed.client.unwrap()).unwrap();
+    assert_eq!(connection.path_count(), 2);
+    bed.run(Duration::from_secs(1));
+    let connection = bed.endpoints[CLIENT].connection(bed.client.unwrap()).unwrap();
+    let rates: Vec<_> = (0..2).map(|p| connection.path_stats(polypath_wire::PathId(p)).rate).collect();
+    assert_eq!(rates, [Some(Rate::from_mbps(10)), Some(Rate::from_mbps(20))]);
+}
+
+#[test]
+fn the_same_inputs_give_the_same_paths() {
+    let run = || {
+        let mut bed = Bed::established();
+        bed.send(LEN);
+        finish(&mut bed, 60);
+        (bed.now, bed.links.iter().map(|l| l.bytes).collect::<Vec<_>>())
+    };
+    assert_eq!(run(), run());
+}
