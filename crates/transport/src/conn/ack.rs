@@ -217,6 +217,11 @@ impl Sender {
                 timers.set(Timer::Rto(path), now + p.estimator.rtt.rto());
             }
         }
+        if let Some(path) = self.reneged()
+            && !timers.is_set(Timer::Rto(path))
+        {
+            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+        }
     }
 
     fn carry_out(

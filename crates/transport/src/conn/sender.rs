@@ -209,7 +209,8 @@ impl Sender {
 
     /// The retransmission timer of `path` expired. Returns whether the path failed.
     pub fn on_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> bool {
-        if !self.board.is_outstanding(path) {
+        let reneged = self.reneged().is_some();
+        if !self.board.is_outstanding(path) && !reneged {
             return false;
         }
         self.stalled += 1;
@@ -218,7 +219,7 @@ impl Sender {
         p.estimator.rtt.back_off();
         let first = p.timeouts == 1;
         self.board.clear_credit();
-        if self.board.head().is_some_and(|(_, s)| s.status == Status::Sacked) {
+        if reneged {
             self.board.renege();
         }
         let episode = self.policy.on_timeout(path, &self.board);
@@ -231,6 +232,12 @@ impl Sender {
         }
         (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8))); // all lost their credit
         failed
+    }
+
+    /// The path of the oldest segment, if it was acknowledged selectively and yet nothing acknowledges it
+    /// cumulatively: the peer may have taken it back (RFC 2018 §8).
+    pub(super) fn reneged(&self) -> Option<PathId> {
+        self.board.head().filter(|(_, s)| s.status == Status::Sacked).map(|(_, s)| s.path)
     }
 
     /// A failed path answered.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use polypath_transport::ConnectionConfig;
 use polypath_transport::loss::LossConfig;
+use polypath_transport::{ConnectionConfig, Payload};
+use polypath_wire::tcp::SackBlock;
 use polypath_wire::{Duration, PathId};
 
-use crate::wire::{CLIENT, Edit, Pair, SERVER, ms, prompt};
+use crate::wire::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
 
 const MSS: u64 = 988;
 
@@ -210,21 +211,65 @@ fn a_retransmission_gives_no_false_round_trip() {
     }
 }
 
-/// RFC 2018 §8: a receiver may take back what it reported; nothing is lost by it.
+/// RFC 2018 §8: a receiver may take back what it reported; nothing is lost by it. None of the first ten
+/// segments arrives, and yet it is told that the last five did.
 #[test]
 fn a_receiver_that_reneges() {
-    let mut pair = Pair::open(prompt(), &[50]);
-    // whatever arrives out of order is reported, but never kept: seen from here, it is lost
-    pair.script({
-        let mut hole = true;
-        move |f| {
-            if f.is_data_of(CLIENT) && f.offset() == 0 && std::mem::replace(&mut hole, false) {
-                return Edit::Lose;
+    for loss in [LossConfig::Rack, LossConfig::Sack { threshold: 3 }] {
+        let mut pair = Pair::open(ConnectionConfig { loss, ..prompt() }, &[50]);
+        let mut left = 10;
+        pair.script(move |f| match f.is_data_of(CLIENT) && left > 0 {
+            true => {
+                left -= 1;
+                Edit::Lose
             }
-            Edit::Pass
-        }
+            false => Edit::Pass,
+        });
+        pair.write(SERVER, 1); // a segment of the server's to put the lie into
+        pair.run_for(ms(200));
+        let mut lie = pair.log.iter().rfind(|f| f.from == SERVER).expect("it wrote").segment.clone();
+        pair.write(CLIENT, 10 * MSS);
+        pair.run_for(ms(100));
+        let seq = |n: u64| ISN[CLIENT].plus(1 + (n * MSS) as u32);
+        lie.header.seq = lie.header.seq.plus(1);
+        lie.payload = Payload::Empty;
+        lie.header.options.sack.push(SackBlock { start: seq(5), end: seq(10) });
+        pair.inject(CLIENT, 0, lie);
+        pair.run_until_received(SERVER, 10 * MSS);
+        let again: Vec<_> = sent_again(&pair).iter().map(|s| s.0).collect();
+        assert_eq!(again, (0..10).collect::<Vec<_>>(), "what was taken back goes again too");
+        pair.run_for(ms(500));
+        assert_eq!(pair.end(CLIENT).path_stats(PathId(0)).in_flight, 0);
+    }
+}
+
+/// RFC 8985 §6.2: a path that was seen to reorder is given a quarter of its round trip, and the first
+/// mistake is taken back once the receiver reports the duplicate.
+#[test]
+fn reordering_is_learned() {
+    let mut pair = Pair::open(prompt(), &[50]);
+    pair.script(|f| match f.is_data_of(CLIENT) && f.offset() / MSS % 10 == 3 && f.sent > at(900) {
+        true => Edit::Delay(ms(12)),
+        false => Edit::Pass,
     });
-    pair.write(CLIENT, 10 * MSS);
-    pair.run_until_received(SERVER, 10 * MSS);
-    assert_eq!(sent_again(&pair), [(0, 2)]);
+    pair.write(CLIENT, 200 * MSS);
+    pair.run_until_received(SERVER, 200 * MSS);
+    pair.run_for(ms(300));
+    let stats = pair.end(CLIENT).stats().clone();
+    assert_eq!((stats.fast_recoveries, stats.undone, stats.timeouts), (1, 1, 0));
+    assert_eq!(sent_again(&pair).len(), 1, "{:?}", sent_again(&pair));
+}
+
+/// RFC 8985 §7: what is missing at the end is found by a probe long before the timer would.
+#[test]
+fn a_tail_is_probed() {
+    let slow_timer = ConnectionConfig { min_rto: Duration::from_secs(5), ..prompt() };
+    for (lost, reductions) in [(&[7, 8, 9][..], 1), (&[9], 1), (&[], 0)] {
+        let pair = &mut open(slow_timer.clone(), 10, lost);
+        pair.run_for(ms(1000));
+        let stats = pair.end(CLIENT).stats().clone();
+        assert_eq!((stats.timeouts, stats.fast_recoveries), (0, reductions), "{lost:?}");
+        let last = pair.data(CLIENT).iter().map(|d| d.0).max().unwrap();
+        assert!(last < 1000 + 700, "{lost:?}: {last} ms");
+    }
 }
