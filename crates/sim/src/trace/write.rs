@@ -32,7 +32,7 @@ const EVENTS: [&str; 12] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-const DETAILS: [&str; 29] = [
+const DETAILS: [&str; 30] = [
     "retransmission",
     "dup_ack",
     "partial_ack",
@@ -51,6 +51,7 @@ const DETAILS: [&str; 29] = [
     "old_ack",
     "bad_sack",
     "old_timestamp",
+    "missing_timestamp",
     "unexpected_flag",
     "wrong_state",
     "buffer_full",

@@ -127,6 +127,7 @@ impl Connection {
         for path in self.removed.iter() {
             self.sender.remove_path(now, path, &mut self.timers);
         }
+        self.receiver.paths[path.index()].heard = true;
         self.receiver.on_timestamps(now, path, 0, options.timestamps);
     }
 

@@ -56,6 +56,10 @@ impl Connection {
         let offset = self.rcv_offset(segment.header.seq);
         let flags = segment.header.flags;
         let timestamps = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
+        let exempt = flags.intersects(TcpFlags::RST | TcpFlags::SYN); // a SYN is not of this connection
+        if self.handshake.timestamps && timestamps.is_none() && !exempt {
+            return self.dropped(now, path, DropReason::MissingTimestamp);
+        }
         if !flags.contains(TcpFlags::RST) && self.receiver.paths[path.index()].is_old(now, timestamps) {
             self.dropped(now, path, DropReason::OldTimestamp); // RFC 7323 §5.3 R1
             return self.challenge(now, path);
@@ -305,6 +309,7 @@ impl Connection {
     fn heard_from(&mut self, now: Instant, path: PathId, answer: bool) {
         self.last_path = path;
         self.unanswered = 0;
+        self.receiver.paths[path.index()].heard = true;
         if self.timers.is_set(Timer::KeepAlive) {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }

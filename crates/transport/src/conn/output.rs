@@ -7,8 +7,12 @@ use super::config::AckReturn;
 use super::connection::{Connection, Ports, State};
 use super::record::Observation;
 use super::sender::Outgoing;
+use super::timers::Timer;
 use crate::payload::Payload;
 use crate::segment::{Segment, Transmit};
+
+/// Bare acknowledgments that tell the peer of a path on which nothing comes back.
+const ANNOUNCEMENTS: u32 = 6;
 
 impl Connection {
     /// The next segment to send. A segment returned counts as sent.
@@ -132,7 +136,8 @@ impl Connection {
     }
 
     /// Sends a bare acknowledgment on `path`, from which the peer learns that the path exists even if
-    /// we have no data for it. Does nothing before the handshake is complete.
+    /// we have no data for it; again after a while, a few times, until something comes back there. Does
+    /// nothing before the handshake is complete.
     pub fn announce(&mut self, now: Instant, path: PathId) {
         let open = !matches!(self.state, State::SynSent | State::SynReceived | State::Closed);
         if open && path.index() < self.paths.len() {
@@ -140,6 +145,12 @@ impl Connection {
             let mut segment = self.bare_segment(now, path, next, TcpFlags::ACK);
             self.acknowledge(&mut segment);
             self.control.push_back(Transmit { path, segment });
+            let receiver = &mut self.receiver.paths[path.index()];
+            receiver.announced += 1;
+            if receiver.announced < ANNOUNCEMENTS {
+                let wait = self.config.initial_rto.times(1 << receiver.announced);
+                self.timers.set(Timer::Probe(path), now + wait);
+            }
         }
     }
 

@@ -117,6 +117,8 @@ pub enum DropReason {
     BadSack,
     /// Timestamp older than the last one of its path (RFC 7323 §5).
     OldTimestamp,
+    /// Without the timestamp that both sides agreed to put into every segment (RFC 7323 §3.2).
+    MissingTimestamp,
     /// A SYN, RST or FIN where none may be.
     UnexpectedFlag,
     /// Not in the state for it.

@@ -50,6 +50,8 @@ impl Connection {
         if self.sender.path_state(path) == PathState::Failed {
             self.send_probe(now, path);
             self.timers.set(Timer::Probe(path), now + self.sender.probe_interval(path));
+        } else if !self.receiver.paths[path.index()].heard && !self.removed.contains(path) {
+            self.announce(now, path);
         }
     }
 

@@ -21,6 +21,10 @@ pub struct PathReceiver {
     ts_recent: Option<(u32, Instant)>,
     /// Data bytes received, duplicates included.
     pub bytes: u64,
+    /// The peer has sent something acceptable on it.
+    pub heard: bool,
+    /// How often we told the peer of it.
+    pub announced: u32,
 }
 
 impl PathReceiver {

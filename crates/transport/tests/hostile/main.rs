@@ -231,6 +231,15 @@ fn timestamps_from_long_ago() {
 }
 
 #[test]
+fn segments_without_the_timestamps_that_were_agreed_upon() {
+    refused(DropReason::MissingTimestamp, |_, _, mut s| {
+        s.header.options.timestamps = None;
+        s.payload = lies(100);
+        s
+    });
+}
+
+#[test]
 fn timestamps_of_a_segment_that_is_refused_do_not_count() {
     // Believed, they would make every later segment of the peer look old.
     refused(DropReason::AckOfUnsent, |pair, to, mut s| {

@@ -126,3 +126,23 @@ fn all_paths_dead_end_the_connection() {
     assert_eq!((pair.states()[CLIENT], pair.lost(CLIENT)), (State::Closed, Some(CloseReason::TimedOut)));
     assert!(pair.end(CLIENT).poll_timeout().is_none());
 }
+
+/// A path is announced again and again, but not for ever, until the peer sends something on it.
+#[test]
+fn an_announcement_that_is_lost_is_repeated() {
+    for heard in [false, true] {
+        let mut pair = Pair::open(prompt(), &[10, 15]);
+        pair.script(move |f| if !heard && f.path.0 == 1 { Edit::Lose } else { Edit::Pass });
+        let now = pair.now;
+        pair.end(CLIENT).announce(now, PathId(1));
+        pair.run_for(ms(1000));
+        pair.write(SERVER, 100_000); // over both paths
+        pair.run_for(Duration::from_secs(200));
+        let times = pair.times(CLIENT, |f| f.path.0 == 1);
+        let expected = [1000, 3000, 7000, 15_000, 31_000, 63_000];
+        match heard {
+            true => assert_eq!(times.iter().filter(|t| **t > 2000).count(), 0, "{times:?}"),
+            false => assert_eq!(times, expected),
+        }
+    }
+}
