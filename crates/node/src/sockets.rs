@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use polypath_endpoint::frame::{MAX_DATAGRAM, encode_datagram};
 use polypath_endpoint::{Input, Locators, Outlet};
-use polypath_transport::Segment;
-use polypath_wire::Instant;
+use polypath_transport::{Ports, Segment};
+use polypath_wire::{Instant, Seq};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
@@ -58,6 +58,12 @@ const RECEIVES_PER_ROUND: usize = 4;
 /// Batches that wait for one socket before the endpoint is told to wait.
 const MAX_PENDING: usize = 64;
 
+const UDP_HEADER: u32 = 8;
+/// What every IPv4 network carries.
+const LEAST_MTU: u32 = 576;
+/// What every IPv6 network carries, and nearly every other one.
+const SAFE_MTU: u32 = 1280;
+
 /// The sockets of one endpoint.
 pub struct UdpSockets {
     sockets: Vec<BoundSocket>,
@@ -65,6 +71,8 @@ pub struct UdpSockets {
     /// Buffers of batches that were sent.
     spare: Vec<Box<[u8]>>,
     failures: u64,
+    /// Segments that were too big, for the endpoint to hear of.
+    too_big: Vec<Input>,
 }
 
 struct BoundSocket {
@@ -80,6 +88,8 @@ struct Batch {
     segment_size: usize,
     len: usize,
     buffer: Box<[u8]>,
+    /// Ports and sequence number of the first, if it is a plain segment.
+    first: Option<(Ports, Seq)>,
 }
 
 impl UdpSockets {
@@ -93,7 +103,7 @@ impl UdpSockets {
     pub fn new(sockets: impl IntoIterator<Item = std::net::UdpSocket>) -> io::Result<Self> {
         let sockets = sockets.into_iter().map(|s| BoundSocket::new(s.into())).collect::<io::Result<_>>()?;
         let receive = (0..RECEIVE_BUFFERS).map(|_| vec![0; 1 << 16].into()).collect();
-        Ok(Self { sockets, receive, spare: Vec::new(), failures: 0 })
+        Ok(Self { sockets, receive, spare: Vec::new(), failures: 0, too_big: Vec::new() })
     }
 
     /// The addresses the sockets have.
@@ -110,11 +120,13 @@ impl UdpSockets {
 impl Outlet for UdpSockets {
     fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Segment) {
         let len = segment.header.len() + segment.payload.len() as usize;
-        self.put(locators, len, |room| encode_datagram(segment, room).is_ok());
+        let ports = Ports { local: segment.header.src_port, remote: segment.header.dst_port };
+        let first = Some((ports, segment.header.seq));
+        self.put(locators, len, first, |room| encode_datagram(segment, room).is_ok());
     }
 
     fn send_datagram(&mut self, _now: Instant, locators: &Locators, payload: &[u8]) {
-        self.put(locators, payload.len(), |room| {
+        self.put(locators, payload.len(), None, |room| {
             room[..payload.len()].copy_from_slice(payload);
             true
         });
@@ -126,17 +138,24 @@ impl Outlet for UdpSockets {
 }
 
 impl UdpSockets {
-    /// Queues a datagram of `len` bytes, which `write` puts into the room it is given.
-    fn put(&mut self, locators: &Locators, len: usize, write: impl FnOnce(&mut [u8]) -> bool) {
+    /// Queues a datagram of `len` bytes, which `write` puts into the room it is given; `first` are the ports
+    /// and the sequence number of a plain segment.
+    fn put(
+        &mut self,
+        locators: &Locators,
+        len: usize,
+        first: Option<(Ports, Seq)>,
+        write: impl FnOnce(&mut [u8]) -> bool,
+    ) {
         let socket = self.sockets.iter_mut().find(|s| s.local == locators.local);
         let Some(socket) = socket.filter(|_| len <= MAX_DATAGRAM) else {
             self.failures += 1;
             return;
         };
         if !socket.pending.back().is_some_and(|b| b.takes(locators.remote, len, &socket.state)) {
-            self.failures += socket.send_pending(&mut self.spare);
+            self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
             let buffer = self.spare.pop().unwrap_or_else(|| vec![0; 1 << 16].into());
-            socket.pending.push_back(Batch { to: locators.remote, segment_size: len, len: 0, buffer });
+            socket.pending.push_back(Batch { to: locators.remote, segment_size: len, len: 0, buffer, first });
         }
         let Some(batch) = socket.pending.back_mut() else { return };
         match write(&mut batch.buffer[batch.len..]) {
@@ -148,6 +167,7 @@ impl UdpSockets {
 
 impl Carrier for UdpSockets {
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
+        inbox.append(&mut self.too_big);
         let mut more = false;
         for socket in &self.sockets {
             more |= socket.poll_receive(cx, &mut self.receive, inbox)?;
@@ -157,10 +177,13 @@ impl Carrier for UdpSockets {
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         for socket in &mut self.sockets {
-            self.failures += socket.send_pending(&mut self.spare);
+            self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
             while !socket.pending.is_empty() && socket.io.poll_send_ready(cx)?.is_ready() {
-                self.failures += socket.send_pending(&mut self.spare);
+                self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
             }
+        }
+        if !self.too_big.is_empty() {
+            cx.waker().wake_by_ref(); // they are received in the next round
         }
         Ok(())
     }
@@ -221,12 +244,17 @@ impl BoundSocket {
     }
 
     /// Sends until the kernel takes no more; returns how many batches it refused.
-    fn send_pending(&mut self, spare: &mut Vec<Box<[u8]>>) -> u64 {
+    fn send_pending(&mut self, spare: &mut Vec<Box<[u8]>>, too_big: &mut Vec<Input>) -> u64 {
         let mut refused = 0;
         while let Some(batch) = self.pending.front() {
             match self.io.try_io(Interest::WRITABLE, || batch.send(&self.io, &self.state)) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => refused += 1,
+                Err(e) => {
+                    refused += 1;
+                    if e.raw_os_error() == Some(nix::libc::EMSGSIZE) {
+                        too_big.extend(batch.too_big(self.local));
+                    }
+                }
                 Ok(()) => {}
             }
             spare.extend(self.pending.pop_front().map(|batch| batch.buffer));
@@ -246,6 +274,17 @@ impl Batch {
             && segments < state.max_gso_segments()
     }
 
+    /// What to tell the endpoint: the largest packet that its segments make on the way to the peer, less
+    /// the UDP header that an IP host would not add.
+    fn too_big(&self, local: SocketAddr) -> Option<Input> {
+        let (ports, seq) = self.first?;
+        let headers = UDP_HEADER + if local.is_ipv4() { 20 } else { 40 };
+        let needed = self.segment_size as u32 + headers;
+        let mtu = mtu_to(local, self.to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
+        let locators = Locators { local, remote: self.to };
+        Some(Input::TooBig { locators, ports, seq, mtu: mtu - UDP_HEADER })
+    }
+
     fn send(&self, io: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
         let transmit = Transmit {
             destination: self.to,
@@ -256,6 +295,14 @@ impl Batch {
         };
         state.try_send(io.into(), &transmit)
     }
+}
+
+/// The MTU of the route, as far as this host knows it.
+fn mtu_to(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    let socket = std::net::UdpSocket::bind((local.ip(), 0)).ok()?;
+    socket.connect(remote).ok()?;
+    let mtu = getsockopt(&socket, sockopt::IpMtu).ok()?;
+    u32::try_from(mtu).ok().filter(|mtu| *mtu >= LEAST_MTU)
 }
 
 /// Asks for large kernel buffers: beyond the limit where we may, up to the limit elsewhere.
