@@ -10,6 +10,8 @@ pub enum PathState {
     /// In use.
     #[default]
     Active,
+    /// Found congested while others are not: only heartbeats until one comes back in time (paper 000 §III.B.4).
+    Congested,
     /// Timed out while others work: only probes until it answers.
     Failed,
     /// Removed; its id is not used again.
@@ -39,7 +41,8 @@ pub struct PathView {
     pub rttvar: Option<Duration>,
     /// Smallest round trip time seen.
     pub min_rtt: Option<Duration>,
-    /// One-way delay from us to the peer without queueing: told, or half the smallest round trip.
+    /// One-way delay from us to the peer without our own queueing: told, or half the smallest round trip;
+    /// and what others queue, as far as heartbeats and marks tell.
     pub one_way: Option<Duration>,
     /// Rate of the path: told, or as delivered.
     pub rate: Option<Rate>,

@@ -57,6 +57,7 @@ const DETAILS: [&str; 30] = [
     "buffer_full",
     "unknown_path",
     "active",
+    "congested",
     "failed",
     "removed",
     "queue_full",
@@ -223,7 +224,7 @@ mod tests {
         for reason in [DropReason::Malformed, DropReason::AckOfUnsent, DropReason::UnknownPath] {
             assert_eq!(DETAILS[Detail::Drop(reason).number()], snake(format!("{reason:?}")));
         }
-        for state in [PathState::Active, PathState::Failed, PathState::Removed] {
+        for state in [PathState::Active, PathState::Congested, PathState::Failed, PathState::Removed] {
             assert_eq!(DETAILS[Detail::Path(state).number()], snake(format!("{state:?}")));
         }
         for cause in [Drop::QueueFull, Drop::TooBig, Drop::Loss, Drop::Down] {

@@ -167,10 +167,24 @@ impl Sender {
             in_recovery,
         };
         self.controller.on_ack(now, path, &sample, &self.views);
+        self.check_mark(now, path);
         if self.views[path.index()].state == PathState::Failed {
             self.revive(now, path, timers);
         }
         fresh.bytes
+    }
+
+    /// A marked packet that came late closes its path.
+    fn check_mark(&mut self, now: Instant, path: PathId) {
+        let p = &mut self.paths[path.index()];
+        let (highest, fastest) = (self.board.highest_delivered(path), p.estimator.rtt.min());
+        let Some((highest, fastest)) = highest.zip(fastest) else { return };
+        let late = p.knowledge.on_delivered(now, highest, fastest);
+        if let Some((late, limit)) = late.zip(self.knowledge.close_late)
+            && late > limit
+        {
+            self.close_congested(path, late);
+        }
     }
 
     /// Whether `path` is in a loss episode, or, where one window limits all paths, any path is.
@@ -286,6 +300,9 @@ impl Sender {
             };
             self.controller.on_loss(now, path, &event, &self.views);
             result.episodes += 1;
+            if self.knowledge.close_on_loss {
+                self.close_congested(sent.path, Duration::ZERO);
+            }
         }
         self.urgent += u32::from(new_episode || cause == LossCause::PartialAck);
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::cc::CcConfig;
 use crate::facts::ConfigError;
 use crate::loss::LossConfig;
+use crate::path::knowledge::KnowledgeConfig;
 use crate::sched::SchedulerConfig;
 
 /// Parameters of a connection.
@@ -30,6 +31,8 @@ pub struct ConnectionConfig {
     /// Divide the peer's window among the paths in proportion to their congestion windows, as the most
     /// that each has in flight (paper 004, §3.2).
     pub divide_window: bool,
+    /// How the paths are watched beside what deliveries tell of them.
+    pub knowledge: KnowledgeConfig,
     /// Offer SACK (RFC 2018).
     pub sack: bool,
     /// Offer timestamps (RFC 7323).
@@ -79,6 +82,7 @@ impl Default for ConnectionConfig {
             reorder_store: None,
             ack_return: AckReturn::default(),
             divide_window: false,
+            knowledge: KnowledgeConfig::default(),
             sack: true,
             timestamps: true,
             window_scaling: true,
@@ -111,6 +115,7 @@ impl ConnectionConfig {
                 return Err(ConfigError::new(key, "a buffer of 0 holds nothing"));
             }
         }
+        self.knowledge.check()?;
         self.loss.check(min_rtt)
     }
 
@@ -169,5 +174,24 @@ pub mod millis {
             return Err(serde::de::Error::custom(format!("{ms} ms: a time must be zero or more")));
         }
         Ok(Duration::from_secs_f64(ms / 1e3))
+    }
+}
+
+/// The same for times that need not be given.
+pub mod maybe_millis {
+    use polypath_wire::Duration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Time(#[serde(with = "super::millis")] Duration);
+
+    /// Writes milliseconds, or nothing.
+    pub fn serialize<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+        d.map(Time).serialize(s)
+    }
+
+    /// Reads milliseconds; refuses what is negative or not finite.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<Time>::deserialize(d)?.map(|t| t.0))
     }
 }

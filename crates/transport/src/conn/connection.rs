@@ -107,6 +107,8 @@ pub struct Connection {
     /// Probes of an idle connection or a closed window since anything was heard.
     pub(super) unanswered: u32,
     pub(super) persists: u32,
+    /// Number of the last heartbeat.
+    pub(super) heartbeats: u32,
     /// Segments sent in answer to the present event.
     pub(super) burst: u32,
     /// A write was cut short: tell when there is room.
@@ -171,6 +173,7 @@ impl Connection {
             challenges: (0, 0),
             unanswered: 0,
             persists: 0,
+            heartbeats: 0,
             burst: 0,
             blocked: false,
             readable_told: false,

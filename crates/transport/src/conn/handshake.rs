@@ -185,6 +185,9 @@ impl Connection {
         if self.config.keep_alive > Duration::ZERO {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }
+        if self.config.knowledge.heartbeat > Duration::ZERO {
+            self.timers.set(Timer::Heartbeat, now + self.config.knowledge.heartbeat);
+        }
         self.tell(Event::Connected);
     }
 

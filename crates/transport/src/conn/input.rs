@@ -64,6 +64,9 @@ impl Connection {
             self.dropped(now, path, DropReason::OldTimestamp); // RFC 7323 §5.3 R1
             return self.challenge(now, path);
         }
+        if segment.payload.is_empty() && flags == TcpFlags::ACK && self.handle_heartbeat(now, path, segment) {
+            return;
+        }
         if !self.is_acceptable(offset, segment.seq_len()) {
             return self.handle_unacceptable(now, path, offset, segment);
         }

@@ -4,6 +4,7 @@ mod ack;
 pub mod config;
 pub mod connection;
 mod handshake;
+mod heartbeat;
 mod input;
 mod observe;
 mod output;

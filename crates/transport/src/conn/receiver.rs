@@ -193,6 +193,11 @@ impl Receiver {
         field as u16
     }
 
+    /// The window field as it was last advertised, for a segment that acknowledges nothing.
+    pub fn advertised(&self, shift: u8) -> u16 {
+        (self.edge.saturating_sub(self.next()) >> shift).min(65_535) as u16
+    }
+
     /// Up to `max` SACK blocks for `ack`.
     pub fn sack_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
         if self.buffer.held().is_empty() && ack.duplicate.is_none() {

@@ -12,6 +12,7 @@ use crate::loss::policy::{LossPolicy, Verdict};
 use crate::loss::scoreboard::{Scoreboard, SentId, Status};
 use crate::path::bandwidth::DeliveryMark;
 use crate::path::estimator::PathEstimator;
+use crate::path::knowledge::{Knowledge, KnowledgeConfig};
 use crate::path::rtt::RtoLimits;
 use crate::sched::scheduler::{Choice, Scheduler};
 
@@ -56,6 +57,7 @@ pub struct Sender {
     pub(super) sack: bool,
     /// Timeouts on any path since anything was delivered.
     pub(super) stalled: u32,
+    pub(super) knowledge: KnowledgeConfig,
     no_delay: bool,
     divide_window: bool,
     limits: RtoLimits,
@@ -66,6 +68,7 @@ pub struct Sender {
 #[derive(Debug)]
 pub struct PathSender {
     pub(super) estimator: PathEstimator,
+    pub(super) knowledge: Knowledge,
     pub(super) stats: PathStats,
     pub(super) recovering: Option<Episode>,
     pub(super) timeouts: u32,
@@ -96,6 +99,7 @@ impl Sender {
             override_sws: false,
             sack: false,
             stalled: 0,
+            knowledge: config.knowledge,
             no_delay: config.no_delay,
             divide_window: config.divide_window,
             limits: RtoLimits {
@@ -121,6 +125,7 @@ impl Sender {
         self.board.add_lane();
         self.paths.push(PathSender {
             estimator: PathEstimator::new(self.limits, config.rate, config.one_way),
+            knowledge: Knowledge::default(),
             stats: PathStats::default(),
             recovering: None,
             timeouts: 0,
@@ -228,6 +233,7 @@ impl Sender {
         let failed = !alone && self.paths[path.index()].timeouts >= self.fail_after;
         if failed {
             self.views[path.index()].state = PathState::Failed;
+            self.keep_one_open();
             timers.set(Timer::Probe(path), now + self.paths[path.index()].estimator.rtt.rto());
         }
         (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8))); // all lost their credit
@@ -253,10 +259,60 @@ impl Sender {
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default(), false);
         self.views[path.index()].state = PathState::Removed;
         self.controller.on_path_removed(path);
+        self.keep_one_open();
         timers.stop(Timer::Rto(path));
         timers.stop(Timer::Tail(path));
         timers.stop(Timer::Probe(path));
         self.refresh(now, path);
+    }
+
+    /// A heartbeat leaves on `path`.
+    pub fn heartbeat_sent(&mut self, now: Instant, path: PathId, number: u32) {
+        let wait = self.own_wait(now, path);
+        self.paths[path.index()].knowledge.on_heartbeat_sent(now, u64::from(number), wait);
+    }
+
+    /// A heartbeat came back on `path`. Returns whether that opens the path again.
+    pub fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        let told = p.estimator.told_round_trip();
+        let reopened = p.knowledge.on_heartbeat(now, u64::from(number), told);
+        let congested = self.views[path.index()].state == PathState::Congested;
+        if reopened && congested {
+            self.views[path.index()].state = PathState::Active;
+        }
+        self.refresh(now, path);
+        reopened && congested
+    }
+
+    /// Closes `path`, which is congested, if that leaves another one open; `late`: by how much more than
+    /// expected its packets take.
+    pub(super) fn close_congested(&mut self, path: PathId, late: Duration) {
+        let open = self.views.iter().filter(|v| v.state == PathState::Active).count();
+        if self.views[path.index()].state == PathState::Active && open > 1 {
+            self.views[path.index()].state = PathState::Congested;
+            let knowledge = &mut self.paths[path.index()].knowledge;
+            knowledge.close(&self.knowledge, knowledge.excess() - late);
+        }
+    }
+
+    /// "At least one available path should not be congested": if none is open, all that are closed are.
+    fn keep_one_open(&mut self) {
+        if self.views.iter().any(|v| v.state == PathState::Active) {
+            return;
+        }
+        for (view, p) in self.views.iter_mut().zip(&mut self.paths) {
+            if view.state == PathState::Congested {
+                view.state = PathState::Active;
+                p.knowledge.reopen();
+            }
+        }
+    }
+
+    /// How long a packet given to `path` now waits behind our own.
+    fn own_wait(&self, now: Instant, path: PathId) -> Duration {
+        let in_flight = self.views[path.index()].in_flight;
+        self.paths[path.index()].estimator.idle_at(now, in_flight).since(now)
     }
 
     /// How long until the next probe of a failed path: its timeout, but soon enough that a path that
@@ -281,7 +337,8 @@ impl Sender {
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
         if self.paths.len() > 1 {
-            view.one_way = estimator.base_one_way();
+            let excess = self.paths[path.index()].knowledge.excess();
+            view.one_way = estimator.base_one_way().map(|base| base + excess);
             view.rate = estimator.rate();
         }
         self.refresh_room(now, path);
@@ -308,7 +365,7 @@ impl Sender {
         }
         let offered = self.edge.saturating_sub(self.board.una());
         let open = || self.views.iter().filter(|v| v.state == PathState::Active);
-        let in_flight: u64 = open().map(|v| v.in_flight).sum();
+        let in_flight: u64 = self.views.iter().map(|v| v.in_flight).sum();
         let windows: u64 = open().map(|v| self.controller.window(v.id)).sum();
         for view in &mut self.views {
             let window = self.controller.window(view.id);
@@ -489,6 +546,10 @@ impl Sender {
     ) -> DeliveryMark {
         let idle = !self.board.is_outstanding(path);
         let overhead = u64::from(self.views[path.index()].overhead);
+        if self.knowledge.marks_packets() {
+            let (wait, tx) = (self.own_wait(now, path), self.board.next_tx(path));
+            self.paths[path.index()].knowledge.on_sent(now, tx, wait);
+        }
         let p = &mut self.paths[path.index()];
         p.stats.segments_sent += 1;
         p.stats.bytes_sent += u64::from(len);

@@ -26,6 +26,7 @@ impl Connection {
                 }
                 Timer::Pacing => {}
                 Timer::Congestion => self.sender.on_congestion_timeout(now, &mut self.timers),
+                Timer::Heartbeat => self.on_heartbeat_due(now),
                 Timer::Tail(path) => self.sender.on_tail_timeout(path),
                 Timer::Rto(path) => self.on_rto(now, path),
                 Timer::Probe(path) => self.on_probe(now, path),

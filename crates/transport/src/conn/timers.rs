@@ -24,6 +24,8 @@ pub enum Timer {
     Pacing,
     /// The controller's period.
     Congestion,
+    /// Heartbeats on all paths.
+    Heartbeat,
     /// Probe the tail of what was sent on a path (RFC 8985 §7).
     Tail(PathId),
     /// Retransmission (RFC 6298).
@@ -32,7 +34,7 @@ pub enum Timer {
     Probe(PathId),
 }
 
-const GLOBAL: [Timer; 8] = [
+const GLOBAL: [Timer; 9] = [
     Timer::Handshake,
     Timer::DelayedAck,
     Timer::Persist,
@@ -41,6 +43,7 @@ const GLOBAL: [Timer; 8] = [
     Timer::Recheck,
     Timer::Pacing,
     Timer::Congestion,
+    Timer::Heartbeat,
 ];
 
 /// Timers of each path.
@@ -127,6 +130,7 @@ fn index(timer: Timer) -> usize {
         Timer::Recheck => 5,
         Timer::Pacing => 6,
         Timer::Congestion => 7,
+        Timer::Heartbeat => 8,
         Timer::Rto(path) => GLOBAL.len() + PER_PATH * path.index(),
         Timer::Probe(path) => GLOBAL.len() + PER_PATH * path.index() + 1,
         Timer::Tail(path) => GLOBAL.len() + PER_PATH * path.index() + 2,

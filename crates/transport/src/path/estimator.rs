@@ -66,6 +66,11 @@ impl PathEstimator {
         self.told_one_way.or_else(|| self.rtt.min().map(|m| m.over(2)))
     }
 
+    /// Round trip without queueing and transmission, if told: the way back is taken to be like the way there.
+    pub fn told_round_trip(&self) -> Option<Duration> {
+        self.told_one_way.map(|d| d.times(2))
+    }
+
     /// When the bottleneck will have sent what we gave it. With a told rate this is exact as long
     /// as nobody else uses the path; otherwise it is what exceeds the pipe: `in_flight / rate − min_rtt`.
     pub fn idle_at(&self, now: Instant, in_flight: u64) -> Instant {

@@ -2,5 +2,6 @@
 
 pub mod bandwidth;
 pub mod estimator;
+pub mod knowledge;
 pub mod oneway;
 pub mod rtt;

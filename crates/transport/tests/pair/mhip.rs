@@ -1,10 +1,12 @@
 //! mHIP in the small: what must not differ from one TCP, and reordering between paths.
 
 use polypath_transport::cc::NewRenoConfig;
+use polypath_transport::facts::PathState;
+use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::{CcConfig, ConnectionConfig, LossConfig};
-use polypath_wire::Duration;
+use polypath_wire::{Duration, PathId};
 
-use crate::wire::{CLIENT, Edit, Pair, SERVER, ms, prompt};
+use crate::wire::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 fn newreno(cc: CcConfig) -> ConnectionConfig {
     let loss = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
@@ -73,4 +75,26 @@ fn addr_takes_back_the_answer_to_reordering() {
     assert_eq!(run(dupack.clone()), (1, 0));
     assert_eq!(run(addr(60)), (1, 1));
     assert_eq!(run(addr(5)), (1, 0), "5 ms are too short for it");
+}
+
+/// Paper 000 §III.B.4: a path whose marked packet is late is closed; probes find out when it is free.
+#[test]
+fn a_late_path_is_closed_and_a_heartbeat_reopens_it() {
+    let knowledge =
+        KnowledgeConfig { heartbeat: ms(100), close_late: Some(ms(50)), ..KnowledgeConfig::default() };
+    let config = ConnectionConfig { knowledge, ..prompt() };
+    let mut pair = Pair::open(config, &[20, 20]);
+    let slow =
+        |f: &crate::wire::Flying| f.path == PathId(1) && (2000..3000).contains(&(f.sent.0 / 1_000_000));
+    pair.script(move |f| if slow(f) { Edit::Delay(ms(80)) } else { Edit::Pass });
+    pair.write(CLIENT, 1 << 40);
+    let state = |p: &Pair| p.end(CLIENT).path_state(PathId(1));
+    pair.run_until(at(1900));
+    assert_eq!(state(&pair), Some(PathState::Active));
+    pair.run_until(at(2900));
+    assert_eq!(state(&pair), Some(PathState::Congested));
+    let on_slow = pair.times(CLIENT, |f| f.path == PathId(1) && f.len() > 0);
+    assert!(on_slow.iter().all(|t| *t < 2300), "its packets go elsewhere: {:?}", on_slow.last());
+    pair.run_until(at(3500));
+    assert_eq!(state(&pair), Some(PathState::Active));
 }
