@@ -32,7 +32,7 @@ const EVENTS: [&str; 12] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-const DETAILS: [&str; 30] = [
+const DETAILS: [&str; 31] = [
     "retransmission",
     "dup_ack",
     "partial_ack",

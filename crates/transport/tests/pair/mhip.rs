@@ -82,19 +82,19 @@ fn addr_takes_back_the_answer_to_reordering() {
 fn a_late_path_is_closed_and_a_heartbeat_reopens_it() {
     let knowledge =
         KnowledgeConfig { heartbeat: ms(100), close_late: Some(ms(50)), ..KnowledgeConfig::default() };
-    let config = ConnectionConfig { knowledge, ..prompt() };
+    let config = ConnectionConfig { knowledge, receive_buffer: 20_000, ..prompt() };
     let mut pair = Pair::open(config, &[20, 20]);
     let slow =
         |f: &crate::wire::Flying| f.path == PathId(1) && (2000..3000).contains(&(f.sent.0 / 1_000_000));
     pair.script(move |f| if slow(f) { Edit::Delay(ms(80)) } else { Edit::Pass });
     pair.write(CLIENT, 1 << 40);
-    let state = |p: &Pair| p.end(CLIENT).path_state(PathId(1));
+    let state = |p: &mut Pair| p.end(CLIENT).path_state(PathId(1));
     pair.run_until(at(1900));
-    assert_eq!(state(&pair), Some(PathState::Active));
+    assert_eq!(state(&mut pair), Some(PathState::Active));
     pair.run_until(at(2900));
-    assert_eq!(state(&pair), Some(PathState::Congested));
+    assert_eq!(state(&mut pair), Some(PathState::Congested));
     let on_slow = pair.times(CLIENT, |f| f.path == PathId(1) && f.len() > 0);
     assert!(on_slow.iter().all(|t| *t < 2300), "its packets go elsewhere: {:?}", on_slow.last());
     pair.run_until(at(3500));
-    assert_eq!(state(&pair), Some(PathState::Active));
+    assert_eq!(state(&mut pair), Some(PathState::Active));
 }
