@@ -26,8 +26,6 @@ pub use error::OpenError;
 pub use input::Input;
 pub use paths::Locators;
 pub use pump::{Outlet, pump};
-pub use security::{
-    LocalInfo, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats, suite,
-};
+pub use security::{LocalInfo, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats};
 pub use slots::ConnectionHandle;
 pub use stats::EndpointStats;

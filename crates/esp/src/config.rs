@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use polypath_wire::esp::Spi;
+use polypath_wire::esp::{Spi, Suite};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
-
-use crate::suite::Suite;
 
 /// Parameters of an association; both ends must agree on all but the last two.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -16,6 +14,8 @@ pub struct EspConfig {
     pub suite: Suite,
     /// 64-bit sequence numbers of which the low half is sent (RFC 4303 §2.2.1; RFC 7402 asks for them).
     pub extended_sequence: bool,
+    /// Whether a suite that does not protect is taken ([`Suite::is_secure`]): in simulations and tests only.
+    pub allow_insecure: bool,
     /// Deviations of peers.
     pub quirks: Quirks,
     /// Packets the replay window holds, 64 to 65,536, rounded up to a multiple of 64 (RFC 4303 §3.4.3: 64).
@@ -30,6 +30,7 @@ impl Default for EspConfig {
         Self {
             suite: Suite::default(),
             extended_sequence: true,
+            allow_insecure: false,
             quirks: Quirks::default(),
             replay_window: 1024,
             rekey_after: 1 << 29,
@@ -64,14 +65,14 @@ impl EspConfig {
         seq >= self.rekey_after.min(last - last / 8)
     }
 
-    pub(crate) fn check(&self, spi: Spi, keys: &Keys, insecure: bool) -> Result<(), SetupError> {
+    pub(crate) fn check(&self, spi: Spi, keys: &Keys) -> Result<(), SetupError> {
         if spi.is_reserved() {
             return Err(SetupError::ReservedSpi(spi));
         }
         if !(64..=65_536).contains(&self.replay_window) {
             return Err(SetupError::ReplayWindow(self.replay_window));
         }
-        if !self.suite.is_secure() && !insecure {
+        if !self.suite.is_secure() && !self.allow_insecure {
             return Err(SetupError::Insecure(self.suite));
         }
         let lengths = [

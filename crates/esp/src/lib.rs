@@ -13,7 +13,6 @@ pub mod mode;
 mod outbound;
 pub mod replay;
 mod simulated;
-pub mod suite;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -21,5 +20,4 @@ mod transform;
 pub use config::{EspConfig, Keys, Quirks, SetupError};
 pub use inbound::{Inbound, InboundStats, OpenError, Opened};
 pub use outbound::{Outbound, SealError};
-pub use polypath_wire::esp::Spi;
-pub use suite::Suite;
+pub use polypath_wire::esp::{Spi, Suite};

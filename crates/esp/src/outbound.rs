@@ -38,16 +38,7 @@ pub enum SealError {
 impl Outbound {
     /// An association towards the peer's inbound `spi`.
     pub fn new(spi: Spi, config: EspConfig, keys: &Keys) -> Result<Self, SetupError> {
-        Self::build(spi, config, keys, false)
-    }
-
-    /// The same with any suite, also one that does not protect. For simulations and tests.
-    pub fn for_simulation(spi: Spi, config: EspConfig, keys: &Keys) -> Result<Self, SetupError> {
-        Self::build(spi, config, keys, true)
-    }
-
-    fn build(spi: Spi, config: EspConfig, keys: &Keys, insecure: bool) -> Result<Self, SetupError> {
-        config.check(spi, keys, insecure)?;
+        config.check(spi, keys)?;
         Ok(Self { spi, transform: Transform::new(&config, keys), config, seq: 0 })
     }
 

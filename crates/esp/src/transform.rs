@@ -6,12 +6,11 @@ use aws_lc_rs::cipher::{
 };
 use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::{constant_time, hmac};
-use polypath_wire::esp::HEADER_LEN;
+use polypath_wire::esp::{HEADER_LEN, SALT_LEN, Suite};
 use zeroize::Zeroizing;
 
 use crate::config::{EspConfig, Keys};
 use crate::simulated;
-use crate::suite::{SALT_LEN, Suite};
 
 /// A cipher with its keys and the places of IV and ICV. The library zeroes the keys it holds.
 pub(crate) struct Transform {

@@ -35,9 +35,14 @@ fn unhex(s: &str) -> Vec<u8> {
 
 impl Vector {
     fn config(&self) -> EspConfig {
-        let suite = Suite::from_hip_number(self.esp_suite).expect("vectors name suites we have");
+        let suite = Suite::from_number(self.esp_suite).expect("vectors name suites we have");
         let quirks = Quirks { full_icv: self.icv_len == 32, null_iv: self.iv_len != suite.iv_len() };
-        EspConfig { extended_sequence: self.esn, quirks, ..EspConfig::with_suite(suite) }
+        EspConfig {
+            extended_sequence: self.esn,
+            allow_insecure: true,
+            quirks,
+            ..EspConfig::with_suite(suite)
+        }
     }
 
     fn keys(&self) -> Keys {
@@ -59,7 +64,7 @@ fn vectors() -> Vec<Vector> {
 #[test]
 fn every_vector_opens() {
     for v in vectors() {
-        let mut sa = Inbound::for_simulation(v.spi(), v.config(), &v.keys()).unwrap();
+        let mut sa = Inbound::new(v.spi(), v.config(), &v.keys()).unwrap();
         let mut packet = unhex(&v.packet);
         let Opened { seq, next_header, payload } = sa.open(&mut packet).expect(&v.case);
         assert_eq!((seq, next_header), (v.seq, v.next_header), "{}", v.case);
@@ -73,7 +78,7 @@ fn every_vector_opens() {
 #[test]
 fn every_vector_is_as_long_as_ours() {
     for v in vectors().into_iter().filter(|v| v.esp_suite != 7) {
-        let sa = Outbound::for_simulation(v.spi(), v.config(), &v.keys()).unwrap();
+        let sa = Outbound::new(v.spi(), v.config(), &v.keys()).unwrap();
         assert_eq!(sa.sealed_len(v.payload.len() / 2), v.packet.len() / 2, "{}", v.case);
     }
 }

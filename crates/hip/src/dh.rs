@@ -28,35 +28,30 @@ pub enum DhGroup {
 }
 
 impl DhGroup {
+    const ALL: [Self; 5] = [Self::Modp1536, Self::Modp3072, Self::P256, Self::P384, Self::P521];
+
     /// The group with that id.
     pub fn from_id(id: u8) -> Option<Self> {
-        match id {
-            3 => Some(Self::Modp1536),
-            4 => Some(Self::Modp3072),
-            7 => Some(Self::P256),
-            8 => Some(Self::P384),
-            9 => Some(Self::P521),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|g| *g as u8 == id)
     }
 
     /// Length of a public value, bytes.
     pub fn public_len(self) -> usize {
-        match self {
-            Self::Modp1536 => 192,
-            Self::Modp3072 => 384,
-            Self::P256 => 64,
-            Self::P384 => 96,
-            Self::P521 => 132,
-        }
+        self.parts().0
     }
 
     fn curve(self) -> Option<&'static agreement::Algorithm> {
+        self.parts().1
+    }
+
+    /// Length of a public value, and the curve if it is one.
+    fn parts(self) -> (usize, Option<&'static agreement::Algorithm>) {
         match self {
-            Self::Modp1536 | Self::Modp3072 => None,
-            Self::P256 => Some(&agreement::ECDH_P256),
-            Self::P384 => Some(&agreement::ECDH_P384),
-            Self::P521 => Some(&agreement::ECDH_P521),
+            Self::Modp1536 => (192, None),
+            Self::Modp3072 => (384, None),
+            Self::P256 => (64, Some(&agreement::ECDH_P256)),
+            Self::P384 => (96, Some(&agreement::ECDH_P384)),
+            Self::P521 => (132, Some(&agreement::ECDH_P521)),
         }
     }
 }

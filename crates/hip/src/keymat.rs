@@ -90,7 +90,7 @@ impl Keymat {
         ours: Hit,
         peers: Hit,
     ) -> Result<Pair<EspKeys>, CryptoError> {
-        let keys = self.draw(index, suite.key_lens())?;
+        let keys = self.draw(index, esp_key_lens(suite))?;
         let [gl, lg] = keys.map(|(encryption, authentication)| EspKeys { encryption, authentication });
         Ok(Pair::of(ours > peers, gl, lg))
     }
@@ -108,9 +108,14 @@ impl Keymat {
     }
 }
 
+/// Bytes of the encryption and of the authentication key of one SA.
+fn esp_key_lens(suite: EspSuite) -> (usize, usize) {
+    (suite.encryption_key_len(), suite.authentication_key_len())
+}
+
 /// How many bytes of KEYMAT an SA pair takes.
 pub fn esp_draw_len(suite: EspSuite) -> usize {
-    let (enc, auth) = suite.key_lens();
+    let (enc, auth) = esp_key_lens(suite);
     2 * (enc + auth)
 }
 

@@ -219,7 +219,7 @@ fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> R
         Param::HostId(public.host_id().clone()),
         Param::HitSuiteList(vec![HitSuite::EcdsaSha384.list_byte(), HitSuite::RsaSha256.list_byte()]),
         Param::TransportFormatList(vec![Kind::ESP_TRANSFORM]),
-        Param::EspTransform(config.esp_suites.iter().map(|s| *s as u16).collect()),
+        Param::EspTransform(config.esp_suites.iter().filter_map(|s| s.number()).collect()),
     ];
     if config.send_r1_counter {
         params.push(Param::R1Counter(R1Counter { reserved: 0, counter: generation.counter }));
@@ -289,7 +289,7 @@ fn establish(
     let refuse = |notify| Refused(DropReason::Proposal, Some(notify));
     let cipher = HipCipher::from_id(offer.cipher).filter(|c| ctx.config.hip_ciphers.contains(c));
     let cipher = cipher.ok_or(refuse(NotifyType::INVALID_HIP_CIPHER_CHOSEN))?;
-    let suite = EspSuite::from_id(offer.suite).filter(|s| ctx.config.esp_suites.contains(s));
+    let suite = EspSuite::from_number(offer.suite).filter(|s| ctx.config.esp_suites.contains(s));
     let suite = suite.ok_or(refuse(NotifyType::INVALID_ESP_TRANSFORM_CHOSEN))?;
     let key = DhGroup::from_id(offer.dh.group).and_then(|g| generation.keys.get(&g));
     let key = key.ok_or(refuse(NotifyType::INVALID_DH_CHOSEN))?;
@@ -299,6 +299,11 @@ fn establish(
     let salt = (offer.solution.random.clone(), offer.solution.answer.clone());
     let keymat = Keymat::new(hash, &kij, &salt.0, &salt.1, ours, peers);
     let keys = keymat.hip_keys(cipher, ours, peers).map_err(|_| DropReason::Crypto)?;
+    let mac = view.param(Kind::HIP_MAC).ok_or(DropReason::Mac)?.contents;
+    if !hash.verify_mac(&keys.incoming.integrity, &coverage::mac(view), mac) {
+        // Before anything is deciphered: what fails there must not tell a forger how.
+        return Err(DropReason::Mac.into());
+    }
     let host_id = match (offer.host_id, offer.encrypted) {
         (Some(host_id), _) => host_id.clone(),
         (None, Some(sealed)) => decrypt_host_id(cipher, &keys.incoming.encryption, sealed)?,
@@ -313,7 +318,6 @@ fn establish(
         return Err(refuse(NotifyType::INVALID_SYNTAX));
     }
     let session = Session { hash, cipher, suite, keymat, next_index, keys, peer, salt };
-    session.verify_mac(view, Kind::HIP_MAC, &coverage::mac(view))?;
     verify_signature(&session.peer, view)?;
     Ok(session)
 }

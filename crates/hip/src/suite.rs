@@ -3,6 +3,7 @@
 use aws_lc_rs::cipher::{self, DecryptionContext, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::{digest, hkdf, hmac};
+pub use polypath_wire::esp::Suite as EspSuite;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CryptoError;
@@ -76,11 +77,7 @@ pub enum HitSuite {
 impl HitSuite {
     /// The suite with that id, which stands in a HIT after the prefix.
     pub fn from_id(id: u8) -> Option<Self> {
-        match id {
-            1 => Some(Self::RsaSha256),
-            2 => Some(Self::EcdsaSha384),
-            _ => None,
-        }
+        [Self::RsaSha256, Self::EcdsaSha384].into_iter().find(|s| *s as u8 == id)
     }
     /// As HIT_SUITE_LIST has it: the id in the upper four bits.
     pub fn list_byte(self) -> u8 {
@@ -112,12 +109,7 @@ const BLOCK: usize = 16;
 impl HipCipher {
     /// The cipher with that id.
     pub fn from_id(id: u16) -> Option<Self> {
-        match id {
-            1 => Some(Self::Null),
-            2 => Some(Self::Aes128Cbc),
-            4 => Some(Self::Aes256Cbc),
-            _ => None,
-        }
+        [Self::Null, Self::Aes128Cbc, Self::Aes256Cbc].into_iter().find(|c| *c as u16 == id)
     }
     /// Length of a key, bytes.
     pub fn key_len(self) -> usize {
@@ -153,48 +145,6 @@ impl HipCipher {
         let context = DecryptionContext::Iv128(FixedLength::from(iv));
         let plain = key.decrypt(&mut text, context).map_err(|_| CryptoError::Decrypt)?;
         Ok(plain.to_vec())
-    }
-}
-
-/// The ESP suites that associations negotiate (RFC 7402 §5.1.2): here only their numbers and key
-/// lengths.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EspSuite {
-    /// No encryption, HMAC-SHA-256-128; for tests only.
-    NullSha256 = 7,
-    /// AES-128-CBC with HMAC-SHA-256-128.
-    Aes128CbcSha256 = 8,
-    /// AES-256-CBC with HMAC-SHA-256-128.
-    Aes256CbcSha256 = 9,
-    /// AES-128-GCM with a 16-byte tag.
-    Aes128Gcm16 = 13,
-    /// ChaCha20-Poly1305 (RFC 7634): no number is assigned, this one is ours.
-    ChaCha20Poly1305 = 0xf7c2,
-}
-
-impl EspSuite {
-    /// The suite with that id.
-    pub fn from_id(id: u16) -> Option<Self> {
-        [
-            Self::NullSha256,
-            Self::Aes128CbcSha256,
-            Self::Aes256CbcSha256,
-            Self::Aes128Gcm16,
-            Self::ChaCha20Poly1305,
-        ]
-        .into_iter()
-        .find(|s| *s as u16 == id)
-    }
-    /// Lengths of the encryption key (with its salt) and of the authentication key, bytes.
-    pub fn key_lens(self) -> (usize, usize) {
-        match self {
-            Self::NullSha256 => (0, 32),
-            Self::Aes128CbcSha256 => (16, 32),
-            Self::Aes256CbcSha256 => (32, 32),
-            Self::Aes128Gcm16 => (16 + 4, 0),
-            Self::ChaCha20Poly1305 => (32 + 4, 0),
-        }
     }
 }
 

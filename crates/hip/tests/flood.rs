@@ -40,7 +40,7 @@ impl Flood {
         host.handle(now, route, &self.i1);
         let r1 = std::iter::from_fn(|| host.poll_transmit()).last();
         let i2 = match &r1 {
-            Some(r1) if self.count % 2 == 0 => self.guess(&r1.payload),
+            Some(r1) if self.count.is_multiple_of(2) => self.guess(&r1.payload),
             _ => self.i2.clone(),
         };
         host.handle(now, route, &i2);

@@ -23,7 +23,7 @@ fn a_full_exchange() {
     assert_eq!(pair.states(), [State::Established, State::R2Sent]);
     pair.assert_sas_match();
     assert_eq!(pair.sas(0).len(), 1);
-    assert_eq!(pair.sas(0)[0].suite, EspSuite::Aes128Gcm16);
+    assert_eq!(pair.sas(0)[0].suite, EspSuite::Aes128Gcm);
     let types: Vec<_> = pair.sent.iter().map(Sent::packet_type).collect();
     assert_eq!(types, [PacketType::I1, PacketType::R1, PacketType::I2, PacketType::R2]);
     for host in 0..2 {
@@ -41,7 +41,8 @@ fn every_combination_of_algorithms() {
     for (n, kind) in kinds.into_iter().enumerate() {
         for group in [DhGroup::Modp1536, DhGroup::Modp3072, DhGroup::P256, DhGroup::P384, DhGroup::P521] {
             for cipher in [HipCipher::Null, HipCipher::Aes128Cbc, HipCipher::Aes256Cbc] {
-                let suite = [EspSuite::Aes256CbcSha256, EspSuite::ChaCha20Poly1305, EspSuite::NullSha256][n];
+                let suite =
+                    [EspSuite::Aes256CbcHmacSha256, EspSuite::Chacha20Poly1305, EspSuite::NullHmacSha256][n];
                 let config = HipConfig {
                     dh_groups: vec![group],
                     hip_ciphers: vec![cipher],

@@ -152,7 +152,7 @@ fn a_truncated_message_moves_nothing_in_any_state() {
         assert!(types.contains(&which), "{which:?}");
     }
     // The same association again, in which the message at hand comes to its receiver in pieces only.
-    for index in 0..types.len() {
+    for (index, which) in types.into_iter().enumerate() {
         let mut count = 0;
         let mut again = Pair::quick().with_network(move |sent| {
             count += 1;
@@ -165,18 +165,18 @@ fn a_truncated_message_moves_nothing_in_any_state() {
         });
         again.connect(0);
         again.run(Duration::from_secs(40));
-        assert_eq!(again.states(), [State::Established; 2], "{:?} lost", types[index]);
+        assert_eq!(again.states(), [State::Established; 2], "{which:?} lost");
         let now = again.now;
         again.hosts[0].add_path(now, peer, route(0, 1));
         again.run(Duration::from_secs(10));
-        assert_eq!(again.sas(0).len(), 2, "{:?} lost", types[index]);
+        assert_eq!(again.sas(0).len(), 2, "{which:?} lost");
         let now = again.now;
         again.hosts[0].close(now, peer);
         again.run(Duration::from_secs(10));
-        assert_eq!(again.states(), [State::Unassociated, State::Closed], "{:?} lost", types[index]);
+        assert_eq!(again.states(), [State::Unassociated, State::Closed], "{which:?} lost");
         let bad: u64 = again.hosts.iter().map(|h| h.dropped(DropReason::Malformed)).sum();
         let len = pair.sent[index].payload.len() as u64;
-        assert!(bad + 4 >= len, "{:?}: {bad} of {len} pieces were counted", types[index]);
+        assert!(bad + 4 >= len, "{which:?}: {bad} of {len} pieces were counted");
     }
 }
 

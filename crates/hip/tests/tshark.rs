@@ -12,7 +12,6 @@ use std::process::Command;
 
 use pair::*;
 use polypath_esp::{EspConfig, Keys, Outbound, Spi, Suite};
-use polypath_hip::suite::EspSuite;
 use polypath_hip::*;
 use polypath_wire::ipv4::Ipv4Header;
 use polypath_wire::udp::UdpHeader;
@@ -77,7 +76,7 @@ fn ipv4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
 fn dissect(capture: &Path, options: &[String], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(capture).args(["-T", "fields", "-E", "occurrence=a"]).args(options);
-    fields.iter().for_each(|field| drop(command.args(["-e", field])));
+    command.args(fields.iter().flat_map(|field| ["-e", field]));
     let Ok(output) = command.output() else {
         eprintln!("SKIPPED: tshark is not installed; nothing was compared with it");
         return None;
@@ -145,29 +144,19 @@ fn our_messages_are_dissected_with_good_checksums() {
 }
 
 /// tshark's names of our suites; it knows no ChaCha20-Poly1305.
-const SUITES: [(EspSuite, Suite, &str, &str); 3] = [
-    (EspSuite::Aes128Gcm16, Suite::Aes128Gcm, "AES-GCM with 16 octet ICV [RFC4106]", "NULL"),
-    (
-        EspSuite::Aes128CbcSha256,
-        Suite::Aes128CbcHmacSha256,
-        "AES-CBC [RFC3602]",
-        "HMAC-SHA-256-128 [RFC4868]",
-    ),
-    (
-        EspSuite::Aes256CbcSha256,
-        Suite::Aes256CbcHmacSha256,
-        "AES-CBC [RFC3602]",
-        "HMAC-SHA-256-128 [RFC4868]",
-    ),
+const SUITES: [(Suite, &str, &str); 3] = [
+    (Suite::Aes128Gcm, "AES-GCM with 16 octet ICV [RFC4106]", "NULL"),
+    (Suite::Aes128CbcHmacSha256, "AES-CBC [RFC3602]", "HMAC-SHA-256-128 [RFC4868]"),
+    (Suite::Aes256CbcHmacSha256, "AES-CBC [RFC3602]", "HMAC-SHA-256-128 [RFC4868]"),
 ];
 
 /// Whoever has the keys of the base exchange reads the payload. tshark 4.0 finds ICVs good only
 /// without extended sequence numbers, so that they are compared without.
 #[test]
 fn our_esp_is_deciphered_with_our_keys() {
-    for (negotiated, suite, cipher, mac) in SUITES {
+    for (suite, cipher, mac) in SUITES {
         for (udp, extended) in [(false, false), (false, true), (true, false), (true, true)] {
-            let pair = whole_life(HipConfig { esp_suites: vec![negotiated], ..HipConfig::default() }, udp);
+            let pair = whole_life(HipConfig { esp_suites: vec![suite], ..HipConfig::default() }, udp);
             let mut capture = Capture::new(&format!("esp-{suite:?}-{udp}-{extended}"));
             let mut options: Vec<String> = vec!["-d".into(), "udp.port==10500,udpencap".into()];
             let on = ["esp.enable_encryption_decode:TRUE", "esp.enable_authentication_check:TRUE"];

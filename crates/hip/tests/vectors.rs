@@ -142,7 +142,7 @@ fn keymat() {
     for v in vectors("keymat.json") {
         let (i, r) = (hit(&v, "hit_i"), hit(&v, "hit_r"));
         let cipher = HipCipher::from_id(number(&v, "hip_cipher") as u16).unwrap();
-        let esp = EspSuite::from_id(number(&v, "esp_suite") as u16).unwrap();
+        let esp = EspSuite::from_number(number(&v, "esp_suite") as u16).unwrap();
         let keymat = Keymat::new(
             hash(&v, "rhash_suite"),
             &bytes(&v, "kij"),

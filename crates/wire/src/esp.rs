@@ -1,8 +1,11 @@
 //! ESP on the wire (RFC 4303 §2) and inside UDP (RFC 3948, 5770 §5.1, 9028 §5.1): what stands
 //! outside the cipher. Keys, sequence numbers and windows are `polypath-esp`'s.
 
+mod suite;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::suite::{SALT_LEN, Suite};
 use crate::WireError;
 
 /// IP protocol number of ESP.

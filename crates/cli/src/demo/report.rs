@@ -71,11 +71,13 @@ impl PathOutcome {
 /// As RFC 7402 §5.1.2 has it, and RFC 7634.
 pub fn suite_name(suite: EspSuite) -> &'static str {
     match suite {
-        EspSuite::NullSha256 => "NULL with HMAC-SHA-256",
-        EspSuite::Aes128CbcSha256 => "AES-128-CBC with HMAC-SHA-256",
-        EspSuite::Aes256CbcSha256 => "AES-256-CBC with HMAC-SHA-256",
-        EspSuite::Aes128Gcm16 => "AES-128-GCM-16",
-        EspSuite::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+        EspSuite::NullHmacSha256 => "NULL with HMAC-SHA-256",
+        EspSuite::Aes128CbcHmacSha256 => "AES-128-CBC with HMAC-SHA-256",
+        EspSuite::Aes256CbcHmacSha256 => "AES-256-CBC with HMAC-SHA-256",
+        EspSuite::Aes128Gcm => "AES-128-GCM-16",
+        EspSuite::Aes256Gcm => "AES-256-GCM-16",
+        EspSuite::Simulated => "none (simulated)",
+        EspSuite::Chacha20Poly1305 => "ChaCha20-Poly1305",
     }
 }
 

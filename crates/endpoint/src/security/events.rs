@@ -7,7 +7,7 @@ use polypath_wire::hip::{Hit, Multipath, NotifyType};
 use super::heartbeat::Heart;
 use super::path::SecurePath;
 use super::report::{PeerEvent, PeerFailure};
-use super::suite::associations;
+use super::sas::associations;
 use super::{Change, MAX_DRAWS, Security, inner};
 use crate::paths::Locators;
 

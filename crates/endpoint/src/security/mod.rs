@@ -10,7 +10,7 @@ mod heartbeat;
 mod path;
 mod reach;
 mod report;
-mod suite;
+mod sas;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -30,7 +30,6 @@ use reach::Wanted;
 pub use config::SecurityConfig;
 pub use reach::Reach;
 pub use report::{PathReport, PeerEvent, PeerFailure, SecurityStats};
-pub use suite::suite;
 
 /// What a local address is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

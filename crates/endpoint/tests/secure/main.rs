@@ -41,7 +41,7 @@ fn a_file_crosses_two_paths_each_in_its_own_sas() {
         let other = theirs.iter().find(|p| p.inbound == path.outbound).unwrap();
         assert_eq!(other.outbound, path.inbound);
         assert_eq!((path.peer, other.peer), (bed.hit(SERVER), bed.hit(CLIENT)));
-        assert_eq!(path.suite, EspSuite::Aes128Gcm16);
+        assert_eq!(path.suite, EspSuite::Aes128Gcm);
         assert!(path.sealed > 100);
     }
     assert_ne!(ours[0].outbound, ours[1].outbound);

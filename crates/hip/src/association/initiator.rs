@@ -199,7 +199,7 @@ impl Association {
             Param::HipCipher(vec![r1.cipher as u16]),
             host_id(ctx, &session)?,
             Param::TransportFormatList(vec![Kind::ESP_TRANSFORM]),
-            Param::EspTransform(vec![r1.suite as u16]),
+            Param::EspTransform(r1.suite.number().into_iter().collect()),
         ];
         params.extend(r1.counter.map(Param::R1Counter));
         if r1.udp_mode && route.is_udp() {
@@ -324,7 +324,7 @@ impl Signer {
         }
         let ciphers = find!(HipCipher).into_iter().flatten().filter_map(|c| HipCipher::from_id(*c));
         let cipher = ciphers.into_iter().find(|c| config.hip_ciphers.contains(c));
-        let suites = find!(EspTransform).into_iter().flatten().filter_map(|s| EspSuite::from_id(*s));
+        let suites = find!(EspTransform).into_iter().flatten().filter_map(|s| EspSuite::from_number(*s));
         let suite = suites.into_iter().find(|s| config.esp_suites.contains(s));
         let esp = find!(TransportFormatList).is_some_and(|f| f.contains(&Kind::ESP_TRANSFORM));
         let modes = find!(NatTraversalMode);

@@ -1,10 +1,10 @@
-//! The transforms and their sizes.
+//! The transforms and their sizes (RFC 7402 §5.1.2).
 
 use serde::{Deserialize, Serialize};
 
 /// How packets of an association are protected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum Suite {
     /// AES-GCM with a 16-byte ICV, 128-bit key (RFC 4106).
     #[default]
@@ -76,29 +76,43 @@ impl Suite {
         }
     }
 
-    /// Whether it hides and protects the payload. Where not, an association must be made with
-    /// a constructor that says so.
+    /// Whether it hides and protects the payload. Where not, an association must be
+    /// allowed to have it.
     pub const fn is_secure(self) -> bool {
         !matches!(self, Self::NullHmacSha256 | Self::Simulated)
     }
 
-    /// Its number in HIP's ESP_TRANSFORM (RFC 7402 §5.1.2). AES-GCM-16 with a 256-bit key and
-    /// ChaCha20-Poly1305 have none there.
-    pub const fn hip_number(self) -> Option<u16> {
+    /// Its number in ESP_TRANSFORM. The registry has none for AES-GCM-16 with a 256-bit key and for
+    /// ChaCha20-Poly1305: 0xf7c3 and 0xf7c2 are ours. `None` if it cannot be negotiated.
+    pub const fn number(self) -> Option<u16> {
         match self {
             Self::NullHmacSha256 => Some(7),
             Self::Aes128CbcHmacSha256 => Some(8),
             Self::Aes256CbcHmacSha256 => Some(9),
             Self::Aes128Gcm => Some(13),
-            _ => None,
+            Self::Chacha20Poly1305 => Some(0xf7c2),
+            Self::Aes256Gcm => Some(0xf7c3),
+            Self::Simulated => None,
         }
     }
 
     /// The suite of a number in ESP_TRANSFORM, if we have it.
-    pub fn from_hip_number(number: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|suite| suite.hip_number() == Some(number))
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|suite| suite.number() == Some(number))
     }
 }
 
 /// Bytes of salt behind an AEAD's key.
-pub(crate) const SALT_LEN: usize = 4;
+pub const SALT_LEN: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_rfc_and_two_of_ours() {
+        let numbers: Vec<_> = (0..=u16::MAX).filter(|n| Suite::from_number(*n).is_some()).collect();
+        assert_eq!(numbers, [7, 8, 9, 13, 0xf7c2, 0xf7c3]);
+        assert_eq!(Suite::from_number(13), Some(Suite::default()));
+    }
+}
