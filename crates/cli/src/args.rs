@@ -1,6 +1,7 @@
 //! The command line, and the help that teaches it.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +11,9 @@ use polypath_lab::seeds::SeedRange;
 use polypath_lab::units::{Bytes, Human, Link};
 use polypath_transport::cc::CcConfig;
 use polypath_transport::sched::SchedulerConfig;
+use polypath_wire::hip::{Hit, ParseHitError};
+
+use crate::files::Target;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,6 +47,12 @@ pub enum Command {
         #[command(subcommand)]
         command: LabCommand,
     },
+    /// Send files to a host that runs `polypath receive`, over all links of both
+    #[command(after_long_help = SEND_EXAMPLES)]
+    Send(SendArgs),
+    /// Receive files from hosts that you let in
+    #[command(after_long_help = RECEIVE_EXAMPLES)]
+    Receive(ReceiveArgs),
     /// Make the identity of this host: a key file that only you can read
     #[command(after_long_help = KEY_EXAMPLES)]
     Keygen(KeygenArgs),
@@ -117,6 +127,80 @@ Examples:
 
 The key is a PKCS#8 file in PEM without a passphrase, mode 0600; the default is
 $XDG_CONFIG_HOME/polypath/identity.pem, or ~/.config/polypath/identity.pem.";
+
+const SEND_EXAMPLES: &str = "\
+Examples:
+  polypath send big.iso 2001:22:…@192.0.2.1,198.51.100.1    to a host with two links
+  polypath send *.log 2001:22:…@backup.example.org:4500     a name and another port
+
+`polypath receive` prints what to write after the @. Every usable address of this host becomes a path,
+also those that come while files go. An interrupted transfer goes on where it stopped, by itself for
+--wait seconds, and then when the same command is given again.";
+
+#[derive(Args, Debug)]
+pub struct SendArgs {
+    /// The files
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// The receiver's Host Identity Tag and its addresses: HIT@ADDR[,ADDR…]
+    #[arg(value_name = "HIT@ADDR", required = true)]
+    pub to: Target,
+    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+    /// How long to try again when nothing moves any more, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub wait: u64,
+    /// Print one JSON object at the end instead of bars and text
+    #[arg(long)]
+    pub json: bool,
+}
+
+const RECEIVE_EXAMPLES: &str = "\
+Examples:
+  polypath receive --allow 2001:22:…                  from one host, into this directory
+  polypath receive --dir in --allow any --once        from whoever comes first, then end
+
+Without --allow nobody is let in, but strangers are shown with their HITs. A file that is there already
+and has other content stays: the new one gets a number.";
+
+#[derive(Args, Debug)]
+pub struct ReceiveArgs {
+    /// Where to put the files
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// Whom to let in: a Host Identity Tag, or `any`; repeat it for more
+    #[arg(long, value_name = "HIT")]
+    pub allow: Vec<Allow>,
+    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+    /// The UDP port of HIP and ESP
+    #[arg(long, value_name = "PORT", default_value_t = 10500)]
+    pub port: u16,
+    /// End when one sender has nothing left
+    #[arg(long)]
+    pub once: bool,
+    /// Print one JSON object for each file instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whom to let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Allow {
+    /// Whoever comes.
+    Any,
+    /// That host.
+    Peer(Hit),
+}
+
+impl FromStr for Allow {
+    type Err = ParseHitError;
+    fn from_str(text: &str) -> Result<Self, ParseHitError> {
+        if text == "any" { Ok(Self::Any) } else { text.parse().map(Self::Peer) }
+    }
+}
 
 #[derive(Args, Debug)]
 pub struct KeygenArgs {

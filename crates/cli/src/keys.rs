@@ -24,7 +24,7 @@ pub fn keygen(args: &KeygenArgs) -> Result<(), Failure> {
     printed(writeln!(io::stdout(), "wrote {}\n{kind}, HIT {hit}", file.display()))
 }
 
-fn generate(algorithm: KeyAlgorithm) -> Result<Identity, Failure> {
+pub fn generate(algorithm: KeyAlgorithm) -> Result<Identity, Failure> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|e| Failure::system("the system gives no random numbers", e))?;
     let mut random = Random::from_seed(*seed);

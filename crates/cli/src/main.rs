@@ -3,6 +3,7 @@
 mod args;
 mod demo;
 mod failure;
+mod files;
 mod keys;
 mod lab;
 mod pages;
@@ -30,6 +31,8 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Lab { command } => lab::run(&command),
+        Command::Send(args) => files::send(&args),
+        Command::Receive(args) => files::receive(&args),
         Command::Keygen(args) => keys::keygen(&args),
         Command::Pubkey(args) => keys::pubkey(&args),
         Command::Hit(args) => keys::hit(&args),

@@ -7,6 +7,11 @@ use polypath_endpoint::{Input, Outlet};
 
 /// The outside of an endpoint in the real world. Waiting is by waker only.
 pub trait Carrier: Outlet + Send + Unpin + 'static {
+    /// The local addresses there are at the start, if it tells of such.
+    fn locals(&self) -> Vec<Input> {
+        Vec::new()
+    }
+
     /// Appends what has arrived to `inbox`, a bounded amount. `true` if the bound was reached; otherwise
     /// the task of `cx` is woken when more arrives.
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool>;

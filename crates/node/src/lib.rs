@@ -2,10 +2,13 @@
 //!
 //! A [`Node`] is an endpoint with a task that drives it; a [`Stream`] is one of its connections.
 
+pub mod addresses;
 mod carrier;
 pub mod clock;
 mod driver;
 pub mod emulated_link;
+pub mod files;
+mod host_sockets;
 pub mod netns;
 mod node;
 mod sockets;
@@ -16,6 +19,7 @@ mod tun;
 
 pub use carrier::Carrier;
 pub use clock::Clock;
+pub use host_sockets::HostSockets;
 pub use node::{AssociateError, Listener, Node};
 pub use sockets::{UdpPath, UdpSockets};
 pub use stream::{Stream, StreamError, StreamStats};

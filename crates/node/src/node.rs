@@ -82,6 +82,9 @@ impl Node {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let endpoint = Endpoint::secure(config, security, identity, *secret, since.as_secs());
         let shared = Shared::new(endpoint);
+        for local in carrier.locals() {
+            shared.act(|state, now| state.endpoint.handle(now, local));
+        }
         let driver = tokio::spawn(Driver::new(shared.clone(), carrier));
         Ok(Self { shared, locals: Vec::new(), driver: Some(driver) })
     }
@@ -107,6 +110,14 @@ impl Node {
             Poll::Pending
         })
         .await
+    }
+
+    /// Ends the association with `peer`, whose connections are reset.
+    pub fn dissociate(&self, peer: Hit) {
+        self.shared.act(|state, now| {
+            state.peers.remove(&peer);
+            state.endpoint.dissociate(now, peer);
+        });
     }
 
     /// Opens a connection to port `port` of `peer`, with which there is an association, over all its paths.

@@ -111,6 +111,19 @@ impl UdpSockets {
         self.sockets.iter().map(|s| s.local)
     }
 
+    /// Binds one more; its address.
+    pub(crate) fn add(&mut self, path: &UdpPath) -> io::Result<SocketAddr> {
+        let socket = BoundSocket::new(path.bind()?.into())?;
+        let local = socket.local;
+        self.sockets.push(socket);
+        Ok(local)
+    }
+
+    /// Closes the socket with that address.
+    pub(crate) fn remove(&mut self, local: SocketAddr) {
+        self.sockets.retain(|s| s.local != local);
+    }
+
     /// Datagrams the operating system refused to send or to hand over.
     pub fn failures(&self) -> u64 {
         self.failures

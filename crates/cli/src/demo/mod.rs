@@ -13,6 +13,7 @@ use content::Content;
 use plan::{Mode, Plan};
 use progress::Progress;
 use report::Report;
+pub use report::suite_name;
 
 /// Sends the file, tells how it went, and fails if it arrived changed.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {

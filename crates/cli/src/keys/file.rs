@@ -30,7 +30,6 @@ pub fn path_or_default(file: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Reads the private key in `file`, which nobody but its owner may read.
-#[allow(dead_code, reason = "for commands that talk to a peer")]
 pub fn load(file: &Path) -> Result<Identity, Failure> {
     let pem = read(file)?;
     parse_private(file, &pem)

@@ -55,6 +55,10 @@ impl Security {
             }
             _ => {}
         }
+        if to == State::R2Sent && self.peers.get(&hit).is_some_and(|p| p.up) {
+            // The peer began anew: it knows nothing of the connections of before.
+            self.changes.push_back(Change::Over(hit));
+        }
         if to == State::R2Sent {
             // Whatever comes first is to be told at once: it confirms that the peer has our R2.
             self.paths.values_mut().filter(|p| p.peer == hit).for_each(|p| p.heart.next = now);

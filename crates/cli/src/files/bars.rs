@@ -1,0 +1,115 @@
+//! Live bars: one for the file, one for the rate of each path as paths come and go.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polypath_endpoint::Locators;
+use polypath_node::StreamStats;
+
+/// The bars. Nothing is drawn where standard error is no terminal.
+pub struct Bars {
+    all: MultiProgress,
+    file: ProgressBar,
+    paths: BTreeMap<Locators, PathBar>,
+    last: Instant,
+}
+
+struct PathBar {
+    bar: ProgressBar,
+    /// Bytes delivered by the present path between these locators.
+    seen: u64,
+    /// The highest rate so far: the bar's length.
+    top: f64,
+    total: u64,
+}
+
+/// What one pair of locators carried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Carried {
+    pub locators: Locators,
+    pub bytes: u64,
+}
+
+impl Bars {
+    pub fn new(hidden: bool) -> Self {
+        let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let all = MultiProgress::with_draw_target(target);
+        let file = all.add(ProgressBar::hidden());
+        Self { all, file, paths: BTreeMap::new(), last: Instant::now() }
+    }
+
+    /// A file begins at offset `at`.
+    pub fn begin(&mut self, name: &str, size: u64, at: u64) {
+        let template = "{msg}  {wide_bar} {bytes:>10} of {total_bytes} in {elapsed}";
+        self.all.remove(&self.file);
+        self.file = self.all.insert(0, ProgressBar::new(size).with_style(style(template)));
+        self.file.set_message(name.to_owned());
+        self.file.set_position(at);
+    }
+
+    pub fn advance(&self, bytes: u64) {
+        self.file.inc(bytes);
+    }
+
+    /// Rates since the last look; `delivered` picks the direction.
+    pub fn look(&mut self, stats: &StreamStats, delivered: impl Fn(&polypath_transport::PathStats) -> u64) {
+        let passed = self.last.elapsed().as_secs_f64().max(1e-3);
+        self.last = Instant::now();
+        let mut now: BTreeMap<Locators, u64> = BTreeMap::new();
+        for ((_, _, path), secure) in stats.paths.iter().zip(&stats.secure) {
+            if let Some(secure) = secure {
+                *now.entry(secure.locators).or_default() += delivered(path);
+            }
+        }
+        for (locators, path) in &mut self.paths {
+            if !now.contains_key(locators) {
+                path.bar.set_position(0);
+                path.bar.set_message(format!("{locators}: gone"));
+                path.seen = 0;
+            }
+        }
+        for (locators, bytes) in now {
+            let path = self.paths.entry(locators).or_insert_with(|| PathBar::new(&self.all));
+            path.update(&locators, bytes, passed);
+        }
+    }
+
+    /// What every pair of locators carried since the beginning.
+    pub fn carried(&self) -> Vec<Carried> {
+        self.paths.iter().map(|(locators, path)| Carried { locators: *locators, bytes: path.total }).collect()
+    }
+
+    /// Takes the bars away.
+    pub fn clear(&self) {
+        // A terminal that cannot be cleared still shows what follows.
+        let _ = self.all.clear();
+    }
+
+    /// A line above the bars.
+    pub fn say(&self, line: &str) {
+        self.all.suspend(|| eprintln!("{line}"));
+    }
+}
+
+impl PathBar {
+    fn new(all: &MultiProgress) -> Self {
+        let bar = all.add(ProgressBar::new(1).with_style(style("  {wide_bar} {msg}")));
+        Self { bar, seen: 0, top: 1.0, total: 0 }
+    }
+
+    fn update(&mut self, locators: &Locators, bytes: u64, passed: f64) {
+        // A new path between the same locators counts from 0.
+        let new = if bytes >= self.seen { bytes - self.seen } else { bytes };
+        (self.seen, self.total) = (bytes, self.total + new);
+        let rate = new as f64 * 8.0 / passed;
+        self.top = self.top.max(rate);
+        self.bar.set_length(self.top as u64);
+        self.bar.set_position(rate as u64);
+        self.bar.set_message(format!("{locators}: {:6.1} Mbit/s", rate / 1e6));
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates above are well-formed").progress_chars("━╸─")
+}

@@ -1,0 +1,73 @@
+//! `polypath send` and `polypath receive`: files between two hosts, over all their links at once.
+
+mod bars;
+mod receive;
+mod send;
+mod target;
+
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
+
+use polypath_endpoint::{EndpointConfig, SecurityConfig};
+use polypath_hip::{HipConfig, Identity};
+use polypath_node::{HostSockets, Node};
+use polypath_transport::{CcConfig, ConnectionConfig};
+
+pub use receive::receive;
+pub use send::send;
+pub use target::Target;
+
+use crate::failure::Failure;
+use crate::keys;
+
+/// What may be under way at once: 1 Gbit/s over 500 ms.
+const BUFFER: u64 = 64 << 20;
+/// How long what is left to say may take at the end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The identity of this host; made on first use.
+fn identity(file: Option<&Path>) -> Result<Identity, Failure> {
+    let path = keys::file::path_or_default(file)?;
+    if path.exists() || file.is_some() {
+        return keys::file::load(&path);
+    }
+    let identity = keys::generate(crate::args::KeyAlgorithm::EcdsaP384)?;
+    keys::file::store(&path, &identity, false)?;
+    eprintln!("made an identity for this host: {}", path.display());
+    Ok(identity)
+}
+
+/// A secure node on all addresses of this host.
+fn node(identity: Identity, hip: HipConfig, port: u16) -> Result<Node, Failure> {
+    // Where nobody answers a request for a path, others wait behind it: not for long.
+    let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
+    let security = SecurityConfig { hip, ..SecurityConfig::default() };
+    let no_socket = |e| Failure::system(format!("no UDP socket on port {port}"), e);
+    let sockets = HostSockets::bind(port).map_err(no_socket)?;
+    Node::secure(EndpointConfig::default(), security, identity, sockets)
+        .map_err(|e| Failure::system("cannot start", e))
+}
+
+fn connection() -> ConnectionConfig {
+    ConnectionConfig {
+        cc: CcConfig::default().of_today(),
+        send_buffer: BUFFER,
+        receive_buffer: BUFFER,
+        ..ConnectionConfig::default()
+    }
+}
+
+/// Runs `work` to its end, or to Ctrl-C.
+fn run(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|e| Failure::system("no runtime", e))?.block_on(work)
+}
+
+/// `work`, unless Ctrl-C comes first.
+async fn until_interrupted<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::select! {
+        done = work => done,
+        _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+    }
+}

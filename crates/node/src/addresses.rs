@@ -1,0 +1,110 @@
+//! The addresses of this host that can be ends of paths, and word when they change.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::task::{Context, Poll};
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::{
+    AddressFamily, NetlinkAddr, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, socket,
+};
+use tokio::net::UnixDatagram;
+
+/// One usable address.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Address {
+    /// The address.
+    pub ip: IpAddr,
+    /// Its interface; none for loopback.
+    pub device: Option<String>,
+    /// Largest IP packet of the interface, bytes, if it could be read.
+    pub mtu: Option<u32>,
+}
+
+/// The addresses of interfaces that are up and have a carrier, one of each family for each interface;
+/// of IPv6 global ones only. Loopback is among them: it reaches this host itself.
+pub fn usable() -> io::Result<Vec<Address>> {
+    let mut found: Vec<Address> = Vec::new();
+    for interface in getifaddrs()? {
+        let needed = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
+        let ip = interface.address.as_ref().and_then(ip_of);
+        let Some(ip) = ip.filter(|ip| interface.flags.contains(needed) && is_unicast(*ip)) else { continue };
+        let loopback = interface.flags.contains(InterfaceFlags::IFF_LOOPBACK);
+        if loopback != ip.is_loopback() {
+            continue;
+        }
+        let device = (!loopback).then_some(interface.interface_name);
+        let known = |a: &Address| a.device == device && a.ip.is_ipv4() == ip.is_ipv4();
+        if !found.iter().any(known) {
+            let mtu = device.as_deref().and_then(mtu);
+            found.push(Address { ip, device, mtu });
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = address.as_sockaddr_in().map(|a| IpAddr::from(a.ip()));
+    v4.or_else(|| address.as_sockaddr_in6().map(|a| a.ip().into()))
+}
+
+/// Link-local addresses need a scope that the peer cannot know.
+fn is_unicast(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !ip.is_unspecified() && !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_unspecified() && !ip.is_unicast_link_local(),
+    }
+}
+
+fn mtu(device: &str) -> Option<u32> {
+    std::fs::read_to_string(format!("/sys/class/net/{device}/mtu")).ok()?.trim().parse().ok()
+}
+
+/// Whether the system says that links or addresses have changed (rtnetlink(7)).
+pub struct Watch {
+    /// A netlink socket: datagrams are all that it has in common with its type here, and all we need.
+    socket: UnixDatagram,
+}
+
+const RTMGRP_LINK: u32 = 1;
+const RTMGRP_IPV4_IFADDR: u32 = 0x10;
+const RTMGRP_IPV6_IFADDR: u32 = 0x100;
+
+impl Watch {
+    /// Listens from now on. Needs a tokio runtime.
+    pub fn start() -> io::Result<Self> {
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+        let groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+        Ok(Self { socket: UnixDatagram::from_std(socket.into())? })
+    }
+
+    /// Whether anything changed since the last call; else the task of `cx` is woken when it does.
+    pub fn poll_change(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mut changed = false;
+        while let Poll::Ready(ready) = self.socket.poll_recv_ready(cx) {
+            ready?;
+            // What the messages say is not needed: all addresses are read anew. ENOBUFS is word too.
+            let mut buffer = [0; 8192];
+            let read = self.socket.try_recv(&mut buffer);
+            changed |= read.map_or_else(|e| e.kind() != io::ErrorKind::WouldBlock, |_| true);
+        }
+        Ok(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_usable() {
+        let all = usable().unwrap();
+        let loopback = all.iter().find(|a| a.ip.is_loopback()).unwrap();
+        assert_eq!(loopback.device, None);
+    }
+}

@@ -1,0 +1,130 @@
+//! A socket for every usable address of this host, as addresses come and go.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use polypath_endpoint::{Input, LocalInfo, Locators, Outlet};
+use polypath_transport::Segment;
+use polypath_wire::Instant;
+use tokio::time::Interval;
+
+use crate::addresses::{Address, Watch, usable};
+use crate::carrier::Carrier;
+use crate::sockets::{UdpPath, UdpSockets};
+
+/// Largest packet that is tried, bytes, however much the link itself would carry.
+const MAX_MTU: u32 = 1500;
+/// How often addresses are looked at without word of a change: one that could not be bound yet may
+/// be by then (RFC 4862 §5.4).
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The sockets of all usable addresses.
+pub struct HostSockets {
+    sockets: UdpSockets,
+    watch: Watch,
+    look: Interval,
+    port: u16,
+    bound: BTreeMap<Address, SocketAddr>,
+}
+
+impl HostSockets {
+    /// Binds a socket to `port` on each usable address; port 0 takes a free one on each. Needs a tokio runtime.
+    pub fn bind(port: u16) -> io::Result<Self> {
+        let mut all = Self {
+            sockets: UdpSockets::new([])?,
+            watch: Watch::start()?,
+            look: tokio::time::interval(LOOK),
+            port,
+            bound: BTreeMap::new(),
+        };
+        all.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let refused = all.update(&mut Vec::new())?;
+        match refused {
+            Some(error) if all.bound.is_empty() => Err(error),
+            _ => Ok(all),
+        }
+    }
+
+    /// The addresses that have a socket now.
+    pub fn locals(&self) -> impl Iterator<Item = SocketAddr> {
+        self.bound.values().copied()
+    }
+
+    /// Takes up new addresses and drops those that are gone; tells `inbox`. The last error of binding.
+    fn update(&mut self, inbox: &mut Vec<Input>) -> io::Result<Option<io::Error>> {
+        let now = usable()?;
+        let gone: Vec<_> = self.bound.keys().filter(|a| !now.contains(a)).cloned().collect();
+        for address in gone {
+            if let Some(local) = self.bound.remove(&address) {
+                self.sockets.remove(local);
+                inbox.push(Input::LocalDown { local });
+            }
+        }
+        let mut refused = None;
+        for address in now {
+            if self.bound.contains_key(&address) {
+                continue;
+            }
+            match self.add(&address) {
+                Ok(local) => {
+                    inbox.push(up(&address, local));
+                    self.bound.insert(address, local);
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Where it is not allowed to bind to an interface, the routing table has to do.
+    fn add(&mut self, address: &Address) -> io::Result<SocketAddr> {
+        let local = SocketAddr::new(address.ip, self.port);
+        let path = UdpPath { local, device: address.device.clone() };
+        match self.sockets.add(&path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.sockets.add(&local.into()),
+            result => result,
+        }
+    }
+}
+
+fn up(address: &Address, local: SocketAddr) -> Input {
+    let mtu = address.mtu.map_or(MAX_MTU, |mtu| mtu.min(MAX_MTU));
+    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), ..LocalInfo::default() } }
+}
+
+impl Outlet for HostSockets {
+    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Segment) {
+        self.sockets.send(now, locators, segment);
+    }
+    fn send_datagram(&mut self, now: Instant, locators: &Locators, payload: &[u8]) {
+        self.sockets.send_datagram(now, locators, payload);
+    }
+    fn is_full(&self) -> bool {
+        self.sockets.is_full()
+    }
+}
+
+impl Carrier for HostSockets {
+    fn locals(&self) -> Vec<Input> {
+        self.bound.iter().map(|(address, local)| up(address, *local)).collect()
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
+        let mut look = self.watch.poll_change(cx)?;
+        while let Poll::Ready(_) = self.look.poll_tick(cx) {
+            look = true;
+        }
+        if look {
+            // An address that cannot be bound now is tried at the next look.
+            let _ = self.update(inbox)?;
+        }
+        self.sockets.poll_receive(cx, inbox)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        self.sockets.poll_flush(cx)
+    }
+}
