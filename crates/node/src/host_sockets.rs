@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Duration;
 
 use polypath_endpoint::{Input, LocalInfo, Locators, Outlet};
@@ -114,7 +114,7 @@ impl Carrier for HostSockets {
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
         let mut look = self.watch.poll_change(cx)?;
-        while let Poll::Ready(_) = self.look.poll_tick(cx) {
+        while self.look.poll_tick(cx).is_ready() {
             look = true;
         }
         if look {

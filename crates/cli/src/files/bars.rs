@@ -1,22 +1,28 @@
 //! Live bars: one for the file, one for the rate of each path as paths come and go.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use polypath_endpoint::Locators;
+use polypath_endpoint::PathReport;
 use polypath_node::StreamStats;
 
 /// The bars. Nothing is drawn where standard error is no terminal.
 pub struct Bars {
     all: MultiProgress,
     file: ProgressBar,
-    paths: BTreeMap<Locators, PathBar>,
+    paths: BTreeMap<Ends, PathBar>,
     last: Instant,
 }
 
+/// The addresses of a path. Our port may be another one when an address comes back.
+type Ends = (IpAddr, SocketAddr);
+
 struct PathBar {
     bar: ProgressBar,
+    /// The present path between these addresses, or the last.
+    report: PathReport,
     /// Bytes delivered by the present path between these locators.
     seen: u64,
     /// The highest rate so far: the bar's length.
@@ -24,10 +30,11 @@ struct PathBar {
     total: u64,
 }
 
-/// What one pair of locators carried.
+/// What one pair of addresses carried.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Carried {
-    pub locators: Locators,
+    /// The present path between them, or the last.
+    pub path: PathReport,
     pub bytes: u64,
 }
 
@@ -56,28 +63,31 @@ impl Bars {
     pub fn look(&mut self, stats: &StreamStats, delivered: impl Fn(&polypath_transport::PathStats) -> u64) {
         let passed = self.last.elapsed().as_secs_f64().max(1e-3);
         self.last = Instant::now();
-        let mut now: BTreeMap<Locators, u64> = BTreeMap::new();
+        let mut now: BTreeMap<Ends, (u64, &PathReport)> = BTreeMap::new();
         for ((_, _, path), secure) in stats.paths.iter().zip(&stats.secure) {
             if let Some(secure) = secure {
-                *now.entry(secure.locators).or_default() += delivered(path);
+                let ends = (secure.locators.local.ip(), secure.locators.remote);
+                let sum = now.entry(ends).or_insert((0, secure));
+                *sum = (sum.0 + delivered(path), secure);
             }
         }
-        for (locators, path) in &mut self.paths {
-            if !now.contains_key(locators) {
+        for (ends, path) in &mut self.paths {
+            if !now.contains_key(ends) {
                 path.bar.set_position(0);
-                path.bar.set_message(format!("{locators}: gone"));
+                path.bar.set_message(format!("{} → {}: gone", ends.0, ends.1));
                 path.seen = 0;
             }
         }
-        for (locators, bytes) in now {
-            let path = self.paths.entry(locators).or_insert_with(|| PathBar::new(&self.all));
-            path.update(&locators, bytes, passed);
+        for (ends, (bytes, report)) in now {
+            let path = self.paths.entry(ends).or_insert_with(|| PathBar::new(&self.all, report));
+            path.update(report, bytes, passed);
         }
     }
 
-    /// What every pair of locators carried since the beginning.
+    /// What every pair of addresses carried since the beginning.
     pub fn carried(&self) -> Vec<Carried> {
-        self.paths.iter().map(|(locators, path)| Carried { locators: *locators, bytes: path.total }).collect()
+        let carried = |path: &PathBar| Carried { path: path.report.clone(), bytes: path.total };
+        self.paths.values().map(carried).collect()
     }
 
     /// Takes the bars away.
@@ -93,20 +103,26 @@ impl Bars {
 }
 
 impl PathBar {
-    fn new(all: &MultiProgress) -> Self {
+    fn new(all: &MultiProgress, report: &PathReport) -> Self {
         let bar = all.add(ProgressBar::new(1).with_style(style("  {wide_bar} {msg}")));
-        Self { bar, seen: 0, top: 1.0, total: 0 }
+        Self { bar, report: report.clone(), seen: 0, top: 1.0, total: 0 }
     }
 
-    fn update(&mut self, locators: &Locators, bytes: u64, passed: f64) {
-        // A new path between the same locators counts from 0.
+    fn update(&mut self, report: &PathReport, bytes: u64, passed: f64) {
+        self.report = report.clone();
+        // A new path between the same addresses counts from 0.
         let new = if bytes >= self.seen { bytes - self.seen } else { bytes };
         (self.seen, self.total) = (bytes, self.total + new);
         let rate = new as f64 * 8.0 / passed;
         self.top = self.top.max(rate);
         self.bar.set_length(self.top as u64);
         self.bar.set_position(rate as u64);
-        self.bar.set_message(format!("{locators}: {:6.1} Mbit/s", rate / 1e6));
+        self.bar.set_message(format!(
+            "{} → {}: {:6.1} Mbit/s",
+            report.locators.local.ip(),
+            report.locators.remote,
+            rate / 1e6
+        ));
     }
 }
 

@@ -51,7 +51,6 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         let began = Instant::now();
         let result = until_interrupted(sender.send_all()).await;
         let (done, bars) = (std::mem::take(&mut sender.done), sender.bars);
-        let paths = node.secure_paths();
         node.shutdown(GRACE).await;
         bars.borrow().clear();
         result.map_err(|failure| match failure.status {
@@ -59,7 +58,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
             _ => failure,
         })?;
         let seconds = began.elapsed().as_secs_f64();
-        let report = Report { ours, to: args.to.hit, seconds, done, paths, bars: &bars.borrow() };
+        let report = Report { ours, to: args.to.hit, seconds, done, bars: &bars.borrow() };
         if args.json { report.print_json() } else { report.print() }
     })
 }
@@ -193,7 +192,6 @@ struct Report<'a> {
     to: polypath_wire::hip::Hit,
     seconds: f64,
     done: Vec<Transferred>,
-    paths: Vec<polypath_endpoint::PathReport>,
     bars: &'a Bars,
 }
 
@@ -212,8 +210,8 @@ impl Report<'_> {
             };
             text += &format!("{}: {} bytes{resumed}, SHA-256 {}\n", file.name, file.bytes, file.sha256);
         }
-        for path in self.bars.carried() {
-            text += &format!("{}: {} bytes\n", path.locators, path.bytes);
+        for carried in self.bars.carried() {
+            text += &format!("{}: {} bytes\n", carried.path.locators, carried.bytes);
         }
         text += &format!("{:.2} s, {rate:.1} Mbit/s, encrypted for {}", self.seconds, self.to);
         use std::io::Write;
@@ -221,15 +219,15 @@ impl Report<'_> {
     }
 
     fn print_json(&self) -> Result<(), Failure> {
-        let path = |path: super::bars::Carried| {
-            let sas = self.paths.iter().find(|p| p.locators == path.locators);
+        let path = |carried: super::bars::Carried| {
+            let path = carried.path;
             json!({
                 "local": path.locators.local,
                 "remote": path.locators.remote,
-                "bytes": path.bytes,
-                "esp_suite": sas.map(|p| crate::demo::suite_name(p.suite)),
-                "spi_out": sas.map(|p| format!("{:08x}", p.outbound)),
-                "spi_in": sas.map(|p| format!("{:08x}", p.inbound)),
+                "bytes": carried.bytes,
+                "esp_suite": crate::demo::suite_name(path.suite),
+                "spi_out": format!("{:08x}", path.outbound),
+                "spi_in": format!("{:08x}", path.inbound),
             })
         };
         let report = json!({
