@@ -22,6 +22,8 @@ Examples:
   polypath keygen                                the identity of this host
   polypath lab list                              the experiments there are
   polypath lab run foundation/two_paths          run one and check what it expects
+  polypath lab check foundation                  run a whole group
+  polypath lab report foundation                 the same as a page with figures
 
 Exit status:
   0    done, and everything as expected
@@ -42,7 +44,7 @@ pub struct Cli {
 pub enum Command {
     /// Move a real file over emulated paths, watch it, and compare with the better path alone
     Demo(DemoArgs),
-    /// Experiments: list them, run them, print the schema of their files
+    /// Experiments: list, run, check and report them, print the schema of their files
     Lab {
         #[command(subcommand)]
         command: LabCommand,
@@ -275,8 +277,83 @@ pub enum LabCommand {
     /// Run an experiment over its seeds on all cores, and check what it expects
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Run a whole group of experiments and compare with the papers; fails if a band is unmet
+    #[command(after_long_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Run a whole group of experiments and write one HTML page with its figures
+    #[command(after_long_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
     /// Print the JSON Schema of spec files
     Schema,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  polypath lab check mhip                                every experiment of experiments/mhip
+  polypath lab check mhip --quick                        the first four seeds of each
+  polypath lab check fast --report fast.html --out out   also the page, and the results of every run
+
+Two answers a line. The band (our own min and max) is met or UNMET and decides the exit status. The
+finding says what our ensemble makes of the paper's value: reproduced, direction only, not
+identifiable, refuted; the rule is in docs/experiments.md. The null is the same number where nothing
+distinguishes the flows.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  polypath lab report mhip --out mhip.html
+  polypath lab report foundation --quick
+
+The page needs no network: open it in any browser.";
+
+/// A group of experiments.
+#[derive(Args, Debug)]
+pub struct GroupArgs {
+    /// A directory below experiments/: foundation, mhip, rmtcp, fast
+    pub group: String,
+    /// These seeds instead of the specs', the last included
+    #[arg(long, value_name = "A..B", conflicts_with = "quick")]
+    pub seeds: Option<SeedRange>,
+    /// Only the first four seeds of each experiment
+    #[arg(long)]
+    pub quick: bool,
+    /// Where the groups are
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    pub dir: PathBuf,
+}
+
+impl GroupArgs {
+    /// The arguments that choose the seeds.
+    pub fn seeds_text(&self) -> String {
+        match (self.quick, self.seeds) {
+            (true, _) => " --quick".to_owned(),
+            (false, Some(seeds)) => format!(" --seeds {seeds}"),
+            (false, None) => String::new(),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub group: GroupArgs,
+    /// Write the results of every run into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write the HTML page too
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub group: GroupArgs,
+    /// Where to write the page
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub out: PathBuf,
 }
 
 #[derive(Args, Debug)]

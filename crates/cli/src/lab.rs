@@ -1,5 +1,6 @@
-//! `polypath lab`: list experiments, run one, print the schema of their files.
+//! `polypath lab`: list experiments, run one or a group, print the schema of their files.
 
+mod group;
 mod list;
 mod output;
 
@@ -25,6 +26,8 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
     match command {
         LabCommand::List { dir, json } => list::list(dir, *json),
         LabCommand::Run(args) => run_experiment(args),
+        LabCommand::Check(args) => group::check(args),
+        LabCommand::Report(args) => group::page(args),
         LabCommand::Schema => {
             let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");
             printed(writeln!(io::stdout(), "{schema}"))

@@ -173,3 +173,49 @@ fn simulator_and_real_driver_agree() {
     }
     panic!("simulated {simulated:.3} s, real {tries:.3?} s: more than 5 % apart in each of three tries");
 }
+
+#[test]
+fn a_group_is_checked_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("pages/foundation.html");
+    let out = dir.path().join("out");
+    std::fs::create_dir_all(dir.path().join("e/g")).unwrap();
+    let spec = root().join("experiments/foundation/one_link.toml");
+    std::fs::copy(&spec, dir.path().join("e/g/one.toml")).unwrap();
+    let (page, experiments) = (page.to_str().unwrap(), dir.path().join("e"));
+    let place = ["--dir", experiments.to_str().unwrap(), "--seeds", "1..2"];
+    let kept = ["--json", "--report", page, "--out", out.to_str().unwrap()];
+    let report = json_of(&[&["lab", "check", "g"][..], &place, &kept].concat());
+    assert_eq!((&report["group"], &report["met"]), (&"g".into(), &true.into()));
+    let verdict = &report["experiments"][0]["verdicts"][0];
+    assert_eq!((&verdict["claim"], &verdict["n"]), (&"one flow fills its link".into(), &2.into()));
+    assert!(std::fs::metadata(out.join("one/results.csv")).unwrap().len() > 0);
+    let checked = std::fs::read_to_string(page).unwrap();
+    let again = dir.path().join("again.html");
+    polypath(&[&["lab", "report", "g", "--out", again.to_str().unwrap()][..], &place].concat())
+        .assert()
+        .success();
+    assert_eq!(std::fs::read_to_string(again).unwrap(), checked, "the same runs make the same page");
+    browsers_draw(page);
+}
+
+/// Headless, a browser lays the page out and keeps its drawing.
+fn browsers_draw(page: &str) {
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let is_there = |name: &&str| std::process::Command::new(name).arg("--version").output().is_ok();
+    let Some(browser) = browsers.into_iter().find(is_there) else {
+        println!("SKIPPED browsers_draw: none of {browsers:?} is installed");
+        return;
+    };
+    let url = format!("file://{page}");
+    let args = ["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", &url];
+    let output = std::process::Command::new("timeout").args(args).output().unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(dom.matches("<polyline").count(), 2, "two lines: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(dom.contains("</section>"));
+}
+
+#[test]
+fn a_group_that_is_not_there() {
+    insta::assert_snapshot!("no_such_group", error_of(&["lab", "check", "mhop"], 2));
+}

@@ -7,6 +7,7 @@ pub mod columns;
 pub mod group;
 pub mod judge;
 pub mod registry;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod seeds;

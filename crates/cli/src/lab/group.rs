@@ -1,0 +1,139 @@
+//! `lab check` and `lab report`: a whole group of experiments.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use polypath_lab::check::Verdict;
+use polypath_lab::columns;
+use polypath_lab::group::{Done, Group, GroupError, Seeds};
+use polypath_lab::report;
+use polypath_lab::spec::LoadError;
+use serde_json::{Value, json};
+
+use super::bar;
+use crate::args::{CheckArgs, GroupArgs, ReportArgs};
+use crate::failure::{Failure, printed};
+use crate::table;
+
+/// Runs a group, prints the table, and fails if a band is unmet.
+pub fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let done = run(&args.group, args.json)?;
+    if let Some(dir) = &args.out {
+        done.iter().filter(|d| d.own).try_for_each(|d| keep(d, dir))?;
+    }
+    if let Some(file) = &args.report {
+        write_page(&args.group.group, &done, file)?;
+    }
+    let text = if args.json { json_of(&args.group.group, &done) } else { table_of(&done) };
+    printed(writeln!(io::stdout(), "{text}"))?;
+    let (all, unmet) = (verdicts(&done).count(), verdicts(&done).filter(|(_, v)| !v.met).count());
+    match unmet {
+        0 => Ok(()),
+        n => Err(Failure::unmet(format!("{n} of {all} expectations unmet")).help(format!(
+            "repeat it with: polypath lab check {}{}",
+            args.group.group,
+            args.group.seeds_text()
+        ))),
+    }
+}
+
+/// Runs a group and writes its page.
+pub fn page(args: &ReportArgs) -> Result<(), Failure> {
+    let done = run(&args.group, false)?;
+    write_page(&args.group.group, &done, &args.out)?;
+    printed(writeln!(io::stdout(), "{}", args.out.display()))
+}
+
+fn run(args: &GroupArgs, quiet: bool) -> Result<Vec<Done>, Failure> {
+    let seeds = match (args.quick, args.seeds) {
+        (true, _) => Seeds::Quick,
+        (false, Some(seeds)) => Seeds::Only(seeds),
+        (false, None) => Seeds::Spec,
+    };
+    let group = Group::load(&args.dir, &args.group, seeds).map_err(|e| explained(&args.group, e))?;
+    let bar = bar(group.runs(), quiet);
+    let done = group.run(|| bar.inc(1));
+    bar.finish_and_clear();
+    done.map_err(|e| explained(&args.group, e))
+}
+
+fn explained(group: &str, error: GroupError) -> Failure {
+    match error {
+        GroupError::Load(LoadError::Spec(e)) => Failure::usage(e.to_string()),
+        GroupError::Load(e @ LoadError::Read { .. }) => Failure::usage(e.to_string()),
+        GroupError::Empty(_) => Failure::usage(error.to_string())
+            .help("a group is a directory below experiments/; see `polypath lab list`"),
+        GroupError::Run(e) => Failure::system(format!("{group} failed"), e),
+    }
+}
+
+fn verdicts(done: &[Done]) -> impl Iterator<Item = (&Done, &Verdict)> {
+    done.iter().flat_map(|d| d.verdicts.iter().map(move |v| (d, v)))
+}
+
+fn table_of(done: &[Done]) -> String {
+    let headers = ["experiment", "claim", "finding", "band", "paper", "ours", "n", "null, 95 % of runs"];
+    let mut table = table::plain(headers, 4);
+    for (d, v) in verdicts(done) {
+        let name = d.experiment.name.rsplit('/').next().unwrap_or_default();
+        table.add_row([
+            name.to_owned(),
+            claim(v),
+            v.finding.map_or("–".into(), |f| f.to_string()),
+            if v.met { "met".into() } else { "UNMET".into() },
+            v.published.map_or("–".into(), |p| v.shown(p)),
+            ours(v),
+            v.n.to_string(),
+            v.null.as_ref().map_or("–".into(), |n| {
+                format!("{} [{}, {}]", v.shown(n.mean), v.shown(n.single.low), v.shown(n.single.high))
+            }),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+fn claim(v: &Verdict) -> String {
+    match (v.claim.as_str(), v.cell.as_str()) {
+        ("", _) => v.expectation.clone(),
+        (claim, "") => claim.to_owned(),
+        (claim, cell) => format!("{claim} ({cell})"),
+    }
+}
+
+fn ours(v: &Verdict) -> String {
+    let value = v.value.map_or("–".into(), |value| v.shown(value));
+    let interval = v.ci95.map_or(String::new(), |ci| format!(" ± {}", v.shown(ci)));
+    let unit = if v.unit.0.is_empty() { String::new() } else { format!(" {}", v.unit.0) };
+    format!("{value}{interval}{unit}")
+}
+
+fn json_of(group: &str, done: &[Done]) -> String {
+    let one = |d: &Done| json!({ "experiment": d.experiment.name, "seeds": d.seeds, "verdicts": d.verdicts });
+    let own: Vec<Value> = done.iter().filter(|d| d.own).map(one).collect();
+    let met = verdicts(done).all(|(_, v)| v.met);
+    let all = json!({ "group": group, "met": met, "experiments": own });
+    serde_json::to_string_pretty(&all).expect("numbers and strings serialise")
+}
+
+/// Writes what `lab run --out` does into `dir/<experiment>`.
+fn keep(done: &Done, dir: &Path) -> Result<(), Failure> {
+    let dir = dir.join(done.experiment.name.rsplit('/').next().unwrap_or_default());
+    let write = || {
+        std::fs::create_dir_all(&dir)?;
+        let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
+        columns::write_csv(&done.runs, create("results.csv")?)?;
+        columns::write_arrow(&done.runs, create("results.arrow")?)?;
+        serde_json::to_writer_pretty(create("verdicts.json")?, &done.verdicts).map_err(io::Error::from)
+    };
+    write().map_err(|e| Failure::system(format!("cannot write results to {}", dir.display()), e))
+}
+
+fn write_page(group: &str, done: &[Done], file: &Path) -> Result<(), Failure> {
+    let page = report::page(group, done).map_err(|e| Failure::usage(e.to_string()))?;
+    if let Some(dir) = file.parent() {
+        std::fs::create_dir_all(dir)
+            .map_err(|e| Failure::system(format!("cannot create {}", dir.display()), e))?;
+    }
+    std::fs::write(file, page).map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))
+}

@@ -1,0 +1,274 @@
+//! From an ensemble and a figure's description to charts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::chart::{Chart, Line};
+use crate::check::{Ensemble, statistic, values};
+use crate::results::{Run, Summary};
+use crate::spec::{Band, Cell, Experiment, Figure, FigureKind, Metric, Series, Statistic, chosen};
+
+/// Most points of a line over time.
+const POINTS: usize = 500;
+
+/// Every figure of an experiment; a figure over time has one chart per cell.
+pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, PublishedError> {
+    let mut charts = Vec::new();
+    for (n, figure) in ensemble.0.spec.figure.iter().enumerate() {
+        let published = match &figure.published {
+            Some(file) => published(&ensemble.0.dir.join(file))?,
+            None => BTreeMap::new(),
+        };
+        let mut drawn = match figure.kind {
+            FigureKind::Time => over_time(n, figure, ensemble),
+            FigureKind::Sweep => vec![over_axis(figure, ensemble)],
+        };
+        drawn.iter_mut().for_each(|chart| add_published(chart, &published));
+        charts.extend(drawn);
+    }
+    Ok(charts)
+}
+
+fn blank(figure: &Figure) -> Chart {
+    let (unit, _) = figure.series.first().map_or(("", 1.0), |s| unit(s, figure));
+    let metric = serde_json::json!(figure.metric).as_str().unwrap_or_default().replace('_', " ");
+    let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    let ratio = figure.series.first().is_some_and(|s| s.selector(figure).is_ratio());
+    let y_label = if ratio { format!("ratio of {metric}") } else { format!("{metric}{unit}") };
+    Chart {
+        title: figure.title.clone(),
+        caption: figure.caption.clone(),
+        x_label: figure.x_label.clone().unwrap_or_else(|| "time, s".into()),
+        y_label: figure.y_label.clone().unwrap_or(y_label),
+        log: (figure.log_x, figure.log_y),
+        y_max: figure.y_max,
+        level: figure.line,
+        band: match figure.band {
+            Band::Ci95 => "95 % confidence interval of the mean",
+            Band::Sd => "one standard deviation to either side",
+            Band::Range => "from the smallest to the largest",
+        },
+        ..Chart::default()
+    }
+}
+
+fn unit(series: &Series, figure: &Figure) -> (&'static str, f64) {
+    let selector = series.selector(figure);
+    let bare = selector.is_ratio() || series.statistic == Statistic::ShareWithin;
+    if bare { ("", 1.0) } else { selector.what.metric.unit() }
+}
+
+fn over_time(n: usize, figure: &Figure, (experiment, runs): Ensemble<'_>) -> Vec<Chart> {
+    let cells = chosen(&experiment.cells, figure.cell.as_deref());
+    let several = cells.len() > 1;
+    let mut charts = Vec::new();
+    for cell in cells {
+        let drawn = |r: &&Run| r.cell == cell.label && r.timeline.courses.iter().any(|c| c.figure == n);
+        let runs: Vec<&Run> = runs.iter().filter(drawn).collect();
+        let lines = figure
+            .series
+            .iter()
+            .enumerate()
+            .map(|(k, series)| Line { label: series.name(), ..course(n, k, series, figure, cell, &runs) });
+        let chart = Chart { lines: lines.collect(), ..blank(figure) };
+        let title = if several { format!("{} – {}", figure.title, cell.label) } else { chart.title };
+        charts.push(Chart { title, ..chart });
+    }
+    charts
+}
+
+/// The line of series `k` of figure `n`: mean and band over `runs`.
+fn course(n: usize, k: usize, series: &Series, figure: &Figure, cell: &Cell, runs: &[&Run]) -> Line {
+    let metric = series.metric.unwrap_or(figure.metric);
+    let (_, factor) = unit(series, figure);
+    let bin = figure.bin.0.as_secs_f64();
+    let from = figure.from.map_or(0.0, |t| t.0.as_secs_f64());
+    let to = figure.to.map_or(cell.spec.duration.0, |t| t.0).as_secs_f64();
+    let all: Vec<&[f64]> = runs
+        .iter()
+        .flat_map(|r| r.timeline.courses.iter().filter(|c| c.figure == n))
+        .map(|c| &c.series[k][..])
+        .collect();
+    let bins = all.iter().map(|line| line.len()).max().unwrap_or(0);
+    let (first, last) = ((from / bin).round() as usize, ((to / bin).round() as usize).min(bins));
+    let merged = (last.saturating_sub(first)).div_ceil(POINTS).max(1);
+    let mut line = Line::default();
+    for start in (first..last).step_by(merged) {
+        let end = (start + merged).min(last);
+        let of = |run: &&[f64]| {
+            let known: Vec<f64> =
+                run.get(start..end.min(run.len()))?.iter().copied().filter(|v| v.is_finite()).collect();
+            let value = match metric {
+                Metric::Sequence => known.last().copied(),
+                Metric::Drops => Some(known.iter().sum()),
+                _ => (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
+            };
+            value.map(|v| v * factor)
+        };
+        let values: Vec<f64> = all.iter().filter_map(of).collect();
+        let Some(summary) = Summary::of(&values) else { continue };
+        let at = if metric == Metric::Sequence { end as f64 } else { (start + end) as f64 / 2.0 };
+        line.points.push((at * bin, summary.mean));
+        if all.len() > 1 {
+            line.band.push(edges(figure.band, &summary, summary.mean, summary.ci95));
+        }
+    }
+    line
+}
+
+fn edges(band: Band, s: &Summary, value: f64, ci95: Option<f64>) -> (f64, f64) {
+    // No metric is below zero, whatever the normal distribution says.
+    let around = |half: f64| ((value - half).max(0.0_f64.min(value)), value + half);
+    match band {
+        Band::Ci95 => around(ci95.unwrap_or(0.0)),
+        Band::Sd => around(s.sd),
+        Band::Range => (s.min, s.max),
+    }
+}
+
+fn over_axis(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
+    let (experiment, _) = ensemble;
+    let name = figure.axis.as_deref().unwrap_or_default();
+    let grid = &experiment.spec.grid;
+    let axis = grid.iter().position(|a| a.called() == name || a.key.as_deref() == Some(name));
+    let Some(axis) = axis else { return blank(figure) };
+    let labels = labels(experiment, axis);
+    let numbers: Option<Vec<f64>> = match figure.x.is_empty() {
+        true => labels.iter().map(|l| leading_number(l)).collect(),
+        false => Some(figure.x.clone()),
+    };
+    let places = if numbers.is_none() { labels.clone() } else { Vec::new() };
+    let at = |label: &str| {
+        let n = labels.iter().position(|l| l == label).unwrap_or(0);
+        numbers.as_ref().map_or(n as f64, |x| x[n])
+    };
+    let lines = figure.series.iter().flat_map(|series| sweep(series, figure, axis, &at, ensemble));
+    let x_label = figure.x_label.clone().unwrap_or_else(|| name.to_owned());
+    Chart { lines: lines.collect(), places, x_label, ..blank(figure) }
+}
+
+/// The labels of an axis in their order.
+fn labels(experiment: &Experiment, axis: usize) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for label in experiment.cells.iter().map(|c| &c.values[axis]) {
+        if !labels.contains(label) {
+            labels.push(label.clone());
+        }
+    }
+    labels
+}
+
+/// A series along an axis: one line for every combination of values of the other axes.
+fn sweep(
+    series: &Series,
+    figure: &Figure,
+    axis: usize,
+    at: &dyn Fn(&str) -> f64,
+    ensemble: Ensemble<'_>,
+) -> Vec<Line> {
+    let selector = series.selector(figure);
+    let (_, factor) = unit(series, figure);
+    let mut lines: Vec<(String, Line)> = Vec::new();
+    for cell in chosen(&ensemble.0.cells, series.cell.as_deref()) {
+        let values: Vec<f64> = values(&selector, cell, ensemble).iter().map(|v| v * factor).collect();
+        let Some((value, ci95)) = statistic(series.statistic, None, &values) else { continue };
+        let summary = Summary::of(&values).expect("there is a statistic of them");
+        let other = cell.values.iter().enumerate().filter(|(n, _)| *n != axis).map(|(_, v)| v.as_str());
+        let other = other.collect::<Vec<_>>().join(", ");
+        let known = lines.iter().position(|(o, _)| *o == other);
+        let n = known.unwrap_or_else(|| {
+            lines.push((other, Line::default()));
+            lines.len() - 1
+        });
+        let line = &mut lines[n].1;
+        line.points.push((at(&cell.values[axis]), value));
+        if values.len() > 1 {
+            line.band.push(edges(figure.band, &summary, value, ci95));
+        }
+    }
+    let several = lines.len() > 1;
+    let label = |other: String| match (several, figure.series.len()) {
+        (false, _) => series.name(),
+        (true, 1) => other,
+        (true, _) => format!("{}, {other}", series.name()),
+    };
+    lines.into_iter().map(|(other, line)| Line { label: label(other), ..line }).collect()
+}
+
+/// The number with which `label` begins, `144` of `144p`.
+fn leading_number(label: &str) -> Option<f64> {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
+    label[..label.find(|c| !is_part(c)).unwrap_or(label.len())].parse().ok()
+}
+
+/// Published points by the label of their series.
+type Published = BTreeMap<String, Vec<(f64, f64)>>;
+
+/// A file of published points is no good.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}:{line}: {reason}")]
+pub struct PublishedError {
+    file: String,
+    line: usize,
+    reason: String,
+}
+
+/// Reads `series,x,y` lines; lines that begin with `#` are remarks.
+fn published(file: &Path) -> Result<Published, PublishedError> {
+    let wrong =
+        |line: usize, reason: String| PublishedError { file: file.display().to_string(), line, reason };
+    let text = std::fs::read_to_string(file).map_err(|e| wrong(0, e.to_string()))?;
+    let mut points = Published::new();
+    let lines = text.lines().enumerate().filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
+    for (n, (number, line)) in lines.enumerate() {
+        let fields: Vec<&str> = line.rsplitn(3, ',').map(|f| f.trim().trim_matches('"')).collect();
+        let [y, x, series] = fields[..] else {
+            return Err(wrong(number + 1, "needs the columns series,x,y".into()));
+        };
+        match (x.parse(), y.parse()) {
+            (Ok(x), Ok(y)) => points.entry(series.to_owned()).or_default().push((x, y)),
+            _ if n == 0 && (series, x, y) == ("series", "x", "y") => {}
+            _ => return Err(wrong(number + 1, format!("{x} and {y} must be numbers"))),
+        }
+    }
+    Ok(points)
+}
+
+/// Puts published points beside the line of their name; those of no line get one of their own.
+fn add_published(chart: &mut Chart, published: &Published) {
+    for (series, points) in published {
+        match chart.lines.iter_mut().find(|l| l.label == *series) {
+            Some(line) => line.published.clone_from(points),
+            None => {
+                let label = format!("{series} (paper only)");
+                chart.lines.push(Line { label, published: points.clone(), ..Line::default() });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_begin_with_numbers() {
+        assert_eq!(
+            ["144p", "-1.5bdp", "20s", "x1"].map(leading_number),
+            [Some(144.0), Some(-1.5), Some(20.0), None]
+        );
+    }
+
+    #[test]
+    fn published_points_are_read_or_refused_with_their_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f.csv");
+        std::fs::write(&file, "# read off the plot\nseries,x,y\nFF, n=2,25,0.4\nTCP,1,2\nFF, n=2,50,0.9\n")
+            .unwrap();
+        let points = published(&file).unwrap();
+        assert_eq!(points["FF, n=2"], [(25.0, 0.4), (50.0, 0.9)]);
+        assert_eq!(points.len(), 2);
+        std::fs::write(&file, "series,x,y\nFF,25,o.4\n").unwrap();
+        assert!(published(&file).unwrap_err().to_string().ends_with("f.csv:2: 25 and o.4 must be numbers"));
+    }
+}

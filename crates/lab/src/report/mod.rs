@@ -1,0 +1,159 @@
+//! A group of experiments as one page that needs nothing but a browser.
+
+mod chart;
+mod lines;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+pub use chart::{Chart, Line, svg};
+pub use lines::{PublishedError, charts};
+
+use crate::check::Verdict;
+use crate::group::Done;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page of the group `name`.
+pub fn page(name: &str, done: &[Done]) -> Result<String, PublishedError> {
+    let own: Vec<&Done> = done.iter().filter(|d| d.own).collect();
+    let sections = own.iter().map(|d| section(d)).collect::<Result<Vec<_>, _>>()?;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Polypath: " (name) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { "Polypath laboratory: " (name) }
+                    p { (summary(&own)) " Repeat all of it: " code { "polypath lab report " (name) " --out report.html" } }
+                    nav { ul { @for d in &own { li { a href={ "#" (anchor(&d.experiment.name)) } { (d.experiment.spec.title) } } } } }
+                    (rule())
+                }
+                main { @for section in sections { (section) } }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn summary(own: &[&Done]) -> String {
+    let verdicts = || own.iter().flat_map(|d| &d.verdicts);
+    let runs: usize = own.iter().map(|d| d.runs.len()).sum();
+    let unmet = verdicts().filter(|v| !v.met).count();
+    let findings = verdicts().filter_map(|v| v.finding);
+    let mut counts = std::collections::BTreeMap::new();
+    findings.for_each(|f| *counts.entry(f.to_string()).or_insert(0) += 1);
+    let counts: Vec<String> = counts.iter().map(|(finding, n)| format!("{n} {finding}")).collect();
+    let published = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
+    format!(
+        "{} experiments, {runs} runs. Published values: {published}. Our own bands: {} met, {unmet} unmet.",
+        own.len(),
+        verdicts().count() - unmet,
+    )
+}
+
+fn rule() -> Markup {
+    html! {
+        details {
+            summary { "How a finding follows from the numbers" }
+            p {
+                "Nobody sets a finding by hand. A published value is one run. It is " b { "reproduced" }
+                " if it lies where 95 % of single runs like ours lie, give or take 5 %; but " b { "not identifiable" }
+                " if single runs scatter by more than 25 % of it and runs in which nothing distinguishes the flows (the null) \
+                 may give it too. Otherwise it is " b { "direction only" }
+                " if our whole confidence interval lies on the same side of no effect, else " b { "refuted" }
+                ". Bands are what we expect of our own program, a separate question."
+            }
+        }
+    }
+}
+
+fn section(done: &Done) -> Result<Markup, PublishedError> {
+    let experiment = &done.experiment;
+    let charts = charts((experiment, &done.runs))?;
+    Ok(html! {
+        section id=(anchor(&experiment.name)) {
+            h2 { (experiment.spec.title) }
+            @for paragraph in experiment.spec.description.split("\n\n") {
+                p { (paragraph.trim()) }
+            }
+            @for chart in &charts { (figure(chart)) }
+            @if !done.verdicts.is_empty() { (table(&done.verdicts)) }
+            p.how {
+                @if experiment.cells.len() > 1 { (experiment.cells.len()) " cells with " } "seeds " (done.seeds) ": "
+                code { "polypath lab run " (experiment.name) " --seeds " (done.seeds) }
+            }
+        }
+    })
+}
+
+fn figure(chart: &Chart) -> Markup {
+    let has_band = chart.lines.iter().any(|l| !l.band.is_empty());
+    let has_published = chart.lines.iter().any(|l| !l.published.is_empty());
+    html! {
+        figure {
+            h3 { (chart.title) }
+            div.scroll { (PreEscaped(svg(chart))) }
+            figcaption {
+                ul.legend {
+                    @for (n, line) in chart.lines.iter().enumerate() {
+                        li { span.swatch style={ "background:var(--c" (n % chart::COLOURS) ")" } {} (line.label) }
+                    }
+                }
+                @if has_published { p { "Triangles: published." } }
+                @if has_band { p { "Band: " (chart.band) "." } }
+                @if !chart.caption.is_empty() { p { (chart.caption) } }
+            }
+        }
+    }
+}
+
+fn table(verdicts: &[Verdict]) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                thead {
+                    tr {
+                        th { "claim" } th.number { "paper" } th.number { "ours" } th.number { "n" }
+                        th.number { "null, 95 % of runs" } th { "finding" } th { "our band" }
+                    }
+                }
+                tbody { @for v in verdicts { (row(v)) } }
+            }
+        }
+    }
+}
+
+fn row(v: &Verdict) -> Markup {
+    let null = v.null.as_ref().map(|n| (v.shown(n.mean), v.shown(n.single.low), v.shown(n.single.high)));
+    html! {
+        tr {
+            td {
+                @if v.claim.is_empty() { (v.expectation) } @else {
+                    b { (v.claim) } @if !v.cell.is_empty() { " (" (v.cell) ")" }
+                    br; small { (v.expectation) }
+                }
+                @if !v.source.is_empty() { br; small { (v.source) } }
+            }
+            td.number { @if let Some(p) = v.published { (v.shown(p)) } @else { "–" } }
+            td.number {
+                @if let Some(value) = v.value { (v.shown(value)) } @else { "–" }
+                @if let Some(ci) = v.ci95 { " ± " (v.shown(ci)) }
+                @if !v.unit.0.is_empty() { " " (v.unit.0) }
+            }
+            td.number { (v.n) }
+            td.number { @if let Some((mean, low, high)) = null { (mean) " [" (low) ", " (high) "]" } @else { "–" } }
+            td { @if let Some(f) = v.finding { span class={ "finding " (f.to_string().replace(' ', "-")) } { (f) } } @else { "–" } }
+            td class=(if v.met { "met" } else { "unmet" }) { @if v.met { "met" } @else { "UNMET" } }
+        }
+    }
+}
+
+fn anchor(name: &str) -> String {
+    name.replace('/', "-")
+}

@@ -1,0 +1,138 @@
+//! A group from its files to its page.
+
+use std::path::Path;
+
+use polypath_lab::group::{Done, Group, GroupError, Seeds};
+use polypath_lab::judge::Finding;
+use polypath_lab::report::page;
+
+const SPEC: &str = r#"
+version = 1
+title = "Two flows & a <link>"
+description = "One paragraph.\n\nAnother."
+duration = "20s"
+measure_from = "10s"
+seeds = "1..6"
+
+[[link]]
+from = "a"
+to = "b"
+rate = "8Mbit/s"
+delay = "10ms"
+queue = "40p"
+
+[[flow]]
+name = "one"
+from = "a"
+to = "b"
+start = ["0s", "1s"]
+
+[[flow]]
+name = "other"
+from = "a"
+to = "b"
+start = ["0s", "1s"]
+
+[[grid]]
+name = "window"
+values = [
+    { label = "8", set = { "flow.one.connection.receive_buffer" = 11680 } },
+    { label = "64", set = {} },
+]
+
+[[expect]]
+claim = "a small window takes little"
+metric = "goodput"
+flow = "one"
+over = "other"
+statistic = "geometric_mean"
+cell = "8"
+null = "64"
+published = 1.5
+max = 0.9
+
+[[expect]]
+claim = "impossible"
+metric = "utilisation"
+flow = "one"
+cell = "8"
+min = 1.1
+
+[[figure]]
+kind = "time"
+title = "Throughput"
+cell = "64"
+series = [{ flow = "one" }, { flow = "other" }]
+
+[[figure]]
+kind = "sweep"
+title = "FF over the window"
+axis = "window"
+metric = "goodput"
+series = [{ flow = "one", over = "other", label = "FF" }]
+published = "ff.csv"
+line = 1
+"#;
+
+fn group(dir: &Path, seeds: Seeds) -> Vec<Done> {
+    std::fs::create_dir_all(dir.join("g")).unwrap();
+    std::fs::write(dir.join("g/small.toml"), SPEC).unwrap();
+    std::fs::write(dir.join("g/ff.csv"), "series,x,y\nFF,8,0.7\nFF,64,1\nlower bound,8,0.1\n").unwrap();
+    Group::load(dir, "g", seeds).unwrap().run(|| ()).unwrap()
+}
+
+#[test]
+fn a_page_shows_every_figure_and_claim_and_needs_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = group(dir.path(), Seeds::Spec);
+    let text = page("g", &done).unwrap();
+    assert_eq!(text.matches("<figure>").count(), 2);
+    assert_eq!(text.matches("<svg").count(), 2);
+    assert_eq!(text.matches("role=\"img\" aria-label=\"").count(), 2, "every drawing has a text");
+    assert!(text.contains("Two flows &amp; a &lt;link&gt;"), "titles are escaped");
+    assert!(text.contains("<p>One paragraph.</p><p>Another.</p>"));
+    for shown in
+        ["a small window takes little", "refuted", "UNMET", "lower bound (paper only)", "--seeds 1..6"]
+    {
+        assert!(text.contains(shown), "{shown} is missing");
+    }
+    assert!(!text.contains("NaN") && !text.contains("http://") && !text.contains("https://"));
+    for tag in ["svg", "g", "text", "table", "figure", "section", "ul", "p", "td"] {
+        let opened = text.matches(&format!("<{tag} ")).count() + text.matches(&format!("<{tag}>")).count();
+        assert_eq!(opened, text.matches(&format!("</{tag}>")).count(), "{tag} is closed as often as opened");
+    }
+}
+
+#[test]
+fn a_claim_is_judged_by_its_ensemble_and_its_band_apart_from_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = group(dir.path(), Seeds::Spec);
+    let [ff, impossible] = &done[0].verdicts[..] else { panic!("{:#?}", done[0].verdicts) };
+    assert_eq!((ff.met, ff.finding, ff.n), (true, Some(Finding::Refuted), 6));
+    let null = ff.null.as_ref().unwrap();
+    assert!(null.single.low < 1.0 && null.single.high > 1.0, "{null:?}");
+    assert_eq!((impossible.met, impossible.finding), (false, None));
+}
+
+#[test]
+fn seeds_may_be_fewer_and_a_group_that_is_not_there_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(group(dir.path(), Seeds::Quick)[0].runs.len(), 2 * 4);
+    let seeds = Seeds::Only("3..4".parse().unwrap());
+    assert_eq!(group(dir.path(), seeds)[0].runs.iter().map(|r| r.seed).collect::<Vec<_>>(), [3, 4, 3, 4]);
+    assert!(matches!(Group::load(dir.path(), "none", Seeds::Spec), Err(GroupError::Empty(_))));
+}
+
+#[test]
+fn a_null_of_another_group_is_run_with_what_is_asked_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    group(dir.path(), Seeds::Quick);
+    std::fs::create_dir_all(dir.path().join("h")).unwrap();
+    let spec = SPEC.replace("null = \"64\"", "null = \"g/small:64\"\nfrom = \"12s\"\nto = \"19s\"");
+    let spec = spec.split("[[figure]]").next().unwrap();
+    std::fs::write(dir.path().join("h/asks.toml"), spec).unwrap();
+    let done = Group::load(dir.path(), "h", Seeds::Quick).unwrap().run(|| ()).unwrap();
+    assert_eq!(done.iter().map(|d| d.own).collect::<Vec<_>>(), [true, false]);
+    assert!(done[1].verdicts.is_empty());
+    assert_eq!(done[0].verdicts[0].null.as_ref().map(|n| n.n), Some(4));
+}
