@@ -209,7 +209,7 @@ fn browsers_draw(page: &str) {
     };
     let url = format!("file://{page}");
     let args = ["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", &url];
-    let output = std::process::Command::new("timeout").args(args).output().unwrap();
+    let output = std::process::Command::new("timeout").args(args).output().expect("timeout(1) is there");
     let dom = String::from_utf8_lossy(&output.stdout);
     assert_eq!(dom.matches("<polyline").count(), 2, "two lines: {}", String::from_utf8_lossy(&output.stderr));
     assert!(dom.contains("</section>"));

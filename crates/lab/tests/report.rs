@@ -75,10 +75,11 @@ line = 1
 "#;
 
 fn group(dir: &Path, seeds: Seeds) -> Vec<Done> {
-    std::fs::create_dir_all(dir.join("g")).unwrap();
-    std::fs::write(dir.join("g/small.toml"), SPEC).unwrap();
-    std::fs::write(dir.join("g/ff.csv"), "series,x,y\nFF,8,0.7\nFF,64,1\nlower bound,8,0.1\n").unwrap();
-    Group::load(dir, "g", seeds).unwrap().run(|| ()).unwrap()
+    std::fs::create_dir_all(dir.join("g")).expect("the directory is ours");
+    std::fs::write(dir.join("g/small.toml"), SPEC).expect("the directory is ours");
+    std::fs::write(dir.join("g/ff.csv"), "series,x,y\nFF,8,0.7\nFF,64,1\nlower bound,8,0.1\n")
+        .expect("the directory is ours");
+    Group::load(dir, "g", seeds).expect("the spec is good").run(|| ()).expect("it runs")
 }
 
 #[test]
