@@ -1,0 +1,140 @@
+//! Our answers to the peer's requests.
+
+use polypath_wire::hip::{EspInfo, NotifyType, Param};
+
+use super::{Pending, Update, What, public};
+use crate::association::Association;
+use crate::context::Context;
+use crate::dh::{DhGroup, DhKey};
+use crate::event::{DropReason, Route};
+
+impl Association {
+    /// Answers a request. `None` if the answer is an UPDATE of our own, which was sent.
+    pub(super) fn answer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        id: u32,
+        update: &Update,
+    ) -> Result<Option<Vec<Param>>, DropReason> {
+        let info = update.esp_info.ok_or(DropReason::Proposal)?;
+        self.take_locators(ctx, route, update)?;
+        if self.peer_multipath.is_some() && update.multipath.is_some() {
+            self.learn_multipath(ctx, update.multipath.clone());
+        }
+        if info.new_spi == 0 {
+            // One that is not there any more: both ends gave it up at once.
+            let path = self.paths.iter().find(|p| p.outbound == info.old_spi).map(|p| p.inbound);
+            if info.old_spi == 0 || path.is_some() && self.paths.len() < 2 {
+                return Err(DropReason::Proposal);
+            }
+            path.into_iter().for_each(|inbound| self.remove_path(ctx, inbound));
+            return Ok(Some(Vec::new()));
+        }
+        if info.old_spi != info.new_spi && self.is_our_turn(ctx) {
+            return Err(DropReason::State);
+        }
+        let (inbound, params) = match info.old_spi {
+            0 => self.answer_add(ctx, route, info)?,
+            old if old == info.new_spi => self.answer_move(info)?,
+            old => self.answer_rekey(ctx, old, info, update)?,
+        };
+        let nonce = ctx.random.vec(16);
+        let mut params = params;
+        params.extend(update.echo_requests.iter().cloned());
+        params.extend([Param::EchoRequestSigned(nonce.clone()), Param::Ack(vec![id])]);
+        self.send_update(ctx, route, params, What::Answer { inbound, nonce, route })
+            .ok_or(DropReason::Crypto)?;
+        let packet = self.updates.pending.last().map(|p| p.packet.clone()).unwrap_or_default();
+        self.remember(id, packet);
+        Ok(None)
+    }
+
+    /// When both ends ask for keys at once, the greater HIT finishes its request first; the other's comes
+    /// again. So both draw the same keys in the same order.
+    fn is_our_turn(&self, ctx: &Context<'_>) -> bool {
+        let asked = |p: &Pending| matches!(&p.what, What::Request { request, .. } if request.draws_keys());
+        ctx.identity.hit() > self.peer && self.updates.pending.iter().any(asked)
+    }
+
+    /// A new SA pair for the path that the request came on (RFC 8047 §4).
+    fn answer_add(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        info: EspInfo,
+    ) -> Result<(u32, Vec<Param>), DropReason> {
+        if self.paths.len() >= ctx.config.max_paths.into() {
+            return Err(DropReason::Policy);
+        }
+        let info = self.agree_on_index(info)?;
+        let inbound = ctx.new_spi();
+        self.install_new(ctx, route, inbound, info, false, false)?;
+        Ok((inbound, vec![Param::EspInfo(EspInfo { old_spi: 0, new_spi: inbound, ..info })]))
+    }
+
+    /// Keys are drawn at the larger of both ends' indices (RFC 7402 §6.9): the answer has it.
+    fn agree_on_index(&self, info: EspInfo) -> Result<EspInfo, DropReason> {
+        let next = self.session.as_ref().ok_or(DropReason::State)?.next_index;
+        let keymat_index = u16::try_from(next).map_err(|_| DropReason::Crypto)?.max(info.keymat_index);
+        Ok(EspInfo { keymat_index, ..info })
+    }
+
+    fn answer_move(&self, info: EspInfo) -> Result<(u32, Vec<Param>), DropReason> {
+        let path = self.paths.iter().find(|p| p.outbound == info.old_spi).ok_or(DropReason::Proposal)?;
+        let same = EspInfo { old_spi: path.inbound, new_spi: path.inbound, ..info };
+        Ok((path.inbound, vec![Param::EspInfo(same)]))
+    }
+
+    fn answer_rekey(
+        &mut self,
+        ctx: &mut Context<'_>,
+        old: u32,
+        info: EspInfo,
+        update: &Update,
+    ) -> Result<(u32, Vec<Param>), DropReason> {
+        let path = self.paths.iter().find(|p| p.outbound == old).ok_or(DropReason::Proposal)?.inbound;
+        let key = match &update.dh {
+            Some(dh) => {
+                let group = DhGroup::from_id(dh.group).filter(|g| ctx.config.dh_groups.contains(g));
+                let key = DhKey::generate(group.ok_or(DropReason::Proposal)?, ctx.random);
+                self.renew_keymat(ctx, &key, dh)?;
+                Some(key)
+            }
+            None => None,
+        };
+        let info = self.agree_on_index(info)?;
+        let inbound = ctx.new_spi();
+        self.replace(ctx, path, inbound, info, false)?;
+        self.forget_rekey(ctx, path);
+        let mut params = vec![Param::EspInfo(EspInfo { old_spi: path, new_spi: inbound, ..info })];
+        params.extend(key.as_ref().map(public));
+        Ok((inbound, params))
+    }
+
+    /// Takes the peer's locators, each of which must be one that a host can have, of a type that we
+    /// know (RFC 8046 §5.3).
+    fn take_locators(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        update: &Update,
+    ) -> Result<(), DropReason> {
+        for locator in update.locators.iter().flatten() {
+            let Some(address) = locator.address.ip() else {
+                if locator.preferred {
+                    self.notify(ctx, route, NotifyType::LOCATOR_TYPE_UNSUPPORTED, Vec::new());
+                }
+                continue;
+            };
+            let broadcast = address == std::net::IpAddr::from([255; 4]);
+            if address.is_multicast() || address.is_unspecified() || broadcast || locator.lifetime == 0 {
+                return Err(DropReason::Proposal);
+            }
+        }
+        if let Some(set) = &update.locators {
+            self.locators.replace(ctx.now, set);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! Our requests: what is asked of the peer, again until it answers.
+
+use polypath_wire::hip::{EspInfo, Locator, LocatorAddress, Packet, PacketType, Param, TrafficType};
+
+use super::{Pending, Request, What, public};
+use crate::association::{Association, State};
+use crate::context::{Context, announcement};
+use crate::dh::DhKey;
+use crate::event::{Event, Route};
+
+impl Association {
+    /// Does what is asked: at once if it draws no keys, else when what is under way has finished.
+    pub(crate) fn request(&mut self, ctx: &mut Context<'_>, request: Request) {
+        if self.state == State::Established && !request.draws_keys() {
+            // Nothing is sent for a path that is not there.
+            let _ = self.send_request(ctx, request);
+            return;
+        }
+        self.updates.waiting.push_back(request);
+        self.next_request(ctx);
+    }
+
+    pub(super) fn next_request(&mut self, ctx: &mut Context<'_>) {
+        while self.state == State::Established && !self.updates.draws_keys() {
+            let Some(request) = self.updates.waiting.pop_front() else { return };
+            self.send_request(ctx, request);
+        }
+    }
+
+    fn send_request(&mut self, ctx: &mut Context<'_>, request: Request) -> Option<()> {
+        let find = |inbound: u32| self.paths.iter().find(|p| p.inbound == inbound).cloned();
+        let next = self.session.as_ref()?.next_index as u16;
+        let (route, inbound, old, dh) = match request {
+            Request::Add(route) => (route, ctx.new_spi(), 0, None),
+            Request::Rekey { inbound, new_dh } => {
+                let path = find(inbound)?;
+                let group = *ctx.config.dh_groups.first()?;
+                (path.route, ctx.new_spi(), inbound, new_dh.then(|| DhKey::generate(group, ctx.random)))
+            }
+            Request::Move { inbound, route } => (route, find(inbound)?.inbound, inbound, None),
+            Request::Remove { inbound } => {
+                find(inbound)?;
+                (self.paths.iter().find(|p| p.inbound != inbound)?.route, 0, inbound, None)
+            }
+        };
+        let keymat_index = if dh.is_some() { 0 } else { next };
+        let locators = self.our_locators(request, inbound);
+        let mut params = vec![
+            Param::EspInfo(EspInfo { keymat_index, old_spi: old, new_spi: inbound }),
+            Param::LocatorSet(locators.clone()),
+        ];
+        params.extend(dh.as_ref().map(public));
+        if self.peer_multipath.is_some() {
+            let addresses: Vec<_> = locators.iter().filter_map(|l| l.address.ip()).collect();
+            params.extend(announcement(ctx.config, ctx.links, &addresses).map(Param::Multipath));
+        }
+        self.send_update(ctx, route, params, What::Request { request, inbound, dh })
+    }
+
+    /// All our locators as they will be after `request`.
+    fn our_locators(&self, request: Request, inbound: u32) -> Vec<Locator> {
+        let mut ends: Vec<_> = self.paths.iter().map(|p| (p.inbound, p.route)).collect();
+        match request {
+            Request::Add(route) => ends.push((inbound, route)),
+            Request::Rekey { inbound: old, .. } => {
+                ends.iter_mut().filter(|e| e.0 == old).for_each(|e| e.0 = inbound);
+            }
+            Request::Move { route, .. } => {
+                ends.iter_mut().filter(|e| e.0 == inbound).for_each(|e| e.1 = route)
+            }
+            Request::Remove { inbound: old } => ends.retain(|e| e.0 != old),
+        }
+        let locator = |(n, (spi, route)): (usize, (u32, Route))| Locator {
+            traffic: TrafficType::Both,
+            preferred: n == 0,
+            lifetime: u32::MAX,
+            address: LocatorAddress::Esp { spi, address: route.local.ip() },
+        };
+        ends.into_iter().enumerate().map(locator).collect()
+    }
+
+    /// Sends a new UPDATE and keeps it until it is acknowledged.
+    pub(super) fn send_update(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        mut params: Vec<Param>,
+        what: What,
+    ) -> Option<()> {
+        let id = self.updates.next_id;
+        params.push(Param::Seq(id));
+        let packet = self.update_packet(ctx, params)?;
+        self.updates.next_id = id.wrapping_add(1);
+        ctx.send(route, &packet);
+        let due = ctx.now + ctx.config.retransmit;
+        self.updates.pending.push(Pending { id, packet, route, due, tries: 0, what });
+        Some(())
+    }
+
+    pub(super) fn update_packet(&self, ctx: &Context<'_>, params: Vec<Param>) -> Option<Vec<u8>> {
+        let (tail, params) = params.into_iter().partition(|p| matches!(p, Param::EchoResponseUnsigned(_)));
+        let packet = Packet::new(PacketType::Update, ctx.identity.hit(), self.peer, params);
+        self.session.as_ref()?.seal(packet, ctx.identity, tail).ok()
+    }
+
+    pub(in crate::association) fn retransmit_updates(&mut self, ctx: &mut Context<'_>) {
+        let (now, mut given_up) = (ctx.now, Vec::new());
+        for (n, pending) in self.updates.pending.iter_mut().enumerate().filter(|(_, p)| p.due <= now) {
+            pending.tries += 1;
+            if pending.tries > ctx.config.retries {
+                given_up.push(n);
+                continue;
+            }
+            ctx.send(pending.route, &pending.packet);
+            pending.due = ctx.now + ctx.config.retransmit.times(1 << pending.tries.min(16));
+        }
+        for n in given_up.into_iter().rev() {
+            let pending = self.updates.pending.remove(n);
+            self.give_up(ctx, pending);
+        }
+        self.next_request(ctx);
+    }
+
+    /// A path that cannot be had, or that we have left, is no reason to end the association; a lost
+    /// peer is (RFC 7401 §6.11 step 4).
+    fn give_up(&mut self, ctx: &mut Context<'_>, pending: Pending) {
+        match pending.what {
+            What::Request { request: Request::Add(route), inbound, .. } => {
+                ctx.spis.remove(&inbound);
+                ctx.event(self.peer, Event::PathFailed { route });
+            }
+            What::Answer { inbound, route, .. } => {
+                let unreachable = self.paths.iter().any(|p| p.inbound == inbound && !p.reachable);
+                if unreachable && self.paths.len() > 1 {
+                    self.remove_path(ctx, inbound);
+                }
+                ctx.event(self.peer, Event::PathFailed { route });
+            }
+            What::Request { request: Request::Remove { inbound }, .. } => self.remove_path(ctx, inbound),
+            What::Request { request, inbound, .. } => {
+                if matches!(request, Request::Rekey { .. }) {
+                    ctx.spis.remove(&inbound);
+                }
+                if self.state == State::Established {
+                    self.send_close(ctx);
+                }
+            }
+        }
+    }
+}
