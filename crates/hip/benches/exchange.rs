@@ -95,7 +95,7 @@ fn benches(c: &mut Criterion) {
             100.0 * share(&mut fresh, &mut responder, &mut bare)
         );
         bench.bench_function("base exchange", |b| {
-            b.iter_batched(&mut fresh, |mut i| exchange(&mut i, &mut responder), BatchSize::SmallInput);
+            b.iter_batched_ref(&mut fresh, |i| exchange(i, &mut responder), BatchSize::SmallInput);
         });
         bench.bench_function("bare operations", |b| b.iter(|| bare.run()));
     }
