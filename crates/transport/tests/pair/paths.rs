@@ -146,3 +146,36 @@ fn an_announcement_that_is_lost_is_repeated() {
         }
     }
 }
+
+/// Nothing is lost, so nothing goes twice, however much one path overtakes the other.
+#[test]
+fn two_unequal_paths_lose_nothing() {
+    const LEN: u64 = 10_000_000;
+    let scheduler = SchedulerConfig::RoundRobin;
+    let mut pair = Pair::open(ConnectionConfig { scheduler, ..prompt() }, &[10, 35]);
+    pair.write(CLIENT, LEN);
+    pair.run_until_received(SERVER, LEN);
+    for path in 0..2 {
+        let stats = pair.end(CLIENT).path_stats(PathId(path));
+        assert!(stats.bytes_delivered > 20_000, "{stats:?}");
+        assert_eq!(stats.retransmissions, 0);
+    }
+}
+
+/// Every 37th segment is lost, in both directions, with and without SACK, on one path and on two.
+#[test]
+fn loss_harms_no_byte() {
+    for (sack, delays) in [(true, &[10][..]), (false, &[10]), (true, &[10, 35]), (false, &[10, 35])] {
+        let mut pair = Pair::open(ConnectionConfig { sack, ..prompt() }, delays);
+        let mut n = 0;
+        pair.script(move |_| {
+            n += 1;
+            if n % 37 == 5 { Edit::Lose } else { Edit::Pass }
+        });
+        pair.write(CLIENT, 1_000_000);
+        pair.close(CLIENT);
+        pair.run_until_received(SERVER, 1_000_000);
+        pair.close(SERVER);
+        pair.run_while(|p| p.states() != [State::Closed; 2]);
+    }
+}
