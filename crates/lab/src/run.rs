@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use polypath_sim::WorldError;
+use polypath_transport::CloseReason;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use sha2::{Digest, Sha256};
 
@@ -267,7 +268,8 @@ fn result(built: &Built, spec: &Spec, flow: &Flow, source: Carried, before: u64)
                 Some(seconds) => report.bytes as f64 * 8.0 / seconds,
                 None => (report.bytes - before) as f64 * 8.0 / measured,
             };
-            let lost = report.lost.map(|reason| format!("{reason:?}"));
+            let stopped = |reason: &CloseReason| flow.stop.is_some() && *reason == CloseReason::Aborted;
+            let lost = report.lost.filter(|r| !stopped(r)).map(|reason| format!("{reason:?}"));
             FlowResult {
                 bytes: report.bytes,
                 goodput_bps,

@@ -88,6 +88,8 @@ pub struct AckSample {
     pub delivery_rate: Option<Rate>,
     /// Bytes in flight on the path before this acknowledgment.
     pub prior_in_flight: u64,
+    /// What R-M/TCP estimates of the route, if both ends know of routes.
+    pub route: Option<RouteEstimate>,
     /// Congestion marks (ECN echo) in it.
     pub marks: u32,
     /// The sender had nothing to send when the segment left.
@@ -96,6 +98,27 @@ pub struct AckSample {
     pub window_limited: bool,
     /// The path, or any path if one window limits all, is in a loss episode: no growth (RFC 6582, 6675).
     pub in_recovery: bool,
+}
+
+/// What R-M/TCP estimates of a route once a round trip (paper 003, §3.1).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RouteEstimate {
+    /// RTT_R,avg (equation 3).
+    pub rtt: Duration,
+    /// The smallest RTT_R,avg so far.
+    pub min_rtt: Duration,
+    /// bw_R (equation 4).
+    pub bandwidth: Rate,
+    /// The bandwidth was estimated just now.
+    pub fresh: bool,
+}
+
+impl RouteEstimate {
+    /// The same, not new any more.
+    #[must_use]
+    pub fn stale(self) -> Self {
+        Self { fresh: false, ..self }
+    }
 }
 
 /// Why something counts as lost. It travels with the verdict; nobody derives it again.

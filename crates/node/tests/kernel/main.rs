@@ -167,6 +167,34 @@ fn options_are_negotiated_and_used() {
     bed.expect_no_complaints_but(&REORDERING);
 }
 
+/// The kernel does not know the multi-route option of R-M/TCP: it is offered, and not used.
+#[test]
+fn a_peer_without_routes_gets_plain_tcp() {
+    let _turn = alone();
+    if !ready("a_peer_without_routes_gets_plain_tcp") {
+        return;
+    }
+    let bed = Bed::new([clean(), clean()], [1500, 1500]);
+    let capture = Capture::start(&bed.router, "link");
+    let routed = ConnectionConfig { multi_route: true, ..quick() };
+    let (stream, mut tcp) = bed.connect(Opens::Host, routed);
+    thread::scope(|s| {
+        let read = s.spawn(|| kernel_reads(&mut tcp, 5 * MB));
+        assert_eq!(bed.host_sends(&stream, 1, 5 * MB), read.join().unwrap());
+    });
+    stream.finish();
+    kernel_sees_the_end(&mut tcp);
+    drop(tcp);
+    bed.wait(stream.finished()).unwrap();
+    let packets = capture.finish();
+    let offered = format!("ip.src == {HOST} && tcp.flags.syn == 1 && tcp.option_kind == 253");
+    assert_eq!(packets.count(&offered), 1);
+    assert_eq!(packets.count("tcp.flags.syn == 0 && tcp.option_kind == 253"), 0);
+    assert!(packets.count("tcp.flags.syn == 0 && tcp.len > 0") > 1000);
+    assert_eq!(packets.count("_ws.malformed || tcp.option.len.invalid"), 0);
+    bed.expect_no_complaints();
+}
+
 #[test]
 fn half_close_leaves_the_other_direction_open() {
     let _turn = alone();

@@ -9,6 +9,7 @@ use super::mhip_two_level::MhipTwoLevel;
 use super::newreno::{NewReno, NewRenoConfig};
 use super::one_window::OneWindow;
 use super::per_path::PerPath;
+use super::rm_tcp::{RmTcp, RmTcpConfig};
 
 /// Which algorithm, with its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub enum CcConfig {
     MhipSimple(MhipSimpleConfig),
     /// AIMD per path under the sum of the windows: mHIP from its second generation on (paper 000 §IV.B).
     MhipTwoLevel(NewRenoConfig),
+    /// R-M/TCP: windows from estimated bandwidths and queues (paper 003). Needs `multi_route`.
+    RmTcp(RmTcpConfig),
 }
 
 impl Default for CcConfig {
@@ -50,6 +53,7 @@ impl CcConfig {
             Self::MhipSimple(config) => Box::new(OneWindow::new(MhipSimple::new(config))),
             Self::MhipTwoLevel(config) => Box::new(MhipTwoLevel::new(config)),
             Self::FastOneWindow(config) => Box::new(OneWindow::new(Fast::new(config, 0))),
+            Self::RmTcp(config) => Box::new(RmTcp::new(config)),
         }
     }
 }

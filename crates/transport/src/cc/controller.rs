@@ -25,7 +25,7 @@ pub struct Snapshot {
     pub window: u64,
     /// Slow start threshold, bytes.
     pub ssthresh: Option<u64>,
-    /// Pacing rate.
+    /// Estimate of the path's rate, if the algorithm makes its own.
     pub rate: Option<Rate>,
     /// Phase.
     pub phase: Phase,
@@ -63,6 +63,10 @@ pub trait Controller: Debug + Send {
     /// Rate at which `path` may send; none is as fast as the window allows.
     fn pacing_rate(&self, _path: PathId) -> Option<Rate> {
         None
+    }
+    /// Segments that may leave `path` at once where it is paced.
+    fn burst(&self, _path: PathId) -> u32 {
+        1
     }
     /// State of `path`.
     fn snapshot(&self, path: PathId) -> Snapshot;

@@ -5,15 +5,18 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::sender::Sender;
 use super::timers::{Timer, Timers};
-use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState, PathView};
+use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState, PathView, RouteEstimate};
 use crate::loss::policy::Verdict;
 use crate::loss::scoreboard::{Delivery, SentId};
+use crate::path::routes::AckedInfo;
 
 /// An acknowledgment in terms of the stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack<'a> {
     /// The path it came on.
     pub path: PathId,
+    /// The path of what it acknowledges, as far as it says so; otherwise the same.
+    pub route: PathId,
     /// Everything below arrived.
     pub una: u64,
     /// SACK blocks.
@@ -62,9 +65,10 @@ impl Sender {
             result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
         }
         if ack.reports_duplicate() {
-            self.board.note_duplicate(ack.path);
+            self.board.note_duplicate(ack.route);
+            self.on_duplicate(now, ack, timers);
         }
-        self.board.vouch(ack.path, ack.una, ack.blocks);
+        self.board.vouch(ack.route, ack.una, ack.blocks);
         let duplicate = !result.advanced && self.is_duplicate(ack);
         if duplicate {
             self.board.count_dupack();
@@ -128,10 +132,15 @@ impl Sender {
         if fresh.bytes == 0 {
             return 0;
         }
+        if !self.copies.under_way.is_empty() && self.copy_came_first(now, path, ack, &fresh, timers) {
+            return fresh.bytes;
+        }
         let once = fresh.newest.filter(|n| !n.retransmitted);
         let rtt = once.map(|n| now.since(n.sent_at));
         let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
         let proven = self.proven_round_trip(now, ack, &fresh);
+        let (route_rtt, route) = self.route_estimate(now, path, ack, &fresh, rtt);
+        let timed = timed.map(|rtt| route_rtt.unwrap_or(rtt));
         let p = &mut self.paths[path.index()];
         p.timeouts = 0;
         p.stats.bytes_delivered += fresh.bytes;
@@ -161,6 +170,7 @@ impl Sender {
             one_way_queueing: p.estimator.one_way.forward_queueing(),
             delivery_rate,
             prior_in_flight,
+            route,
             marks: 0,
             app_limited,
             window_limited: prior_in_flight + u64::from(mss) > self.controller.window(path),
@@ -195,6 +205,24 @@ impl Sender {
         }
     }
 
+    /// Where both ends know of routes: the round trip made of one-way trips, from which the timeout
+    /// follows (paper 003, §2.2), and what the AckedInfoList says.
+    fn route_estimate(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        ack: &Ack<'_>,
+        fresh: &Delivery,
+        rtt: Option<Duration>,
+    ) -> (Option<Duration>, Option<RouteEstimate>) {
+        let Some((routes, newest)) = self.routes.as_mut().zip(fresh.newest) else { return (None, None) };
+        let (offset, sent_at) = (newest.offset, newest.sent_at);
+        let info = AckedInfo { offset, sent_at, len: fresh.bytes, acked_at: now, via: ack.path };
+        let round_trip =
+            rtt.zip(ack.reverse).map(|(rtt, rev)| routes.on_round_trip(path, ack.path, rtt, rev));
+        (round_trip, routes.on_acked(now, path, info))
+    }
+
     /// Round trip of a segment that was sent again, if its timestamp tells which transmission is answered
     /// (Karn, RFC 6298 §3). That is good enough for the timeout and to end its backoff; a smallest round
     /// trip it is not, for the echo may be of another segment sent again that arrived before (RFC 7323 §4.3).
@@ -221,7 +249,7 @@ impl Sender {
             if self.board.fresh(path).bytes == 0 {
                 continue;
             }
-            if !self.board.is_outstanding(path) {
+            if !self.is_outstanding(path) {
                 timers.stop(Timer::Rto(path));
                 timers.stop(Timer::Tail(path));
                 continue;

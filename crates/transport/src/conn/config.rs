@@ -43,6 +43,9 @@ pub struct ConnectionConfig {
     /// zero acknowledges every segment, as the papers' simulations do.
     #[serde(with = "crate::conn::config::millis")]
     pub delayed_ack: Duration,
+    /// Offer the multi-route option of R-M/TCP (paper 003, §2.1). With a peer that does not know it the
+    /// connection stays on the path it began on.
+    pub multi_route: bool,
     /// Smallest retransmission timeout, ms. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
     #[serde(with = "crate::conn::config::millis")]
     pub min_rto: Duration,
@@ -87,6 +90,7 @@ impl Default for ConnectionConfig {
             timestamps: true,
             window_scaling: true,
             delayed_ack: Duration::from_millis(40),
+            multi_route: false,
             min_rto: Duration::from_millis(200),
             initial_rto: Duration::from_secs(1),
             max_rto: Duration::from_secs(60),

@@ -13,6 +13,7 @@ use super::stats::{ConnectionStats, PathStats};
 use super::timers::{Timer, Timers};
 use crate::facts::PathState;
 use crate::payload::Payload;
+use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
 
 /// States of RFC 9293 §3.3.2 (LISTEN is the endpoint's).
@@ -300,6 +301,12 @@ impl Connection {
         }
         self.tell_peer_finished();
         Some(chunk)
+    }
+
+    /// From now on `scheduler` chooses the paths: R-M/TCP's modes of distribution and of duplication may
+    /// follow one another.
+    pub fn set_scheduler(&mut self, scheduler: SchedulerConfig) {
+        self.sender.set_scheduler(scheduler.build());
     }
 
     /// No more writes; a FIN follows the last byte, if need be after the handshake: an empty stream

@@ -1,6 +1,6 @@
 //! Opening: SYN, SYN-ACK and what they agree upon (RFC 9293 §3.5, RFC 7323, RFC 2018).
 
-use polypath_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
+use polypath_wire::tcp::{MultiRoute, TcpFlags, TcpOptions, Timestamps};
 use polypath_wire::{Duration, Instant, PathId, Seq};
 
 use super::config::{ConnectionConfig, PathConfig};
@@ -16,6 +16,9 @@ const DEFAULT_MSS: u32 = 536;
 /// Timestamps take 12 bytes of each data segment (RFC 7323 appendix A).
 const TIMESTAMPS_LEN: u32 = 12;
 
+/// The multi-route option takes 8 bytes of each segment.
+const MULTI_ROUTE_LEN: u32 = 8;
+
 /// Sequence numbers and what was agreed upon.
 #[derive(Debug)]
 pub struct Handshake {
@@ -25,6 +28,8 @@ pub struct Handshake {
     pub peer: Option<(Seq, u32)>,
     /// Timestamps in every segment.
     pub timestamps: bool,
+    /// The multi-route option in every segment.
+    pub multi_route: bool,
     /// Windows are scaled.
     scaling: bool,
     /// Shift of the windows we advertise.
@@ -47,6 +52,7 @@ impl Handshake {
             isn,
             peer: None,
             timestamps: config.timestamps,
+            multi_route: config.multi_route,
             scaling: config.window_scaling,
             our_shift: if config.window_scaling { fitting } else { 0 },
             peer_shift: 0,
@@ -101,6 +107,7 @@ impl Connection {
             window_scale: self.handshake.scaling.then_some(self.handshake.our_shift),
             sack_permitted: if answer { self.sender.sack } else { self.config.sack },
             timestamps,
+            multi_route: self.handshake.multi_route.then_some(MultiRoute { route: path, reply: None }),
             ..Default::default()
         }
     }
@@ -117,7 +124,12 @@ impl Connection {
         } else {
             self.handshake.our_shift = 0;
         }
-        self.sender.agree(&self.config, self.config.sack && options.sack_permitted);
+        self.handshake.multi_route &= options.multi_route.is_some();
+        if self.config.multi_route && !self.handshake.multi_route {
+            self.removed = (0..self.paths.len() as u8).map(PathId).filter(|p| *p != path).collect();
+        }
+        let sack = self.config.sack && options.sack_permitted;
+        self.sender.agree(&self.config, sack, self.handshake.multi_route);
         self.sender.edge = u64::from(syn.header.window); // never scaled in a SYN
         self.sender.max_window = u64::from(syn.header.window);
         let sizes: Vec<_> = self.paths.iter().map(|p| self.payload_size(p)).collect();
@@ -135,8 +147,9 @@ impl Connection {
     /// that every segment carries (RFC 6691).
     pub(super) fn payload_size(&self, path: &PathConfig) -> u32 {
         let peer = self.handshake.peer.map_or(DEFAULT_MSS, |p| p.1);
-        let options = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
-        path.mss.min(peer).saturating_sub(options).max(32)
+        let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let multi_route = if self.handshake.multi_route { MULTI_ROUTE_LEN } else { 0 };
+        path.mss.min(peer).saturating_sub(timestamps + multi_route).max(32)
     }
 
     /// A segment arrived in SYN-SENT (RFC 9293 §3.10.7.3).

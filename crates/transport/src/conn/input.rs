@@ -181,8 +181,11 @@ impl Connection {
             return true; // nothing is outstanding: it can say nothing more
         }
         let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
+        let reply = segment.header.options.multi_route.filter(|_| self.handshake.multi_route);
+        let ours = |route: &PathId| route.index() < self.sender.paths.len();
         let ack = Ack {
             path,
+            route: reply.and_then(|m| m.reply).filter(ours).unwrap_or(path),
             una,
             blocks: &known[..n],
             pure: segment.payload.is_empty() && !moved && !segment.header.flags.contains(TcpFlags::FIN),

@@ -3,6 +3,7 @@
 mod ack;
 pub mod config;
 pub mod connection;
+mod copies;
 mod handshake;
 mod heartbeat;
 mod input;

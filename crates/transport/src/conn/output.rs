@@ -1,6 +1,6 @@
 //! Making segments: what is due goes out in the order handshake, control, data, acknowledgments.
 
-use polypath_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
+use polypath_wire::tcp::{MultiRoute, TcpFlags, TcpHeader, TcpOptions};
 use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::AckReturn;
@@ -87,6 +87,9 @@ impl Connection {
         let path = self.ack_path(pending.path);
         self.write_bare(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK, segment);
         self.acknowledge(segment);
+        if let Some(multi_route) = &mut segment.header.options.multi_route {
+            multi_route.reply = Some(pending.path);
+        }
         if self.sender.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
@@ -130,7 +133,8 @@ impl Connection {
     fn write_bare(&self, now: Instant, path: PathId, seq: Seq, flags: TcpFlags, segment: &mut Segment) {
         let (Ports { local: src_port, remote: dst_port }, ack) = (self.ports, Seq(0));
         let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
-        let options = TcpOptions { timestamps, ..Default::default() };
+        let multi_route = self.handshake.multi_route.then_some(MultiRoute { route: path, reply: None });
+        let options = TcpOptions { timestamps, multi_route, ..Default::default() };
         segment.header = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, urgent: 0, options };
         segment.payload = Payload::Empty;
     }

@@ -1,8 +1,9 @@
 //! The sending half: which bytes go next, on which path, and what acknowledgments mean for them.
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::config::{ConnectionConfig, PathConfig};
+use super::copies::Duplication;
 use super::stats::PathStats;
 use super::timers::{Timer, Timers};
 use crate::cc::controller::Controller;
@@ -13,6 +14,7 @@ use crate::loss::scoreboard::{Scoreboard, SentId, Status};
 use crate::path::bandwidth::DeliveryMark;
 use crate::path::estimator::PathEstimator;
 use crate::path::knowledge::{Knowledge, KnowledgeConfig};
+use crate::path::routes::Routes;
 use crate::path::rtt::RtoLimits;
 use crate::sched::scheduler::{Choice, Scheduler};
 
@@ -60,6 +62,10 @@ pub struct Sender {
     pub(super) knowledge: KnowledgeConfig,
     no_delay: bool,
     divide_window: bool,
+    /// Copies of segments on further paths.
+    pub(super) copies: Duplication,
+    /// Estimates of R-M/TCP, if both ends know of routes.
+    pub(super) routes: Option<Routes>,
     limits: RtoLimits,
     fail_after: u32,
 }
@@ -74,6 +80,8 @@ pub struct PathSender {
     pub(super) timeouts: u32,
     /// Without timestamps: the next transmission that is timed.
     pub(super) timed_from: u64,
+    /// Bytes sent since pacing last held the path back.
+    burst: u64,
 }
 
 /// Losses judged since the owner looked, for records.
@@ -102,6 +110,8 @@ impl Sender {
             knowledge: config.knowledge,
             no_delay: config.no_delay,
             divide_window: config.divide_window,
+            copies: Duplication::default(),
+            routes: None,
             limits: RtoLimits {
                 initial: config.initial_rto,
                 min: config.min_rto,
@@ -112,10 +122,16 @@ impl Sender {
         }
     }
 
-    /// The handshake agreed on SACK, or did not.
-    pub fn agree(&mut self, config: &ConnectionConfig, sack: bool) {
+    /// The handshake agreed on SACK and on the multi-route option, or did not.
+    pub fn agree(&mut self, config: &ConnectionConfig, sack: bool, multi_route: bool) {
         self.sack = sack;
+        self.routes = multi_route.then(Routes::default);
         self.policy = config.loss.build(sack);
+    }
+
+    /// Another scheduler from now on.
+    pub fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
+        self.scheduler = scheduler;
     }
 
     /// Adds a path whose segments carry up to `mss` bytes.
@@ -123,6 +139,7 @@ impl Sender {
         let id = PathId(self.paths.len() as u8);
         self.controller.on_path_added(now, id, mss);
         self.board.add_lane();
+        self.routes.iter_mut().for_each(Routes::add);
         self.paths.push(PathSender {
             estimator: PathEstimator::new(self.limits, config.rate, config.one_way),
             knowledge: Knowledge::default(),
@@ -130,6 +147,7 @@ impl Sender {
             recovering: None,
             timeouts: 0,
             timed_from: 0,
+            burst: 0,
         });
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
         self.views.push(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
@@ -182,6 +200,9 @@ impl Sender {
         {
             return Some(probe);
         }
+        if let Some(copy) = self.next_copy(now, timers) {
+            return Some(copy);
+        }
         if self.board.next_lost().is_some() {
             self.next_again(now, timers)
         } else {
@@ -215,7 +236,7 @@ impl Sender {
     /// The retransmission timer of `path` expired. Returns whether the path failed.
     pub fn on_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> bool {
         let reneged = self.reneged().is_some();
-        if !self.board.is_outstanding(path) && !reneged {
+        if !self.is_outstanding(path) && !reneged {
             return false;
         }
         self.stalled += 1;
@@ -346,7 +367,8 @@ impl Sender {
 
     /// The part of it that changes with what is in flight.
     fn refresh_room(&mut self, now: Instant, path: PathId) {
-        let (in_flight, window) = (self.board.in_flight(path), self.controller.window(path));
+        let in_flight = self.board.in_flight(path) + self.copies.under_way.in_flight(path);
+        let window = self.controller.window(path);
         let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
         view.in_flight = in_flight;
         view.room = window as i64 - in_flight as i64;
@@ -386,7 +408,7 @@ impl Sender {
             in_flight: self.board.in_flight(path),
             srtt: p.estimator.rtt.srtt(),
             min_rtt: p.estimator.rtt.min(),
-            rate: p.estimator.rate(),
+            rate: snapshot.rate.or(p.estimator.rate()),
             ..p.stats.clone()
         }
     }
@@ -402,6 +424,7 @@ impl Sender {
                 self.losses.push((path, sent.offset, sent.len, cause, episode));
             }
         }
+        event.bytes += self.copies.under_way.lose(path);
         if reduce && event.bytes > 0 {
             self.paths[path.index()].recovering = Some(episode);
             self.controller.on_loss(now, path, &event, &self.views);
@@ -421,14 +444,16 @@ impl Sender {
         let (id, sent) = self.board.next_lost()?;
         let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
         let parcel = Parcel { offset, len, retransmission: true };
-        let path = match self.scheduler.pick(now, &parcel, &self.views) {
-            Choice::Send(path) => path,
-            Choice::Wait(_) if self.urgent > 0 => self.path_for_control(last_path),
+        let paths = match self.scheduler.pick(now, &parcel, &self.views) {
+            Choice::Send(path) => PathSet::from_iter([path]),
+            Choice::Copies(paths) => paths,
+            Choice::Wait(_) if self.urgent > 0 => PathSet::from_iter([self.path_for_control(last_path)]),
             Choice::Wait(until) => {
                 until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
                 return None;
             }
         };
+        let path = self.narrowest(paths);
         self.urgent = self.urgent.saturating_sub(1);
         let len = self.fit(id, len, path);
         let mark = self.account(now, path, len, true, false, timers);
@@ -437,7 +462,9 @@ impl Sender {
             timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
         }
         self.after_send(now, path, len, timers);
-        Some(Outgoing { path, offset, len, retransmission: true })
+        let outgoing = Outgoing { path, offset, len, retransmission: true };
+        self.copy(&outgoing, paths);
+        Some(outgoing)
     }
 
     /// New data if there is any and the window is not overdrawn, else the last segment again: its acknowledgment shows what is missing.
@@ -470,17 +497,25 @@ impl Sender {
             return None;
         }
         let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, retransmission: false };
-        let path = match self.scheduler.pick(now, &parcel, &self.views) {
-            Choice::Send(path) => path,
+        let paths = match self.scheduler.pick(now, &parcel, &self.views) {
+            Choice::Send(path) => PathSet::from_iter([path]),
+            Choice::Copies(paths) => paths,
             Choice::Wait(until) => {
                 until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
                 return None;
             }
         };
+        let path = self.narrowest(paths);
         let len = self.worth_sending(path, usable, waiting)?;
         let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, timers);
+        self.copy(&outgoing, paths);
         self.arm_tail(now, path, timers);
         Some(outgoing)
+    }
+
+    /// The one of `paths` with the smallest segments: what fits there fits all.
+    fn narrowest(&self, paths: PathSet) -> PathId {
+        paths.iter().min_by_key(|p| self.views[p.index()].mss).unwrap_or(PathId::FIRST)
     }
 
     /// `len` new bytes leave on `path`; `last` if no more are waiting.
@@ -535,7 +570,7 @@ impl Sender {
         len
     }
 
-    fn account(
+    pub(super) fn account(
         &mut self,
         now: Instant,
         path: PathId,
@@ -561,10 +596,14 @@ impl Sender {
         p.estimator.on_sent(now, u64::from(len) + overhead, idle, last)
     }
 
-    fn after_send(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
+    pub(super) fn after_send(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
         if let Some(rate) = self.controller.pacing_rate(path) {
-            let view = &mut self.views[path.index()];
-            view.earliest_send = view.earliest_send.max(now) + rate.transmission_time(u64::from(len));
+            let (view, burst) = (&mut self.views[path.index()], &mut self.paths[path.index()].burst);
+            *burst += u64::from(len);
+            if *burst >= u64::from(self.controller.burst(path) * view.mss) {
+                view.earliest_send = view.earliest_send.max(now) + rate.transmission_time(*burst);
+                *burst = 0;
+            }
         }
         if let Some(at) = self.controller.next_timeout() {
             timers.set(Timer::Congestion, at);

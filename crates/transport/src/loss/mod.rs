@@ -2,6 +2,7 @@
 
 pub mod addr;
 pub mod config;
+pub mod copies;
 pub mod dupack;
 pub mod policy;
 pub mod rack;

@@ -4,4 +4,5 @@ pub mod bandwidth;
 pub mod estimator;
 pub mod knowledge;
 pub mod oneway;
+pub mod routes;
 pub mod rtt;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::duplicate::Duplicate;
 use super::earliest_arrival::EarliestArrival;
 use super::min_rtt::MinRtt;
 use super::round_robin::RoundRobin;
@@ -18,6 +19,13 @@ pub enum SchedulerConfig {
     /// The path on which the segment is expected to arrive first.
     #[default]
     EarliestArrival,
+    /// A copy on every path (paper 003, §2.1). With `lost_only` new data takes each path in turn and what
+    /// is sent again takes all.
+    Duplicate {
+        /// Only what is sent again.
+        #[serde(default)]
+        lost_only: bool,
+    },
 }
 
 impl SchedulerConfig {
@@ -27,6 +35,7 @@ impl SchedulerConfig {
             Self::RoundRobin => Box::<RoundRobin>::default(),
             Self::MinRtt => Box::<MinRtt>::default(),
             Self::EarliestArrival => Box::<EarliestArrival>::default(),
+            Self::Duplicate { lost_only } => Box::new(Duplicate::new(*lost_only)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which path the next segment takes.
 
 pub mod config;
+pub mod duplicate;
 pub mod earliest_arrival;
 pub mod min_rtt;
 pub mod round_robin;

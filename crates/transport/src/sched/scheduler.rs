@@ -1,6 +1,6 @@
 //! The seam between the connection and its schedulers.
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use crate::facts::{Parcel, PathState, PathView};
 
@@ -9,6 +9,8 @@ use crate::facts::{Parcel, PathState, PathView};
 pub enum Choice {
     /// On this path.
     Send(PathId),
+    /// On each of these paths, a copy each; there is at least one.
+    Copies(PathSet),
     /// Nowhere now; ask again after the next acknowledgment, or at this instant.
     Wait(Option<Instant>),
 }

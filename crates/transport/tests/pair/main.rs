@@ -8,4 +8,5 @@ mod hostile;
 mod mhip;
 mod paths;
 mod recovery;
+mod routes;
 mod wire;

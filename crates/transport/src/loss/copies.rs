@@ -1,0 +1,103 @@
+//! Copies of segments that were sent on several paths at once (paper 003, §2.1: duplication mode).
+//!
+//! The scoreboard knows a segment on one path. Its copies on others are here: they take room there until
+//! the acknowledgment that answers them on their own path comes, whoever delivered the data first. A path
+//! keeps the order of what was sent on it: copies sent before one that was answered, and not answered
+//! themselves, did not arrive.
+
+use std::collections::VecDeque;
+
+use polypath_wire::{Instant, PathId};
+
+/// A transmission of data that was sent on another path too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Copy {
+    /// Offset in the stream.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+    /// When it was sent.
+    pub sent_at: Instant,
+}
+
+/// What an acknowledgment says of the copies of a path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Answered {
+    /// The one it answers.
+    pub copy: Copy,
+    /// Bytes of earlier ones that did not arrive.
+    pub missing: u64,
+    /// When the last of those was sent.
+    pub missing_sent: Instant,
+}
+
+/// The copies under way, by path.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Copies {
+    paths: Vec<UnderWay>,
+}
+
+/// In the order in which they were sent, with the sum of their bytes.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct UnderWay {
+    copies: VecDeque<Copy>,
+    bytes: u64,
+}
+
+impl Copies {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.paths.iter().all(|p| p.copies.is_empty())
+    }
+
+    /// Bytes under way on `path`.
+    pub fn in_flight(&self, path: PathId) -> u64 {
+        self.paths.get(path.index()).map_or(0, |p| p.bytes)
+    }
+
+    /// A copy was sent on `path`, or what had been sent there has become one.
+    pub fn add(&mut self, path: PathId, copy: Copy) {
+        if self.paths.len() <= path.index() {
+            self.paths.resize_with(path.index() + 1, UnderWay::default);
+        }
+        let UnderWay { copies, bytes } = &mut self.paths[path.index()];
+        *bytes += u64::from(copy.len);
+        let at = copies.partition_point(|c| c.sent_at <= copy.sent_at);
+        copies.insert(at, copy);
+    }
+
+    /// The copy of `offset` on `path` was answered.
+    pub fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
+        let UnderWay { copies, bytes } = self.paths.get_mut(path.index())?;
+        let at = copies.iter().position(|c| c.offset == offset)?;
+        let missing_sent = at.checked_sub(1).map_or(Instant::ZERO, |last| copies[last].sent_at);
+        let missing = copies.drain(..at).map(|c| u64::from(c.len)).sum();
+        let copy = copies.pop_front()?;
+        *bytes -= missing + u64::from(copy.len);
+        Some(Answered { copy, missing, missing_sent })
+    }
+
+    /// Everything on `path` is lost; its bytes.
+    pub fn lose(&mut self, path: PathId) -> u64 {
+        self.paths.get_mut(path.index()).map_or(0, |p| std::mem::take(p).bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_clears_what_was_sent_before_it() {
+        let mut copies = Copies::default();
+        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n) };
+        [0, 1, 3, 4, 2].into_iter().for_each(|n| copies.add(PathId(1), copy(n)));
+        assert_eq!((copies.in_flight(PathId(0)), copies.in_flight(PathId(1))), (0, 50));
+        let none = Answered { copy: copy(0), missing: 0, missing_sent: Instant::ZERO };
+        assert_eq!(copies.answer(PathId(1), 0), Some(none));
+        let answered = Answered { copy: copy(3), missing: 20, missing_sent: Instant(2) };
+        assert_eq!(copies.answer(PathId(1), 30), Some(answered));
+        assert_eq!((copies.answer(PathId(1), 20), copies.answer(PathId(0), 40)), (None, None));
+        assert_eq!((copies.lose(PathId(1)), copies.is_empty()), (10, true));
+    }
+}

@@ -1,0 +1,118 @@
+//! Duplication mode of R-M/TCP (paper 003, §2.1): every segment on every path, so that any one of them may
+//! die without a pause; or only what is sent again.
+//!
+//! A path that is full holds the others back, or its copies would be missing when another dies; but not
+//! for longer than one and a half round trips, for then it may be dead itself.
+
+use polypath_wire::{Duration, Instant, PathSet};
+
+use super::round_robin::RoundRobin;
+use super::scheduler::{Choice, Scheduler, is_open, next_opening};
+use crate::facts::{Parcel, PathState, PathView};
+
+/// How long a full path is waited for while its round trip is not known.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Copies on all paths.
+#[derive(Debug, Default)]
+pub struct Duplicate {
+    /// New data takes one path, each in turn; what is sent again takes all.
+    lost_only: bool,
+    in_turn: RoundRobin,
+    /// Since when each path has been full.
+    full_since: Vec<Option<Instant>>,
+}
+
+impl Duplicate {
+    /// Everything on all paths, or only what is sent again.
+    pub fn new(lost_only: bool) -> Self {
+        Self { lost_only, ..Self::default() }
+    }
+
+    /// Until when `path` is worth waiting for, if it is full.
+    fn patience(&mut self, now: Instant, path: &PathView, len: u32) -> Option<Instant> {
+        if self.full_since.len() <= path.id.index() {
+            self.full_since.resize(path.id.index() + 1, None);
+        }
+        let since = &mut self.full_since[path.id.index()];
+        if is_open(now, path, len) || path.state != PathState::Active {
+            *since = None;
+            return None;
+        }
+        let until = *since.get_or_insert(now) + path.srtt.map_or(PATIENCE, |srtt| srtt.times(3).over(2));
+        Some(until).filter(|until| *until > now)
+    }
+}
+
+impl Scheduler for Duplicate {
+    fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
+        if self.lost_only && !parcel.retransmission {
+            return self.in_turn.pick(now, parcel, paths);
+        }
+        let held_until = paths.iter().filter_map(|p| self.patience(now, p, parcel.len)).min();
+        let opens = next_opening(now, parcel, paths);
+        if !self.lost_only && held_until.is_some() {
+            return Choice::Wait(held_until.into_iter().chain(opens).min());
+        }
+        let open = paths.iter().filter(|p| is_open(now, p, parcel.len)).map(|p| p.id);
+        match open.collect() {
+            none if none == PathSet::EMPTY => Choice::Wait(opens),
+            several => Choice::Copies(several),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_wire::PathId;
+
+    use super::*;
+
+    fn view(id: u8, room: i64) -> PathView {
+        PathView {
+            id: PathId(id),
+            state: PathState::Active,
+            mss: 1000,
+            room,
+            in_flight: 0,
+            earliest_send: Instant::ZERO,
+            idle_at: Instant::ZERO,
+            srtt: Some(Duration::from_millis(20)),
+            rttvar: None,
+            min_rtt: None,
+            one_way: None,
+            rate: None,
+            overhead: 0,
+        }
+    }
+
+    const NEW: Parcel = Parcel { offset: 0, len: 1000, retransmission: false };
+
+    fn set(ids: &[u8]) -> Choice {
+        Choice::Copies(ids.iter().map(|id| PathId(*id)).collect::<PathSet>())
+    }
+
+    #[test]
+    fn all_paths_take_it_and_a_full_one_is_waited_for() {
+        let mut scheduler = Duplicate::new(false);
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        assert_eq!(scheduler.pick(at(0), &NEW, &[view(0, 9000), view(1, 9000)]), set(&[0, 1]));
+        let full = [view(0, 9000), view(1, 0)];
+        assert_eq!(scheduler.pick(at(5), &NEW, &full), Choice::Wait(Some(at(35))));
+        assert_eq!(scheduler.pick(at(34), &NEW, &full), Choice::Wait(Some(at(35))));
+        assert_eq!(scheduler.pick(at(35), &NEW, &full), set(&[0]));
+        assert_eq!(scheduler.pick(at(36), &NEW, &[view(0, 9000), view(1, 9000)]), set(&[0, 1]));
+        assert_eq!(scheduler.pick(at(37), &NEW, &full), Choice::Wait(Some(at(67))));
+        let failed = [view(0, 9000), PathView { state: PathState::Failed, ..view(1, 0) }];
+        assert_eq!(scheduler.pick(at(38), &NEW, &failed), set(&[0]));
+    }
+
+    #[test]
+    fn only_what_is_sent_again_takes_all_if_asked() {
+        let mut scheduler = Duplicate::new(true);
+        let paths = [view(0, 9000), view(1, 9000)];
+        let lost = Parcel { retransmission: true, ..NEW };
+        let picks = [NEW, NEW, lost].map(|parcel| scheduler.pick(Instant::ZERO, &parcel, &paths));
+        assert_eq!(picks, [Choice::Send(PathId(0)), Choice::Send(PathId(1)), set(&[0, 1])]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The multi-route option, and segments that leave on several routes (paper 003, §2).
+
+use polypath_transport::ConnectionConfig;
+use polypath_transport::cc::CcConfig;
+use polypath_transport::sched::SchedulerConfig;
+use polypath_wire::tcp::{MultiRoute, TcpFlags};
+use polypath_wire::{PathId, Rate};
+
+use crate::wire::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+
+fn routed() -> ConnectionConfig {
+    ConnectionConfig { multi_route: true, ..prompt() }
+}
+
+fn duplicating() -> ConnectionConfig {
+    ConnectionConfig { scheduler: SchedulerConfig::Duplicate { lost_only: false }, ..routed() }
+}
+
+/// Copies of each byte of data that left on `path`.
+fn sent_on(pair: &Pair, path: u8) -> u64 {
+    let copies = pair.log.iter().filter(|f| f.is_data_of(CLIENT) && f.path == PathId(path));
+    copies.map(crate::wire::Flying::len).sum()
+}
+
+#[test]
+fn every_segment_names_its_route_and_answers_name_the_route_they_answer() {
+    let mut pair = Pair::connecting(routed(), routed(), &[10, 15]);
+    pair.run_until(at(500));
+    pair.write(CLIENT, 500_000);
+    pair.run_until_received(SERVER, 500_000);
+    let option = |f: &crate::wire::Flying| f.segment.header.options.multi_route;
+    assert!(pair.log.iter().all(|f| option(f).is_some_and(|m| m.route == f.path)));
+    let (mut answers, mut others) = (0, 0);
+    for flying in pair.log.iter().filter(|f| f.from == SERVER && !f.has(TcpFlags::SYN)) {
+        match option(flying) {
+            Some(MultiRoute { route, reply: Some(reply) }) if route == reply => answers += 1,
+            _ => others += 1,
+        }
+    }
+    assert!(answers >= 500 && others <= 2, "{answers} {others}");
+}
+
+#[test]
+fn a_peer_without_routes_gets_plain_tcp_on_one_path() {
+    for (client, server) in [(routed(), prompt()), (prompt(), routed())] {
+        let wants = client.multi_route;
+        let mut pair = Pair::connecting(client, server, &[10, 15]);
+        pair.run_until(at(500));
+        pair.write(CLIENT, 500_000);
+        pair.run_until_received(SERVER, 500_000);
+        let later = pair.log.iter().filter(|f| !f.has(TcpFlags::SYN));
+        assert_eq!(later.filter(|f| f.segment.header.options.multi_route.is_some()).count(), 0);
+        if wants {
+            assert!(pair.log.iter().all(|f| f.path == PathId(0)), "nothing leaves on the other path");
+        }
+        assert!(pair.log.iter().any(|f| f.len() == 988), "timestamps are all that segments carry");
+    }
+}
+
+#[test]
+fn duplication_sends_everything_on_every_route() {
+    let mut pair = Pair::open(duplicating(), &[10, 15]);
+    pair.write(CLIENT, 1_000_000);
+    pair.run_until_received(SERVER, 1_000_000);
+    let [first, second] = [0, 1].map(|path| sent_on(&pair, path));
+    assert!(first >= 990_000 && second >= 990_000, "{first} {second}");
+    pair.run_for(ms(200));
+    let stats = [0, 1].map(|p| pair.end(CLIENT).path_stats(PathId(p)));
+    assert!(stats.iter().all(|s| s.in_flight == 0 && s.retransmissions == 0), "{stats:?}");
+    // Each route is told of what came on it: no timeout, no loss, round trips of its own.
+    assert_eq!(pair.end(CLIENT).stats().timeouts, 0);
+    // Equation (3): 10 ms there and 12.5 back on average, 15 there; the first sample knows one way back.
+    let [fast, slow] = stats.map(|s| s.srtt.expect("both were measured"));
+    assert!(fast >= ms(22) && fast < ms(23) && slow >= ms(27) && slow < ms(28), "{fast:?} {slow:?}");
+}
+
+#[test]
+fn any_route_may_die_without_a_pause_in_duplication() {
+    for dead in [0, 1] {
+        let mut pair = Pair::open(duplicating(), &[10, 10]);
+        pair.write(CLIENT, 8_000_000);
+        pair.run_for(ms(150));
+        pair.script(move |f| if f.path == PathId(dead) { Edit::Lose } else { Edit::Pass });
+        let mut longest = ms(0);
+        let (mut before, mut since) = (pair.received[SERVER], pair.now);
+        while pair.received[SERVER] < 8_000_000 {
+            pair.run_for(ms(1));
+            if pair.received[SERVER] > before {
+                longest = longest.max(pair.now.since(since));
+                (before, since) = (pair.received[SERVER], pair.now);
+            }
+            assert!(pair.now < at(60_000), "it goes on");
+        }
+        assert!(longest <= ms(45), "no longer than two round trips of 20 ms: {longest:?}");
+    }
+}
+
+#[test]
+fn the_modes_may_change_during_a_connection() {
+    let mut pair = Pair::open(routed(), &[10, 15]);
+    for (scheduler, copies) in [
+        (SchedulerConfig::RoundRobin, 1),
+        (SchedulerConfig::Duplicate { lost_only: false }, 2),
+        (SchedulerConfig::EarliestArrival, 1),
+        (SchedulerConfig::Duplicate { lost_only: false }, 2),
+    ] {
+        pair.end(CLIENT).set_scheduler(scheduler);
+        pair.log.clear();
+        let goal = pair.received[SERVER] + 500_000;
+        pair.write(CLIENT, 500_000);
+        pair.run_until_received(SERVER, goal);
+        pair.run_for(ms(100));
+        let sent = sent_on(&pair, 0) + sent_on(&pair, 1);
+        assert_eq!(sent, copies * 500_000, "{scheduler:?}");
+    }
+}
+
+#[test]
+fn a_lost_copy_is_a_loss_on_its_route_and_sends_nothing_again() {
+    let mut pair = Pair::open(duplicating(), &[10, 10]);
+    let mut seen = 0;
+    pair.script(move |f| {
+        seen += u32::from(f.is_data_of(CLIENT) && f.path == PathId(1));
+        if seen == 100 && f.is_data_of(CLIENT) && f.path == PathId(1) { Edit::Lose } else { Edit::Pass }
+    });
+    pair.write(CLIENT, 1_000_000);
+    pair.run_until_received(SERVER, 1_000_000);
+    pair.run_for(ms(500));
+    let stats = [0, 1].map(|p| pair.end(CLIENT).path_stats(PathId(p)));
+    assert_eq!(stats.clone().map(|s| (s.retransmissions, s.in_flight)), [(0, 0), (0, 0)]);
+    assert!(stats[1].ssthresh.is_some() && stats[0].ssthresh.is_none(), "route 1 alone is reduced");
+    assert_eq!(pair.end(CLIENT).stats().timeouts, 0);
+}
+
+#[test]
+fn r_m_tcp_estimates_every_route_whichever_way_acknowledgments_take() {
+    for ack_return in [Default::default(), polypath_transport::conn::config::AckReturn::RoundRobin] {
+        let cc = CcConfig::RmTcp(Default::default());
+        let scheduler = SchedulerConfig::RoundRobin;
+        let mut pair = Pair::open(ConnectionConfig { ack_return, cc, scheduler, ..routed() }, &[10, 15]);
+        pair.write(CLIENT, 3_000_000);
+        pair.run_until_received(SERVER, 3_000_000);
+        let rates = [0, 1].map(|p| pair.end(CLIENT).path_stats(PathId(p)).rate);
+        assert!(rates.iter().all(|r| r.is_some_and(|r| r > Rate::from_mbps(1))), "{rates:?}");
+        assert_eq!(pair.data(CLIENT).len(), 3_000_000usize.div_ceil(980), "nothing is sent twice");
+    }
+}
