@@ -181,7 +181,7 @@ impl<T> Hop<T> {
         if self.config.mtu.is_some_and(|mtu| size > mtu) {
             return Err(Drop::TooBig);
         }
-        let idle = self.line.back().is_none_or(|last| last.served_at <= now);
+        let idle = self.server.is_idle(now);
         let fits = match self.config.queue {
             QueueLimit::Packets(limit) => self.waiting_packets() < u64::from(limit),
             QueueLimit::Bytes(limit) => self.waiting_bytes() + u64::from(size) <= limit,

@@ -34,6 +34,11 @@ impl Server {
         self.take(now, quotient, remainder)
     }
 
+    /// Whether it has served everything it was given.
+    pub fn is_idle(&self, now: Instant) -> bool {
+        self.free_at <= now
+    }
+
     /// Takes everything back but the `Rest` of the packet in service, served by `in_service`.
     pub fn interrupt(&mut self, at: Instant, in_service: Option<Instant>, last_arrival: Instant) -> Rest {
         let left = in_service.map_or(0, |end| end.since(at).0);

@@ -47,7 +47,7 @@ impl Connection {
             return None;
         }
         let Some(outgoing) = self.sender.next(now, &mut self.timers) else {
-            if self.sender.board.is_idle() {
+            if self.sender.window_blocked() {
                 self.arm_persist(now);
             }
             return None;

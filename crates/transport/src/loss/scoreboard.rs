@@ -291,15 +291,13 @@ impl Scoreboard {
         self.una = una;
         self.dupacks = 0;
         let mut head = true;
-        while let Some(front) = self.segments.front().copied() {
-            if front.end() > una {
-                self.trim_head(front, una);
-                break;
-            }
-            self.deliver(self.base, front, !head);
-            self.segments.pop_front();
+        while let Some(front) = self.segments.pop_front_if(|s| s.end() <= una) {
+            self.deliver(self.base, &front, !head);
             self.base += 1;
             head = false;
+        }
+        if let Some(&front) = self.segments.front().filter(|s| s.offset < una) {
+            self.trim_head(front, una);
         }
         self.sacked.remove_below(una);
         self.lanes.iter_mut().for_each(|l| l.trim(self.base, &self.segments));
@@ -443,10 +441,7 @@ impl Scoreboard {
 
     /// Part of the head segment arrived: a middlebox or a smaller segment size cut it.
     fn trim_head(&mut self, front: Sent, una: u64) {
-        let gone = una.saturating_sub(front.offset) as u32;
-        if gone == 0 {
-            return;
-        }
+        let gone = (una - front.offset) as u32;
         let lane = &mut self.lanes[front.path.index()];
         if front.status == Status::InFlight {
             lane.in_flight -= u64::from(gone);
@@ -466,14 +461,14 @@ impl Scoreboard {
             && sent.offset < gap.1
         {
             if known.0 <= sent.offset && sent.end() <= known.1 {
-                self.deliver(self.base + i as u64, sent, false);
+                self.deliver(self.base + i as u64, &sent, false);
                 self.segments[i].status = Status::Sacked;
             }
             i += 1;
         }
     }
 
-    fn deliver(&mut self, id: SentId, sent: Sent, reported_before: bool) {
+    fn deliver(&mut self, id: SentId, sent: &Sent, reported_before: bool) {
         let lane = &mut self.lanes[sent.path.index()];
         let len = u64::from(sent.len);
         match sent.status {
@@ -493,7 +488,7 @@ impl Scoreboard {
         lane.fresh.segments += 1;
         lane.fresh.reordered |= sent.tx < lane.passed && !sent.retransmitted;
         if lane.fresh.newest.is_none_or(|n| n.tx < sent.tx) {
-            lane.fresh.newest = Some(sent);
+            lane.fresh.newest = Some(*sent);
         }
     }
 }

@@ -1,0 +1,51 @@
+//! In the steady state no packet costs an allocation: whatever grows has grown before.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod common;
+
+use common::{hop, secs};
+use polypath_sim::{FlowConfig, HopConfig, HostConfig, QueueLimit, Via, World, WorldConfig};
+use polypath_transport::PathConfig;
+
+/// A table may still double, but not one a thousand packets.
+const MOST: u64 = 20;
+const LEAST_PACKETS: u64 = 20_000;
+
+/// One endless flow over as many links as there are hops; what it allocates between two instants, and
+/// how many packets went over the links meanwhile.
+fn allocations(hops: &[HopConfig], from: f64, to: f64) -> (u64, u64) {
+    let mut world = World::new(WorldConfig::default());
+    let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()).unwrap());
+    let mut paths = Vec::new();
+    for hop in hops {
+        let link = world.link(a, b, hop.clone(), hop.clone()).unwrap();
+        paths.push((world.path(a, b, &[Via::Link(link)]).unwrap(), PathConfig::default()));
+    }
+    world.flow(FlowConfig { paths, ..FlowConfig::default() }).unwrap();
+    let packets = |world: &World| world.hops().map(|h| world.hop_stats(h).entered).sum::<u64>();
+    world.run(secs(from));
+    let before = packets(&world);
+    let counted = allocation_counter::measure(|| world.run(secs(to)));
+    (counted.count_total, packets(&world) - before)
+}
+
+fn assert_none_per_packet((allocations, packets): (u64, u64)) {
+    assert!(packets >= LEAST_PACKETS, "{packets} packets only");
+    assert!(allocations <= MOST, "{allocations} allocations for {packets} packets");
+}
+
+#[test]
+fn one_flow() {
+    assert_none_per_packet(allocations(&[hop(100, 5, 200)], 2.0, 6.0));
+}
+
+#[test]
+fn two_paths_with_loss_and_reordering() {
+    let lossy = |mbps, delay| HopConfig {
+        loss: 0.01,
+        reordering: 0.01,
+        queue: QueueLimit::Packets(200),
+        ..hop(mbps, delay, 200)
+    };
+    assert_none_per_packet(allocations(&[lossy(80, 5), lossy(40, 10)], 10.0, 40.0));
+}
