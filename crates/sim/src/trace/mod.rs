@@ -1,6 +1,8 @@
 //! What happened, as rows: the observations of all connections and the events of all hops, on the
-//! simulation's clock. Rows become columns ([`Trace::write_arrow`], [`Trace::write_csv`]) and one hash.
+//! simulation's clock. Rows become columns, as CSV and with the feature `columns` as Arrow, and one hash.
 
+#[cfg(feature = "columns")]
+mod arrow;
 mod write;
 
 use std::hash::Hasher;

@@ -1,22 +1,15 @@
-//! Rows to columns: Arrow IPC and CSV.
+//! Names of what happens, and rows as CSV.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array,
-};
-use arrow_ipc::writer::FileWriter;
-use arrow_schema::ArrowError;
 use polypath_transport::DropReason;
 use polypath_transport::facts::{LossCause, PathState};
 
-use super::{ABSENT, Detail, Kind, NUMBERS, Row, Trace};
+use super::{ABSENT, Detail, Kind, NUMBERS, Trace};
 use crate::hop::Drop;
 
 /// The column `event`, in the order of [`Kind`].
-const EVENTS: [&str; 12] = [
+pub(super) const EVENTS: [&str; 12] = [
     "sent",
     "acked",
     "lost",
@@ -32,7 +25,7 @@ const EVENTS: [&str; 12] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-const DETAILS: [&str; 31] = [
+pub(super) const DETAILS: [&str; 31] = [
     "retransmission",
     "dup_ack",
     "partial_ack",
@@ -73,8 +66,6 @@ const HOP: usize = PATH + PathState::Removed as usize + 1;
 const _: () = assert!(HOP + Drop::COUNT == DETAILS.len());
 const _: () = assert!(Kind::HopDropped as usize + 1 == EVENTS.len());
 
-const ROWS_PER_BATCH: usize = 65_536;
-
 impl Detail {
     /// Its place in [`DETAILS`].
     pub(super) fn number(self) -> usize {
@@ -89,24 +80,6 @@ impl Detail {
 }
 
 impl Trace {
-    /// Writes all rows as an Arrow IPC file.
-    pub fn write_arrow(&self, out: impl Write) -> io::Result<()> {
-        let strings = |names: &mut dyn Iterator<Item = &str>| -> ArrayRef {
-            Arc::new(StringArray::from_iter_values(names))
-        };
-        let names = strings(&mut self.names.iter().map(String::as_str));
-        let dictionaries = [names, strings(&mut EVENTS.into_iter()), strings(&mut DETAILS.into_iter())];
-        let empty = batch(&[], &dictionaries).map_err(io::Error::other)?;
-        let write = || -> Result<(), ArrowError> {
-            let mut writer = FileWriter::try_new(out, &empty.schema())?;
-            for rows in self.rows.chunks(ROWS_PER_BATCH) {
-                writer.write(&batch(rows, &dictionaries)?)?;
-            }
-            writer.finish()
-        };
-        write().map_err(io::Error::other)
-    }
-
     /// Writes all rows as CSV with a header line; what has no value is empty.
     pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "time_ns,source,flow,path,event,detail,{}", NUMBERS.join(","))?;
@@ -124,28 +97,6 @@ impl Trace {
     }
 }
 
-fn batch(rows: &[Row], [names, events, details]: &[ArrayRef; 3]) -> Result<RecordBatch, ArrowError> {
-    let named = |keys: Int32Array, values: &ArrayRef| -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values.clone())?))
-    };
-    let sources = Int32Array::from_iter_values(rows.iter().map(|r| r.source as i32));
-    let kinds = Int32Array::from_iter_values(rows.iter().map(|r| r.event as i32));
-    let reasons = Int32Array::from_iter(rows.iter().map(|r| r.detail.map(|d| d.number() as i32)));
-    let mut columns: Vec<(&str, ArrayRef, bool)> = vec![
-        ("time_ns", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.time.0))), false),
-        ("source", named(sources, names)?, false),
-        ("flow", Arc::new(UInt32Array::from_iter(rows.iter().map(|r| r.flow))), true),
-        ("path", Arc::new(UInt8Array::from_iter(rows.iter().map(|r| r.path))), true),
-        ("event", named(kinds, events)?, false),
-        ("detail", named(reasons, details)?, true),
-    ];
-    for (i, name) in NUMBERS.into_iter().enumerate() {
-        let numbers = rows.iter().map(|r| Some(r.numbers[i]).filter(|n| *n != ABSENT));
-        columns.push((name, Arc::new(UInt64Array::from_iter(numbers)), true));
-    }
-    RecordBatch::try_from_iter_with_nullable(columns)
-}
-
 fn text(number: Option<u64>) -> String {
     number.map_or(String::new(), |n| n.to_string())
 }
@@ -159,7 +110,7 @@ fn quoted(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use polypath_transport::facts::Episode;
     use polypath_transport::{Observation, Record};
     use polypath_wire::{Instant, PathId};
@@ -168,7 +119,7 @@ mod tests {
     use crate::topology::{HopId, NodeId};
     use crate::trace::HopEvent;
 
-    fn trace() -> Trace {
+    pub fn trace() -> Trace {
         let mut trace = Trace::new(true);
         trace.name_node("a");
         trace.name_hop("a,b");
@@ -188,22 +139,6 @@ mod tests {
                         7,a,3,1,lost,timeout,10,5,,,,,,,2,\n\
                         8,\"a,b\",,,hop_dropped,down,,40,,,,,,,,\n";
         assert_eq!(String::from_utf8(csv).unwrap(), expected);
-    }
-
-    #[test]
-    fn arrow_survives_the_round_trip() {
-        let mut file = Vec::new();
-        trace().write_arrow(&mut file).unwrap();
-        let mut reader = arrow_ipc::reader::FileReader::try_new(io::Cursor::new(file), None).unwrap();
-        let batch = reader.next().unwrap().unwrap();
-        assert_eq!((batch.num_rows(), batch.num_columns()), (2, 6 + NUMBERS.len()));
-        let lens = batch.column_by_name("len").unwrap();
-        assert_eq!(lens.as_any().downcast_ref::<UInt64Array>().unwrap().values(), &[5, 40]);
-        let details = batch.column_by_name("detail").unwrap();
-        let details = details.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
-        let details: Vec<_> = details.downcast_dict::<StringArray>().unwrap().into_iter().flatten().collect();
-        assert_eq!(details, ["timeout", "down"]);
-        assert!(reader.next().is_none());
     }
 
     #[test]
