@@ -62,7 +62,7 @@ pub struct Endpoint {
     /// Slots that may have something to send or to say.
     ready: VecDeque<u32>,
     /// Where each segment is written before it is sent.
-    segment: Segment,
+    segment: Box<Segment>,
     resets: VecDeque<(Locators, Segment)>,
     reset_limit: RateLimit,
     replies: VecDeque<Bytes>,
@@ -87,7 +87,7 @@ impl Endpoint {
             demux: Demux::default(),
             timers: Timers::default(),
             ready: VecDeque::new(),
-            segment: Segment::default(),
+            segment: Box::default(),
             resets: VecDeque::new(),
             reset_limit: RateLimit::new(config.resets_per_second),
             replies: VecDeque::new(),
@@ -236,9 +236,10 @@ impl Endpoint {
     pub(crate) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         self.transmit_datagrams(now, outlet);
         while !outlet.is_full()
-            && let Some((locators, mut segment)) = self.resets.pop_front()
+            && let Some((locators, segment)) = self.resets.pop_front()
         {
-            emit(&mut self.security, now, &locators, &mut segment, outlet);
+            *self.segment = segment;
+            emit(&mut self.security, now, &locators, &mut self.segment, outlet);
         }
         while let Some(index) = self.ready.front().copied() {
             if let Some(slot) = self.slots.at(index) {
@@ -400,7 +401,7 @@ fn emit(
     security: &mut Option<Box<Security>>,
     now: Instant,
     locators: &Locators,
-    segment: &mut Segment,
+    segment: &mut Box<Segment>,
     outlet: &mut impl Outlet,
 ) {
     match security {

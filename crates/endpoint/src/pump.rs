@@ -9,8 +9,8 @@ use crate::paths::Locators;
 
 /// What stands behind an endpoint: a simulated host, a set of sockets, a TUN device.
 pub trait Outlet {
-    /// Sends a segment, or loses it. What is left in `segment` does not matter.
-    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Segment);
+    /// Sends a segment, or loses it. An outlet that keeps it leaves any other in its place.
+    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Box<Segment>);
 
     /// Sends a UDP payload of HIP or ESP between two outer addresses, or loses it. Only outlets of secure
     /// endpoints are asked.

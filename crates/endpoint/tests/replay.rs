@@ -17,7 +17,7 @@ use polypath_wire::{Duration, Instant, Seed};
 struct Sent(Vec<(Instant, Locators, Bytes)>);
 
 impl Outlet for Sent {
-    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Segment) {
+    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
         let mut bytes = [0; 2000];
         let len = encode_datagram(segment, &mut bytes).unwrap();
         self.0.push((now, *locators, Bytes::copy_from_slice(&bytes[..len])));

@@ -131,7 +131,7 @@ impl UdpSockets {
 }
 
 impl Outlet for UdpSockets {
-    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Segment) {
+    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
         let len = segment.header.len() + segment.payload.len() as usize;
         let ports = Ports { local: segment.header.src_port, remote: segment.header.dst_port };
         let first = Some((ports, segment.header.seq));

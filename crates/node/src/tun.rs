@@ -87,7 +87,7 @@ impl Tun {
 }
 
 impl Outlet for Tun {
-    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Segment) {
+    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
         let mut buffer = std::mem::take(&mut self.buffer);
         match encode_packet(locators, segment, &mut buffer) {
             Ok(len) => self.send_bytes(&buffer[..len]),

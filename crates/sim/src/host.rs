@@ -163,7 +163,7 @@ impl Host {
     /// A segment of ours did not fit a hop, which takes packets of `mtu` bytes.
     pub fn too_big(&mut self, now: Instant, locators: Locators, body: Body, mtu: u32) {
         let segment = match body {
-            Body::Segment(segment) => segment,
+            Body::Segment(segment) => *segment,
             Body::Bytes(packet) => match bytes::decode(packet) {
                 Ok(segment) => segment,
                 Err(_) => return, // damaged on the way: nobody knows whose it was
@@ -203,7 +203,7 @@ pub(crate) struct Door<'a> {
 }
 
 impl Outlet for Door<'_> {
-    fn send(&mut self, _: Instant, locators: &Locators, segment: &mut Segment) {
+    fn send(&mut self, _: Instant, locators: &Locators, segment: &mut Box<Segment>) {
         let key = route_key(locators);
         let Some(&(_, route)) = self.exit.routes.iter().find(|(k, _)| *k == key) else {
             self.exit.unroutable += 1;

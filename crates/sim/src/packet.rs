@@ -24,8 +24,8 @@ pub(crate) struct Packet {
 /// What a packet carries.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
-    /// A TCP segment as a value.
-    Segment(Segment),
+    /// A TCP segment as a value, in a box that is handed over whole.
+    Segment(Box<Segment>),
     /// An IP packet in bytes: corrupted on the way, or because the world is told to use bytes.
     Bytes(Vec<u8>),
     /// A datagram of a traffic source.
@@ -62,7 +62,7 @@ impl Packets {
     pub fn claim(&mut self, route: RouteId, size: u32) -> PacketId {
         let Some(id) = self.free.pop() else {
             self.slots.push(Packet {
-                body: Body::Segment(Segment::default()),
+                body: Body::Segment(Box::default()),
                 route,
                 entered: 0,
                 size,

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use polypath_endpoint::{Locators, PeerEvent, SecurityConfig, pump};
 use polypath_hip::Identity;
-use polypath_transport::{CloseReason, Payload, Segment};
+use polypath_transport::{CloseReason, Payload};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
@@ -342,7 +342,7 @@ impl World {
     }
 
     fn too_big(&mut self, hop: HopId, id: PacketId) {
-        let nothing = Body::Segment(Segment::default());
+        let nothing = Body::Bytes(Vec::new());
         let body = std::mem::replace(&mut self.net.packets[id].body, nothing);
         let route = &self.net.routes[self.net.packets[id].route.0 as usize];
         let (locators, node) = (route.locators.reversed(), self.topology.from(route.hops[0]));

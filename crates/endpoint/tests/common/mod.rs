@@ -43,8 +43,8 @@ pub struct Pair {
 struct Out(Rc<RefCell<VecDeque<(Locators, Segment)>>>);
 
 impl Outlet for Out {
-    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Segment) {
-        self.0.borrow_mut().push_back((*locators, std::mem::take(segment)));
+    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
+        self.0.borrow_mut().push_back((*locators, *std::mem::take(segment)));
     }
 }
 

@@ -54,7 +54,7 @@ type Flight = (usize, usize, Locators, Vec<u8>);
 struct Out(Vec<(Locators, Vec<u8>)>);
 
 impl Outlet for Out {
-    fn send(&mut self, _: Instant, _: &Locators, _: &mut Segment) {
+    fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
         panic!("a segment left in the clear");
     }
     fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {

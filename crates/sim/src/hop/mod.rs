@@ -141,7 +141,10 @@ impl<T> Hop<T> {
                 let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
                 return Some(self.depart(packet));
             }
-            let packet = self.line.pop_front_if(|p| p.arrives_at <= now)?;
+            if head > now {
+                return None;
+            }
+            let packet = self.line.pop_front()?;
             match self.served.checked_sub(1) {
                 Some(served) => self.served = served,
                 None => self.backlog -= u64::from(packet.size), // nobody asked since it was served
