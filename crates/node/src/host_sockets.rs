@@ -96,7 +96,7 @@ fn up(address: &Address, local: SocketAddr) -> Input {
 }
 
 impl Outlet for HostSockets {
-    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Segment) {
+    fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
         self.sockets.send(now, locators, segment);
     }
     fn send_datagram(&mut self, now: Instant, locators: &Locators, payload: &[u8]) {
