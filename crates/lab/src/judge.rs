@@ -85,7 +85,9 @@ pub fn judge(e: &Evidence) -> Finding {
         return if noise(single) && !told_apart { Finding::NotIdentifiable } else { Finding::Reproduced };
     }
     let same_side = e.neutral.is_some_and(|neutral| {
-        (e.published > neutral && e.ours.low > neutral) || (e.published < neutral && e.ours.high < neutral)
+        // A value as good as neutral claims that there is no effect, and so no direction.
+        (e.published > neutral + slack && e.ours.low > neutral)
+            || (e.published < neutral - slack && e.ours.high < neutral)
     });
     if same_side { Finding::DirectionOnly } else { Finding::Refuted }
 }
@@ -143,6 +145,7 @@ mod tests {
     fn another_value_has_a_direction_or_is_refuted() {
         assert_eq!(judge(&evidence(0.89, (0.36, 0.40), (0.2, 0.6))), Finding::DirectionOnly);
         assert_eq!(judge(&evidence(1.11, (0.10, 0.16), (0.07, 0.25))), Finding::Refuted);
+        assert_eq!(judge(&evidence(1.02, (5.0, 9.0), (3.0, 11.0))), Finding::Refuted, "1.02 claims equality");
         let no_neutral = Evidence { neutral: None, ..evidence(0.89, (0.36, 0.40), (0.2, 0.6)) };
         assert_eq!(judge(&no_neutral), Finding::Refuted);
     }
