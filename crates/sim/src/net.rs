@@ -41,13 +41,14 @@ pub(crate) struct Net {
 pub(crate) struct NetHop {
     pub name: String,
     pub hop: Hop<PacketId>,
-    /// Whether its next event is in the queue. While packets are in it, that never moves closer.
-    armed: bool,
+    /// When the earliest of its events in the queue is; `MAX` while there is none. It moves closer only
+    /// where a packet passes one that is held back.
+    armed: Instant,
 }
 
 impl NetHop {
     pub fn new(name: String, hop: Hop<PacketId>) -> Self {
-        Self { name, hop, armed: false }
+        Self { name, hop, armed: Instant::MAX }
     }
 }
 
@@ -68,8 +69,7 @@ impl Net {
         packet.entered += 1;
         let hop = &mut self.hops[at.index()];
         match hop.hop.enqueue(self.now, id, packet.size) {
-            Ok(()) if !hop.armed => self.arm(at),
-            Ok(()) => {}
+            Ok(()) => self.arm(at),
             Err(cause) => self.lose(at, id, cause),
         }
         None
@@ -91,7 +91,11 @@ impl Net {
 
     fn depart(&mut self, at: HopId) -> Option<PacketId> {
         loop {
-            let Some(departure) = self.hops[at.index()].hop.poll(self.now) else {
+            let hop = &mut self.hops[at.index()];
+            let Some(departure) = hop.hop.poll(self.now) else {
+                if hop.armed <= self.now {
+                    hop.armed = Instant::MAX;
+                }
                 self.arm(at);
                 return None;
             };
@@ -118,9 +122,8 @@ impl Net {
 
     fn arm(&mut self, at: HopId) {
         let hop = &mut self.hops[at.index()];
-        let next = hop.hop.next_event();
-        hop.armed = next.is_some();
-        if let Some(next) = next {
+        if let Some(next) = hop.hop.next_event().filter(|next| *next < hop.armed) {
+            hop.armed = next;
             self.events.push(next, Event::Hop(at));
         }
     }

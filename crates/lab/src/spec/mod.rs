@@ -67,7 +67,7 @@ pub struct Spec {
     /// Why, from where, and what was chosen.
     #[serde(default)]
     pub description: String,
-    /// Virtual time of one run; a run ends earlier when every flow of a given size is done.
+    /// Virtual time of one run.
     pub duration: Human<Duration>,
     /// Throughput is measured from here to the end, so that the start can be left out. Default: the start.
     #[serde(default)]
