@@ -49,6 +49,24 @@ fn bins_hold_what_arrived_in_them() {
 }
 
 #[test]
+fn who_passes_a_packet_held_back_arrives_on_time() {
+    let config = WorldConfig { bin: Duration::from_millis(1), ..WorldConfig::default() };
+    let held = Duration::from_millis(1050);
+    let second = HopConfig { reordering: 0.5, reorder_delay: held, ..hop(100, 10, 10) };
+    let mut l = common::line_of(config, Default::default(), second);
+    // One packet each 100 ms: on time in one bin of each hundred, held back 50 bins further.
+    let cbr = SourceConfig::constant("cbr", l.path, 1250, Rate(100_000), Instant::ZERO);
+    let cbr = l.world.source(SourceConfig { stop: Some(secs(20.0)), ..cbr }).unwrap();
+    l.world.run(secs(30.0));
+    let report = l.world.source_report(cbr);
+    let filled: Vec<usize> = (0..report.bins.len()).filter(|i| report.bins[*i] > 0).collect();
+    let reordered = l.world.hop_stats(l.second.there()).reordered as usize;
+    let late = filled.iter().filter(|i| (**i - filled[0]) % 100 != 0).count();
+    assert_eq!((filled.len(), late), (200, reordered), "{filled:?}");
+    assert!((60..140).contains(&reordered), "{reordered}");
+}
+
+#[test]
 fn pauses_halve_the_rate() {
     for exponential in [false, true] {
         let mut l = line(5, hop(100, 10, 100));
