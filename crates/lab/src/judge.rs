@@ -55,6 +55,10 @@ impl Interval {
         self.low - slack <= value && value <= self.high + slack
     }
 
+    fn centre(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+
     fn half_width(self) -> f64 {
         (self.high - self.low) / 2.0
     }
@@ -82,7 +86,8 @@ pub fn judge(e: &Evidence) -> Finding {
     let noise = |interval: Interval| interval.half_width() > NOISE * e.published.abs();
     if single.contains(e.published, slack) {
         let told_apart = e.null.is_some_and(|null| !null.contains(e.published, slack));
-        return if noise(single) && !told_apart { Finding::NotIdentifiable } else { Finding::Reproduced };
+        let near = (e.ours.centre() - e.published).abs() <= NOISE * e.published.abs();
+        return if noise(single) && !(told_apart && near) { Finding::NotIdentifiable } else { Finding::Reproduced };
     }
     let same_side = e.neutral.is_some_and(|neutral| {
         // A value as good as neutral claims that there is no effect, and so no direction.
@@ -139,6 +144,13 @@ mod tests {
             judge(&Evidence { null: Some(Interval { low: 0.2, high: 2.4 }), ..wide }),
             Finding::NotIdentifiable
         );
+    }
+
+    #[test]
+    fn a_wide_ensemble_far_from_the_value_shows_nothing_whatever_the_null() {
+        let null = Some(Interval { low: 0.99, high: 1.01 });
+        let far = Evidence { null, ..evidence(0.89, (0.53, 0.60), (0.3, 0.95)) };
+        assert_eq!(judge(&far), Finding::NotIdentifiable);
     }
 
     #[test]
