@@ -87,7 +87,11 @@ pub fn judge(e: &Evidence) -> Finding {
     if single.contains(e.published, slack) {
         let told_apart = e.null.is_some_and(|null| !null.contains(e.published, slack));
         let near = (e.ours.centre() - e.published).abs() <= NOISE * e.published.abs();
-        return if noise(single) && !(told_apart && near) { Finding::NotIdentifiable } else { Finding::Reproduced };
+        return if noise(single) && !(told_apart && near) {
+            Finding::NotIdentifiable
+        } else {
+            Finding::Reproduced
+        };
     }
     let same_side = e.neutral.is_some_and(|neutral| {
         // A value as good as neutral claims that there is no effect, and so no direction.
