@@ -61,7 +61,7 @@ fn who_passes_a_packet_held_back_arrives_on_time() {
     let report = l.world.source_report(cbr);
     let filled: Vec<usize> = (0..report.bins.len()).filter(|i| report.bins[*i] > 0).collect();
     let reordered = l.world.hop_stats(l.second.there()).reordered as usize;
-    let late = filled.iter().filter(|i| (**i - filled[0]) % 100 != 0).count();
+    let late = filled.iter().filter(|i| !(**i - filled[0]).is_multiple_of(100)).count();
     assert_eq!((filled.len(), late), (200, reordered), "{filled:?}");
     assert!((60..140).contains(&reordered), "{reordered}");
 }
