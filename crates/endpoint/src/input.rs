@@ -43,6 +43,14 @@ pub enum Input {
         /// Largest IP packet that may carry a segment as an IP host sends it, bytes.
         mtu: u32,
     },
+    /// Packets that we sent were larger than their way carries: our own host or a router says so. For secure
+    /// endpoints, whose segments nobody else can read.
+    PathMtu {
+        /// Between which locators, as we see it; the ports do not matter.
+        locators: Locators,
+        /// Largest IP packet that gets through, bytes.
+        mtu: u32,
+    },
     /// A local address can be used from now on, or is described anew. Only secure endpoints care.
     LocalUp {
         /// The address and the port of its socket.

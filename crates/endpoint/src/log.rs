@@ -14,6 +14,7 @@
 //! kind 5    local address up: address, MTU (u32, 0 if unknown), rate (u64, bit/s, 0 if unknown),
 //!           delay (u64, ns, all ones if unknown)
 //! kind 6    local address down: address
+//! kind 7    path MTU: local address, remote address, length (u32, 4), largest packet (u32)
 //! address   family (u8: 4 or 6), octets, port (u16)
 //! ```
 
@@ -38,6 +39,7 @@ const PACKET: u8 = 3;
 const TOO_BIG: u8 = 4;
 const LOCAL_UP: u8 = 5;
 const LOCAL_DOWN: u8 = 6;
+const PATH_MTU: u8 = 7;
 
 /// Writes a log into memory.
 #[derive(Clone, Debug)]
@@ -69,6 +71,9 @@ impl LogWriter {
                 bytes.put_u32_le(seq.0);
                 bytes.put_u32_le(*mtu);
                 self.entry(at, TOO_BIG, Some(locators), &bytes);
+            }
+            Input::PathMtu { locators, mtu } => {
+                self.entry(at, PATH_MTU, Some(locators), &mtu.to_le_bytes());
             }
             Input::LocalUp { local, info } => {
                 self.head(at, LOCAL_UP);
@@ -171,6 +176,11 @@ impl LogReader {
             PACKET => Input::Packet { bytes: self.bytes()? },
             TOO_BIG => self.too_big()?,
             LOCAL_UP => Input::LocalUp { local: self.address()?, info: self.info()? },
+            PATH_MTU => {
+                let (locators, bytes) = (self.locators()?, self.bytes()?);
+                let mtu = bytes[..].try_into().map_err(|_| LogError::Truncated)?;
+                Input::PathMtu { locators, mtu: u32::from_le_bytes(mtu) }
+            }
             LOCAL_DOWN => Input::LocalDown { local: self.address()? },
             got => return Err(LogError::Unknown { what: "kind", got }),
         };
@@ -263,6 +273,7 @@ mod tests {
         let info = LocalInfo { mtu: Some(1500), link };
         log.input(Instant(6), &Input::LocalUp { local: v6.local, info }).unwrap();
         log.input(Instant(7), &Input::LocalDown { local: v6.local }).unwrap();
+        log.input(Instant(8), &Input::PathMtu { locators: v6, mtu: 1400 }).unwrap();
         log.into_bytes()
     }
 
@@ -277,7 +288,7 @@ mod tests {
             again
         });
         assert_eq!(again.into_bytes(), log());
-        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
     }
 
     proptest! {

@@ -149,6 +149,7 @@ impl Place<'_> {
                 mss: flow.mss.unwrap_or(spec.path_mtu(flow, via) - HEADERS),
                 rate: flow.told.then(|| spec.path_rate(flow, via)),
                 one_way: flow.told.then(|| spec.path_delay(flow, via)),
+                carried: None,
                 overhead: HEADERS + options,
             };
             paths.push((self.path(flow, via)?, config));

@@ -12,6 +12,9 @@ use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::{Ports, Segment};
 use polypath_wire::{Instant, Seq};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -206,6 +209,7 @@ impl BoundSocket {
     fn new(socket: Socket) -> io::Result<Self> {
         enlarge_buffers(&socket)?;
         let state = UdpSocketState::new((&socket).into())?;
+        heed_routers(&socket)?;
         socket.set_nonblocking(true)?;
         let io = UdpSocket::from_std(socket.into())?;
         Ok(Self { local: io.local_addr()?, io, state, pending: VecDeque::new() })
@@ -265,7 +269,7 @@ impl BoundSocket {
                 Err(e) => {
                     refused += 1;
                     if e.raw_os_error() == Some(nix::libc::EMSGSIZE) {
-                        too_big.extend(batch.too_big(self.local));
+                        too_big.push(batch.too_big(self.local));
                     }
                 }
                 Ok(()) => {}
@@ -287,15 +291,17 @@ impl Batch {
             && segments < state.max_gso_segments()
     }
 
-    /// What to tell the endpoint: the largest packet that its segments make on the way to the peer, less
-    /// the UDP header that an IP host would not add.
-    fn too_big(&self, local: SocketAddr) -> Option<Input> {
-        let (ports, seq) = self.first?;
+    /// What to tell the endpoint: the largest packet on the way to the peer; of a plain segment, less the
+    /// UDP header that an IP host would not add.
+    fn too_big(&self, local: SocketAddr) -> Input {
         let headers = UDP_HEADER + if local.is_ipv4() { 20 } else { 40 };
         let needed = self.segment_size as u32 + headers;
         let mtu = mtu_to(local, self.to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
         let locators = Locators { local, remote: self.to };
-        Some(Input::TooBig { locators, ports, seq, mtu: mtu - UDP_HEADER })
+        match self.first {
+            Some((ports, seq)) => Input::TooBig { locators, ports, seq, mtu: mtu - UDP_HEADER },
+            None => Input::PathMtu { locators, mtu },
+        }
     }
 
     fn send(&self, io: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
@@ -316,6 +322,15 @@ fn mtu_to(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     socket.connect(remote).ok()?;
     let mtu = getsockopt(&socket, sockopt::IpMtu).ok()?;
     u32::try_from(mtu).ok().filter(|mtu| *mtu >= LEAST_MTU)
+}
+
+/// No fragments, and nothing larger than what routers said they take: the kernel refuses it, so we hear of it.
+fn heed_routers(socket: &Socket) -> io::Result<()> {
+    match socket.local_addr()?.is_ipv4() {
+        true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
+        false => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?,
+    }
+    Ok(())
 }
 
 /// Asks for large kernel buffers: beyond the limit where we may, up to the limit elsewhere.

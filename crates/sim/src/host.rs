@@ -162,6 +162,9 @@ impl Host {
 
     /// A segment of ours did not fit a hop, which takes packets of `mtu` bytes.
     pub fn too_big(&mut self, now: Instant, locators: Locators, body: Body, mtu: u32) {
+        if self.endpoint.hit().is_some() {
+            return self.endpoint.handle(self.clock.local(now), Input::PathMtu { locators, mtu });
+        }
         let segment = match body {
             Body::Segment(segment) => *segment,
             Body::Bytes(packet) => match bytes::decode(packet) {

@@ -225,6 +225,7 @@ impl Report<'_> {
                 "local": path.locators.local,
                 "remote": path.locators.remote,
                 "bytes": carried.bytes,
+                "mtu": path.mtu,
                 "esp_suite": crate::demo::suite_name(path.suite),
                 "spi_out": format!("{:08x}", path.outbound),
                 "spi_in": format!("{:08x}", path.inbound),

@@ -39,6 +39,7 @@ impl Endpoint {
                 Err(error) => self.drop_unparsed(error),
             },
             Input::TooBig { locators, ports, seq, mtu } => self.too_big(now, &locators, ports, seq, mtu),
+            Input::PathMtu { locators, mtu } => self.path_mtu(now, &locators, mtu),
             Input::LocalUp { local, info } => self.local_up(now, local, info),
             Input::LocalDown { local } => self.local_down(now, local),
         }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::BytesMut;
 use polypath_hip::{ConnectError, Identity, State as HipState};
-use polypath_transport::ConnectionConfig;
+use polypath_transport::{Connection, ConnectionConfig};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, PathId, Seed};
 
@@ -126,6 +126,14 @@ impl Endpoint {
         }
     }
 
+    pub(super) fn path_mtu(&mut self, now: Instant, locators: &Locators, mtu: u32) {
+        if let Some(security) = &mut self.security {
+            self.stats.too_big += 1;
+            security.too_big(now, locators, mtu);
+            self.apply(now);
+        }
+    }
+
     /// A UDP payload of HIP or ESP came. Returns the connection that it belongs to.
     pub fn handle_sealed(
         &mut self,
@@ -160,7 +168,10 @@ impl Endpoint {
     fn apply(&mut self, now: Instant) {
         while let Some(change) = self.security.as_mut().and_then(|s| s.poll_change()) {
             let peer = match change {
-                Change::Up(inner) | Change::Down(inner) | Change::Sample(inner, _) => inner.remote.ip(),
+                Change::Up(inner)
+                | Change::Down(inner)
+                | Change::Sample(inner, _)
+                | Change::Carries(inner, _) => inner.remote.ip(),
                 Change::Over(hit) => hit.as_ipv6().into(),
             };
             for index in self.slots.with_peer(peer) {
@@ -174,12 +185,10 @@ impl Endpoint {
             Change::Up(inner) => self.path_up(now, index, inner),
             Change::Down(inner) => self.path_down(now, index, inner),
             Change::Sample(inner, rtt) => {
-                let Some(slot) = self.slots.at(index) else { return };
-                let path = slot.paths.iter().find(|(_, l)| *l == inner);
-                if let Some((path, _)) = path {
-                    slot.connection.path_answered(now, path, rtt);
-                    self.mark(index);
-                }
+                self.on_path(index, inner, |connection, path| connection.path_answered(now, path, rtt));
+            }
+            Change::Carries(inner, mss) => {
+                self.on_path(index, inner, |connection, path| connection.path_carries(now, path, mss));
             }
             Change::Over(_) => {
                 if let Some(slot) = self.slots.at(index) {
@@ -187,6 +196,16 @@ impl Endpoint {
                     self.mark(index);
                 }
             }
+        }
+    }
+
+    /// Does something to the connection that has that path.
+    fn on_path(&mut self, index: u32, inner: Locators, act: impl FnOnce(&mut Connection, PathId)) {
+        let Some(slot) = self.slots.at(index) else { return };
+        let path = slot.paths.iter().find(|(_, l)| *l == inner);
+        if let Some((path, _)) = path {
+            act(&mut slot.connection, path);
+            self.mark(index);
         }
     }
 

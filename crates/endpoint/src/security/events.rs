@@ -103,6 +103,8 @@ impl Security {
             untold: 0,
             fresh: true,
             heart: Heart::new(now),
+            mtu: self.new_size(now, &locators),
+            busy: false,
             rekeyed: 0,
             sealed_before: 0,
         };
@@ -149,9 +151,13 @@ impl Security {
 
     fn on_reachable(&mut self, now: Instant, inbound: u32, locators: Locators) {
         let Some(&number) = self.spis.get(&inbound) else { return };
+        let mut moved = false;
         if let Some(path) = self.paths.get_mut(&number) {
-            path.locators = locators;
+            moved = std::mem::replace(&mut path.locators, locators) != locators;
             path.reachable = true;
+        }
+        if moved {
+            self.resize(now, number, &locators);
         }
         self.bring_up(now, number);
     }

@@ -6,8 +6,8 @@ use polypath_wire::{Duration, Instant};
 
 /// Bytes of a heartbeat: the ICMPv6 header and the instant it left, ns of the sender's clock.
 pub(super) const LEN: usize = HEADER_LEN + 8;
-/// Longest echo request that is answered, bytes.
-const MAX_ECHO: usize = 1500;
+/// Longest echo request that is answered, bytes: what the largest usual links carry.
+const MAX_ECHO: usize = 9000;
 
 /// What an ICMPv6 message from the peer asks for or says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,16 +19,22 @@ pub(super) enum Heard {
         /// Sequence number.
         seq: u16,
     },
-    /// The answer to our heartbeat of that instant.
-    Reply(Instant),
+    /// The answer to our heartbeat.
+    Reply {
+        /// When that left.
+        sent: Instant,
+        /// Bytes of either: more than a heartbeat has if it was a probe.
+        len: usize,
+    },
     /// Nothing for us.
     Other,
 }
 
-/// Writes heartbeat number `seq` of path `id` to the start of `out`.
+/// Writes heartbeat number `seq` of path `id` to `out`, with zeros behind it.
 pub(super) fn request(id: u16, seq: u16, now: Instant, family: IcmpFamily, out: &mut [u8]) {
     out[HEADER_LEN..LEN].copy_from_slice(&now.0.to_be_bytes());
-    emit(IcmpHeader::EchoRequest { id, seq }, family, &mut out[..LEN]);
+    out[LEN..].fill(0);
+    emit(IcmpHeader::EchoRequest { id, seq }, family, out);
 }
 
 /// Makes `message`, an echo request, its own answer.
@@ -48,7 +54,8 @@ pub(super) fn read(message: &[u8], path: u16, family: IcmpFamily) -> Heard {
         }
         Ok((IcmpHeader::EchoReply { id, .. }, at)) if id == path => {
             let sent = message.get(at..).and_then(|body| body.first_chunk());
-            sent.map_or(Heard::Other, |sent| Heard::Reply(Instant(u64::from_be_bytes(*sent))))
+            let reply = |sent| Heard::Reply { sent: Instant(u64::from_be_bytes(sent)), len: message.len() };
+            sent.copied().map_or(Heard::Other, reply)
         }
         _ => Heard::Other,
     }
@@ -106,7 +113,7 @@ mod tests {
         let Heard::Request { id, seq } = read(&message, 0, FAMILY) else { panic!("a request") };
         assert_eq!((id, seq), (7, 3));
         reply(id, seq, FAMILY, &mut message);
-        assert_eq!(read(&message, 7, FAMILY), Heard::Reply(Instant(99)));
+        assert_eq!(read(&message, 7, FAMILY), Heard::Reply { sent: Instant(99), len: LEN });
         assert_eq!(read(&message, 8, FAMILY), Heard::Other, "of another path");
         message[LEN - 1] ^= 1;
         assert_eq!(read(&message, 7, FAMILY), Heard::Other, "damaged");

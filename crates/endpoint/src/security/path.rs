@@ -12,11 +12,14 @@ use polypath_wire::tcp::{self, MIN_HEADER_LEN};
 use polypath_wire::{Checksum, Instant, udp};
 
 use super::heartbeat::{self, Heart};
+use super::mtu::PathMtu;
 use crate::frame;
 use crate::paths::Locators;
 
 /// Most bytes of a UDP payload that we make.
 pub(super) const ROOM: usize = 1 << 16;
+/// What every network carries as a payload of UDP, bytes.
+const SMALL: usize = 500;
 
 /// A path to a peer: its SAs and what it measures.
 #[derive(Debug)]
@@ -44,6 +47,9 @@ pub(super) struct SecurePath {
     /// Nothing came on the newest SA yet.
     pub fresh: bool,
     pub heart: Heart,
+    pub mtu: PathMtu,
+    /// Whether something large left since the last heartbeat.
+    pub busy: bool,
     /// How often it got new keys.
     pub rekeyed: u32,
     /// Packets that our SAs before the present ones sealed.
@@ -77,6 +83,7 @@ impl SecurePath {
         let at = self.outbound.payload_offset();
         let checksum = Checksum::Ipv6 { src: ours.as_ipv6(), dst: self.peer.as_ipv6() };
         let len = frame::encode(segment, checksum, out.get_mut(at..)?).ok()?;
+        self.busy |= len > SMALL;
         self.outbound.seal(out, len, tcp::PROTOCOL).ok()
     }
 
@@ -139,19 +146,43 @@ impl SecurePath {
             && (self.outbound.needs_rekey() || self.inbound.iter().any(Inbound::needs_rekey))
     }
 
-    /// What a connection is told of the path, whose largest IP packet has `mtu` bytes.
-    pub fn config(&self, mtu: u32) -> PathConfig {
-        let ip = if self.locators.remote.is_ipv4() { 20 } else { 40 };
-        let udp = if self.locators.remote.port() == 0 { 0 } else { udp::HEADER_LEN as u32 };
-        let packet = mtu.saturating_sub(ip + udp) as usize;
-        let segment = self.outbound.max_payload(packet) as u32;
-        let overhead = ip + udp + self.outbound.sealed_len(segment as usize) as u32 - segment;
+    /// What a connection is told of the path.
+    pub fn config(&self) -> PathConfig {
+        let (segment, carried) = (self.largest(self.mtu.link()), self.largest(self.mtu.carried()));
+        let overhead = self.headers() + self.outbound.sealed_len(segment as usize) as u32 - segment;
         let tcp = MIN_HEADER_LEN as u32;
+        let mss = |segment: u32| segment.saturating_sub(tcp).max(64);
         PathConfig {
-            mss: segment.saturating_sub(tcp).max(64),
+            mss: mss(segment),
+            carried: Some(mss(carried)),
             overhead: overhead + tcp,
             ..PathConfig::default()
         }
+    }
+
+    /// The most that an IP packet of `mtu` bytes carries in ESP, bytes.
+    fn largest(&self, mtu: u32) -> u32 {
+        self.outbound.max_payload(mtu.saturating_sub(self.headers()) as usize) as u32
+    }
+
+    /// Bytes before ESP.
+    fn headers(&self) -> u32 {
+        let ip = if self.locators.remote.is_ipv4() { 20 } else { 40 };
+        let udp = if self.locators.remote.port() == 0 { 0 } else { udp::HEADER_LEN as u32 };
+        ip + udp
+    }
+
+    /// An answer of `len` bytes came. Whether that was to a probe, and more is sent from now on.
+    pub fn probe_answered(&mut self, len: usize) -> bool {
+        let asked = self.mtu.asked().map(|size| self.largest(size) as usize);
+        asked == Some(len) && self.mtu.answered()
+    }
+
+    /// Makes the probe that is due, if one is.
+    pub fn probe(&mut self, ours: Hit, id: u16, now: Instant, out: &mut [u8]) -> Option<usize> {
+        let size = self.mtu.next_probe(now, std::mem::take(&mut self.busy))?;
+        let (len, family) = (self.largest(size) as usize, self.family(ours, false));
+        self.seal_icmp(len, out, |message| heartbeat::request(id, 0, now, family, message))
     }
 
     /// The checksum context of ICMPv6 messages that we send, or receive.

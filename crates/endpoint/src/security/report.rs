@@ -71,6 +71,8 @@ pub struct PathReport {
     pub outbound: u32,
     /// Whether connections may use it.
     pub up: bool,
+    /// The largest IP packet that is sent on it, bytes.
+    pub mtu: u32,
     /// How often it got new keys.
     pub rekeyed: u32,
     /// Packets sent, with all keys.

@@ -28,6 +28,10 @@ pub struct Link {
     pub idle: [Instant; 2],
     /// What the server sees in place of the client's address.
     pub nat: Option<SocketAddr>,
+    /// The largest IP packet that gets through, and whether somebody tells the sender of a larger one.
+    pub mtu: Option<(u32, bool)>,
+    /// Packets that were too big.
+    pub too_big: u64,
     /// Bytes of user data that arrived at the server.
     pub bytes: u64,
 }
@@ -96,6 +100,8 @@ impl Bed {
                 up: true,
                 idle: [Instant::ZERO; 2],
                 nat: None,
+                mtu: None,
+                too_big: 0,
                 bytes: 0,
             }
         };
@@ -240,6 +246,14 @@ impl Bed {
         let is_on = |l: &Link| l.up && locators.local == l.ends[side] && locators.remote == remote(l);
         let Some(index) = self.links.iter().position(is_on) else { return };
         let link = &mut self.links[index];
+        let size = payload.len() as u32 + if locators.local.is_ipv4() { 28 } else { 48 };
+        if let Some((mtu, said)) = link.mtu.filter(|(mtu, _)| *mtu < size) {
+            link.too_big += 1;
+            if said {
+                self.endpoints[side].handle(self.now, Input::PathMtu { locators: *locators, mtu });
+            }
+            return;
+        }
         let leaves = link.idle[side].max(self.now);
         if leaves.since(self.now) > QUEUE {
             return;

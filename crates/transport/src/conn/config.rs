@@ -146,6 +146,8 @@ pub enum AckReturn {
 pub struct PathConfig {
     /// Largest payload of one segment on this path, bytes, without options (RFC 6691).
     pub mss: u32,
+    /// What of that the path is known to carry: `mss` is asked of the peer, this is sent.
+    pub carried: Option<u32>,
     /// Rate of the bottleneck, bit/s, if told (by the base exchange, by the spec file).
     pub rate: Option<Rate>,
     /// One-way delay without queueing, if told; nanoseconds.
@@ -155,9 +157,16 @@ pub struct PathConfig {
     pub overhead: u32,
 }
 
+impl PathConfig {
+    /// Largest payload of a segment that we send, bytes, without options.
+    pub fn segment_size(&self) -> u32 {
+        self.carried.map_or(self.mss, |carried| carried.min(self.mss))
+    }
+}
+
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { mss: 1460, rate: None, one_way: None, overhead: 40 }
+        Self { mss: 1460, carried: None, rate: None, one_way: None, overhead: 40 }
     }
 }
 

@@ -227,11 +227,21 @@ impl Connection {
         after.find(|p| !self.removed.contains(*p)).unwrap_or(path)
     }
 
-    /// The path carries no larger segments than `mss` bytes of payload (an ICMP message, a probe).
-    /// Less than RFC 879's 536 is believed down to 64 bytes.
+    /// The path carries no larger segments than `mss` bytes of payload, as an ICMP message says: never
+    /// more than before.
     pub fn path_mss(&mut self, now: Instant, path: PathId, mss: u32) {
+        let known = self.paths.get(path.index()).map_or(0, PathConfig::segment_size);
+        self.path_carries(now, path, mss.min(known));
+    }
+
+    /// The path was found to carry segments of `mss` bytes of payload: more than before, or less (RFC 8899).
+    /// Less than RFC 879's 536 is believed down to 64 bytes.
+    pub fn path_carries(&mut self, now: Instant, path: PathId, mss: u32) {
         let Some(config) = self.paths.get_mut(path.index()) else { return };
-        config.mss = config.mss.min(mss.max(64));
+        if config.segment_size() == mss {
+            return;
+        }
+        config.carried = Some(mss.max(64));
         let config = *config;
         if path.index() < self.sender.paths.len() {
             let mss = self.payload_size(&config);

@@ -149,7 +149,7 @@ impl Connection {
         let peer = self.handshake.peer.map_or(DEFAULT_MSS, |p| p.1);
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
         let multi_route = if self.handshake.multi_route { MULTI_ROUTE_LEN } else { 0 };
-        path.mss.min(peer).saturating_sub(timestamps + multi_route).max(32)
+        path.segment_size().min(peer).saturating_sub(timestamps + multi_route).max(32)
     }
 
     /// A segment arrived in SYN-SENT (RFC 9293 §3.10.7.3).

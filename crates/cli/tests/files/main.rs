@@ -1,0 +1,89 @@
+//! `polypath send` and `receive` between network namespaces: two links, one of them behind a NAT and
+//! one IPv6; a link that is cut and restored; strangers; a transfer that goes on.
+#![allow(clippy::unwrap_used)]
+
+mod bed;
+mod narrow;
+
+use std::time::Duration;
+
+use bed::{Bed, end, json, skip, tool};
+
+#[test]
+fn a_link_is_cut_and_restored_behind_a_nat_and_beside_ipv6() {
+    let Some(bed) = Bed::new() else { return };
+    if !bed.slow() {
+        return skip("needs the token bucket filter of the kernel (sch_tbf)");
+    }
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("big", 30_000_000);
+    let receiver = bed.receive(&hits[0]);
+    let sender = bed.send(&file, &hits[1]);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(tool(&bed.hosts[0], "ip link set a0 down"));
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(tool(&bed.hosts[0], "ip link set a0 up") && bed.route());
+    let (sent, received) = (end(sender, 120), end(receiver, 20));
+    let report = json(&sent);
+    assert!(received.status.success(), "{received:?}");
+    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    let paths = report["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 2, "{report:#}");
+    assert!(paths.iter().all(|p| p["bytes"].as_u64() > Some(1_000_000)), "{report:#}");
+    assert!(paths.iter().all(|p| p["esp_suite"] == "AES-128-GCM-16"), "{report:#}");
+    let told = String::from_utf8_lossy(&received.stderr);
+    assert!(told.contains("is gone"), "the cut was noticed: {told}");
+    assert!(told.contains("192.0.2.1:"), "the NAT's address: {told}");
+    assert!(!told.contains("10.0.0.2"), "{told}");
+}
+
+#[test]
+fn an_interrupted_transfer_goes_on_where_it_stopped() {
+    let Some(bed) = Bed::new() else { return };
+    if !bed.slow() {
+        return skip("needs the token bucket filter of the kernel (sch_tbf)");
+    }
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("big", 20_000_000);
+    let mut receiver = bed.receive(&hits[0]);
+    let mut sender = bed.send(&file, &hits[1]);
+    std::thread::sleep(Duration::from_secs(3));
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    let report = json(&end(bed.send(&file, &hits[1]), 120));
+    let resumed = report["files"][0]["resumed_at"].as_u64().unwrap();
+    assert!((1_000_000..20_000_000).contains(&resumed), "{report:#}");
+    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    if receiver.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    assert!(end(receiver, 10).status.success());
+}
+
+#[test]
+fn a_stranger_is_refused_and_told_what_to_do() {
+    let Some(bed) = Bed::new() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("small", 1000);
+    let mut receiver = bed.receive(&hits[1]);
+    let refused = end(bed.send(&file, &hits[1]), 30);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("does not let us in") && said.contains(&format!("--allow {}", hits[0])), "{said}");
+    receiver.kill().unwrap();
+    let told = receiver.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&told.stderr);
+    assert!(told.contains(&format!("refused {}", hits[0])), "{told}");
+    assert!(!bed.path("in/small").exists());
+}
+
+#[test]
+fn a_receiver_who_is_not_there_is_said_to_be_missing() {
+    let Some(bed) = Bed::new() else { return };
+    let hit = bed.hit(1);
+    bed.hit(0);
+    let file = bed.file("small", 1000);
+    let output = end(bed.send(&file, &hit), 60);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no answer"), "{output:?}");
+}

@@ -1,0 +1,201 @@
+//! How large the packets of a path may be (RFC 8899): found by asking, as a router's word may not come, and may
+//! be forged.
+//!
+//! A probe is a heartbeat of the size in question; its answer is as large, so both directions are asked at once.
+//! It begins with a size that nearly every network carries, and that what is known of the link first: mostly the
+//! first probe is the last one. While much is sent, the size in use is asked for again, and given up when three
+//! probes of it in a row are not answered.
+
+use polypath_wire::{Duration, Instant};
+
+/// BASE_PLPMTU of RFC 8899 §5.1.2 as a size of IP packets: what every IPv6 network carries, and nearly every other.
+const BASE: u32 = 1280;
+/// What every IPv4 host takes (RFC 791).
+const LEAST_V4: u32 = 576;
+/// MAX_PROBES of RFC 8899 §5.1.2.
+const MAX_PROBES: u32 = 3;
+/// Sizes that are closer are not told apart, bytes.
+const PRECISION: u32 = 16;
+/// PMTU_RAISE_TIMER of RFC 8899 §5.1.1.
+const RAISE: Duration = Duration::from_secs(600);
+
+/// What is known of the packet size of one path; all sizes are of IP packets, bytes.
+#[derive(Clone, Debug)]
+pub(super) struct PathMtu {
+    /// What our link takes.
+    link: u32,
+    /// What routers on the way are said to take.
+    told: u32,
+    /// What every network takes.
+    least: u32,
+    /// What is sent at most.
+    carried: u32,
+    /// Whether a packet of that size was answered.
+    proven: bool,
+    /// The smallest size that was not answered.
+    failed: Option<u32>,
+    /// The size asked for, and how often it was since the last answer.
+    probe: Option<(u32, u32)>,
+    /// When larger ones are asked for again.
+    raise: Instant,
+}
+
+impl PathMtu {
+    /// A path over a link that takes packets of `link` bytes. Without probes it is taken to carry them.
+    pub fn new(now: Instant, link: u32, v4: bool, probes: bool) -> Self {
+        let least = if v4 { LEAST_V4 } else { BASE };
+        let carried = if probes { link.min(BASE) } else { link };
+        let raise = now + RAISE;
+        Self { link, told: link, least, carried, proven: !probes, failed: None, probe: None, raise }
+    }
+
+    /// The largest packet to be sent.
+    pub fn carried(&self) -> u32 {
+        self.carried
+    }
+
+    /// The largest packet that the link takes.
+    pub fn link(&self) -> u32 {
+        self.link
+    }
+
+    /// It is time for a probe: of which size. `busy`: packets larger than any network takes were sent lately.
+    pub fn next_probe(&mut self, now: Instant, busy: bool) -> Option<u32> {
+        if let Some((size, _)) = self.probe.filter(|(_, tries)| *tries >= MAX_PROBES) {
+            self.fail(size);
+        }
+        if now >= self.raise {
+            self.raise = now + RAISE;
+            (self.told, self.failed, self.probe) = (self.link, None, None);
+        }
+        let (size, tries) = match self.probe {
+            Some(under_way) => under_way,
+            None => (self.candidate().or(busy.then_some(self.carried))?, 0),
+        };
+        self.probe = Some((size, tries + 1));
+        Some(size)
+    }
+
+    /// The size under way.
+    pub fn asked(&self) -> Option<u32> {
+        self.probe.map(|(size, _)| size)
+    }
+
+    /// The probe was answered. Whether more is sent from now on.
+    pub fn answered(&mut self) -> bool {
+        let Some((size, _)) = self.probe.take() else { return false };
+        self.failed = self.failed.filter(|failed| *failed > size);
+        self.proven |= size >= self.carried;
+        let more = size > self.carried;
+        self.carried = self.carried.max(size);
+        more
+    }
+
+    /// A router, or our own host, says that packets of more than `mtu` bytes do not get through. Whether that is
+    /// news.
+    pub fn too_big(&mut self, mtu: u32) -> bool {
+        let mtu = mtu.max(self.least);
+        if mtu >= self.told {
+            return false;
+        }
+        self.told = mtu;
+        self.probe = self.probe.filter(|(size, _)| *size <= mtu);
+        self.carried = self.carried.min(mtu);
+        true
+    }
+
+    /// What to ask for next: the most there may be, then what is safe, then what lies between.
+    fn candidate(&self) -> Option<u32> {
+        match self.failed {
+            None if self.proven && self.carried >= self.told => None,
+            None => Some(self.told),
+            Some(_) if !self.proven => Some(self.carried),
+            Some(failed) => {
+                let most = failed.min(self.told + 1);
+                (most > self.carried + PRECISION).then(|| self.carried + (most - self.carried) / 2)
+            }
+        }
+    }
+
+    /// Three probes in a row were lost.
+    fn fail(&mut self, size: u32) {
+        self.probe = None;
+        self.failed = Some(self.failed.map_or(size, |failed| failed.min(size)));
+        if size <= self.carried {
+            let safe = if self.carried > BASE { BASE } else { self.least };
+            self.proven = safe == self.least;
+            self.carried = safe.min(self.carried);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Beats until nothing is asked any more on a way that carries `carries`; the number of probes.
+    fn settle(mtu: &mut PathMtu, carries: u32) -> u32 {
+        let mut probes = 0;
+        while let Some(size) = mtu.next_probe(Instant::ZERO, false) {
+            probes += 1;
+            if size <= carries {
+                mtu.answered();
+            }
+        }
+        probes
+    }
+
+    #[test]
+    fn the_first_probe_is_the_last_where_the_link_is_the_narrowest() {
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        assert_eq!(mtu.carried(), 1280);
+        assert_eq!(settle(&mut mtu, 1500), 1);
+        assert_eq!(mtu.carried(), 1500);
+        assert_eq!(mtu.next_probe(Instant::ZERO, true), Some(1500), "confirmed while it is used");
+    }
+
+    #[test]
+    fn a_black_hole_is_searched_for_its_edge() {
+        for carries in [576, 1000, 1280, 1300, 1400, 1492, 1499] {
+            let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+            settle(&mut mtu, carries);
+            assert!(mtu.carried() <= carries, "{carries}: {mtu:?}");
+            assert!(carries < 1280 || mtu.carried() + PRECISION >= carries, "{carries}: {mtu:?}");
+        }
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, false, true);
+        settle(&mut mtu, 1000);
+        assert_eq!(mtu.carried(), 1280, "IPv6 carries no less (RFC 8200 §5)");
+    }
+
+    #[test]
+    fn a_way_that_becomes_narrower_is_noticed_while_it_is_used() {
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        settle(&mut mtu, 1500);
+        for _ in 0..MAX_PROBES {
+            assert_eq!(mtu.next_probe(Instant::ZERO, true), Some(1500));
+        }
+        assert_eq!(mtu.next_probe(Instant::ZERO, true), Some(1280));
+        assert_eq!(mtu.carried(), 1280);
+        settle(&mut mtu, 1400);
+        assert!((1384..=1400).contains(&mtu.carried()), "{mtu:?}");
+    }
+
+    #[test]
+    fn a_routers_word_is_taken_within_bounds_and_tried_again_later() {
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        settle(&mut mtu, 1500);
+        assert!(mtu.too_big(1400) && mtu.carried() == 1400);
+        assert!(!mtu.too_big(1450) && mtu.carried() == 1400, "it cannot make packets larger");
+        assert_eq!(mtu.next_probe(Instant::ZERO, false), None);
+        assert!(mtu.too_big(0) && mtu.carried() == 576);
+        let later = Instant::ZERO + RAISE;
+        assert_eq!(mtu.next_probe(later, false), Some(1500));
+        assert!(mtu.answered() && mtu.carried() == 1500);
+    }
+
+    #[test]
+    fn without_probes_the_link_is_believed() {
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, false);
+        assert_eq!((mtu.carried(), mtu.next_probe(Instant::ZERO, false)), (1500, None));
+    }
+}

@@ -1,0 +1,123 @@
+//! Packets in and out: what is in them, and on which path they go.
+
+use bytes::BytesMut;
+use polypath_transport::Segment;
+use polypath_wire::Instant;
+use polypath_wire::hip::udp;
+
+use super::heartbeat::{self, Heard};
+use super::path::Content;
+use super::{Change, Security, inner, route};
+use crate::paths::Locators;
+use crate::pump::Outlet;
+
+impl Security {
+    /// A UDP payload came. A segment in it is returned with the inner locators of its path.
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        mut bytes: BytesMut,
+    ) -> Option<(Locators, Segment)> {
+        match udp::classify(&bytes) {
+            udp::Payload::Hip(_) => {
+                self.hip.handle(now, route(*locators), &bytes);
+                self.settle(now);
+            }
+            udp::Payload::Esp(packet) => {
+                let spi = packet.first_chunk().map_or(0, |spi| u32::from_be_bytes(*spi));
+                let Some(&number) = self.spis.get(&spi) else {
+                    self.stats.unknown_spi += 1;
+                    return None;
+                };
+                let path = self.paths.get_mut(&number)?;
+                let Some(Ok(opened)) = path.open(spi, &mut bytes) else {
+                    self.stats.refused += 1;
+                    return None;
+                };
+                self.stats.opened += 1;
+                path.heart.hear(now);
+                path.untold += bytes.len() as u64;
+                if path.fresh && path.spi() == spi {
+                    path.fresh = false;
+                    path.use_next();
+                    self.tell_hip(now, number);
+                }
+                return self.opened(now, number, opened, bytes);
+            }
+            udp::Payload::Keepalive => {}
+            udp::Payload::Unknown => self.stats.unknown += 1,
+        }
+        None
+    }
+
+    fn opened(
+        &mut self,
+        now: Instant,
+        number: u16,
+        opened: polypath_esp::Opened,
+        bytes: BytesMut,
+    ) -> Option<(Locators, Segment)> {
+        let path = self.paths.get_mut(&number)?;
+        match path.content(self.ours, &opened, bytes) {
+            Some(Content::Segment(segment)) => return Some((inner(self.ours, path.peer, number), segment)),
+            Some(Content::Icmp(mut message)) => {
+                match heartbeat::read(&message, number, path.family(self.ours, true)) {
+                    Heard::Request { id, seq } => {
+                        heartbeat::reply(id, seq, path.family(self.ours, false), &mut message);
+                        let write = |out: &mut [u8]| out.copy_from_slice(&message);
+                        let len = path.seal_icmp(message.len(), &mut self.scratch, write);
+                        self.send_scratch(now, number, len);
+                    }
+                    Heard::Reply { len, .. } if len > heartbeat::LEN => {
+                        if path.probe_answered(len) {
+                            self.tell_size(number);
+                        }
+                    }
+                    Heard::Reply { sent, .. } => {
+                        self.stats.heartbeats += 1;
+                        let inner = inner(self.ours, path.peer, number);
+                        self.changes.push_back(Change::Sample(inner, now.since(sent)));
+                    }
+                    Heard::Other => self.stats.other += 1,
+                }
+            }
+            Some(Content::Other) if opened.is_dummy() => {}
+            Some(Content::Other) | None => self.stats.other += 1,
+        }
+        None
+    }
+
+    /// Gives `outlet` a segment on the path with these inner locators, sealed.
+    pub fn send(&mut self, now: Instant, inner: &Locators, segment: &Segment, outlet: &mut impl Outlet) {
+        let path = self.paths.get_mut(&inner.local.port());
+        let Some(path) = path.filter(|p| p.peer.as_ipv6() == inner.remote.ip()) else {
+            self.stats.unsent += 1;
+            return;
+        };
+        let Some(len) = path.seal_segment(self.ours, segment, &mut self.scratch) else {
+            self.stats.unsent += 1;
+            return;
+        };
+        if path.reachable || self.hip.may_send(now, path.peer, path.spi(), len as u64) {
+            outlet.send_datagram(now, &path.locators, &self.scratch[..len]);
+        } else {
+            self.stats.unsent += 1;
+        }
+    }
+
+    /// The next HIP packet or heartbeat to be sent.
+    pub fn poll_transmit(&mut self) -> Option<(Locators, Vec<u8>)> {
+        self.outbox.pop_front()
+    }
+
+    pub(super) fn send_scratch(&mut self, now: Instant, number: u16, len: Option<usize>) {
+        let Some(path) = self.paths.get(&number) else { return };
+        match len {
+            Some(len) if path.reachable || self.hip.may_send(now, path.peer, path.spi(), len as u64) => {
+                self.outbox.push_back((path.locators, self.scratch[..len].to_vec()));
+            }
+            _ => self.stats.unsent += 1,
+        }
+    }
+}
