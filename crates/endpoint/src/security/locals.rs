@@ -14,7 +14,8 @@ impl Security {
     pub fn local_up(&mut self, now: Instant, local: SocketAddr, info: LocalInfo) {
         self.hip.set_link(local.ip(), info.link);
         let same = self.locals.insert(local, info).is_none_or(|before| before.mtu == info.mtu);
-        let on = |(n, p): (&u16, &SecurePath)| (p.locators.local == local && !same).then_some((*n, p.locators));
+        let on =
+            |(n, p): (&u16, &SecurePath)| (p.locators.local == local && !same).then_some((*n, p.locators));
         let changed: Vec<_> = self.paths.iter().filter_map(on).collect();
         changed.into_iter().for_each(|(number, locators)| self.resize(now, number, &locators));
         self.want_anew(now);

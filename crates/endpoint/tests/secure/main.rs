@@ -84,7 +84,11 @@ fn a_link_that_is_narrower_than_ours_carries_what_it_can() {
         let longest = bed.seen.iter().map(Vec::len).max().unwrap() as u32 + 28;
         assert!((carries - 20..=carries).contains(&longest), "{longest} of {carries}, {said}");
         for link in &bed.links {
-            assert!((1..=30).contains(&link.too_big), "probes only, three of each size: {}, {carries}, {said}", link.too_big);
+            assert!(
+                (1..=30).contains(&link.too_big),
+                "probes only, three of each size: {}, {carries}, {said}",
+                link.too_big
+            );
         }
         let handle = bed.client.unwrap();
         let stats = bed.endpoints[CLIENT].connection(handle).unwrap().stats();
