@@ -90,7 +90,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => ConnectionConfig::default(),
     };
     let tun = TunConfig { name: args.name, kernel: args.kernel, host: args.host, mtu: args.mtu };
-    let node = Node::start(EndpointConfig::default(), Tun::open(&tun)?)?;
+    let node = Node::start(EndpointConfig::default(), Tun::open(&[tun])?)?;
     let headers = if args.host.is_ipv4() { 40 } else { 60 };
     let path = PathConfig { mss: u32::from(args.mtu) - headers, ..PathConfig::default() };
 

@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use polypath_endpoint::{ConnectionHandle, Locators, OpenError, PathReport};
 use polypath_transport::{
-    CloseReason, Connection, ConnectionStats, PathConfig, PathStats, Payload, State as TcpState,
+    CloseReason, Connection, ConnectionStats, PathConfig, PathStats, Payload, SchedulerConfig,
+    State as TcpState,
 };
 use polypath_wire::PathId;
 use polypath_wire::hip::Hit;
@@ -128,6 +129,15 @@ impl Stream {
     /// Removes a path; what is in flight on it is sent again on others.
     pub fn remove_path(&self, path: PathId) {
         self.shared.act(|state, now| state.endpoint.remove_path(now, self.handle, path));
+    }
+
+    /// From now on `scheduler` chooses the paths of what we send.
+    pub fn set_scheduler(&self, scheduler: SchedulerConfig) {
+        self.shared.act(|state, _| {
+            if let Some(connection) = state.endpoint.connection_mut(self.handle) {
+                connection.set_scheduler(scheduler);
+            }
+        });
     }
 
     /// Counters as they stand.

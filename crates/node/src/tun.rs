@@ -41,48 +41,96 @@ impl TunConfig {
     }
 }
 
-/// Packets taken from the device in one round.
+/// Packets taken from each device in one round.
 const PACKETS_PER_ROUND: usize = 128;
-/// Packets that wait for the device before the endpoint is told to wait.
+/// Packets that wait for a device before the endpoint is told to wait.
 const MAX_PENDING: usize = 256;
 
-/// A TUN device as a carrier of segments in IP packets.
+/// TUN devices as a carrier of segments in IP packets: one for each route of the host behind them.
+/// A device that is removed ends its route, the last one the carrier.
 pub struct Tun {
-    device: AsyncDevice,
-    host: IpAddr,
+    routes: Vec<Route>,
     buffer: Box<[u8]>,
-    pending: VecDeque<Bytes>,
     failures: u64,
 }
 
+/// A device, and the address that the host has there.
+struct Route {
+    device: AsyncDevice,
+    host: IpAddr,
+    pending: VecDeque<Bytes>,
+}
+
 impl Tun {
-    /// Creates the device of `config` and stands behind it. Needs `CAP_NET_ADMIN` and a tokio runtime.
-    pub fn open(config: &TunConfig) -> io::Result<Self> {
-        Self::new(config.create()?, config.host)
+    /// Creates the devices of `routes` and stands behind them. Needs `CAP_NET_ADMIN` and a tokio runtime.
+    pub fn open(routes: &[TunConfig]) -> io::Result<Self> {
+        let devices = routes.iter().map(|config| Ok((config.create()?, config.host)));
+        Self::new(devices.collect::<io::Result<Vec<_>>>()?)
     }
 
-    /// Stands behind a device with the address `host`. Needs a tokio runtime.
-    pub fn new(device: SyncDevice, host: IpAddr) -> io::Result<Self> {
-        let device = AsyncDevice::new(device)?;
-        let buffer = vec![0; 1 << 16].into();
-        Ok(Self { device, host, buffer, pending: VecDeque::new(), failures: 0 })
+    /// Stands behind devices, each with the address of its host. Needs a tokio runtime.
+    pub fn new(devices: impl IntoIterator<Item = (SyncDevice, IpAddr)>) -> io::Result<Self> {
+        let route =
+            |(device, host)| Ok(Route { device: AsyncDevice::new(device)?, host, pending: VecDeque::new() });
+        let routes = devices.into_iter().map(route).collect::<io::Result<_>>()?;
+        Ok(Self { routes, buffer: vec![0; 1 << 16].into(), failures: 0 })
     }
 
-    /// Packets the device did not take, or that could not be built.
+    /// Packets that a device did not take, that could not be built, or from an address of no device.
     pub fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// Sends or, if the device takes no more, keeps a packet.
-    fn send_bytes(&mut self, packet: &[u8]) {
+    /// Sends `packet` on the device of the address `from`.
+    fn send_from(&mut self, from: Option<IpAddr>, packet: &[u8]) {
+        let sent = match self.routes.iter_mut().find(|route| Some(route.host) == from) {
+            Some(route) => route.send(packet),
+            None => false,
+        };
+        self.failures += u64::from(!sent);
+    }
+}
+
+impl Route {
+    /// Sends or, if the device takes no more, keeps a packet. Whether it did.
+    fn send(&mut self, packet: &[u8]) -> bool {
         let sent = if self.pending.is_empty() { self.device.try_send(packet) } else { Err(full()) };
         match sent {
-            Ok(_) => {}
+            Ok(_) => true,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.pending.push_back(Bytes::copy_from_slice(packet));
+                true
             }
-            Err(_) => self.failures += 1,
+            Err(_) => false,
         }
+    }
+
+    /// Appends packets for our address to `inbox`. `true` if there may be more.
+    fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+        inbox: &mut Vec<Input>,
+    ) -> io::Result<bool> {
+        for _ in 0..PACKETS_PER_ROUND {
+            let Poll::Ready(len) = self.device.poll_recv(cx, buffer) else { return Ok(false) };
+            let packet = &buffer[..len?];
+            if addresses(packet).is_some_and(|(_, to)| to == self.host) {
+                inbox.push(Input::Packet { bytes: Bytes::copy_from_slice(packet) });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives the device what waits, as much as it takes; returns how many packets it refused.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> u64 {
+        let mut refused = 0;
+        while let Some(packet) = self.pending.front() {
+            let Poll::Ready(sent) = self.device.poll_send(cx, packet) else { break };
+            refused += u64::from(sent.is_err());
+            self.pending.pop_front();
+        }
+        refused
     }
 }
 
@@ -90,50 +138,51 @@ impl Outlet for Tun {
     fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
         let mut buffer = std::mem::take(&mut self.buffer);
         match encode_packet(locators, segment, &mut buffer) {
-            Ok(len) => self.send_bytes(&buffer[..len]),
+            Ok(len) => self.send_from(Some(locators.local.ip()), &buffer[..len]),
             Err(_) => self.failures += 1,
         }
         self.buffer = buffer;
     }
 
     fn send_packet(&mut self, _now: Instant, packet: Bytes) {
-        self.send_bytes(&packet);
+        self.send_from(addresses(&packet).map(|a| a.0), &packet);
     }
 
     fn is_full(&self) -> bool {
-        self.pending.len() > MAX_PENDING
+        self.routes.iter().any(|route| route.pending.len() > MAX_PENDING)
     }
 }
 
 impl Carrier for Tun {
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
-        for _ in 0..PACKETS_PER_ROUND {
-            let Poll::Ready(len) = self.device.poll_recv(cx, &mut self.buffer) else { return Ok(false) };
-            let packet = &self.buffer[..len?];
-            if destination(packet) == Some(self.host) {
-                inbox.push(Input::Packet { bytes: Bytes::copy_from_slice(packet) });
+        let (mut more, mut gone) = (false, None);
+        self.routes.retain(|route| match route.poll_receive(cx, &mut self.buffer, inbox) {
+            Ok(full) => {
+                more |= full;
+                true
             }
+            Err(error) => {
+                gone = Some(error);
+                false
+            }
+        });
+        match gone {
+            Some(error) if self.routes.is_empty() => Err(error),
+            _ => Ok(more),
         }
-        Ok(true)
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        while let Some(packet) = self.pending.front() {
-            match self.device.poll_send(cx, packet) {
-                Poll::Pending => break,
-                Poll::Ready(Err(_)) => self.failures += 1,
-                Poll::Ready(Ok(_)) => {}
-            }
-            self.pending.pop_front();
-        }
+        self.failures += self.routes.iter_mut().map(|route| route.poll_flush(cx)).sum::<u64>();
         Ok(())
     }
 }
 
-fn destination(packet: &[u8]) -> Option<IpAddr> {
+/// Source and destination.
+fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     match packet.first()? >> 4 {
-        4 => Ipv4View::quoted(packet).ok().map(|view| view.dst().into()),
-        6 => Ipv6View::quoted(packet).ok().map(|view| view.dst().into()),
+        4 => Ipv4View::quoted(packet).ok().map(|view| (view.src().into(), view.dst().into())),
+        6 => Ipv6View::quoted(packet).ok().map(|view| (view.src().into(), view.dst().into())),
         _ => None,
     }
 }

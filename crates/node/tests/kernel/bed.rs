@@ -182,7 +182,7 @@ fn tun_host(runtime: &Runtime) -> Node {
     let _runtime = runtime.enter();
     let config =
         TunConfig { name: "host".into(), kernel: ([10, 78, 0, 1].into(), 24), host: HOST, mtu: 1500 };
-    Node::start(EndpointConfig::default(), Tun::open(&config).unwrap()).unwrap()
+    Node::start(EndpointConfig::default(), Tun::open(&[config]).unwrap()).unwrap()
 }
 
 pub fn kernel_sends(tcp: &mut TcpStream, key: u32, len: u64) -> Sha {

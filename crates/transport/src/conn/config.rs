@@ -44,7 +44,8 @@ pub struct ConnectionConfig {
     #[serde(with = "crate::conn::config::millis")]
     pub delayed_ack: Duration,
     /// Offer the multi-route option of R-M/TCP (paper 003, §2.1). With a peer that does not know it the
-    /// connection stays on the path it began on.
+    /// connection stays on the path it began on; with one that does, every segment is acknowledged at
+    /// once, for the option answers one route.
     pub multi_route: bool,
     /// Smallest retransmission timeout, ms. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
     #[serde(with = "crate::conn::config::millis")]

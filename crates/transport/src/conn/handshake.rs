@@ -125,7 +125,9 @@ impl Connection {
             self.handshake.our_shift = 0;
         }
         self.handshake.multi_route &= options.multi_route.is_some();
-        if self.config.multi_route && !self.handshake.multi_route {
+        if self.handshake.multi_route {
+            self.receiver.agree_routes();
+        } else if self.config.multi_route {
             self.removed = (0..self.paths.len() as u8).map(PathId).filter(|p| *p != path).collect();
         }
         let sack = self.config.sack && options.sack_permitted;
@@ -140,7 +142,15 @@ impl Connection {
             self.sender.remove_path(now, path, &mut self.timers);
         }
         self.receiver.paths[path.index()].heard = true;
+        self.learn_route(path, syn);
         self.receiver.on_timestamps(now, path, 0, options.timestamps);
+    }
+
+    /// Remembers what the peer calls `path`: its numbers need not be ours.
+    pub(super) fn learn_route(&mut self, path: PathId, segment: &Segment) {
+        if let Some(option) = segment.header.options.multi_route.filter(|_| self.handshake.multi_route) {
+            self.receiver.paths[path.index()].route = Some(option.route);
+        }
     }
 
     /// Payload of a full segment on `path`: the smaller of both sides' segment sizes, less the options

@@ -64,6 +64,7 @@ impl Connection {
             self.dropped(now, path, DropReason::OldTimestamp); // RFC 7323 §5.3 R1
             return self.challenge(now, path);
         }
+        self.learn_route(path, segment);
         if segment.payload.is_empty() && flags == TcpFlags::ACK && self.handle_heartbeat(now, path, segment) {
             return;
         }

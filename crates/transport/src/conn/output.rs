@@ -88,7 +88,7 @@ impl Connection {
         self.write_bare(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK, segment);
         self.acknowledge(segment);
         if let Some(multi_route) = &mut segment.header.options.multi_route {
-            multi_route.reply = Some(pending.path);
+            multi_route.reply = self.receiver.paths[pending.path.index()].route;
         }
         if self.sender.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3

@@ -42,6 +42,8 @@ pub struct Receiver {
     /// Offset of the peer's FIN, once seen.
     pub fin: Option<u64>,
     delay: Duration,
+    /// Each segment has an acknowledgment of its own: the multi-route option has room for one reply.
+    one_by_one: bool,
     /// Segment size of the peer, for "every second segment".
     pub peer_segment: u64,
 }
@@ -61,8 +63,15 @@ impl Receiver {
             capacity: config.receive_buffer,
             fin: None,
             delay: config.delayed_ack,
+            one_by_one: false,
             peer_segment: 536,
         }
+    }
+
+    /// Both ends agreed on the multi-route option: acknowledgments are neither delayed nor merged.
+    pub fn agree_routes(&mut self) {
+        self.delay = Duration::ZERO;
+        self.one_by_one = true;
     }
 
     /// RCV.NXT: the next offset expected, one past the FIN once everything came.
@@ -142,6 +151,7 @@ impl Receiver {
         timers.stop(Timer::DelayedAck);
         let ack = PendingAck { path, trigger, duplicate: None };
         if trigger.is_none()
+            && !self.one_by_one
             && let Some(last) = self.pending.back_mut()
             && last.trigger.is_none()
         {

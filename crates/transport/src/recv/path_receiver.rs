@@ -4,7 +4,7 @@
 //! path delivers after a fast one.
 
 use polypath_wire::tcp::Timestamps;
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Instant, PathId};
 
 /// A timestamp this much older than the latest one of its path, in ticks of 1 ms, is from a previous
 /// pass through sequence space (PAWS). Below it is reordering within the path. Sequence space lasts
@@ -23,6 +23,8 @@ pub struct PathReceiver {
     pub bytes: u64,
     /// The peer has sent something acceptable on it.
     pub heard: bool,
+    /// What the peer calls it, if it says so (route id of the multi-route option).
+    pub route: Option<PathId>,
     /// How often we told the peer of it.
     pub announced: u32,
 }

@@ -40,6 +40,21 @@ fn every_segment_names_its_route_and_answers_name_the_route_they_answer() {
     assert!(answers >= 500 && others <= 2, "{answers} {others}");
 }
 
+/// Both ends number the routes as they come to know them, so their numbers may differ.
+#[test]
+fn an_answer_names_the_route_as_the_peer_does() {
+    let mut pair = Pair::open(routed(), &[10, 15]);
+    pair.script(|f| if f.is_data_of(CLIENT) { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 500);
+    pair.run_for(ms(1));
+    let mut segment = pair.log.iter().find(|f| f.is_data_of(CLIENT)).expect("it was sent").segment.clone();
+    segment.header.options.multi_route = Some(MultiRoute { route: PathId(7), reply: None });
+    pair.inject(SERVER, 1, segment);
+    let answer = pair.log.last().filter(|f| f.from == SERVER).expect("it is acknowledged at once");
+    let expected = MultiRoute { route: PathId(1), reply: Some(PathId(7)) };
+    assert_eq!(answer.segment.header.options.multi_route, Some(expected));
+}
+
 #[test]
 fn a_peer_without_routes_gets_plain_tcp_on_one_path() {
     for (client, server) in [(routed(), prompt()), (prompt(), routed())] {
@@ -72,6 +87,19 @@ fn duplication_sends_everything_on_every_route() {
     // Equation (3): 10 ms there and 12.5 back on average, 15 there; the first sample knows one way back.
     let [fast, slow] = stats.map(|s| s.srtt.expect("both were measured"));
     assert!(fast >= ms(22) && fast < ms(23) && slow >= ms(27) && slow < ms(28), "{fast:?} {slow:?}");
+}
+
+/// An acknowledgment of two segments would leave one copy without an answer, and that is a loss.
+#[test]
+fn with_routes_every_segment_is_acknowledged_at_once() {
+    let mut pair = Pair::open(ConnectionConfig { delayed_ack: ms(40), ..duplicating() }, &[10, 15]);
+    pair.write(CLIENT, 1_000_000);
+    pair.run_until_received(SERVER, 1_000_000);
+    pair.run_for(ms(50));
+    let stats = [0, 1].map(|p| pair.end(CLIENT).path_stats(PathId(p)));
+    assert!(stats.iter().all(|s| s.in_flight == 0 && s.ssthresh.is_none()), "{stats:?}");
+    let answers = pair.log.iter().filter(|f| f.from == SERVER).count();
+    assert_eq!(answers, pair.data(CLIENT).len());
 }
 
 #[test]

@@ -229,9 +229,9 @@ pub struct Timestamps {
 /// identifier, route and reply in a byte each.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MultiRoute {
-    /// Route ID: the path this segment took. 255 is no path.
+    /// Route ID: what the sender calls the path this segment took. 255 is no path.
     pub route: PathId,
-    /// Route ID Reply: the path of the segment that this one acknowledges, if it does.
+    /// Route ID Reply: the Route ID of the segment that this one acknowledges, if it does.
     pub reply: Option<PathId>,
 }
 
