@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use crate::check::{Ensemble, Verdict, check};
 use crate::results::Run;
-use crate::run::{Keep, RunError, run};
+use crate::run::{Keep, RunError};
 use crate::seeds::SeedRange;
-use crate::spec::{Cell, Experiment, LoadError, What, load};
+use crate::spec::{Experiment, LoadError, What, load};
+use crate::sweep::{Job, run_all};
 
 /// Seeds of a quick look.
 const QUICK: u64 = 4;
@@ -96,23 +95,18 @@ impl Group {
 
     /// Runs all of it; `done` is called after each run.
     pub fn run(self, done: impl Fn() + Sync) -> Result<Vec<Done>, GroupError> {
-        let mut jobs: Vec<(usize, &Cell, u64)> = Vec::new();
-        for (n, (e, seeds, ..)) in self.experiments.iter().enumerate() {
-            jobs.extend(e.cells.iter().flat_map(|c| seeds.iter().map(move |s| (n, c, s))));
+        let keeps =
+            self.experiments.iter().map(|(_, _, also, _)| Keep { also: also.clone(), ..Keep::default() });
+        let keeps: Vec<Keep> = keeps.collect();
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for ((e, seeds, ..), keep) in self.experiments.iter().zip(&keeps) {
+            jobs.extend(
+                e.cells.iter().flat_map(|cell| seeds.iter().map(move |seed| Job { cell, seed, keep })),
+            );
         }
-        let keeps: Vec<Keep> = self
-            .experiments
-            .iter()
-            .map(|(_, _, also, _)| Keep { also: also.clone(), ..Keep::default() })
-            .collect();
-        let one = |(n, cell, seed): (usize, &Cell, u64)| {
-            let result = run(cell, seed, &keeps[n]).map(|run| (n, run));
-            done();
-            result
-        };
-        let results: Vec<(usize, Run)> = jobs.into_par_iter().map(one).collect::<Result<_, _>>()?;
-        let mut runs: Vec<Vec<Run>> = self.experiments.iter().map(|_| Vec::new()).collect();
-        results.into_iter().for_each(|(n, run)| runs[n].push(run));
+        let mut results = run_all(&jobs, |_| done())?.into_iter();
+        let of_each = self.experiments.iter().map(|(e, seeds, ..)| e.cells.len() * seeds.iter().count());
+        let runs: Vec<Vec<Run>> = of_each.map(|n| results.by_ref().take(n).collect()).collect();
         let ensembles: Vec<Ensemble<'_>> =
             self.experiments.iter().zip(&runs).map(|((e, ..), runs)| (e, &runs[..])).collect();
         let answers = |(n, (.., own)): (usize, &(Experiment, SeedRange, Vec<What>, bool))| match own {

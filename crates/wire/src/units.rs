@@ -261,7 +261,12 @@ impl PathSet {
     }
     /// The paths in ascending order.
     pub fn iter(self) -> impl Iterator<Item = PathId> {
-        (0..64u8).map(PathId).filter(move |p| self.contains(*p))
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let next = rest.trailing_zeros() as u8;
+            rest &= rest.checked_sub(1)?;
+            Some(PathId(next))
+        })
     }
 }
 

@@ -60,6 +60,12 @@ impl Spec {
         }
         Rate(bottlenecks.iter().map(|(l, there)| l.rate(*there).0).sum())
     }
+
+    /// Bits that the flows of a run carry at most: what a run costs, roughly.
+    pub fn work(&self) -> u128 {
+        let rates: u64 = self.flow.iter().map(|f| self.capacity(f).0).sum();
+        u128::from(rates) * u128::from(self.duration.0.0 / 1_000_000_000)
+    }
 }
 
 impl Link {

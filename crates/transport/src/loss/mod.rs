@@ -4,6 +4,7 @@ pub mod addr;
 pub mod config;
 pub mod copies;
 pub mod dupack;
+mod episodes;
 pub mod policy;
 pub mod rack;
 pub mod scoreboard;

@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 
 use polypath_wire::{Duration, Instant, PathId};
 
+use super::episodes::{Begun, Episodes};
 use super::policy::{LossPolicy, Verdict};
 use super::scoreboard::Scoreboard;
 use crate::facts::{Episode, LossCause, PathView};
@@ -40,7 +41,7 @@ const DELAYED_ACK: Duration = Duration::from_millis(200);
 /// RACK on every path.
 #[derive(Debug, Default)]
 pub struct Rack {
-    episode: Episode,
+    episodes: Episodes,
     paths: Vec<Track>,
 }
 
@@ -51,14 +52,11 @@ struct Delivered {
     rtt: Duration,
 }
 
+/// What became of the segments of an episode, which may be over: duplicates are reported later.
 #[derive(Clone, Copy, Debug)]
-struct Recovery {
+struct Tally {
     episode: Episode,
-    /// The first transmission after it began.
-    after: u64,
-    /// All before that is accounted for. Duplicates may still be reported.
-    over: bool,
-    /// Segments judged lost in it, and those that the peer says it had received before.
+    /// Judged lost in it, and those of them that the peer says it had received before.
     lost: u32,
     duplicates: u32,
 }
@@ -73,7 +71,7 @@ struct Track {
     multiplier: u64,
     persist: u32,
     growth_barred_until: Option<u64>,
-    recovery: Option<Recovery>,
+    tally: Option<Tally>,
     /// Transmission that probes the tail, while it is out.
     probe: Option<u64>,
 }
@@ -87,7 +85,7 @@ impl Default for Track {
             multiplier: 1,
             persist: 0,
             growth_barred_until: None,
-            recovery: None,
+            tally: None,
             probe: None,
         }
     }
@@ -102,49 +100,43 @@ impl LossPolicy for Rack {
         view: &PathView,
         out: &mut Vec<Verdict>,
     ) {
+        let recovering = self.episodes.present(path).is_some();
         let track = self.track(path);
         track.learn(now, path, board, view);
         track.adapt(path, board);
         let Some(newest) = track.newest else { return };
-        let limit = newest.rtt + track.window(view, board.vouched(path));
-        let mut recovery = track.recovery;
-        if let Some(probed) = self.probe_answered(path, board, view, now) {
-            recovery = Some(probed);
-            out.push(Verdict::Repaired(probed.episode));
+        let limit = newest.rtt + track.window(view, board.vouched(path), recovering);
+        if self.probe_answered(path, board, view, now) {
+            let begun = self.begin(path, board);
+            self.count_lost(path);
+            out.push(Verdict::Repaired(begun.episode));
         }
         for (id, sent) in board.in_lane(path).take_while(|(_, sent)| sent.tx < newest.tx) {
             if sent.sent_at + limit > now {
                 out.push(Verdict::RecheckAt(sent.sent_at + limit));
                 break;
             }
-            let present = match recovery.filter(|r| !r.over && sent.tx < r.after) {
-                Some(r) => r,
-                None => self.begin(path, board),
-            };
-            recovery = Some(Recovery { lost: present.lost + 1, ..present });
-            out.push(Verdict::Lost { id, cause: LossCause::LaterDelivered, episode: present.episode });
+            let present = self.episodes.present(path).filter(|begun| sent.tx < begun.until);
+            let begun = present.unwrap_or_else(|| self.begin(path, board));
+            self.count_lost(path);
+            out.push(Verdict::Lost { id, cause: LossCause::LaterDelivered, episode: begun.episode });
         }
-        let track = self.track(path);
-        track.recovery = recovery;
-        track.end_recovery(path, board, out);
+        self.end_recovery(path, board, out);
     }
 
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
-        let recovery = self.begin(path, board);
-        let track = self.track(path);
-        track.recovery = Some(recovery);
-        track.probe = None;
-        recovery.episode
+        self.track(path).probe = None;
+        self.begin(path, board).episode
     }
 
     fn on_undo(&mut self, path: PathId) {
-        self.track(path).recovery = None;
+        self.track(path).tally = None;
+        self.episodes.forget(path);
     }
 
     fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
-        let track = self.paths.get(path.index());
-        let busy = track.is_some_and(|t| t.probe.is_some() || t.is_recovering());
-        if busy || board.vouched(path) > 0 {
+        let probing = self.paths.get(path.index()).is_some_and(|track| track.probe.is_some());
+        if probing || self.episodes.present(path).is_some() || board.vouched(path) > 0 {
             return None;
         }
         let single = board.in_flight(path) <= u64::from(view.mss);
@@ -165,26 +157,38 @@ impl Rack {
         &mut self.paths[path.index()]
     }
 
-    /// What the answer to a probe says: nothing was lost, or the probe itself repaired it.
-    fn probe_answered(
-        &mut self,
-        path: PathId,
-        board: &Scoreboard,
-        view: &PathView,
-        now: Instant,
-    ) -> Option<Recovery> {
+    /// Whether the answer to a probe says that the probe itself repaired a loss.
+    fn probe_answered(&mut self, path: PathId, board: &Scoreboard, view: &PathView, now: Instant) -> bool {
+        let recovering = self.episodes.present(path).is_some();
         let fresh = *board.fresh(path);
-        let answer = fresh.newest?;
-        let track = self.track(path);
-        track.probe.take_if(|tx| *tx <= answer.tx)?;
+        let Some(answer) = fresh.newest else { return false };
+        if self.track(path).probe.take_if(|tx| *tx <= answer.tx).is_none() {
+            return false;
+        }
         let soon = view.min_rtt.is_some_and(|min| now.since(answer.sent_at) < min);
-        let repaired = answer.retransmitted && !soon && !fresh.duplicate && !track.is_recovering();
-        repaired.then(|| Recovery { lost: 1, ..self.begin(path, board) })
+        answer.retransmitted && !soon && !fresh.duplicate && !recovering
     }
 
-    fn begin(&mut self, path: PathId, board: &Scoreboard) -> Recovery {
-        self.episode.0 += 1;
-        Recovery { episode: self.episode, after: board.next_tx(path), over: false, lost: 0, duplicates: 0 }
+    fn begin(&mut self, path: PathId, board: &Scoreboard) -> Begun {
+        let begun = self.episodes.begin(path, board.next_tx(path));
+        self.track(path).tally = Some(Tally { episode: begun.episode, lost: 0, duplicates: 0 });
+        begun
+    }
+
+    fn count_lost(&mut self, path: PathId) {
+        self.track(path).tally.iter_mut().for_each(|t| t.lost += 1);
+    }
+
+    fn end_recovery(&mut self, path: PathId, board: &Scoreboard, out: &mut Vec<Verdict>) {
+        let track = self.track(path);
+        if let Some(tally) = track.tally.take_if(|t| t.lost > 0 && t.duplicates >= t.lost) {
+            self.episodes.forget(path);
+            return out.push(Verdict::Undo(tally.episode));
+        }
+        if let Some(begun) = self.episodes.end_if(path, |begun| begun.is_over(path, board)) {
+            self.track(path).calm_down();
+            out.push(Verdict::Recovered(begun.episode));
+        }
     }
 }
 
@@ -213,9 +217,7 @@ impl Track {
         if !board.fresh(path).duplicate {
             return;
         }
-        if let Some(recovery) = &mut self.recovery {
-            recovery.duplicates += 1;
-        }
+        self.tally.iter_mut().for_each(|t| t.duplicates += 1);
         if self.growth_barred_until.is_none() {
             self.growth_barred_until = Some(board.nxt());
             self.multiplier += 1;
@@ -224,8 +226,8 @@ impl Track {
     }
 
     /// How much later than expected an acknowledgment may come.
-    fn window(&self, view: &PathView, delivered_after: u32) -> Duration {
-        let hasty = self.is_recovering() || delivered_after >= DUP_THRESH;
+    fn window(&self, view: &PathView, delivered_after: u32, recovering: bool) -> Duration {
+        let hasty = recovering || delivered_after >= DUP_THRESH;
         if !self.reordering && hasty {
             return Duration::ZERO;
         }
@@ -233,28 +235,11 @@ impl Track {
         quarter.times(self.multiplier).min(view.srtt.unwrap_or_default())
     }
 
-    fn is_recovering(&self) -> bool {
-        self.recovery.is_some_and(|r| !r.over)
-    }
-
-    fn end_recovery(&mut self, path: PathId, board: &Scoreboard, out: &mut Vec<Verdict>) {
-        let Some(recovery) = self.recovery else { return };
-        let episode = recovery.episode;
-        if recovery.lost > 0 && recovery.duplicates >= recovery.lost {
-            self.recovery = None;
-            return out.push(Verdict::Undo(episode));
-        }
-        if recovery.over {
-            return;
-        }
-        let resolved = board.oldest_in_flight(path).is_none_or(|s| s.tx >= recovery.after);
-        if resolved && board.highest_delivered(path).is_some_and(|tx| tx >= recovery.after) {
-            self.recovery = Some(Recovery { over: true, ..recovery });
-            self.persist = self.persist.saturating_sub(1);
-            if self.persist == 0 {
-                self.multiplier = 1;
-            }
-            out.push(Verdict::Recovered(episode));
+    /// Step 4, its end: one more recovery without a duplicate.
+    fn calm_down(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiplier = 1;
         }
     }
 }

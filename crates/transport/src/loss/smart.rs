@@ -16,6 +16,7 @@
 
 use polypath_wire::{Instant, PathId};
 
+use super::episodes::Episodes;
 use super::policy::{LossPolicy, Verdict};
 use super::scoreboard::Scoreboard;
 use crate::facts::{Episode, LossCause, PathView};
@@ -24,54 +25,36 @@ use crate::facts::{Episode, LossCause, PathView};
 #[derive(Debug)]
 pub struct Smart {
     threshold: u32,
-    episode: Episode,
-    /// Per path: the episode lasts until everything below this offset has arrived.
-    recovering: Vec<Option<(u64, Episode)>>,
+    /// Each lasts until everything below the offset that was next when it began has arrived.
+    episodes: Episodes,
 }
 
 impl Smart {
     /// `threshold` duplicates about a packet mean that it is lost.
     pub fn new(threshold: u32) -> Self {
-        Self { threshold: threshold.max(1), episode: Episode::default(), recovering: Vec::new() }
-    }
-
-    fn slot(&mut self, path: PathId) -> &mut Option<(u64, Episode)> {
-        if self.recovering.len() <= path.index() {
-            self.recovering.resize(path.index() + 1, None);
-        }
-        &mut self.recovering[path.index()]
-    }
-
-    fn begin(&mut self, path: PathId, board: &Scoreboard) -> Episode {
-        self.episode.0 += 1;
-        let episode = self.episode;
-        *self.slot(path) = Some((board.nxt(), episode));
-        episode
+        Self { threshold: threshold.max(1), episodes: Episodes::default() }
     }
 }
 
 impl LossPolicy for Smart {
     fn judge(&mut self, _: Instant, path: PathId, board: &Scoreboard, _: &PathView, out: &mut Vec<Verdict>) {
-        if let Some((_, episode)) = self.slot(path).take_if(|(end, _)| board.una() >= *end) {
-            out.push(Verdict::Recovered(episode));
-        }
+        let over = self.episodes.end_if(path, |begun| board.una() >= begun.until);
+        out.extend(over.map(|begun| Verdict::Recovered(begun.episode)));
         let Some((id, head)) = board.head().filter(|(_, head)| head.path == path) else { return };
         if board.dupacks() < self.threshold || head.retransmitted || !board.is_in_flight(id) {
             return;
         }
-        let episode = match *self.slot(path) {
-            Some((_, episode)) => episode,
-            None => self.begin(path, board),
-        };
-        out.push(Verdict::Lost { id, cause: LossCause::DupAck, episode });
+        let present = self.episodes.present(path);
+        let begun = present.unwrap_or_else(|| self.episodes.begin(path, board.nxt()));
+        out.push(Verdict::Lost { id, cause: LossCause::DupAck, episode: begun.episode });
     }
 
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
-        self.begin(path, board)
+        self.episodes.begin(path, board.nxt()).episode
     }
 
     fn on_undo(&mut self, path: PathId) {
-        *self.slot(path) = None;
+        self.episodes.forget(path);
     }
 }
 

@@ -10,6 +10,7 @@
 
 use polypath_wire::{Instant, PathId};
 
+use super::episodes::Episodes;
 use super::policy::{LossPolicy, Verdict};
 use super::scoreboard::Scoreboard;
 use crate::facts::{Episode, LossCause, PathView};
@@ -18,54 +19,34 @@ use crate::facts::{Episode, LossCause, PathView};
 #[derive(Debug)]
 pub struct VirtualQueue {
     threshold: u32,
-    episode: Episode,
-    /// Per path: the first transmission after the present episode began, and the episode.
-    recovering: Vec<Option<(u64, Episode)>>,
+    episodes: Episodes,
 }
 
 impl VirtualQueue {
     /// `threshold` later packets delivered on a path mean a loss there.
     pub fn new(threshold: u32) -> Self {
-        Self { threshold: threshold.max(1), episode: Episode::default(), recovering: Vec::new() }
-    }
-
-    fn slot(&mut self, path: PathId) -> &mut Option<(u64, Episode)> {
-        if self.recovering.len() <= path.index() {
-            self.recovering.resize(path.index() + 1, None);
-        }
-        &mut self.recovering[path.index()]
-    }
-
-    fn begin(&mut self, path: PathId, board: &Scoreboard) -> (u64, Episode) {
-        self.episode.0 += 1;
-        let began = (board.next_tx(path), self.episode);
-        *self.slot(path) = Some(began);
-        began
+        Self { threshold: threshold.max(1), episodes: Episodes::default() }
     }
 }
 
 impl LossPolicy for VirtualQueue {
     fn judge(&mut self, _: Instant, path: PathId, board: &Scoreboard, _: &PathView, out: &mut Vec<Verdict>) {
-        let mut present = *self.slot(path);
         for (id, sent) in board.overtaken(path, self.threshold) {
-            let (_, episode) = match present {
-                Some((after, episode)) if sent.tx < after => (after, episode),
-                _ => *present.insert(self.begin(path, board)),
-            };
-            out.push(Verdict::Lost { id, cause: LossCause::LaterDelivered, episode });
+            let present = self.episodes.present(path).filter(|begun| sent.tx < begun.until);
+            let begun = present.unwrap_or_else(|| self.episodes.begin(path, board.next_tx(path)));
+            out.push(Verdict::Lost { id, cause: LossCause::LaterDelivered, episode: begun.episode });
         }
-        let Some((after, episode)) = present.filter(|_| out.is_empty()) else { return };
-        let resolved = board.oldest_in_flight(path).is_none_or(|s| s.tx >= after);
-        if resolved && board.highest_delivered(path).is_some_and(|tx| tx >= after) {
-            *self.slot(path) = None;
-            out.push(Verdict::Recovered(episode));
+        if out.is_empty() {
+            let over = self.episodes.end_if(path, |begun| begun.is_over(path, board));
+            out.extend(over.map(|begun| Verdict::Recovered(begun.episode)));
         }
     }
 
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
-        self.begin(path, board).1
+        self.episodes.begin(path, board.next_tx(path)).episode
     }
+
     fn on_undo(&mut self, path: PathId) {
-        *self.slot(path) = None;
+        self.episodes.forget(path);
     }
 }
