@@ -70,6 +70,11 @@ impl Keymat {
         Ok(all)
     }
 
+    /// How many bytes there are (RFC 5869 §2.3): the keys of some 300 SA pairs.
+    pub fn len(&self) -> usize {
+        255 * self.hash.len()
+    }
+
     /// Where the ESP keys of the base exchange begin, bytes.
     pub fn first_esp_index(&self, cipher: HipCipher) -> usize {
         2 * (cipher.key_len() + self.hash.len())

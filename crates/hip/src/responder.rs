@@ -317,7 +317,7 @@ fn establish(
     if usize::from(offer.esp_info.keymat_index) != next_index || offer.esp_info.old_spi != 0 {
         return Err(refuse(NotifyType::INVALID_SYNTAX));
     }
-    let session = Session { hash, cipher, suite, keymat, next_index, keys, peer, salt };
+    let session = Session { hash, cipher, suite, keymat, next_index, drawn: Vec::new(), keys, peer, salt };
     verify_signature(&session.peer, view)?;
     Ok(session)
 }

@@ -6,7 +6,7 @@ use polypath_wire::hip::{Kind, Packet, PacketView, Param, Signature, coverage};
 use crate::error::CryptoError;
 use crate::event::DropReason;
 use crate::identity::{Identity, PublicIdentity};
-use crate::keymat::{EspKeys, HipKeys, Keymat, Pair};
+use crate::keymat::{EspKeys, HipKeys, Keymat, Pair, esp_draw_len};
 use crate::suite::{EspSuite, Hash, HipCipher};
 
 pub(crate) struct Session {
@@ -16,6 +16,8 @@ pub(crate) struct Session {
     pub keymat: Keymat,
     /// The first byte of KEYMAT that no key was drawn from.
     pub next_index: usize,
+    /// Where the keys of SA pairs were drawn.
+    pub drawn: Vec<usize>,
     pub keys: Pair<HipKeys>,
     pub peer: PublicIdentity,
     /// The puzzle's I and J: the salt of every KEYMAT of this association.
@@ -23,11 +25,32 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Draws the keys of an SA pair at `index`.
+    /// Draws the keys of an SA pair at `index`, which must be where none were drawn before.
     pub fn draw(&mut self, index: usize, identity: &Identity) -> Result<Pair<EspKeys>, CryptoError> {
+        let len = esp_draw_len(self.suite);
+        if self.drawn.iter().any(|drawn| drawn.abs_diff(index) < len) {
+            return Err(CryptoError::Key);
+        }
         let keys = self.keymat.esp_keys(self.suite, index, identity.hit(), self.peer.hit())?;
-        self.next_index = index + crate::keymat::esp_draw_len(self.suite);
+        self.drawn.push(index);
+        self.next_index = self.next_index.max(index + len);
         Ok(keys)
+    }
+
+    /// Whether half of KEYMAT is used up.
+    pub fn is_scarce(&self) -> bool {
+        2 * self.next_index > self.keymat.len()
+    }
+
+    /// There is new key material, of which nothing was drawn.
+    pub fn begin_keymat(&mut self) {
+        self.next_index = 0;
+        self.drawn.clear();
+    }
+
+    /// Leaves out as much KEYMAT as `pairs` SA pairs take: the peer may have drawn there.
+    pub fn skip(&mut self, pairs: usize) {
+        self.next_index += pairs * esp_draw_len(self.suite);
     }
 
     /// `packet` with MAC and signature, checksum 0. `tail` is not covered by them.

@@ -126,6 +126,57 @@ fn a_dead_path_costs_nothing_but_itself() {
 }
 
 #[test]
+fn paths_do_not_wait_for_dead_ones() {
+    // Whichever end asks, and whichever has the greater HIT.
+    for asks in 0..2 {
+        let mut pair = Pair::quick().established();
+        let is_dead = |s: &Sent, n| [s.route.local.ip(), s.route.remote.ip()].contains(&address(0, n).ip());
+        pair.set_network(move |s| if is_dead(s, 1) || is_dead(s, 2) { vec![] } else { s.intact() });
+        (1..4).for_each(|n| add(&mut pair, asks, n));
+        add(&mut pair, 1 - asks, 4);
+        pair.run(Duration::from_millis(100));
+        assert_eq!([reachable(&pair, 0), reachable(&pair, 1)], [3; 2], "within two round trips, {asks}");
+        pair.assert_sas_match();
+        // New keys wait until the dead ones are given up; then keys are drawn where nobody drew.
+        act(&mut pair, 1 - asks, |h, now, peer| {
+            let inbound = h.association(peer).unwrap().paths()[0].inbound;
+            h.rekey(now, peer, inbound, true);
+            h.add_path(now, peer, route(1 - asks, 5));
+        });
+        pair.run(Duration::from_secs(60));
+        let failed = |e: &&Event| matches!(e, Event::PathFailed { .. });
+        assert!(pair.events[asks].iter().filter(failed).count() >= 2, "{asks}");
+        assert_eq!(pair.states(), [State::Established; 2], "{asks}");
+        assert_eq!(pair.sas(0).len(), 5, "three paths, one of them with its old SAs, and the new one");
+        pair.assert_sas_match();
+    }
+}
+
+#[test]
+fn key_material_is_renewed_before_it_ends() {
+    let mut pair = Pair::quick().established();
+    for n in 0..400 {
+        add(&mut pair, n % 2, 1);
+        pair.run(SOON);
+        pair.assert_sas_match();
+        let newest = pair.sas(0).last().unwrap().clone();
+        // Data on the new SAs retires those that a rekeying replaced.
+        for (host, inbound) in [(0, newest.inbound), (1, newest.outbound)] {
+            act(&mut pair, host, |h, now, peer| h.on_data(now, peer, inbound, 100));
+        }
+        let added = pair.association(0).unwrap().paths().iter().find(|p| p.route == route(0, 1)).unwrap().inbound;
+        act(&mut pair, 0, |h, now, peer| h.remove_path(now, peer, added));
+        pair.run(SOON);
+        assert_eq!(pair.association(0).unwrap().paths().len(), 1, "{n}");
+    }
+    let with_dh = |s: &&Sent| PacketView::new(s.packet()).unwrap().param(Kind::DIFFIE_HELLMAN).is_some();
+    let updates = pair.sent.iter().filter(|s| s.packet_type() == PacketType::Update);
+    let renewed = updates.filter(with_dh).count();
+    assert!((4..=8).contains(&renewed), "twice, by request and answer, or by both ends at once: {renewed}");
+    assert_eq!(pair.states(), [State::Established; 2]);
+}
+
+#[test]
 fn removal_withdraws_both_sas_but_never_the_last() {
     let mut pair = Pair::quick().established();
     add(&mut pair, 0, 1);

@@ -40,7 +40,7 @@ fn identity(file: Option<&Path>) -> Result<Identity, Failure> {
 
 /// A secure node on all addresses of this host.
 fn node(identity: Identity, hip: HipConfig, port: u16) -> Result<Node, Failure> {
-    // Where nobody answers a request for a path, others wait behind it: not for long.
+    // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
     let no_socket = |e| Failure::system(format!("no UDP socket on port {port}"), e);

@@ -8,7 +8,7 @@ use super::heartbeat::Heart;
 use super::path::SecurePath;
 use super::report::{PeerEvent, PeerFailure};
 use super::sas::associations;
-use super::{Change, MAX_DRAWS, Security, inner};
+use super::{Change, Security, inner};
 use crate::paths::Locators;
 
 impl Security {
@@ -77,7 +77,6 @@ impl Security {
     fn on_added(&mut self, now: Instant, peer: Hit, pair: &SaPair) {
         let Ok((inbound, outbound)) = associations(&self.config, pair) else { return };
         let locators = Locators { local: pair.route.local, remote: pair.route.remote };
-        self.count_draw(now, peer);
         let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
         let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
         let known = |p: &SecurePath| p.peer == peer && p.locators == locators && replaced(p);
@@ -113,19 +112,6 @@ impl Security {
         self.wanted(peer, locators, super::Wanted::succeed);
         if reachable {
             self.bring_up(now, number);
-        }
-    }
-
-    /// Key material does not last for ever.
-    fn count_draw(&mut self, now: Instant, hit: Hit) {
-        let peer = self.peers.entry(hit).or_default();
-        peer.draws += 1;
-        if peer.draws >= MAX_DRAWS && peer.reach.is_some() {
-            peer.draws = 0;
-            if let Some(path) = self.paths.values_mut().find(|p| p.peer == hit && p.up && !p.rekeying) {
-                path.rekeying = true;
-                self.hip.rekey(now, hit, path.spi(), true);
-            }
         }
     }
 

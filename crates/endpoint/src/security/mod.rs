@@ -72,8 +72,6 @@ struct Peer {
     links: BTreeMap<IpAddr, Link>,
     up: bool,
     refused: bool,
-    /// SA pairs since its key material was new.
-    draws: u32,
 }
 
 /// What connections must be told, by the inner locators of a path.
@@ -86,9 +84,6 @@ pub(crate) enum Change {
     Carries(Locators, u32),
     Over(Hit),
 }
-
-/// SA pairs drawn from one key material after which it is renewed; HKDF would give some 300.
-const MAX_DRAWS: u32 = 100;
 
 impl Security {
     pub fn new(config: SecurityConfig, identity: Identity, seed: [u8; 32], generation: u64) -> Self {

@@ -187,6 +187,7 @@ impl Association {
             suite: r1.suite,
             keymat,
             next_index: index,
+            drawn: Vec::new(),
             keys,
             peer: r1.peer.clone(),
             salt,

@@ -2,8 +2,12 @@
 //! §6.10, RFC 8046 §5, RFC 8047).
 //!
 //! A request carries ESP_INFO with SEQ; the answer acknowledges it, has its own ESP_INFO and SEQ, and
-//! a nonce that the requester must send back from where it claims to be. One request that draws keys
-//! is under way at a time; when both ends begin one, that of the greater HIT goes first.
+//! a nonce that the requester must send back from where it claims to be.
+//!
+//! Requests for paths are independent of one another (RFC 7401 §6.11 lets several UPDATEs be outstanding that do not
+//! depend on one another): whoever answers says where in KEYMAT the keys are. A request for new keys of a path waits
+//! until nothing else that draws keys is under way, as it may change KEYMAT itself; when both ends begin one, that of
+//! the greater HIT goes first.
 
 mod answer;
 mod request;
@@ -79,10 +83,10 @@ struct Pending {
 }
 
 enum What {
-    /// A request, with the SPI that we will receive on and our new key.
-    Request { request: Request, inbound: u32, dh: Option<DhKey> },
-    /// An answer that asks for `nonce` back, about the path with that inbound SPI.
-    Answer { inbound: u32, nonce: Vec<u8>, route: Route },
+    /// A request, with the SPI that we will receive on, our new key, and the first index of KEYMAT that was free.
+    Request { request: Request, inbound: u32, dh: Option<DhKey>, index: usize },
+    /// An answer that asks for `nonce` back, about the path with that inbound SPI; whether it has new keys.
+    Answer { inbound: u32, nonce: Vec<u8>, route: Route, rekeyed: bool },
 }
 
 /// What an UPDATE says.
@@ -102,12 +106,32 @@ impl Updates {
     pub fn timeout(&self) -> Option<Instant> {
         self.pending.iter().map(|p| p.due).min()
     }
-    fn draws_keys(&self) -> bool {
-        let draws = |p: &Pending| match &p.what {
-            What::Request { request, .. } => request.draws_keys(),
-            What::Answer { .. } => true,
+
+    /// Our requests that draw keys and are under way.
+    fn drawing(&self) -> impl Iterator<Item = Request> {
+        let request = |p: &Pending| match &p.what {
+            What::Request { request, .. } => Some(*request),
+            What::Answer { .. } => None,
         };
-        self.pending.iter().any(draws)
+        self.pending.iter().filter_map(request).filter(Request::draws_keys)
+    }
+
+    /// Whether one of them asks for new keys of a path.
+    fn is_rekeying(&self) -> bool {
+        self.drawing().any(|request| matches!(request, Request::Rekey { .. }))
+    }
+
+    /// Whether nothing is under way that `request` depends on.
+    fn may_go(&self, request: Request) -> bool {
+        let mut answers = self.pending.iter().filter_map(|p| match p.what {
+            What::Answer { rekeyed, .. } => Some(rekeyed),
+            What::Request { .. } => None,
+        });
+        match request {
+            Request::Add(_) => !self.is_rekeying() && !answers.any(|rekeyed| rekeyed),
+            Request::Rekey { .. } => self.drawing().next().is_none() && answers.next().is_none(),
+            Request::Move { .. } | Request::Remove { .. } => true,
+        }
     }
 }
 
@@ -245,7 +269,7 @@ impl Association {
         n: usize,
     ) -> Result<bool, DropReason> {
         match &self.updates.pending[n].what {
-            What::Answer { inbound, nonce, route: claimed } => {
+            What::Answer { inbound, nonce, route: claimed, .. } => {
                 if !update.echo_responses.contains(nonce) {
                     return Err(DropReason::Proposal);
                 }
@@ -263,7 +287,10 @@ impl Association {
             What::Request { .. } => {
                 let info = update.esp_info.ok_or(DropReason::Proposal)?;
                 let pending = self.updates.pending.remove(n);
-                if let What::Request { request, inbound, dh } = pending.what {
+                if let What::Request { request, inbound, dh, index } = pending.what {
+                    // Both ends' indices count (RFC 7402 §6.9); ours, as it was when we asked.
+                    let index = if dh.is_some() { 0 } else { index }.max(info.keymat_index.into());
+                    let info = EspInfo { keymat_index: index as u16, ..info };
                     self.complete(ctx, route, request, inbound, dh, info, update)?;
                 }
                 Ok(true)
@@ -297,7 +324,7 @@ impl Association {
         Ok(())
     }
 
-    /// Draws keys at the index that both ends agreed on and installs the SA pair.
+    /// Draws keys at the index that `info` has, on which both ends agreed, and installs the SA pair.
     fn install_new(
         &mut self,
         ctx: &mut Context<'_>,
@@ -308,8 +335,7 @@ impl Association {
         confirmed: bool,
     ) -> Result<(), DropReason> {
         let session = self.session.as_mut().ok_or(DropReason::State)?;
-        let index = session.next_index.max(info.keymat_index.into());
-        let keys = session.draw(index, ctx.identity).map_err(|_| DropReason::Crypto)?;
+        let keys = session.draw(info.keymat_index.into(), ctx.identity).map_err(|_| DropReason::Crypto)?;
         self.install(ctx, Path { route, inbound, outbound: info.new_spi, reachable }, keys, confirmed);
         Ok(())
     }
@@ -345,7 +371,7 @@ impl Association {
         let kij = key.agree(&peer.public).map_err(|_| DropReason::Crypto)?;
         let (i, j) = &session.salt;
         session.keymat = Keymat::new(session.hash, &kij, i, j, ctx.identity.hit(), self.peer);
-        session.next_index = 0;
+        session.begin_keymat();
         Ok(())
     }
 

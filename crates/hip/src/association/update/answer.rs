@@ -2,11 +2,12 @@
 
 use polypath_wire::hip::{EspInfo, NotifyType, Param};
 
-use super::{Pending, Update, What, public};
+use super::{Update, What, public};
 use crate::association::Association;
 use crate::context::Context;
 use crate::dh::{DhGroup, DhKey};
 use crate::event::{DropReason, Route};
+use crate::keymat::esp_draw_len;
 
 impl Association {
     /// Answers a request. `None` if the answer is an UPDATE of our own, which was sent.
@@ -31,7 +32,8 @@ impl Association {
             path.into_iter().for_each(|inbound| self.remove_path(ctx, inbound));
             return Ok(Some(Vec::new()));
         }
-        if info.old_spi != info.new_spi && self.is_our_turn(ctx) {
+        let rekeyed = info.old_spi != 0 && info.old_spi != info.new_spi;
+        if info.old_spi != info.new_spi && self.is_our_turn(ctx, rekeyed) {
             return Err(DropReason::State);
         }
         let (inbound, params) = match info.old_spi {
@@ -43,18 +45,17 @@ impl Association {
         let mut params = params;
         params.extend(update.echo_requests.iter().cloned());
         params.extend([Param::EchoRequestSigned(nonce.clone()), Param::Ack(vec![id])]);
-        self.send_update(ctx, route, params, What::Answer { inbound, nonce, route })
+        self.send_update(ctx, route, params, What::Answer { inbound, nonce, route, rekeyed })
             .ok_or(DropReason::Crypto)?;
         let packet = self.updates.pending.last().map(|p| p.packet.clone()).unwrap_or_default();
         self.remember(id, packet);
         Ok(None)
     }
 
-    /// When both ends ask for keys at once, the greater HIT finishes its request first; the other's comes
-    /// again. So both draw the same keys in the same order.
-    fn is_our_turn(&self, ctx: &Context<'_>) -> bool {
-        let asked = |p: &Pending| matches!(&p.what, What::Request { request, .. } if request.draws_keys());
-        ctx.identity.hit() > self.peer && self.updates.pending.iter().any(asked)
+    /// While we ask for new keys, the peer gets none; if it asks for new keys too, the greater HIT finishes its
+    /// request first. What is not answered comes again.
+    fn is_our_turn(&self, ctx: &Context<'_>, rekeying: bool) -> bool {
+        self.updates.is_rekeying() && (!rekeying || ctx.identity.hit() > self.peer)
     }
 
     /// A new SA pair for the path that the request came on (RFC 8047 §4).
@@ -67,16 +68,20 @@ impl Association {
         if self.paths.len() >= ctx.config.max_paths.into() {
             return Err(DropReason::Policy);
         }
-        let info = self.agree_on_index(info)?;
+        let info = self.agree_on_index(ctx, info)?;
         let inbound = ctx.new_spi();
         self.install_new(ctx, route, inbound, info, false, false)?;
         Ok((inbound, vec![Param::EspInfo(EspInfo { old_spi: 0, new_spi: inbound, ..info })]))
     }
 
-    /// Keys are drawn at the larger of both ends' indices (RFC 7402 §6.9): the answer has it.
-    fn agree_on_index(&self, info: EspInfo) -> Result<EspInfo, DropReason> {
-        let next = self.session.as_ref().ok_or(DropReason::State)?.next_index;
-        let keymat_index = u16::try_from(next).map_err(|_| DropReason::Crypto)?.max(info.keymat_index);
+    /// Keys are drawn at the larger of both ends' indices (RFC 7402 §6.9): the answer has it. The greater HIT leaves
+    /// room for what the other one answers meanwhile, so that both never draw the same keys.
+    fn agree_on_index(&self, ctx: &Context<'_>, info: EspInfo) -> Result<EspInfo, DropReason> {
+        let session = self.session.as_ref().ok_or(DropReason::State)?;
+        let greater = ctx.identity.hit() > self.peer;
+        let asked = if greater { self.updates.drawing().count() } else { 0 };
+        let next = session.next_index.max(info.keymat_index.into()) + asked * esp_draw_len(session.suite);
+        let keymat_index = u16::try_from(next).map_err(|_| DropReason::Crypto)?;
         Ok(EspInfo { keymat_index, ..info })
     }
 
@@ -103,7 +108,7 @@ impl Association {
             }
             None => None,
         };
-        let info = self.agree_on_index(info)?;
+        let info = self.agree_on_index(ctx, info)?;
         let inbound = ctx.new_spi();
         self.replace(ctx, path, inbound, info, false)?;
         self.forget_rekey(ctx, path);

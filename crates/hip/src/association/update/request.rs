@@ -7,9 +7,10 @@ use crate::association::{Association, State};
 use crate::context::{Context, announcement};
 use crate::dh::DhKey;
 use crate::event::{Event, Route};
+use crate::session::Session;
 
 impl Association {
-    /// Does what is asked: at once if it draws no keys, else when what is under way has finished.
+    /// Does what is asked: at once if nothing is under way that it depends on.
     pub(crate) fn request(&mut self, ctx: &mut Context<'_>, request: Request) {
         if self.state == State::Established && !request.draws_keys() {
             // Nothing is sent for a path that is not there.
@@ -20,16 +21,33 @@ impl Association {
         self.next_request(ctx);
     }
 
+    /// Sends what waits, in order, as far as it may go.
     pub(super) fn next_request(&mut self, ctx: &mut Context<'_>) {
-        while self.state == State::Established && !self.updates.draws_keys() {
-            let Some(request) = self.updates.waiting.pop_front() else { return };
+        self.ask_for_keymat();
+        while self.state == State::Established
+            && let Some(&request) = self.updates.waiting.front()
+            && self.updates.may_go(request)
+        {
+            self.updates.waiting.pop_front();
             self.send_request(ctx, request);
+        }
+    }
+
+    /// Key material does not last for ever: when half of it is used up, a path gets new keys from a new exchange.
+    fn ask_for_keymat(&mut self) {
+        let asked = self.updates.is_rekeying()
+            || self.updates.waiting.iter().any(|r| matches!(r, Request::Rekey { new_dh: true, .. }));
+        if self.session.as_ref().is_some_and(Session::is_scarce)
+            && !asked
+            && let Some(path) = self.paths.iter().find(|p| p.reachable)
+        {
+            self.updates.waiting.push_front(Request::Rekey { inbound: path.inbound, new_dh: true });
         }
     }
 
     fn send_request(&mut self, ctx: &mut Context<'_>, request: Request) -> Option<()> {
         let find = |inbound: u32| self.paths.iter().find(|p| p.inbound == inbound).cloned();
-        let next = self.session.as_ref()?.next_index as u16;
+        let index = self.session.as_ref()?.next_index;
         let (route, inbound, old, dh) = match request {
             Request::Add(route) => (route, ctx.new_spi(), 0, None),
             Request::Rekey { inbound, new_dh } => {
@@ -43,7 +61,7 @@ impl Association {
                 (self.paths.iter().find(|p| p.inbound != inbound)?.route, 0, inbound, None)
             }
         };
-        let keymat_index = if dh.is_some() { 0 } else { next };
+        let keymat_index = if dh.is_some() { 0 } else { u16::try_from(index).ok()? };
         let locators = self.our_locators(request, inbound);
         let mut params = vec![
             Param::EspInfo(EspInfo { keymat_index, old_spi: old, new_spi: inbound }),
@@ -54,7 +72,7 @@ impl Association {
             let addresses: Vec<_> = locators.iter().filter_map(|l| l.address.ip()).collect();
             params.extend(announcement(ctx.config, ctx.links, &addresses).map(Param::Multipath));
         }
-        self.send_update(ctx, route, params, What::Request { request, inbound, dh })
+        self.send_update(ctx, route, params, What::Request { request, inbound, dh, index })
     }
 
     /// All our locators as they will be after `request`.
@@ -127,6 +145,7 @@ impl Association {
         match pending.what {
             What::Request { request: Request::Add(route), inbound, .. } => {
                 ctx.spis.remove(&inbound);
+                self.session.iter_mut().for_each(|s| s.skip(1));
                 ctx.event(self.peer, Event::PathFailed { route });
             }
             What::Answer { inbound, route, .. } => {
