@@ -164,7 +164,8 @@ fn key_material_is_renewed_before_it_ends() {
         for (host, inbound) in [(0, newest.inbound), (1, newest.outbound)] {
             act(&mut pair, host, |h, now, peer| h.on_data(now, peer, inbound, 100));
         }
-        let added = pair.association(0).unwrap().paths().iter().find(|p| p.route == route(0, 1)).unwrap().inbound;
+        let added =
+            pair.association(0).unwrap().paths().iter().find(|p| p.route == route(0, 1)).unwrap().inbound;
         act(&mut pair, 0, |h, now, peer| h.remove_path(now, peer, added));
         pair.run(SOON);
         assert_eq!(pair.association(0).unwrap().paths().len(), 1, "{n}");
