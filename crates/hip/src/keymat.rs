@@ -71,7 +71,7 @@ impl Keymat {
     }
 
     /// How many bytes there are (RFC 5869 §2.3): the keys of some 300 SA pairs.
-    pub fn len(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         255 * self.hash.len()
     }
 

@@ -39,7 +39,7 @@ impl Session {
 
     /// Whether half of KEYMAT is used up.
     pub fn is_scarce(&self) -> bool {
-        2 * self.next_index > self.keymat.len()
+        2 * self.next_index > self.keymat.capacity()
     }
 
     /// There is new key material, of which nothing was drawn.
