@@ -54,7 +54,7 @@ fn blank(figure: &Figure) -> Chart {
 
 fn unit(series: &Series, figure: &Figure) -> (&'static str, f64) {
     let selector = series.selector(figure);
-    let bare = selector.is_ratio() || series.statistic == Statistic::ShareWithin;
+    let bare = selector.is_ratio() || series.of.statistic == Statistic::ShareWithin;
     if bare { ("", 1.0) } else { selector.what.metric.unit() }
 }
 
@@ -79,7 +79,7 @@ fn over_time(n: usize, figure: &Figure, (experiment, runs): Ensemble<'_>) -> Vec
 
 /// The line of series `k` of figure `n`: mean and band over `runs`.
 fn course(n: usize, k: usize, series: &Series, figure: &Figure, cell: &Cell, runs: &[&Run]) -> Line {
-    let metric = series.metric.unwrap_or(figure.metric);
+    let metric = series.of.metric.unwrap_or(figure.metric);
     let (_, factor) = unit(series, figure);
     let bin = figure.bin.0.as_secs_f64();
     let from = figure.from.map_or(0.0, |t| t.0.as_secs_f64());
@@ -169,9 +169,9 @@ fn sweep(
     let selector = series.selector(figure);
     let (_, factor) = unit(series, figure);
     let mut lines: Vec<(String, Line)> = Vec::new();
-    for cell in chosen(&ensemble.0.cells, series.cell.as_deref()) {
+    for cell in chosen(&ensemble.0.cells, series.of.cell.as_deref()) {
         let values: Vec<f64> = values(&selector, cell, ensemble).iter().map(|v| v * factor).collect();
-        let Some((value, ci95)) = statistic(series.statistic, None, &values) else { continue };
+        let Some((value, ci95)) = statistic(series.of.statistic, None, &values) else { continue };
         let summary = Summary::of(&values).expect("there is a statistic of them");
         let other = cell.values.iter().enumerate().filter(|(n, _)| *n != axis).map(|(_, v)| v.as_str());
         let other = other.collect::<Vec<_>>().join(", ");

@@ -2,7 +2,7 @@
 
 use super::error::{Key, Problem, at};
 use super::select::{beside, chosen, ends};
-use super::{Cell, Expect, Figure, FigureKind, Metric, Selector, Series, Spec, Statistic, What};
+use super::{Cell, Expect, Figure, FigureKind, Metric, Selector, Spec, Statistic, What};
 
 pub(super) fn expectations(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
     spec.expect.iter().enumerate().try_for_each(|(n, expect)| expectation(spec, cells, expect, n))
@@ -10,12 +10,12 @@ pub(super) fn expectations(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
 
 fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result<(), Problem> {
     let aim = Aim { spec, cells, at: at!["expect", n] };
-    if expect.metric.is_none() {
+    if expect.of.metric.is_none() {
         return Err(
             Problem::new(aim.at, "the key `metric` is missing").help("add for example metric = \"goodput\"")
         );
     }
-    aim.selector(&expect.selector(), expect.cell.as_deref(), &expect.ascending)?;
+    aim.selector(&expect.selector(), expect.of.cell.as_deref(), &expect.ascending)?;
     if expect.min.is_none()
         && expect.max.is_none()
         && expect.published.is_none()
@@ -23,7 +23,7 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
     {
         return Err(Problem::new(aim.at, "expects nothing").help("add min, max, published, or ascending"));
     }
-    match expect.statistic {
+    match expect.of.statistic {
         Statistic::ShareWithin if expect.within.is_none_or(|(low, high)| low > high) => {
             return Err(Problem::new(aim.key("within"), "which band?").help("add within = [0.9, 1.1]"));
         }
@@ -34,7 +34,7 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
         _ => {}
     }
     let null = expect.null.as_deref().filter(|null| !null.contains('/'));
-    null.map_or(Ok(()), |null| aim.beside(null, expect.cell.as_deref(), "null"))
+    null.map_or(Ok(()), |null| aim.beside(null, expect.of.cell.as_deref(), "null"))
 }
 
 pub(super) fn figures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
@@ -49,7 +49,7 @@ pub(super) fn figures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
         }
         for (m, series) in figure.series.iter().enumerate() {
             let aim = Aim { spec, cells, at: at!["figure", n, "series", m] };
-            let cell = if figure.kind == FigureKind::Time { &figure.cell } else { &series.cell };
+            let cell = if figure.kind == FigureKind::Time { &figure.cell } else { &series.of.cell };
             aim.selector(&series.selector(figure), cell.as_deref(), &[])?;
         }
     }
@@ -67,17 +67,15 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
     if chosen(cells, figure.cell.as_deref()).is_empty() {
         return Err(aim.unknown_cell(figure.cell.as_deref().unwrap_or_default(), "cell"));
     }
-    let plain =
-        |s: &Series| s.over.is_none() && s.over_metric.is_none() && s.over_cell.is_none() && s.cell.is_none();
     let drawable = |m: Metric| {
         matches!(m, Goodput | Throughput | Window | EstimatedRate | Queue | Drops | Srtt | Sequence)
     };
     for (m, series) in figure.series.iter().enumerate() {
         let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
-        if !plain(series) {
+        if series.of.is_ratio() || series.of.cell.is_some() {
             return Err(Problem::new(at, "ratios and cells are for figures of kind = \"sweep\""));
         }
-        let metric = series.metric.unwrap_or(figure.metric);
+        let metric = series.of.metric.unwrap_or(figure.metric);
         if !drawable(metric) {
             let known = "goodput, throughput, window, estimated_rate, queue, drops, srtt, sequence";
             return Err(Problem::new(at, "has no course over time").help(format!("there are: {known}")));

@@ -63,6 +63,15 @@ impl From<usize> for Key {
     }
 }
 
+impl Key {
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Index(_) => None,
+        }
+    }
+}
+
 /// What is wrong, and where in the document; [`SpecError`] once the text is at hand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Problem {

@@ -1,12 +1,10 @@
 //! What an experiment must show: bands and orderings of its metrics over the ensemble, beside what
 //! the paper says and what nothing would show.
 
-use polypath_wire::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::select::{Selector, selects};
-use crate::units::Human;
+use super::select::{Number, Selector};
 
 /// One expectation: a statistic of a metric over the ensemble of one cell lies in a band, is what a
 /// paper published, or grows from each cell of a list to the next.
@@ -15,34 +13,11 @@ use crate::units::Human;
 pub struct Expect {
     /// Short name of the claim, for the tables of `lab check` and `lab report`.
     pub claim: String,
-    /// What is measured, per run. There is no default.
-    pub metric: Option<Metric>,
-    /// Of which flow.
-    pub flow: Option<String>,
-    /// Of these flows: added up; `jain` compares them.
-    pub flows: Vec<String>,
-    /// Only on this path of the flow, from 0.
-    pub path: Option<usize>,
-    /// At which link and in which direction, `"r->b"`: for `queue` and `drops`.
-    pub link: Option<String>,
-    /// Divided by the same metric of this flow: `metric = "goodput"` makes it a friendliness factor.
-    pub over: Option<String>,
-    /// Only on this path of `over`, from 0.
-    pub over_path: Option<usize>,
-    /// Divided by this metric, of the same flow unless `over` names another.
-    pub over_metric: Option<Metric>,
-    /// Divided by the number of the run with the same seed in this cell.
-    pub over_cell: Option<String>,
-    /// Measured from this time. Default: `measure_from`.
-    pub from: Option<Human<Duration>>,
-    /// Measured to this time. Default: the end.
-    pub to: Option<Human<Duration>>,
-    /// Which statistic over the seeds. Default: the mean.
-    pub statistic: Statistic,
+    /// Which number it is about. Its metric has no default.
+    #[serde(flatten)]
+    pub of: Number,
     /// The band of `share_within`, ends included.
     pub within: Option<(f64, f64)>,
-    /// In which cell of the grid: its label, or values that it is made of. Default: in each.
-    pub cell: Option<String>,
     /// It is at least this.
     pub min: Option<f64>,
     /// It is at most this.
@@ -132,12 +107,10 @@ pub enum Statistic {
     Spearman,
 }
 
-selects!(Expect);
-
 impl Expect {
     /// The number that is meant.
     pub fn selector(&self) -> Selector {
-        self.selector_or(Metric::Goodput)
+        self.of.selector(Metric::Goodput)
     }
 }
 

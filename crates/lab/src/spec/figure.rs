@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Metric;
-use super::expect::Statistic;
-use super::select::{Selector, selects};
+use super::select::{Number, Selector};
 use crate::units::Human;
 
 /// One figure.
@@ -103,52 +102,29 @@ pub enum Band {
 pub struct Series {
     /// What it is called. Default: flow and path.
     pub label: Option<String>,
-    /// What is drawn. Default: the figure's metric.
-    pub metric: Option<Metric>,
-    /// Of which flow.
-    pub flow: Option<String>,
-    /// Of these flows, added up.
-    pub flows: Vec<String>,
-    /// Only on this path of the flow, from 0.
-    pub path: Option<usize>,
-    /// At which link and in which direction, `"r->b"`: for `queue` and `drops`.
-    pub link: Option<String>,
-    /// `sweep` only: divided by the same metric of this flow.
-    pub over: Option<String>,
-    /// `sweep` only: only on this path of `over`, from 0.
-    pub over_path: Option<usize>,
-    /// `sweep` only: divided by this metric.
-    pub over_metric: Option<Metric>,
-    /// `sweep` only: divided by the number of the run with the same seed in this cell.
-    pub over_cell: Option<String>,
-    /// `sweep` only: measured from this time. Default: `measure_from`.
-    pub from: Option<Human<Duration>>,
-    /// `sweep` only: measured to this time. Default: the end.
-    pub to: Option<Human<Duration>>,
-    /// `sweep` only: which statistic over the seeds. Default: the mean.
-    pub statistic: Statistic,
-    /// `sweep` only: the cells of the grid, by values on the other axes.
-    pub cell: Option<String>,
+    /// Which number is drawn. Default: the figure's metric. Ratios, cells, statistics and measured times
+    /// are for `sweep` only.
+    #[serde(flatten)]
+    pub of: Number,
 }
-
-selects!(Series);
 
 impl Series {
     /// The number that is meant in `figure`.
     pub fn selector(&self, figure: &Figure) -> Selector {
-        self.selector_or(figure.metric)
+        self.of.selector(figure.metric)
     }
 
     /// What it is called.
     pub fn name(&self) -> String {
         let path = |p: Option<usize>| p.map_or(String::new(), |p| format!(" path {p}"));
-        self.label.clone().unwrap_or_else(|| match (&self.flow, &self.link) {
-            (Some(flow), _) => match &self.over {
-                Some(over) => format!("{flow}{} / {over}{}", path(self.path), path(self.over_path)),
-                None => format!("{flow}{}", path(self.path)),
+        let of = &self.of;
+        self.label.clone().unwrap_or_else(|| match (&of.flow, &of.link) {
+            (Some(flow), _) => match &of.over {
+                Some(over) => format!("{flow}{} / {over}{}", path(of.path), path(of.over_path)),
+                None => format!("{flow}{}", path(of.path)),
             },
             (None, Some(link)) => link.clone(),
-            (None, None) => self.flows.join(" + "),
+            (None, None) => of.flows.join(" + "),
         })
     }
 }

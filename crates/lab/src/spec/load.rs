@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use polypath_transport::ConnectionConfig;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
-use super::error::{Key, Problem, at, dotted};
-use super::{Cell, Spec, SpecError, VERSION, aims, grid, validate};
+use super::error::{Key, Problem, at, dotted, suggestion};
+use super::{Cell, Expect, Number, Series, Spec, SpecError, VERSION, aims, grid, validate};
 
 /// An experiment: the spec as written, and one spec per cell of its grid.
 #[derive(Clone, PartialEq, Debug)]
@@ -91,7 +92,7 @@ fn check_version(doc: &Table) -> Result<(), Problem> {
 
 /// One document without its grid's values; every flow's connection complete.
 fn read_spec(doc: Table) -> Result<Spec, Problem> {
-    let mut spec: Spec = read(Value::Table(doc), vec![])?;
+    let mut spec: Spec = read(Value::Table(doc.clone()), vec![]).map_err(|p| in_number(&doc, p))?;
     read_connection(&spec.connection, at!["connection"])?;
     for (n, flow) in spec.flow.iter_mut().enumerate() {
         let own = std::mem::take(&mut flow.connection);
@@ -121,6 +122,41 @@ fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionConfig, Prob
 
 fn read<T: DeserializeOwned>(value: Value, at: Vec<Key>) -> Result<T, Problem> {
     serde_path_to_error::deserialize(value).map_err(|e| Problem::from_serde(at, &e))
+}
+
+/// In a struct with flattened keys serde names neither the key of a bad value nor the keys there are.
+fn in_number(doc: &Table, problem: Problem) -> Problem {
+    let at: Vec<&str> = problem.at.iter().filter_map(Key::name).collect();
+    let (known, rest) = match at[..] {
+        ["expect", ref rest @ ..] => (keys::<Expect>(), rest),
+        ["figure", "series", ref rest @ ..] => (keys::<Series>(), rest),
+        _ => return problem,
+    };
+    match rest {
+        [key] if problem.on_key => {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            Problem { help: Some(suggestion(key, &known)), ..problem }
+        }
+        [] => {
+            let table = problem.at.iter().try_fold(Value::Table(doc.clone()), |value, key| match key {
+                Key::Name(name) => value.get(name).cloned(),
+                Key::Index(n) => value.get(n).cloned(),
+            });
+            let alone = |(key, value)| {
+                let one = Table::from_iter([(key, value)]);
+                read::<Number>(Value::Table(one), problem.at.clone()).err()
+            };
+            let Some(Value::Table(table)) = table else { return problem };
+            table.into_iter().find_map(alone).unwrap_or(problem)
+        }
+        _ => problem,
+    }
+}
+
+/// The keys of a table with a default for each.
+fn keys<T: Default + Serialize>() -> Vec<String> {
+    let all = serde_json::json!(T::default());
+    all.as_object().into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
 /// An error that a value of the grid brings points at the grid unless the file has it anyway.

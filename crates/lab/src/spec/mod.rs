@@ -45,7 +45,7 @@ pub use grid::{Axis, Cell};
 pub use link::{Back, Change, Link, Queue, Reordering};
 pub use load::{Experiment, LoadError, load, parse};
 pub use schema::schema;
-pub use select::{Selector, What, beside, chosen, ends};
+pub use select::{Number, Selector, What, beside, chosen, ends};
 pub(crate) use validate::HEADERS;
 
 use crate::seeds::SeedRange;

@@ -1,8 +1,43 @@
 //! Which number of a run is meant: what expectations and figures have in common.
 
 use polypath_wire::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{Cell, Metric, Spec};
+use super::{Cell, Metric, Spec, Statistic};
+use crate::units::Human;
+
+/// The keys that say which number is meant, in expectations and in the series of figures alike.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Number {
+    /// What is measured, per run.
+    pub metric: Option<Metric>,
+    /// Of which flow.
+    pub flow: Option<String>,
+    /// Of these flows: added up; `jain` compares them.
+    pub flows: Vec<String>,
+    /// Only on this path of the flow, from 0.
+    pub path: Option<usize>,
+    /// At which link and in which direction, `"r->b"`: for `queue` and `drops`.
+    pub link: Option<String>,
+    /// Divided by the same metric of this flow: `metric = "goodput"` makes it a friendliness factor.
+    pub over: Option<String>,
+    /// Only on this path of `over`, from 0.
+    pub over_path: Option<usize>,
+    /// Divided by this metric, of the same flow unless `over` names another.
+    pub over_metric: Option<Metric>,
+    /// Divided by the number of the run with the same seed in this cell.
+    pub over_cell: Option<String>,
+    /// Measured from this time. Default: `measure_from`.
+    pub from: Option<Human<Duration>>,
+    /// Measured to this time. Default: the end.
+    pub to: Option<Human<Duration>>,
+    /// Which statistic over the seeds. Default: the mean.
+    pub statistic: Statistic,
+    /// In which cell of the grid: its label, or values that it is made of. Default: in each.
+    pub cell: Option<String>,
+}
 
 /// One number of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,30 +67,27 @@ pub struct Selector {
     pub over_cell: Option<String>,
 }
 
-/// Implements `selector()` for a struct with the keys that [`super::Expect`] and [`super::Series`] share.
-macro_rules! selects {
-    ($kind:ty) => {
-        impl $kind {
-            /// The number that is meant; `metric` if none is named.
-            pub(crate) fn selector_or(&self, metric: $crate::spec::Metric) -> $crate::spec::Selector {
-                let metric = self.metric.unwrap_or(metric);
-                let flows: Vec<String> = self.flow.iter().chain(&self.flows).cloned().collect();
-                let (from, to) = (self.from.map(|t| t.0), self.to.map(|t| t.0));
-                let what =
-                    $crate::spec::What { metric, flows, path: self.path, link: self.link.clone(), from, to };
-                let divides = self.over.is_some() || self.over_metric.is_some() || self.over_cell.is_some();
-                let over = divides.then(|| $crate::spec::What {
-                    metric: self.over_metric.unwrap_or(metric),
-                    flows: self.over.as_ref().map_or_else(|| what.flows.clone(), |f| vec![f.clone()]),
-                    path: if self.over.is_some() { self.over_path } else { self.over_path.or(self.path) },
-                    ..what.clone()
-                });
-                $crate::spec::Selector { what, over, over_cell: self.over_cell.clone() }
-            }
-        }
-    };
+impl Number {
+    /// The number that is meant; `metric` if none is named.
+    pub fn selector(&self, metric: Metric) -> Selector {
+        let metric = self.metric.unwrap_or(metric);
+        let flows: Vec<String> = self.flow.iter().chain(&self.flows).cloned().collect();
+        let (from, to) = (self.from.map(|t| t.0), self.to.map(|t| t.0));
+        let what = What { metric, flows, path: self.path, link: self.link.clone(), from, to };
+        let over = self.is_ratio().then(|| What {
+            metric: self.over_metric.unwrap_or(metric),
+            flows: self.over.as_ref().map_or_else(|| what.flows.clone(), |f| vec![f.clone()]),
+            path: if self.over.is_some() { self.over_path } else { self.over_path.or(self.path) },
+            ..what.clone()
+        });
+        Selector { what, over, over_cell: self.over_cell.clone() }
+    }
+
+    /// Whether it is divided by another.
+    pub fn is_ratio(&self) -> bool {
+        self.over.is_some() || self.over_metric.is_some() || self.over_cell.is_some()
+    }
 }
-pub(super) use selects;
 
 impl What {
     /// From when to when it is measured in `spec`.

@@ -1,0 +1,233 @@
+//! Whether an ensemble is what the spec expects, and what it says of what a paper published.
+
+mod question;
+mod statistics;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use statistics::{statistic, values};
+
+use crate::judge::{Finding, Interval};
+use crate::results::Run;
+use crate::spec::Experiment;
+use question::Question;
+
+/// The answer to one expectation in one cell.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Verdict {
+    /// Short name of the claim; empty if it has none.
+    pub claim: String,
+    /// The cell; empty without a grid.
+    pub cell: String,
+    /// What was expected, in words.
+    pub expectation: String,
+    /// Unit of the values for people, and the factor to get there.
+    #[serde(skip)]
+    pub unit: (&'static str, f64),
+    /// What came out; `None` if no run had such a number.
+    pub value: Option<f64>,
+    /// Half the width of its 95 % confidence interval, for means.
+    pub ci95: Option<f64>,
+    /// How many runs had such a number.
+    pub n: usize,
+    /// Where 95 % of single runs lie, for means.
+    pub single: Option<Interval>,
+    /// What the paper says.
+    pub published: Option<f64>,
+    /// The same number where nothing distinguishes the flows.
+    pub null: Option<Null>,
+    /// What this says of the paper's value.
+    pub finding: Option<Finding>,
+    /// Whether the band or order holds; separate from the finding.
+    pub met: bool,
+    /// From where the expectation comes.
+    pub source: String,
+}
+
+/// An ensemble in which nothing distinguishes the flows.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Null {
+    /// Which cell or experiment.
+    pub of: String,
+    /// Its mean, geometric for ratios.
+    pub mean: f64,
+    /// Where 95 % of its single runs lie.
+    pub single: Interval,
+    /// How many runs.
+    pub n: usize,
+}
+
+/// An experiment with its runs.
+pub type Ensemble<'a> = (&'a Experiment, &'a [Run]);
+
+/// Answers every expectation of an experiment from its runs. A cell of which there are no runs is
+/// left out. `others` are experiments that it names as nulls.
+pub fn check(ensemble: Ensemble<'_>, others: &[Ensemble<'_>]) -> Vec<Verdict> {
+    let (experiment, runs) = ensemble;
+    let mut verdicts: Vec<Verdict> = runs.iter().flat_map(faults).collect();
+    for expect in &experiment.spec.expect {
+        let question = Question { expect, selector: expect.selector(), ensemble, others };
+        verdicts.extend(question.answers());
+    }
+    verdicts
+}
+
+/// No experiment expects a connection to fail or a byte to change.
+fn faults(run: &Run) -> Vec<Verdict> {
+    let fault = |flow: &str, what: String| Verdict {
+        cell: run.cell.clone(),
+        expectation: format!("run {} (seed {}): {flow} {what}", run.id, run.seed),
+        ..Verdict::empty()
+    };
+    let changed = run
+        .flows
+        .iter()
+        .filter(|f| !f.intact)
+        .map(|f| fault(&f.name, "read a byte that was not sent".into()));
+    let failed =
+        run.flows.iter().filter_map(|f| Some(fault(&f.name, format!("failed: {}", f.failed.as_ref()?))));
+    changed.chain(failed).collect()
+}
+
+impl Verdict {
+    fn empty() -> Self {
+        Self {
+            claim: String::new(),
+            cell: String::new(),
+            expectation: String::new(),
+            unit: ("", 1.0),
+            value: None,
+            ci95: None,
+            n: 0,
+            single: None,
+            published: None,
+            null: None,
+            finding: None,
+            met: false,
+            source: String::new(),
+        }
+    }
+
+    /// `value`, one of the verdict's own numbers, in the unit for people, without it.
+    pub fn shown(&self, value: f64) -> String {
+        short(value * self.unit.1)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", if self.met { "met   " } else { "UNMET " }, self.expectation)?;
+        let unit = if self.unit.0.is_empty() { String::new() } else { format!(" {}", self.unit.0) };
+        match (self.value, self.ci95) {
+            (Some(v), Some(ci)) => write!(f, ": {} ± {}{unit}", self.shown(v), self.shown(ci))?,
+            (Some(v), None) => write!(f, ": {}{unit}", self.shown(v))?,
+            (None, _) => write!(f, ": no such number in any run")?,
+        }
+        if let Some((published, finding)) = self.published.zip(self.finding) {
+            write!(f, "; published {}{unit}: {finding}", self.shown(published))?;
+        }
+        if let Some(null) = &self.null {
+            let (low, high) = (self.shown(null.single.low), self.shown(null.single.high));
+            write!(f, "; null {} [{low}, {high}]", self.shown(null.mean))?;
+        }
+        Ok(())
+    }
+}
+
+/// Four significant digits, without zeros that say nothing.
+pub fn short(v: f64) -> String {
+    let digits = 3 - v.abs().max(1e-9).log10().floor() as i32;
+    let text = format!("{v:.*}", digits.clamp(0, 4) as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::FlowResult;
+    use crate::spec;
+
+    fn runs(cell: &str, goodputs: &[f64]) -> Vec<Run> {
+        let flow =
+            |name: &str, goodput_bps| FlowResult { name: name.into(), goodput_bps, ..FlowResult::default() };
+        let run = |(seed, g): (usize, &f64)| Run {
+            id: String::new(),
+            cell: cell.into(),
+            seed: seed as u64,
+            flows: vec![flow("a", *g), flow("b", 2.0)],
+            timeline: Default::default(),
+        };
+        goodputs.iter().enumerate().map(run).collect()
+    }
+
+    /// An experiment with the cells `x` and `y` that expects `expect`.
+    fn experiment(expect: &str) -> Experiment {
+        let flow = |name| format!("[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n");
+        let text = format!(
+            "version = 1\ntitle = \"t\"\nduration = \"9s\"\n\
+             [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"1ms\"\n{}{}\
+             [[grid]]\nkey = \"flow.a.mss\"\nvalues = [100, 200]\nlabels = [\"x\", \"y\"]\n\
+             [[expect]]\nflow = \"a\"\n{expect}\n",
+            flow("a"),
+            flow("b"),
+        );
+        spec::parse(&text, "t.toml").unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn answers(expect: &str, runs: &[Run]) -> Vec<Verdict> {
+        check((&experiment(expect), runs), &[])
+    }
+
+    #[test]
+    fn bands_include_their_ends() {
+        let runs = runs("x", &[1.0, 3.0]);
+        let within =
+            |min, max| answers(&format!("metric = \"goodput\"\nmin = {min:?}\nmax = {max:?}"), &runs)[0].met;
+        assert!(within(2.0, 2.0) && within(1.0, 3.0));
+        assert!(!within(2.1, 3.0) && !within(1.0, 1.9));
+        let ratio = answers("metric = \"goodput\"\nover = \"b\"\nmax = 1.0", &runs);
+        assert_eq!(ratio[0].value, Some(1.0));
+        assert_eq!(ratio.len(), 1, "there are no runs of y");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_met() {
+        assert!(!answers("metric = \"completion\"\nmax = 9.0", &runs("x", &[1.0]))[0].met);
+    }
+
+    #[test]
+    fn orderings_compare_cells() {
+        let runs = [runs("x", &[1.0]), runs("y", &[2.0])].concat();
+        assert!(answers("metric = \"goodput\"\nascending = [\"x\", \"y\"]", &runs)[0].met);
+        assert!(!answers("metric = \"goodput\"\nascending = [\"y\", \"x\"]", &runs)[0].met);
+    }
+
+    #[test]
+    fn a_cell_over_another_is_paired_by_seed() {
+        let runs = [runs("x", &[1.0, 2.0]), runs("y", &[2.0, 8.0])].concat();
+        let of = answers("metric = \"goodput\"\ncell = \"y\"\nover_cell = \"x\"\nmin = 0.0", &runs);
+        assert_eq!((of[0].value, of[0].n), (Some(3.0), 2));
+    }
+
+    #[test]
+    fn shares_count_the_seeds_in_the_band() {
+        let runs = runs("x", &[1.0, 2.0, 3.0, 4.0]);
+        let share = "metric = \"goodput\"\nstatistic = \"share_within\"\nwithin = [2.0, 3.0]\nmin = 0.5";
+        assert_eq!((answers(share, &runs)[0].value, answers(share, &runs)[0].met), (Some(0.5), true));
+    }
+
+    #[test]
+    fn a_published_value_is_judged_beside_the_null() {
+        let runs = [runs("x", &[2.2, 2.2, 2.3]), runs("y", &[2.0, 2.0, 2.0])].concat();
+        let ff = "metric = \"goodput\"\nover = \"b\"\ncell = \"x\"\nnull = \"y\"\npublished = 1.11";
+        let verdict = &answers(ff, &runs)[0];
+        assert_eq!(verdict.finding, Some(Finding::Reproduced));
+        assert_eq!(verdict.null.as_ref().map(|n| (n.mean, n.n)), Some((1.0, 3)));
+        assert!(verdict.met, "without a band nothing is unmet");
+    }
+}
