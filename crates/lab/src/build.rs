@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use polypath_endpoint::{LocalInfo, SecurityConfig};
 use polypath_sim::hop::{Change, HopConfig, QueueLimit, Step};
 use polypath_sim::{
     ClockConfig, FlowConfig, FlowId, HopId, HostConfig, LinkId, NodeId, Pauses, SourceConfig, SourceId, Via,
-    World, WorldConfig, WorldError,
+    World, WorldConfig, WorldError, identity,
 };
 use polypath_transport::{PathConfig, RecordFilter};
 use polypath_wire::{Duration, Instant, Seed};
 
-use crate::spec::{Flow, HEADERS, Link, Queue, Spec, Start, Traffic};
+use crate::spec::{Flow, Link, Queue, Spec, Start, Traffic};
 
 /// What timestamps take in every segment, bytes (RFC 7323 §3.2, padded).
 const TIMESTAMPS: u32 = 12;
@@ -34,7 +35,7 @@ impl Built {
     /// The world of `spec`; `observe` its connections, `reordering` of its flows.
     pub fn new(spec: &Spec, seed: Seed, observe: bool, reordering: bool) -> Result<Self, WorldError> {
         let mut world = World::new(WorldConfig { seed, reordering, ..WorldConfig::default() });
-        let nodes = nodes(&mut world, spec, observe)?;
+        let nodes = nodes(&mut world, spec, seed, observe)?;
         let mut links = Vec::new();
         for link in &spec.link {
             links.push(world.link(nodes[&link.from], nodes[&link.to], hop(link, true), hop(link, false))?);
@@ -59,16 +60,26 @@ impl Built {
 }
 
 /// Ends of flows are hosts, the rest are routers.
-fn nodes(world: &mut World, spec: &Spec, observe: bool) -> Result<BTreeMap<String, NodeId>, WorldError> {
+fn nodes(
+    world: &mut World,
+    spec: &Spec,
+    seed: Seed,
+    observe: bool,
+) -> Result<BTreeMap<String, NodeId>, WorldError> {
     let mut nodes = BTreeMap::new();
     for name in spec.link.iter().flat_map(|l| [&l.from, &l.to]) {
         if nodes.contains_key(name) {
             continue;
         }
-        let is_end = spec.flow.iter().any(|f| f.from == *name || f.to == *name);
-        let node = match is_end {
-            true => world.host(name, host(spec, name, observe))?,
-            false => world.router(name)?,
+        let ends: Vec<&Flow> = spec.flow.iter().filter(|f| f.from == *name || f.to == *name).collect();
+        let node = if ends.is_empty() {
+            world.router(name)?
+        } else if ends.iter().any(|f| f.secure) {
+            let (config, identity) =
+                (host(spec, name, observe), identity(seed.child(&format!("identity/{name}"))));
+            world.secure_host(name, config, SecurityConfig::default(), identity)?
+        } else {
+            world.host(name, host(spec, name, observe))?
         };
         nodes.insert(name.clone(), node);
     }
@@ -146,13 +157,17 @@ impl Place<'_> {
         let mut paths = Vec::new();
         for via in &flow.paths {
             let config = PathConfig {
-                mss: flow.mss.unwrap_or(spec.path_mtu(flow, via) - HEADERS),
+                mss: mss(spec, flow, via),
                 rate: flow.told.then(|| spec.path_rate(flow, via)),
                 one_way: flow.told.then(|| spec.path_delay(flow, via)),
                 carried: None,
-                overhead: HEADERS + options,
+                overhead: flow.headers() + options,
             };
-            paths.push((self.path(flow, via)?, config));
+            let path = self.path(flow, via)?;
+            if flow.secure {
+                self.describe(flow, via, &path);
+            }
+            paths.push((path, config));
         }
         Ok(FlowConfig {
             name: flow.name.clone(),
@@ -164,6 +179,21 @@ impl Place<'_> {
             receiver: connection,
             ..FlowConfig::default()
         })
+    }
+
+    /// Both ends of a secure flow get to know their ends of a path: the base exchange tells the peer.
+    fn describe(&mut self, flow: &Flow, via: &[String], path: &polypath_sim::Path) {
+        let links = self.spec.links_of(flow, via);
+        let mtu = Some(mss(self.spec, flow, via) + flow.headers());
+        let last = links.last().filter(|_| links.len() > 1);
+        for (node, link) in [(path.from, links.first()), (path.to, last)] {
+            let mut info = LocalInfo { mtu, ..LocalInfo::default() };
+            if let Some((link, there)) = link.filter(|_| flow.told) {
+                info.link.bandwidth = Some(link.rate(*there));
+                info.link.delay = Some(link.delay(*there));
+            }
+            self.world.describe(node, path, info);
+        }
     }
 
     fn udp(&mut self, flow: &Flow) -> Result<SourceConfig, WorldError> {
@@ -188,10 +218,14 @@ pub(crate) fn packet_size(spec: &Spec, flow: &Flow, via: &[String]) -> f64 {
         Traffic::Cbr { packet, .. } | Traffic::OnOff { packet, .. } => packet.0.0 as f64,
         Traffic::Tcp => {
             let options = if spec.connection_of(flow).timestamps { TIMESTAMPS } else { 0 };
-            let mss = flow.mss.unwrap_or(spec.path_mtu(flow, via) - HEADERS);
-            f64::from(mss.saturating_sub(options).max(1))
+            f64::from(mss(spec, flow, via).saturating_sub(options).max(1))
         }
     }
+}
+
+/// Largest payload of a segment on the path `via` of `flow`, options included, bytes.
+fn mss(spec: &Spec, flow: &Flow, via: &[String]) -> u32 {
+    flow.mss.unwrap_or(spec.path_mtu(flow, via) - flow.headers())
 }
 
 /// When the flow starts in the run of `seed`.

@@ -80,14 +80,18 @@ pub struct PathResult {
     pub retransmissions: u64,
     /// Smoothed round trip time at the end, ms.
     pub srtt_ms: Option<f64>,
+    /// SPI of the packets sent over it at the end, if the flow is secure.
+    pub spi: Option<u32>,
 }
 
-impl From<&PathStats> for PathResult {
-    fn from(stats: &PathStats) -> Self {
+impl PathResult {
+    /// Of what one path counted.
+    pub fn new(stats: &PathStats, spi: Option<u32>) -> Self {
         Self {
             bytes: stats.bytes_delivered,
             retransmissions: stats.retransmissions,
             srtt_ms: stats.srtt.map(|d| d.as_millis_f64()),
+            spi,
         }
     }
 }

@@ -268,6 +268,8 @@ fn result(built: &Built, spec: &Spec, flow: &Flow, source: Carried, before: u64)
                 Some(seconds) => report.bytes as f64 * 8.0 / seconds,
                 None => (report.bytes - before) as f64 * 8.0 / measured,
             };
+            let spi = |n: usize| report.secure_paths.get(n)?.as_ref().map(|path| path.outbound);
+            let path = |(n, stats)| PathResult::new(stats, spi(n));
             let stopped = |reason: &CloseReason| flow.stop.is_some() && *reason == CloseReason::Aborted;
             let lost = report.lost.filter(|r| !stopped(r)).map(|reason| format!("{reason:?}"));
             FlowResult {
@@ -280,7 +282,7 @@ fn result(built: &Built, spec: &Spec, flow: &Flow, source: Carried, before: u64)
                 timeouts: report.sender.timeouts,
                 intact: !report.corrupted,
                 failed: lost.or(report.refused.map(|e| e.to_string())),
-                paths: report.sender_paths.iter().map(PathResult::from).collect(),
+                paths: report.sender_paths.iter().enumerate().map(path).collect(),
                 ..result
             }
         }

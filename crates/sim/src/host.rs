@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet, SecurityConfig,
 };
-use polypath_hip::Identity;
+use polypath_hip::{Identity, KeyKind, Random};
 use polypath_transport::conn::config::millis;
 use polypath_transport::{DropReason, Ports, Segment};
 use polypath_wire::hip::Hit;
@@ -32,6 +32,20 @@ pub struct HostConfig {
     /// is sent again leaves at once. ns-2's `overhead_`, which breaks up phase effects.
     #[serde(with = "millis")]
     pub processing: Duration,
+}
+
+/// The identity of a simulated host: a P-256 key that follows from `seed`, and so is no secret.
+pub fn identity(seed: Seed) -> Identity {
+    Identity::generate(KeyKind::P256, &mut Random::from_seed(secret(seed)))
+        .expect("a generator of random numbers gives a scalar below the order sooner or later")
+}
+
+fn secret(seed: Seed) -> [u8; 32] {
+    let mut secret = [0; 32];
+    for (part, n) in secret.chunks_mut(8).zip(0..) {
+        part.copy_from_slice(&seed.child(&format!("secret/{n}")).0.to_le_bytes());
+    }
+    secret
 }
 
 /// What the headers of a segment take on the wire.
@@ -126,11 +140,7 @@ impl Host {
         identity: Identity,
         seed: Seed,
     ) -> Self {
-        let mut secret = [0; 32];
-        for (part, n) in secret.chunks_mut(8).zip(0..) {
-            part.copy_from_slice(&seed.child(&format!("secret/{n}")).0.to_le_bytes());
-        }
-        Self { endpoint: Endpoint::secure(endpoint, config, identity, secret, 1), ..self }
+        Self { endpoint: Endpoint::secure(endpoint, config, identity, secret(seed), 1), ..self }
     }
 
     /// A packet arrived, sent between the locators as seen from here. Returns the connection that it

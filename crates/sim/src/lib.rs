@@ -25,7 +25,7 @@ mod testing;
 
 pub use clock::ClockConfig;
 pub use hop::{Change, Departure, Drop, Fate, Hop, HopConfig, HopError, HopStats, QueueLimit, Step};
-pub use host::{Headers, HostConfig};
+pub use host::{Headers, HostConfig, identity};
 pub use reordering::Reordering;
 pub use source::{SourceId, SourceReport};
 pub use topology::{HopId, LinkId, NodeId, Via};

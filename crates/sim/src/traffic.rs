@@ -269,7 +269,7 @@ impl Flow {
         };
         let Some(handle) = handle else { return };
         self.report.take_stats(side, &host.endpoint, handle);
-        self.report.sort_paths(side, &self.config, Some((host, handle)));
+        self.report.sort_paths(side, &self.config, host, handle);
         host.endpoint.release(handle);
     }
 }
@@ -278,36 +278,60 @@ impl FlowReport {
     /// Takes the counters of one end.
     pub(crate) fn take_stats(&mut self, side: Side, endpoint: &Endpoint, handle: ConnectionHandle) {
         let Some(connection) = endpoint.connection(handle) else { return };
-        let ids = || (0..connection.path_count() as u8).map(PathId);
-        let paths = ids().map(|id| connection.path_stats(id)).collect();
-        if side == Side::Sender && endpoint.hit().is_some() {
-            self.secure_paths = ids().map(|id| endpoint.secure_path(handle, id)).collect();
-        }
+        let paths = (0..connection.path_count() as u8).map(|n| connection.path_stats(PathId(n))).collect();
         match side {
             Side::Sender => (self.sender, self.sender_paths) = (connection.stats().clone(), paths),
             Side::Receiver => (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths),
         }
     }
 
-    /// The receiver numbers paths as they show up: puts them in the order of the flow's.
+    /// Puts the paths in the order of the flow's: the receiver numbers them as they show up, and base
+    /// exchanges as they are done.
     pub(crate) fn sort_paths(
         &mut self,
         side: Side,
         config: &FlowConfig,
-        end: Option<(&Host, ConnectionHandle)>,
+        host: &Host,
+        handle: ConnectionHandle,
     ) {
-        let (Side::Receiver, Some((host, handle))) = (side, end) else { return };
-        if host.endpoint.hit().is_some() {
-            return; // its locators are HITs
-        }
-        let known = std::mem::take(&mut self.receiver_paths);
-        let locators: Vec<_> =
-            (0..known.len()).map(|i| host.endpoint.locators(handle, PathId(i as u8))).collect();
-        let stats = |path: &Path| {
-            let i = locators.iter().position(|l| *l == Some(path.locators.reversed()));
-            i.map_or_else(PathStats::default, |i| known[i].clone())
+        let ids = config.path_ids(side, host, handle);
+        let sorted = |known: &mut Vec<PathStats>| {
+            let stats = |id: &Option<PathId>| id.and_then(|id| known.get(id.index()).cloned());
+            *known = ids.iter().map(|id| stats(id).unwrap_or_default()).collect();
         };
-        self.receiver_paths = config.paths.iter().map(|(path, _)| stats(path)).collect();
+        match side {
+            Side::Receiver => sorted(&mut self.receiver_paths),
+            Side::Sender => {
+                sorted(&mut self.sender_paths);
+                if host.endpoint.hit().is_some() {
+                    let report = |id: &Option<PathId>| host.endpoint.secure_path(handle, (*id)?);
+                    self.secure_paths = ids.iter().map(report).collect();
+                }
+            }
+        }
+    }
+}
+
+impl FlowConfig {
+    /// What one end of the connection calls each of the flow's paths. Of several between the same
+    /// addresses, one after the other, the last counts.
+    pub(crate) fn path_ids(&self, side: Side, host: &Host, handle: ConnectionHandle) -> Vec<Option<PathId>> {
+        let endpoint = &host.endpoint;
+        if side == Side::Sender && endpoint.hit().is_none() {
+            return (0..self.paths.len() as u8).map(|n| Some(PathId(n))).collect();
+        }
+        let count = endpoint.connection(handle).map_or(0, Connection::path_count) as u8;
+        let outer = |id: PathId| match endpoint.hit() {
+            Some(_) => endpoint.secure_path(handle, id).map(|path| path.locators),
+            None => endpoint.locators(handle, id),
+        };
+        let ends = |l: Locators| (l.local.ip(), l.remote.ip());
+        let known: Vec<_> = (0..count).map(|n| outer(PathId(n)).map(ends)).collect();
+        let id = |path: &Path| {
+            let seen = if side == Side::Sender { path.locators } else { path.locators.reversed() };
+            known.iter().rposition(|l| *l == Some(ends(seen))).map(|n| PathId(n as u8))
+        };
+        self.paths.iter().map(|(path, _)| id(path)).collect()
     }
 }
 

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use polypath_endpoint::{Locators, PeerEvent, SecurityConfig, pump};
+use polypath_endpoint::{Input, LocalInfo, Locators, PeerEvent, SecurityConfig, pump};
 use polypath_hip::Identity;
 use polypath_transport::{CloseReason, Payload};
-use polypath_wire::hip::Hit;
+use polypath_wire::hip::{Hit, udp};
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -136,6 +136,17 @@ impl World {
         let host = self.hosts[node.index()].take();
         self.hosts[node.index()] = host.map(|host| Box::new(host.secure(security, endpoint, identity, seed)));
         Ok(node)
+    }
+
+    /// What a secure host knows of the link at one of its addresses, as `path` has it. Its peers learn it
+    /// in their base exchanges with it.
+    pub fn describe(&mut self, node: NodeId, path: &Path, info: LocalInfo) {
+        let mut local = if node == path.to { path.locators.remote } else { path.locators.local };
+        local.set_port(udp::PORT);
+        if let Some(host) = self.hosts[node.index()].as_deref_mut() {
+            let now = host.clock.local(self.net.now);
+            host.endpoint.handle(now, Input::LocalUp { local, info });
+        }
     }
 
     /// A router. Names are unique.
@@ -440,7 +451,7 @@ impl World {
             let host = self.hosts[node.index()].as_deref();
             let Some((host, handle)) = host.zip(handle) else { continue };
             report.take_stats(side, &host.endpoint, handle);
-            report.sort_paths(side, &flow.config, Some((host, handle)));
+            report.sort_paths(side, &flow.config, host, handle);
         }
         report.reordering = flow.watch.sums;
         report
@@ -450,8 +461,11 @@ impl World {
     pub fn flow_window(&self, FlowId(id): FlowId, path: PathId) -> u64 {
         let flow = &self.flows[id as usize];
         let host = self.hosts[flow.config.paths[0].0.from.index()].as_deref();
-        let connection = host.zip(flow.sender).and_then(|(host, handle)| host.endpoint.connection(handle));
-        connection.map_or(0, |connection| connection.path_stats(path).cwnd)
+        let Some((host, handle)) = host.zip(flow.sender) else { return 0 };
+        let ids = flow.config.path_ids(Side::Sender, host, handle);
+        let id = ids.get(path.index()).copied().flatten();
+        let connection = id.zip(host.endpoint.connection(handle));
+        connection.map_or(0, |(id, connection)| connection.path_stats(id).cwnd)
     }
 
     /// What the receiver of a flow with content has read since the last call, in order.

@@ -38,6 +38,11 @@ pub struct Flow {
     /// is by its configuration. Default: false, it measures them.
     #[serde(default)]
     pub told: bool,
+    /// TCP only: base exchanges between the two hosts, and ESP with one SPI per path and direction. All TCP
+    /// flows of either host must be so. What `told` tells is then told in the base exchange, of the first
+    /// link by the sender and of the last by the receiver. Default: false.
+    #[serde(default)]
+    pub secure: bool,
     /// TCP only: keys of the connection that differ from the experiment's `[connection]`.
     #[serde(default)]
     #[schemars(schema_with = "super::schema::connection")]

@@ -46,7 +46,6 @@ pub use link::{Back, Change, Link, Queue, Reordering};
 pub use load::{Experiment, LoadError, load, parse};
 pub use schema::schema;
 pub use select::{Number, Selector, What, beside, chosen, ends};
-pub(crate) use validate::HEADERS;
 
 use crate::seeds::SeedRange;
 use crate::units::Human;

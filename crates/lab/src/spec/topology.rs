@@ -2,6 +2,7 @@
 
 use polypath_wire::{Duration, Rate};
 
+use super::validate::{HEADERS, SECURE_HEADERS};
 use super::{Flow, Link, Spec};
 
 impl Spec {
@@ -65,6 +66,13 @@ impl Spec {
     pub fn work(&self) -> u128 {
         let rates: u64 = self.flow.iter().map(|f| self.capacity(f).0).sum();
         u128::from(rates) * u128::from(self.duration.0.0 / 1_000_000_000)
+    }
+}
+
+impl Flow {
+    /// Headers of a TCP segment without options, bytes.
+    pub(crate) fn headers(&self) -> u32 {
+        if self.secure { SECURE_HEADERS } else { HEADERS }
     }
 }
 

@@ -11,6 +11,9 @@ use super::{Flow, Host, Link, Spec, Start, Traffic};
 const MAX_PATHS: usize = 64;
 /// Headers of a TCP segment without options, bytes.
 pub(crate) const HEADERS: u32 = 40;
+/// The same in ESP with AES-GCM over UDP (RFC 7402, 4303): 20 + 8 + 8 + 8 + 20 + 2 + 16 and up to three
+/// bytes of padding.
+pub(crate) const SECURE_HEADERS: u32 = 82;
 
 pub(super) fn spec(spec: &Spec) -> Result<(), Problem> {
     if spec.duration.0 == Duration::ZERO {
@@ -131,6 +134,7 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
         route(spec, flow, via, at!["flow", n, "paths", m], nodes)?;
     }
     traffic(flow, n)?;
+    secure(spec, flow, at("secure"))?;
     segment_size(spec, flow, at("mss"))
 }
 
@@ -167,12 +171,27 @@ fn traffic(flow: &Flow, n: usize) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Either end is secure in all its TCP flows or in none.
+fn secure(spec: &Spec, flow: &Flow, at: Vec<Key>) -> Result<(), Problem> {
+    if flow.secure && flow.traffic != Traffic::Tcp {
+        return Err(Problem::new(at, "only TCP flows can be secure"));
+    }
+    let ends = [&flow.from, &flow.to];
+    let meets = |f: &&Flow| f.traffic == Traffic::Tcp && (ends.contains(&&f.from) || ends.contains(&&f.to));
+    let Some(other) = spec.flow.iter().filter(meets).find(|f| flow.secure && !f.secure) else {
+        return Ok(());
+    };
+    Err(Problem::new(at, format!("\"{}\" has a host in common with it and is not secure", other.name))
+        .help("a secure host speaks to secure hosts only"))
+}
+
 fn segment_size(spec: &Spec, flow: &Flow, at: Vec<Key>) -> Result<(), Problem> {
     let Some(mss) = flow.mss else { return Ok(()) };
-    let mtu = flow.paths.iter().map(|via| spec.path_mtu(flow, via)).min().unwrap_or(0);
-    if mss > 0 && mss + HEADERS <= mtu {
+    let (mtu, headers) =
+        (flow.paths.iter().map(|via| spec.path_mtu(flow, via)).min().unwrap_or(0), flow.headers());
+    if mss > 0 && mss.saturating_add(headers) <= mtu {
         return Ok(());
     }
-    Err(Problem::new(at, format!("{mss} bytes and {HEADERS} of headers do not fit the path's MTU of {mtu}"))
-        .help(format!("at most {}", mtu.saturating_sub(HEADERS))))
+    Err(Problem::new(at, format!("{mss} bytes and {headers} of headers do not fit the path's MTU of {mtu}"))
+        .help(format!("at most {}", mtu.saturating_sub(headers))))
 }
