@@ -23,6 +23,8 @@ pub(crate) struct Context<'a> {
     /// What we know of our own addresses.
     pub links: &'a Links,
     pub random: &'a mut Random,
+    /// Our addresses, for those peers that are told of all.
+    pub addresses: &'a [IpAddr],
     /// Inbound SPIs in use.
     pub spis: &'a mut BTreeSet<u32>,
     pub outbox: &'a mut VecDeque<Transmit>,

@@ -1,6 +1,6 @@
 //! What goes out of the state machine: packets, events, and reasons to drop a packet.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use polypath_wire::Checksum;
 use polypath_wire::hip::{Hit, Multipath, Notification, NotifyType, set_checksum, udp};
@@ -114,6 +114,8 @@ pub enum Event {
         /// The route that was tried.
         route: Route,
     },
+    /// The peer says that these are all its addresses; nobody has proved them.
+    Locators(Vec<IpAddr>),
     /// The peer can use several paths.
     Multipath(Multipath),
     /// The peer says something; nobody vouches for it but the signature.

@@ -31,6 +31,7 @@ pub struct Host {
     identity: Identity,
     config: HipConfig,
     links: Links,
+    addresses: Vec<IpAddr>,
     random: Random,
     responder: Responder,
     peers: BTreeMap<Hit, Association>,
@@ -64,6 +65,7 @@ impl Host {
             identity,
             config,
             links: Links::new(),
+            addresses: Vec::new(),
             random,
             peers: BTreeMap::new(),
             spis: BTreeSet::new(),
@@ -97,6 +99,17 @@ impl Host {
     /// Says what is known of the link of our `address`: peers are told so in MULTIPATH.
     pub fn set_link(&mut self, address: IpAddr, link: Link) {
         self.links.insert(address, link);
+    }
+
+    /// All addresses at which peers may ask for paths.
+    pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
+        self.addresses = addresses;
+    }
+
+    /// Tells `peer` of all [our addresses](Self::set_addresses), those without a path included; it may ask for paths
+    /// to them.
+    pub fn announce(&mut self, now: Instant, peer: Hit) {
+        self.with(now, peer, |a, ctx| a.request(ctx, Request::Announce));
     }
 
     /// Begins an association with `peer` at any of `routes`, unless there is one. The NULL HIT asks
@@ -306,6 +319,7 @@ impl Host {
             config: &self.config,
             identity: &self.identity,
             links: &self.links,
+            addresses: &self.addresses,
             random: &mut self.random,
             spis: &mut self.spis,
             outbox: &mut self.outbox,

@@ -198,6 +198,38 @@ fn removal_withdraws_both_sas_but_never_the_last() {
 }
 
 #[test]
+fn a_responder_tells_of_all_its_addresses() {
+    for lost in 0..3 {
+        let mut pair = Pair::quick().established();
+        let mut updates = 0;
+        pair.set_network(move |s| {
+            updates += usize::from(s.packet_type() == PacketType::Update);
+            if updates <= lost { vec![] } else { s.intact() }
+        });
+        let ours: Vec<_> = [0, 5, 6].map(|n| address(1, n).ip()).to_vec();
+        pair.hosts[1].set_addresses(ours.clone());
+        act(&mut pair, 1, |h, now, peer| h.announce(now, peer));
+        pair.run(Duration::from_secs(20));
+        assert!(pair.events[0].contains(&Event::Locators(ours.clone())), "{lost}");
+        let known: Vec<_> = pair.association(0).unwrap().locators().iter().map(|l| (l.address, l.state)).collect();
+        use LocatorState::{Active, Unverified};
+        assert_eq!(known, [(ours[0], Active), (ours[1], Unverified), (ours[2], Unverified)]);
+        // Every later set has them too, for a set is complete; and the peer may ask there.
+        act(&mut pair, 0, |h, now, peer| {
+            h.add_path(now, peer, Route { local: address(0, 5), remote: address(1, 5) });
+        });
+        pair.run(SOON);
+        pair.assert_sas_match();
+        assert_eq!(pair.sas(0).len(), 2);
+        pair.hosts[1].set_addresses(ours[..2].to_vec());
+        act(&mut pair, 1, |h, now, peer| h.announce(now, peer));
+        pair.run(SOON);
+        let last = pair.association(0).unwrap().locators().iter().last().unwrap().clone();
+        assert_eq!((last.address, last.state), (ours[2], LocatorState::Deprecated));
+    }
+}
+
+#[test]
 fn a_host_moves_and_keeps_its_sa() {
     let mut pair = Pair::quick().established();
     let before = pair.sas(0);

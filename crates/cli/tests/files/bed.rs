@@ -132,8 +132,11 @@ impl Bed {
     }
 
     pub fn send(&self, file: &Path, hit: &str) -> Child {
-        let to = format!("{hit}@192.0.2.2,fd00:1::2");
-        self.spawn(0, &["send", file.to_str().unwrap(), &to, "--json"])
+        self.send_to(file, &format!("{hit}@192.0.2.2,fd00:1::2"))
+    }
+
+    pub fn send_to(&self, file: &Path, to: &str) -> Child {
+        self.spawn(0, &["send", file.to_str().unwrap(), to, "--json"])
     }
 }
 

@@ -38,6 +38,35 @@ fn a_link_is_cut_and_restored_behind_a_nat_and_beside_ipv6() {
 }
 
 #[test]
+fn a_link_of_the_receiver_that_the_sender_was_not_told_of_is_used_when_it_comes_up() {
+    let Some(bed) = Bed::new() else { return };
+    if !bed.slow() {
+        return skip("needs the token bucket filter of the kernel (sch_tbf)");
+    }
+    let [a, b] = &bed.hosts;
+    assert!(tool(a, "ip link set a1 down") && tool(b, "ip link set b1 down"));
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("big", 20_000_000);
+    let receiver = bed.receive(&hits[0]);
+    let sender = bed.send_to(&file, &format!("{}@192.0.2.2", hits[1]));
+    std::thread::sleep(Duration::from_secs(2));
+    for (host, device, address) in [(a, "a1", "fd00:1::1/64"), (b, "b1", "fd00:1::2/64")] {
+        assert!(tool(host, &format!("ip link set {device} up")));
+        assert!(tool(host, &format!("ip addr replace {address} dev {device} nodad")));
+    }
+    let (sent, received) = (end(sender, 120), end(receiver, 20));
+    let report = json(&sent);
+    assert!(received.status.success(), "{received:?}");
+    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    let paths = report["paths"].as_array().unwrap();
+    let bytes = |to: &str| {
+        let path = paths.iter().find(|p| p["remote"].as_str().unwrap().starts_with(to));
+        path.and_then(|p| p["bytes"].as_u64()).unwrap_or_default()
+    };
+    assert!(bytes("192.0.2.2") > 1_000_000 && bytes("[fd00:1::2]") > 1_000_000, "{report:#}");
+}
+
+#[test]
 fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let Some(bed) = Bed::new() else { return };
     if !bed.slow() {

@@ -27,6 +27,7 @@ impl Security {
                     let locators = Locators { local: route.local, remote: route.remote };
                     self.wanted(peer, locators, |w| w.fail(now, retry));
                 }
+                Event::Locators(addresses) => self.on_announced(now, peer, addresses),
                 Event::Multipath(multipath) => self.on_multipath(peer, &multipath),
                 Event::Notified(said) if said.notify_type == NotifyType::BLOCKED_BY_POLICY => {
                     self.fail(peer, PeerFailure::Refused);
@@ -55,11 +56,15 @@ impl Security {
             }
             _ => {}
         }
+        if to == State::Established {
+            self.announce(now);
+        }
         if to == State::R2Sent && self.peers.get(&hit).is_some_and(|p| p.up) {
             // The peer began anew: it knows nothing of the connections of before.
             self.changes.push_back(Change::Over(hit));
         }
         if to == State::R2Sent {
+            self.peers.entry(hit).or_default().told = None;
             // Whatever comes first is to be told at once: it confirms that the peer has our R2.
             self.paths.values_mut().filter(|p| p.peer == hit).for_each(|p| p.heart.next = now);
         }
@@ -133,6 +138,7 @@ impl Security {
         };
         let stale: Vec<u16> = self.paths.iter().filter_map(stale).collect();
         stale.into_iter().for_each(|number| self.abandon(now, number));
+        self.prune(now, peer);
     }
 
     fn on_reachable(&mut self, now: Instant, inbound: u32, locators: Locators) {

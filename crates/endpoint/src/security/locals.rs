@@ -1,8 +1,9 @@
 //! Our own addresses, which come and go, and the paths that they make possible.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use polypath_wire::Instant;
+use polypath_wire::hip::Hit;
 
 use super::path::SecurePath;
 use super::reach::{Reach, Wanted};
@@ -18,7 +19,9 @@ impl Security {
             |(n, p): (&u16, &SecurePath)| (p.locators.local == local && !same).then_some((*n, p.locators));
         let changed: Vec<_> = self.paths.iter().filter_map(on).collect();
         changed.into_iter().for_each(|(number, locators)| self.resize(now, number, &locators));
+        self.hip.set_addresses(self.locals.keys().map(SocketAddr::ip).collect());
         self.want_anew(now);
+        self.announce(now);
         self.settle(now);
     }
 
@@ -35,10 +38,12 @@ impl Security {
     /// there is another.
     pub fn local_down(&mut self, now: Instant, local: SocketAddr) {
         self.locals.remove(&local);
+        self.hip.set_addresses(self.locals.keys().map(SocketAddr::ip).collect());
         let gone: Vec<_> =
             self.paths.iter().filter(|(_, p)| p.locators.local == local).map(|(n, _)| *n).collect();
         gone.into_iter().for_each(|number| self.abandon(now, number));
         self.want_anew(now);
+        self.announce(now);
         self.settle(now);
     }
 
@@ -47,11 +52,15 @@ impl Security {
     }
 
     /// The pairs of locators that should be paths may be others now.
-    fn want_anew(&mut self, now: Instant) {
+    pub(super) fn want_anew(&mut self, now: Instant) {
         let locals = self.local_addresses();
-        for peer in self.peers.values_mut() {
+        for (&hit, peer) in &mut self.peers {
             let Some(reach @ Reach::Addresses(_)) = &peer.reach else { continue };
-            let pairs = reach.pairs(&locals);
+            let of_peer = || self.paths.values().filter(|p| p.peer == hit);
+            let port = of_peer().next().map_or(0, |p| p.locators.remote.port());
+            let announced: Vec<_> = peer.announced.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+            let is_proven = |remote: &SocketAddr| of_peer().any(|p| p.up && p.locators.remote == *remote);
+            let pairs = reach.pairs(&locals, &announced, is_proven);
             peer.wanted.retain(|w| pairs.contains(&w.locators));
             for pair in pairs {
                 if !peer.wanted.iter().any(|w| w.locators == pair) {
@@ -59,6 +68,57 @@ impl Security {
                 }
             }
         }
+    }
+
+    /// The peer says what all its addresses are. Of those that it listed before and does not list now, the paths
+    /// are given up.
+    pub(super) fn on_announced(&mut self, now: Instant, hit: Hit, addresses: Vec<IpAddr>) {
+        let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.reach.is_some()) else { return };
+        let before = std::mem::replace(&mut peer.announced, addresses);
+        let gone = |ip: &IpAddr| before.contains(ip) && !peer.announced.contains(ip);
+        let on = |(n, p): (&u16, &SecurePath)| (p.peer == hit && gone(&p.locators.remote.ip())).then_some(*n);
+        let gone: Vec<_> = self.paths.iter().filter_map(on).collect();
+        gone.into_iter().for_each(|number| self.abandon(now, number));
+        self.want_anew(now);
+    }
+
+    /// Peers that began their association with us hear of our addresses, when these are others than they know.
+    pub(super) fn announce(&mut self, now: Instant) {
+        let ours: Vec<IpAddr> = self.locals.keys().map(SocketAddr::ip).collect();
+        for (&hit, peer) in &mut self.peers {
+            let of_peer = || self.paths.values().filter(|p| p.peer == hit);
+            let Some(first) = of_peer().next().filter(|_| peer.reach.is_none() && peer.up) else { continue };
+            let here = first.locators.local.ip().is_loopback();
+            let list: Vec<IpAddr> = ours.iter().copied().filter(|ip| ip.is_loopback() == here).collect();
+            let has_path = |ip: &IpAddr| of_peer().any(|p| p.locators.local.ip() == *ip);
+            let known = match &peer.told {
+                Some(told) => *told == list,
+                None => list.iter().all(has_path),
+            };
+            if !known {
+                self.hip.announce(now, hit);
+                peer.told = Some(list);
+            }
+        }
+    }
+
+    /// A path came up. Another one that is wanted no longer is given up, if both its addresses have paths that are.
+    pub(super) fn prune(&mut self, now: Instant, hit: Hit) {
+        self.want_anew(now);
+        let Some(peer) = self.peers.get(&hit).filter(|p| matches!(p.reach, Some(Reach::Addresses(_)))) else {
+            return;
+        };
+        let wanted = |p: &SecurePath| peer.wanted.iter().any(|w| w.locators == p.locators);
+        let kept: Vec<Locators> =
+            self.paths.values().filter(|p| p.peer == hit && p.up && wanted(p)).map(|p| p.locators).collect();
+        let covered = |l: &Locators| {
+            kept.iter().any(|k| k.local == l.local) && kept.iter().any(|k| k.remote == l.remote)
+        };
+        let spare = |(n, p): (&u16, &SecurePath)| {
+            (p.peer == hit && p.up && !wanted(p) && covered(&p.locators)).then_some(*n)
+        };
+        let spare: Vec<_> = self.paths.iter().filter_map(spare).collect();
+        spare.into_iter().for_each(|number| self.abandon(now, number));
     }
 
     /// Connections use the path no longer; HIP takes it away if it is not the peer's last.

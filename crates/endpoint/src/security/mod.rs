@@ -68,6 +68,10 @@ struct Peer {
     /// Set if it was we who began.
     reach: Option<Reach>,
     wanted: Vec<Wanted>,
+    /// What it says all its addresses are.
+    announced: Vec<IpAddr>,
+    /// What we last told it ours are.
+    told: Option<Vec<IpAddr>>,
     /// What it says of its own addresses.
     links: BTreeMap<IpAddr, Link>,
     up: bool,
@@ -112,7 +116,7 @@ impl Security {
 
     /// Begins an association.
     pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
-        let pairs = reach.pairs(&self.local_addresses());
+        let pairs = reach.pairs(&self.local_addresses(), &[], |_| false);
         self.hip.connect(now, peer, pairs.iter().map(|p| route(*p)).collect())?;
         let entry = self.peers.entry(peer).or_default();
         entry.wanted = pairs.into_iter().map(|p| Wanted::new(p, now)).collect();

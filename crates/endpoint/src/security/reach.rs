@@ -47,12 +47,27 @@ impl Wanted {
 }
 
 impl Reach {
-    /// The pairs for our addresses `locals`, in the order in which they are best tried.
-    pub(super) fn pairs(&self, locals: &[SocketAddr]) -> Vec<Locators> {
-        match self {
-            Self::Pairs(pairs) => pairs.clone(),
-            Self::Addresses(remotes) => pair_up(locals, remotes),
-        }
+    /// The pairs for our addresses `locals`, in the order in which they are best tried. What the peer `announced`
+    /// counts like what we were told once a path has proved it; before, it is tried beside the others.
+    pub(super) fn pairs(
+        &self,
+        locals: &[SocketAddr],
+        announced: &[SocketAddr],
+        is_proven: impl Fn(&SocketAddr) -> bool,
+    ) -> Vec<Locators> {
+        let remotes = match self {
+            Self::Pairs(pairs) => return pairs.clone(),
+            Self::Addresses(remotes) => remotes,
+        };
+        let news = announced.iter().filter(|a| remotes.iter().all(|r| r.ip() != a.ip()));
+        let (proven, fresh): (Vec<SocketAddr>, Vec<SocketAddr>) = news.copied().partition(is_proven);
+        let mut pairs = pair_up(locals, &[remotes.as_slice(), &proven].concat());
+        let nearest = |remote: SocketAddr| {
+            let pairs = locals.iter().map(|&local| Locators { local, remote });
+            pairs.filter(usable).max_by_key(likeness)
+        };
+        pairs.extend(fresh.into_iter().filter_map(nearest));
+        pairs
     }
 }
 
@@ -112,6 +127,22 @@ mod tests {
             pairs(&["10.1.0.1", "10.2.0.1"], &["10.2.0.2", "10.1.0.2"]),
             ["10.1.0.1 10.1.0.2", "10.2.0.1 10.2.0.2"]
         );
+    }
+
+    #[test]
+    fn what_the_peer_announces_is_tried_beside_what_we_know() {
+        let parse = |list: &[&str]| -> Vec<SocketAddr> {
+            list.iter().map(|a| format!("{a}:1").parse().unwrap()).collect()
+        };
+        let reach = Reach::Addresses(parse(&["192.0.2.1"]));
+        let locals = parse(&["192.0.2.9", "10.0.0.9"]);
+        let pairs = |proven: bool| -> Vec<String> {
+            let announced = parse(&["192.0.2.1", "10.0.0.1", "[fd00::1]"]);
+            let pairs = reach.pairs(&locals, &announced, |_| proven);
+            pairs.iter().map(|p| format!("{} {}", p.local.ip(), p.remote.ip())).collect()
+        };
+        assert_eq!(pairs(false), ["192.0.2.9 192.0.2.1", "10.0.0.9 192.0.2.1", "10.0.0.9 10.0.0.1"]);
+        assert_eq!(pairs(true), ["192.0.2.9 192.0.2.1", "10.0.0.9 10.0.0.1"]);
     }
 
     #[test]

@@ -142,7 +142,12 @@ impl Bed {
     }
 
     pub fn associate(&mut self) {
-        let remotes = self.links.iter().map(|l| l.ends[SERVER]).collect();
+        self.associate_at(&[0, 1]);
+    }
+
+    /// The client knows the server's addresses on these links only.
+    pub fn associate_at(&mut self, links: &[usize]) {
+        let remotes = links.iter().map(|n| self.links[*n].ends[SERVER]).collect();
         let peer = self.hit(SERVER);
         self.endpoints[CLIENT].associate(self.now, peer, Reach::Addresses(remotes)).unwrap();
     }

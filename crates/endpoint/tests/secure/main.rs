@@ -135,6 +135,43 @@ fn a_path_that_comes_back_is_used_again() {
 }
 
 #[test]
+fn the_other_end_offers_addresses_that_we_do_not_know() {
+    let mut bed = Bed::quick();
+    bed.associate_at(&[0]);
+    bed.run(Duration::from_secs(2));
+    assert_eq!(bed.paths_up(), [2, 2], "{:?}", bed.events);
+    let ends = |bed: &Bed| -> BTreeSet<_> {
+        bed.endpoints[CLIENT].secure_paths().filter(|p| p.up).map(|p| p.locators.remote).collect()
+    };
+    assert_eq!(ends(&bed), bed.links.iter().map(|l| l.ends[SERVER]).collect());
+    bed.send(LEN);
+    finish(&mut bed, 60);
+    assert!(bed.links.iter().all(|l| l.bytes > LEN / 10));
+}
+
+#[test]
+fn addresses_of_the_other_end_come_and_go() {
+    let mut bed = Bed::quick();
+    bed.local(SERVER, 1, false);
+    bed.associate_at(&[0]);
+    bed.run(Duration::from_secs(1));
+    assert_eq!(bed.paths_up(), [1, 1]);
+    bed.send(LEN * 2);
+    for _ in 0..2 {
+        bed.local(SERVER, 1, true);
+        bed.run(Duration::from_secs(1));
+        assert_eq!(bed.paths_up(), [2, 2], "{:?}", bed.events);
+        bed.local(SERVER, 1, false);
+        bed.run(Duration::from_secs(1));
+        assert_eq!(bed.paths_up(), [1, 1], "{:?}", bed.events);
+    }
+    assert!(bed.links[1].bytes > 100_000);
+    let end = bed.now + Duration::from_secs(60);
+    bed.run_until(end, |bed| bed.finished);
+    assert_eq!(bed.received, LEN * 2);
+}
+
+#[test]
 fn a_transfer_survives_without_any_path_for_a_while() {
     let mut bed = Bed::established();
     bed.send(LEN);

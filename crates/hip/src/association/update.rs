@@ -36,6 +36,8 @@ pub(super) struct Updates {
     /// The peer's next id, and our answers to its last ones.
     peer_next: u32,
     answered: BTreeMap<u32, Vec<u8>>,
+    /// Whether the peer is told of addresses without a path.
+    announces: bool,
     /// Paths that were rekeyed, until data comes on the new SA of that inbound SPI.
     retired: Vec<(u32, Path)>,
 }
@@ -45,6 +47,8 @@ pub(super) struct Updates {
 pub(crate) enum Request {
     /// A new path with its own SA pair.
     Add(Route),
+    /// The peer is to know all our addresses.
+    Announce,
     /// Another SPI and new keys for the path with that inbound SPI.
     Rekey {
         /// The path.
@@ -121,6 +125,18 @@ impl Updates {
         self.drawing().any(|request| matches!(request, Request::Rekey { .. }))
     }
 
+    /// Whether the peer has not yet said that it knows our addresses.
+    fn is_announcing(&self) -> bool {
+        let announces = |p: &Pending| matches!(p.what, What::Request { request: Request::Announce, .. });
+        self.pending.iter().any(announces)
+    }
+
+    /// Whether the path with that inbound SPI is being given up.
+    fn is_removing(&self, inbound: u32) -> bool {
+        let wanted = Request::Remove { inbound };
+        self.pending.iter().any(|p| matches!(p.what, What::Request { request, .. } if request == wanted))
+    }
+
     /// Whether nothing is under way that `request` depends on.
     fn may_go(&self, request: Request) -> bool {
         let mut answers = self.pending.iter().filter_map(|p| match p.what {
@@ -130,6 +146,7 @@ impl Updates {
         match request {
             Request::Add(_) => !self.is_rekeying() && !answers.any(|rekeyed| rekeyed),
             Request::Rekey { .. } => self.drawing().next().is_none() && answers.next().is_none(),
+            Request::Announce => !self.is_announcing(),
             Request::Move { .. } | Request::Remove { .. } => true,
         }
     }
@@ -239,6 +256,9 @@ impl Association {
             return Err(DropReason::Replay);
         }
         let is_request = !answered && update.esp_info.is_some();
+        if !is_request {
+            self.take_locators(ctx, route, update)?;
+        }
         let params = if is_request { self.answer(ctx, route, id, update)? } else { Some(vec![]) };
         if let Some(mut params) = params {
             params.extend(update.echo_requests.iter().cloned());
@@ -284,6 +304,10 @@ impl Association {
                 self.remove_path(ctx, inbound);
                 Ok(false)
             }
+            What::Request { request: Request::Announce, .. } => {
+                self.updates.pending.remove(n);
+                Ok(false)
+            }
             What::Request { .. } => {
                 let info = update.esp_info.ok_or(DropReason::Proposal)?;
                 let pending = self.updates.pending.remove(n);
@@ -319,7 +343,7 @@ impl Association {
                 }
                 self.replace(ctx, old, inbound, info, true)?;
             }
-            Request::Remove { .. } => {}
+            Request::Remove { .. } | Request::Announce => {}
         }
         Ok(())
     }

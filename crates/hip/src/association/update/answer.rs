@@ -6,8 +6,11 @@ use super::{Update, What, public};
 use crate::association::Association;
 use crate::context::Context;
 use crate::dh::{DhGroup, DhKey};
-use crate::event::{DropReason, Route};
+use crate::event::{DropReason, Event, Route};
 use crate::keymat::esp_draw_len;
+
+/// Most addresses of a peer that the owner hears of.
+const MOST_TOLD: usize = 16;
 
 impl Association {
     /// Answers a request. `None` if the answer is an UPDATE of our own, which was sent.
@@ -20,9 +23,6 @@ impl Association {
     ) -> Result<Option<Vec<Param>>, DropReason> {
         let info = update.esp_info.ok_or(DropReason::Proposal)?;
         self.take_locators(ctx, route, update)?;
-        if self.peer_multipath.is_some() && update.multipath.is_some() {
-            self.learn_multipath(ctx, update.multipath.clone());
-        }
         if info.new_spi == 0 {
             // One that is not there any more: both ends gave it up at once.
             let path = self.paths.iter().find(|p| p.outbound == info.old_spi).map(|p| p.inbound);
@@ -119,7 +119,7 @@ impl Association {
 
     /// Takes the peer's locators, each of which must be one that a host can have, of a type that we
     /// know (RFC 8046 §5.3).
-    fn take_locators(
+    pub(super) fn take_locators(
         &mut self,
         ctx: &mut Context<'_>,
         route: Route,
@@ -137,8 +137,13 @@ impl Association {
                 return Err(DropReason::Proposal);
             }
         }
+        if self.peer_multipath.is_some() && update.multipath.is_some() {
+            self.learn_multipath(ctx, update.multipath.clone());
+        }
         if let Some(set) = &update.locators {
             self.locators.replace(ctx.now, set);
+            let addresses = set.iter().filter_map(|l| l.address.ip()).take(MOST_TOLD).collect();
+            ctx.event(self.peer, Event::Locators(addresses));
         }
         Ok(())
     }

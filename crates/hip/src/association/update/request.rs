@@ -1,9 +1,11 @@
 //! Our requests: what is asked of the peer, again until it answers.
 
+use std::net::IpAddr;
+
 use polypath_wire::hip::{EspInfo, Locator, LocatorAddress, Packet, PacketType, Param, TrafficType};
 
 use super::{Pending, Request, What, public};
-use crate::association::{Association, State};
+use crate::association::{Association, Path, State};
 use crate::context::{Context, announcement};
 use crate::dh::DhKey;
 use crate::event::{Event, Route};
@@ -12,7 +14,10 @@ use crate::session::Session;
 impl Association {
     /// Does what is asked: at once if nothing is under way that it depends on.
     pub(crate) fn request(&mut self, ctx: &mut Context<'_>, request: Request) {
-        if self.state == State::Established && !request.draws_keys() {
+        if self.updates.waiting.contains(&request) {
+            return;
+        }
+        if self.state == State::Established && !request.draws_keys() && self.updates.may_go(request) {
             // Nothing is sent for a path that is not there.
             let _ = self.send_request(ctx, request);
             return;
@@ -50,6 +55,7 @@ impl Association {
         let index = self.session.as_ref()?.next_index;
         let (route, inbound, old, dh) = match request {
             Request::Add(route) => (route, ctx.new_spi(), 0, None),
+            Request::Announce => return self.send_announcement(ctx),
             Request::Rekey { inbound, new_dh } => {
                 let path = find(inbound)?;
                 let group = *ctx.config.dh_groups.first()?;
@@ -62,22 +68,37 @@ impl Association {
             }
         };
         let keymat_index = if dh.is_some() { 0 } else { u16::try_from(index).ok()? };
-        let locators = self.our_locators(request, inbound);
+        let locators = self.our_locators(ctx, request, inbound);
         let mut params = vec![
             Param::EspInfo(EspInfo { keymat_index, old_spi: old, new_spi: inbound }),
             Param::LocatorSet(locators.clone()),
         ];
         params.extend(dh.as_ref().map(public));
-        if self.peer_multipath.is_some() {
-            let addresses: Vec<_> = locators.iter().filter_map(|l| l.address.ip()).collect();
-            params.extend(announcement(ctx.config, ctx.links, &addresses).map(Param::Multipath));
-        }
+        params.extend(self.our_links(ctx, &locators));
         self.send_update(ctx, route, params, What::Request { request, inbound, dh, index })
     }
 
+    /// A LOCATOR_SET alone, on the first path that works.
+    fn send_announcement(&mut self, ctx: &mut Context<'_>) -> Option<()> {
+        self.updates.announces = true;
+        let (route, request) = (self.paths.iter().find(|p| p.reachable)?.route, Request::Announce);
+        let locators = self.our_locators(ctx, request, 0);
+        let mut params = vec![Param::LocatorSet(locators.clone())];
+        params.extend(self.our_links(ctx, &locators));
+        self.send_update(ctx, route, params, What::Request { request, inbound: 0, dh: None, index: 0 })
+    }
+
+    /// What we know of the links behind `locators`, for a peer that wants to know.
+    fn our_links(&self, ctx: &Context<'_>, locators: &[Locator]) -> Option<Param> {
+        self.peer_multipath.as_ref()?;
+        let addresses: Vec<_> = locators.iter().filter_map(|l| l.address.ip()).collect();
+        announcement(ctx.config, ctx.links, &addresses).map(Param::Multipath)
+    }
+
     /// All our locators as they will be after `request`.
-    fn our_locators(&self, request: Request, inbound: u32) -> Vec<Locator> {
-        let mut ends: Vec<_> = self.paths.iter().map(|p| (p.inbound, p.route)).collect();
+    fn our_locators(&self, ctx: &Context<'_>, request: Request, inbound: u32) -> Vec<Locator> {
+        let stays = |p: &&Path| !self.updates.is_removing(p.inbound);
+        let mut ends: Vec<_> = self.paths.iter().filter(stays).map(|p| (p.inbound, p.route)).collect();
         match request {
             Request::Add(route) => ends.push((inbound, route)),
             Request::Rekey { inbound: old, .. } => {
@@ -87,14 +108,21 @@ impl Association {
                 ends.iter_mut().filter(|e| e.0 == inbound).for_each(|e| e.1 = route)
             }
             Request::Remove { inbound: old } => ends.retain(|e| e.0 != old),
+            Request::Announce => {}
         }
-        let locator = |(n, (spi, route)): (usize, (u32, Route))| Locator {
+        let has_path = |address: &&IpAddr| ends.iter().any(|(_, route)| route.local.ip() == **address);
+        let here = ends.iter().any(|(_, route)| route.local.ip().is_loopback());
+        let told = |a: &&IpAddr| self.updates.announces && a.is_loopback() == here && !has_path(a);
+        let others = ctx.addresses.iter().filter(told);
+        let of_path = |(spi, route): &(u32, Route)| LocatorAddress::Esp { spi: *spi, address: route.local.ip() };
+        let all = ends.iter().map(of_path).chain(others.map(|address| LocatorAddress::Ip(*address)));
+        let locator = |(n, address)| Locator {
             traffic: TrafficType::Both,
             preferred: n == 0,
             lifetime: u32::MAX,
-            address: LocatorAddress::Esp { spi, address: route.local.ip() },
+            address,
         };
-        ends.into_iter().enumerate().map(locator).collect()
+        all.enumerate().map(locator).collect()
     }
 
     /// Sends a new UPDATE and keeps it until it is acknowledged.
@@ -129,6 +157,11 @@ impl Association {
                 given_up.push(n);
                 continue;
             }
+            if let What::Request { request: Request::Announce, .. } = pending.what
+                && let Some(path) = self.paths.get(pending.tries as usize % self.paths.len().max(1))
+            {
+                pending.route = path.route;
+            }
             ctx.send(pending.route, &pending.packet);
             pending.due = ctx.now + ctx.config.retransmit.times(1 << pending.tries.min(16));
         }
@@ -156,6 +189,7 @@ impl Association {
                 ctx.event(self.peer, Event::PathFailed { route });
             }
             What::Request { request: Request::Remove { inbound }, .. } => self.remove_path(ctx, inbound),
+            What::Request { request: Request::Announce, .. } => {}
             What::Request { request, inbound, .. } => {
                 if matches!(request, Request::Rekey { .. }) {
                     ctx.spis.remove(&inbound);
