@@ -211,7 +211,8 @@ fn a_responder_tells_of_all_its_addresses() {
         act(&mut pair, 1, |h, now, peer| h.announce(now, peer));
         pair.run(Duration::from_secs(20));
         assert!(pair.events[0].contains(&Event::Locators(ours.clone())), "{lost}");
-        let known: Vec<_> = pair.association(0).unwrap().locators().iter().map(|l| (l.address, l.state)).collect();
+        let known: Vec<_> =
+            pair.association(0).unwrap().locators().iter().map(|l| (l.address, l.state)).collect();
         use LocatorState::{Active, Unverified};
         assert_eq!(known, [(ours[0], Active), (ours[1], Unverified), (ours[2], Unverified)]);
         // Every later set has them too, for a set is complete; and the peer may ask there.

@@ -114,7 +114,8 @@ impl Association {
         let here = ends.iter().any(|(_, route)| route.local.ip().is_loopback());
         let told = |a: &&IpAddr| self.updates.announces && a.is_loopback() == here && !has_path(a);
         let others = ctx.addresses.iter().filter(told);
-        let of_path = |(spi, route): &(u32, Route)| LocatorAddress::Esp { spi: *spi, address: route.local.ip() };
+        let of_path =
+            |(spi, route): &(u32, Route)| LocatorAddress::Esp { spi: *spi, address: route.local.ip() };
         let all = ends.iter().map(of_path).chain(others.map(|address| LocatorAddress::Ip(*address)));
         let locator = |(n, address)| Locator {
             traffic: TrafficType::Both,
