@@ -1,5 +1,6 @@
 //! Which connection, and which of its paths, a segment belongs to.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -22,6 +23,8 @@ pub(crate) struct Route {
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
     v4: BTreeMap<u128, Route>,
+    /// What was found last: mostly the next segment has the same way.
+    last: Cell<Option<(u128, Route)>>,
     v6: BTreeMap<KeyV6, Route>,
     /// Connections that take new paths, by their ports.
     open: BTreeSet<(Ports, u32)>,
@@ -39,13 +42,21 @@ impl Demux {
     #[inline]
     pub fn find(&self, locators: &Locators, ports: Ports) -> Option<Route> {
         match key(locators, ports) {
-            Key::V4(k) => self.v4.get(&k).copied(),
+            Key::V4(k) => match self.last.get() {
+                Some((last, route)) if last == k => Some(route),
+                _ => {
+                    let route = self.v4.get(&k).copied()?;
+                    self.last.set(Some((k, route)));
+                    Some(route)
+                }
+            },
             Key::V6(k) => self.v6.get(&k).copied(),
         }
     }
 
     /// Adds a route; an existing one for the same key is replaced.
     pub fn insert(&mut self, locators: &Locators, ports: Ports, route: Route) {
+        self.last.set(None);
         match key(locators, ports) {
             Key::V4(k) => self.v4.insert(k, route),
             Key::V6(k) => self.v6.insert(k, route),
@@ -54,6 +65,7 @@ impl Demux {
 
     /// Removes a route.
     pub fn remove(&mut self, locators: &Locators, ports: Ports) {
+        self.last.set(None);
         match key(locators, ports) {
             Key::V4(k) => self.v4.remove(&k),
             Key::V6(k) => self.v6.remove(&k),

@@ -280,8 +280,11 @@ impl Endpoint {
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let security = self.security.as_ref().and_then(|s| s.poll_timeout());
-        self.timers.next().into_iter().chain(security).min()
+        let connections = self.timers.next();
+        match &self.security {
+            None => connections,
+            Some(security) => connections.into_iter().chain(security.poll_timeout()).min(),
+        }
     }
 
     fn install(

@@ -6,9 +6,11 @@ use polypath_wire::Instant;
 
 /// One deadline per slot. Moving a deadline later, which every acknowledgment does, leaves the
 /// queue alone: the entry is put right when it comes up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timers {
     queue: BTreeSet<(Instant, u32)>,
+    /// The first of the queue; `MAX` if it is empty.
+    first: Instant,
     slots: Vec<Deadline>,
 }
 
@@ -21,6 +23,12 @@ struct Deadline {
 }
 
 const NEVER: Deadline = Deadline { due: Instant::MAX, queued: Instant::MAX };
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { queue: BTreeSet::new(), first: Instant::MAX, slots: Vec::new() }
+    }
+}
 
 impl Timers {
     /// Sets the deadline of slot `index`.
@@ -35,22 +43,27 @@ impl Timers {
             self.queue.remove(&(slot.queued, index));
             slot.queued = slot.due;
             self.queue.insert((slot.queued, index));
+            self.look();
         }
     }
 
     /// When to ask for due slots: never late, sometimes early.
     pub fn next(&self) -> Option<Instant> {
-        self.queue.first().map(|(at, _)| *at)
+        Some(self.first).filter(|at| *at != Instant::MAX)
+    }
+
+    fn look(&mut self) {
+        self.first = self.queue.first().map_or(Instant::MAX, |(at, _)| *at);
     }
 
     /// A slot whose deadline is not after `now`. It is told once.
     pub fn pop_due(&mut self, now: Instant) -> Option<u32> {
         loop {
-            let (at, index) = *self.queue.first()?;
-            if at > now {
+            if self.first > now {
                 return None;
             }
-            self.queue.pop_first();
+            let (_, index) = self.queue.pop_first()?;
+            self.look();
             let slot = &mut self.slots[index as usize];
             slot.queued = Instant::MAX;
             if slot.due <= now {

@@ -33,8 +33,11 @@ impl Clock {
 
     /// What the clock shows at `global`; never goes back.
     pub fn local(&self, global: Instant) -> Instant {
-        let drift = if self.ppb == 0 { 0 } else { self.drift(global.0) };
-        Instant(global.0.saturating_add(self.offset).saturating_add_signed(drift))
+        let shown = global.0.saturating_add(self.offset);
+        if self.ppb == 0 {
+            return Instant(shown);
+        }
+        Instant(shown.saturating_add_signed(self.drift(global.0)))
     }
 
     /// The first instant at which the clock shows `local` or later.

@@ -1,6 +1,11 @@
-//! What happens next: a queue ordered by time, and by insertion among equals.
+//! What happens next: by time, and among equals in the order in which it was said.
+//!
+//! Nearly all events are of something that has one to come at most: a hop's next departure, a host's next
+//! wake-up. Each of those has a slot, whose time may be moved at will. The slots are the leaves of a tree
+//! in which every node holds the earlier one of its two, so that a change is one way up, of known length
+//! and without a branch to guess. All others wait in a heap.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use polypath_wire::Instant;
@@ -9,7 +14,7 @@ use crate::packet::PacketId;
 use crate::topology::{HopId, NodeId};
 
 /// Something that happens at a time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Event {
     /// A packet leaves a hop, or its schedule says something.
     Hop(HopId),
@@ -27,68 +32,124 @@ pub(crate) enum Event {
     Datagram(u32),
 }
 
-/// The queue of events. The one taken last stays at the top until the next is added, which then takes
-/// its place: mostly its own successor, which thus costs one way down the heap instead of two.
-#[derive(Debug, Default)]
+/// Where an event stands that comes again and again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot(u32);
+
+/// All events to come.
+#[derive(Debug)]
 pub(crate) struct Events {
-    heap: BinaryHeap<Entry>,
-    inserted: u64,
-    /// The top was taken.
-    taken: bool,
+    /// The events of the slots.
+    repeated: Vec<Event>,
+    /// The tree. Pair 1 is the root; the pairs `2 i` and `2 i + 1` have their earlier one in pair `i`; the
+    /// last half are those of the slots.
+    tree: Vec<[Key; 2]>,
+    /// The slot whose event was taken last, until it is set again.
+    taken: Option<Slot>,
+    once: BinaryHeap<Reverse<(Key, Event)>>,
+    said: u64,
 }
 
-/// Time above, number below: one comparison, and no two are equal.
-#[derive(Debug)]
-struct Entry(u128, Event);
+/// Time, then number, then slot: one comparison, and no two are equal.
+type Key = u128;
+
+const NEVER: Key = Key::MAX;
+const SLOT_BITS: u32 = 22;
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { repeated: vec![], tree: vec![[NEVER; 2]; 2], taken: None, once: BinaryHeap::new(), said: 0 }
+    }
+}
 
 impl Events {
-    /// Adds an event.
+    /// A slot for `event`, which is not to happen yet.
+    pub fn slot(&mut self, event: Event) -> Slot {
+        let slot = self.repeated.len();
+        assert!(slot < 1 << SLOT_BITS, "a world of more than 4 million hops and hosts");
+        self.repeated.push(event);
+        if slot >= self.tree.len() {
+            self.grow();
+        }
+        Slot(slot as u32)
+    }
+
+    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never.
+    #[inline]
+    pub fn set(&mut self, slot: Slot, at: Instant) {
+        if self.taken == Some(slot) {
+            self.taken = None;
+        }
+        let key = if at == Instant::MAX { NEVER } else { self.key(at) | Key::from(slot.0) };
+        self.put(slot, key);
+    }
+
+    /// Adds an event that happens once.
     pub fn push(&mut self, at: Instant, event: Event) {
-        self.inserted += 1;
-        let entry = Entry((u128::from(at.0) << 64) | u128::from(self.inserted), event);
-        if std::mem::take(&mut self.taken)
-            && let Some(mut top) = self.heap.peek_mut()
-        {
-            *top = entry;
-        } else {
-            self.heap.push(entry);
-        }
+        let key = self.key(at);
+        self.once.push(Reverse((key, event)));
     }
 
-    /// The next event not after `until`.
+    /// The next event not after `until`. A slot's happens no more until it is set again.
+    #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        if std::mem::take(&mut self.taken) {
-            self.heap.pop();
+        if let Some(slot) = self.taken.take() {
+            self.put(slot, NEVER);
         }
-        let next = self.heap.peek().filter(|entry| entry.at() <= until)?;
-        self.taken = true;
-        Some((next.at(), next.1))
+        let next = earlier(self.tree[1]);
+        if let Some(Reverse((key, event))) = self.once.peek().copied()
+            && key < next
+        {
+            let at = Some(time(key)).filter(|at| *at <= until)?;
+            self.once.pop();
+            return Some((at, event));
+        }
+        let at = Some(time(next)).filter(|at| *at <= until && next != NEVER)?;
+        let slot = Slot(next as u32 & ((1 << SLOT_BITS) - 1));
+        self.taken = Some(slot);
+        Some((at, self.repeated[slot.0 as usize]))
+    }
+
+    /// Pair and side of a slot.
+    fn place(&self, Slot(slot): Slot) -> (usize, usize) {
+        (self.tree.len() / 2 + slot as usize / 2, slot as usize % 2)
+    }
+
+    /// Makes room for twice as many slots.
+    fn grow(&mut self) {
+        let slots = self.tree.split_off(self.tree.len() / 2);
+        let first = 2 * slots.len();
+        self.tree = vec![[NEVER; 2]; 2 * first];
+        self.tree[first..first + slots.len()].copy_from_slice(&slots);
+        (2..2 * first).rev().for_each(|i| self.tree[i / 2][i % 2] = earlier(self.tree[i]));
+    }
+
+    fn key(&mut self, at: Instant) -> Key {
+        self.said += 1;
+        Key::from(at.0) << 64 | Key::from(self.said) << SLOT_BITS
+    }
+
+    fn put(&mut self, slot: Slot, key: Key) {
+        let (mut pair, mut side) = self.place(slot);
+        let mut key = key;
+        loop {
+            self.tree[pair][side] = key;
+            if pair == 1 {
+                return;
+            }
+            key = earlier(self.tree[pair]);
+            (pair, side) = (pair / 2, pair % 2);
+        }
     }
 }
 
-impl Entry {
-    fn at(&self) -> Instant {
-        Instant((self.0 >> 64) as u64)
-    }
+fn earlier([left, right]: [Key; 2]) -> Key {
+    left.min(right)
 }
 
-/// The earliest is the greatest: the heap gives the greatest first.
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.0.cmp(&self.0)
-    }
+fn time(key: Key) -> Instant {
+    Instant((key >> 64) as u64)
 }
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-impl Eq for Entry {}
 
 #[cfg(test)]
 mod tests {
@@ -98,33 +159,62 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_by_time_and_then_in_the_order_they_were_added() {
+    fn events_come_by_time_and_then_in_the_order_they_were_said() {
         let mut events = Events::default();
-        for (at, flow) in [(5, 0), (3, 1), (5, 2), (3, 3), (9, 4)] {
-            events.push(Instant(at), Event::Start(flow));
-        }
+        let hops = [0, 1, 2].map(|i| events.slot(Event::Hop(HopId(i))));
+        events.push(Instant(5), Event::Start(0));
+        events.set(hops[2], Instant(3));
+        events.set(hops[0], Instant(5));
+        events.push(Instant(3), Event::Start(1));
+        events.set(hops[1], Instant(9));
         let order: Vec<_> = std::iter::from_fn(|| events.pop(Instant(5))).collect();
-        let expected = [(3, 1), (3, 3), (5, 0), (5, 2)];
-        assert_eq!(order, expected.map(|(at, flow)| (Instant(at), Event::Start(flow))));
-        assert_eq!(events.pop(Instant(9)), Some((Instant(9), Event::Start(4))));
+        let hop = |i| Event::Hop(HopId(i));
+        let expected = [(3, hop(2)), (3, Event::Start(1)), (5, Event::Start(0)), (5, hop(0))];
+        assert_eq!(order, expected.map(|(at, event)| (Instant(at), event)));
+        assert_eq!(events.pop(Instant(9)), Some((Instant(9), hop(1))));
+        assert_eq!(events.pop(Instant::MAX), None);
     }
+
+    #[test]
+    fn an_event_taken_comes_again_when_it_is_set_for_the_same_instant() {
+        let mut events = Events::default();
+        let hop = events.slot(Event::Hop(HopId(0)));
+        events.set(hop, Instant(5));
+        let expected = Some((Instant(5), Event::Hop(HopId(0))));
+        assert_eq!(events.pop(Instant(5)), expected);
+        events.set(hop, Instant(5));
+        assert_eq!((events.pop(Instant(5)), events.pop(Instant::MAX)), (expected, None));
+    }
+
     proptest! {
         #[test]
-        fn agrees_with_a_sorted_list(steps in prop::collection::vec((0u32..3, 0u32..40), 1..300)) {
-            let (mut events, mut list, mut now) = (Events::default(), Vec::new(), Instant::ZERO);
-            for (number, (what, shift)) in (0..).zip(steps) {
+        fn agrees_with_a_sorted_list(steps in prop::collection::vec((0u32..4, 0u32..40, 0u32..9), 1..300)) {
+            let mut events = Events::default();
+            let slots: Vec<_> = (0..9).map(|i| events.slot(Event::Hop(HopId(i)))).collect();
+            let (mut list, mut now) = (Vec::new(), Instant::ZERO);
+            for (number, (what, shift, slot)) in (0..).zip(steps) {
                 let at = now + Duration((u64::from(number) << shift) >> 8);
-                if what > 0 {
-                    events.push(at, Event::Start(number));
-                    list.push((at, Event::Start(number)));
-                    list.sort_by_key(|(at, _)| *at); // stable
-                    continue;
+                match what {
+                    0 | 1 => {
+                        let expected = list.first().copied().filter(|(first, _)| *first <= at);
+                        prop_assert_eq!(events.pop(at), expected);
+                        if let Some((first, _)) = expected {
+                            (now, _) = (first, list.remove(0));
+                        }
+                        continue;
+                    }
+                    2 => {
+                        events.push(at, Event::Start(number));
+                        list.push((at, Event::Start(number)));
+                    }
+                    _ => {
+                        events.set(slots[slot as usize], at);
+                        let event = Event::Hop(HopId(slot));
+                        list.retain(|(_, e)| *e != event);
+                        list.push((at, event));
+                    }
                 }
-                let expected = list.first().copied().filter(|(first, _)| *first <= at);
-                prop_assert_eq!(events.pop(at), expected);
-                if let Some((first, _)) = expected {
-                    (now, _) = (first, list.remove(0));
-                }
+                list.sort_by_key(|(at, _)| *at); // stable
             }
         }
     }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::clock::{Clock, ClockConfig};
+use crate::events::Slot;
 use crate::jitter::Jitter;
 use crate::net::{Net, RouteId};
 use crate::packet::Body;
@@ -90,7 +91,8 @@ pub(crate) enum Side {
 pub(crate) struct Host {
     pub endpoint: Endpoint,
     pub clock: Clock,
-    /// When its next wake-up stands in the queue, the simulation's time.
+    /// Where its next wake-up stands, and when that is; `MAX` if there is none.
+    pub alarm: Slot,
     pub armed: Instant,
     pub exit: Exit,
     /// The flows that listen on a port.
@@ -117,12 +119,20 @@ pub(crate) struct Exit {
 }
 
 impl Host {
-    pub fn new(node: NodeId, config: HostConfig, headers: Headers, bytes: bool, seed: Seed) -> Self {
+    pub fn new(
+        node: NodeId,
+        config: HostConfig,
+        headers: Headers,
+        bytes: bool,
+        alarm: Slot,
+        seed: Seed,
+    ) -> Self {
         let jitter = (config.processing > Duration::ZERO)
             .then(|| Jitter::new(config.processing, seed.child("jitter")));
         Self {
             endpoint: Endpoint::new(config.endpoint, seed.child("endpoint")),
             clock: Clock::new(config.clock),
+            alarm,
             armed: Instant::MAX,
             exit: Exit { node, routes: Vec::new(), jitter, headers, bytes, unroutable: 0 },
             listeners: BTreeMap::new(),

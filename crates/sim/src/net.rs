@@ -4,9 +4,9 @@ use polypath_endpoint::Locators;
 use polypath_wire::{Duration, Instant};
 
 use crate::bytes;
-use crate::events::{Event, Events};
+use crate::events::{Event, Events, Slot};
 use crate::hop::{Drop, Fate, Hop};
-use crate::packet::{Body, PacketId, Packets};
+use crate::packet::{Body, PacketId, Packets, Traveller};
 use crate::tap::Taps;
 use crate::topology::{HopId, NodeId};
 
@@ -21,6 +21,8 @@ pub(crate) struct Route {
     pub to: NodeId,
     /// The locators as the far end sees them.
     pub locators: Locators,
+    /// Where it begins in [`Net::steps`].
+    first: u32,
 }
 
 #[derive(Debug, Default)]
@@ -30,76 +32,90 @@ pub(crate) struct Net {
     pub packets: Packets,
     pub hops: Vec<NetHop>,
     pub routes: Vec<Route>,
+    /// The hops of all routes, one after the other; nothing stands for the end.
+    steps: Vec<Option<HopId>>,
     pub taps: Taps,
     /// Packets sent.
     sent: u64,
     /// The second copy of a duplicated packet.
-    copy: Option<PacketId>,
+    copy: Option<(Traveller, u32)>,
 }
 
 #[derive(Debug)]
 pub(crate) struct NetHop {
     pub name: String,
-    pub hop: Hop<PacketId>,
-    /// When the earliest of its events in the queue is; `MAX` while there is none. It moves closer only
-    /// where a packet passes one that is held back.
+    pub hop: Hop<Traveller>,
+    /// Where its next event stands.
+    slot: Slot,
+    /// When that is; `MAX` if there is none.
     armed: Instant,
 }
 
-impl NetHop {
-    pub fn new(name: String, hop: Hop<PacketId>) -> Self {
-        Self { name, hop, armed: Instant::MAX }
-    }
-}
-
 impl Net {
+    /// Adds a hop.
+    pub fn add_hop(&mut self, name: String, hop: Hop<Traveller>) {
+        let slot = self.events.slot(Event::Hop(HopId(self.hops.len() as u32)));
+        self.hops.push(NetHop { name, hop, slot, armed: Instant::MAX });
+    }
+
+    /// Adds a route of `hops` to `to`, whose far end sees `locators`.
+    pub fn add_route(&mut self, hops: Box<[HopId]>, to: NodeId, locators: Locators) -> RouteId {
+        let id = RouteId(self.routes.len() as u32);
+        let first = self.steps.len() as u32;
+        self.steps.extend(hops.iter().copied().map(Some).chain([None]));
+        self.routes.push(Route { hops, to, locators, first });
+        id
+    }
+
     /// Sends a packet on its way.
-    pub fn send(&mut self, packet: PacketId) {
+    pub fn send(&mut self, id: PacketId) {
         self.sent += 1;
-        self.packets[packet].number = self.sent;
-        self.enter(packet);
+        let packet = &mut self.packets[id];
+        packet.number = self.sent;
+        let (step, size) = (self.routes[packet.route.0 as usize].first, packet.size);
+        self.enter(Traveller { packet: id, step }, size);
     }
 
     /// Puts a packet into the next hop of its route. Gives it back if it is at the end.
-    pub fn enter(&mut self, id: PacketId) -> Option<PacketId> {
-        let packet = &mut self.packets[id];
-        let Some(&at) = self.routes[packet.route.0 as usize].hops.get(packet.entered as usize) else {
-            return Some(id);
-        };
-        packet.entered += 1;
-        let hop = &mut self.hops[at.index()];
-        match hop.hop.enqueue(self.now, id, packet.size) {
+    fn enter(&mut self, Traveller { packet, step }: Traveller, size: u32) -> Option<PacketId> {
+        let Some(at) = self.steps[step as usize] else { return Some(packet) };
+        let hop = &mut self.hops[at.index()].hop;
+        match hop.enqueue(self.now, Traveller { packet, step: step + 1 }, size) {
             Ok(()) => self.arm(at),
-            Err(cause) => self.lose(at, id, cause),
+            Err(cause) => self.lose(at, packet, cause),
         }
         None
     }
 
+    /// The event of the hop `at` is now.
+    pub fn due(&mut self, at: HopId) {
+        self.hops[at.index()].armed = Instant::MAX;
+    }
+
     /// The next packet that has left the hop `at` by now and is at the end of its route. The others
-    /// go on. Afterwards the hop's next event is in the queue.
+    /// go on. Afterwards the hop's next event is known.
     pub fn next_arrival(&mut self, at: HopId) -> Option<PacketId> {
         loop {
-            let id = match self.copy.take() {
-                Some(id) => id,
+            let (traveller, size) = match self.copy {
                 None => self.depart(at)?,
+                Some(copy) => {
+                    self.copy = None;
+                    copy
+                }
             };
-            if let Some(id) = self.enter(id) {
+            if let Some(id) = self.enter(traveller, size) {
                 return Some(id);
             }
         }
     }
 
-    fn depart(&mut self, at: HopId) -> Option<PacketId> {
+    fn depart(&mut self, at: HopId) -> Option<(Traveller, u32)> {
         loop {
-            let hop = &mut self.hops[at.index()];
-            let Some(departure) = hop.hop.poll(self.now) else {
-                if hop.armed <= self.now {
-                    hop.armed = Instant::MAX;
-                }
+            let Some(departure) = self.hops[at.index()].hop.poll(self.now) else {
                 self.arm(at);
                 return None;
             };
-            let id = departure.item;
+            let (traveller, id, size) = (departure.item, departure.item.packet, departure.size);
             let (copies, corrupted) = match departure.fate {
                 Fate::Arrived { copies, corrupted } => (copies, corrupted),
                 Fate::Lost(cause) => {
@@ -114,17 +130,18 @@ impl Net {
                 self.taps.left(self.now, at, &self.packets[id], &self.routes);
             }
             if copies > 1 {
-                self.copy = Some(self.packets.copy(id));
+                self.copy = Some((Traveller { packet: self.packets.copy(id), ..traveller }, size));
             }
-            return Some(id);
+            return Some((traveller, size));
         }
     }
 
     fn arm(&mut self, at: HopId) {
         let hop = &mut self.hops[at.index()];
-        if let Some(next) = hop.hop.next_event().filter(|next| *next < hop.armed) {
+        let next = hop.hop.next_event().unwrap_or(Instant::MAX);
+        if next != hop.armed {
             hop.armed = next;
-            self.events.push(next, Event::Hop(at));
+            self.events.set(hop.slot, next);
         }
     }
 
@@ -142,8 +159,8 @@ impl Net {
     /// The router before `at` tells the sender of the packet that it was too big (RFC 1191). Its message
     /// takes as long as the packet took at least, and is not lost.
     fn complain(&mut self, at: HopId, id: PacketId) {
-        let packet = &self.packets[id];
-        let passed = self.routes[packet.route.0 as usize].hops.iter().take(packet.entered as usize - 1);
+        let route = &self.routes[self.packets[id].route.0 as usize];
+        let passed = route.hops.iter().take_while(|hop| **hop != at);
         let delay = passed.fold(Duration::ZERO, |sum, hop| sum + self.hops[hop.index()].hop.config().delay);
         self.events.push(self.now + delay, Event::TooBig(at, id));
     }

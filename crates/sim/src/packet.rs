@@ -5,16 +5,22 @@ use polypath_transport::Segment;
 use crate::net::RouteId;
 
 /// Index of a packet's slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct PacketId(u32);
+
+/// A packet that travels: all that hops need to know of it, so that they leave its slot alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Traveller {
+    pub packet: PacketId,
+    /// Where on its route it is, an index of [`Net::steps`](crate::net::Net).
+    pub step: u32,
+}
 
 /// A packet on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     pub body: Body,
     pub route: RouteId,
-    /// How many hops of its route it has entered.
-    pub entered: u32,
     /// Size on the wire, bytes.
     pub size: u32,
     /// The how-many-eth packet of all it was when it was sent.
@@ -61,17 +67,11 @@ impl Packets {
     /// A packet at the start of `route`, whose body is still that of another one.
     pub fn claim(&mut self, route: RouteId, size: u32) -> PacketId {
         let Some(id) = self.free.pop() else {
-            self.slots.push(Packet {
-                body: Body::Segment(Box::default()),
-                route,
-                entered: 0,
-                size,
-                number: 0,
-            });
+            self.slots.push(Packet { body: Body::Segment(Box::default()), route, size, number: 0 });
             return PacketId(self.slots.len() as u32 - 1);
         };
         let slot = &mut self.slots[id.0 as usize];
-        (slot.route, slot.entered, slot.size) = (route, 0, size);
+        (slot.route, slot.size) = (route, size);
         id
     }
 

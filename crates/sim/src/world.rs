@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::Event;
 use crate::hop::{Hop, HopConfig, HopError, HopStats};
 use crate::host::{Door, Headers, Host, HostConfig, Side, route_key};
-use crate::net::{Net, NetHop, Route, RouteId};
+use crate::net::{Net, RouteId};
 use crate::packet::{Body, Datagram, PacketId};
 use crate::pcapng::Capture;
 use crate::reordering::Watch;
@@ -116,7 +116,8 @@ impl World {
     pub fn host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, WorldError> {
         let node = self.router(name)?;
         let WorldConfig { seed, headers, bytes, .. } = self.config;
-        let host = Host::new(node, config, headers, bytes, seed.child(&format!("host/{name}")));
+        let alarm = self.net.events.slot(Event::Wake(node));
+        let host = Host::new(node, config, headers, bytes, alarm, seed.child(&format!("host/{name}")));
         self.hosts[node.index()] = Some(Box::new(host));
         Ok(node)
     }
@@ -181,7 +182,7 @@ impl World {
             if let Some(trace) = &mut self.net.taps.trace {
                 trace.name_hop(&name);
             }
-            self.net.hops.push(NetHop::new(name, hop));
+            self.net.add_hop(name, hop);
         }
         Ok(link)
     }
@@ -299,8 +300,7 @@ impl World {
 
     /// A route, whose far end sees `locators`.
     fn route(&mut self, from: NodeId, to: NodeId, hops: Box<[HopId]>, locators: Locators) -> RouteId {
-        let route = RouteId(self.net.routes.len() as u32);
-        self.net.routes.push(Route { hops, to, locators });
+        let route = self.net.add_route(hops, to, locators);
         if let Some(host) = &mut self.hosts[from.index()] {
             host.exit.routes.push((route_key(&locators.reversed()), route));
         }
@@ -328,6 +328,7 @@ impl World {
     }
 
     fn hop(&mut self, hop: HopId) {
+        self.net.due(hop);
         while let Some(id) = self.net.next_arrival(hop) {
             let (now, packet) = (self.net.now, &mut self.net.packets[id]);
             let route = &self.net.routes[packet.route.0 as usize];
@@ -366,10 +367,7 @@ impl World {
     }
 
     fn wake(&mut self, node: NodeId) {
-        let now = self.net.now;
-        if let Some(host) = &mut self.hosts[node.index()]
-            && host.armed == now
-        {
+        if let Some(host) = &mut self.hosts[node.index()] {
             host.armed = Instant::MAX;
             self.serve(node);
         }
@@ -427,7 +425,7 @@ impl World {
             let due = pump(&mut host.endpoint, local, &mut door);
             if !react(host, &mut self.flows, now) {
                 record(host, &mut self.net, node);
-                return arm(host, &mut self.net, node, due);
+                return arm(host, &mut self.net, due);
             }
         }
     }
@@ -572,13 +570,11 @@ fn record(host: &mut Host, net: &mut Net, node: NodeId) {
     }
 }
 
-/// Sees that the host wakes up when its endpoint is due. A wake-up that has become too early stays in
-/// the queue and is put right when it comes up: most deadlines only ever move later.
-fn arm(host: &mut Host, net: &mut Net, node: NodeId, due: Option<Instant>) {
-    let Some(due) = due else { return };
-    let due = host.clock.global(due).max(net.now);
-    if due < host.armed {
-        host.armed = due;
-        net.events.push(due, Event::Wake(node));
+/// Sees that the host wakes up when its endpoint is due.
+fn arm(host: &mut Host, net: &mut Net, due: Option<Instant>) {
+    let at = due.map_or(Instant::MAX, |due| host.clock.global(due).max(net.now));
+    if at != host.armed {
+        host.armed = at;
+        net.events.set(host.alarm, at);
     }
 }

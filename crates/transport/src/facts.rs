@@ -29,6 +29,8 @@ pub struct PathView {
     pub mss: u32,
     /// Bytes that may be sent now: window minus what is in flight; negative after a reduction.
     pub room: i64,
+    /// The controller's window, bytes, as it was after the last event.
+    pub window: u64,
     /// Bytes sent and neither delivered nor given up.
     pub in_flight: u64,
     /// Not before this instant, for pacing.
@@ -58,6 +60,7 @@ impl PathView {
             state: PathState::Active,
             mss,
             room: 0,
+            window: 0,
             in_flight: 0,
             earliest_send: Instant::ZERO,
             idle_at: Instant::ZERO,

@@ -33,6 +33,8 @@ pub use stats::{Drop, HopStats};
 #[derive(Debug)]
 pub struct Hop<T> {
     config: HopConfig,
+    /// Something may happen to a packet by chance.
+    faulty: bool,
     up: bool,
     next_step: usize,
     /// When the schedule says something next.
@@ -80,7 +82,9 @@ pub enum Fate {
 impl<T> Hop<T> {
     /// A hop that draws its chance from `seed`. Rates below 1 bit/s count as 1 bit/s.
     pub fn new(config: HopConfig, seed: Seed) -> Self {
+        let chances = [config.loss, config.duplication, config.reordering, config.corruption];
         Self {
+            faulty: chances.iter().any(|p| *p > 0.0),
             up: config.up,
             next_step: 0,
             step_due: config.schedule.first().map_or(Instant::MAX, |step| step.at),
@@ -194,6 +198,9 @@ impl<T> Hop<T> {
 
     /// Chance is drawn once per accepted packet, in their order, and only where it can matter.
     fn draw(&mut self) -> Chance {
+        if !self.faulty {
+            return Chance::default();
+        }
         let rng = &mut self.rng;
         let mut happens = |p: f64| p > 0.0 && ((rng.next_u64() >> 11) as f64) < p * (1u64 << 53) as f64;
         if happens(self.config.loss) {
@@ -272,7 +279,10 @@ impl<T> Hop<T> {
             match change {
                 Change::Rate(rate) => self.reserve(at, |server| server.rate = rate),
                 Change::Delay(delay) => self.reserve(at, |server| server.delay = delay),
-                Change::Loss(p) => self.config.loss = p,
+                Change::Loss(p) => {
+                    self.config.loss = p;
+                    self.faulty |= p > 0.0;
+                }
                 Change::Up => self.up = true,
                 Change::Down => self.go_down(at),
             }

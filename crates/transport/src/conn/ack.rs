@@ -159,7 +159,7 @@ impl Sender {
             let bandwidth = &mut p.estimator.bandwidth;
             delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
         }
-        let PathView { in_flight: prior_in_flight, mss, .. } = self.views[path.index()];
+        let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path.index()];
         let in_recovery = self.is_recovering(path);
         let p = &self.paths[path.index()];
         let sample = AckSample {
@@ -173,7 +173,7 @@ impl Sender {
             route,
             marks: 0,
             app_limited,
-            window_limited: prior_in_flight + u64::from(mss) > self.controller.window(path),
+            window_limited: prior_in_flight + u64::from(mss) > window,
             in_recovery,
         };
         self.controller.on_ack(now, path, &sample, &self.views);

@@ -114,7 +114,8 @@ pub struct Connection {
     pub(super) burst: u32,
     /// A write was cut short: tell when there is room.
     pub(super) blocked: bool,
-    pub(super) readable_told: bool,
+    /// Something to read has come since that was told.
+    pub(super) readable_news: bool,
     pub(super) finish_told: bool,
     pub(super) peer_finish_told: bool,
     pub(super) events: VecDeque<Event>,
@@ -177,7 +178,7 @@ impl Connection {
             heartbeats: 0,
             burst: 0,
             blocked: false,
-            readable_told: false,
+            readable_news: false,
             finish_told: false,
             peer_finish_told: false,
             events: VecDeque::new(),
@@ -275,9 +276,11 @@ impl Connection {
     /// The next event for the application.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event> {
-        let event = self.events.pop_front()?;
-        self.readable_told &= event != Event::Readable;
-        Some(event)
+        let connecting = self.events.front() == Some(&Event::Connected); // that comes before all else
+        if !connecting && std::mem::take(&mut self.readable_news) && self.receiver.buffer.readable() > 0 {
+            return Some(Event::Readable);
+        }
+        self.events.pop_front()
     }
 
     /// The next observation.

@@ -23,10 +23,9 @@ pub struct Duplication {
 }
 
 impl Sender {
-    /// `outgoing` goes on the other paths of `on` too.
-    pub(super) fn copy(&mut self, outgoing: &Outgoing, on: PathSet) {
-        let others = on.iter().filter(|p| *p != outgoing.path);
-        self.copies.waiting.extend(others.map(|p| (p, outgoing.offset, outgoing.len)));
+    /// `outgoing` goes on `others` too.
+    pub(super) fn copy(&mut self, outgoing: &Outgoing, others: PathSet) {
+        self.copies.waiting.extend(others.iter().map(|p| (p, outgoing.offset, outgoing.len)));
     }
 
     /// The next copy that waits.

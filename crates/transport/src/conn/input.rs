@@ -287,7 +287,7 @@ impl Connection {
             self.dropped(now, path, DropReason::OverlapMismatch);
         }
         if inserted.delivered > 0 {
-            self.tell_readable();
+            self.readable_news = true;
             let (offset, len) = (self.receiver.buffer.next(), inserted.delivered);
             self.observe_packet(now, path, || Observation::Delivered { offset, len });
         } else if inserted.refused < len {

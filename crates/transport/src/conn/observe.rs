@@ -12,13 +12,6 @@ impl Connection {
         self.events.push_back(event);
     }
 
-    pub(super) fn tell_readable(&mut self) {
-        if !self.readable_told {
-            self.readable_told = true;
-            self.events.push_back(Event::Readable);
-        }
-    }
-
     pub(super) fn tell_writable(&mut self) {
         if self.blocked && self.sender.stream.room() >= self.config.send_buffer / 2 {
             self.blocked = false;

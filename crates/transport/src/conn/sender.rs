@@ -357,6 +357,7 @@ impl Sender {
         view.srtt = estimator.rtt.srtt();
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
+        view.window = self.controller.window(path);
         if self.paths.len() > 1 {
             let excess = self.paths[path.index()].knowledge.excess();
             view.one_way = estimator.base_one_way().map(|base| base + excess);
@@ -368,12 +369,11 @@ impl Sender {
     /// The part of it that changes with what is in flight.
     fn refresh_room(&mut self, now: Instant, path: PathId) {
         let in_flight = self.board.in_flight(path) + self.copies.under_way.in_flight(path);
-        let window = self.controller.window(path);
-        let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
+        let view = &mut self.views[path.index()];
         view.in_flight = in_flight;
-        view.room = window as i64 - in_flight as i64;
+        view.room = view.window as i64 - in_flight as i64;
         if self.paths.len() > 1 {
-            view.idle_at = estimator.idle_at(now, in_flight);
+            view.idle_at = self.paths[path.index()].estimator.idle_at(now, in_flight);
             self.share_room();
         }
     }
@@ -444,16 +444,11 @@ impl Sender {
         let (id, sent) = self.board.next_lost()?;
         let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
         let parcel = Parcel { offset, len, retransmission: true };
-        let paths = match self.scheduler.pick(now, &parcel, &self.views) {
-            Choice::Send(path) => PathSet::from_iter([path]),
-            Choice::Copies(paths) => paths,
-            Choice::Wait(_) if self.urgent > 0 => PathSet::from_iter([self.path_for_control(last_path)]),
-            Choice::Wait(until) => {
-                until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
-                return None;
-            }
+        let choice = match self.scheduler.pick(now, &parcel, &self.views) {
+            Choice::Wait(_) if self.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
+            choice => choice,
         };
-        let path = self.narrowest(paths);
+        let (path, others) = self.paths_of(choice, timers)?;
         self.urgent = self.urgent.saturating_sub(1);
         let len = self.fit(id, len, path);
         let mark = self.account(now, path, len, true, false, timers);
@@ -463,7 +458,7 @@ impl Sender {
         }
         self.after_send(now, path, len, timers);
         let outgoing = Outgoing { path, offset, len, retransmission: true };
-        self.copy(&outgoing, paths);
+        self.copy(&outgoing, others);
         Some(outgoing)
     }
 
@@ -497,25 +492,30 @@ impl Sender {
             return None;
         }
         let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, retransmission: false };
-        let paths = match self.scheduler.pick(now, &parcel, &self.views) {
-            Choice::Send(path) => PathSet::from_iter([path]),
-            Choice::Copies(paths) => paths,
-            Choice::Wait(until) => {
-                until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
-                return None;
-            }
-        };
-        let path = self.narrowest(paths);
+        let choice = self.scheduler.pick(now, &parcel, &self.views);
+        let (path, others) = self.paths_of(choice, timers)?;
         let len = self.worth_sending(path, usable, waiting)?;
         let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, timers);
-        self.copy(&outgoing, paths);
+        self.copy(&outgoing, others);
         self.arm_tail(now, path, timers);
         Some(outgoing)
     }
 
-    /// The one of `paths` with the smallest segments: what fits there fits all.
-    fn narrowest(&self, paths: PathSet) -> PathId {
-        paths.iter().min_by_key(|p| self.views[p.index()].mss).unwrap_or(PathId::FIRST)
+    /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
+    /// segments: what fits there fits all.
+    fn paths_of(&self, choice: Choice, timers: &mut Timers) -> Option<(PathId, PathSet)> {
+        match choice {
+            Choice::Send(path) => Some((path, PathSet::EMPTY)),
+            Choice::Copies(mut paths) => {
+                let path = paths.iter().min_by_key(|p| self.views[p.index()].mss)?;
+                paths.remove(path);
+                Some((path, paths))
+            }
+            Choice::Wait(until) => {
+                until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
+                None
+            }
+        }
     }
 
     /// `len` new bytes leave on `path`; `last` if no more are waiting.

@@ -75,9 +75,9 @@ pub struct Delivery {
 
 #[derive(Debug, Default)]
 struct Lane {
-    /// Transmissions in the order sent; `None` once judged lost.
-    order: VecDeque<(u64, Option<SentId>)>,
-    next_tx: u64,
+    /// Transmissions in the order sent, numbered from `first`; `None` once judged lost.
+    order: VecDeque<Option<SentId>>,
+    first: u64,
     in_flight: u64,
     /// Entries of `order` that were delivered.
     delivered: u32,
@@ -178,7 +178,7 @@ impl Scoreboard {
 
     /// Number that the next transmission on `path` will have.
     pub fn next_tx(&self, path: PathId) -> u64 {
-        self.lanes[path.index()].next_tx
+        self.lanes[path.index()].next_tx()
     }
 
     /// Highest transmission number delivered on `path`.
@@ -198,7 +198,7 @@ impl Scoreboard {
         let mut later = lane.vouched;
         lane.order
             .iter()
-            .map_while(move |(_, id)| {
+            .map_while(move |id| {
                 if later < threshold.max(1) {
                     return None;
                 }
@@ -216,7 +216,7 @@ impl Scoreboard {
     /// The segments in flight on `path`, oldest transmission first.
     pub fn in_lane(&self, path: PathId) -> impl Iterator<Item = (SentId, &Sent)> {
         let order = self.lanes[path.index()].order.iter();
-        order.filter_map(|(_, id)| self.in_flight_segment(*id).and_then(|sent| id.map(|id| (id, sent))))
+        order.filter_map(|id| self.in_flight_segment(*id).and_then(|sent| id.map(|id| (id, sent))))
     }
 
     /// Acknowledgments on `path` itself have told of everything delivered below this transmission.
@@ -333,14 +333,18 @@ impl Scoreboard {
     /// An acknowledgment of everything below `una` and of `blocks` came on `path`. Whatever arrived there
     /// before what it tells of has been acknowledged there before, so it is evidence about the ones
     /// in between. What only faster paths told of so far is not: the news of those is still on its way.
+    #[inline]
     pub fn vouch(&mut self, path: PathId, una: u64, blocks: &[(u64, u64)]) {
-        let lane = &self.lanes[path.index()];
-        if lane.told == u64::MAX {
-            return;
+        if self.lanes[path.index()].told != u64::MAX {
+            self.weigh(path, una, blocks);
         }
+    }
+
+    fn weigh(&mut self, path: PathId, una: u64, blocks: &[(u64, u64)]) {
+        let lane = &self.lanes[path.index()];
         let (mut told, mut vouched, mut delivered) = (lane.told, lane.vouched, 0);
-        let from = lane.order.partition_point(|e| e.0 < told);
-        for &(tx, id) in lane.order.range(from..) {
+        for tx in told.max(lane.first)..lane.next_tx() {
+            let id = lane.order[(tx - lane.first) as usize];
             if lane.highest_delivered.is_none_or(|highest| tx > highest) {
                 break;
             }
@@ -388,9 +392,7 @@ impl Scoreboard {
         self.lost.insert(id);
         let lane = &mut self.lanes[sent.path.index()];
         lane.in_flight -= u64::from(sent.len);
-        if let Ok(i) = lane.order.binary_search_by_key(&sent.tx, |e| e.0) {
-            lane.order[i].1 = None;
-        }
+        lane.forget(sent.tx);
         lane.trim(self.base, &self.segments);
         Some(sent)
     }
@@ -409,9 +411,7 @@ impl Scoreboard {
             self.lost.insert(self.base + i as u64);
             let lane = &mut self.lanes[sent.path.index()];
             // what was judged lost before it was acknowledged is not counted as delivered
-            if let Ok(i) = lane.order.binary_search_by_key(&sent.tx, |e| e.0)
-                && lane.order[i].1.take().is_some()
-            {
+            if lane.forget(sent.tx) {
                 lane.delivered -= 1;
                 lane.vouched -= u32::from(sent.tx < lane.told);
             }
@@ -430,7 +430,7 @@ impl Scoreboard {
         self.segments.insert(i + 1, rest);
         let moved = |old: SentId| if old > id { old + 1 } else { old };
         self.lost = self.lost.iter().map(|l| moved(*l)).chain([id + 1]).collect();
-        for (_, entry) in self.lanes.iter_mut().flat_map(|l| l.order.iter_mut()) {
+        for entry in self.lanes.iter_mut().flat_map(|l| l.order.iter_mut()) {
             *entry = entry.map(moved);
         }
     }
@@ -495,25 +495,35 @@ impl Scoreboard {
 
 impl Lane {
     fn push(&mut self, id: SentId, len: u32) -> u64 {
-        let tx = self.next_tx;
-        self.next_tx += 1;
+        let tx = self.next_tx();
         self.in_flight += u64::from(len);
-        self.order.push_back((tx, Some(id)));
+        self.order.push_back(Some(id));
         tx
+    }
+
+    fn next_tx(&self) -> u64 {
+        self.first + self.order.len() as u64
+    }
+
+    /// The transmission `tx` counts no more. Whether it did.
+    fn forget(&mut self, tx: u64) -> bool {
+        let entry = tx.checked_sub(self.first).and_then(|i| self.order.get_mut(i as usize));
+        entry.is_some_and(|id| id.take().is_some())
     }
 
     /// Forgets the front of the lane as far as its fate is known.
     fn trim(&mut self, base: SentId, segments: &VecDeque<Sent>) {
-        while let Some((tx, id)) = self.order.front() {
+        while let Some(id) = self.order.front() {
             match id {
                 None => {}
                 Some(id) if *id < base || segments[(*id - base) as usize].status == Status::Sacked => {
                     self.delivered -= 1;
-                    self.vouched -= u32::from(*tx < self.told);
+                    self.vouched -= u32::from(self.first < self.told);
                 }
                 Some(_) => break,
             }
             self.order.pop_front();
+            self.first += 1;
         }
     }
 }

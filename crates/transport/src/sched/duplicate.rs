@@ -69,21 +69,7 @@ mod tests {
     use super::*;
 
     fn view(id: u8, room: i64) -> PathView {
-        PathView {
-            id: PathId(id),
-            state: PathState::Active,
-            mss: 1000,
-            room,
-            in_flight: 0,
-            earliest_send: Instant::ZERO,
-            idle_at: Instant::ZERO,
-            srtt: Some(Duration::from_millis(20)),
-            rttvar: None,
-            min_rtt: None,
-            one_way: None,
-            rate: None,
-            overhead: 0,
-        }
+        PathView { room, srtt: Some(Duration::from_millis(20)), ..PathView::new(PathId(id), 1000) }
     }
 
     const NEW: Parcel = Parcel { offset: 0, len: 1000, retransmission: false };
