@@ -53,7 +53,7 @@ impl Context<'_> {
     }
 }
 
-/// What a host knows of the link of one of its addresses before anything was measured.
+/// What a host knows of the link of one of its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Link {
     /// Its rate.
@@ -62,13 +62,14 @@ pub struct Link {
     pub delay: Option<Duration>,
 }
 
-pub(crate) type Links = BTreeMap<IpAddr, Link>;
+/// By their addresses, and whether it was measured.
+pub(crate) type Links = BTreeMap<IpAddr, (Link, bool)>;
 
 /// Our multipath parameter; none if we use one path only.
 pub(crate) fn announcement(config: &HipConfig, links: &Links, addresses: &[IpAddr]) -> Option<Multipath> {
     let path = |(address, id): (&IpAddr, u8)| {
-        let Link { bandwidth, delay } = links.get(address).copied().unwrap_or_default();
-        MultipathPath { id: PathId(id), address: *address, bandwidth, delay }
+        let (Link { bandwidth, delay }, measured) = links.get(address).copied().unwrap_or_default();
+        MultipathPath { id: PathId(id), address: *address, measured, bandwidth, delay }
     };
     (config.max_paths > 1).then(|| Multipath {
         shim_version: SHIM_VERSION,

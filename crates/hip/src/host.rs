@@ -96,9 +96,10 @@ impl Host {
         self.dropped.values().sum()
     }
 
-    /// Says what is known of the link of our `address`: peers are told so in MULTIPATH.
-    pub fn set_link(&mut self, address: IpAddr, link: Link) {
-        self.links.insert(address, link);
+    /// Says what is known of the link of our `address`, or what was `measured` on a path from there: peers are told
+    /// so in MULTIPATH.
+    pub fn set_link(&mut self, address: IpAddr, link: Link, measured: bool) {
+        self.links.insert(address, (link, measured));
     }
 
     /// All addresses at which peers may ask for paths.
@@ -106,10 +107,10 @@ impl Host {
         self.addresses = addresses;
     }
 
-    /// Tells `peer` of all [our addresses](Self::set_addresses), those without a path included; it may ask for paths
-    /// to them.
-    pub fn announce(&mut self, now: Instant, peer: Hit) {
-        self.with(now, peer, |a, ctx| a.request(ctx, Request::Announce));
+    /// Tells `peer` of our addresses and their links. With `all`, those without a path are among them from now on
+    /// ([`set_addresses`](Self::set_addresses)): it may ask for paths to them.
+    pub fn announce(&mut self, now: Instant, peer: Hit, all: bool) {
+        self.with(now, peer, |a, ctx| a.announce(ctx, all));
     }
 
     /// Begins an association with `peer` at any of `routes`, unless there is one. The NULL HIT asks

@@ -208,7 +208,7 @@ fn a_responder_tells_of_all_its_addresses() {
         });
         let ours: Vec<_> = [0, 5, 6].map(|n| address(1, n).ip()).to_vec();
         pair.hosts[1].set_addresses(ours.clone());
-        act(&mut pair, 1, |h, now, peer| h.announce(now, peer));
+        act(&mut pair, 1, |h, now, peer| h.announce(now, peer, true));
         pair.run(Duration::from_secs(20));
         assert!(pair.events[0].contains(&Event::Locators(ours.clone())), "{lost}");
         let known: Vec<_> =
@@ -223,7 +223,7 @@ fn a_responder_tells_of_all_its_addresses() {
         pair.assert_sas_match();
         assert_eq!(pair.sas(0).len(), 2);
         pair.hosts[1].set_addresses(ours[..2].to_vec());
-        act(&mut pair, 1, |h, now, peer| h.announce(now, peer));
+        act(&mut pair, 1, |h, now, peer| h.announce(now, peer, true));
         pair.run(SOON);
         let last = pair.association(0).unwrap().locators().iter().last().unwrap().clone();
         assert_eq!((last.address, last.state), (ours[2], LocatorState::Deprecated));

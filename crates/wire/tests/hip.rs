@@ -241,12 +241,14 @@ fn layout_of_the_multipath_parameter() {
         max_paths: 8,
         paths: vec![
             MultipathPath {
+                measured: true,
                 id: PathId(3),
                 address: "192.0.2.1".parse().unwrap(),
                 bandwidth: Some(Rate::from_mbps(80)),
                 delay: Some(Duration::from_millis(20)),
             },
             MultipathPath {
+                measured: false,
                 id: PathId(4),
                 address: "2001:db8::1".parse().unwrap(),
                 bandwidth: None,
@@ -259,7 +261,7 @@ fn layout_of_the_multipath_parameter() {
     let expected = concat!(
         "96120044",
         "01010800",
-        "03000000",
+        "03010000",
         "00004e20",
         "0000000004c4b400",
         "00000000000000000000ffffc0000201",
@@ -357,6 +359,7 @@ fn param() -> impl Strategy<Value = Param> {
                 shim_version,
                 max_paths,
                 paths: vec![MultipathPath {
+                    measured: false,
                     id: PathId(id),
                     address,
                     bandwidth: (rate != 0).then_some(Rate(rate)),

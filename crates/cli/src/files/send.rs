@@ -211,7 +211,9 @@ impl Report<'_> {
             text += &format!("{}: {} bytes{resumed}, SHA-256 {}\n", file.name, file.bytes, file.sha256);
         }
         for carried in self.bars.carried() {
-            text += &format!("{}: {} bytes\n", carried.path.locators, carried.bytes);
+            let path = carried.path;
+            let delay = path.measured.delay.map(|d| format!(", {:.1} ms one way", d.as_secs_f64() * 1e3));
+            text += &format!("{}: {} bytes{}\n", path.locators, carried.bytes, delay.unwrap_or_default());
         }
         text += &format!("{:.2} s, {rate:.1} Mbit/s, encrypted for {}", self.seconds, self.to);
         use std::io::Write;
@@ -226,6 +228,8 @@ impl Report<'_> {
                 "remote": path.locators.remote,
                 "bytes": carried.bytes,
                 "mtu": path.mtu,
+                "delay_us": path.measured.delay.map(|delay| delay.as_micros()),
+                "rate_bps": path.measured.bandwidth.map(|rate| rate.0),
                 "esp_suite": crate::demo::suite_name(path.suite),
                 "spi_out": format!("{:08x}", path.outbound),
                 "spi_in": format!("{:08x}", path.inbound),

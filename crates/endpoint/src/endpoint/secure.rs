@@ -148,7 +148,13 @@ impl Endpoint {
     }
 
     pub(super) fn security_timeout(&mut self, now: Instant) {
-        if let Some(security) = &mut self.security {
+        if let Some(security) = self.security.as_mut().filter(|s| s.is_due(now)) {
+            for slot in self.slots.iter().filter(|slot| !slot.retired) {
+                for (path, inner) in slot.paths.iter() {
+                    let rate = slot.connection.path_stats(path).rate;
+                    rate.into_iter().for_each(|rate| security.measured(&inner, rate));
+                }
+            }
             security.handle_timeout(now);
             self.apply(now);
         }

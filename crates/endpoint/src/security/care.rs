@@ -42,6 +42,7 @@ impl Security {
             self.probe(now, number);
         }
         self.tell_hip(now, number);
+        self.tell_links(now, peer);
         if silent {
             self.seek_anew(now, number);
         }

@@ -2,7 +2,7 @@
 
 use polypath_hip::{Event, Link, SaPair, State};
 use polypath_wire::Instant;
-use polypath_wire::hip::{Hit, Multipath, NotifyType};
+use polypath_wire::hip::{Hit, NotifyType};
 
 use super::heartbeat::Heart;
 use super::path::SecurePath;
@@ -109,6 +109,7 @@ impl Security {
             heart: Heart::new(now),
             mtu: self.new_size(now, &locators),
             busy: false,
+            measured: Link::default(),
             rekeyed: 0,
             sealed_before: 0,
         };
@@ -169,16 +170,6 @@ impl Security {
             self.changes.push_back(Change::Down(inner));
             self.events.push_back((peer, PeerEvent::PathDown(locators)));
         }
-    }
-
-    fn on_multipath(&mut self, peer: Hit, multipath: &Multipath) {
-        let links = &mut self.peers.entry(peer).or_default().links;
-        links.extend(
-            multipath
-                .paths
-                .iter()
-                .map(|path| (path.address, Link { bandwidth: path.bandwidth, delay: path.delay })),
-        );
     }
 
     fn wanted(&mut self, peer: Hit, locators: Locators, act: impl FnOnce(&mut super::Wanted)) {

@@ -13,7 +13,7 @@ use crate::paths::Locators;
 impl Security {
     /// A local address can be used.
     pub fn local_up(&mut self, now: Instant, local: SocketAddr, info: LocalInfo) {
-        self.hip.set_link(local.ip(), info.link);
+        self.hip.set_link(local.ip(), info.link, false);
         let same = self.locals.insert(local, info).is_none_or(|before| before.mtu == info.mtu);
         let on =
             |(n, p): (&u16, &SecurePath)| (p.locators.local == local && !same).then_some((*n, p.locators));
@@ -96,7 +96,7 @@ impl Security {
                 None => list.iter().all(has_path),
             };
             if !known {
-                self.hip.announce(now, hit);
+                self.hip.announce(now, hit, true);
                 peer.told = Some(list);
             }
         }

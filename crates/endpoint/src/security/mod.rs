@@ -8,6 +8,7 @@ mod care;
 mod config;
 mod events;
 mod heartbeat;
+mod links;
 mod locals;
 mod mtu;
 mod packets;
@@ -72,8 +73,12 @@ struct Peer {
     announced: Vec<IpAddr>,
     /// What we last told it ours are.
     told: Option<Vec<IpAddr>>,
-    /// What it says of its own addresses.
+    /// What it says of its own links, and what it measured.
     links: BTreeMap<IpAddr, Link>,
+    measured: BTreeMap<IpAddr, Link>,
+    /// What we last told it of ours, and when we may tell it more.
+    links_told: BTreeMap<IpAddr, Link>,
+    tell_links_at: Instant,
     up: bool,
     refused: bool,
 }
@@ -178,19 +183,6 @@ impl Security {
         self.paths.get(&inner.local.port()).map(|path| self.path_config(path))
     }
 
-    fn path_config(&self, path: &SecurePath) -> PathConfig {
-        let local = self.locals.get(&path.locators.local).copied().unwrap_or_default();
-        let remote = self.peers.get(&path.peer).and_then(|p| p.links.get(&path.locators.remote.ip()));
-        let remote = remote.copied().unwrap_or_default();
-        let rates = [local.link.bandwidth, remote.bandwidth];
-        let delays = [local.link.delay, remote.delay];
-        PathConfig {
-            rate: rates.into_iter().flatten().min(),
-            one_way: delays.into_iter().flatten().reduce(|a, b| a + b),
-            ..path.config()
-        }
-    }
-
     /// The state of the association with `peer`.
     pub fn state(&self, peer: Hit) -> Option<State> {
         self.hip.association(peer).map(polypath_hip::Association::state)
@@ -211,6 +203,8 @@ impl Security {
             outbound: path.outbound.spi().0,
             up: path.up,
             mtu: path.mtu.carried(),
+            measured: path.measured,
+            peer_measured: self.measured_by_peer(path),
             rekeyed: path.rekeyed,
             sealed: path.sealed_before + path.outbound.sealed(),
         })

@@ -76,8 +76,10 @@ impl Security {
                     }
                     Heard::Reply { sent, .. } => {
                         self.stats.heartbeats += 1;
+                        let rtt = now.since(sent);
+                        path.on_round_trip(rtt);
                         let inner = inner(self.ours, path.peer, number);
-                        self.changes.push_back(Change::Sample(inner, now.since(sent)));
+                        self.changes.push_back(Change::Sample(inner, rtt));
                     }
                     Heard::Other => self.stats.other += 1,
                 }

@@ -4,12 +4,12 @@ use std::net::Ipv6Addr;
 
 use bytes::BytesMut;
 use polypath_esp::{Inbound, OpenError, Opened, Outbound};
-use polypath_hip::{SaPair, suite::EspSuite};
+use polypath_hip::{Link, SaPair, suite::EspSuite};
 use polypath_transport::{PathConfig, Segment};
 use polypath_wire::hip::Hit;
 use polypath_wire::icmp::{IcmpFamily, PROTOCOL_V6};
 use polypath_wire::tcp::{self, MIN_HEADER_LEN};
-use polypath_wire::{Checksum, Instant, udp};
+use polypath_wire::{Checksum, Duration, Instant, udp};
 
 use super::heartbeat::{self, Heart};
 use super::mtu::PathMtu;
@@ -48,6 +48,8 @@ pub(super) struct SecurePath {
     pub fresh: bool,
     pub heart: Heart,
     pub mtu: PathMtu,
+    /// What was measured: half the smallest round trip of a heartbeat, and the rate at which a connection delivers.
+    pub measured: Link,
     /// Whether something large left since the last heartbeat.
     pub busy: bool,
     /// How often it got new keys.
@@ -185,6 +187,12 @@ impl SecurePath {
         self.seal_icmp(len, out, |message| heartbeat::request(id, 0, now, family, message))
     }
 
+    /// A heartbeat came back after `rtt`.
+    pub fn on_round_trip(&mut self, rtt: Duration) {
+        let delay = rtt.over(2);
+        self.measured.delay = Some(self.measured.delay.map_or(delay, |least| least.min(delay)));
+    }
+
     /// The checksum context of ICMPv6 messages that we send, or receive.
     pub fn family(&self, ours: Hit, inbound: bool) -> IcmpFamily {
         let (ours, peer): (Ipv6Addr, Ipv6Addr) = (ours.as_ipv6(), self.peer.as_ipv6());
@@ -200,7 +208,7 @@ impl SecurePath {
         ours: Hit,
         id: u16,
         now: Instant,
-        every: polypath_wire::Duration,
+        every: Duration,
         out: &mut [u8],
     ) -> Option<usize> {
         let (seq, family) = (self.heart.beat(now, every), self.family(ours, false));

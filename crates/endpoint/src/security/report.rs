@@ -1,6 +1,6 @@
 //! What there is to tell of associations and their paths.
 
-use polypath_hip::Failure;
+use polypath_hip::{Failure, Link};
 use polypath_hip::suite::EspSuite;
 use polypath_wire::hip::Hit;
 use serde::Serialize;
@@ -73,6 +73,10 @@ pub struct PathReport {
     pub up: bool,
     /// The largest IP packet that is sent on it, bytes.
     pub mtu: u32,
+    /// One-way delay (half the smallest round trip of a heartbeat) and rate of delivery, as measured here.
+    pub measured: Link,
+    /// The same as the peer measured it and told.
+    pub peer_measured: Link,
     /// How often it got new keys.
     pub rekeyed: u32,
     /// Packets sent, with all keys.

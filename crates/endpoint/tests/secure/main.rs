@@ -331,6 +331,31 @@ fn what_links_are_said_to_be_reaches_the_other_end() {
 }
 
 #[test]
+fn what_was_measured_is_told_and_shown_but_not_taken_for_known() {
+    let mut bed = Bed::established();
+    bed.send(LEN * 4);
+    bed.run(Duration::from_secs(14));
+    let near = |value: u64, about: u64| value > about * 7 / 10 && value < about * 13 / 10;
+    for (n, link) in bed.links.iter().enumerate() {
+        let of = |side: usize| {
+            let mut paths = bed.endpoints[side].secure_paths();
+            paths.find(|p| p.locators.local == link.ends[side]).unwrap()
+        };
+        let (ours, theirs) = (of(CLIENT), of(SERVER));
+        assert!(near(ours.measured.delay.unwrap().0, link.delay.0), "{n}: {:?}", ours.measured);
+        assert!(near(ours.measured.bandwidth.unwrap().0, 8_000_000), "{n}: {:?}", ours.measured);
+        let told = theirs.peer_measured;
+        assert!(near(told.delay.unwrap().0, link.delay.0), "{n}: {told:?}");
+        assert!(near(ours.peer_measured.delay.unwrap().0, link.delay.0), "{n}: {:?}", ours.peer_measured);
+        assert!(told.bandwidth.is_some(), "{n}: {told:?}");
+    }
+    let sent = |bed: &Bed| bed.seen.iter().filter(|p| p.starts_with(&[0; 4])).count();
+    let before = sent(&bed);
+    bed.run(Duration::from_secs(60));
+    assert!(sent(&bed) - before < 40, "not told again and again: {}", sent(&bed) - before);
+}
+
+#[test]
 fn the_same_inputs_give_the_same_paths() {
     let run = || {
         let mut bed = Bed::established();

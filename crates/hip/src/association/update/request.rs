@@ -26,6 +26,12 @@ impl Association {
         self.next_request(ctx);
     }
 
+    /// Tells the peer our addresses; those without a path too if it is to know `all`, from now on.
+    pub(crate) fn announce(&mut self, ctx: &mut Context<'_>, all: bool) {
+        self.updates.announces |= all;
+        self.request(ctx, Request::Announce);
+    }
+
     /// Sends what waits, in order, as far as it may go.
     pub(super) fn next_request(&mut self, ctx: &mut Context<'_>) {
         self.ask_for_keymat();
@@ -80,7 +86,6 @@ impl Association {
 
     /// A LOCATOR_SET alone, on the first path that works.
     fn send_announcement(&mut self, ctx: &mut Context<'_>) -> Option<()> {
-        self.updates.announces = true;
         let (route, request) = (self.paths.iter().find(|p| p.reachable)?.route, Request::Announce);
         let locators = self.our_locators(ctx, request, 0);
         let mut params = vec![Param::LocatorSet(locators.clone())];

@@ -22,13 +22,18 @@ pub struct Multipath {
     pub paths: Vec<MultipathPath>,
 }
 
-/// The sender's end of one path, with what is known before the first measurement.
+/// The flag of values that were measured.
+const MEASURED: u8 = 1;
+
+/// The sender's end of one path, with what is known of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MultipathPath {
     /// The sender's number of it.
     pub id: PathId,
     /// The sender's address.
     pub address: IpAddr,
+    /// Whether rate and delay were measured on a path, else they are what the sender's link gives.
+    pub measured: bool,
     /// The rate it gives; zero on the wire if unknown.
     pub bandwidth: Option<Rate>,
     /// One-way delay, microseconds on the wire, all ones if unknown.
@@ -52,11 +57,12 @@ impl Multipath {
 
 impl MultipathPath {
     fn parse(c: &mut Cursor<'_>) -> Result<Self, WireError> {
-        let [id, ..] = c.take::<4>()?;
+        let [id, flags, ..] = c.take::<4>()?;
         let (delay, bandwidth) = (c.u32()?, c.u64()?);
         Ok(Self {
             id: PathId(id),
             address: c.address()?,
+            measured: flags & MEASURED != 0,
             bandwidth: (bandwidth != 0).then_some(Rate(bandwidth)),
             delay: (delay != NO_DELAY).then(|| Duration::from_micros(delay.into())),
         })
@@ -64,7 +70,7 @@ impl MultipathPath {
 
     fn emit(&self, out: &mut Vec<u8>) {
         let micros = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(NO_DELAY - 1).min(NO_DELAY - 1);
-        out.extend_from_slice(&[self.id.0, 0, 0, 0]);
+        out.extend_from_slice(&[self.id.0, u8::from(self.measured) * MEASURED, 0, 0]);
         out.extend_from_slice(&self.delay.map_or(NO_DELAY, micros).to_be_bytes());
         out.extend_from_slice(&self.bandwidth.map_or(0, |r| r.0).to_be_bytes());
         out.extend_from_slice(&address_bytes(self.address));

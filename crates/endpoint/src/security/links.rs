@@ -1,0 +1,98 @@
+//! What is known of links and paths: told by configuration, measured, and said by the peer (MULTIPATH).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use polypath_hip::Link;
+use polypath_transport::PathConfig;
+use polypath_wire::hip::{Hit, Multipath};
+use polypath_wire::{Duration, Instant, Rate};
+
+use super::Security;
+use super::path::SecurePath;
+use crate::paths::Locators;
+
+/// Peers hear no more often of what was measured.
+const PAUSE: Duration = Duration::from_secs(10);
+
+impl Security {
+    /// What a connection is told of a path: the smaller rate and the sum of the delays of both links, as far as their
+    /// owners know them. What was only measured it measures itself.
+    pub(super) fn path_config(&self, path: &SecurePath) -> PathConfig {
+        let local = self.locals.get(&path.locators.local).copied().unwrap_or_default();
+        let remote = self.peers.get(&path.peer).and_then(|p| p.links.get(&path.locators.remote.ip()));
+        let remote = remote.copied().unwrap_or_default();
+        let rates = [local.link.bandwidth, remote.bandwidth];
+        let delays = [local.link.delay, remote.delay];
+        PathConfig {
+            rate: rates.into_iter().flatten().min(),
+            one_way: delays.into_iter().flatten().reduce(|a, b| a + b),
+            ..path.config()
+        }
+    }
+
+    /// A connection delivers at `rate` on the path with these inner locators.
+    pub fn measured(&mut self, inner: &Locators, rate: Rate) {
+        if let Some(path) = self.paths.get_mut(&inner.local.port()) {
+            path.measured.bandwidth = Some(rate);
+        }
+    }
+
+    /// Whether [`Self::handle_timeout`] has something to do.
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+
+    /// What the peer measured at its end of the path.
+    pub(super) fn measured_by_peer(&self, path: &SecurePath) -> Link {
+        let peer = self.peers.get(&path.peer);
+        peer.and_then(|p| p.measured.get(&path.locators.remote.ip())).copied().unwrap_or_default()
+    }
+
+    /// The peer says what its links give, or what it measured.
+    pub(super) fn on_multipath(&mut self, hit: Hit, multipath: &Multipath) {
+        let peer = self.peers.entry(hit).or_default();
+        for path in &multipath.paths {
+            let link = Link { bandwidth: path.bandwidth, delay: path.delay };
+            let known = if path.measured { &mut peer.measured } else { &mut peer.links };
+            known.insert(path.address, link);
+        }
+    }
+
+    /// Tells the peer what we know of our links, if that is news.
+    pub(super) fn tell_links(&mut self, now: Instant, hit: Hit) {
+        let of_peer = self.paths.values().filter(|p| p.peer == hit && p.up);
+        let known: BTreeMap<IpAddr, (Link, bool)> = of_peer.map(|p| self.known(p)).collect();
+        let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up && now >= p.tell_links_at) else { return };
+        let old = |ip: &IpAddr| peer.links_told.get(ip).copied().unwrap_or_default();
+        if !known.iter().any(|(ip, (link, _))| is_news(*link, old(ip))) {
+            return;
+        }
+        peer.tell_links_at = now + PAUSE;
+        for (ip, (link, measured)) in known {
+            peer.links_told.insert(ip, link);
+            self.hip.set_link(ip, link, measured);
+        }
+        if self.hip.association(hit).is_some_and(|a| a.multipath().is_some()) {
+            let all = self.peers.get(&hit).is_some_and(|p| p.told.is_some());
+            self.hip.announce(now, hit, all);
+        }
+    }
+
+    /// What our configuration says of the link of a path; what was measured on it where that says nothing.
+    fn known(&self, path: &SecurePath) -> (IpAddr, (Link, bool)) {
+        let told = self.locals.get(&path.locators.local).map(|info| info.link).unwrap_or_default();
+        let link = if told == Link::default() { (path.measured, true) } else { (told, false) };
+        (path.locators.local.ip(), link)
+    }
+}
+
+/// Whether `new` says what `old` did not, or differs from it by a quarter.
+fn is_news(new: Link, old: Link) -> bool {
+    let differs = |new: Option<u64>, old: Option<u64>| match (new, old) {
+        (Some(new), Some(old)) => 4 * new.abs_diff(old) > old,
+        (new, old) => new.is_some() && old.is_none(),
+    };
+    differs(new.bandwidth.map(|r| r.0), old.bandwidth.map(|r| r.0))
+        || differs(new.delay.map(|d| d.0), old.delay.map(|d| d.0))
+}
