@@ -1,7 +1,7 @@
 //! What there is to tell of associations and their paths.
 
-use polypath_hip::{Failure, Link};
 use polypath_hip::suite::EspSuite;
+use polypath_hip::{Failure, Link};
 use polypath_wire::hip::Hit;
 use serde::Serialize;
 
