@@ -1,9 +1,9 @@
 //! What happens next: by time, and among equals in the order in which it was said.
 //!
 //! Nearly all events are of something that has one to come at most: a hop's next departure, a host's next
-//! wake-up. Each of those has a slot, whose time may be moved at will. The slots are the leaves of a tree
-//! in which every node holds the earlier one of its two, so that a change is one way up, of known length
-//! and without a branch to guess. All others wait in a heap.
+//! wake-up. Each of those has a slot, whose time may be moved at will. The slots are the leaves of a tree in
+//! which every node holds the earliest of each of the four below it, so that a change is one way up, of
+//! known length and without a branch to guess. All others wait in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -41,14 +41,17 @@ pub(crate) struct Slot(u32);
 pub(crate) struct Events {
     /// The events of the slots.
     repeated: Vec<Event>,
-    /// The tree. Pair 1 is the root; the pairs `2 i` and `2 i + 1` have their earlier one in pair `i`; the
-    /// last half are those of the slots.
-    tree: Vec<[Key; 2]>,
+    /// The tree. Node 0 is the root; the earliest of node `4 i + 1 + side` stands in node `i` at `side`; those
+    /// from `leaves` on hold the slots.
+    tree: Vec<Node>,
+    leaves: usize,
     /// The slot whose event was taken last, until it is set again.
     taken: Option<Slot>,
     once: BinaryHeap<Reverse<(Key, Event)>>,
     said: u64,
 }
+
+type Node = [Key; 4];
 
 /// Time, then number, then slot: one comparison, and no two are equal.
 type Key = u128;
@@ -58,7 +61,8 @@ const SLOT_BITS: u32 = 22;
 
 impl Default for Events {
     fn default() -> Self {
-        Self { repeated: vec![], tree: vec![[NEVER; 2]; 2], taken: None, once: BinaryHeap::new(), said: 0 }
+        let (repeated, once) = (Vec::new(), BinaryHeap::new());
+        Self { repeated, tree: vec![[NEVER; 4]], leaves: 0, taken: None, once, said: 0 }
     }
 }
 
@@ -68,7 +72,7 @@ impl Events {
         let slot = self.repeated.len();
         assert!(slot < 1 << SLOT_BITS, "a world of more than 4 million hops and hosts");
         self.repeated.push(event);
-        if slot >= self.tree.len() {
+        if slot / 4 >= self.tree.len() - self.leaves {
             self.grow();
         }
         Slot(slot as u32)
@@ -96,7 +100,7 @@ impl Events {
         if let Some(slot) = self.taken.take() {
             self.put(slot, NEVER);
         }
-        let next = earlier(self.tree[1]);
+        let next = earliest(&self.tree[0]);
         if let Some(Reverse((key, event))) = self.once.peek().copied()
             && key < next
         {
@@ -110,18 +114,15 @@ impl Events {
         Some((at, self.repeated[slot.0 as usize]))
     }
 
-    /// Pair and side of a slot.
-    fn place(&self, Slot(slot): Slot) -> (usize, usize) {
-        (self.tree.len() / 2 + slot as usize / 2, slot as usize % 2)
-    }
-
-    /// Makes room for twice as many slots.
+    /// Makes room for four times as many slots: one more level.
     fn grow(&mut self) {
-        let slots = self.tree.split_off(self.tree.len() / 2);
-        let first = 2 * slots.len();
-        self.tree = vec![[NEVER; 2]; 2 * first];
-        self.tree[first..first + slots.len()].copy_from_slice(&slots);
-        (2..2 * first).rev().for_each(|i| self.tree[i / 2][i % 2] = earlier(self.tree[i]));
+        let slots = self.tree.split_off(self.leaves);
+        self.leaves = 4 * self.leaves + 1;
+        self.tree = vec![[NEVER; 4]; self.leaves + 4 * slots.len()];
+        self.tree[self.leaves..self.leaves + slots.len()].copy_from_slice(&slots);
+        (1..self.tree.len())
+            .rev()
+            .for_each(|i| self.tree[(i - 1) / 4][(i - 1) % 4] = earliest(&self.tree[i]));
     }
 
     fn key(&mut self, at: Instant) -> Key {
@@ -130,21 +131,22 @@ impl Events {
     }
 
     fn put(&mut self, slot: Slot, key: Key) {
-        let (mut pair, mut side) = self.place(slot);
         let mut key = key;
+        let (mut i, mut side) = (self.leaves + slot.0 as usize / 4, slot.0 as usize % 4);
         loop {
-            self.tree[pair][side] = key;
-            if pair == 1 {
+            let node = &mut self.tree[i];
+            node[side] = key;
+            if i == 0 {
                 return;
             }
-            key = earlier(self.tree[pair]);
-            (pair, side) = (pair / 2, pair % 2);
+            key = earliest(node);
+            (i, side) = ((i - 1) / 4, (i - 1) % 4);
         }
     }
 }
 
-fn earlier([left, right]: [Key; 2]) -> Key {
-    left.min(right)
+fn earliest([a, b, c, d]: &Node) -> Key {
+    (*a.min(b)).min(*c.min(d))
 }
 
 fn time(key: Key) -> Instant {
@@ -188,9 +190,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_sorted_list(steps in prop::collection::vec((0u32..4, 0u32..40, 0u32..9), 1..300)) {
+        fn agrees_with_a_sorted_list(steps in prop::collection::vec((0u32..4, 0u32..40, 0u32..70), 1..300)) {
             let mut events = Events::default();
-            let slots: Vec<_> = (0..9).map(|i| events.slot(Event::Hop(HopId(i)))).collect();
+            let slots: Vec<_> = (0..70).map(|i| events.slot(Event::Hop(HopId(i)))).collect();
             let (mut list, mut now) = (Vec::new(), Instant::ZERO);
             for (number, (what, shift, slot)) in (0..).zip(steps) {
                 let at = now + Duration((u64::from(number) << shift) >> 8);

@@ -25,6 +25,9 @@ pub(crate) struct Route {
     first: u32,
 }
 
+/// Stands after the last hop of a route.
+const END: HopId = HopId(u32::MAX);
+
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     pub now: Instant,
@@ -32,8 +35,8 @@ pub(crate) struct Net {
     pub packets: Packets,
     pub hops: Vec<NetHop>,
     pub routes: Vec<Route>,
-    /// The hops of all routes, one after the other; nothing stands for the end.
-    steps: Vec<Option<HopId>>,
+    /// The hops of all routes, one after the other, each with [`END`].
+    steps: Vec<HopId>,
     pub taps: Taps,
     /// Packets sent.
     sent: u64,
@@ -62,7 +65,7 @@ impl Net {
     pub fn add_route(&mut self, hops: Box<[HopId]>, to: NodeId, locators: Locators) -> RouteId {
         let id = RouteId(self.routes.len() as u32);
         let first = self.steps.len() as u32;
-        self.steps.extend(hops.iter().copied().map(Some).chain([None]));
+        self.steps.extend(hops.iter().copied().chain([END]));
         self.routes.push(Route { hops, to, locators, first });
         id
     }
@@ -78,7 +81,10 @@ impl Net {
 
     /// Puts a packet into the next hop of its route. Gives it back if it is at the end.
     fn enter(&mut self, Traveller { packet, step }: Traveller, size: u32) -> Option<PacketId> {
-        let Some(at) = self.steps[step as usize] else { return Some(packet) };
+        let at = self.steps[step as usize];
+        if at == END {
+            return Some(packet);
+        }
         let hop = &mut self.hops[at.index()].hop;
         match hop.enqueue(self.now, Traveller { packet, step: step + 1 }, size) {
             Ok(()) => self.arm(at),
