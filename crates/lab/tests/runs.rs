@@ -129,6 +129,7 @@ fn numbers_of_a_path_and_of_a_part_of_the_run() {
         expect("metric = \"drops\"\nlink = \"a->y\"", 0, 20),
         expect("metric = \"queue\"\nlink = \"a->y\"", 5, 10),
         expect("metric = \"window\"\npath = 1", 5, 10),
+        expect(&format!("{}\nover_from = \"5s\"\nover_to = \"10s\"", throughput(1)), 12, 20),
     ]
     .concat();
     let experiment = spec::parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
@@ -145,6 +146,7 @@ fn numbers_of_a_path_and_of_a_part_of_the_run() {
     // What is in flight waits, is on the wire or is being served: the window less the pipe.
     let pipe = 4e6 * 0.022 / 8.0 / 1500.0;
     assert!(of(6) > 10.0 && of(6) < 100.0, "queue {}", of(6));
+    assert!((of(8) - 0.5).abs() < 0.01, "half the rate: {}", of(8));
     assert!((of(7) - of(6) - pipe).abs() < 4.0, "window {} queue {} pipe {pipe}", of(7), of(6));
 }
 

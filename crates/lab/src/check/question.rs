@@ -1,10 +1,13 @@
 //! One expectation, asked of an ensemble.
 
+use polypath_wire::Duration;
+
 use super::statistics::{spearman, statistic, values};
 use super::{Ensemble, Null, Verdict, short};
 use crate::judge::{Evidence, Interval, judge, single_runs};
 use crate::results::Summary;
-use crate::spec::{Cell, Expect, Selector, Statistic, beside, chosen};
+use crate::spec::{Cell, Expect, Selector, Statistic, What, beside, chosen};
+use crate::units::Human;
 
 /// An expectation of an ensemble, and what it may be compared with.
 pub struct Question<'a> {
@@ -172,9 +175,9 @@ impl Question<'_> {
             Statistic::Spearman => "rank correlation".to_owned(),
             other => name(serde_json::json!(other)),
         };
-        let what = |w: &crate::spec::What| {
+        let what = |w: &What| {
             let of = w.link.clone().unwrap_or_else(|| w.flows.join("+"));
-            format!("{of}{}", w.path.map_or(String::new(), |p| format!(" path {p}")))
+            format!("{of}{}{}", w.path.map_or(String::new(), |p| format!(" path {p}")), time(w))
         };
         let (top, below) = (&self.selector.what, self.selector.over.as_ref());
         let metric = name(serde_json::json!(top.metric));
@@ -185,6 +188,15 @@ impl Question<'_> {
         };
         let there = self.selector.over_cell.as_ref().map_or(String::new(), |c| format!(" in {c}"));
         format!("{statistic} of {metric} {}/{metric_below}{}{there}", what(top), what(below))
+    }
+}
+
+/// When `what` is measured, if that is its own time.
+fn time(what: &What) -> String {
+    let shown = |t: Option<Duration>, open: &str| t.map_or(open.to_owned(), |t| Human(t).to_string());
+    match (what.from, what.to) {
+        (None, None) => String::new(),
+        (from, to) => format!(" ({}–{})", shown(from, ""), shown(to, "end")),
     }
 }
 

@@ -144,8 +144,8 @@ impl Aim<'_> {
     fn what(&self, what: &What, cells: &[&Cell], key: &str) -> Result<(), Problem> {
         let name = |short: &'static str| match key {
             "" => self.key(short),
-            _ if short == "path" => self.key("over_path"),
-            _ => self.key("over"),
+            _ if short == "flow" => self.key("over"),
+            _ => self.key(&format!("over_{short}")),
         };
         if what.metric.is_of_link() {
             self.link(what)?;
@@ -162,7 +162,7 @@ impl Aim<'_> {
             }
             self.path(what, cells, name("path"))?;
         }
-        self.window(what, cells)
+        self.window(what, cells, [name("from"), name("to")])
     }
 
     fn path(&self, what: &What, cells: &[&Cell], at: Vec<Key>) -> Result<(), Problem> {
@@ -195,23 +195,27 @@ impl Aim<'_> {
         Err(Problem::unknown(at, "link", link, &known))
     }
 
-    fn window(&self, what: &What, cells: &[&Cell]) -> Result<(), Problem> {
+    /// `at`: of the keys `from` and `to`.
+    fn window(&self, what: &What, cells: &[&Cell], at: [Vec<Key>; 2]) -> Result<(), Problem> {
         if what.from.is_none() && what.to.is_none() {
             return Ok(());
         }
         if !what.metric.has_window() {
-            let key = if what.from.is_some() { "from" } else { "to" };
-            return Err(Problem::new(self.key(key), "the metric is of the whole run"));
+            let [from, to] = at;
+            let at = if what.from.is_some() { from } else { to };
+            return Err(Problem::new(at, "the metric is of the whole run"));
         }
         for cell in cells {
             let (from, to) = what.window(&cell.spec);
             let within =
                 if cell.label.is_empty() { String::new() } else { format!(" in cell {}", cell.label) };
             if to > cell.spec.duration.0 {
-                return Err(Problem::new(self.key("to"), format!("after the end of the run{within}")));
+                let [_, at] = at;
+                return Err(Problem::new(at, format!("after the end of the run{within}")));
             }
             if from >= to {
-                return Err(Problem::new(self.key("from"), format!("no time from here to the end{within}")));
+                let [at, _] = at;
+                return Err(Problem::new(at, format!("no time from here to the end{within}")));
             }
         }
         Ok(())

@@ -29,6 +29,10 @@ pub struct Number {
     pub over_metric: Option<Metric>,
     /// Divided by the number of the run with the same seed in this cell.
     pub over_cell: Option<String>,
+    /// Divided by the same number measured from this time. Default: `from`.
+    pub over_from: Option<Human<Duration>>,
+    /// Divided by the same number measured to this time. Default: `to`.
+    pub over_to: Option<Human<Duration>>,
     /// Measured from this time. Default: `measure_from`.
     pub from: Option<Human<Duration>>,
     /// Measured to this time. Default: the end.
@@ -78,6 +82,8 @@ impl Number {
             metric: self.over_metric.unwrap_or(metric),
             flows: self.over.as_ref().map_or_else(|| what.flows.clone(), |f| vec![f.clone()]),
             path: if self.over.is_some() { self.over_path } else { self.over_path.or(self.path) },
+            from: self.over_from.map_or(from, |t| Some(t.0)),
+            to: self.over_to.map_or(to, |t| Some(t.0)),
             ..what.clone()
         });
         Selector { what, over, over_cell: self.over_cell.clone() }
@@ -85,7 +91,8 @@ impl Number {
 
     /// Whether it is divided by another.
     pub fn is_ratio(&self) -> bool {
-        self.over.is_some() || self.over_metric.is_some() || self.over_cell.is_some()
+        let of_another_time = self.over_from.is_some() || self.over_to.is_some();
+        of_another_time || self.over.is_some() || self.over_metric.is_some() || self.over_cell.is_some()
     }
 }
 
