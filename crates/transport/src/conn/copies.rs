@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use polypath_wire::{Instant, PathId, PathSet};
 
 use super::ack::Ack;
-use super::sender::{Outgoing, Sender};
+use super::next::Outgoing;
+use super::sender::Sender;
 use super::timers::{Timer, Timers};
 use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState};
 use crate::loss::copies::{Answered, Copies, Copy};

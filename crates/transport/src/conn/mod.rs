@@ -7,6 +7,7 @@ mod copies;
 mod handshake;
 mod heartbeat;
 mod input;
+mod next;
 mod observe;
 mod output;
 mod receiver;

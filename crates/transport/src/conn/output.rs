@@ -5,8 +5,8 @@ use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::AckReturn;
 use super::connection::{Connection, Ports, State};
+use super::next::Outgoing;
 use super::record::Observation;
-use super::sender::Outgoing;
 use super::timers::Timer;
 use crate::payload::Payload;
 use crate::segment::{Segment, Transmit};

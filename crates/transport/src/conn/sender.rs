@@ -1,37 +1,24 @@
-//! The sending half: which bytes go next, on which path, and what acknowledgments mean for them.
+//! The sending half: what it knows of the stream and of its paths. `next.rs` says which bytes go next,
+//! `ack.rs` what acknowledgments mean.
 
-use polypath_wire::{Duration, Instant, PathId, PathSet};
+use polypath_wire::{Duration, Instant, PathId};
 
 use super::config::{ConnectionConfig, PathConfig};
 use super::copies::Duplication;
 use super::stats::PathStats;
 use super::timers::{Timer, Timers};
 use crate::cc::controller::Controller;
-use crate::facts::{Episode, LossCause, LossEvent, Parcel, PathState, PathView};
+use crate::facts::{Episode, LossCause, LossEvent, PathState, PathView};
 use crate::flow::stream::SendStream;
 use crate::loss::policy::{LossPolicy, Verdict};
-use crate::loss::scoreboard::{Scoreboard, SentId, Status};
-use crate::path::bandwidth::DeliveryMark;
+use crate::loss::scoreboard::{Scoreboard, Status};
 use crate::path::estimator::PathEstimator;
 use crate::path::knowledge::{Knowledge, KnowledgeConfig};
 use crate::path::routes::Routes;
 use crate::path::rtt::RtoLimits;
-use crate::sched::scheduler::{Choice, Scheduler};
+use crate::sched::scheduler::Scheduler;
 
 const LONGEST_PROBE_INTERVAL: Duration = Duration::from_secs(1);
-
-/// A segment to be sent: a range of sequence space on a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outgoing {
-    /// On which path.
-    pub path: PathId,
-    /// First offset.
-    pub offset: u64,
-    /// Length in sequence space.
-    pub len: u32,
-    /// Sent before.
-    pub retransmission: bool,
-}
 
 /// The sending half of a connection.
 #[derive(Debug)]
@@ -40,7 +27,7 @@ pub struct Sender {
     pub stream: SendStream,
     pub(super) board: Scoreboard,
     pub(super) controller: Box<dyn Controller>,
-    scheduler: Box<dyn Scheduler>,
+    pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) policy: Box<dyn LossPolicy>,
     pub(super) paths: Vec<PathSender>,
     pub(super) views: Vec<PathView>,
@@ -53,14 +40,14 @@ pub struct Sender {
     /// Retransmissions that leave whatever the window says (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
     pub(super) urgent: u32,
     /// The tail of this path is to be probed, whatever the window says (RFC 8985 §7.3).
-    probe: Option<PathId>,
+    pub(super) probe: Option<PathId>,
     /// Send even a small segment: the override timer of RFC 9293 §3.8.6.2.1 (4).
     pub(super) override_sws: bool,
     pub(super) sack: bool,
     /// Timeouts on any path since anything was delivered.
     pub(super) stalled: u32,
     pub(super) knowledge: KnowledgeConfig,
-    no_delay: bool,
+    pub(super) no_delay: bool,
     divide_window: bool,
     /// Copies of segments on further paths.
     pub(super) copies: Duplication,
@@ -81,7 +68,7 @@ pub struct PathSender {
     /// Without timestamps: the next transmission that is timed.
     pub(super) timed_from: u64,
     /// Bytes sent since pacing last held the path back.
-    burst: u64,
+    pub(super) burst: u64,
 }
 
 /// Losses judged since the owner looked, for records.
@@ -190,23 +177,6 @@ impl Sender {
         if self.views[path.index()].overhead > 0 {
             p.estimator.occupy(now, u64::from(self.views[path.index()].overhead));
             self.refresh(now, path);
-        }
-    }
-
-    /// What goes next, if anything may. It counts as sent.
-    pub fn next(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
-        if let Some(path) = self.probe.take()
-            && let Some(probe) = self.next_probe(now, path, timers)
-        {
-            return Some(probe);
-        }
-        if let Some(copy) = self.next_copy(now, timers) {
-            return Some(copy);
-        }
-        if self.board.next_lost().is_some() {
-            self.next_again(now, timers)
-        } else {
-            self.next_new(now, timers)
         }
     }
 
@@ -331,7 +301,7 @@ impl Sender {
     }
 
     /// How long a packet given to `path` now waits behind our own.
-    fn own_wait(&self, now: Instant, path: PathId) -> Duration {
+    pub(super) fn own_wait(&self, now: Instant, path: PathId) -> Duration {
         let in_flight = self.views[path.index()].in_flight;
         self.paths[path.index()].estimator.idle_at(now, in_flight).since(now)
     }
@@ -367,7 +337,7 @@ impl Sender {
     }
 
     /// The part of it that changes with what is in flight.
-    fn refresh_room(&mut self, now: Instant, path: PathId) {
+    pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
         let in_flight = self.board.in_flight(path) + self.copies.under_way.in_flight(path);
         let view = &mut self.views[path.index()];
         view.in_flight = in_flight;
@@ -438,176 +408,5 @@ impl Sender {
     pub(super) fn flight_size(&self, path: PathId) -> u64 {
         let mss = self.views[path.index()].mss;
         self.board.flight_size(path, mss).min(self.controller.window(path))
-    }
-
-    fn next_again(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
-        let (id, sent) = self.board.next_lost()?;
-        let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
-        let parcel = Parcel { offset, len, retransmission: true };
-        let choice = match self.scheduler.pick(now, &parcel, &self.views) {
-            Choice::Wait(_) if self.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
-            choice => choice,
-        };
-        let (path, others) = self.paths_of(choice, timers)?;
-        self.urgent = self.urgent.saturating_sub(1);
-        let len = self.fit(id, len, path);
-        let mark = self.account(now, path, len, true, false, timers);
-        self.board.send_again(now, path, id, mark);
-        if self.board.head().is_some_and(|(head, _)| head == id) && !self.policy.holds_timer(path) {
-            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
-        }
-        self.after_send(now, path, len, timers);
-        let outgoing = Outgoing { path, offset, len, retransmission: true };
-        self.copy(&outgoing, others);
-        Some(outgoing)
-    }
-
-    /// New data if there is any and the window is not overdrawn, else the last segment again: its acknowledgment shows what is missing.
-    fn next_probe(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> Option<Outgoing> {
-        let id = *self.board.in_flight_ids(path).last()?;
-        self.policy.on_probe(path, &self.board);
-        let waiting = self.goal().saturating_sub(self.board.nxt());
-        let usable = self.edge.saturating_sub(self.board.nxt()).min(waiting);
-        let outgoing = if usable > 0 && self.views[path.index()].room >= 0 {
-            let len = usable.min(u64::from(self.views[path.index()].mss)) as u32;
-            self.send_new(now, path, len, u64::from(len) == waiting, timers)
-        } else {
-            let sent = self.board.mark_lost(id)?;
-            let (offset, len) = (sent.offset, self.fit(id, sent.len, path));
-            let mark = self.account(now, path, len, true, false, timers);
-            self.board.send_again(now, path, id, mark);
-            self.after_send(now, path, len, timers);
-            Outgoing { path, offset, len, retransmission: true }
-        };
-        timers.stop(Timer::Tail(path));
-        timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto()); // §7.3
-        Some(outgoing)
-    }
-
-    fn next_new(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
-        let offset = self.board.nxt();
-        let waiting = self.goal().saturating_sub(offset);
-        let usable = self.edge.saturating_sub(offset).min(waiting);
-        if usable == 0 {
-            return None;
-        }
-        let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, retransmission: false };
-        let choice = self.scheduler.pick(now, &parcel, &self.views);
-        let (path, others) = self.paths_of(choice, timers)?;
-        let len = self.worth_sending(path, usable, waiting)?;
-        let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, timers);
-        self.copy(&outgoing, others);
-        self.arm_tail(now, path, timers);
-        Some(outgoing)
-    }
-
-    /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
-    /// segments: what fits there fits all.
-    fn paths_of(&self, choice: Choice, timers: &mut Timers) -> Option<(PathId, PathSet)> {
-        match choice {
-            Choice::Send(path) => Some((path, PathSet::EMPTY)),
-            Choice::Copies(mut paths) => {
-                let path = paths.iter().min_by_key(|p| self.views[p.index()].mss)?;
-                paths.remove(path);
-                Some((path, paths))
-            }
-            Choice::Wait(until) => {
-                until.into_iter().for_each(|t| timers.set(Timer::Pacing, t));
-                None
-            }
-        }
-    }
-
-    /// `len` new bytes leave on `path`; `last` if no more are waiting.
-    fn send_new(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        len: u32,
-        last: bool,
-        timers: &mut Timers,
-    ) -> Outgoing {
-        let offset = self.board.nxt();
-        let mark = self.account(now, path, len, false, last, timers);
-        self.board.send_new(now, path, len, mark);
-        self.after_send(now, path, len, timers);
-        Outgoing { path, offset, len, retransmission: false }
-    }
-
-    /// When the tail of `path` is probed if nothing is heard until then. The retransmission timer stands
-    /// behind it and need not be waited for if it is due sooner.
-    pub(super) fn arm_tail(&self, now: Instant, path: PathId, timers: &mut Timers) {
-        let view = &self.views[path.index()];
-        let after = self.policy.probe_after(path, &self.board, view);
-        // what waits at the bottleneck cannot be answered before it has left
-        let at = after.map(|after| view.idle_at.max(now) + after);
-        match at.filter(|at| *at < now + self.paths[path.index()].estimator.rtt.rto()) {
-            Some(at) => timers.set(Timer::Tail(path), at),
-            None => timers.stop(Timer::Tail(path)),
-        }
-    }
-
-    /// Silly window avoidance and Nagle (RFC 9293 §3.8.6.2.1, §3.7.4): how much of `usable` to send.
-    fn worth_sending(&mut self, path: PathId, usable: u64, waiting: u64) -> Option<u32> {
-        let mss = u64::from(self.views[path.index()].mss);
-        let idle = self.board.is_idle();
-        let full = usable >= mss; // (1)
-        let last = usable == waiting && (idle || self.no_delay || self.stream.is_finished()); // (2)
-        let half = 2 * usable >= self.max_window; // (3)
-        let worth = full || last || half || self.override_sws; // (4)
-        self.override_sws &= !worth;
-        worth.then_some(usable.min(mss) as u32)
-    }
-
-    /// Cuts the lost segment `id` if it is too long for `path`.
-    fn fit(&mut self, id: SentId, len: u32, path: PathId) -> u32 {
-        let mss = self.views[path.index()].mss;
-        let with_fin = self.board.segment(id).is_some_and(|s| s.end() > self.stream.end());
-        if len > mss + u32::from(with_fin) {
-            self.board.split(id, mss);
-            return mss;
-        }
-        len
-    }
-
-    pub(super) fn account(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        len: u32,
-        again: bool,
-        last: bool,
-        timers: &mut Timers,
-    ) -> DeliveryMark {
-        let idle = !self.board.is_outstanding(path);
-        let overhead = u64::from(self.views[path.index()].overhead);
-        if self.knowledge.marks_packets() {
-            let (wait, tx) = (self.own_wait(now, path), self.board.next_tx(path));
-            self.paths[path.index()].knowledge.on_sent(now, tx, wait);
-        }
-        let p = &mut self.paths[path.index()];
-        p.stats.segments_sent += 1;
-        p.stats.bytes_sent += u64::from(len);
-        p.stats.retransmissions += u64::from(again);
-        if !timers.is_set(Timer::Rto(path)) {
-            timers.set(Timer::Rto(path), now + p.estimator.rtt.rto()); // RFC 6298 §5.1
-        }
-        self.controller.on_sent(now, path, u64::from(len));
-        p.estimator.on_sent(now, u64::from(len) + overhead, idle, last)
-    }
-
-    pub(super) fn after_send(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
-        if let Some(rate) = self.controller.pacing_rate(path) {
-            let (view, burst) = (&mut self.views[path.index()], &mut self.paths[path.index()].burst);
-            *burst += u64::from(len);
-            if *burst >= u64::from(self.controller.burst(path) * view.mss) {
-                view.earliest_send = view.earliest_send.max(now) + rate.transmission_time(*burst);
-                *burst = 0;
-            }
-        }
-        if let Some(at) = self.controller.next_timeout() {
-            timers.set(Timer::Congestion, at);
-        }
-        self.refresh_room(now, path);
     }
 }

@@ -4,12 +4,16 @@
 //! these numbers is the path's *lane*, the virtual queue in which reordering between paths does
 //! not exist: a packet is overtaken only by later packets of the same lane.
 
+mod lane;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use polypath_wire::{Instant, PathId};
 
 use crate::path::bandwidth::DeliveryMark;
 use crate::ranges::Ranges;
+pub use lane::Delivery;
+use lane::Lane;
 
 /// Our timestamps count milliseconds, in nanoseconds.
 pub const TIMESTAMP_TICK: u64 = 1_000_000;
@@ -57,41 +61,6 @@ impl Sent {
 
 /// Name of a segment in the scoreboard; it stays until the segment is acknowledged.
 pub type SentId = u64;
-
-/// What one acknowledgment delivered on one lane.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Delivery {
-    /// Bytes of sequence space.
-    pub bytes: u64,
-    /// Segments.
-    pub segments: u32,
-    /// The segment among them that was sent last.
-    pub newest: Option<Sent>,
-    /// One of them, sent once, had been passed by later ones that earlier acknowledgments told of.
-    pub reordered: bool,
-    /// The acknowledgment, which came on the lane's path, reports a duplicate (RFC 2883).
-    pub duplicate: bool,
-}
-
-#[derive(Debug, Default)]
-struct Lane {
-    /// Transmissions in the order sent, numbered from `first`; `None` once judged lost.
-    order: VecDeque<Option<SentId>>,
-    first: u64,
-    in_flight: u64,
-    /// Entries of `order` that were delivered.
-    delivered: u32,
-    highest_delivered: Option<u64>,
-    /// Acknowledgments on the lane's own path have told of everything delivered below this number.
-    told: u64,
-    /// Entries of `order` below `told` that were delivered.
-    vouched: u32,
-    /// Bytes that duplicate acknowledgments without SACK report as having left the network.
-    credit: u64,
-    fresh: Delivery,
-    /// What is delivered below this number by the present acknowledgment was passed by others.
-    passed: u64,
-}
 
 /// The segments in flight of one connection.
 #[derive(Debug, Default)]
@@ -489,41 +458,6 @@ impl Scoreboard {
         lane.fresh.reordered |= sent.tx < lane.passed && !sent.retransmitted;
         if lane.fresh.newest.is_none_or(|n| n.tx < sent.tx) {
             lane.fresh.newest = Some(*sent);
-        }
-    }
-}
-
-impl Lane {
-    fn push(&mut self, id: SentId, len: u32) -> u64 {
-        let tx = self.next_tx();
-        self.in_flight += u64::from(len);
-        self.order.push_back(Some(id));
-        tx
-    }
-
-    fn next_tx(&self) -> u64 {
-        self.first + self.order.len() as u64
-    }
-
-    /// The transmission `tx` counts no more. Whether it did.
-    fn forget(&mut self, tx: u64) -> bool {
-        let entry = tx.checked_sub(self.first).and_then(|i| self.order.get_mut(i as usize));
-        entry.is_some_and(|id| id.take().is_some())
-    }
-
-    /// Forgets the front of the lane as far as its fate is known.
-    fn trim(&mut self, base: SentId, segments: &VecDeque<Sent>) {
-        while let Some(id) = self.order.front() {
-            match id {
-                None => {}
-                Some(id) if *id < base || segments[(*id - base) as usize].status == Status::Sacked => {
-                    self.delivered -= 1;
-                    self.vouched -= u32::from(self.first < self.told);
-                }
-                Some(_) => break,
-            }
-            self.order.pop_front();
-            self.first += 1;
         }
     }
 }

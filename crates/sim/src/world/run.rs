@@ -1,0 +1,193 @@
+//! The loop that lets time pass.
+
+use polypath_endpoint::{PeerEvent, pump};
+use polypath_transport::CloseReason;
+use polypath_wire::Instant;
+use polypath_wire::hip::Hit;
+
+use super::{Path, World};
+use crate::events::Event;
+use crate::host::{Door, Host, Side};
+use crate::net::Net;
+use crate::packet::{Body, Datagram, PacketId};
+use crate::topology::{HopId, NodeId};
+use crate::traffic::Flow;
+
+/// Running.
+impl World {
+    /// Lets time pass until `until`, events at that instant included.
+    pub fn run(&mut self, until: Instant) {
+        while let Some((at, event)) = self.net.events.pop(until) {
+            self.net.now = at;
+            match event {
+                Event::Hop(hop) => self.hop(hop),
+                Event::Wake(node) => self.wake(node),
+                Event::Release(node, batch) => self.release(node, batch),
+                Event::TooBig(hop, packet) => self.too_big(hop, packet),
+                Event::Start(flow) => self.start(flow),
+                Event::Stop(flow) => self.stop(flow),
+                Event::Datagram(source) => self.datagram(source),
+            }
+        }
+        self.net.now = self.net.now.max(until);
+    }
+
+    fn hop(&mut self, hop: HopId) {
+        self.net.due(hop);
+        while let Some(id) = self.net.next_arrival(hop) {
+            let (now, packet) = (self.net.now, &mut self.net.packets[id]);
+            let route = &self.net.routes[packet.route.0 as usize];
+            let to = route.to;
+            if let Body::Datagram(datagram) = packet.body {
+                self.sources[datagram.source as usize].received(now, datagram, packet.size);
+            } else if let Some(host) = &mut self.hosts[to.index()] {
+                let number = Some(packet.number).filter(|_| self.config.reordering && packet.body.has_data());
+                let handle = host.receive(now, &route.locators, &mut packet.body);
+                if let Some((number, (flow, Side::Receiver))) =
+                    number.zip(handle.and_then(|handle| host.flow(handle)))
+                {
+                    self.flows[flow as usize].watch.arrived(number);
+                }
+                // What came is read before the acknowledgment leaves, so that the window it tells is open.
+                if let Some((flow, Side::Receiver)) = handle.and_then(|handle| host.flow(handle)) {
+                    self.flows[flow as usize].drain(now, host);
+                }
+            }
+            self.net.packets.remove(id);
+            self.serve(to);
+        }
+    }
+
+    fn too_big(&mut self, hop: HopId, id: PacketId) {
+        let nothing = Body::Bytes(Vec::new());
+        let body = std::mem::replace(&mut self.net.packets[id].body, nothing);
+        let route = &self.net.routes[self.net.packets[id].route.0 as usize];
+        let (locators, node) = (route.locators.reversed(), self.topology.from(route.hops[0]));
+        self.net.packets.remove(id);
+        let mtu = self.net.hops[hop.index()].hop.config().mtu;
+        if let (Some(host), Some(mtu)) = (&mut self.hosts[node.index()], mtu) {
+            host.too_big(self.net.now, locators, body, mtu);
+            self.serve(node);
+        }
+    }
+
+    fn wake(&mut self, node: NodeId) {
+        if let Some(host) = &mut self.hosts[node.index()] {
+            host.armed = Instant::MAX;
+            self.serve(node);
+        }
+    }
+
+    fn release(&mut self, node: NodeId, batch: u32) {
+        let host = self.hosts[node.index()].as_deref_mut();
+        if let Some(jitter) = host.and_then(|h| h.exit.jitter.as_mut()) {
+            jitter.release(batch, &mut self.net);
+        }
+    }
+
+    fn start(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        let Path { from: node, to, .. } = flow.config.paths[0].0;
+        let peer = self.hosts[to.index()].as_deref().and_then(|host| host.endpoint.hit());
+        let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
+        match peer {
+            Some(peer) => flow.associate(self.net.now, peer, id, host),
+            None => flow.open(self.net.now, host, id, None),
+        }
+        self.serve(node);
+    }
+
+    fn stop(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        let node = flow.config.paths[0].0.from;
+        let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
+        flow.stop(self.net.now, host);
+        self.serve(node);
+    }
+
+    fn datagram(&mut self, id: u32) {
+        let source = &mut self.sources[id as usize];
+        if source.config.stop.is_some_and(|stop| self.net.now >= stop) {
+            return;
+        }
+        let body = Body::Datagram(Datagram { source: id, number: source.report.sent, corrupted: false });
+        source.report.sent += 1;
+        let packet = self.net.packets.claim(source.config.path.there, source.config.size);
+        self.net.packets[packet].body = body;
+        self.net.send(packet);
+        if let Some(next) = source.next(self.net.now) {
+            self.net.events.push(next, Event::Datagram(id));
+        }
+    }
+
+    /// Lets a host's endpoint send and its applications react, until there is nothing left to do.
+    fn serve(&mut self, node: NodeId) {
+        let Some(host) = self.hosts[node.index()].as_deref_mut() else { return };
+        let now = self.net.now;
+        let local = host.clock.local(now);
+        loop {
+            let mut door = Door { exit: &mut host.exit, net: &mut self.net };
+            let due = pump(&mut host.endpoint, local, &mut door);
+            if !react(host, &mut self.flows, now) {
+                record(host, &mut self.net, node);
+                return arm(host, &mut self.net, due);
+            }
+        }
+    }
+}
+
+/// Hands the endpoint's events to the flows. Whether one of them did something.
+fn react(host: &mut Host, flows: &mut [Flow], now: Instant) -> bool {
+    let mut acted = false;
+    while let Some((peer, event)) = host.endpoint.poll_peer_event() {
+        acted |= on_peer_event(host, flows, now, peer, &event);
+    }
+    while let Some((handle, event)) = host.endpoint.poll_event() {
+        if let polypath_endpoint::Event::Accepted { port } = event
+            && let Some(&id) = host.listeners.get(&port)
+        {
+            host.assign(handle, id, Side::Receiver);
+            flows[id as usize].receiver = Some(handle);
+        }
+        if let Some((id, side)) = host.flow(handle) {
+            acted |= flows[id as usize].react(now, side, event, host);
+        }
+    }
+    acted
+}
+
+/// Opens the flows that waited for an association; whether there were any.
+fn on_peer_event(host: &mut Host, flows: &mut [Flow], now: Instant, peer: Hit, event: &PeerEvent) -> bool {
+    let (theirs, others): (Vec<_>, _) =
+        std::mem::take(&mut host.waiting).into_iter().partition(|w| w.0 == peer);
+    host.waiting = others;
+    let waited = !theirs.is_empty();
+    for (_, id) in theirs {
+        let flow = &mut flows[id as usize];
+        match event {
+            PeerEvent::Up => flow.open(now, host, id, Some(peer)),
+            PeerEvent::Failed(_) | PeerEvent::Down => flow.report.lost = Some(CloseReason::TimedOut),
+            _ => host.waiting.push((peer, id)),
+        }
+    }
+    waited
+}
+
+/// Writes what the endpoint observed into the trace.
+fn record(host: &mut Host, net: &mut Net, node: NodeId) {
+    while let Some((handle, record)) = host.endpoint.poll_record() {
+        if let Some(trace) = &mut net.taps.trace {
+            let flow = host.flow(handle).map(|(id, _)| id);
+            trace.record(net.now, node, flow, &record);
+        }
+    }
+}
+
+/// Sees that the host wakes up when its endpoint is due.
+fn arm(host: &mut Host, net: &mut Net, due: Option<Instant>) {
+    let at = due.map_or(Instant::MAX, |due| host.clock.global(due).max(net.now));
+    if at != host.armed {
+        host.armed = at;
+        net.events.set(host.alarm, at);
+    }
+}

@@ -1,0 +1,76 @@
+//! The transmissions of one path, in their order.
+
+use std::collections::VecDeque;
+
+use super::{Sent, SentId, Status};
+
+/// What one acknowledgment delivered on one lane.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Delivery {
+    /// Bytes of sequence space.
+    pub bytes: u64,
+    /// Segments.
+    pub segments: u32,
+    /// The segment among them that was sent last.
+    pub newest: Option<Sent>,
+    /// One of them, sent once, had been passed by later ones that earlier acknowledgments told of.
+    pub reordered: bool,
+    /// The acknowledgment, which came on the lane's path, reports a duplicate (RFC 2883).
+    pub duplicate: bool,
+}
+
+/// The virtual queue of one path.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    /// Transmissions in the order sent, numbered from `first`; `None` once judged lost.
+    pub(super) order: VecDeque<Option<SentId>>,
+    pub(super) first: u64,
+    pub(super) in_flight: u64,
+    /// Entries of `order` that were delivered.
+    pub(super) delivered: u32,
+    pub(super) highest_delivered: Option<u64>,
+    /// Acknowledgments on the lane's own path have told of everything delivered below this number.
+    pub(super) told: u64,
+    /// Entries of `order` below `told` that were delivered.
+    pub(super) vouched: u32,
+    /// Bytes that duplicate acknowledgments without SACK report as having left the network.
+    pub(super) credit: u64,
+    pub(super) fresh: Delivery,
+    /// What is delivered below this number by the present acknowledgment was passed by others.
+    pub(super) passed: u64,
+}
+
+impl Lane {
+    pub(super) fn push(&mut self, id: SentId, len: u32) -> u64 {
+        let tx = self.next_tx();
+        self.in_flight += u64::from(len);
+        self.order.push_back(Some(id));
+        tx
+    }
+
+    pub(super) fn next_tx(&self) -> u64 {
+        self.first + self.order.len() as u64
+    }
+
+    /// The transmission `tx` counts no more. Whether it did.
+    pub(super) fn forget(&mut self, tx: u64) -> bool {
+        let entry = tx.checked_sub(self.first).and_then(|i| self.order.get_mut(i as usize));
+        entry.is_some_and(|id| id.take().is_some())
+    }
+
+    /// Forgets the front of the lane as far as its fate is known.
+    pub(super) fn trim(&mut self, base: SentId, segments: &VecDeque<Sent>) {
+        while let Some(id) = self.order.front() {
+            match id {
+                None => {}
+                Some(id) if *id < base || segments[(*id - base) as usize].status == Status::Sacked => {
+                    self.delivered -= 1;
+                    self.vouched -= u32::from(self.first < self.told);
+                }
+                Some(_) => break,
+            }
+            self.order.pop_front();
+            self.first += 1;
+        }
+    }
+}
