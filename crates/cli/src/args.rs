@@ -153,6 +153,9 @@ pub struct SendArgs {
     /// How long to try again when nothing moves any more, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub wait: u64,
+    /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
+    #[arg(long)]
+    pub native: bool,
     /// Print one JSON object at the end instead of bars and text
     #[arg(long)]
     pub json: bool,
@@ -180,6 +183,9 @@ pub struct ReceiveArgs {
     /// The UDP port of HIP and ESP
     #[arg(long, value_name = "PORT", default_value_t = 10500)]
     pub port: u16,
+    /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
+    #[arg(long, conflicts_with = "port")]
+    pub native: bool,
     /// End when one sender has nothing left
     #[arg(long)]
     pub once: bool,

@@ -12,8 +12,8 @@ pub trait Outlet {
     /// Sends a segment, or loses it. An outlet that keeps it leaves any other in its place.
     fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Box<Segment>);
 
-    /// Sends a UDP payload of HIP or ESP between two outer addresses, or loses it. Only outlets of secure
-    /// endpoints are asked.
+    /// Sends a UDP payload of HIP or ESP between two outer addresses, or loses it; with port 0 at the remote end,
+    /// without UDP (HIP without its marker). Only outlets of secure endpoints are asked.
     fn send_datagram(&mut self, _now: Instant, _locators: &Locators, _payload: &[u8]) {}
 
     /// Sends a whole IP packet, or loses it. Only an outlet that gave the endpoint IP packets is asked.

@@ -19,7 +19,8 @@ pub struct Route {
 }
 
 impl Route {
-    pub(crate) fn is_udp(&self) -> bool {
+    /// Whether packets travel in UDP.
+    pub fn is_udp(&self) -> bool {
         self.remote.port() != 0
     }
     /// How packets that travel from `src` to `dst` are summed.

@@ -13,6 +13,7 @@ use tokio::time::Interval;
 
 use crate::addresses::{Address, Watch, usable};
 use crate::carrier::Carrier;
+use crate::native::NativeSockets;
 use crate::sockets::{UdpPath, UdpSockets};
 
 /// Largest packet that is tried, bytes, however much the link itself would carry.
@@ -23,18 +24,34 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// The sockets of all usable addresses.
 pub struct HostSockets {
-    sockets: UdpSockets,
+    sockets: Sockets,
     watch: Watch,
     look: Interval,
     port: u16,
     bound: BTreeMap<Address, SocketAddr>,
 }
 
+/// How HIP and ESP travel.
+enum Sockets {
+    Udp(UdpSockets),
+    Native(NativeSockets),
+}
+
 impl HostSockets {
     /// Binds a socket to `port` on each usable address; port 0 takes a free one on each. Needs a tokio runtime.
     pub fn bind(port: u16) -> io::Result<Self> {
+        Self::open(Sockets::Udp(UdpSockets::new([])?), port)
+    }
+
+    /// Raw sockets for IP protocols 139 and 50 on each usable address, without UDP. Needs the right to make such,
+    /// and a tokio runtime.
+    pub fn native() -> io::Result<Self> {
+        Self::open(Sockets::Native(NativeSockets::new()), 0)
+    }
+
+    fn open(sockets: Sockets, port: u16) -> io::Result<Self> {
         let mut all = Self {
-            sockets: UdpSockets::new([])?,
+            sockets,
             watch: Watch::start()?,
             look: tokio::time::interval(LOOK),
             port,
@@ -59,7 +76,10 @@ impl HostSockets {
         let gone: Vec<_> = self.bound.keys().filter(|a| !now.contains(a)).cloned().collect();
         for address in gone {
             if let Some(local) = self.bound.remove(&address) {
-                self.sockets.remove(local);
+                match &mut self.sockets {
+                    Sockets::Udp(sockets) => sockets.remove(local),
+                    Sockets::Native(sockets) => sockets.remove(local),
+                }
                 inbox.push(Input::LocalDown { local });
             }
         }
@@ -83,9 +103,12 @@ impl HostSockets {
     fn add(&mut self, address: &Address) -> io::Result<SocketAddr> {
         let local = SocketAddr::new(address.ip, self.port);
         let path = UdpPath { local, device: address.device.clone() };
-        match self.sockets.add(&path) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.sockets.add(&local.into()),
-            result => result,
+        match &mut self.sockets {
+            Sockets::Native(sockets) => sockets.add(&path),
+            Sockets::Udp(sockets) => match sockets.add(&path) {
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => sockets.add(&local.into()),
+                result => result,
+            },
         }
     }
 }
@@ -97,13 +120,22 @@ fn up(address: &Address, local: SocketAddr) -> Input {
 
 impl Outlet for HostSockets {
     fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
-        self.sockets.send(now, locators, segment);
+        match &mut self.sockets {
+            Sockets::Udp(sockets) => sockets.send(now, locators, segment),
+            Sockets::Native(_) => {} // a secure endpoint sends no segments in the clear
+        }
     }
     fn send_datagram(&mut self, now: Instant, locators: &Locators, payload: &[u8]) {
-        self.sockets.send_datagram(now, locators, payload);
+        match &mut self.sockets {
+            Sockets::Udp(sockets) => sockets.send_datagram(now, locators, payload),
+            Sockets::Native(sockets) => sockets.send(locators, payload),
+        }
     }
     fn is_full(&self) -> bool {
-        self.sockets.is_full()
+        match &self.sockets {
+            Sockets::Udp(sockets) => sockets.is_full(),
+            Sockets::Native(sockets) => sockets.is_full(),
+        }
     }
 }
 
@@ -121,10 +153,16 @@ impl Carrier for HostSockets {
             // An address that cannot be bound now is tried at the next look.
             let _ = self.update(inbox)?;
         }
-        self.sockets.poll_receive(cx, inbox)
+        match &mut self.sockets {
+            Sockets::Udp(sockets) => sockets.poll_receive(cx, inbox),
+            Sockets::Native(sockets) => sockets.poll_receive(cx, inbox),
+        }
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        self.sockets.poll_flush(cx)
+        match &mut self.sockets {
+            Sockets::Udp(sockets) => sockets.poll_flush(cx),
+            Sockets::Native(sockets) => sockets.poll_flush(cx),
+        }
     }
 }

@@ -9,6 +9,7 @@ mod driver;
 pub mod emulated_link;
 pub mod files;
 mod host_sockets;
+mod native;
 pub mod netns;
 mod node;
 mod sockets;

@@ -65,7 +65,7 @@ const UDP_HEADER: u32 = 8;
 /// What every IPv4 network carries.
 const LEAST_MTU: u32 = 576;
 /// What every IPv6 network carries, and nearly every other one.
-const SAFE_MTU: u32 = 1280;
+pub(crate) const SAFE_MTU: u32 = 1280;
 
 /// The sockets of one endpoint.
 pub struct UdpSockets {
@@ -294,8 +294,7 @@ impl Batch {
     /// What to tell the endpoint: the largest packet on the way to the peer; of a plain segment, less the
     /// UDP header that an IP host would not add.
     fn too_big(&self, local: SocketAddr) -> Input {
-        let headers = UDP_HEADER + if local.is_ipv4() { 20 } else { 40 };
-        let needed = self.segment_size as u32 + headers;
+        let needed = self.segment_size as u32 + UDP_HEADER + ip_header(local);
         let mtu = mtu_to(local, self.to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
         let locators = Locators { local, remote: self.to };
         match self.first {
@@ -316,8 +315,13 @@ impl Batch {
     }
 }
 
+/// Bytes of the IP header to and from that address.
+pub(crate) fn ip_header(local: SocketAddr) -> u32 {
+    if local.is_ipv4() { 20 } else { 40 }
+}
+
 /// The MTU of the route, as far as this host knows it.
-fn mtu_to(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+pub(crate) fn mtu_to(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let socket = std::net::UdpSocket::bind((local.ip(), 0)).ok()?;
     socket.connect(remote).ok()?;
     let mtu = getsockopt(&socket, sockopt::IpMtu).ok()?;
@@ -325,7 +329,7 @@ fn mtu_to(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
 }
 
 /// No fragments, and nothing larger than what routers said they take: the kernel refuses it, so we hear of it.
-fn heed_routers(socket: &Socket) -> io::Result<()> {
+pub(crate) fn heed_routers(socket: &Socket) -> io::Result<()> {
     match socket.local_addr()?.is_ipv4() {
         true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
         false => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?,
@@ -334,7 +338,7 @@ fn heed_routers(socket: &Socket) -> io::Result<()> {
 }
 
 /// Asks for large kernel buffers: beyond the limit where we may, up to the limit elsewhere.
-fn enlarge_buffers(socket: &Socket) -> io::Result<()> {
+pub(crate) fn enlarge_buffers(socket: &Socket) -> io::Result<()> {
     if setsockopt(socket, sockopt::RcvBufForce, &KERNEL_BUFFER).is_err() {
         socket.set_recv_buffer_size(KERNEL_BUFFER)?;
     }
@@ -344,7 +348,7 @@ fn enlarge_buffers(socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-fn is_transient(error: &io::Error) -> bool {
+pub(crate) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(
         error.kind(),

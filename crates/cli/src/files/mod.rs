@@ -38,13 +38,18 @@ fn identity(file: Option<&Path>) -> Result<Identity, Failure> {
     Ok(identity)
 }
 
-/// A secure node on all addresses of this host.
-fn node(identity: Identity, hip: HipConfig, port: u16) -> Result<Node, Failure> {
+/// A secure node on all addresses of this host, on that port of UDP or without UDP.
+fn node(identity: Identity, hip: HipConfig, port: Option<u16>) -> Result<Node, Failure> {
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
-    let no_socket = |e| Failure::system(format!("no UDP socket on port {port}"), e);
-    let sockets = HostSockets::bind(port).map_err(no_socket)?;
+    let no_socket = |port, e| Failure::system(format!("no UDP socket on port {port}"), e);
+    let sockets = match port {
+        Some(port) => HostSockets::bind(port).map_err(|e| no_socket(port, e)),
+        None => HostSockets::native().map_err(|e| {
+            Failure::system("no raw sockets", e).help("--native needs root; without it HIP and ESP travel in UDP")
+        }),
+    }?;
     Node::secure(EndpointConfig::default(), security, identity, sockets)
         .map_err(|e| Failure::system("cannot start", e))
 }

@@ -26,7 +26,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
     run(async {
         let ours = identity.hit();
         let hip = HipConfig { accept: accept(&args.allow), tell_refused: true, ..HipConfig::default() };
-        let node = node(identity, hip, args.port)?;
+        let node = node(identity, hip, (!args.native).then_some(args.port))?;
         let config = ListenConfig { connection: connection(), ..ListenConfig::default() };
         let listener = node.listen(files::PORT, config).map_err(|e| Failure::system("cannot listen", e))?;
         greet(ours, args);
@@ -74,6 +74,7 @@ fn accept(allow: &[Allow]) -> Accept {
 /// Says how to send to us.
 fn greet(ours: Hit, args: &ReceiveArgs) {
     let port = if args.port == 10_500 { String::new() } else { format!(":{}", args.port) };
+    let native = if args.native { " --native" } else { "" };
     let usable = addresses::usable().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
     let show = |a: addresses::Address| match a.ip {
         std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
@@ -81,7 +82,7 @@ fn greet(ours: Hit, args: &ReceiveArgs) {
     };
     let all: Vec<String> = usable.map(show).collect();
     let all = if all.is_empty() { "127.0.0.1".to_owned() + &port } else { all.join(",") };
-    eprintln!("ready; to send here: polypath send FILE {ours}@{all}");
+    eprintln!("ready; to send here: polypath send{native} FILE {ours}@{all}");
     if args.allow.is_empty() {
         eprintln!(
             "nobody is let in yet: name the senders with --allow HIT, or let in anybody with --allow any"

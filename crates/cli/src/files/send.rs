@@ -8,6 +8,7 @@ use polypath_endpoint::{PeerFailure, Reach};
 use polypath_hip::{Accept, HipConfig};
 use polypath_node::files::{self, FileError, Step, Transferred};
 use polypath_node::{AssociateError, Node, StreamError};
+use polypath_wire::hip::udp;
 use serde_json::json;
 
 use super::bars::Bars;
@@ -34,9 +35,10 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     }
     let identity = identity(args.identity.as_deref())?;
     let ours = identity.hit();
-    let reach = args.to.resolve().map_err(|e| Failure::system("no such address", e))?;
+    let default_port = if args.native { 0 } else { udp::PORT };
+    let reach = args.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
     run(async {
-        let node = node(identity, HipConfig { accept: Accept::Nobody, ..HipConfig::default() }, 0)?;
+        let node = node(identity, HipConfig { accept: Accept::Nobody, ..HipConfig::default() }, (!args.native).then_some(0))?;
         let mut sender = Sender {
             node: &node,
             to: &args.to,

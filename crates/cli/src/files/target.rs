@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use polypath_wire::hip::{Hit, udp};
+use polypath_wire::hip::Hit;
 
 /// A peer and where it is to be found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,17 +27,21 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// All addresses; names are looked up. An address without a port has HIP's.
-    pub fn resolve(&self) -> std::io::Result<Vec<SocketAddr>> {
+    /// All addresses; names are looked up. An address without a port has `port`; if that is 0, all have: there is no
+    /// UDP then.
+    pub fn resolve(&self, port: u16) -> std::io::Result<Vec<SocketAddr>> {
         let mut all = Vec::new();
         for address in &self.addresses {
             if let Ok(ip) = address.trim_matches(['[', ']']).parse::<IpAddr>() {
-                all.push(SocketAddr::new(ip, udp::PORT));
+                all.push(SocketAddr::new(ip, port));
             } else if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
                 all.extend(address.to_socket_addrs()?);
             } else {
-                all.extend((address.as_str(), udp::PORT).to_socket_addrs()?);
+                all.extend((address.as_str(), port).to_socket_addrs()?);
             }
+        }
+        if port == 0 {
+            all.iter_mut().for_each(|address| address.set_port(0));
         }
         Ok(all)
     }
@@ -50,7 +54,7 @@ mod tests {
     #[test]
     fn addresses_with_and_without_ports() {
         let hit = "2001:21::1";
-        let parse = |s: &str| format!("{hit}@{s}").parse::<Target>().unwrap().resolve().unwrap();
+        let parse = |s: &str| format!("{hit}@{s}").parse::<Target>().unwrap().resolve(10_500).unwrap();
         let shown = |s: &str| parse(s).iter().map(SocketAddr::to_string).collect::<Vec<_>>();
         assert_eq!(shown("192.0.2.1,192.0.2.2:99"), ["192.0.2.1:10500", "192.0.2.2:99"]);
         assert_eq!(

@@ -4,6 +4,7 @@
 
 mod bed;
 mod narrow;
+mod native;
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use polypath_hip::{ConnectError, Host, Identity, Link, Route, State};
 use polypath_transport::PathConfig;
-use polypath_wire::hip::Hit;
+use polypath_wire::hip::{Hit, udp::HIP_MARKER};
 use polypath_wire::{Duration, Instant};
 
 use crate::paths::Locators;
@@ -149,7 +149,8 @@ impl Security {
             let mut more = false;
             while let Some(transmit) = self.hip.poll_transmit() {
                 let Route { local, remote } = transmit.route;
-                self.outbox.push_back((Locators { local, remote }, transmit.payload));
+                let marker: &[u8] = if transmit.route.is_udp() { &[] } else { &HIP_MARKER };
+                self.outbox.push_back((Locators { local, remote }, [marker, &transmit.payload].concat()));
                 more = true;
             }
             if !more {

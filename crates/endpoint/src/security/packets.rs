@@ -20,8 +20,9 @@ impl Security {
         mut bytes: BytesMut,
     ) -> Option<(Locators, Segment)> {
         match udp::classify(&bytes) {
-            udp::Payload::Hip(_) => {
-                self.hip.handle(now, route(*locators), &bytes);
+            udp::Payload::Hip(packet) => {
+                let route = route(*locators);
+                self.hip.handle(now, route, if route.is_udp() { &bytes } else { packet });
                 self.settle(now);
             }
             udp::Payload::Esp(packet) => {
