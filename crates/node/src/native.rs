@@ -118,7 +118,8 @@ impl NativeSockets {
 
 impl RawSocket {
     fn open(local: SocketAddr, device: Option<&str>, protocol: i32) -> io::Result<Self> {
-        let explain = |e: io::Error| io::Error::new(e.kind(), format!("IP protocol {protocol} on {}: {e}", local.ip()));
+        let explain =
+            |e: io::Error| io::Error::new(e.kind(), format!("IP protocol {protocol} on {}: {e}", local.ip()));
         let open = || -> io::Result<Socket> {
             let socket = Socket::new(Domain::for_address(local), Type::RAW, Some(Protocol::from(protocol)))?;
             if let Some(device) = device {

@@ -47,7 +47,8 @@ fn node(identity: Identity, hip: HipConfig, port: Option<u16>) -> Result<Node, F
     let sockets = match port {
         Some(port) => HostSockets::bind(port).map_err(|e| no_socket(port, e)),
         None => HostSockets::native().map_err(|e| {
-            Failure::system("no raw sockets", e).help("--native needs root; without it HIP and ESP travel in UDP")
+            Failure::system("no raw sockets", e)
+                .help("--native needs root; without it HIP and ESP travel in UDP")
         }),
     }?;
     Node::secure(EndpointConfig::default(), security, identity, sockets)

@@ -38,7 +38,11 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let default_port = if args.native { 0 } else { udp::PORT };
     let reach = args.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
     run(async {
-        let node = node(identity, HipConfig { accept: Accept::Nobody, ..HipConfig::default() }, (!args.native).then_some(0))?;
+        let node = node(
+            identity,
+            HipConfig { accept: Accept::Nobody, ..HipConfig::default() },
+            (!args.native).then_some(0),
+        )?;
         let mut sender = Sender {
             node: &node,
             to: &args.to,
