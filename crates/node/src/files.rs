@@ -127,10 +127,11 @@ async fn send_one(
     offer.put_u64(size);
     peer.stream.write(offer.freeze()).await?;
 
-    let mut want = peer.exact(1 + 8 + 32).await?;
-    if want.get_u8() != WANT {
-        return Err(FileError::Protocol("expected a wish"));
-    }
+    let mut want = match peer.exact(1).await?[0] {
+        WANT => peer.exact(8 + 32).await?,
+        VERDICT => return Err(refusal(peer.exact(1).await?[0], name)),
+        _ => return Err(FileError::Protocol("expected a wish")),
+    };
     let offset = want.get_u64();
     let (mut hash, mut at) = (Sha256::new(), 0);
     if offset > 0 && offset <= size {
@@ -161,22 +162,40 @@ async fn send_one(
         left -= read;
         let chunk = buffer.split().freeze();
         hash.update(&chunk);
-        peer.stream.write(chunk).await?;
+        let stream = peer.stream;
+        tokio::select! {
+            written = stream.write(chunk) => written?,
+            heard = peer.fill() => {
+                // A verdict before its time: the receiver cannot go on.
+                heard?;
+                break;
+            }
+        }
         tell(Step::Bytes(read));
     }
     let sha256 = hash.finalize();
-    peer.stream.write(Bytes::copy_from_slice(&sha256)).await?;
+    if left == 0 {
+        peer.stream.write(Bytes::copy_from_slice(&sha256)).await?;
+    }
     let mut verdict = peer.exact(2).await?;
     match (verdict.get_u8(), verdict.get_u8()) {
-        (VERDICT, 0) => {}
-        (VERDICT, 1) => return Err(FileError::Changed(name)),
-        (VERDICT, _) => return Err(FileError::NotStored(name)),
+        (VERDICT, 0) if left == 0 => {}
+        (VERDICT, code) => return Err(refusal(code, name)),
         _ => return Err(FileError::Protocol("expected a verdict")),
     }
     Ok(Transferred { name, bytes: size, resumed_at: at, sha256: hex(&sha256), path: None })
 }
 
-/// Receives files into `dir` until the peer has no more.
+/// What a verdict other than "stored" says.
+fn refusal(code: u8, name: String) -> FileError {
+    match code {
+        1 => FileError::Changed(name),
+        2 => FileError::NotStored(name),
+        _ => FileError::Protocol("an unknown verdict"),
+    }
+}
+
+/// Receives files into `dir` until the peer has no more. What cannot be stored ends it, and the peer is told.
 pub async fn receive(
     stream: &Stream,
     from: Hit,
@@ -191,8 +210,18 @@ pub async fn receive(
         if kind != OFFER {
             return Err(FileError::Protocol("expected an offer"));
         }
-        let done = receive_one(&mut peer, from, dir, &mut tell).await?;
-        tell(Step::Done(done));
+        match receive_one(&mut peer, from, dir, &mut tell).await {
+            Ok(done) => tell(Step::Done(done)),
+            Err(error) => {
+                if matches!(error, FileError::File { .. }) {
+                    peer.verdict(2).await?;
+                    stream.finish();
+                    // Until the peer has it: then it may well reset the connection.
+                    let _ = stream.finished().await;
+                }
+                return Err(error);
+            }
+        }
     }
     stream.finish();
     stream.finished().await?;
@@ -329,11 +358,17 @@ impl<'a> Peer<'a> {
         Self { stream, rest: Bytes::new() }
     }
 
-    /// The next bytes, at least one and at most `max`.
-    async fn some(&mut self, max: u64) -> Result<Bytes, FileError> {
+    /// Waits until there is something to read. Cancelled, it has taken nothing.
+    async fn fill(&mut self) -> Result<(), FileError> {
         if self.rest.is_empty() {
             self.rest = self.stream.read(CHUNK).await?.ok_or(FileError::Cut)?;
         }
+        Ok(())
+    }
+
+    /// The next bytes, at least one and at most `max`.
+    async fn some(&mut self, max: u64) -> Result<Bytes, FileError> {
+        self.fill().await?;
         let len = usize::try_from(max).unwrap_or(usize::MAX).min(self.rest.len());
         Ok(self.rest.split_to(len))
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bed;
+mod ends;
 mod narrow;
 mod native;
 
