@@ -133,9 +133,14 @@ fn a_terminal_shows_a_bar_for_the_file_and_one_for_each_path() {
     let (sent, received) = (end(sender, 60), end(receiver, 10));
     let shown = std::fs::read_to_string(typescript).unwrap();
     assert!(sent.status.success() && received.status.success(), "{shown}");
-    for part in ["big  ━", "of 19.07 MiB", "10.0.0.2 → 192.0.2.2:10500:", "fd00:1::1 → [fd00:1::2]:10500:", "Mbit/s"] {
+    for part in
+        ["big  ━", "of 19.07 MiB", "10.0.0.2 → 192.0.2.2:10500:", "fd00:1::1 → [fd00:1::2]:10500:", "Mbit/s"]
+    {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
     let at = |part: &str| shown.rfind(part).unwrap();
-    assert!(at("SHA-256") > at(" Mbit/s\u{1b}") || at("SHA-256") > at("━"), "the report comes after the bars");
+    assert!(
+        at("SHA-256") > at(" Mbit/s\u{1b}") || at("SHA-256") > at("━"),
+        "the report comes after the bars"
+    );
 }
