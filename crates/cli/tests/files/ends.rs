@@ -127,9 +127,7 @@ fn a_terminal_shows_a_bar_for_the_file_and_one_for_each_path() {
     let typescript = bed.path("typescript");
     command.args(["-qec", &line, typescript.to_str().unwrap()]).env("XDG_CONFIG_HOME", bed.path("config0"));
     command.env("TERM", "xterm").stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
-    let Ok(sender) = bed.hosts[0].run(|| command.spawn()).unwrap() else {
-        return skip("needs script (util-linux)");
-    };
+    let sender = bed.hosts[0].run(|| command.spawn().expect("script, of util-linux")).unwrap();
     let (sent, received) = (end(sender, 60), end(receiver, 10));
     let shown = std::fs::read_to_string(typescript).unwrap();
     assert!(sent.status.success() && received.status.success(), "{shown}");
