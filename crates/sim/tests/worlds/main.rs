@@ -25,6 +25,8 @@ use polypath_wire::Seed;
 const WORLDS: u64 = 1000;
 /// One world in so many is played twice and compared.
 const TWICE: u64 = 8;
+/// How often a long run says how far it is, worlds.
+const TELL: u64 = 5000;
 /// Failures after which no further world is played.
 const ENOUGH: usize = 5;
 
@@ -47,6 +49,9 @@ fn random_worlds() {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= first + count || lock(&failures).len() >= ENOUGH {
                 return sum;
+            }
+            if (seed - first) % TELL == TELL - 1 {
+                eprintln!("{} of {count} worlds", seed - first + 1);
             }
             match check(seed, Features::NONE) {
                 Ok(outcome) => sum += outcome,
