@@ -50,8 +50,14 @@ pub(crate) struct NetHop {
     pub hop: Hop<Traveller>,
     /// Where its next event stands.
     slot: Slot,
-    /// When that is; `MAX` if there is none.
+    /// When that is or, until the hop has been asked again, was; `MAX` if there is none.
     armed: Instant,
+}
+
+impl NetHop {
+    fn due(&self) -> Instant {
+        self.hop.next_event().unwrap_or(Instant::MAX)
+    }
 }
 
 impl Net {
@@ -93,11 +99,6 @@ impl Net {
         None
     }
 
-    /// The event of the hop `at` is now.
-    pub fn due(&mut self, at: HopId) {
-        self.hops[at.index()].armed = Instant::MAX;
-    }
-
     /// The next packet that has left the hop `at` by now and is at the end of its route. The others
     /// go on. Afterwards the hop's next event is known.
     pub fn next_arrival(&mut self, at: HopId) -> Option<PacketId> {
@@ -117,8 +118,10 @@ impl Net {
 
     fn depart(&mut self, at: HopId) -> Option<(Traveller, u32)> {
         loop {
-            let Some(departure) = self.hops[at.index()].hop.poll(self.now) else {
-                self.arm(at);
+            let hop = &mut self.hops[at.index()];
+            let Some(departure) = hop.hop.poll(self.now) else {
+                hop.armed = hop.due();
+                self.events.set(hop.slot, hop.armed);
                 return None;
             };
             let (traveller, id, size) = (departure.item, departure.item.packet, departure.size);
@@ -144,10 +147,10 @@ impl Net {
 
     fn arm(&mut self, at: HopId) {
         let hop = &mut self.hops[at.index()];
-        let next = hop.hop.next_event().unwrap_or(Instant::MAX);
-        if next != hop.armed {
-            hop.armed = next;
-            self.events.set(hop.slot, next);
+        let due = hop.due();
+        if due != hop.armed {
+            hop.armed = due;
+            self.events.set(hop.slot, due);
         }
     }
 

@@ -79,10 +79,11 @@ impl Endpoint {
         let known = self.demux.find(locators, ports);
         if let Some(Route { index, path }) = known.or_else(|| self.join(now, locators, ports, segment)) {
             let slot = self.slots.at(index)?;
-            let handle = slot.handle;
             slot.connection.handle_mut(now, path, segment);
-            self.mark(index);
-            return Some(handle);
+            if !std::mem::replace(&mut slot.queued, true) {
+                self.ready.push_back(index);
+            }
+            return Some(slot.handle);
         }
         if is_syn(segment) && self.listeners.contains_key(&ports.local) {
             self.accept(now, *locators, ports, segment);

@@ -138,17 +138,13 @@ impl<T> Hop<T> {
 
     fn next_departure(&mut self, now: Instant) -> Option<Departure<T>> {
         loop {
-            let head = self.line.front().map_or(Instant::MAX, |p| p.arrives_at);
             if let Some(Reverse(held)) = self.held_back.peek()
-                && held.until <= now.min(head)
+                && held.until <= self.line.front().map_or(now, |head| now.min(head.arrives_at))
             {
                 let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
                 return Some(self.depart(packet));
             }
-            if head > now {
-                return None;
-            }
-            let packet = self.line.pop_front()?;
+            let packet = self.line.pop_front_if(|head| head.arrives_at <= now)?;
             match self.served.checked_sub(1) {
                 Some(served) => self.served = served,
                 None => self.backlog -= u64::from(packet.size), // nobody asked since it was served

@@ -33,7 +33,6 @@ impl World {
     }
 
     fn hop(&mut self, hop: HopId) {
-        self.net.due(hop);
         while let Some(id) = self.net.next_arrival(hop) {
             let (now, packet) = (self.net.now, &mut self.net.packets[id]);
             let route = &self.net.routes[packet.route.0 as usize];

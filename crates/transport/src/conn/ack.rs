@@ -101,13 +101,13 @@ impl Sender {
         timers.stop(Timer::Recheck);
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
-            let mut verdicts = std::mem::take(&mut self.verdicts);
-            self.policy.judge(now, path, &self.board, &self.views[i], &mut verdicts);
-            if !verdicts.is_empty() {
+            self.policy.judge(now, path, &self.board, &self.views[i], &mut self.verdicts);
+            if !self.verdicts.is_empty() {
+                let mut verdicts = std::mem::take(&mut self.verdicts);
                 self.carry_out(now, path, &verdicts, timers, result);
                 verdicts.clear();
+                self.verdicts = verdicts;
             }
-            self.verdicts = verdicts;
         }
     }
 

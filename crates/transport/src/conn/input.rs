@@ -343,9 +343,8 @@ impl Connection {
 
     /// While only the peer's window holds data back, it is probed (RFC 9293 §3.8.6.1).
     pub(super) fn arm_persist(&mut self, now: Instant) {
-        let blocked =
-            matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::LastAck)
-                && self.sender.window_blocked();
+        let blocked = self.sender.window_blocked()
+            && matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::LastAck);
         if !blocked {
             self.timers.stop(Timer::Persist);
         } else if !self.timers.is_set(Timer::Persist) {

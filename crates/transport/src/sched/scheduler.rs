@@ -34,10 +34,11 @@ pub fn cheapest<C: Ord>(
     paths: &[PathView],
     mut cost: impl FnMut(&PathView) -> C,
 ) -> Choice {
-    if let [only] = paths
-        && is_open(now, only, parcel.len)
-    {
-        return Choice::Send(only.id);
+    if let [only] = paths {
+        return match is_open(now, only, parcel.len) {
+            true => Choice::Send(only.id),
+            false => Choice::Wait(opening(now, parcel, only)),
+        };
     }
     let open = paths.iter().filter(|p| is_open(now, p, parcel.len));
     match open.min_by_key(|p| cost(p)) {
@@ -48,8 +49,12 @@ pub fn cheapest<C: Ord>(
 
 /// When pacing opens the first path that has room.
 pub fn next_opening(now: Instant, parcel: &Parcel, paths: &[PathView]) -> Option<Instant> {
-    let paced = paths.iter().filter(|p| p.earliest_send > now && is_open(p.earliest_send, p, parcel.len));
-    paced.map(|p| p.earliest_send).min()
+    paths.iter().filter_map(|path| opening(now, parcel, path)).min()
+}
+
+fn opening(now: Instant, parcel: &Parcel, path: &PathView) -> Option<Instant> {
+    let at = path.earliest_send;
+    (at > now && is_open(at, path, parcel.len)).then_some(at)
 }
 
 /// Estimated arrival of `len` bytes sent now on `path`: the sender's queue, the transmission, the
