@@ -173,6 +173,7 @@ impl Place<'_> {
             name: flow.name.clone(),
             paths,
             bytes: flow.size.map(|s| s.0.0),
+            oracle: flow.oracle,
             start: start(flow, self.seed),
             stop: flow.stop.map(|d| Instant::ZERO + d.0),
             sender: connection.clone(),

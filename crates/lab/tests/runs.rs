@@ -218,3 +218,24 @@ fn what_is_watched_does_not_change_the_run() {
     let (a, b) = (first(&plain, 1), first(&watched, 1));
     assert_eq!((&a.id, &a.flows), (&b.id, &b.flows));
 }
+
+#[test]
+fn an_oracle_sees_the_queues_of_others() {
+    // Two equal paths; something else takes nine tenths of the first one's second link.
+    let spec = |oracle| {
+        let link = |from, to| {
+            format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"8Mbit/s\"\ndelay = \"10ms\"\n")
+        };
+        let links =
+            [("a", "x"), ("x", "b"), ("a", "y"), ("y", "b"), ("u", "x")].map(|(a, b)| link(a, b)).concat();
+        let text = format!(
+            "version = 1\ntitle = \"x\"\nduration = \"10s\"\n{links}{BULK}paths = [[\"x\"], [\"y\"]]\ntold = true\n\
+             oracle = {oracle}\nconnection = {{ receive_buffer = 60000, scheduler = {{ policy = \"earliest_arrival\" }} }}\n\
+             [[flow]]\nname = \"udp\"\nfrom = \"u\"\nto = \"b\"\npaths = [[\"x\"]]\n\
+             traffic = {{ cbr = {{ rate = \"7.2Mbit/s\", packet = \"1500B\" }} }}\n"
+        );
+        first(&spec::parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}")), 1).flows.swap_remove(0)
+    };
+    let (seeing, blind) = (spec(true), spec(false));
+    assert!(seeing.goodput_bps > 1.2 * blind.goodput_bps, "{seeing:?} {blind:?}");
+}

@@ -99,6 +99,8 @@ pub(crate) struct Host {
     pub listeners: BTreeMap<u16, u32>,
     /// Flows that wait for an association with their peer.
     pub waiting: Vec<(Hit, u32)>,
+    /// Flows whose sender sees all queues.
+    pub oracles: Vec<u32>,
     /// The flows of connections, by the index of their handles.
     connections: Vec<Option<(ConnectionHandle, u32, Side)>>,
     /// Packets dropped before the endpoint, indexed by [`DropReason`].
@@ -137,6 +139,7 @@ impl Host {
             exit: Exit { node, routes: Vec::new(), jitter, headers, bytes, unroutable: 0 },
             listeners: BTreeMap::new(),
             waiting: Vec::new(),
+            oracles: Vec::new(),
             connections: Vec::new(),
             drops: [0; DropReason::COUNT],
         }

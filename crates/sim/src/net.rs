@@ -85,6 +85,12 @@ impl Net {
         self.enter(Traveller { packet: id, step }, size);
     }
 
+    /// How long a packet waits in the queues of a route as they are now.
+    pub fn wait(&self, route: RouteId) -> Duration {
+        let hops = self.routes[route.0 as usize].hops.iter();
+        hops.fold(Duration::ZERO, |sum, hop| sum + self.hops[hop.index()].hop.wait(self.now))
+    }
+
     /// Puts a packet into the next hop of its route. Gives it back if it is at the end.
     fn enter(&mut self, Traveller { packet, step }: Traveller, size: u32) -> Option<PacketId> {
         let at = self.steps[step as usize];

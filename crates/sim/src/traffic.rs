@@ -17,6 +17,7 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::host::{Host, Side};
+use crate::net::Net;
 use crate::reordering::{Reordering, Watch};
 use crate::world::Path;
 
@@ -37,6 +38,9 @@ pub struct FlowConfig {
     /// What to send, instead of a pattern of `bytes` bytes. What arrives is kept for
     /// [`World::take_received`](crate::World::take_received).
     pub content: Option<Bytes>,
+    /// The sender sees all queues of its paths, always: a bound on what estimates can do. Not if it is
+    /// secure.
+    pub oracle: bool,
     /// When the connection is opened.
     pub start: Instant,
     /// When it is aborted, if it is not finished.
@@ -187,6 +191,17 @@ impl Flow {
             connection.close();
         }
         taken > 0 || content.is_empty()
+    }
+
+    /// Tells the sender how long a packet would wait in all the queues of each path.
+    pub fn reveal_queues(&self, now: Instant, host: &mut Host, net: &Net) {
+        let Some(connection) = self.sender.and_then(|handle| host.endpoint.connection_mut(handle)) else {
+            return;
+        };
+        let local = host.clock.local(now);
+        for (n, (path, _)) in self.config.paths.iter().enumerate() {
+            connection.reveal_queues(local, PathId(n as u8), net.wait(path.there));
+        }
     }
 
     /// Aborts the connection.

@@ -49,7 +49,7 @@ pub struct Path {
     pub to: NodeId,
     /// Its locators as its beginning sees them.
     pub locators: Locators,
-    there: RouteId,
+    pub(crate) there: RouteId,
 }
 
 /// Why a world cannot be built so.
@@ -245,6 +245,11 @@ impl World {
         let host = self.hosts[to.index()].as_deref_mut().expect("it was looked at above");
         flow.listen(host).map_err(|error| WorldError::Listen { flow: flow.report.name.clone(), error })?;
         host.listeners.insert(port, key);
+        if flow.config.oracle
+            && let Some(sender) = self.hosts[from.index()].as_deref_mut()
+        {
+            sender.oracles.push(key);
+        }
         self.net.events.push(flow.config.start, Event::Start(key));
         if let Some(stop) = flow.config.stop {
             self.net.events.push(stop, Event::Stop(key));

@@ -38,6 +38,10 @@ pub struct Flow {
     /// is by its configuration. Default: false, it measures them.
     #[serde(default)]
     pub told: bool,
+    /// TCP only: the sender sees what waits in the queues of its paths, always, and needs `told`. No host
+    /// does: this bounds what any estimate of them can give. Default: false.
+    #[serde(default)]
+    pub oracle: bool,
     /// TCP only: base exchanges between the two hosts, and ESP with one SPI per path and direction. All TCP
     /// flows of either host must be so. What `told` tells is then told in the base exchange, of the first
     /// link by the sender and of the last by the receiver. Default: false.

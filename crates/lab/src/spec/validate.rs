@@ -135,6 +135,10 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     }
     traffic(flow, n)?;
     secure(spec, flow, at("secure"))?;
+    if flow.oracle && (!flow.told || flow.secure) {
+        let problem = Problem::new(at("oracle"), "who sees the queues must know the rates, and in the clear");
+        return Err(problem.help("add told = true, without secure = true"));
+    }
     segment_size(spec, flow, at("mss"))
 }
 

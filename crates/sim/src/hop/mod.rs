@@ -232,6 +232,11 @@ impl<T> Hop<T> {
         Departure { item, size, fate: Fate::Arrived { copies, corrupted } }
     }
 
+    /// How long a packet that comes at `now` waits until it is served.
+    pub fn wait(&self, now: Instant) -> Duration {
+        self.server.wait(now)
+    }
+
     /// Packets that wait at `now`, the one in service not among them.
     pub fn queue_length(&self, now: Instant) -> usize {
         (self.line.len() - self.line.partition_point(|p| p.served_at <= now)).saturating_sub(1)

@@ -39,6 +39,11 @@ impl Server {
         self.free_at <= now
     }
 
+    /// How long it has work for.
+    pub fn wait(&self, now: Instant) -> Duration {
+        self.free_at.since(now)
+    }
+
     /// Takes everything back but the `Rest` of the packet in service, served by `in_service`.
     pub fn interrupt(&mut self, at: Instant, in_service: Option<Instant>, last_arrival: Instant) -> Rest {
         let left = in_service.map_or(0, |end| end.since(at).0);

@@ -124,6 +124,10 @@ impl World {
         let Some(host) = self.hosts[node.index()].as_deref_mut() else { return };
         let now = self.net.now;
         let local = host.clock.local(now);
+        for n in 0..host.oracles.len() {
+            let flow = &self.flows[host.oracles[n] as usize];
+            flow.reveal_queues(now, host, &self.net);
+        }
         loop {
             let mut door = Door { exit: &mut host.exit, net: &mut self.net };
             let due = pump(&mut host.endpoint, local, &mut door);

@@ -267,6 +267,12 @@ impl Connection {
         }
     }
 
+    /// A packet that leaves on `path` now waits this long in all of its queues: somebody sees them, which
+    /// no host does. What is measured afterwards replaces it.
+    pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
+        self.sender.reveal_queues(now, path, wait);
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -276,6 +276,14 @@ impl Sender {
         reopened && congested
     }
 
+    /// A packet on `path` waits this long: of it the model knows our own part.
+    pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let own = p.estimator.idle_at(now, self.board.in_flight(path)).since(now);
+        p.knowledge.reveal(wait - own);
+        self.refresh(now, path);
+    }
+
     /// Closes `path`, which is congested, if that leaves another one open; `late`: by how much more than
     /// expected its packets take.
     pub(super) fn close_congested(&mut self, path: PathId, late: Duration) {
