@@ -259,11 +259,10 @@ impl Host {
         if self.with(now, peer, |a, ctx| a.has_just_won(ctx)) == Some(true) {
             return Err(DropReason::State);
         }
-        let known = self.peers.get(&peer);
-        if known.is_some_and(|a| a.state() == State::I2Sent) && self.hit() < peer {
+        if self.with(now, peer, |a, ctx| a.prevails(ctx)) == Some(true) {
             return Err(DropReason::State);
         }
-        if known.is_none() && self.peers.len() >= self.config.max_associations {
+        if !self.peers.contains_key(&peer) && self.peers.len() >= self.config.max_associations {
             return Err(DropReason::Policy);
         }
         let (responder, mut ctx) = self.context(now);

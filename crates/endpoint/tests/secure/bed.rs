@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::BytesMut;
+use polypath_endpoint::log::LogWriter;
 use polypath_endpoint::*;
 use polypath_hip::{HipConfig, Identity, KeyKind, Random, dh::DhGroup};
 use polypath_transport::{ConnectionConfig, Pattern, Payload, Segment};
@@ -47,6 +48,9 @@ pub struct Bed {
     pub finished: bool,
     /// All that travels.
     pub seen: Vec<Vec<u8>>,
+    /// What the server is given, and what it sends.
+    pub log: LogWriter,
+    pub sent: Vec<(Instant, Locators, Vec<u8>)>,
     wire: BTreeMap<(Instant, u64), Flight>,
     number: u64,
 }
@@ -55,7 +59,7 @@ pub struct Bed {
 type Flight = (usize, usize, Locators, Vec<u8>);
 
 #[derive(Default)]
-struct Out(Vec<(Locators, Vec<u8>)>);
+pub struct Out(pub Vec<(Locators, Vec<u8>)>);
 
 impl Outlet for Out {
     fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
@@ -115,6 +119,8 @@ impl Bed {
             received: 0,
             finished: false,
             seen: Vec::new(),
+            log: LogWriter::default(),
+            sent: Vec::new(),
             wire: BTreeMap::new(),
             number: 0,
         };
@@ -138,7 +144,7 @@ impl Bed {
             true => Input::LocalUp { local, info: LocalInfo { mtu: Some(1500), ..LocalInfo::default() } },
             false => Input::LocalDown { local },
         };
-        self.endpoints[side].handle(self.now, input);
+        self.give(side, input);
     }
 
     pub fn associate(&mut self) {
@@ -182,6 +188,13 @@ impl Bed {
         self.now = end;
     }
 
+    pub fn give(&mut self, side: usize, input: Input) {
+        if side == SERVER {
+            self.log.input(self.now, &input).unwrap();
+        }
+        self.endpoints[side].handle(self.now, input);
+    }
+
     /// Runs until `done`, at most until `end`.
     pub fn run_until(&mut self, end: Instant, done: impl Fn(&Self) -> bool) {
         while !done(self) {
@@ -196,7 +209,7 @@ impl Bed {
                     self.links[link].bytes += payload.len() as u64;
                 }
                 let input = Input::Datagram { locators, bytes: BytesMut::from(&payload[..]) };
-                self.endpoints[side].handle(self.now, input);
+                self.give(side, input);
                 self.turn(side);
             }
         }
@@ -206,6 +219,10 @@ impl Bed {
         loop {
             let mut out = Out::default();
             let due = pump(&mut self.endpoints[side], self.now, &mut out);
+            if side == SERVER {
+                self.log.turn(self.now);
+                self.sent.extend(out.0.iter().map(|(locators, bytes)| (self.now, *locators, bytes.clone())));
+            }
             out.0.into_iter().for_each(|(locators, payload)| self.carry(side, &locators, payload));
             if !self.react(side) {
                 return due;
@@ -255,7 +272,7 @@ impl Bed {
         if let Some((mtu, said)) = link.mtu.filter(|(mtu, _)| *mtu < size) {
             link.too_big += 1;
             if said {
-                self.endpoints[side].handle(self.now, Input::PathMtu { locators: *locators, mtu });
+                self.give(side, Input::PathMtu { locators: *locators, mtu });
             }
             return;
         }

@@ -355,6 +355,53 @@ fn what_was_measured_is_told_and_shown_but_not_taken_for_known() {
     assert!(sent(&bed) - before < 40, "not told again and again: {}", sent(&bed) - before);
 }
 
+/// HIP's signatures are drawn anew each time; all else of a run follows from its log.
+#[test]
+fn a_log_replays_to_the_same_packets() {
+    let mut bed = Bed::quick();
+    bed.links[0].mtu = Some((1400, true));
+    bed.associate();
+    bed.run(Duration::from_secs(1));
+    bed.send(LEN);
+    bed.run(Duration::from_secs(1));
+    bed.local(SERVER, 1, false);
+    bed.run(Duration::from_secs(1));
+    bed.local(SERVER, 1, true);
+    finish(&mut bed, 60);
+    let mut again = Endpoint::secure(EndpointConfig::default(), quick(), identity(2), [2; 32], 1);
+    again.listen(PORT, ListenConfig::default()).unwrap();
+    let (mut sent, mut connection, mut finished) = (Vec::new(), None, false);
+    let log = std::mem::take(&mut bed.log).into_bytes();
+    for entry in log::LogReader::new(log).unwrap() {
+        let (now, input) = entry.unwrap();
+        let Some(input) = input else {
+            let mut out = Out::default();
+            let _ = pump(&mut again, now, &mut out);
+            sent.extend(out.0.into_iter().map(|(locators, bytes)| (now, locators, bytes)));
+            // What the application did: it read all, and ended when the peer had.
+            while let Some((handle, _)) = again.poll_event() {
+                connection = Some(handle);
+            }
+            if let Some(connection) = connection.and_then(|h| again.connection_mut(h)) {
+                while connection.read(u64::MAX).is_some() {}
+                if connection.state() == polypath_transport::State::CloseWait && !finished {
+                    finished = true;
+                    connection.close();
+                }
+            }
+            continue;
+        };
+        again.handle(now, input);
+    }
+    assert!(sent.len() > 1000);
+    assert_eq!(sent.len(), bed.sent.len());
+    for (now, then) in sent.iter().zip(&bed.sent) {
+        assert_eq!((now.0, now.1, now.2.len()), (then.0, then.1, then.2.len()));
+        let is_hip = now.2.starts_with(&[0; 4]);
+        assert!(is_hip && now.2[..20] == then.2[..20] || now.2 == then.2, "at {:?}", now.0);
+    }
+}
+
 #[test]
 fn the_same_inputs_give_the_same_paths() {
     let run = || {

@@ -58,6 +58,8 @@ pub struct Association {
     r1_counter: Option<u64>,
     /// When our own I2 was answered.
     won: Option<Instant>,
+    /// When an I2 of the peer came first that lost against ours.
+    rival: Option<Instant>,
     close_nonce: Vec<u8>,
     closing_since: Instant,
     active: Instant,
@@ -97,6 +99,7 @@ impl Association {
             accepted_i2: None,
             r1_counter: None,
             won: None,
+            rival: None,
             close_nonce: Vec::new(),
             closing_since: now,
             active: now,
@@ -209,6 +212,7 @@ impl Association {
             State::EFailed => Some(ctx.now + config.failed_hold),
         };
         self.tries = 0;
+        self.rival = None;
         if matches!(to, State::Closing | State::Closed | State::EFailed | State::Unassociated) {
             self.release(ctx);
         }
@@ -251,6 +255,14 @@ impl Association {
     /// RFC 7401 §4.4.3 would let such a latecomer replace the association at our end only.
     pub(crate) fn has_just_won(&self, ctx: &Context<'_>) -> bool {
         self.won.is_some_and(|at| ctx.now.since(at) < ctx.config.patience()) && ctx.identity.hit() < self.peer
+    }
+
+    /// Whether an I2 that loses against ours is dropped (RFC 7401 §4.4.4, table 4). A peer that has ours answers it
+    /// and does not send its own again; one that does so for long, while ours is not answered, was restarted in between.
+    pub(crate) fn prevails(&mut self, ctx: &Context<'_>) -> bool {
+        let precedes = self.state == State::I2Sent && ctx.identity.hit() < self.peer;
+        let first = *self.rival.get_or_insert(ctx.now);
+        precedes && (self.tries < 2 || ctx.now.since(first) < ctx.config.retransmit.times(2))
     }
 
     /// The same I2 came again: the R2 was lost.
