@@ -37,6 +37,9 @@ TWO_FLOWS = [
     ]
 ]
 
+# The links of paper 004, Mbit/s and one-way delay in ms, with the packets that FAST keeps queued.
+VEGAS = [{"rate": r, "delay": d, "alpha": a} for r, d in [(20, 60), (30, 40), (10, 80)] for a in [20, 100, 200]]
+
 
 def ns(script, **arguments):
     """One run of ns-2; the JSON object it prints."""
@@ -71,10 +74,19 @@ def two_flows(pool, runs):
     return {"duration": 20, "starts": starts, "cases": entries}
 
 
+def vegas(pool):
+    """The mean window of each setting once it has settled."""
+    run = lambda e: ns("vegas.tcl", rate=f"{e['rate']}Mb", delay=f"{e['delay']}ms", alpha=e["alpha"])["cwnd"]
+    windows = pool.map(run, VEGAS)
+    return [e | {"window": round(sum(w) / len(w), 2)} for e, w in zip(VEGAS, windows)]
+
+
 def write(path, value):
     """Compact JSON, one entry a line, so that differences can be read."""
     text = json.dumps(value, separators=(",", ":"))
-    path.write_text(text.replace('{"variant"', '\n{"variant"') + "\n")
+    for first in ("variant", "rate"):
+        text = text.replace(f'{{"{first}"', f'\n{{"{first}"')
+    path.write_text(text + "\n")
     print(f"{path}: {path.stat().st_size // 1024} kB")
 
 
@@ -87,6 +99,7 @@ def main():
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         write(options.out / "one_flow.json", one_flow(pool))
         write(options.out / "two_flows.json", two_flows(pool, options.runs))
+        write(options.out / "vegas.json", vegas(pool))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 //! FAST TCP alone on a link, against the fluid model of it: equation (1) of paper 004 once every second
-//! round trip, on a link that delays by what it queues.
+//! round trip, on a link that delays by what it queues; and against ns-2's Vegas, which with α = β keeps
+//! as many packets queued (`validate/ns2/vegas.tcl`).
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod common;
+
+use std::collections::BTreeMap;
 
 use common::{hop, line, secs};
 use polypath_sim::{FlowConfig, FlowReport};
@@ -55,6 +58,21 @@ fn the_window_settles_where_the_fluid_model_says() {
             assert!((window - expected).abs() <= 2.0, "{rate} {delay} {alpha}: {window} {expected}");
             assert_eq!((report.retransmissions(), report.sender.timeouts), (0, 0));
         }
+    }
+}
+
+#[test]
+fn the_window_settles_where_vegas_of_ns_2_does() {
+    let entries: Vec<BTreeMap<String, f64>> =
+        serde_json::from_str(include_str!("../../../validate/reference/vegas.json")).unwrap();
+    assert_eq!(entries.len(), 9);
+    for entry in entries {
+        let of = |key: &str| entry[key] as u64;
+        let cc = FastConfig { alpha: of("alpha") as u32, ..FastConfig::default() };
+        let report = alone(of("rate"), of("delay"), cc, false);
+        let window = report.sender_paths[0].cwnd as f64 / f64::from(PAYLOAD);
+        println!("{entry:?}: {window:.1}");
+        assert!((window - entry["window"]).abs() <= 2.0, "{entry:?}: {window}");
     }
 }
 

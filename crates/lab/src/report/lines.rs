@@ -10,6 +10,8 @@ use crate::spec::{Band, Cell, Experiment, Figure, FigureKind, Metric, Series, St
 
 /// Most points of a line over time.
 const POINTS: usize = 500;
+/// Characters for which there is room along an axis.
+const AXIS_WIDTH: usize = 90;
 
 /// Every figure of an experiment; a figure over time has one chart per cell.
 pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, PublishedError> {
@@ -133,18 +135,32 @@ fn over_axis(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     let axis = grid.iter().position(|a| a.called() == name || a.key.as_deref() == Some(name));
     let Some(axis) = axis else { return blank(figure) };
     let labels = labels(experiment, axis);
-    let numbers: Option<Vec<f64>> = match figure.x.is_empty() {
-        true => labels.iter().map(|l| leading_number(l)).collect(),
+    let numbers = match figure.x.is_empty() {
+        true => leading_numbers(&labels),
         false => Some(figure.x.clone()),
     };
-    let places = if numbers.is_none() { labels.clone() } else { Vec::new() };
+    let (places, key) = if numbers.is_none() { places(&labels) } else { Default::default() };
     let at = |label: &str| {
         let n = labels.iter().position(|l| l == label).unwrap_or(0);
         numbers.as_ref().map_or(n as f64, |x| x[n])
     };
     let lines = figure.series.iter().flat_map(|series| sweep(series, figure, axis, &at, ensemble));
     let x_label = figure.x_label.clone().unwrap_or_else(|| name.to_owned());
-    Chart { lines: lines.collect(), places, x_label, ..blank(figure) }
+    let blank = blank(figure);
+    let caption = [key, blank.caption.clone()].join(" ").trim().to_owned();
+    Chart { lines: lines.collect(), places, x_label, caption, ..blank }
+}
+
+/// What stands at the places of an axis: the labels if there is room for them; otherwise numbers, and
+/// what they mean.
+fn places(labels: &[String]) -> (Vec<String>, String) {
+    let longest = labels.iter().map(|l| l.chars().count()).max().unwrap_or(0);
+    if longest * labels.len() <= AXIS_WIDTH {
+        return (labels.to_vec(), String::new());
+    }
+    let numbered = labels.iter().enumerate().map(|(n, label)| format!("{} {label}", n + 1));
+    let key = format!("Across: {}.", numbered.collect::<Vec<_>>().join(", "));
+    ((1..=labels.len()).map(|n| n.to_string()).collect(), key)
 }
 
 /// The labels of an axis in their order.
@@ -187,12 +203,20 @@ fn sweep(
         }
     }
     let several = lines.len() > 1;
-    let label = |other: String| match (several, figure.series.len()) {
+    let unnamed = figure.series.len() == 1 && series.label.is_none();
+    let label = |other: String| match (several, unnamed) {
         (false, _) => series.name(),
-        (true, 1) => other,
-        (true, _) => format!("{}, {other}", series.name()),
+        (true, true) => other,
+        (true, false) => format!("{}, {other}", series.name()),
     };
     lines.into_iter().map(|(other, line)| Line { label: label(other), ..line }).collect()
+}
+
+/// The numbers with which all labels begin, if they tell them apart.
+fn leading_numbers(labels: &[String]) -> Option<Vec<f64>> {
+    let numbers: Vec<f64> = labels.iter().map(|l| leading_number(l)).collect::<Option<_>>()?;
+    let repeated = (1..numbers.len()).any(|n| numbers[..n].contains(&numbers[n]));
+    (!repeated).then_some(numbers)
 }
 
 /// The number with which `label` begins, `144` of `144p`.
@@ -257,6 +281,18 @@ mod tests {
             ["144p", "-1.5bdp", "20s", "x1"].map(leading_number),
             [Some(144.0), Some(-1.5), Some(20.0), None]
         );
+        let numbers = |labels: [&str; 2]| leading_numbers(&labels.map(str::to_owned));
+        assert_eq!(numbers(["10p", "5p"]), Some(vec![10.0, 5.0]));
+        assert_eq!((numbers(["10_10", "10_20"]), numbers(["10p", "p"])), (None, None));
+    }
+
+    #[test]
+    fn long_labels_are_numbered() {
+        let of = |labels: [&str; 2]| places(&labels.map(str::to_owned));
+        assert_eq!(of(["a", "b"]), (vec!["a".to_owned(), "b".to_owned()], String::new()));
+        let long = "x".repeat(60);
+        let (places, key) = of(["a", &long]);
+        assert_eq!((places, key), (vec!["1".to_owned(), "2".to_owned()], format!("Across: 1 a, 2 {long}.")));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Figure {
     #[serde(default)]
     pub axis: Option<String>,
     /// `sweep` only: where the values of the axis stand. Default: the numbers with which their labels
-    /// begin; side by side if one has none.
+    /// begin; side by side if one has none or two have the same.
     #[serde(default)]
     pub x: Vec<f64>,
     /// What the band around a line is. Default: the 95 % confidence interval of the mean.

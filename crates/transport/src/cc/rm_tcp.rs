@@ -248,6 +248,17 @@ mod tests {
     }
 
     #[test]
+    fn equation_5_by_hand() {
+        // (Mbit/s, RTT ms, packets of 1,000 bytes): bw · (RTT − 40 ms)
+        for (mbps, rtt, queue) in [(10, 40, 0.0), (10, 56, 20.0), (20, 50, 25.0), (30, 41, 3.75)] {
+            let mut rm = rm(RmTcpConfig::default());
+            let bandwidth = Rate::from_mbps(mbps);
+            rm.routes[0].estimate = Some(RouteEstimate { bandwidth, ..estimate(rtt, true) });
+            assert!((rm.routes[0].queue().expect("it is estimated") - queue).abs() < 1e-9, "{mbps} {rtt}");
+        }
+    }
+
+    #[test]
     fn equation_6_weighs_the_thresholds() {
         let weights = vec![1.5];
         let mut rm = rm(RmTcpConfig { weights, initial_window: 60, ..Default::default() });
