@@ -9,7 +9,10 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::error::{Key, Problem, at, dotted, suggestion};
-use super::{Cell, Expect, Number, Series, Spec, SpecError, VERSION, aims, grid, validate};
+use super::{Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, grid, validate};
+
+/// Keys of a connection that count bytes, or packets.
+pub(super) const BUFFERS: [&str; 3] = ["send_buffer", "receive_buffer", "reorder_store"];
 
 /// An experiment: the spec as written, and one spec per cell of its grid.
 #[derive(Clone, PartialEq, Debug)]
@@ -93,10 +96,14 @@ fn check_version(doc: &Table) -> Result<(), Problem> {
 /// One document without its grid's values; every flow's connection complete.
 fn read_spec(doc: Table) -> Result<Spec, Problem> {
     let mut spec: Spec = read(Value::Table(doc.clone()), vec![]).map_err(|p| in_number(&doc, p))?;
-    read_connection(&spec.connection, at!["connection"])?;
+    let mut shared = spec.connection.clone();
+    in_bytes(&mut shared, Some(1), &at!["connection"])?;
+    read_connection(&shared, at!["connection"])?;
     for (n, flow) in spec.flow.iter_mut().enumerate() {
         let own = std::mem::take(&mut flow.connection);
         flow.connection = merge(spec.connection.clone(), own);
+        let packet = if flow.traffic == Traffic::Tcp { flow.mss } else { Some(1) }; // UDP has no use for it
+        in_bytes(&mut flow.connection, packet, &at!["flow", n, "connection"])?;
         read_connection(&flow.connection, at!["flow", n, "connection"])?;
     }
     validate::spec(&spec)?;
@@ -114,6 +121,23 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     let rtt = rtt.unwrap_or_default().as_millis_f64();
     Err(Problem::new(at, error.reason)
         .help(format!("the smallest round trip of \"{}\" is {rtt} ms", flow.name)))
+}
+
+/// Buffers in packets, `"453p"`, hold that many full segments of the flow.
+fn in_bytes(connection: &mut Table, mss: Option<u32>, at: &[Key]) -> Result<(), Problem> {
+    for key in BUFFERS {
+        let Some(Value::String(text)) = connection.get(key) else { continue };
+        let problem = |message: String| Problem::new([at, &at![key]].concat(), message);
+        let packets: Option<u32> = text.strip_suffix('p').and_then(|n| n.trim().parse().ok());
+        let packets = packets.ok_or_else(|| {
+            problem(format!("\"{text}\" is no buffer")).help("write bytes, or packets as in \"453p\"")
+        })?;
+        let mss = mss.ok_or_else(|| {
+            problem("packets of which size?".into()).help("give the flow an mss, or write bytes")
+        })?;
+        connection.insert(key.to_owned(), Value::Integer(i64::from(packets) * i64::from(mss)));
+    }
+    Ok(())
 }
 
 fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionConfig, Problem> {

@@ -9,6 +9,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::Spec;
+use super::load::BUFFERS;
 use crate::registry::names;
 
 /// The JSON Schema of spec files.
@@ -37,9 +38,12 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     for (key, tag, names) in choices {
         properties[key]["properties"] = json!({ tag: { "enum": names } });
     }
+    for key in BUFFERS {
+        properties[key]["type"] = json!(["integer", "string"]);
+    }
     json_schema!({
         "type": "object",
-        "description": "Parameters of a TCP connection; times in ms, buffers in bytes.",
+        "description": "Parameters of a TCP connection; times in ms, buffers in bytes, or packets: \"453p\".",
         "properties": properties,
         "additionalProperties": false,
     })
