@@ -97,13 +97,13 @@ fn check_version(doc: &Table) -> Result<(), Problem> {
 fn read_spec(doc: Table) -> Result<Spec, Problem> {
     let mut spec: Spec = read(Value::Table(doc.clone()), vec![]).map_err(|p| in_number(&doc, p))?;
     let mut shared = spec.connection.clone();
-    in_bytes(&mut shared, Some(1), &at!["connection"])?;
+    in_bytes(&mut shared, Some(1), at!["connection"])?;
     read_connection(&shared, at!["connection"])?;
     for (n, flow) in spec.flow.iter_mut().enumerate() {
         let own = std::mem::take(&mut flow.connection);
         flow.connection = merge(spec.connection.clone(), own);
         let packet = if flow.traffic == Traffic::Tcp { flow.mss } else { Some(1) }; // UDP has no use for it
-        in_bytes(&mut flow.connection, packet, &at!["flow", n, "connection"])?;
+        in_bytes(&mut flow.connection, packet, at!["flow", n, "connection"])?;
         read_connection(&flow.connection, at!["flow", n, "connection"])?;
     }
     validate::spec(&spec)?;
@@ -124,10 +124,10 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
 }
 
 /// Buffers in packets, `"453p"`, hold that many full segments of the flow.
-fn in_bytes(connection: &mut Table, mss: Option<u32>, at: &[Key]) -> Result<(), Problem> {
+fn in_bytes(connection: &mut Table, mss: Option<u32>, at: Vec<Key>) -> Result<(), Problem> {
     for key in BUFFERS {
         let Some(Value::String(text)) = connection.get(key) else { continue };
-        let problem = |message: String| Problem::new([at, &at![key]].concat(), message);
+        let problem = |message: String| Problem::new([&at[..], &[Key::from(key)]].concat(), message);
         let packets: Option<u32> = text.strip_suffix('p').and_then(|n| n.trim().parse().ok());
         let packets = packets.ok_or_else(|| {
             problem(format!("\"{text}\" is no buffer")).help("write bytes, or packets as in \"453p\"")
