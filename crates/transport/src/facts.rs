@@ -164,7 +164,7 @@ pub struct LossEvent {
 }
 
 /// Something to send: new data, or data to be sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Parcel {
     /// Offset in the stream.
     pub offset: u64,
@@ -172,6 +172,8 @@ pub struct Parcel {
     pub len: u32,
     /// Sent before.
     pub retransmission: bool,
+    /// The path that it was on, if its timer ran out.
+    pub timed_out: Option<PathId>,
 }
 
 /// A parameter that means nothing, by its key in the configuration.

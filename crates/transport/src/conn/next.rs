@@ -43,7 +43,8 @@ impl Sender {
     fn next_again(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         let (id, sent) = self.board.next_lost()?;
         let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
-        let parcel = Parcel { offset, len, retransmission: true };
+        let timed_out = Some(last_path).filter(|path| self.paths[path.index()].timeouts > 0);
+        let parcel = Parcel { offset, len, retransmission: true, timed_out };
         let choice = match self.scheduler.pick(now, &parcel, &self.views) {
             Choice::Wait(_) if self.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
             choice => choice,
@@ -91,7 +92,7 @@ impl Sender {
         if usable == 0 {
             return None;
         }
-        let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, retransmission: false };
+        let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, ..Parcel::default() };
         let choice = self.scheduler.pick(now, &parcel, &self.views);
         let (path, others) = self.paths_of(choice, timers)?;
         let len = self.worth_sending(path, usable, waiting)?;

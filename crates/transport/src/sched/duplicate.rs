@@ -13,7 +13,8 @@ use crate::facts::{Parcel, PathState, PathView};
 /// How long a full path is waited for while its round trip is not known.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Copies on all paths.
+/// Copies on all paths. With `lost_only` what a timer gave up is distributed over the other paths instead,
+/// if there are any.
 #[derive(Debug, Default)]
 pub struct Duplicate {
     /// New data takes one path, each in turn; what is sent again takes all.
@@ -49,6 +50,11 @@ impl Scheduler for Duplicate {
         if self.lost_only && !parcel.retransmission {
             return self.in_turn.pick(now, parcel, paths);
         }
+        let others = paths.iter().filter(|p| self.lost_only && parcel.timed_out.is_some_and(|on| on != p.id));
+        let others: Vec<PathView> = others.filter(|p| p.state == PathState::Active).copied().collect();
+        if !others.is_empty() {
+            return self.in_turn.pick(now, parcel, &others);
+        }
         let held_until = paths.iter().filter_map(|p| self.patience(now, p, parcel.len)).min();
         let opens = next_opening(now, parcel, paths);
         if !self.lost_only && held_until.is_some() {
@@ -72,7 +78,7 @@ mod tests {
         PathView { room, srtt: Some(Duration::from_millis(20)), ..PathView::new(PathId(id), 1000) }
     }
 
-    const NEW: Parcel = Parcel { offset: 0, len: 1000, retransmission: false };
+    const NEW: Parcel = Parcel { offset: 0, len: 1000, retransmission: false, timed_out: None };
 
     fn set(ids: &[u8]) -> Choice {
         Choice::Copies(ids.iter().map(|id| PathId(*id)).collect::<PathSet>())
@@ -98,7 +104,10 @@ mod tests {
         let mut scheduler = Duplicate::new(true);
         let paths = [view(0, 9000), view(1, 9000)];
         let lost = Parcel { retransmission: true, ..NEW };
-        let picks = [NEW, NEW, lost].map(|parcel| scheduler.pick(Instant::ZERO, &parcel, &paths));
-        assert_eq!(picks, [Choice::Send(PathId(0)), Choice::Send(PathId(1)), set(&[0, 1])]);
+        let timed_out = Parcel { timed_out: Some(PathId(0)), ..lost };
+        let picks = [NEW, NEW, lost, timed_out].map(|parcel| scheduler.pick(Instant::ZERO, &parcel, &paths));
+        let [first, second] = [0, 1].map(|path| Choice::Send(PathId(path)));
+        assert_eq!(picks, [first, second, set(&[0, 1]), second]);
+        assert_eq!(scheduler.pick(Instant::ZERO, &timed_out, &paths[..1]), set(&[0]), "there is no other");
     }
 }

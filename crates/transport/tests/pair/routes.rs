@@ -2,6 +2,7 @@
 
 use polypath_transport::ConnectionConfig;
 use polypath_transport::cc::CcConfig;
+use polypath_transport::loss::LossConfig;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_wire::tcp::{MultiRoute, TcpFlags};
 use polypath_wire::{PathId, Rate};
@@ -141,6 +142,29 @@ fn the_modes_may_change_during_a_connection() {
         let sent = sent_on(&pair, 0) + sent_on(&pair, 1);
         assert_eq!(sent, copies * 500_000, "{scheduler:?}");
     }
+}
+
+/// Paper 003, §2.1: a fast retransmission takes all routes, what a timer gave up the other good ones.
+#[test]
+fn what_a_timer_gave_up_is_distributed() {
+    let (scheduler, loss) =
+        (SchedulerConfig::Duplicate { lost_only: true }, LossConfig::Sack { threshold: 3 });
+    let mut pair = Pair::open(ConnectionConfig { scheduler, loss, ..routed() }, &[10, 10]);
+    pair.script(|f| if f.path == PathId(1) { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 200_000);
+    pair.run_until_received(SERVER, 200_000);
+    let data = pair.data(CLIENT);
+    let on = |path: u8| data.iter().filter(|d| d.1 == path).map(|d| d.2).collect::<Vec<_>>();
+    let (alive, mut dead) = (on(0), on(1));
+    assert!(dead.len() >= 10, "new data took both routes: {dead:?}");
+    assert!(
+        dead.iter().all(|offset| alive.iter().filter(|o| *o == offset).count() == 1),
+        "once on the other"
+    );
+    let tried = dead.len();
+    dead.sort_unstable();
+    dead.dedup();
+    assert_eq!(dead.len(), tried, "and never again on the dead one");
 }
 
 #[test]
