@@ -13,8 +13,8 @@ use polypath_endpoint::{
 };
 use polypath_hip::{ConnectError, Identity};
 use polypath_transport::{ConnectionConfig, PathConfig, State};
-use polypath_wire::Seed;
 use polypath_wire::hip::Hit;
+use polypath_wire::{Instant, Seed};
 use thiserror::Error;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
@@ -127,17 +127,7 @@ impl Node {
         peer: Hit,
         port: u16,
     ) -> Result<Stream, StreamError> {
-        let handle = self.shared.act(|state, now| {
-            if let Stop::Done(error) = &state.stop {
-                return Err(StreamError::Stopped(error.clone()));
-            }
-            let handle = state.endpoint.connect_peer(now, config, peer, port)?;
-            state.streams.insert(handle, StreamState::default());
-            Ok(handle)
-        })?;
-        let stream = Stream::new(self.shared.clone(), handle);
-        stream.connected().await?;
-        Ok(stream)
+        self.open(|endpoint, now| endpoint.connect_peer(now, config, peer, port)).await
     }
 
     /// What happened to associations since the last call, oldest first; waits until something does.
@@ -185,11 +175,19 @@ impl Node {
         port: u16,
         paths: &[(Locators, PathConfig)],
     ) -> Result<Stream, StreamError> {
+        self.open(|endpoint, now| endpoint.connect(now, config, port, paths)).await
+    }
+
+    /// Opens a connection and waits until it is there.
+    async fn open(
+        &self,
+        connect: impl FnOnce(&mut Endpoint, Instant) -> Result<ConnectionHandle, OpenError>,
+    ) -> Result<Stream, StreamError> {
         let handle = self.shared.act(|state, now| {
             if let Stop::Done(error) = &state.stop {
                 return Err(StreamError::Stopped(error.clone()));
             }
-            let handle = state.endpoint.connect(now, config, port, paths)?;
+            let handle = connect(&mut state.endpoint, now)?;
             state.streams.insert(handle, StreamState::default());
             Ok(handle)
         })?;
