@@ -32,6 +32,7 @@ enum Step<'a> {
     Raw { host: bool, bytes: &'a [u8] },
     Wait { millis: u16 },
     Sleep { seconds: u16 },
+    Announce { host: bool, n: u8, all: bool },
 }
 
 /// Messages in flight; more are lost.
@@ -195,6 +196,11 @@ impl World {
             }
             Step::Raw { host, bytes } => self.arrive(usize::from(host), route(usize::from(host), 0), bytes),
             Step::Wait { millis } => self.wait(Duration::from_millis(millis.into())),
+            Step::Announce { host, n, all } => {
+                let h = usize::from(host);
+                self.hosts[h].set_addresses((0..n % 4).map(|n| address(h, n).ip()).collect());
+                self.hosts[h].announce(now, hits[1 - h], all);
+            }
             Step::Sleep { seconds } => self.wait(Duration::from_secs(seconds.into())),
         }
         self.drain();

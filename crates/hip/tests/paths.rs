@@ -78,6 +78,10 @@ fn paths_are_had_through_loss_and_disorder() {
         if seed % 3 == 0 {
             add(&mut pair, 1 - usize::from(seed % 2), 3);
         }
+        for host in 0..2 {
+            pair.hosts[host].set_addresses(vec![address(host, 8).ip()]);
+            act(&mut pair, host, |h, now, peer| h.announce(now, peer, true));
+        }
         pair.run(Duration::from_secs(200));
         if pair.states() != [State::Established; 2] || pair.sas(0).len() != pair.sas(1).len() {
             // A path whose every answer was lost is given up by one end first; that is said.
