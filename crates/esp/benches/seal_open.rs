@@ -31,10 +31,12 @@ fn outbound(suite: Suite) -> Outbound {
     Outbound::new(SPI, EspConfig::with_suite(suite), &keys(suite)).expect("a good configuration")
 }
 
+type Work = Box<dyn FnMut(&mut [u8])>;
+
 /// The bare ciphers of a suite: what seal and open cannot do without.
 struct Bare {
-    seal: Box<dyn FnMut(&mut [u8])>,
-    open: Box<dyn FnMut(&mut [u8])>,
+    seal: Work,
+    open: Work,
     /// Bytes that they work on.
     body: usize,
 }
