@@ -105,6 +105,23 @@ fn a_real_demo_delivers_a_real_file() {
 }
 
 #[test]
+fn a_demo_between_namespaces_delivers_too() {
+    if !polypath_node::netns::may_create() {
+        eprintln!("SKIPPED: network namespaces need root");
+        return;
+    }
+    let report = json_of(&["demo", "--netns", "--size", "1MiB", "--json"]);
+    assert_eq!((&report["mode"], &report["sha256_match"]), (&"netns".into(), &true.into()), "{report:#}");
+    let paths = report["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 2, "{report:#}");
+    for path in paths {
+        assert_eq!(path["esp_suite"], "AES-128-GCM-16", "{report:#}");
+        assert_eq!(path["spi_out"].as_str().map(str::len), Some(8), "{report:#}");
+    }
+    assert_ne!(paths[0]["spi_out"], paths[1]["spi_out"], "an SA for each path");
+}
+
+#[test]
 fn without_a_terminal_there_are_no_bars_and_no_colours() {
     let output = polypath(&["demo", "--size", "200kB"]).assert().success().get_output().clone();
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -10,11 +10,9 @@
 //! the greater HIT goes first.
 
 mod answer;
+mod outstanding;
 mod request;
 
-use std::collections::{BTreeMap, VecDeque};
-
-use polypath_wire::Instant;
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param};
 
 use super::{Association, Path, State};
@@ -22,76 +20,12 @@ use crate::context::Context;
 use crate::dh::DhKey;
 use crate::event::{DropReason, Event, Route};
 use crate::keymat::Keymat;
+pub(crate) use outstanding::Request;
+pub(super) use outstanding::Updates;
+use outstanding::{Pending, What};
 
 /// How many of the peer's UPDATE ids around the newest are accepted and remembered.
 const WINDOW: i32 = 32;
-
-/// What is under way in both directions.
-#[derive(Default)]
-pub(super) struct Updates {
-    next_id: u32,
-    pending: Vec<Pending>,
-    /// Requests that wait for another one to finish.
-    waiting: VecDeque<Request>,
-    /// The peer's next id, and our answers to its last ones.
-    peer_next: u32,
-    answered: BTreeMap<u32, Vec<u8>>,
-    /// Whether the peer is told of addresses without a path.
-    announces: bool,
-    /// Paths that were rekeyed, until data comes on the new SA of that inbound SPI.
-    retired: Vec<(u32, Path)>,
-}
-
-/// What the owner of an association may ask for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Request {
-    /// A new path with its own SA pair.
-    Add(Route),
-    /// The peer is to know all our addresses.
-    Announce,
-    /// Another SPI and new keys for the path with that inbound SPI.
-    Rekey {
-        /// The path.
-        inbound: u32,
-        /// Whether from a new Diffie-Hellman exchange.
-        new_dh: bool,
-    },
-    /// The path with that inbound SPI continues elsewhere.
-    Move {
-        /// The path.
-        inbound: u32,
-        /// Where.
-        route: Route,
-    },
-    /// The path with that inbound SPI is given up.
-    Remove {
-        /// The path.
-        inbound: u32,
-    },
-}
-
-impl Request {
-    fn draws_keys(&self) -> bool {
-        matches!(self, Self::Add(_) | Self::Rekey { .. })
-    }
-}
-
-/// An UPDATE of ours that is not acknowledged.
-struct Pending {
-    id: u32,
-    packet: Vec<u8>,
-    route: Route,
-    due: Instant,
-    tries: u32,
-    what: What,
-}
-
-enum What {
-    /// A request, with the SPI that we will receive on, our new key, and the first index of KEYMAT that was free.
-    Request { request: Request, inbound: u32, dh: Option<DhKey>, index: usize },
-    /// An answer that asks for `nonce` back, about the path with that inbound SPI; whether it has new keys.
-    Answer { inbound: u32, nonce: Vec<u8>, route: Route, rekeyed: bool },
-}
 
 /// What an UPDATE says.
 #[derive(Default)]
@@ -104,52 +38,6 @@ struct Update {
     multipath: Option<Multipath>,
     echo_requests: Vec<Param>,
     echo_responses: Vec<Vec<u8>>,
-}
-
-impl Updates {
-    pub fn timeout(&self) -> Option<Instant> {
-        self.pending.iter().map(|p| p.due).min()
-    }
-
-    /// Our requests that draw keys and are under way.
-    fn drawing(&self) -> impl Iterator<Item = Request> {
-        let request = |p: &Pending| match &p.what {
-            What::Request { request, .. } => Some(*request),
-            What::Answer { .. } => None,
-        };
-        self.pending.iter().filter_map(request).filter(Request::draws_keys)
-    }
-
-    /// Whether one of them asks for new keys of a path.
-    fn is_rekeying(&self) -> bool {
-        self.drawing().any(|request| matches!(request, Request::Rekey { .. }))
-    }
-
-    /// Whether the peer has not yet said that it knows our addresses.
-    fn is_announcing(&self) -> bool {
-        let announces = |p: &Pending| matches!(p.what, What::Request { request: Request::Announce, .. });
-        self.pending.iter().any(announces)
-    }
-
-    /// Whether the path with that inbound SPI is being given up.
-    fn is_removing(&self, inbound: u32) -> bool {
-        let wanted = Request::Remove { inbound };
-        self.pending.iter().any(|p| matches!(p.what, What::Request { request, .. } if request == wanted))
-    }
-
-    /// Whether nothing is under way that `request` depends on.
-    fn may_go(&self, request: Request) -> bool {
-        let mut answers = self.pending.iter().filter_map(|p| match p.what {
-            What::Answer { rekeyed, .. } => Some(rekeyed),
-            What::Request { .. } => None,
-        });
-        match request {
-            Request::Add(_) => !self.is_rekeying() && !answers.any(|rekeyed| rekeyed),
-            Request::Rekey { .. } => self.drawing().next().is_none() && answers.next().is_none(),
-            Request::Announce => !self.is_announcing(),
-            Request::Move { .. } | Request::Remove { .. } => true,
-        }
-    }
 }
 
 impl Update {
