@@ -90,8 +90,10 @@ impl Bars {
         self.paths.values().map(carried).collect()
     }
 
-    /// Takes the bars away.
+    /// Takes the bars away for good: one that is not finished would be drawn again when it is dropped.
     pub fn clear(&self) {
+        self.file.finish_and_clear();
+        self.paths.values().for_each(|path| path.bar.finish_and_clear());
         // A terminal that cannot be cleared still shows what follows.
         let _ = self.all.clear();
     }
