@@ -16,6 +16,8 @@ const LEAST_V4: u32 = 576;
 const MAX_PROBES: u32 = 3;
 /// Sizes that are closer are not told apart, bytes.
 const PRECISION: u32 = 16;
+/// CONFIRMATION_TIMER of RFC 8899 §5.1.1: a full packet every second would be much on a slow link.
+const CONFIRM: Duration = Duration::from_secs(5);
 /// PMTU_RAISE_TIMER of RFC 8899 §5.1.1.
 const RAISE: Duration = Duration::from_secs(600);
 
@@ -38,6 +40,8 @@ pub(super) struct PathMtu {
     probe: Option<(u32, u32)>,
     /// When larger ones are asked for again.
     raise: Instant,
+    /// When the size in use is asked for again, if it is used.
+    confirm: Instant,
 }
 
 impl PathMtu {
@@ -45,8 +49,8 @@ impl PathMtu {
     pub fn new(now: Instant, link: u32, v4: bool, probes: bool) -> Self {
         let least = if v4 { LEAST_V4 } else { BASE };
         let carried = if probes { link.min(BASE) } else { link };
-        let raise = now + RAISE;
-        Self { link, told: link, least, carried, proven: !probes, failed: None, probe: None, raise }
+        let (raise, confirm) = (now + RAISE, now + CONFIRM);
+        Self { link, told: link, least, carried, proven: !probes, failed: None, probe: None, raise, confirm }
     }
 
     /// The largest packet to be sent.
@@ -70,8 +74,9 @@ impl PathMtu {
         }
         let (size, tries) = match self.probe {
             Some(under_way) => under_way,
-            None => (self.candidate().or(busy.then_some(self.carried))?, 0),
+            None => (self.candidate().or((busy && now >= self.confirm).then_some(self.carried))?, 0),
         };
+        self.confirm = now + CONFIRM;
         self.probe = Some((size, tries + 1));
         Some(size)
     }
@@ -151,7 +156,8 @@ mod tests {
         assert_eq!(mtu.carried(), 1280);
         assert_eq!(settle(&mut mtu, 1500), 1);
         assert_eq!(mtu.carried(), 1500);
-        assert_eq!(mtu.next_probe(Instant::ZERO, true), Some(1500), "confirmed while it is used");
+        assert_eq!(mtu.next_probe(Instant::ZERO + CONFIRM, false), None);
+        assert_eq!(mtu.next_probe(Instant::ZERO + CONFIRM, true), Some(1500), "confirmed while it is used");
     }
 
     #[test]
@@ -171,10 +177,11 @@ mod tests {
     fn a_way_that_becomes_narrower_is_noticed_while_it_is_used() {
         let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
         settle(&mut mtu, 1500);
+        assert_eq!(mtu.next_probe(Instant::ZERO, true), None, "not so soon");
         for _ in 0..MAX_PROBES {
-            assert_eq!(mtu.next_probe(Instant::ZERO, true), Some(1500));
+            assert_eq!(mtu.next_probe(Instant::ZERO + CONFIRM, true), Some(1500));
         }
-        assert_eq!(mtu.next_probe(Instant::ZERO, true), Some(1280));
+        assert_eq!(mtu.next_probe(Instant::ZERO + CONFIRM, true), Some(1280));
         assert_eq!(mtu.carried(), 1280);
         settle(&mut mtu, 1400);
         assert!((1384..=1400).contains(&mtu.carried()), "{mtu:?}");
