@@ -157,10 +157,10 @@ impl Association {
 
     pub(in crate::association) fn retransmit_updates(&mut self, ctx: &mut Context<'_>) {
         let (now, mut given_up) = (ctx.now, Vec::new());
-        for (n, pending) in self.updates.pending.iter_mut().enumerate().filter(|(_, p)| p.due <= now) {
+        for pending in self.updates.pending.iter_mut().filter(|p| p.due <= now) {
             pending.tries += 1;
             if pending.tries > ctx.config.retries {
-                given_up.push(n);
+                given_up.push(pending.id);
                 continue;
             }
             if let What::Request { request: Request::Announce, .. } = pending.what
@@ -171,9 +171,12 @@ impl Association {
             ctx.send(pending.route, &pending.packet);
             pending.due = ctx.now + ctx.config.retransmit.times(1 << pending.tries.min(16));
         }
-        for n in given_up.into_iter().rev() {
-            let pending = self.updates.pending.remove(n);
-            self.give_up(ctx, pending);
+        for id in given_up {
+            // one that is given up may take others with it
+            if let Some(n) = self.updates.pending.iter().position(|p| p.id == id) {
+                let pending = self.updates.pending.remove(n);
+                self.give_up(ctx, pending);
+            }
         }
         self.next_request(ctx);
     }
