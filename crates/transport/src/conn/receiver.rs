@@ -118,7 +118,7 @@ impl Receiver {
         };
         let inserted = self.buffer.insert(offset, data);
         let in_order = offset <= was && self.next() > was;
-        if !in_order {
+        if !in_order && self.buffer.held().containing(offset).is_some() {
             self.reporter.touch(path, offset);
         }
         let trigger = (!in_order).then_some(offset);

@@ -19,7 +19,7 @@ pub struct SackReporter {
 const MEMORY: usize = 8;
 
 impl SackReporter {
-    /// Something at `offset` arrived out of order on `path`.
+    /// What is held now at `offset` arrived out of order on `path`.
     pub fn touch(&mut self, path: PathId, offset: u64) {
         let mut kept = 1;
         self.recent.retain(|&(p, o)| {
@@ -49,7 +49,8 @@ impl SackReporter {
             self.recent.clear();
             return blocks;
         }
-        self.recent.retain(|(_, o)| held.containing(*o).is_some());
+        let next = held.iter().next().map_or(0, |(start, _)| start);
+        self.recent.retain(|(_, o)| *o >= next); // what is held is held until all before it has come
         let mut chosen: [(u64, u64); 4] = [(0, 0); 4];
         let mut n = 0;
         let recent = self.recent.iter().filter(|(p, _)| *p == path).map(|(_, o)| *o);
