@@ -4,10 +4,10 @@
 mod common;
 
 use bytes::Bytes;
-use common::ready;
+use common::{read_exactly, ready};
 use polypath_endpoint::{EndpointConfig, ListenConfig};
 use polypath_node::testbed::Testbed;
-use polypath_node::{Clock, Node, Stream, UdpSockets};
+use polypath_node::{Clock, Node, UdpSockets};
 use polypath_sim::hop::HopConfig;
 use polypath_transport::{ConnectionConfig, PathConfig, Pattern, Payload, SchedulerConfig};
 use polypath_wire::{Duration, Rate, Seed};
@@ -65,13 +65,4 @@ async fn one_connection_uses_both_paths_between_namespaces() {
 
 fn chunk(i: u64) -> Bytes {
     Payload::Pattern(Pattern { key: 1, offset: i * CHUNK, len: CHUNK }).to_bytes()
-}
-
-async fn read_exactly(stream: &Stream, len: u64) -> Bytes {
-    let mut all = Vec::new();
-    while (all.len() as u64) < len {
-        let bytes = stream.read(len as usize - all.len()).await.unwrap();
-        all.extend_from_slice(&bytes.expect("the stream ended early"));
-    }
-    all.into()
 }

@@ -16,9 +16,8 @@ mod common;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use bytes::Bytes;
 use capture::Capture;
-use common::{ready, sh};
+use common::{read_exactly, ready, sh};
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators};
 use polypath_node::emulated_link::EmulatedLink;
 use polypath_node::netns::Netns;
@@ -141,15 +140,6 @@ async fn carry([from, to]: &[Stream; 2], key: u32, len: u64) {
     };
     let both = async { tokio::join!(sending, receiving) };
     tokio::time::timeout(PATIENCE, both).await.expect("the stream stalled");
-}
-
-async fn read_exactly(stream: &Stream, len: u64) -> Bytes {
-    let mut all = Vec::new();
-    while (all.len() as u64) < len {
-        let bytes = stream.read(len as usize - all.len()).await.unwrap();
-        all.extend_from_slice(&bytes.expect("the stream ended early"));
-    }
-    all.into()
 }
 
 /// Both sides finish, and have everything.

@@ -1,5 +1,6 @@
 //! How transfers end: Ctrl-C at either end, a disk that is full; and what a terminal shows meanwhile.
 
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -14,6 +15,16 @@ fn bed() -> Option<Bed> {
         return None;
     }
     Some(bed)
+}
+
+/// A transfer that has gone on for a while: the HITs, the file, the sender and the receiver.
+fn under_way(bed: &Bed) -> ([String; 2], PathBuf, Child, Child) {
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("big", SIZE);
+    let receiver = bed.receive(&hits[0]);
+    let sender = bed.send(&file, &hits[1]);
+    std::thread::sleep(Duration::from_secs(3));
+    (hits, file, sender, receiver)
 }
 
 fn interrupt(bed: &Bed, child: &Child) {
@@ -37,11 +48,7 @@ fn assert_no_sockets(bed: &Bed, side: usize) {
 #[test]
 fn ctrl_c_at_the_sender_ends_it_and_the_next_attempt_goes_on() {
     let Some(bed) = bed() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
-    let file = bed.file("big", SIZE);
-    let receiver = bed.receive(&hits[0]);
-    let sender = bed.send(&file, &hits[1]);
-    std::thread::sleep(Duration::from_secs(3));
+    let (hits, file, sender, receiver) = under_way(&bed);
     interrupt(&bed, &sender);
     let ended = end(sender, 5);
     assert_eq!(ended.status.code(), Some(130), "{ended:?}");
@@ -60,11 +67,7 @@ fn ctrl_c_at_the_sender_ends_it_and_the_next_attempt_goes_on() {
 #[test]
 fn ctrl_c_at_the_receiver_ends_it_and_the_sender_waits_for_the_next() {
     let Some(bed) = bed() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
-    let file = bed.file("big", SIZE);
-    let receiver = bed.receive(&hits[0]);
-    let sender = bed.send(&file, &hits[1]);
-    std::thread::sleep(Duration::from_secs(3));
+    let (hits, file, sender, receiver) = under_way(&bed);
     interrupt(&bed, &receiver);
     let ended = end(receiver, 5);
     assert_eq!(ended.status.code(), Some(130), "{ended:?}");

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use polypath_node::Stream;
 use polypath_node::netns::{self, Netns};
 
 /// Whether namespaces can be made and `tools` run; if not, says so where a captured test is heard.
@@ -78,4 +80,14 @@ impl LatencyProbe {
         overshoots.sort_unstable();
         overshoots.get(overshoots.len() * 19 / 20).copied().unwrap_or_default()
     }
+}
+
+/// The next `len` bytes of `stream`.
+pub async fn read_exactly(stream: &Stream, len: u64) -> Bytes {
+    let mut all = Vec::new();
+    while (all.len() as u64) < len {
+        let bytes = stream.read(len as usize - all.len()).await.unwrap();
+        all.extend_from_slice(&bytes.expect("the stream ended early"));
+    }
+    all.into()
 }
