@@ -1,9 +1,8 @@
 //! Any bytes as a script of forged segments: no panic, no wrong byte, no endless answers.
 #![no_main]
 
-#[path = "../../crates/transport/tests/hostile/pair.rs"]
-#[allow(dead_code)]
-mod pair;
+#[path = "../../crates/transport/tests/common/mod.rs"]
+mod common;
 #[path = "../../crates/transport/tests/hostile/script.rs"]
 mod script;
 

@@ -3,10 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod pair;
+#[path = "../common/mod.rs"]
+mod common;
 mod script;
 
-use pair::Pair;
+use common::{CLIENT, ISN, Pair, SERVER, ms};
 use polypath_transport::{
     CloseReason, Connection, ConnectionConfig, DropReason, Event, PathConfig, Pattern, Payload, Ports,
     Segment, State,
@@ -24,18 +25,47 @@ fn config() -> ConnectionConfig {
     ConnectionConfig { receive_buffer: 200_000, ..Default::default() }
 }
 
+/// The connection is established over `paths` paths, and data under way both ways.
+fn running(config: ConnectionConfig, paths: usize) -> Pair {
+    let mut pair = Pair::open(config, &[10; 2][..paths]);
+    send(&mut pair);
+    pair.run_for(ms(75));
+    assert!(pair.received.iter().all(|got| *got > 0 && *got < LEN), "{:?}", pair.received);
+    pair
+}
+
+/// Each end sends `LEN` bytes to the other, and no more.
+fn send(pair: &mut Pair) {
+    for end in [CLIENT, SERVER] {
+        pair.write(end, LEN);
+        pair.close(end);
+    }
+}
+
+/// Everything arrives as if nobody had interfered: all bytes, FINs, no loss of the connection.
+fn finish(pair: &mut Pair) {
+    pair.run_for(Duration::from_secs(600));
+    let drops = [CLIENT, SERVER].map(|end| pair.end(end).stats().drops);
+    assert_eq!(pair.received, [LEN; 2], "{drops:?}");
+    assert_eq!(pair.states(), [State::Closed; 2]);
+    for end in [CLIENT, SERVER] {
+        assert!(pair.has(end, Event::PeerFinished) && pair.has(end, Event::Finished));
+        assert_eq!(pair.lost(end), None);
+    }
+}
+
 /// Sends what `forge` makes of a plausible segment to both ends again and again while a transfer runs,
 /// then checks that the transfer was not disturbed. Returns the pair and what each end dropped.
 fn attack(paths: usize, forge: impl Fn(&Pair, usize, Segment) -> Segment) -> Pair {
-    let mut pair = Pair::running(&config(), paths, LEN);
+    let mut pair = running(config(), paths);
     for _ in 0..TIMES {
         for to in 0..2 {
             let segment = forge(&pair, to, pair.forge(to));
-            pair.inject(to, segment);
+            pair.inject(to, 0, segment);
         }
-        pair.run_for(Duration::from_millis(3));
+        pair.run_for(ms(3));
     }
-    pair.finish(LEN);
+    finish(&mut pair);
     pair
 }
 
@@ -43,7 +73,7 @@ fn attack(paths: usize, forge: impl Fn(&Pair, usize, Segment) -> Segment) -> Pai
 fn refused(reason: DropReason, forge: impl Fn(&Pair, usize, Segment) -> Segment) {
     for paths in [1, 2] {
         let pair = attack(paths, &forge);
-        for end in &pair.ends {
+        for end in pair.ends.iter().flatten() {
             assert!(end.stats().dropped(reason) >= TIMES, "{reason:?}: {:?}", end.stats().drops);
         }
     }
@@ -66,9 +96,9 @@ fn lies(len: u64) -> Payload {
 
 #[test]
 fn nothing_is_dropped_without_an_attack() {
-    let mut pair = Pair::running(&config(), 2, LEN);
-    pair.finish(LEN);
-    assert!(pair.ends.iter().all(|end| end.stats().drops.iter().all(|n| *n == 0)));
+    let mut pair = running(config(), 2);
+    finish(&mut pair);
+    assert!(pair.ends.iter().flatten().all(|end| end.stats().drops.iter().all(|n| *n == 0)));
 }
 
 #[test]
@@ -95,19 +125,19 @@ fn data_from_before_the_window() {
 
 #[test]
 fn data_that_contradicts_what_is_held() {
-    let mut pair = Pair::running(&config(), 1, LEN);
+    let mut pair = running(config(), 1);
     for to in 0..2 {
         // A true segment arrives early, then other bytes for the same place, and around it.
         let mut early = pair.forge(to);
         early.header.seq = early.header.seq.plus(60_000);
         early.payload = pair.truth(to, early.header.seq, 1000);
         let mut lie = early.clone();
-        pair.inject(to, early);
+        pair.inject(to, 0, early);
         lie.payload = lies(1000);
-        pair.inject(to, lie);
-        assert_eq!(pair.ends[to].stats().dropped(DropReason::OverlapMismatch), 1);
+        pair.inject(to, 0, lie);
+        assert_eq!(pair.end(to).stats().dropped(DropReason::OverlapMismatch), 1);
     }
-    pair.finish(LEN);
+    finish(&mut pair);
 }
 
 #[test]
@@ -173,21 +203,20 @@ fn resets_inside_the_window_are_challenged() {
         s.header.seq = s.header.seq.plus(1000);
         with_flags(s, TcpFlags::RST)
     });
-    let mut pair = Pair::running(&config(), 1, LEN);
+    let mut pair = running(config(), 1);
     let mut reset = with_flags(pair.forge(0), TcpFlags::RST);
     reset.header.seq = reset.header.seq.plus(1000);
-    let before = pair.seen[0].segments;
-    pair.inject(0, reset);
-    assert_eq!(pair.seen[0].segments, before + 1, "RFC 5961 §3: a challenge ACK");
+    let before = pair.log.len();
+    pair.inject(0, 0, reset);
+    assert_eq!(pair.log.len(), before + 1, "RFC 5961 §3: a challenge ACK");
 }
 
 #[test]
 fn a_reset_with_the_exact_number_is_believed() {
-    let mut pair = Pair::running(&config(), 1, LEN);
+    let mut pair = running(config(), 1);
     let reset = with_flags(pair.forge(0), TcpFlags::RST);
-    pair.inject(0, reset);
-    assert_eq!(pair.ends[0].state(), State::Closed);
-    assert!(pair.events[0].contains(&Event::Lost(CloseReason::Reset)));
+    pair.inject(0, 0, reset);
+    assert_eq!((pair.states()[0], pair.lost(0)), (State::Closed, Some(CloseReason::Reset)));
 }
 
 #[test]
@@ -198,8 +227,8 @@ fn syns_are_challenged() {
             s.header.seq = s.header.seq.plus(1 << 29);
             with_flags(s, flags)
         });
-        refused(DropReason::Duplicate, |pair, to, mut s| {
-            s.header.seq = pair.seen[1 - to].isn; // the old one again
+        refused(DropReason::Duplicate, |_, to, mut s| {
+            s.header.seq = ISN[1 - to]; // the old one again
             with_flags(s, flags)
         });
     }
@@ -258,9 +287,9 @@ fn echoes_of_any_time_do_not_disturb_the_round_trip_time() {
             s.header.options.timestamps = Some(Timestamps { echo, ..ts });
             s
         });
-        for end in &pair.ends {
+        for end in pair.ends.iter().flatten() {
             let srtt = end.path_stats(PathId::FIRST).srtt.unwrap();
-            assert!(srtt >= pair::DELAY && srtt <= pair::DELAY.times(20), "{srtt:?}");
+            assert!(srtt >= ms(10) && srtt <= ms(10).times(20), "{srtt:?}");
         }
     }
 }
@@ -268,17 +297,17 @@ fn echoes_of_any_time_do_not_disturb_the_round_trip_time() {
 #[test]
 fn timestamps_that_were_not_agreed_upon() {
     let config = ConnectionConfig { timestamps: false, ..config() };
-    let mut pair = Pair::running(&config, 1, LEN);
+    let mut pair = running(config, 1);
     for value in [u32::MAX, 1 << 31, 0] {
         for to in 0..2 {
             let mut segment = pair.forge(to);
             segment.header.options.timestamps = Some(Timestamps { value, echo: value });
-            pair.inject(to, segment);
+            pair.inject(to, 0, segment);
         }
-        pair.run_for(Duration::from_millis(5));
+        pair.run_for(ms(5));
     }
-    pair.finish(LEN);
-    assert!(pair.ends.iter().all(|end| end.stats().dropped(DropReason::OldTimestamp) == 0));
+    finish(&mut pair);
+    assert!(pair.ends.iter().flatten().all(|end| end.stats().dropped(DropReason::OldTimestamp) == 0));
 }
 
 #[test]
@@ -294,12 +323,12 @@ fn windows_that_close_open_and_shrink() {
 #[test]
 fn a_flight_never_exceeds_the_window_of_the_peer() {
     // Scale 14 and the largest field: 1 GiB, as large as a window may be.
-    let mut pair = Pair::running(&config(), 1, LEN);
+    let mut pair = running(config(), 1);
     let mut segment = pair.forge(0);
     segment.header.window = u16::MAX;
     segment.header.options.window_scale = Some(255); // not in a SYN: of no effect
-    pair.inject(0, segment);
-    pair.finish(LEN);
+    pair.inject(0, 0, segment);
+    finish(&mut pair);
 }
 
 #[test]
@@ -354,75 +383,71 @@ fn a_flood_is_answered_a_hundred_times_a_second_at_most() {
         },
     ];
     for forge in forgeries {
-        let mut pair = Pair::new(&config(), 1);
-        pair.run_for(Duration::from_secs(1));
-        let before = pair.seen[0].segments;
+        let mut pair = Pair::open(config(), &[10]);
+        let before = pair.log.len();
         for _ in 0..10_000 {
             let segment = forge(pair.forge(0));
-            pair.ends[0].handle(pair.now, PathId::FIRST, segment);
-            pair.pump();
+            pair.inject(0, 0, segment);
         }
-        let answers = pair.seen[0].segments - before;
+        let answers = pair.log.len() - before;
         assert!((1..=110).contains(&answers), "{answers}");
     }
 }
 
 #[test]
 fn empty_segments_are_not_answered() {
-    let mut pair = Pair::new(&config(), 1);
-    pair.run_for(Duration::from_secs(1));
-    let before = pair.seen[0].segments;
+    let mut pair = Pair::open(config(), &[10]);
+    let before = pair.log.len();
     for _ in 0..1000 {
         let segment = pair.forge(0);
-        pair.inject(0, segment);
+        pair.inject(0, 0, segment);
     }
-    assert_eq!(pair.seen[0].segments, before);
+    assert_eq!(pair.log.len(), before);
 }
 
 #[test]
 fn segments_on_paths_that_are_not_ours() {
-    let mut pair = Pair::running(&config(), 2, LEN);
+    let mut pair = running(config(), 2);
     for path in [2, 63, 64, 255] {
         let segment = pair.forge(1);
-        pair.ends[1].handle(pair.now, PathId(path), segment);
+        pair.inject(1, path, segment);
     }
-    pair.finish(LEN);
-    assert_eq!(pair.ends[1].stats().dropped(DropReason::UnknownPath), 4);
+    finish(&mut pair);
+    assert_eq!(pair.end(1).stats().dropped(DropReason::UnknownPath), 4);
 }
 
 #[test]
 fn a_fin_before_data_that_came_already() {
-    let mut pair = Pair::running(&config(), 1, LEN);
+    let mut pair = running(config(), 1);
     for to in 0..2 {
         let mut early = pair.forge(to);
         early.header.seq = early.header.seq.plus(60_000);
         early.payload = pair.truth(to, early.header.seq, 1000);
         let mut fin = with_flags(early.clone(), TcpFlags::FIN | TcpFlags::ACK);
         fin.payload = Payload::Empty;
-        pair.inject(to, early);
-        pair.inject(to, fin);
-        assert_eq!(pair.ends[to].stats().dropped(DropReason::UnexpectedFlag), 1);
+        pair.inject(to, 0, early);
+        pair.inject(to, 0, fin);
+        assert_eq!(pair.end(to).stats().dropped(DropReason::UnexpectedFlag), 1);
     }
-    pair.finish(LEN);
+    finish(&mut pair);
 }
 
 #[test]
 fn islands_of_one_byte_do_not_fill_the_memory() {
-    let mut pair = Pair::running(&config(), 1, LEN);
+    let mut pair = running(config(), 1);
     for i in 0..20_000 {
         for to in 0..2 {
             let mut island = pair.forge(to);
             island.header.seq = island.header.seq.plus(30_001 + 2 * i);
             island.payload = pair.truth(to, island.header.seq, 1);
-            pair.ends[to].handle(pair.now, PathId::FIRST, island);
-            pair.pump();
+            pair.inject(to, 0, island);
         }
     }
-    for end in &pair.ends {
+    for end in pair.ends.iter().flatten() {
         assert!(end.stats().dropped(DropReason::BufferFull) > 19_000, "{:?}", end.stats().drops);
         assert!(end.stats().reorder_peak < 1000, "{}", end.stats().reorder_peak);
     }
-    pair.finish(LEN);
+    finish(&mut pair);
 }
 
 #[test]
@@ -454,10 +479,10 @@ fn while_connecting_only_the_right_answer_counts() {
 #[test]
 fn a_path_that_was_idle_for_a_month_works() {
     // Half of the timestamp clock's circle later, older timestamps are not old (RFC 7323 §5.5).
-    let mut pair = Pair::new(&config(), 1);
+    let mut pair = Pair::open(config(), &[10]);
     pair.run_for(Duration::from_secs(30 * 86_400));
-    pair.send(LEN);
-    pair.finish(LEN);
+    send(&mut pair);
+    finish(&mut pair);
 }
 
 proptest! {

@@ -1,13 +1,13 @@
 //! Any bytes as a script of forged segments: no panic, no wrong byte, no endless answers.
 
-use polypath_transport::{ConnectionConfig, Payload};
+use polypath_transport::ConnectionConfig;
 use polypath_wire::tcp::{MultiRoute, SackBlock, TcpFlags, Timestamps};
-use polypath_wire::{Duration, PathId, Seq};
+use polypath_wire::{PathId, Seq};
 
-use crate::pair::Pair;
+use crate::common::{ISN, Pair, ms};
 
 /// Answers to one segment, at most: what it lets the sender send, and acknowledgments.
-const MOST_ANSWERS: u64 = 2000;
+const MOST_ANSWERS: usize = 2000;
 
 /// Plays `script` against a connection under way.
 ///
@@ -23,17 +23,22 @@ pub fn play(script: &[u8]) {
         window_scaling: kind & 8 == 0,
         ..Default::default()
     };
-    let mut pair = Pair::new(&config, 1 + usize::from(kind >> 4 & 3));
-    pair.send(400_000);
-    pair.run_for(Duration::from_millis(25)); // who knows all before the handshake has it to himself
+    let paths = 1 + usize::from(kind >> 4 & 3);
+    // Whoever knows all before the handshake has it to himself: it is done.
+    let mut pair = Pair::open(config, &[10; 4][..paths]);
+    for end in 0..2 {
+        pair.write(end, 400_000);
+        pair.close(end);
+    }
+    pair.run_for(ms(5));
     while let Some(op) = script.next() {
         if op < 32 {
-            pair.run_for(Duration::from_millis(u64::from(op) * 4));
+            pair.run_for(ms(u64::from(op) * 4));
             continue;
         }
         forged(&mut pair, op, &mut || script.next().unwrap_or(0));
     }
-    pair.run_for(Duration::from_secs(20));
+    pair.run_for(ms(20_000));
 }
 
 /// One forged segment: `op` says in what it differs from a plausible one.
@@ -42,10 +47,10 @@ fn forged(pair: &mut Pair, op: u8, byte: &mut impl FnMut() -> u8) {
     let mut segment = pair.forge(to);
     let header = &mut segment.header;
     if op & 2 != 0 {
-        header.seq = near(byte, &[header.seq, pair.seen[1 - to].nxt, pair.seen[1 - to].isn]);
+        header.seq = near(byte, &[header.seq, pair.seen[1 - to].nxt, ISN[1 - to]]);
     }
     if op & 4 != 0 {
-        header.ack = near(byte, &[header.ack, pair.seen[to].nxt, pair.seen[to].isn]);
+        header.ack = near(byte, &[header.ack, pair.seen[to].nxt, ISN[to]]);
     }
     if op & 8 != 0 {
         let flags = byte();
@@ -54,7 +59,7 @@ fn forged(pair: &mut Pair, op: u8, byte: &mut impl FnMut() -> u8) {
     }
     if op & 16 != 0 {
         for _ in 0..byte() & 3 {
-            let start = near(byte, &[header.ack, pair.seen[to].nxt, pair.seen[to].isn]);
+            let start = near(byte, &[header.ack, pair.seen[to].nxt, ISN[to]]);
             header.options.sack.push(SackBlock { start, end: near(byte, &[start, header.ack]) });
         }
     }
@@ -65,23 +70,13 @@ fn forged(pair: &mut Pair, op: u8, byte: &mut impl FnMut() -> u8) {
             (byte() > 20).then_some(Timestamps { value, echo: near(byte, &[Seq(ts.echo)]).0 });
         header.options.multi_route = Some(MultiRoute { route: PathId(byte()), reply: None });
     }
-    let path = PathId(if op & 64 != 0 { byte() & 3 } else { 0 });
+    let path = if op & 64 != 0 { byte() & 3 } else { 0 };
     if op & 128 != 0 {
         segment.payload = pair.truth(to, segment.header.seq, u64::from(byte()) * 8);
     }
-    send(pair, to, path, segment);
-}
-
-/// Data before the stream's first byte has no true content: it is sent without.
-fn send(pair: &mut Pair, to: usize, path: PathId, mut segment: polypath_transport::Segment) {
-    let offset = segment.header.seq.distance(pair.seen[1 - to].isn.plus(1).plus(pair.got[to] as u32));
-    if i64::from(offset) + (pair.got[to] as i64) < 0 {
-        segment.payload = Payload::Empty;
-    }
-    let before = pair.seen[to].segments;
-    pair.ends[to].handle(pair.now, path, segment);
-    pair.pump();
-    let answers = pair.seen[to].segments - before;
+    let before = pair.log.len();
+    pair.inject(to, path, segment);
+    let answers = pair.log.len() - before;
     assert!(answers <= MOST_ANSWERS, "{answers} answers to one segment");
 }
 

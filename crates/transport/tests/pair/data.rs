@@ -4,7 +4,7 @@ use polypath_transport::{CloseReason, ConnectionConfig, State};
 use polypath_wire::Duration;
 use polypath_wire::PathId;
 
-use crate::wire::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
 
 /// Payload of a full segment: 1000 bytes less the timestamps.
 const MSS: u64 = 988;
@@ -205,6 +205,29 @@ fn the_path_mtu_falls_in_the_middle() {
     let before = pair.log.len();
     pair.run_until_received(SERVER, 200_000);
     assert!(pair.log[before..].iter().all(|f| f.len() <= 500), "512 less the timestamps");
+}
+
+/// A path that carries less than the connection was told, and a router that says so of each segment (RFC 1191).
+#[test]
+fn what_was_too_big_goes_again_at_once_in_smaller_pieces() {
+    const CARRIED: u64 = 888;
+    let mut pair = Pair::open(ConnectionConfig::default(), &[10]);
+    pair.script(|f| if f.len() > CARRIED { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 300_000);
+    pair.close(CLIENT);
+    pair.run_for(ms(10));
+    let dropped = pair.log.len();
+    assert_eq!(dropped, 10, "the initial window");
+    for _ in 0..dropped {
+        let now = pair.now;
+        pair.end(CLIENT).path_mss(now, PathId(0), 900);
+    }
+    pair.run_until_received(SERVER, 300_000);
+    assert!(pair.log[dropped..].iter().all(|f| f.len() <= CARRIED), "and nothing after it");
+    let stats = pair.end(CLIENT).stats();
+    assert_eq!((stats.timeouts, stats.fast_recoveries), (0, 0), "it is no congestion");
+    // In slow start from 10 segments, acknowledged in pairs, and half a round trip before it.
+    assert!(pair.now < at(1300), "{:?}", pair.now);
 }
 
 /// A middlebox that cuts segments: the rest is sent again.

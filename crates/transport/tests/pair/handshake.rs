@@ -4,7 +4,7 @@ use polypath_transport::{CloseReason, ConnectionConfig, Event, Segment, State};
 use polypath_wire::Duration;
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 
-use crate::wire::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
 
 /// RFC 2018 §2, RFC 7323 §2.2 and §3.2: an option is in use if both SYNs carried it.
 #[test]

@@ -1,6 +1,9 @@
 //! Two connections in virtual time with an editable wire between them: what RFC 9293 and its
 //! companions ask for, one behaviour a test.
 
+#[path = "../common/mod.rs"]
+mod common;
+
 mod closing;
 mod data;
 mod handshake;
@@ -9,4 +12,3 @@ mod mhip;
 mod paths;
 mod recovery;
 mod routes;
-mod wire;

@@ -6,7 +6,7 @@ use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::{CcConfig, ConnectionConfig, LossConfig};
 use polypath_wire::{Duration, PathId};
 
-use crate::wire::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 fn newreno(cc: CcConfig) -> ConnectionConfig {
     let loss = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
@@ -85,7 +85,7 @@ fn a_late_path_is_closed_and_a_heartbeat_reopens_it() {
     let config = ConnectionConfig { knowledge, receive_buffer: 20_000, ..prompt() };
     let mut pair = Pair::open(config, &[20, 20]);
     let slow =
-        |f: &crate::wire::Flying| f.path == PathId(1) && (2000..3000).contains(&(f.sent.0 / 1_000_000));
+        |f: &crate::common::Flying| f.path == PathId(1) && (2000..3000).contains(&(f.sent.0 / 1_000_000));
     pair.script(move |f| if slow(f) { Edit::Delay(ms(80)) } else { Edit::Pass });
     pair.write(CLIENT, 1 << 40);
     let state = |p: &mut Pair| p.end(CLIENT).path_state(PathId(1));

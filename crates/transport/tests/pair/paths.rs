@@ -5,7 +5,7 @@ use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{CloseReason, ConnectionConfig, State};
 use polypath_wire::{Duration, PathId};
 
-use crate::wire::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 fn used(pair: &Pair, end: usize, path: u8) -> usize {
     pair.data(end).iter().filter(|(_, p, _)| *p == path).count()

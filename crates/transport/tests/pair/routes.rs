@@ -7,7 +7,7 @@ use polypath_transport::sched::SchedulerConfig;
 use polypath_wire::tcp::{MultiRoute, TcpFlags};
 use polypath_wire::{PathId, Rate};
 
-use crate::wire::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 fn routed() -> ConnectionConfig {
     ConnectionConfig { multi_route: true, ..prompt() }
@@ -20,7 +20,7 @@ fn duplicating() -> ConnectionConfig {
 /// Copies of each byte of data that left on `path`.
 fn sent_on(pair: &Pair, path: u8) -> u64 {
     let copies = pair.log.iter().filter(|f| f.is_data_of(CLIENT) && f.path == PathId(path));
-    copies.map(crate::wire::Flying::len).sum()
+    copies.map(crate::common::Flying::len).sum()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn every_segment_names_its_route_and_answers_name_the_route_they_answer() {
     pair.run_until(at(500));
     pair.write(CLIENT, 500_000);
     pair.run_until_received(SERVER, 500_000);
-    let option = |f: &crate::wire::Flying| f.segment.header.options.multi_route;
+    let option = |f: &crate::common::Flying| f.segment.header.options.multi_route;
     assert!(pair.log.iter().all(|f| option(f).is_some_and(|m| m.route == f.path)));
     let (mut answers, mut others) = (0, 0);
     for flying in pair.log.iter().filter(|f| f.from == SERVER && !f.has(TcpFlags::SYN)) {

@@ -1,5 +1,11 @@
-//! The two connections, the wire between them, and a script that edits what is on it.
+//! Two connections in virtual time, the wire between them, and a script that edits what is on it.
+#![allow(dead_code, reason = "each test uses some of it")]
 
+mod forge;
+
+use std::collections::VecDeque;
+
+use forge::Seen;
 use polypath_transport::{
     CloseReason, Connection, ConnectionConfig, Event, PathConfig, Pattern, Payload, Ports, Segment, State,
 };
@@ -10,6 +16,8 @@ use polypath_wire::{Duration, Instant, PathId, Seq};
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 pub const ISN: [Seq; 2] = [Seq(u32::MAX - 2000), Seq(5000)];
+
+const PORTS: [Ports; 2] = [Ports { local: 1000, remote: 2000 }, Ports { local: 2000, remote: 1000 }];
 
 /// A segment on its way.
 #[derive(Clone, Debug)]
@@ -32,17 +40,20 @@ pub enum Edit {
     Cut(u64),
 }
 
+/// Both ends and what is between them. What each reads must be what the other wrote.
 pub struct Pair {
     pub now: Instant,
     pub ends: [Option<Connection>; 2],
     pub events: [Vec<Event>; 2],
     pub received: [u64; 2],
+    /// What an observer of the wire knows of each end.
+    pub seen: [Seen; 2],
     /// Whether the applications read what arrives.
     pub reads: [bool; 2],
     /// Everything that was sent, in order.
     pub log: Vec<Flying>,
     /// Segments that are on the wire, in order of arrival.
-    pub queue: Vec<Flying>,
+    pub queue: VecDeque<Flying>,
     script: Box<dyn FnMut(&Flying) -> Edit>,
     config: ConnectionConfig,
     paths: Vec<PathConfig>,
@@ -91,16 +102,16 @@ impl Pair {
     /// A client that has just sent its SYN, over paths with these one-way delays in ms.
     pub fn connecting(client: ConnectionConfig, server: ConnectionConfig, delays: &[u64]) -> Self {
         let paths = vec![PathConfig { mss: 1000, ..PathConfig::default() }; delays.len()];
-        let ports = Ports { local: 1000, remote: 2000 };
-        let client = Connection::connect(Instant::ZERO, client, ports, ISN[CLIENT], &paths);
+        let client = Connection::connect(Instant::ZERO, client, PORTS[CLIENT], ISN[CLIENT], &paths);
         Self {
             now: Instant::ZERO,
             ends: [Some(client), None],
-            events: [Vec::new(), Vec::new()],
+            events: Default::default(),
             received: [0; 2],
+            seen: ISN.map(Seen::new),
             reads: [true; 2],
             log: Vec::new(),
-            queue: Vec::new(),
+            queue: VecDeque::new(),
             script: Box::new(|_| Edit::Pass),
             config: server,
             paths,
@@ -120,9 +131,8 @@ impl Pair {
 
     /// The second end connects too instead of accepting.
     pub fn connect_server(&mut self) {
-        let ports = Ports { local: 2000, remote: 1000 };
-        let server = Connection::connect(self.now, self.config.clone(), ports, ISN[SERVER], &self.paths);
-        self.ends[SERVER] = Some(server);
+        let (config, ports) = (self.config.clone(), PORTS[SERVER]);
+        self.ends[SERVER] = Some(Connection::connect(self.now, config, ports, ISN[SERVER], &self.paths));
     }
 
     /// From now on `script` decides about every segment that is sent.
@@ -164,6 +174,15 @@ impl Pair {
         let now = self.now;
         self.end(end).handle(now, PathId(path), segment);
         self.pump();
+    }
+
+    /// A path with this one-way delay, added at both ends.
+    pub fn add_path(&mut self, delay: u64) -> PathId {
+        self.delays.push(ms(delay));
+        let (now, config) = (self.now, self.paths[0]);
+        self.paths.push(config);
+        let ids: Vec<_> = self.ends.iter_mut().flatten().map(|e| e.add_path(now, config)).collect();
+        ids[0]
     }
 
     /// Runs for a while.
@@ -211,13 +230,12 @@ impl Pair {
 
     fn next_event(&self) -> Option<Instant> {
         let timers = self.ends.iter().flatten().filter_map(Connection::poll_timeout);
-        timers.chain(self.queue.first().map(|f| f.arrives)).min()
+        timers.chain(self.queue.front().map(|f| f.arrives)).min()
     }
 
     fn step(&mut self) {
         let now = self.now;
-        while self.queue.first().is_some_and(|f| f.arrives <= now) {
-            let flying = self.queue.remove(0);
+        while let Some(flying) = self.queue.pop_front_if(|f| f.arrives <= now) {
             self.deliver(flying);
             self.pump();
         }
@@ -225,16 +243,13 @@ impl Pair {
         self.pump();
     }
 
-    fn deliver(&mut self, flying: Flying) {
-        let Flying { from, path, segment, .. } = flying;
-        match &mut self.ends[1 - from] {
-            Some(connection) => connection.handle(self.now, path, segment),
-            None if segment.header.flags == TcpFlags::SYN => {
-                let ports = Ports { local: 2000, remote: 1000 };
-                let config = self.config.clone();
-                let server =
-                    Connection::accept(self.now, config, ports, ISN[SERVER], &self.paths, path, &segment);
-                self.ends[1 - from] = Some(server);
+    fn deliver(&mut self, Flying { from, path, segment, .. }: Flying) {
+        let (now, to) = (self.now, 1 - from);
+        match &mut self.ends[to] {
+            Some(connection) => connection.handle(now, path, segment),
+            closed if segment.header.flags == TcpFlags::SYN => {
+                let (config, ports, paths) = (self.config.clone(), PORTS[to], &self.paths);
+                *closed = Some(Connection::accept(now, config, ports, ISN[to], paths, path, &segment));
             }
             None => {}
         }
@@ -242,29 +257,26 @@ impl Pair {
 
     /// Everything that can be done now.
     pub fn pump(&mut self) {
+        let now = self.now;
         for i in 0..2 {
             let Some(connection) = &mut self.ends[i] else { continue };
-            while let Some(event) = connection.poll_event() {
-                self.events[i].push(event);
-            }
             while let Some(chunk) = self.reads[i].then(|| connection.read(u64::MAX)).flatten() {
                 let offset = self.received[i];
                 let expected = Pattern { key: 1 - i as u32, offset, len: chunk.len() };
                 assert!(chunk.same_bytes(&Payload::from(expected)), "wrong bytes at {offset}");
                 self.received[i] += chunk.len();
             }
-            while let Some(event) = connection.poll_event() {
-                self.events[i].push(event);
-            }
-            while let Some(transmit) = self.ends[i].as_mut().and_then(|c| c.poll_transmit(self.now)) {
+            while let Some(transmit) = self.end(i).poll_transmit(now) {
                 self.send(i, transmit.path, transmit.segment);
             }
+            self.events[i].extend(std::iter::from_fn(|| self.ends[i].as_mut()?.poll_event()));
         }
     }
 
     fn send(&mut self, from: usize, path: PathId, segment: Segment) {
         let arrives = self.now + self.delays[path.index()];
         let mut flying = Flying { sent: self.now, from, path, segment, arrives };
+        self.seen[from].look(&flying.segment);
         self.log.push(flying.clone());
         match (self.script)(&flying) {
             Edit::Pass => {}
@@ -279,14 +291,5 @@ impl Pair {
     fn fly(&mut self, flying: Flying) {
         let i = self.queue.partition_point(|f| f.arrives <= flying.arrives);
         self.queue.insert(i, flying);
-    }
-
-    /// A path with this one-way delay, added at both ends.
-    pub fn add_path(&mut self, delay: u64) -> PathId {
-        self.delays.push(ms(delay));
-        let (now, config) = (self.now, self.paths[0]);
-        self.paths.push(config);
-        let ids: Vec<_> = self.ends.iter_mut().flatten().map(|e| e.add_path(now, config)).collect();
-        ids[0]
     }
 }
