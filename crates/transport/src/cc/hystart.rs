@@ -1,4 +1,7 @@
-//! HyStart++ (RFC 9406): leaves slow start when the round trip grows, before the queue overflows.
+//! HyStart++ (RFC 9406): leaves slow start when the round trip grows.
+//!
+//! It learns of the growth a round trip late, when the window has doubled once more: a queue of one
+//! bandwidth-delay product still overflows.
 //!
 //! | symbol | here |
 //! |---|---|
@@ -7,8 +10,8 @@
 //! | cssBaselineMinRtt | `baseline` |
 //! | css rounds | `cautious_rounds` |
 //!
-//! Deviation: rounds are counted in acknowledged bytes instead of sequence numbers, since lanes of
-//! several paths share one sequence space.
+//! Deviations: rounds are counted in acknowledged bytes instead of sequence numbers, since lanes of
+//! several paths share one sequence space. After a round without samples `last` is that of the round before.
 
 use polypath_wire::Duration;
 

@@ -31,7 +31,7 @@ pub struct NewRenoConfig {
     /// Most segments that one acknowledgment may count for (RFC 3465's L: 2; ns-2 counts
     /// acknowledgments: 1).
     pub abc_limit: u32,
-    /// Leave the first slow start when the round trip grows, before the queue overflows (RFC 9406).
+    /// Leave the first slow start when the round trip grows (RFC 9406).
     pub hystart: bool,
 }
 
@@ -52,8 +52,16 @@ pub struct NewReno {
     credit: u64,
     /// Until slow start ends for the first time, if wanted.
     hystart: Option<HyStart>,
-    /// The window before the last reduction, for undo.
-    saved: Option<(Episode, u64, u64)>,
+    saved: Option<Saved>,
+}
+
+/// What was before the last reduction, for undo.
+#[derive(Debug)]
+struct Saved {
+    episode: Episode,
+    cwnd: u64,
+    ssthresh: u64,
+    hystart: Option<HyStart>,
 }
 
 impl NewReno {
@@ -71,9 +79,11 @@ impl NewReno {
         }
     }
 
+    /// HyStart++ sees every acknowledgment, for its rounds; the window grows only while it is what limits.
     fn slow_start(&mut self, sample: &AckSample, acked: u64) {
         match self.hystart.as_mut().map_or(Advice::Grow(acked), |h| h.on_ack(sample, acked)) {
-            Advice::Grow(bytes) => self.cwnd += bytes, // (2)
+            Advice::Grow(bytes) if sample.window_limited => self.cwnd += bytes, // (2)
+            Advice::Grow(_) => {}
             Advice::Leave => self.ssthresh = self.cwnd,
         }
     }
@@ -90,23 +100,24 @@ impl Algorithm for NewReno {
     }
 
     fn on_ack(&mut self, _: Instant, sample: &AckSample) {
-        if sample.in_recovery || !sample.window_limited {
+        if sample.in_recovery {
             return;
         }
         let acked = sample.newly_acked.min(self.abc_limit * self.mss);
         match self.phase() {
             Phase::SlowStart => self.slow_start(sample, acked),
-            Phase::CongestionAvoidance => {
+            Phase::CongestionAvoidance if sample.window_limited => {
                 self.credit += self.mss * acked; // (3)
                 self.cwnd += self.credit / self.cwnd;
                 self.credit %= self.cwnd;
             }
+            Phase::CongestionAvoidance => {}
         }
     }
 
     fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
-        self.saved = Some((loss.episode, self.cwnd, self.ssthresh));
-        self.hystart = None;
+        let (episode, hystart) = (loss.episode, self.hystart.take());
+        self.saved = Some(Saved { episode, cwnd: self.cwnd, ssthresh: self.ssthresh, hystart });
         self.ssthresh = (loss.flight_size / 2).max(2 * self.mss); // (4)
         self.cwnd = match loss.cause {
             LossCause::Timeout => self.mss, // loss window, §3.1
@@ -116,9 +127,10 @@ impl Algorithm for NewReno {
     }
 
     fn on_undo(&mut self, _: Instant, episode: Episode) {
-        if let Some((_, cwnd, ssthresh)) = self.saved.take_if(|s| s.0 == episode) {
-            self.cwnd = self.cwnd.max(cwnd);
-            self.ssthresh = ssthresh;
+        if let Some(saved) = self.saved.take_if(|s| s.episode == episode) {
+            self.cwnd = self.cwnd.max(saved.cwnd);
+            self.ssthresh = saved.ssthresh;
+            self.hystart = saved.hystart;
         }
     }
 
@@ -134,6 +146,8 @@ impl Algorithm for NewReno {
 
 #[cfg(test)]
 mod tests {
+    use polypath_wire::Duration;
+
     use super::*;
 
     fn ack(segments: u64) -> AckSample {
@@ -190,5 +204,39 @@ mod tests {
         assert_eq!(r.window(), 10_000);
         r.on_undo(Instant::ZERO, Episode(1));
         assert_eq!((r.window(), r.snapshot().ssthresh), (20_000, None));
+    }
+
+    /// A round of ten segments with this round trip.
+    fn hystart_round(r: &mut NewReno, rtt_ms: u64, window_limited: bool) {
+        let rtt = Some(Duration::from_millis(rtt_ms));
+        let sample = AckSample { rtt, prior_in_flight: 10_000, window_limited, ..ack(1) };
+        (0..10).for_each(|_| r.on_ack(Instant::ZERO, &sample));
+    }
+
+    fn with_hystart() -> NewReno {
+        NewReno::new(NewRenoConfig { hystart: true, ..Default::default() }, 1000)
+    }
+
+    #[test]
+    fn hystart_counts_rounds_that_do_not_fill_the_window() {
+        let mut r = with_hystart();
+        hystart_round(&mut r, 40, true);
+        hystart_round(&mut r, 50, false);
+        assert_eq!(r.window(), 20_000);
+        hystart_round(&mut r, 50, true); // a quarter of slow start's growth
+        assert_eq!(r.window(), 22_500);
+        (0..4).for_each(|_| hystart_round(&mut r, 50, false));
+        assert_eq!(r.snapshot().ssthresh, Some(22_500));
+    }
+
+    #[test]
+    fn undo_resumes_hystart_too() {
+        let mut r = with_hystart();
+        hystart_round(&mut r, 40, true);
+        r.on_loss(Instant::ZERO, &loss(LossCause::LaterDelivered, 20_000));
+        r.on_undo(Instant::ZERO, Episode(1));
+        assert_eq!((r.window(), r.snapshot().ssthresh), (20_000, None));
+        (0..6).for_each(|_| hystart_round(&mut r, 50, true));
+        assert!(r.snapshot().ssthresh.is_some(), "it ends slow start as if nothing had happened");
     }
 }
