@@ -36,8 +36,8 @@ pub trait Measure: Copy + Sized {
     const WHAT: &'static str;
     /// One, as it is written.
     const EXAMPLE: &'static str;
-    /// The base unit.
-    const BASE: &'static str;
+    /// The unit that nothing is written in.
+    const OF_ZERO: &'static str;
     /// Names of units and how many base units each is; per factor the first is the one we write.
     const UNITS: &'static [(&'static str, u64)];
     /// From base units.
@@ -49,7 +49,7 @@ pub trait Measure: Copy + Sized {
 impl Measure for Rate {
     const WHAT: &'static str = "rate";
     const EXAMPLE: &'static str = "8Mbit/s";
-    const BASE: &'static str = "bit/s";
+    const OF_ZERO: &'static str = "bit/s";
     const UNITS: &'static [(&'static str, u64)] = &[
         ("Gbit/s", 1_000_000_000),
         ("Gbit", 1_000_000_000),
@@ -75,7 +75,7 @@ impl Measure for Rate {
 impl Measure for Duration {
     const WHAT: &'static str = "time";
     const EXAMPLE: &'static str = "30ms";
-    const BASE: &'static str = "ns";
+    const OF_ZERO: &'static str = "s";
     const UNITS: &'static [(&'static str, u64)] = &[
         ("h", 3_600_000_000_000),
         ("min", 60_000_000_000),
@@ -96,7 +96,7 @@ impl Measure for Duration {
 impl Measure for Bytes {
     const WHAT: &'static str = "size";
     const EXAMPLE: &'static str = "64MiB";
-    const BASE: &'static str = "B";
+    const OF_ZERO: &'static str = "B";
     const UNITS: &'static [(&'static str, u64)] = &[
         ("GiB", 1 << 30),
         ("GB", 1_000_000_000),
@@ -161,7 +161,7 @@ impl<T: Measure> fmt::Display for Human<T> {
         let unit = T::UNITS.iter().find(|u| base >= u.1 && ((base % u.1) * 1000).is_multiple_of(u.1));
         match unit {
             Some((name, factor)) => write!(f, "{}{name}", base as f64 / *factor as f64),
-            None => write!(f, "{base}{}", T::BASE),
+            None => write!(f, "0{}", T::OF_ZERO),
         }
     }
 }
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_unit_chosen_is_the_largest_that_is_short() {
-        for text in ["8Mbit/s", "1.5Gbit/s", "64MiB", "0B", "30ms", "90s"] {
+        for text in ["8Mbit/s", "1.5Gbit/s", "64MiB", "0B", "0bit/s", "0s", "1ns", "30ms", "90s"] {
             let shown = match text.chars().last() {
                 Some('B') => text.parse::<Human<Bytes>>().unwrap().to_string(),
                 _ if text.contains("bit") => text.parse::<Human<Rate>>().unwrap().to_string(),
