@@ -58,6 +58,12 @@ impl NetHop {
     fn due(&self) -> Instant {
         self.hop.next_event().unwrap_or(Instant::MAX)
     }
+
+    /// Sees that its next event comes when it is due.
+    fn arm(&mut self, events: &mut Events) {
+        self.armed = self.due();
+        events.set(self.slot, self.armed);
+    }
 }
 
 impl Net {
@@ -97,9 +103,10 @@ impl Net {
         if at == END {
             return Some(packet);
         }
-        let hop = &mut self.hops[at.index()].hop;
-        match hop.enqueue(self.now, Traveller { packet, step: step + 1 }, size) {
-            Ok(()) => self.arm(at),
+        let hop = &mut self.hops[at.index()];
+        match hop.hop.enqueue(self.now, Traveller { packet, step: step + 1 }, size) {
+            Ok(()) if hop.due() == hop.armed => {}
+            Ok(()) => hop.arm(&mut self.events),
             Err(cause) => self.lose(at, packet, cause),
         }
         None
@@ -126,8 +133,7 @@ impl Net {
         loop {
             let hop = &mut self.hops[at.index()];
             let Some(departure) = hop.hop.poll(self.now) else {
-                hop.armed = hop.due();
-                self.events.set(hop.slot, hop.armed);
+                hop.arm(&mut self.events);
                 return None;
             };
             let (traveller, id, size) = (departure.item, departure.item.packet, departure.size);
@@ -148,15 +154,6 @@ impl Net {
                 self.copy = Some((Traveller { packet: self.packets.copy(id), ..traveller }, size));
             }
             return Some((traveller, size));
-        }
-    }
-
-    fn arm(&mut self, at: HopId) {
-        let hop = &mut self.hops[at.index()];
-        let due = hop.due();
-        if due != hop.armed {
-            hop.armed = due;
-            self.events.set(hop.slot, due);
         }
     }
 

@@ -43,11 +43,13 @@ pub struct Hop<T> {
     due: Instant,
     server: Server,
     /// In order of arrival: first those on the wire (`served` of them), then the one in service,
-    /// then those that wait.
+    /// then those that wait. `served` and `backlog` are of the time when somebody last asked.
     line: VecDeque<Packet<T>>,
     served: usize,
     /// Bytes in service or waiting.
     backlog: u64,
+    /// Largest packet, bytes.
+    mtu: u32,
     held_back: BinaryHeap<Reverse<HeldBack<T>>>,
     held_back_count: u64,
     rng: Pcg64Mcg,
@@ -79,6 +81,10 @@ pub enum Fate {
     Lost(Drop),
 }
 
+impl Fate {
+    const FINE: Self = Self::Arrived { copies: 1, corrupted: None };
+}
+
 impl<T> Hop<T> {
     /// A hop that draws its chance from `seed`. Rates below 1 bit/s count as 1 bit/s.
     pub fn new(config: HopConfig, seed: Seed) -> Self {
@@ -93,6 +99,7 @@ impl<T> Hop<T> {
             line: VecDeque::new(),
             served: 0,
             backlog: 0,
+            mtu: config.mtu.unwrap_or(u32::MAX),
             held_back: BinaryHeap::new(),
             held_back_count: 0,
             rng: Pcg64Mcg::seed_from_u64(seed.0),
@@ -104,8 +111,6 @@ impl<T> Hop<T> {
     /// Offers an item of `size` bytes. An error means that it was dropped at once, and counted.
     pub fn enqueue(&mut self, now: Instant, item: T, size: u32) -> Result<(), Drop> {
         self.apply_steps(now);
-        // At a tie the newcomer comes first: what brought it was under way before (ns-2 does so).
-        self.settle_server(now - Duration::from_nanos(1));
         self.stats.entered += 1;
         self.stats.bytes_entered += u64::from(size);
         self.admit(now, size).inspect_err(|&cause| self.stats.drops[cause as usize] += 1)?;
@@ -114,7 +119,6 @@ impl<T> Hop<T> {
         self.backlog += u64::from(size);
         self.line.push_back(Packet { served_at, arrives_at, item, size, chance });
         self.due = self.due.min(arrives_at).min(self.step_due);
-        self.stats.peak_waiting = self.stats.peak_waiting.max(self.waiting_packets());
         Ok(())
     }
 
@@ -138,7 +142,8 @@ impl<T> Hop<T> {
 
     fn next_departure(&mut self, now: Instant) -> Option<Departure<T>> {
         loop {
-            if let Some(Reverse(held)) = self.held_back.peek()
+            if self.faulty
+                && let Some(Reverse(held)) = self.held_back.peek()
                 && held.until <= self.line.front().map_or(now, |head| now.min(head.arrives_at))
             {
                 let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
@@ -149,7 +154,7 @@ impl<T> Hop<T> {
                 Some(served) => self.served = served,
                 None => self.backlog -= u64::from(packet.size), // nobody asked since it was served
             }
-            if !packet.chance.late {
+            if !packet.chance.has(Chance::LATE) {
                 return Some(self.depart(packet));
             }
             self.hold_back(packet);
@@ -169,7 +174,7 @@ impl<T> Hop<T> {
     /// Packets and bytes that wait at `now`, without the packet in service.
     pub fn waiting(&mut self, now: Instant) -> (u64, u64) {
         self.settle(now);
-        (self.waiting_packets(), self.waiting_bytes())
+        (self.unserved().saturating_sub(1), self.waiting_bytes())
     }
 
     /// Parameters it was made with; the schedule may have changed some since.
@@ -177,37 +182,53 @@ impl<T> Hop<T> {
         &self.config
     }
 
-    fn admit(&self, now: Instant, size: u32) -> Result<(), Drop> {
+    fn admit(&mut self, now: Instant, size: u32) -> Result<(), Drop> {
         if !self.up {
             return Err(Drop::Down);
         }
-        if self.config.mtu.is_some_and(|mtu| size > mtu) {
+        if size > self.mtu {
             return Err(Drop::TooBig);
         }
-        let idle = self.server.is_idle(now);
-        let fits = match self.config.queue {
-            QueueLimit::Packets(limit) => self.waiting_packets() < u64::from(limit),
+        // At a tie the newcomer comes first: what brought it was under way before (ns-2 does so).
+        let before = now - Duration::from_nanos(1);
+        if self.server.is_idle(before) {
+            (self.served, self.backlog) = (self.line.len(), 0);
+        } else if !self.has_room(size) || self.unserved() > self.stats.peak_waiting {
+            self.settle_server(before);
+            if !self.has_room(size) && !self.server.is_idle(now) {
+                return Err(Drop::QueueFull);
+            }
+            self.stats.peak_waiting = self.stats.peak_waiting.max(self.unserved());
+        }
+        Ok(())
+    }
+
+    /// Whether a packet of `size` bytes may wait behind those that are not known to be served.
+    fn has_room(&self, size: u32) -> bool {
+        match self.config.queue {
+            QueueLimit::Packets(limit) => self.unserved() <= u64::from(limit),
             QueueLimit::Bytes(limit) => self.waiting_bytes() + u64::from(size) <= limit,
-        };
-        if idle || fits { Ok(()) } else { Err(Drop::QueueFull) }
+        }
     }
 
     /// Chance is drawn once per accepted packet, in their order, and only where it can matter.
     fn draw(&mut self) -> Chance {
         if !self.faulty {
-            return Chance::default();
+            return Chance::FINE;
         }
         let rng = &mut self.rng;
         let mut happens = |p: f64| p > 0.0 && ((rng.next_u64() >> 11) as f64) < p * (1u64 << 53) as f64;
         if happens(self.config.loss) {
-            return Chance { lost: Some(Drop::Loss), ..Chance::default() };
+            return Chance::LOST;
         }
-        Chance {
-            lost: None,
-            copied: happens(self.config.duplication),
-            late: happens(self.config.reordering),
-            corrupted: happens(self.config.corruption),
+        let HopConfig { duplication, reordering, corruption, .. } = self.config;
+        let mut chance = Chance::FINE;
+        for (p, what) in
+            [(duplication, Chance::COPIED), (reordering, Chance::LATE), (corruption, Chance::CORRUPTED)]
+        {
+            chance.0 |= if happens(p) { what.0 } else { 0 };
         }
+        chance
     }
 
     fn hold_back(&mut self, packet: Packet<T>) {
@@ -219,17 +240,29 @@ impl<T> Hop<T> {
 
     fn depart(&mut self, packet: Packet<T>) -> Departure<T> {
         let Packet { item, size, chance, .. } = packet;
-        if let Some(cause) = chance.lost {
-            self.stats.drops[cause as usize] += 1;
-            return Departure { item, size, fate: Fate::Lost(cause) };
+        let fate = if chance == Chance::FINE { Fate::FINE } else { self.misfortune(chance) };
+        match fate {
+            Fate::Lost(cause) => self.stats.drops[cause as usize] += 1,
+            Fate::Arrived { copies, .. } => {
+                self.stats.left += u64::from(copies);
+                self.stats.bytes_left += u64::from(copies) * u64::from(size);
+            }
         }
-        let copies = 1 + u32::from(chance.copied);
-        let corrupted = chance.corrupted.then(|| self.rng.next_u64());
-        self.stats.left += u64::from(copies);
-        self.stats.bytes_left += u64::from(copies) * u64::from(size);
-        self.stats.duplicated += u64::from(chance.copied);
-        self.stats.corrupted += u64::from(chance.corrupted);
-        Departure { item, size, fate: Fate::Arrived { copies, corrupted } }
+        Departure { item, size, fate }
+    }
+
+    #[cold]
+    fn misfortune(&mut self, chance: Chance) -> Fate {
+        if chance.has(Chance::LOST) {
+            return Fate::Lost(Drop::Loss);
+        }
+        if chance.has(Chance::DOWN) {
+            return Fate::Lost(Drop::Down);
+        }
+        let (copied, corrupted) = (chance.has(Chance::COPIED), chance.has(Chance::CORRUPTED));
+        self.stats.duplicated += u64::from(copied);
+        self.stats.corrupted += u64::from(corrupted);
+        Fate::Arrived { copies: 1 + u32::from(copied), corrupted: corrupted.then(|| self.rng.next_u64()) }
     }
 
     /// How long a packet that comes at `now` waits until it is served.
@@ -242,8 +275,9 @@ impl<T> Hop<T> {
         (self.line.len() - self.line.partition_point(|p| p.served_at <= now)).saturating_sub(1)
     }
 
-    fn waiting_packets(&self) -> u64 {
-        (self.line.len() - self.served).saturating_sub(1) as u64
+    /// Packets not known to be served: at most one more than wait.
+    fn unserved(&self) -> u64 {
+        (self.line.len() - self.served) as u64
     }
 
     fn waiting_bytes(&self) -> u64 {
@@ -278,7 +312,7 @@ impl<T> Hop<T> {
             self.next_step += 1;
             self.settle_server(at);
             match change {
-                Change::Rate(rate) => self.reserve(at, |server| server.rate = rate),
+                Change::Rate(rate) => self.reserve(at, |server| server.set_rate(rate)),
                 Change::Delay(delay) => self.reserve(at, |server| server.delay = delay),
                 Change::Loss(p) => {
                     self.config.loss = p;
@@ -319,13 +353,13 @@ impl<T> Hop<T> {
     fn go_down(&mut self, at: Instant) {
         self.up = false;
         for packet in self.line.iter_mut().filter(|p| p.arrives_at > at) {
-            packet.chance = Chance { lost: Some(Drop::Down), ..Chance::default() };
+            packet.chance = Chance::DOWN;
             (packet.served_at, packet.arrives_at) = (packet.served_at.min(at), at);
         }
         let held = std::mem::take(&mut self.held_back).into_iter().map(|Reverse(mut held)| {
             if held.until > at {
                 held.until = at;
-                held.packet.chance.lost = Some(Drop::Down);
+                held.packet.chance = Chance::DOWN;
             }
             Reverse(held)
         });
@@ -344,12 +378,21 @@ struct Packet<T> {
     chance: Chance,
 }
 
-#[derive(Clone, Copy, Default, Debug)]
-struct Chance {
-    lost: Option<Drop>,
-    copied: bool,
-    late: bool,
-    corrupted: bool,
+/// What happens to a packet, in bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Chance(u8);
+
+impl Chance {
+    const FINE: Self = Self(0);
+    const LOST: Self = Self(1);
+    const DOWN: Self = Self(2);
+    const COPIED: Self = Self(4);
+    const LATE: Self = Self(8);
+    const CORRUPTED: Self = Self(16);
+
+    fn has(self, what: Self) -> bool {
+        self.0 & what.0 != 0
+    }
 }
 
 /// A packet that others pass, ordered by time and then by number.

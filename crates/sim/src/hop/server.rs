@@ -7,15 +7,16 @@ const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
 /// A work-conserving server in front of a wire.
 #[derive(Debug)]
 pub(super) struct Server {
-    pub rate: Rate,
+    /// At least 1 bit/s.
+    rate: Rate,
     pub delay: Duration,
     /// When it will have served everything it was given, rounded down …
     free_at: Instant,
     /// … and the rest of that division, bit-nanoseconds below `rate`.
     carry: u64,
     last_arrival: Instant,
-    /// Quotient and remainder for the size and rate last divided.
-    memo: (u32, Rate, u64, u64),
+    /// The size last divided by the rate, and the quotient and the remainder.
+    memo: (u32, u64, u64),
 }
 
 /// Work left of the packet in service, bit-nanoseconds.
@@ -25,7 +26,12 @@ pub(super) struct Rest(u128);
 impl Server {
     pub fn new(rate: Rate, delay: Duration) -> Self {
         let (free_at, last_arrival) = (Instant::ZERO, Instant::ZERO);
-        Self { rate, delay, free_at, carry: 0, last_arrival, memo: (0, Rate(1), 0, 0) }
+        let rate = Rate(rate.0.max(1));
+        Self { rate, delay, free_at, carry: 0, last_arrival, memo: (0, 0, 0) }
+    }
+
+    pub fn set_rate(&mut self, rate: Rate) {
+        *self = Self { rate: Rate(rate.0.max(1)), memo: (0, 0, 0), ..*self };
     }
 
     /// Gives it one more packet; returns when it will be served and when it will arrive.
@@ -48,12 +54,12 @@ impl Server {
     pub fn interrupt(&mut self, at: Instant, in_service: Option<Instant>, last_arrival: Instant) -> Rest {
         let left = in_service.map_or(0, |end| end.since(at).0);
         (self.free_at, self.carry, self.last_arrival) = (at, 0, last_arrival);
-        Rest(u128::from(left) * u128::from(self.rate.0.max(1)))
+        Rest(u128::from(left) * u128::from(self.rate.0))
     }
 
     /// Goes on with the packet it was interrupted in.
     pub fn resume(&mut self, at: Instant, Rest(work): Rest) -> (Instant, Instant) {
-        let rate = u128::from(self.rate.0.max(1));
+        let rate = u128::from(self.rate.0);
         let quotient = u64::try_from(work / rate).unwrap_or(u64::MAX);
         self.take(at, quotient, (work % rate) as u64)
     }
@@ -67,24 +73,21 @@ impl Server {
         if self.free_at < now {
             (self.free_at, self.carry) = (now, 0);
         }
-        let rate = self.rate.0.max(1);
-        let (carry, more) = match self.carry.checked_add(remainder) {
-            Some(sum) if sum < rate => (sum, 0),
-            _ => (self.carry.wrapping_add(remainder).wrapping_sub(rate), 1),
-        };
-        self.carry = carry;
-        self.free_at += Duration(quotient.saturating_add(more));
+        let missing = self.rate.0 - self.carry;
+        let whole = remainder >= missing;
+        self.carry = if whole { remainder - missing } else { self.carry + remainder };
+        self.free_at += Duration(quotient.saturating_add(u64::from(whole)));
         self.last_arrival = self.last_arrival.max(self.free_at + self.delay);
         (self.free_at, self.last_arrival)
     }
 
     /// Bit-nanoseconds of `size` bytes divided by the rate; most neighbours have the same size.
     fn divide(&mut self, size: u32) -> (u64, u64) {
-        if self.memo.0 != size || self.memo.1 != self.rate {
+        if self.memo.0 != size {
             // 2^32 bytes are 3.4e19 bit-ns: just more than u64 holds, so sizes are capped at 2^31.
-            let (work, rate) = (u64::from(size.min(1 << 31)) * BIT_NANOS_PER_BYTE, self.rate.0.max(1));
-            self.memo = (size, self.rate, work / rate, work % rate);
+            let work = u64::from(size.min(1 << 31)) * BIT_NANOS_PER_BYTE;
+            self.memo = (size, work / self.rate.0, work % self.rate.0);
         }
-        (self.memo.2, self.memo.3)
+        (self.memo.1, self.memo.2)
     }
 }
