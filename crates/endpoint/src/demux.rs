@@ -1,6 +1,5 @@
 //! Which connection, and which of its paths, a segment belongs to.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -24,7 +23,7 @@ pub(crate) struct Route {
 pub(crate) struct Demux {
     v4: BTreeMap<u128, Route>,
     /// What was found last: mostly the next segment has the same way.
-    last: Cell<Option<(u128, Route)>>,
+    last: Option<(Locators, Ports, Route)>,
     v6: BTreeMap<KeyV6, Route>,
     /// Connections that take new paths, by their ports.
     open: BTreeSet<(Ports, u32)>,
@@ -38,25 +37,30 @@ enum Key {
 }
 
 impl Demux {
-    /// The route of segments with these locators and ports.
+    /// The route of a segment with these locators and ports, which others like it will follow.
     #[inline]
+    pub fn follow(&mut self, locators: &Locators, ports: Ports) -> Option<Route> {
+        if let Some((l, p, route)) = &self.last
+            && (l, *p) == (locators, ports)
+        {
+            return Some(*route);
+        }
+        let route = self.find(locators, ports)?;
+        self.last = Some((*locators, ports, route));
+        Some(route)
+    }
+
+    /// The route of segments with these locators and ports.
     pub fn find(&self, locators: &Locators, ports: Ports) -> Option<Route> {
         match key(locators, ports) {
-            Key::V4(k) => match self.last.get() {
-                Some((last, route)) if last == k => Some(route),
-                _ => {
-                    let route = self.v4.get(&k).copied()?;
-                    self.last.set(Some((k, route)));
-                    Some(route)
-                }
-            },
+            Key::V4(k) => self.v4.get(&k).copied(),
             Key::V6(k) => self.v6.get(&k).copied(),
         }
     }
 
     /// Adds a route; an existing one for the same key is replaced.
     pub fn insert(&mut self, locators: &Locators, ports: Ports, route: Route) {
-        self.last.set(None);
+        self.last = None;
         match key(locators, ports) {
             Key::V4(k) => self.v4.insert(k, route),
             Key::V6(k) => self.v6.insert(k, route),
@@ -65,7 +69,7 @@ impl Demux {
 
     /// Removes a route.
     pub fn remove(&mut self, locators: &Locators, ports: Ports) {
-        self.last.set(None);
+        self.last = None;
         match key(locators, ports) {
             Key::V4(k) => self.v4.remove(&k),
             Key::V6(k) => self.v6.remove(&k),
@@ -88,7 +92,6 @@ impl Demux {
     }
 }
 
-#[inline]
 fn key(locators: &Locators, ports: Ports) -> Key {
     match (locators.local, locators.remote) {
         (SocketAddr::V4(l), SocketAddr::V4(r)) => {
@@ -99,7 +102,6 @@ fn key(locators: &Locators, ports: Ports) -> Key {
     }
 }
 
-#[cold]
 fn key_v6(locators: &Locators, ports: Ports) -> KeyV6 {
     let scope = match locators.local {
         SocketAddr::V6(l) => l.scope_id(),

@@ -241,20 +241,18 @@ impl Endpoint {
             *self.segment = segment;
             emit(&mut self.security, now, &locators, &mut self.segment, outlet);
         }
-        while let Some(index) = self.ready.front().copied() {
-            if let Some(slot) = self.slots.at(index) {
-                while !outlet.is_full()
-                    && let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment)
-                {
-                    if let Some(locators) = slot.paths.locators(path) {
-                        emit(&mut self.security, now, locators, &mut self.segment, outlet);
-                    }
+        while !outlet.is_full()
+            && let Some(index) = self.ready.pop_front()
+        {
+            let Some(slot) = self.slots.at(index) else { continue };
+            while let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment) {
+                if let Some(locators) = slot.paths.locators(path) {
+                    emit(&mut self.security, now, locators, &mut self.segment, outlet);
+                }
+                if outlet.is_full() {
+                    return self.ready.push_front(index);
                 }
             }
-            if outlet.is_full() {
-                return;
-            }
-            self.ready.pop_front();
             self.settle(now, index);
         }
     }
@@ -263,6 +261,11 @@ impl Endpoint {
     #[must_use]
     pub fn poll_packet(&mut self) -> Option<Bytes> {
         self.replies.pop_front()
+    }
+
+    /// Whether there may be something to poll beside segments and the timeout.
+    pub fn has_news(&self) -> bool {
+        !self.events.is_empty() || !self.records.is_empty() || self.security.is_some()
     }
 
     /// The next event.
@@ -333,6 +336,7 @@ impl Endpoint {
     }
 
     /// Takes what a connection has to say beside segments.
+    #[inline]
     fn settle(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;

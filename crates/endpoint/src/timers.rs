@@ -32,6 +32,7 @@ impl Default for Timers {
 
 impl Timers {
     /// Sets the deadline of slot `index`.
+    #[inline]
     pub fn set(&mut self, index: u32, due: Option<Instant>) {
         let i = index as usize;
         if i >= self.slots.len() {
@@ -40,11 +41,17 @@ impl Timers {
         let slot = &mut self.slots[i];
         slot.due = due.unwrap_or(Instant::MAX);
         if slot.due < slot.queued {
-            self.queue.remove(&(slot.queued, index));
-            slot.queued = slot.due;
-            self.queue.insert((slot.queued, index));
-            self.look();
+            self.enqueue(index);
         }
+    }
+
+    /// Puts a slot's entry where its deadline says.
+    fn enqueue(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        self.queue.remove(&(slot.queued, index));
+        slot.queued = slot.due;
+        self.queue.insert((slot.queued, index));
+        self.look();
     }
 
     /// When to ask for due slots: never late, sometimes early.

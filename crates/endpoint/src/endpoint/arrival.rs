@@ -76,7 +76,7 @@ impl Endpoint {
     ) -> Option<ConnectionHandle> {
         self.stats.segments += 1;
         let ports = Ports { local: segment.header.dst_port, remote: segment.header.src_port };
-        let known = self.demux.find(locators, ports);
+        let known = self.demux.follow(locators, ports);
         if let Some(Route { index, path }) = known.or_else(|| self.join(now, locators, ports, segment)) {
             let slot = self.slots.at(index)?;
             slot.connection.handle_mut(now, path, segment);

@@ -40,16 +40,15 @@ impl World {
             if let Body::Datagram(datagram) = packet.body {
                 self.sources[datagram.source as usize].received(now, datagram, packet.size);
             } else if let Some(host) = &mut self.hosts[to.index()] {
-                let number = Some(packet.number).filter(|_| self.config.reordering && packet.body.has_data());
+                let watched = self.config.reordering && packet.body.has_data();
                 let handle = host.receive(now, &route.locators, &mut packet.body);
-                if let Some((number, (flow, Side::Receiver))) =
-                    number.zip(handle.and_then(|handle| host.flow(handle)))
-                {
-                    self.flows[flow as usize].watch.arrived(number);
-                }
-                // What came is read before the acknowledgment leaves, so that the window it tells is open.
                 if let Some((flow, Side::Receiver)) = handle.and_then(|handle| host.flow(handle)) {
-                    self.flows[flow as usize].drain(now, host);
+                    let flow = &mut self.flows[flow as usize];
+                    if watched {
+                        flow.watch.arrived(packet.number);
+                    }
+                    // What came is read before the acknowledgment leaves, so that the window it tells is open.
+                    flow.drain(now, host);
                 }
             }
             self.net.packets.remove(id);
@@ -131,15 +130,19 @@ impl World {
         loop {
             let mut door = Door { exit: &mut host.exit, net: &mut self.net };
             let due = pump(&mut host.endpoint, local, &mut door);
-            if !react(host, &mut self.flows, now) {
+            if host.endpoint.has_news() {
+                if react(host, &mut self.flows, now) {
+                    continue;
+                }
                 record(host, &mut self.net, node);
-                return arm(host, &mut self.net, due);
             }
+            return arm(host, &mut self.net, due);
         }
     }
 }
 
 /// Hands the endpoint's events to the flows. Whether one of them did something.
+#[inline(never)]
 fn react(host: &mut Host, flows: &mut [Flow], now: Instant) -> bool {
     let mut acted = false;
     while let Some((peer, event)) = host.endpoint.poll_peer_event() {
@@ -177,6 +180,7 @@ fn on_peer_event(host: &mut Host, flows: &mut [Flow], now: Instant, peer: Hit, e
 }
 
 /// Writes what the endpoint observed into the trace.
+#[inline(never)]
 fn record(host: &mut Host, net: &mut Net, node: NodeId) {
     while let Some((handle, record)) = host.endpoint.poll_record() {
         if let Some(trace) = &mut net.taps.trace {
