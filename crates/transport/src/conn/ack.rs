@@ -215,6 +215,20 @@ impl Sender {
         fresh: &Delivery,
         rtt: Option<Duration>,
     ) -> (Option<Duration>, Option<RouteEstimate>) {
+        match self.routes {
+            Some(_) => self.route_estimated(now, path, ack, fresh, rtt),
+            None => (None, None),
+        }
+    }
+
+    fn route_estimated(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        ack: &Ack<'_>,
+        fresh: &Delivery,
+        rtt: Option<Duration>,
+    ) -> (Option<Duration>, Option<RouteEstimate>) {
         let Some((routes, newest)) = self.routes.as_mut().zip(fresh.newest) else { return (None, None) };
         let (offset, sent_at) = (newest.offset, newest.sent_at);
         let info = AckedInfo { offset, sent_at, len: fresh.bytes, acked_at: now, via: ack.path };
@@ -259,13 +273,15 @@ impl Sender {
                 timers.set(Timer::Rto(path), now + p.estimator.rtt.rto());
             }
         }
-        if let Some(path) = self.reneged()
+        if self.board.has_sacked()
+            && let Some(path) = self.reneged()
             && !timers.is_set(Timer::Rto(path))
         {
             timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
         }
     }
 
+    #[cold]
     fn carry_out(
         &mut self,
         now: Instant,

@@ -25,8 +25,17 @@ pub struct Duplication {
 
 impl Sender {
     /// `outgoing` goes on `others` too.
+    #[inline]
     pub(super) fn copy(&mut self, outgoing: &Outgoing, others: PathSet) {
+        if others.is_empty() {
+            return;
+        }
         self.copies.waiting.extend(others.iter().map(|p| (p, outgoing.offset, outgoing.len)));
+    }
+
+    /// Whether copies wait to be sent.
+    pub(super) fn has_copies(&self) -> bool {
+        !self.copies.waiting.is_empty()
     }
 
     /// The next copy that waits.
@@ -44,6 +53,7 @@ impl Sender {
     }
 
     /// The acknowledgment reports that what its first block names had come before it came by its route.
+    #[cold]
     pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) {
         let Some((start, _)) = ack.blocks.first() else { return };
         if let Some(answered) = self.copies.under_way.answer(ack.route, *start) {
@@ -53,6 +63,7 @@ impl Sender {
 
     /// The data that `fresh` tells of was sent on `path`, but its copy on the acknowledgment's route came
     /// first: it is the one under way on `path` that is the copy now.
+    #[cold]
     pub(super) fn copy_came_first(
         &mut self,
         now: Instant,

@@ -60,7 +60,13 @@ impl Connection {
     }
 
     /// Takes `segment` if it is a heartbeat from about where the peer is in its stream.
+    #[inline]
     pub(super) fn handle_heartbeat(&mut self, now: Instant, path: PathId, segment: &Segment) -> bool {
+        segment.header.options.unknown.is_some() && self.answer_heartbeat(now, path, segment)
+    }
+
+    #[cold]
+    fn answer_heartbeat(&mut self, now: Instant, path: PathId, segment: &Segment) -> bool {
         let Some(beat) = Beat::read(&segment.header.options) else { return false };
         let next = self.receiver.next() as i64;
         let window = self.receiver.window_end() as i64 - next;

@@ -60,7 +60,8 @@ impl Connection {
         if self.handshake.timestamps && timestamps.is_none() && !exempt {
             return self.dropped(now, path, DropReason::MissingTimestamp);
         }
-        if !flags.contains(TcpFlags::RST) && self.receiver.paths[path.index()].is_old(now, timestamps) {
+        let old = timestamps.is_some() && self.receiver.paths[path.index()].is_old(now, timestamps);
+        if old && !flags.contains(TcpFlags::RST) {
             self.dropped(now, path, DropReason::OldTimestamp); // RFC 7323 §5.3 R1
             return self.challenge(now, path);
         }
@@ -71,15 +72,8 @@ impl Connection {
         if !self.is_acceptable(offset, segment.seq_len()) {
             return self.handle_unacceptable(now, path, offset, segment);
         }
-        if flags.contains(TcpFlags::RST) {
-            return self.handle_reset(now, path, offset);
-        }
-        if flags.contains(TcpFlags::SYN) {
-            self.dropped(now, path, DropReason::UnexpectedFlag);
-            return self.challenge(now, path); // RFC 5961 §4
-        }
-        if !flags.contains(TcpFlags::ACK) {
-            return self.dropped(now, path, DropReason::UnexpectedFlag);
+        if exempt || !flags.contains(TcpFlags::ACK) {
+            return self.handle_exceptional(now, path, offset, flags);
         }
         self.heard_from(now, path, segment.payload.is_empty());
         if self.handle_ack(now, path, offset, segment) {
@@ -87,6 +81,18 @@ impl Connection {
             self.handle_data(now, path, offset, segment);
         }
         self.arm_persist(now);
+    }
+
+    /// Second to fifth step for what is not an ordinary segment: a RST, a SYN, or one without ACK.
+    #[cold]
+    fn handle_exceptional(&mut self, now: Instant, path: PathId, offset: i64, flags: TcpFlags) {
+        if flags.contains(TcpFlags::RST) {
+            return self.handle_reset(now, path, offset);
+        }
+        self.dropped(now, path, DropReason::UnexpectedFlag);
+        if flags.contains(TcpFlags::SYN) {
+            self.challenge(now, path); // RFC 5961 §4
+        }
     }
 
     /// The four tests of RFC 9293 §3.10.7.4, first step.
@@ -99,6 +105,7 @@ impl Connection {
     }
 
     /// Old, or beyond the window: dropped, and answered so that the peer learns where we are.
+    #[cold]
     fn handle_unacceptable(&mut self, now: Instant, path: PathId, offset: i64, segment: &Segment) {
         let flags = segment.header.flags;
         let beyond = offset >= self.receiver.window_end() as i64;
@@ -223,6 +230,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn our_fin_acknowledged(&mut self, now: Instant) {
         match self.state {
             State::FinWait1 => self.finish(State::FinWait2),
@@ -233,6 +241,7 @@ impl Connection {
         self.tell_finished();
     }
 
+    #[cold]
     fn time_wait(&mut self, now: Instant) {
         self.finish(State::TimeWait);
         self.timers.stop_all();
@@ -242,16 +251,17 @@ impl Connection {
     /// SND.WND (RFC 9293 §3.10.7.4, fifth step). Between acknowledgments of the same age, which paths
     /// may reorder, the larger window counts. Returns whether the edge moved.
     fn update_window(&mut self, offset: i64, una: u64, segment: &Segment) -> bool {
-        let age = (offset, una);
-        if age < self.window_update {
+        let (last_offset, last_una) = self.window_update;
+        if offset < last_offset || (offset == last_offset && una < last_una) {
             return false;
         }
+        let same_age = offset == last_offset && una == last_una;
         let window = u64::from(segment.header.window) << self.handshake.peer_shift;
         let edge = una + window;
         let before = self.sender.edge;
-        self.sender.edge = if age == self.window_update { edge.max(before) } else { edge };
+        self.sender.edge = if same_age { edge.max(before) } else { edge };
         self.sender.max_window = self.sender.max_window.max(window);
-        self.window_update = age;
+        self.window_update = (offset, una);
         self.sender.edge != before
     }
 
@@ -299,6 +309,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn peer_finished(&mut self, now: Instant) {
         match self.state {
             State::Established => self.finish(State::CloseWait),
@@ -330,6 +341,7 @@ impl Connection {
     }
 
     /// An acknowledgment in answer to something unacceptable, unless there were too many of late.
+    #[cold]
     pub(super) fn challenge(&mut self, now: Instant, path: PathId) {
         let second = now.0 / Duration::from_secs(1).0;
         if self.challenges.0 != second {

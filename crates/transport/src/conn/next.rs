@@ -23,6 +23,15 @@ pub struct Outgoing {
 }
 
 impl Sender {
+    /// Whether [`next`](Self::next) may have something: most often there is no data, or no room for it.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        let waiting = self.goal().saturating_sub(self.board.nxt());
+        let full = matches!(&self.views[..], [only] if only.room < i64::from(only.mss).min(waiting as i64));
+        let held = waiting == 0 || (full && !self.board.is_idle());
+        !held || self.probe.is_some() || self.board.has_lost() || self.has_copies()
+    }
+
     /// What goes next, if anything may. It counts as sent.
     pub fn next(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         if let Some(path) = self.probe.take()
@@ -33,13 +42,14 @@ impl Sender {
         if let Some(copy) = self.next_copy(now, timers) {
             return Some(copy);
         }
-        if self.board.next_lost().is_some() {
+        if self.board.has_lost() {
             self.next_again(now, timers)
         } else {
             self.next_new(now, timers)
         }
     }
 
+    #[cold]
     fn next_again(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         let (id, sent) = self.board.next_lost()?;
         let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
@@ -64,6 +74,7 @@ impl Sender {
     }
 
     /// New data if there is any and the window is not overdrawn, else the last segment again: its acknowledgment shows what is missing.
+    #[cold]
     fn next_probe(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> Option<Outgoing> {
         let id = *self.board.in_flight_ids(path).last()?;
         self.policy.on_probe(path, &self.board);
@@ -104,6 +115,7 @@ impl Sender {
 
     /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
     /// segments: what fits there fits all.
+    #[inline]
     fn paths_of(&self, choice: Choice, timers: &mut Timers) -> Option<(PathId, PathSet)> {
         match choice {
             Choice::Send(path) => Some((path, PathSet::EMPTY)),
@@ -137,7 +149,14 @@ impl Sender {
 
     /// When the tail of `path` is probed if nothing is heard until then. The retransmission timer stands
     /// behind it and need not be waited for if it is due sooner.
+    #[inline]
     pub(super) fn arm_tail(&self, now: Instant, path: PathId, timers: &mut Timers) {
+        if self.probes {
+            self.arm_probe(now, path, timers);
+        }
+    }
+
+    fn arm_probe(&self, now: Instant, path: PathId, timers: &mut Timers) {
         let view = &self.views[path.index()];
         let after = self.policy.probe_after(path, &self.board, view);
         // what waits at the bottleneck cannot be answered before it has left

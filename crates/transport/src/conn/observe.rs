@@ -33,6 +33,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     pub(super) fn dropped(&mut self, now: Instant, path: PathId, reason: DropReason) {
         self.stats.drops[reason as usize] += 1;
         self.observe_event(now, Some(path), || Observation::Dropped { reason });
@@ -43,10 +44,15 @@ impl Connection {
         self.stats.undone += u64::from(acked.undone);
     }
 
+    #[inline]
     pub(super) fn observe_losses(&mut self, now: Instant) {
-        if self.sender.losses.is_empty() {
-            return;
+        if !self.sender.losses.is_empty() {
+            self.tell_losses(now);
         }
+    }
+
+    #[cold]
+    fn tell_losses(&mut self, now: Instant) {
         let mut losses = std::mem::take(&mut self.sender.losses);
         for (path, offset, len, cause, episode) in losses.drain(..) {
             self.observe_event(now, Some(path), || Observation::Lost { offset, len, cause, episode });

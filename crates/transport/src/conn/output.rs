@@ -26,7 +26,23 @@ impl Connection {
     /// The same for a driver that keeps segments in slots: it is written over `segment`, and the path
     /// returned.
     #[must_use]
+    #[inline]
     pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
+        match self.has_output() {
+            true => self.next_segment(now, segment),
+            false => None,
+        }
+    }
+
+    /// Whether there may be something to send: every second time it is asked for there is not.
+    fn has_output(&self) -> bool {
+        self.sender.has_work()
+            || self.receiver.has_acks()
+            || !self.control.is_empty()
+            || matches!(self.state, State::SynSent | State::SynReceived)
+    }
+
+    fn next_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         if let Some(control) = self.control.pop_front() {
             *segment = control.segment;
             let path = self.path_for_answer(control.path);
@@ -43,7 +59,8 @@ impl Connection {
     }
 
     fn next_data(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
-        if self.config.max_burst > 0 && self.burst >= self.config.max_burst {
+        let burst_over = self.config.max_burst > 0 && self.burst >= self.config.max_burst;
+        if burst_over || !self.sender.has_work() {
             return None;
         }
         let Some(outgoing) = self.sender.next(now, &mut self.timers) else {
@@ -110,6 +127,7 @@ impl Connection {
     }
 
     /// An answer goes where the question came from, unless that path has been removed since.
+    #[inline]
     fn path_for_answer(&self, path: PathId) -> PathId {
         match self.removed.contains(path) {
             true => self.sender.path_for_control(self.next_path(path)),

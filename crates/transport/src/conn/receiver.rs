@@ -141,6 +141,7 @@ impl Receiver {
     }
 
     /// Timestamps of an acceptable segment at `offset` on `path`.
+    #[inline]
     pub fn on_timestamps(&mut self, now: Instant, path: PathId, offset: i64, ts: Option<Timestamps>) {
         self.paths[path.index()].on_segment(now, ts, offset <= self.last_ack as i64);
     }
@@ -173,6 +174,11 @@ impl Receiver {
         if self.unacked > 0 {
             self.ack_now(self.unacked_path, None, timers);
         }
+    }
+
+    /// Whether acknowledgments wait to be sent.
+    pub fn has_acks(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     /// The next acknowledgment to send.

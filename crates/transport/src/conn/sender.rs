@@ -39,6 +39,8 @@ pub struct Sender {
     pub(super) max_window: u64,
     /// Retransmissions that leave whatever the window says (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
     pub(super) urgent: u32,
+    /// The policy probes tails.
+    pub(super) probes: bool,
     /// The tail of this path is to be probed, whatever the window says (RFC 8985 §7.3).
     pub(super) probe: Option<PathId>,
     /// Send even a small segment: the override timer of RFC 9293 §3.8.6.2.1 (4).
@@ -90,6 +92,7 @@ impl Sender {
             edge: 0,
             max_window: 0,
             urgent: 0,
+            probes: false,
             probe: None,
             override_sws: false,
             sack: false,
@@ -114,6 +117,7 @@ impl Sender {
         self.sack = sack;
         self.routes = multi_route.then(Routes::default);
         self.policy = config.loss.build(sack);
+        self.probes = self.policy.probes();
     }
 
     /// Another scheduler from now on.
@@ -198,7 +202,7 @@ impl Sender {
     /// Nothing was heard of `path` for so long that its tail is probed.
     pub fn on_tail_timeout(&mut self, path: PathId) {
         let active = self.views[path.index()].state == PathState::Active;
-        if active && self.board.is_outstanding(path) && self.board.next_lost().is_none() {
+        if active && self.board.is_outstanding(path) && !self.board.has_lost() {
             self.probe = Some(path);
         }
     }
@@ -238,6 +242,7 @@ impl Sender {
     }
 
     /// A failed path answered.
+    #[cold]
     pub fn revive(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
         self.views[path.index()].state = PathState::Active;
         self.paths[path.index()].timeouts = 0;
@@ -286,6 +291,7 @@ impl Sender {
 
     /// Closes `path`, which is congested, if that leaves another one open; `late`: by how much more than
     /// expected its packets take.
+    #[cold]
     pub(super) fn close_congested(&mut self, path: PathId, late: Duration) {
         let open = self.views.iter().filter(|v| v.state == PathState::Active).count();
         if self.views[path.index()].state == PathState::Active && open > 1 {

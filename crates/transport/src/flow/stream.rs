@@ -65,11 +65,15 @@ impl SendStream {
 
     /// The bytes `from..to`; they must be written and not acknowledged.
     pub fn slice(&self, from: u64, to: u64) -> Payload {
-        let last = self.chunks.back().map_or(0, |(at, _)| *at);
-        let i = match from >= last {
-            true => self.chunks.len().saturating_sub(1),
-            false => self.chunks.partition_point(|(at, c)| at + c.len() <= from),
-        };
+        match self.chunks.back() {
+            Some((at, chunk)) if *at <= from => chunk.slice(from - at, to - at),
+            _ => self.slice_earlier(from, to),
+        }
+    }
+
+    /// The same where they begin before the last chunk.
+    fn slice_earlier(&self, from: u64, to: u64) -> Payload {
+        let i = self.chunks.partition_point(|(at, c)| at + c.len() <= from);
         let Some((at, chunk)) = self.chunks.get(i) else { return Payload::Empty };
         let part = chunk.slice(from - at, to - at);
         if from + part.len() == to { part } else { self.gather(i, from, to) }

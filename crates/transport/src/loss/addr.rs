@@ -99,6 +99,10 @@ impl LossPolicy for Addr {
         self.inner.on_undo(path);
     }
 
+    fn probes(&self) -> bool {
+        self.inner.probes()
+    }
+
     fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
         self.inner.probe_after(path, board, view)
     }

@@ -43,6 +43,11 @@ pub trait LossPolicy: std::fmt::Debug + Send {
     /// the episode returned.
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode;
 
+    /// Whether it ever probes tails.
+    fn probes(&self) -> bool {
+        false
+    }
+
     /// After how long without news of `path` its tail is probed (RFC 8985 §7.2), if at all.
     fn probe_after(&self, _path: PathId, _board: &Scoreboard, _view: &PathView) -> Option<Duration> {
         None

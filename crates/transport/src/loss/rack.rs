@@ -134,6 +134,10 @@ impl LossPolicy for Rack {
         self.episodes.forget(path);
     }
 
+    fn probes(&self) -> bool {
+        true
+    }
+
     fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
         let probing = self.paths.get(path.index()).is_some_and(|track| track.probe.is_some());
         if probing || self.episodes.present(path).is_some() || board.vouched(path) > 0 {

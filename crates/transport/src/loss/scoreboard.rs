@@ -73,6 +73,8 @@ pub struct Scoreboard {
     lost: BTreeSet<SentId>,
     sacked: Ranges,
     dupacks: u32,
+    /// Some lane has credit.
+    credited: bool,
     gaps: Vec<(u64, u64)>,
 }
 
@@ -198,6 +200,16 @@ impl Scoreboard {
         self.lanes[path.index()].vouched
     }
 
+    /// Whether any segment is acknowledged selectively and not yet cumulatively.
+    pub fn has_sacked(&self) -> bool {
+        !self.sacked.is_empty()
+    }
+
+    /// Whether segments wait to be sent again.
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     /// The lowest segment that waits to be sent again.
     pub fn next_lost(&self) -> Option<(SentId, &Sent)> {
         let id = *self.lost.first()?;
@@ -268,7 +280,9 @@ impl Scoreboard {
         if let Some(&front) = self.segments.front().filter(|s| s.offset < una) {
             self.trim_head(front, una);
         }
-        self.sacked.remove_below(una);
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(una);
+        }
         self.lanes.iter_mut().for_each(|l| l.trim(self.base, &self.segments));
         true
     }
@@ -343,11 +357,15 @@ impl Scoreboard {
     /// Without SACK: some segment of `size` bytes left the network on `path`.
     pub fn add_credit(&mut self, path: PathId, size: u32) {
         self.lanes[path.index()].credit += u64::from(size);
+        self.credited = true;
     }
 
     /// What duplicate acknowledgments reported is in the cumulative one now.
+    #[inline]
     pub fn clear_credit(&mut self) {
-        self.lanes.iter_mut().for_each(|l| l.credit = 0);
+        if std::mem::take(&mut self.credited) {
+            self.lanes.iter_mut().for_each(|l| l.credit = 0);
+        }
     }
 
     /// Judges the segment `id` lost, if it is in flight.
@@ -360,8 +378,7 @@ impl Scoreboard {
         let sent = *sent;
         self.lost.insert(id);
         let lane = &mut self.lanes[sent.path.index()];
-        lane.in_flight -= u64::from(sent.len);
-        lane.forget(sent.tx);
+        lane.lose(sent.tx, u64::from(sent.len));
         lane.trim(self.base, &self.segments);
         Some(sent)
     }
@@ -444,10 +461,7 @@ impl Scoreboard {
             Status::Sacked => return,
             Status::Lost => drop(self.lost.remove(&id)),
             Status::InFlight => {
-                lane.in_flight -= len;
-                lane.delivered += 1;
-                lane.vouched += u32::from(sent.tx < lane.told);
-                lane.highest_delivered = lane.highest_delivered.max(Some(sent.tx));
+                lane.deliver(sent.tx, len);
                 if reported_before {
                     lane.credit = lane.credit.saturating_sub(len);
                 }

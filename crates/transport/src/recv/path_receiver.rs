@@ -39,6 +39,7 @@ impl PathReceiver {
 
     /// An acceptable segment arrived. `oldest_unacked`: it is the one that the next acknowledgment is
     /// about, in the sense of RFC 7323 §4.3 (2); otherwise only a missing value is filled in.
+    #[inline]
     pub fn on_segment(&mut self, now: Instant, ts: Option<Timestamps>, oldest_unacked: bool) {
         let Some(ts) = ts else { return };
         let replaces = self.ts_recent.is_none_or(|(recent, at)| {

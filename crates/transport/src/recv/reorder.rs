@@ -105,12 +105,14 @@ impl ReorderBuffer {
 
     /// The next readable bytes, at most `max`.
     pub fn read(&mut self, max: u64) -> Option<Payload> {
-        let mut chunk = self.ready.pop_front()?;
-        if chunk.len() > max {
-            self.ready.push_front(chunk.slice(max, chunk.len()));
-            chunk = chunk.slice(0, max);
+        let len = self.ready.front()?.len();
+        self.ready_bytes -= len.min(max);
+        if len <= max {
+            return self.ready.pop_front();
         }
-        self.ready_bytes -= chunk.len();
+        let rest = self.ready.front_mut()?;
+        let chunk = rest.slice(0, max);
+        *rest = rest.slice(max, len);
         Some(chunk).filter(|c| !c.is_empty())
     }
 

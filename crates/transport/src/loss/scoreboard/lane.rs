@@ -28,6 +28,8 @@ pub(super) struct Lane {
     pub(super) in_flight: u64,
     /// Entries of `order` that were delivered.
     pub(super) delivered: u32,
+    /// Entries of `order` whose fate is known: delivered, or judged lost.
+    pub(super) settled: u32,
     pub(super) highest_delivered: Option<u64>,
     /// Acknowledgments on the lane's own path have told of everything delivered below this number.
     pub(super) told: u64,
@@ -58,8 +60,36 @@ impl Lane {
         entry.is_some_and(|id| id.take().is_some())
     }
 
+    /// The transmission `tx` of `len`, of which nothing was known, is judged lost.
+    pub(super) fn lose(&mut self, tx: u64, len: u64) {
+        self.in_flight -= len;
+        self.settled += u32::from(self.forget(tx));
+    }
+
+    /// The transmission `tx` of `len`, of which nothing was known, was delivered.
+    #[inline]
+    pub(super) fn deliver(&mut self, tx: u64, len: u64) {
+        self.in_flight -= len;
+        self.highest_delivered = self.highest_delivered.max(Some(tx));
+        if tx == self.first {
+            self.order.pop_front();
+            self.first += 1;
+            return;
+        }
+        self.settled += 1;
+        self.delivered += 1;
+        self.vouched += u32::from(tx < self.told);
+    }
+
     /// Forgets the front of the lane as far as its fate is known.
+    #[inline]
     pub(super) fn trim(&mut self, base: SentId, segments: &VecDeque<Sent>) {
+        if self.settled > 0 {
+            self.trim_front(base, segments);
+        }
+    }
+
+    fn trim_front(&mut self, base: SentId, segments: &VecDeque<Sent>) {
         while let Some(id) = self.order.front() {
             match id {
                 None => {}
@@ -71,6 +101,7 @@ impl Lane {
             }
             self.order.pop_front();
             self.first += 1;
+            self.settled -= 1;
         }
     }
 }
