@@ -55,9 +55,54 @@ pub struct Acked {
     pub undone: u32,
 }
 
+/// Times that an acknowledgment told of one path.
+#[derive(Clone, Copy, Default)]
+struct Learnt {
+    /// Round trip of what it delivered, if that was sent once.
+    rtt: Option<Duration>,
+    /// The round trip that goes into the timeout.
+    timed: Option<Duration>,
+    /// Round trip of what was sent again: good enough for the timeout, if there is no other.
+    proven: Option<Duration>,
+    /// What R-M/TCP estimates.
+    route: Option<RouteEstimate>,
+}
+
 impl Sender {
     /// Takes an acknowledgment; `ack.una` is not beyond what was sent.
     pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
+        match self.is_expected(ack) {
+            true => self.on_expected_ack(now, ack, timers),
+            false => self.on_any_ack(now, ack, timers),
+        }
+    }
+
+    /// Whether it acknowledges what was sent first, on the only path, while nothing is missing: most do.
+    fn is_expected(&self, ack: &Ack<'_>) -> bool {
+        let plain =
+            self.copies.under_way.is_empty() && self.routes.is_none() && !self.knowledge.marks_packets();
+        let calm = matches!(&self.paths[..], [only] if only.recovering.is_none());
+        ack.una > self.board.una() && ack.blocks.is_empty() && self.board.is_orderly() && calm && plain
+    }
+
+    /// What [`on_any_ack`](Self::on_any_ack) comes to then.
+    fn on_expected_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
+        let path = PathId::FIRST;
+        self.board.ack_in_order(ack.una);
+        let fresh = *self.board.fresh(path);
+        let rtt = fresh.newest.map(|n| now.since(n.sent_at));
+        let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
+        self.learn(now, path, ack, &fresh, Learnt { rtt, timed, ..Learnt::default() });
+        self.stalled = 0;
+        self.stream.release(ack.una);
+        let mut result = Acked { advanced: true, delivered: fresh.bytes, ..Acked::default() };
+        self.judge(now, timers, &mut result);
+        self.restart_rto(now, path, timers);
+        self.refresh(now, path);
+        result
+    }
+
+    fn on_any_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
         let mut result = Acked::default();
         self.board.begin_ack();
         result.advanced = self.board.ack_up_to(ack.una);
@@ -97,6 +142,7 @@ impl Sender {
     }
 
     /// Lets the policy judge all paths and carries out what it says.
+    #[inline]
     pub fn judge(&mut self, now: Instant, timers: &mut Timers, result: &mut Acked) {
         timers.stop(Timer::Recheck);
         for i in 0..self.paths.len() {
@@ -141,6 +187,21 @@ impl Sender {
         let proven = self.proven_round_trip(now, ack, &fresh);
         let (route_rtt, route) = self.route_estimate(now, path, ack, &fresh, rtt);
         let timed = timed.map(|rtt| route_rtt.unwrap_or(rtt));
+        self.learn(now, path, ack, &fresh, Learnt { rtt, timed, proven, route });
+        if self.knowledge.marks_packets() {
+            self.check_mark(now, path);
+        }
+        if self.views[path.index()].state == PathState::Failed {
+            self.revive(now, path, timers);
+        }
+        fresh.bytes
+    }
+
+    /// Estimator and controller of `path` learn what `ack` delivered there.
+    #[inline(always)]
+    fn learn(&mut self, now: Instant, path: PathId, ack: &Ack<'_>, fresh: &Delivery, learnt: Learnt) {
+        let Learnt { rtt, timed, proven, route } = learnt;
+        let in_recovery = self.is_recovering(path);
         let p = &mut self.paths[path.index()];
         p.timeouts = 0;
         p.stats.bytes_delivered += fresh.bytes;
@@ -152,16 +213,14 @@ impl Sender {
         if let (Some(rtt), Some(reverse)) = (rtt, ack.reverse) {
             p.estimator.one_way.sample(now, rtt, reverse, ack.path == path);
         }
-        let latest = rtt.or(p.estimator.rtt.latest());
         let (mut delivery_rate, mut app_limited) = (None, false);
-        if let Some(newest) = fresh.newest {
+        if let Some(newest) = &fresh.newest {
             app_limited = newest.mark.app_limited;
+            let latest = rtt.or(p.estimator.rtt.latest());
             let bandwidth = &mut p.estimator.bandwidth;
             delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
         }
         let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path.index()];
-        let in_recovery = self.is_recovering(path);
-        let p = &self.paths[path.index()];
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
@@ -177,11 +236,6 @@ impl Sender {
             in_recovery,
         };
         self.controller.on_ack(now, path, &sample, &self.views);
-        self.check_mark(now, path);
-        if self.views[path.index()].state == PathState::Failed {
-            self.revive(now, path, timers);
-        }
-        fresh.bytes
     }
 
     /// A marked packet that came late closes its path.
@@ -199,9 +253,9 @@ impl Sender {
 
     /// Whether `path` is in a loss episode, or, where one window limits all paths, any path is.
     fn is_recovering(&self, path: PathId) -> bool {
-        match self.controller.total_window() {
-            Some(_) => self.paths.iter().any(|p| p.recovering.is_some()),
-            None => self.paths[path.index()].recovering.is_some(),
+        match self.one_window {
+            true => self.paths.iter().any(|p| p.recovering.is_some()),
+            false => self.paths[path.index()].recovering.is_some(),
         }
     }
 
@@ -256,27 +310,32 @@ impl Sender {
         timed
     }
 
-    /// RFC 6298 §5.2 and 5.3, after the policy has judged: it may hold the timer, or just have let it go.
+    /// Once the policy has judged, which may hold a timer, or just have let it go.
     fn restart_rtos(&mut self, now: Instant, timers: &mut Timers) {
-        for (i, p) in self.paths.iter().enumerate() {
+        for i in 0..self.paths.len() {
             let path = PathId(i as u8);
-            if self.board.fresh(path).bytes == 0 {
-                continue;
-            }
-            if !self.is_outstanding(path) {
-                timers.stop(Timer::Rto(path));
-                timers.stop(Timer::Tail(path));
-                continue;
-            }
-            self.arm_tail(now, path, timers);
-            if !self.policy.holds_timer(path) {
-                timers.set(Timer::Rto(path), now + p.estimator.rtt.rto());
+            if self.board.fresh(path).bytes > 0 {
+                self.restart_rto(now, path, timers);
             }
         }
         if self.board.has_sacked()
             && let Some(path) = self.reneged()
             && !timers.is_set(Timer::Rto(path))
         {
+            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+        }
+    }
+
+    /// RFC 6298 §5.2 and 5.3.
+    #[inline(always)]
+    fn restart_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+        if !self.is_outstanding(path) {
+            timers.stop(Timer::Rto(path));
+            timers.stop(Timer::Tail(path));
+            return;
+        }
+        self.arm_tail(now, path, timers);
+        if !self.policy.holds_timer(path) {
             timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
         }
     }

@@ -315,10 +315,11 @@ impl Connection {
     /// The next bytes of the peer's stream, at most `max`; reading opens the window.
     pub fn read(&mut self, max: u64) -> Option<Payload> {
         let chunk = self.receiver.buffer.read(max)?;
-        if !matches!(self.state, State::Closed | State::TimeWait) && !self.receiver.has_finished() {
+        if self.receiver.has_finished() {
+            self.tell_peer_finished();
+        } else if !matches!(self.state, State::Closed | State::TimeWait) {
             self.receiver.after_read(self.last_path, &mut self.timers);
         }
-        self.tell_peer_finished();
         Some(chunk)
     }
 

@@ -1,6 +1,6 @@
 //! Segments that arrive once both sides know their sequence numbers (RFC 9293 §3.10.7.4).
 
-use polypath_wire::tcp::TcpFlags;
+use polypath_wire::tcp::{SackBlocks, TcpFlags};
 use polypath_wire::{Duration, Instant, PathId, Seq};
 
 use super::ack::Ack;
@@ -66,7 +66,8 @@ impl Connection {
             return self.challenge(now, path);
         }
         self.learn_route(path, segment);
-        if segment.payload.is_empty() && flags == TcpFlags::ACK && self.handle_heartbeat(now, path, segment) {
+        let empty = segment.payload.is_empty();
+        if empty && flags == TcpFlags::ACK && self.handle_heartbeat(now, path, segment) {
             return;
         }
         if !self.is_acceptable(offset, segment.seq_len()) {
@@ -75,7 +76,7 @@ impl Connection {
         if exempt || !flags.contains(TcpFlags::ACK) {
             return self.handle_exceptional(now, path, offset, flags);
         }
-        self.heard_from(now, path, segment.payload.is_empty());
+        self.heard_from(now, path, empty);
         if self.handle_ack(now, path, offset, segment) {
             self.receiver.on_timestamps(now, path, offset, timestamps);
             self.handle_data(now, path, offset, segment);
@@ -169,19 +170,15 @@ impl Connection {
             self.challenge(now, path);
             return false;
         }
-        if self.is_old_ack(una) {
+        if una < self.sender.board.una() as i64 && self.is_old_ack(una) {
             self.dropped(now, path, DropReason::OldAck);
             self.challenge(now, path);
             return false;
         }
-        let blocks =
-            segment.header.options.sack.iter().map(|b| (self.snd_offset(b.start), self.snd_offset(b.end)));
-        let mut known = [(0, 0); 4];
-        let mut n = 0;
-        for (start, end) in blocks {
-            // below zero is below everything: as a range it is empty, and thus bad
-            known[n] = (start.max(0) as u64, end.max(0) as u64);
-            n += 1;
+        let mut blocks = [(0, 0); SackBlocks::CAPACITY];
+        let n = segment.header.options.sack.len();
+        if n > 0 {
+            self.locate(&segment.header.options.sack, &mut blocks);
         }
         let una = una.max(0) as u64;
         let moved = self.update_window(offset, una, segment);
@@ -195,7 +192,7 @@ impl Connection {
             path,
             route: reply.and_then(|m| m.reply).filter(ours).unwrap_or(path),
             una,
-            blocks: &known[..n],
+            blocks: &blocks[..n],
             pure: segment.payload.is_empty() && !moved && !segment.header.flags.contains(TcpFlags::FIN),
             echo: ts.map(|ts| self.clock_instant(now, ts.echo)),
             reverse: ts.map(|ts| since_peer_clock(now, ts.value)),
@@ -205,8 +202,18 @@ impl Connection {
         true
     }
 
+    /// SACK blocks as offsets. Below zero is below everything: as a range it is empty, and thus bad.
+    #[inline(never)]
+    fn locate(&self, sack: &SackBlocks, blocks: &mut [(u64, u64)]) {
+        let offset = |seq| self.snd_offset(seq).max(0) as u64;
+        for (block, told) in blocks.iter_mut().zip(sack.iter()) {
+            *block = (offset(told.start), offset(told.end));
+        }
+    }
+
     /// RFC 5961 §5.2, against blind injection. Of several paths a slow one may deliver what was sent any
     /// number of windows ago; but never is there an acknowledgment from before the stream.
+    #[cold]
     fn is_old_ack(&self, una: i64) -> bool {
         let behind = self.sender.board.una() as i64 - una;
         una < 0 || (self.paths.len() == 1 && behind > self.sender.max_window as i64)

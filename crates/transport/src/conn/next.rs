@@ -42,11 +42,7 @@ impl Sender {
         if let Some(copy) = self.next_copy(now, timers) {
             return Some(copy);
         }
-        if self.board.has_lost() {
-            self.next_again(now, timers)
-        } else {
-            self.next_new(now, timers)
-        }
+        if self.board.has_lost() { self.next_again(now, timers) } else { self.next_new(now, timers) }
     }
 
     #[cold]
@@ -190,6 +186,7 @@ impl Sender {
         len
     }
 
+    #[inline(always)]
     pub(super) fn account(
         &mut self,
         now: Instant,
@@ -216,6 +213,7 @@ impl Sender {
         p.estimator.on_sent(now, u64::from(len) + overhead, idle, last)
     }
 
+    #[inline(always)]
     pub(super) fn after_send(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
         if let Some(rate) = self.controller.pacing_rate(path) {
             let (view, burst) = (&mut self.views[path.index()], &mut self.paths[path.index()].burst);

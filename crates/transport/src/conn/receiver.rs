@@ -40,7 +40,9 @@ pub struct Receiver {
     edge: u64,
     capacity: u64,
     /// Offset of the peer's FIN, once seen.
-    pub fin: Option<u64>,
+    fin: Option<u64>,
+    /// Everything before it has come, too.
+    finished: bool,
     delay: Duration,
     /// Each segment has an acknowledgment of its own: the multi-route option has room for one reply.
     one_by_one: bool,
@@ -62,6 +64,7 @@ impl Receiver {
             edge: config.receive_buffer.min(65_535),
             capacity: config.receive_buffer,
             fin: None,
+            finished: false,
             delay: config.delayed_ack,
             one_by_one: false,
             peer_segment: 536,
@@ -76,12 +79,12 @@ impl Receiver {
 
     /// RCV.NXT: the next offset expected, one past the FIN once everything came.
     pub fn next(&self) -> u64 {
-        self.buffer.next() + u64::from(self.has_finished())
+        self.buffer.next() + u64::from(self.finished)
     }
 
     /// The peer's data and its FIN have all arrived.
     pub fn has_finished(&self) -> bool {
-        self.fin == Some(self.buffer.next())
+        self.finished
     }
 
     /// Whether the peer's stream may end at `offset`: where it said first, and not before its data.
@@ -113,10 +116,11 @@ impl Receiver {
             self.fin = Some(offset + len);
         }
         let data = match self.fin {
-            Some(fin) => data.slice(0, fin.saturating_sub(offset)),
-            None => data,
+            Some(fin) if offset + len > fin => data.slice(0, fin.saturating_sub(offset)),
+            _ => data,
         };
         let inserted = self.buffer.insert(offset, data);
+        self.finished = self.fin == Some(self.buffer.next());
         let in_order = offset <= was && self.next() > was;
         if !in_order && self.buffer.held().containing(offset).is_some() {
             self.reporter.touch(path, offset);

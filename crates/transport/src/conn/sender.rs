@@ -51,6 +51,8 @@ pub struct Sender {
     pub(super) knowledge: KnowledgeConfig,
     pub(super) no_delay: bool,
     divide_window: bool,
+    /// One window limits all paths.
+    pub(super) one_window: bool,
     /// Copies of segments on further paths.
     pub(super) copies: Duplication,
     /// Estimates of R-M/TCP, if both ends know of routes.
@@ -79,10 +81,12 @@ pub type Losses = Vec<(PathId, u64, u32, LossCause, Episode)>;
 impl Sender {
     /// A sender without paths; the policy is chosen when SACK is agreed upon.
     pub fn new(config: &ConnectionConfig) -> Self {
+        let controller = config.cc.build();
         Self {
             stream: SendStream::new(config.send_buffer),
             board: Scoreboard::default(),
-            controller: config.cc.build(),
+            one_window: controller.total_window().is_some(),
+            controller,
             scheduler: config.scheduler.build(),
             policy: config.loss.build(false),
             paths: Vec::new(),
@@ -336,6 +340,7 @@ impl Sender {
     }
 
     /// Brings the view of `path` up to date.
+    #[inline]
     pub(super) fn refresh(&mut self, now: Instant, path: PathId) {
         let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
         view.srtt = estimator.rtt.srtt();
@@ -351,6 +356,7 @@ impl Sender {
     }
 
     /// The part of it that changes with what is in flight.
+    #[inline]
     pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
         let in_flight = self.board.in_flight(path) + self.copies.under_way.in_flight(path);
         let view = &mut self.views[path.index()];

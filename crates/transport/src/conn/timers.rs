@@ -53,48 +53,54 @@ const PER_PATH: usize = 3;
 #[derive(Clone, Debug)]
 pub struct Timers {
     /// `Instant::MAX` is "not set".
-    at: Vec<Instant>,
+    global: [Instant; GLOBAL.len()],
+    paths: Vec<[Instant; PER_PATH]>,
     /// Not after the earliest.
     bound: Instant,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: vec![Instant::MAX; GLOBAL.len()], bound: Instant::MAX }
+        Self { global: [Instant::MAX; GLOBAL.len()], paths: Vec::new(), bound: Instant::MAX }
     }
 }
 
 impl Timers {
     /// Makes room for the timers of one more path.
     pub fn add_path(&mut self) {
-        self.at.extend([Instant::MAX; PER_PATH]);
+        self.paths.push([Instant::MAX; PER_PATH]);
     }
 
     /// Sets or moves a timer.
+    #[inline]
     pub fn set(&mut self, timer: Timer, at: Instant) {
-        self.at[index(timer)] = at;
+        *self.at(timer) = at;
         self.bound = self.bound.min(at);
     }
 
     /// Sets a timer, or moves it to an earlier instant.
     pub fn set_earlier(&mut self, timer: Timer, at: Instant) {
-        self.set(timer, at.min(self.at[index(timer)]));
+        let at = at.min(*self.at(timer));
+        self.set(timer, at);
     }
 
     /// Stops a timer.
+    #[inline]
     pub fn stop(&mut self, timer: Timer) {
-        self.at[index(timer)] = Instant::MAX;
+        *self.at(timer) = Instant::MAX;
     }
 
     /// Stops all.
     pub fn stop_all(&mut self) {
-        self.at.fill(Instant::MAX);
+        self.global.fill(Instant::MAX);
+        self.paths.iter_mut().for_each(|p| p.fill(Instant::MAX));
         self.bound = Instant::MAX;
     }
 
     /// Whether a timer is set.
-    pub fn is_set(&self, timer: Timer) -> bool {
-        self.at[index(timer)] != Instant::MAX
+    #[inline]
+    pub fn is_set(&mut self, timer: Timer) -> bool {
+        *self.at(timer) != Instant::MAX
     }
 
     /// The earliest; sometimes an earlier instant, never a later one.
@@ -107,33 +113,43 @@ impl Timers {
         if self.bound > now {
             return None;
         }
-        let Some(i) = self.at.iter().position(|at| *at <= now) else {
-            self.bound = self.at.iter().copied().min().unwrap_or(Instant::MAX);
-            return None;
-        };
-        self.at[i] = Instant::MAX;
+        let timer = self.due(now);
+        match timer {
+            Some(timer) => self.stop(timer),
+            None => self.bound = self.all().min().unwrap_or(Instant::MAX),
+        }
+        timer
+    }
+
+    fn due(&self, now: Instant) -> Option<Timer> {
+        let i = self.all().position(|at| at <= now)?;
         Some(GLOBAL.get(i).copied().unwrap_or_else(|| {
             let i = i - GLOBAL.len();
             let path = PathId((i / PER_PATH) as u8);
             [Timer::Rto(path), Timer::Probe(path), Timer::Tail(path)][i % PER_PATH]
         }))
     }
-}
 
-fn index(timer: Timer) -> usize {
-    match timer {
-        Timer::Handshake => 0,
-        Timer::DelayedAck => 1,
-        Timer::Persist => 2,
-        Timer::KeepAlive => 3,
-        Timer::TimeWait => 4,
-        Timer::Recheck => 5,
-        Timer::Pacing => 6,
-        Timer::Congestion => 7,
-        Timer::Heartbeat => 8,
-        Timer::Rto(path) => GLOBAL.len() + PER_PATH * path.index(),
-        Timer::Probe(path) => GLOBAL.len() + PER_PATH * path.index() + 1,
-        Timer::Tail(path) => GLOBAL.len() + PER_PATH * path.index() + 2,
+    fn all(&self) -> impl Iterator<Item = Instant> {
+        self.global.iter().chain(self.paths.as_flattened()).copied()
+    }
+
+    #[inline]
+    fn at(&mut self, timer: Timer) -> &mut Instant {
+        match timer {
+            Timer::Handshake => &mut self.global[0],
+            Timer::DelayedAck => &mut self.global[1],
+            Timer::Persist => &mut self.global[2],
+            Timer::KeepAlive => &mut self.global[3],
+            Timer::TimeWait => &mut self.global[4],
+            Timer::Recheck => &mut self.global[5],
+            Timer::Pacing => &mut self.global[6],
+            Timer::Congestion => &mut self.global[7],
+            Timer::Heartbeat => &mut self.global[8],
+            Timer::Rto(path) => &mut self.paths[path.index()][0],
+            Timer::Probe(path) => &mut self.paths[path.index()][1],
+            Timer::Tail(path) => &mut self.paths[path.index()][2],
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use crate::payload::Payload;
 pub struct SendStream {
     /// Written, not acknowledged, with the offset of the first byte of each.
     chunks: VecDeque<(u64, Payload)>,
+    /// Offset after the first of them.
+    first_end: u64,
     /// Everything below is acknowledged.
     start: u64,
     /// Everything below is written.
@@ -24,7 +26,7 @@ pub struct SendStream {
 impl SendStream {
     /// Holds up to `capacity` bytes that are not acknowledged.
     pub fn new(capacity: u64) -> Self {
-        Self { chunks: VecDeque::new(), start: 0, end: 0, stored: 0, capacity, finished: false }
+        Self { chunks: VecDeque::new(), first_end: 0, start: 0, end: 0, stored: 0, capacity, finished: false }
     }
 
     /// Room for real bytes.
@@ -64,6 +66,7 @@ impl SendStream {
     }
 
     /// The bytes `from..to`; they must be written and not acknowledged.
+    #[inline]
     pub fn slice(&self, from: u64, to: u64) -> Payload {
         match self.chunks.back() {
             Some((at, chunk)) if *at <= from => chunk.slice(from - at, to - at),
@@ -80,7 +83,16 @@ impl SendStream {
     }
 
     /// Everything below `offset` is acknowledged.
+    #[inline]
     pub fn release(&mut self, offset: u64) {
+        if offset < self.first_end && self.stored == 0 {
+            self.start = self.start.max(offset); // patterns take no room
+        } else {
+            self.release_chunks(offset);
+        }
+    }
+
+    fn release_chunks(&mut self, offset: u64) {
         while let Some((at, chunk)) = self.chunks.front()
             && *at < offset
         {
@@ -94,6 +106,7 @@ impl SendStream {
             self.chunks.pop_front();
         }
         self.start = self.start.max(offset);
+        self.first_end = self.chunks.front().map_or(0, |(at, chunk)| at + chunk.len());
     }
 
     /// A range over several chunks.

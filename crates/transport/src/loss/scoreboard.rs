@@ -69,6 +69,8 @@ pub struct Scoreboard {
     segments: VecDeque<Sent>,
     una: u64,
     nxt: u64,
+    /// Below this, segments may have been sent again, later than those that follow them.
+    orderly_from: u64,
     lanes: Vec<Lane>,
     lost: BTreeSet<SentId>,
     sacked: Ranges,
@@ -222,6 +224,7 @@ impl Scoreboard {
     }
 
     /// New data of `len` was sent on `path`.
+    #[inline]
     pub fn send_new(&mut self, now: Instant, path: PathId, len: u32, mark: DeliveryMark) {
         let id = self.base + self.segments.len() as u64;
         let tx = self.lanes[path.index()].push(id, len);
@@ -246,6 +249,7 @@ impl Scoreboard {
         }
         let sent = &mut self.segments[(id - self.base) as usize];
         let tx = self.lanes[path.index()].push(id, sent.len);
+        self.orderly_from = self.nxt;
         let told_apart = now.0 / TIMESTAMP_TICK > sent.sent_at.0 / TIMESTAMP_TICK;
         let status = Status::InFlight;
         *sent = Sent { path, tx, sent_at: now, mark, status, retransmitted: true, told_apart, ..*sent };
@@ -262,6 +266,35 @@ impl Scoreboard {
     /// The present acknowledgment, which came on `path`, reports a duplicate.
     pub fn note_duplicate(&mut self, path: PathId) {
         self.lanes[path.index()].fresh.duplicate = true;
+    }
+
+    /// Whether nothing is missing nor was lately: on the only path everything in flight went once and in order.
+    #[inline]
+    pub fn is_orderly(&self) -> bool {
+        self.lanes.len() == 1
+            && self.una >= self.orderly_from
+            && self.dupacks == 0
+            && !self.credited
+            && self.lost.is_empty()
+            && self.sacked.is_empty()
+    }
+
+    /// What [`ack_up_to`](Self::ack_up_to) comes to if all is in order.
+    #[inline]
+    pub fn ack_in_order(&mut self, una: u64) {
+        let lane = &mut self.lanes[PathId::FIRST.index()];
+        lane.fresh = Delivery::default();
+        while let Some(front) = self.segments.pop_front_if(|s| s.end() <= una) {
+            lane.deliver(front.tx, u64::from(front.len));
+            lane.fresh.bytes += u64::from(front.len);
+            lane.fresh.segments += 1;
+            lane.fresh.newest = Some(front);
+            self.base += 1;
+        }
+        self.una = una;
+        if let Some(&front) = self.segments.front().filter(|s| s.offset < una) {
+            self.trim_head(front, una);
+        }
     }
 
     /// Everything below `una` arrived. Returns whether that is news.

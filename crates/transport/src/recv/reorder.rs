@@ -88,12 +88,17 @@ impl ReorderBuffer {
     }
 
     /// Takes the bytes `data` at `offset`, as far as the window reaches.
+    #[inline]
     pub fn insert(&mut self, offset: u64, data: Payload) -> Inserted {
         let edge = self.next + self.window();
-        let end = offset + data.len();
-        if offset == self.next && end <= edge && self.early.is_empty() {
+        if offset == self.next && offset + data.len() <= edge && self.early.is_empty() {
             return Inserted { delivered: self.deliver(data), ..Default::default() };
         }
+        self.insert_early(offset, data, edge)
+    }
+
+    fn insert_early(&mut self, offset: u64, data: Payload, edge: u64) -> Inserted {
+        let end = offset + data.len();
         let mut result = Inserted { refused: end.saturating_sub(edge).min(data.len()), ..Default::default() };
         let end = end.min(edge).max(offset);
         let start = offset.max(self.next).min(end);
@@ -104,16 +109,17 @@ impl ReorderBuffer {
     }
 
     /// The next readable bytes, at most `max`.
+    #[inline]
     pub fn read(&mut self, max: u64) -> Option<Payload> {
-        let len = self.ready.front()?.len();
-        self.ready_bytes -= len.min(max);
+        let chunk = self.ready.pop_front()?;
+        let len = chunk.len();
         if len <= max {
-            return self.ready.pop_front();
+            self.ready_bytes -= len;
+            return Some(chunk);
         }
-        let rest = self.ready.front_mut()?;
-        let chunk = rest.slice(0, max);
-        *rest = rest.slice(max, len);
-        Some(chunk).filter(|c| !c.is_empty())
+        self.ready_bytes -= max;
+        self.ready.push_front(chunk.slice(max, len));
+        Some(chunk.slice(0, max)).filter(|c| !c.is_empty())
     }
 
     /// Puts the parts of `start..end` that are missing among the early chunks.
@@ -167,6 +173,7 @@ impl ReorderBuffer {
         delivered
     }
 
+    #[inline]
     fn deliver(&mut self, chunk: Payload) -> u64 {
         let len = chunk.len();
         if len > 0 {
