@@ -4,7 +4,7 @@
 //! |---|---|
 //! | cwnd_R, ssthresh_R | `cwnd`, `ssthresh`, packets |
 //! | bw_R, RTT_R,avg, RTT_R,avg,min | [`RouteEstimate`], from `path/routes.rs` |
-//! | q_len_R | [`Route::queue`] |
+//! | q_len_R | `Route::queue` |
 //! | N_q,max, ω_qR | `queue`, `weights` |
 //! | numBurst, burstInterval_R | `num_burst`; pacing by `cwnd / RTT_R,avg` in bursts of so many |
 //! | probState | `slow_start` |

@@ -6,8 +6,8 @@
 //!
 //! | symbol | here |
 //! |---|---|
-//! | RACK.xmit_ts, RACK.end_seq, RACK.rtt | [`Track::newest`] (transmissions are numbered) |
-//! | RACK.reo_wnd, RACK.min_RTT | [`Track::window`], `PathView::min_rtt` |
+//! | RACK.xmit_ts, RACK.end_seq, RACK.rtt | `Track::newest` (transmissions are numbered) |
+//! | RACK.reo_wnd, RACK.min_RTT | `Track::window`, `PathView::min_rtt` |
 //! | RACK.reo_wnd_mult, RACK.reo_wnd_persist | `multiplier`, `persist` |
 //! | RACK.dsack_round | `growth_barred_until` |
 //!
