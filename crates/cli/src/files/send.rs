@@ -125,7 +125,11 @@ impl Sender<'_> {
                 *moved.borrow_mut() = Instant::now();
                 bars.borrow().advance(bytes);
             }
-            Step::Done(file) => done.borrow_mut().push(file),
+            Step::Done(file) => {
+                // Later the peer may have ended the association, and the counts of its paths.
+                bars.borrow_mut().look(&stream.stats(), |path| path.bytes_delivered);
+                done.borrow_mut().push(file);
+            }
         };
         let watch = async {
             let (mut ticks, mut acked) = (tokio::time::interval(TICK), 0);

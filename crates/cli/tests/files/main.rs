@@ -92,6 +92,20 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn what_a_short_transfer_took_over_its_paths_is_counted_whole() {
+    let Some(bed) = Bed::new() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("small", 100_000);
+    let receiver = bed.receive(&hits[0]);
+    let report = json(&end(bed.send(&file, &hits[1]), 30));
+    let received = end(receiver, 10);
+    assert!(received.status.success(), "{received:?}");
+    let paths = report["paths"].as_array().unwrap();
+    let carried: u64 = paths.iter().filter_map(|path| path["bytes"].as_u64()).sum();
+    assert!(carried >= 100_000, "{report:#}");
+}
+
+#[test]
 fn a_stranger_is_refused_and_told_what_to_do() {
     let Some(bed) = Bed::new() else { return };
     let hits = [bed.hit(0), bed.hit(1)];
