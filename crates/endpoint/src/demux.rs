@@ -8,8 +8,18 @@ use polypath_wire::PathId;
 
 use crate::paths::Locators;
 
+/// Where the last segment between two locators went: spares a driver that keeps one for each pair of
+/// locators looking for the way of the next segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Trail {
+    /// Of the routes; 0 is of none.
+    version: u64,
+    ports: Ports,
+    route: Route,
+}
+
 /// Where a segment goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Route {
     /// Index of the connection's slot.
     pub index: u32,
@@ -19,11 +29,11 @@ pub(crate) struct Route {
 
 /// Routes by locators and ports. IPv4 keys fit in one integer, so that a map with a handful of
 /// entries is one short scan of one node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Demux {
+    /// Another one after each change; from 1.
+    version: u64,
     v4: BTreeMap<u128, Route>,
-    /// What was found last: mostly the next segment has the same way.
-    last: Option<(Locators, Ports, Route)>,
     v6: BTreeMap<KeyV6, Route>,
     /// Connections that take new paths, by their ports.
     open: BTreeSet<(Ports, u32)>,
@@ -36,20 +46,13 @@ enum Key {
     V6(KeyV6),
 }
 
-impl Demux {
-    /// The route of a segment with these locators and ports, which others like it will follow.
-    #[inline]
-    pub fn follow(&mut self, locators: &Locators, ports: Ports) -> Option<Route> {
-        if let Some((l, p, route)) = &self.last
-            && (l, *p) == (locators, ports)
-        {
-            return Some(*route);
-        }
-        let route = self.find(locators, ports)?;
-        self.last = Some((*locators, ports, route));
-        Some(route)
+impl Default for Demux {
+    fn default() -> Self {
+        Self { version: 1, v4: BTreeMap::new(), v6: BTreeMap::new(), open: BTreeSet::new() }
     }
+}
 
+impl Demux {
     /// The route of segments with these locators and ports.
     pub fn find(&self, locators: &Locators, ports: Ports) -> Option<Route> {
         match key(locators, ports) {
@@ -58,9 +61,19 @@ impl Demux {
         }
     }
 
+    /// The same by the `trail` of these locators.
+    #[inline]
+    pub fn follow(&self, trail: &mut Trail, locators: &Locators, ports: Ports) -> Option<Route> {
+        if (trail.version, trail.ports) != (self.version, ports) {
+            let route = self.find(locators, ports)?;
+            *trail = Trail { version: self.version, ports, route };
+        }
+        Some(trail.route)
+    }
+
     /// Adds a route; an existing one for the same key is replaced.
     pub fn insert(&mut self, locators: &Locators, ports: Ports, route: Route) {
-        self.last = None;
+        self.version += 1;
         match key(locators, ports) {
             Key::V4(k) => self.v4.insert(k, route),
             Key::V6(k) => self.v6.insert(k, route),
@@ -69,7 +82,7 @@ impl Demux {
 
     /// Removes a route.
     pub fn remove(&mut self, locators: &Locators, ports: Ports) {
-        self.last = None;
+        self.version += 1;
         match key(locators, ports) {
             Key::V4(k) => self.v4.remove(&k),
             Key::V6(k) => self.v6.remove(&k),
@@ -154,6 +167,23 @@ mod tests {
             demux.remove(&l, ports);
             assert_eq!(demux.find(&l, ports), None);
         }
+    }
+
+    #[test]
+    fn a_trail_is_as_good_as_a_search() {
+        let (mut demux, mut trail) = (Demux::default(), Trail::default());
+        let here = locators("10.0.0.1:5", "10.0.0.2:6");
+        let [first, second] =
+            [1, 2].map(|n| (Ports { local: 80, remote: n }, Route { index: n.into(), path: PathId(0) }));
+        assert_eq!(demux.follow(&mut trail, &here, Ports::default()), None);
+        demux.insert(&here, first.0, first.1);
+        assert_eq!(demux.follow(&mut trail, &here, first.0), Some(first.1));
+        assert_eq!(demux.follow(&mut trail, &here, second.0), None);
+        demux.insert(&here, second.0, second.1);
+        assert_eq!(demux.follow(&mut trail, &here, second.0), Some(second.1));
+        demux.remove(&here, second.0);
+        assert_eq!(demux.follow(&mut trail, &here, second.0), None);
+        assert_eq!(demux.follow(&mut trail, &here, first.0), Some(first.1));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Record
 use polypath_wire::{Instant, PathId, Seed};
 
 use crate::config::{EndpointConfig, ListenConfig};
-use crate::demux::{Demux, Route};
+use crate::demux::{Demux, Route, Trail};
 use crate::error::OpenError;
 use crate::isn::IsnKey;
 use crate::paths::{Locators, PathTable};
@@ -58,6 +58,8 @@ pub struct Endpoint {
     half_open: u32,
     listeners: BTreeMap<u16, ListenConfig>,
     demux: Demux,
+    /// Where the last segment of a driver went that keeps no trails.
+    last: Option<(Locators, Trail)>,
     timers: Timers,
     /// Slots that may have something to send or to say.
     ready: VecDeque<u32>,
@@ -85,6 +87,7 @@ impl Endpoint {
             half_open: 0,
             listeners: BTreeMap::new(),
             demux: Demux::default(),
+            last: None,
             timers: Timers::default(),
             ready: VecDeque::new(),
             segment: Box::default(),
@@ -255,6 +258,11 @@ impl Endpoint {
             }
             self.settle(now, index);
         }
+    }
+
+    /// Takes a segment that was just read, to write the next one into its memory, and leaves another.
+    pub fn reuse(&mut self, segment: &mut Box<Segment>) {
+        std::mem::swap(&mut self.segment, segment);
     }
 
     /// The next IP packet that belongs to no connection: the answer to an echo request.

@@ -21,6 +21,7 @@ mod stats;
 mod timers;
 
 pub use config::{EndpointConfig, ListenConfig};
+pub use demux::Trail;
 pub use endpoint::{Endpoint, Event};
 pub use error::OpenError;
 pub use input::Input;

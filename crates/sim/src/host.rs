@@ -17,7 +17,7 @@ use crate::bytes;
 use crate::clock::{Clock, ClockConfig};
 use crate::events::Slot;
 use crate::jitter::Jitter;
-use crate::net::{Net, RouteId};
+use crate::net::{Net, Route, RouteId};
 use crate::packet::Body;
 use crate::topology::NodeId;
 
@@ -69,6 +69,7 @@ pub enum Headers {
 
 impl Headers {
     /// Size of a segment on the wire, bytes.
+    #[inline]
     pub fn size(self, segment: &Segment) -> u32 {
         let data = segment.payload.len() as u32;
         match self {
@@ -156,15 +157,11 @@ impl Host {
         Self { endpoint: Endpoint::secure(endpoint, config, identity, secret(seed), 1), ..self }
     }
 
-    /// A packet arrived, sent between the locators as seen from here. Returns the connection that it
-    /// belongs to. A segment's data is taken out of it.
-    pub fn receive(
-        &mut self,
-        now: Instant,
-        locators: &Locators,
-        body: &mut Body,
-    ) -> Option<ConnectionHandle> {
+    /// A packet arrived over `route`. Returns the connection that it belongs to. A segment's data is taken
+    /// out of it.
+    pub fn receive(&mut self, now: Instant, route: &mut Route, body: &mut Body) -> Option<ConnectionHandle> {
         let local = self.clock.local(now);
+        let (locators, trail) = (&route.locators, &mut route.trail);
         match body {
             Body::Bytes(packet) if self.endpoint.hit().is_some() => match bytes::decode_payload(packet) {
                 Ok((payload, [src, dst])) => {
@@ -174,7 +171,11 @@ impl Host {
                 }
                 Err(error) => self.damaged(error),
             },
-            Body::Segment(segment) => self.endpoint.handle_segment(local, locators, segment),
+            Body::Segment(segment) => {
+                let handle = self.endpoint.handle_segment_on(trail, local, locators, segment);
+                self.endpoint.reuse(segment);
+                handle
+            }
             Body::Bytes(packet) => match bytes::decode(std::mem::take(packet)) {
                 Ok(mut segment) => self.endpoint.handle_segment(local, locators, &mut segment),
                 Err(error) => self.damaged(error),
@@ -222,6 +223,18 @@ impl Host {
     }
 }
 
+impl Exit {
+    /// The route between two locators. What is sent without one is lost.
+    fn route(&mut self, locators: &Locators) -> Option<RouteId> {
+        let key = route_key(locators);
+        let known = self.routes.iter().find(|(k, _)| *k == key);
+        if known.is_none() {
+            self.unroutable += 1;
+        }
+        known.map(|(_, route)| *route)
+    }
+}
+
 /// The way out together with what lies beyond it.
 pub(crate) struct Door<'a> {
     pub exit: &'a mut Exit,
@@ -230,31 +243,23 @@ pub(crate) struct Door<'a> {
 
 impl Outlet for Door<'_> {
     fn send(&mut self, _: Instant, locators: &Locators, segment: &mut Box<Segment>) {
-        let key = route_key(locators);
-        let Some(&(_, route)) = self.exit.routes.iter().find(|(k, _)| *k == key) else {
-            self.exit.unroutable += 1;
-            return;
-        };
+        let Some(route) = self.exit.route(locators) else { return };
         let size = self.exit.headers.size(segment);
-        let batch = self.exit.jitter.as_mut().and_then(|jitter| Some((jitter.batch_for(segment)?, jitter)));
+        let batch = self.exit.jitter.as_mut().and_then(|jitter| jitter.batch_for(segment));
         let packet = self.net.packets.claim(route, size);
         match &mut self.net.packets[packet].body {
             body if self.exit.bytes => *body = Body::Bytes(bytes::encode(segment, locators)),
             Body::Segment(slot) => std::mem::swap(slot, segment),
             body => *body = Body::Segment(std::mem::take(segment)),
         }
-        match batch {
-            Some((batch, jitter)) => jitter.hold(batch, packet, self.exit.node, self.net),
-            None => self.net.send(packet),
+        match (&mut self.exit.jitter, batch) {
+            (Some(jitter), Some(batch)) => jitter.hold(batch, packet, self.exit.node, self.net),
+            _ => self.net.send(packet),
         }
     }
 
     fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
-        let key = route_key(locators);
-        let Some(&(_, route)) = self.exit.routes.iter().find(|(k, _)| *k == key) else {
-            self.exit.unroutable += 1;
-            return;
-        };
+        let Some(route) = self.exit.route(locators) else { return };
         let bytes = bytes::encode_payload(payload, locators);
         let packet = self.net.packets.claim(route, bytes.len() as u32);
         self.net.packets[packet].body = Body::Bytes(bytes);

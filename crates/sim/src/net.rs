@@ -1,6 +1,6 @@
 //! What lies between the hosts: hops, routes over them, and the packets on their way.
 
-use polypath_endpoint::Locators;
+use polypath_endpoint::{Locators, Trail};
 use polypath_wire::{Duration, Instant};
 
 use crate::bytes;
@@ -21,6 +21,8 @@ pub(crate) struct Route {
     pub to: NodeId,
     /// The locators as the far end sees them.
     pub locators: Locators,
+    /// Where the far end's last segment from here went.
+    pub trail: Trail,
     /// Where it begins in [`Net::steps`].
     first: u32,
 }
@@ -34,6 +36,7 @@ pub(crate) struct Net {
     pub events: Events,
     pub packets: Packets,
     pub hops: Vec<NetHop>,
+    pub hop_names: Vec<String>,
     pub routes: Vec<Route>,
     /// The hops of all routes, one after the other, each with [`END`].
     steps: Vec<HopId>,
@@ -46,7 +49,6 @@ pub(crate) struct Net {
 
 #[derive(Debug)]
 pub(crate) struct NetHop {
-    pub name: String,
     pub hop: Hop<Traveller>,
     /// Where its next event stands.
     slot: Slot,
@@ -70,7 +72,8 @@ impl Net {
     /// Adds a hop.
     pub fn add_hop(&mut self, name: String, hop: Hop<Traveller>) {
         let slot = self.events.slot(Event::Hop(HopId(self.hops.len() as u32)));
-        self.hops.push(NetHop { name, hop, slot, armed: Instant::MAX });
+        self.hops.push(NetHop { hop, slot, armed: Instant::MAX });
+        self.hop_names.push(name);
     }
 
     /// Adds a route of `hops` to `to`, whose far end sees `locators`.
@@ -78,7 +81,7 @@ impl Net {
         let id = RouteId(self.routes.len() as u32);
         let first = self.steps.len() as u32;
         self.steps.extend(hops.iter().copied().chain([END]));
-        self.routes.push(Route { hops, to, locators, first });
+        self.routes.push(Route { hops, to, locators, trail: Trail::default(), first });
         id
     }
 

@@ -65,14 +65,23 @@ pub(crate) struct Packets {
 
 impl Packets {
     /// A packet at the start of `route`, whose body is still that of another one.
+    #[inline]
     pub fn claim(&mut self, route: RouteId, size: u32) -> PacketId {
-        let Some(id) = self.free.pop() else {
-            self.slots.push(Packet { body: Body::Segment(Box::default()), route, size, number: 0 });
-            return PacketId(self.slots.len() as u32 - 1);
-        };
+        let id = self.free.pop().unwrap_or_else(|| self.grow());
         let slot = &mut self.slots[id.0 as usize];
         (slot.route, slot.size) = (route, size);
         id
+    }
+
+    #[cold]
+    fn grow(&mut self) -> PacketId {
+        self.slots.push(Packet {
+            body: Body::Segment(Box::default()),
+            route: RouteId(0),
+            size: 0,
+            number: 0,
+        });
+        PacketId(self.slots.len() as u32 - 1)
     }
 
     /// A second packet like `id`.

@@ -275,14 +275,14 @@ impl World {
     pub fn trace(&mut self, keep: bool, hops: bool) {
         let mut trace = Trace::new(keep);
         self.nodes.iter().for_each(|n| trace.name_node(&n.name));
-        self.net.hops.iter().for_each(|h| trace.name_hop(&h.name));
+        self.net.hop_names.iter().for_each(|name| trace.name_hop(name));
         self.net.taps.trace = Some(trace);
         self.net.taps.trace_hops = hops;
     }
 
     /// Captures what reaches the far end of `hops`, as pcapng.
     pub fn capture(&mut self, hops: &[HopId], out: Box<dyn Write + Send>) {
-        let names: Vec<_> = hops.iter().map(|h| (*h, self.net.hops[h.index()].name.as_str())).collect();
+        let names: Vec<_> = hops.iter().map(|h| (*h, self.net.hop_names[h.index()].as_str())).collect();
         self.net.taps.capture = Some(Capture::new(out, &names));
     }
 
@@ -376,7 +376,7 @@ impl World {
 
     /// Name of a hop.
     pub fn hop_name(&self, hop: HopId) -> &str {
-        &self.net.hops[hop.index()].name
+        &self.net.hop_names[hop.index()]
     }
 
     /// All hops.

@@ -5,7 +5,7 @@ use polypath_wire::tcp::{MIN_HEADER_LEN, TcpFlags};
 use polypath_wire::{Instant, PathId, Seq, WireError};
 
 use super::Endpoint;
-use crate::demux::Route;
+use crate::demux::{Route, Trail};
 use crate::frame::decode_datagram;
 use crate::input::Input;
 use crate::packet::{Packet, decode_packet};
@@ -74,9 +74,24 @@ impl Endpoint {
         locators: &Locators,
         segment: &mut Segment,
     ) -> Option<ConnectionHandle> {
+        let last = self.last.filter(|(known, _)| known == locators);
+        let mut trail = last.map_or_else(Trail::default, |(_, trail)| trail);
+        let handle = self.handle_segment_on(&mut trail, now, locators, segment);
+        self.last = Some((*locators, trail));
+        handle
+    }
+
+    /// The same for a driver that keeps a trail for each pair of locators.
+    pub fn handle_segment_on(
+        &mut self,
+        trail: &mut Trail,
+        now: Instant,
+        locators: &Locators,
+        segment: &mut Segment,
+    ) -> Option<ConnectionHandle> {
         self.stats.segments += 1;
         let ports = Ports { local: segment.header.dst_port, remote: segment.header.src_port };
-        let known = self.demux.follow(locators, ports);
+        let known = self.demux.follow(trail, locators, ports);
         if let Some(Route { index, path }) = known.or_else(|| self.join(now, locators, ports, segment)) {
             let slot = self.slots.at(index)?;
             slot.connection.handle_mut(now, path, segment);

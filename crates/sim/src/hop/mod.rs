@@ -32,11 +32,6 @@ pub use stats::{Drop, HopStats};
 /// comes out of `poll` exactly once, whatever befell it.
 #[derive(Debug)]
 pub struct Hop<T> {
-    config: HopConfig,
-    /// Something may happen to a packet by chance.
-    faulty: bool,
-    up: bool,
-    next_step: usize,
     /// When the schedule says something next.
     step_due: Instant,
     /// When anything happens next to what is in it; `MAX` while it is empty.
@@ -48,12 +43,24 @@ pub struct Hop<T> {
     served: usize,
     /// Bytes in service or waiting.
     backlog: u64,
+    queue: QueueLimit,
     /// Largest packet, bytes.
     mtu: u32,
+    up: bool,
+    /// Something happens to packets, or may.
+    faulty: bool,
+    stats: HopStats,
+    rare: Box<Rare<T>>,
+}
+
+/// What most packets have nothing to do with.
+#[derive(Debug)]
+struct Rare<T> {
+    config: HopConfig,
+    next_step: usize,
     held_back: BinaryHeap<Reverse<HeldBack<T>>>,
     held_back_count: u64,
     rng: Pcg64Mcg,
-    stats: HopStats,
 }
 
 /// An item that left the hop.
@@ -81,30 +88,29 @@ pub enum Fate {
     Lost(Drop),
 }
 
-impl Fate {
-    const FINE: Self = Self::Arrived { copies: 1, corrupted: None };
-}
-
 impl<T> Hop<T> {
     /// A hop that draws its chance from `seed`. Rates below 1 bit/s count as 1 bit/s.
     pub fn new(config: HopConfig, seed: Seed) -> Self {
         let chances = [config.loss, config.duplication, config.reordering, config.corruption];
         Self {
-            faulty: chances.iter().any(|p| *p > 0.0),
-            up: config.up,
-            next_step: 0,
             step_due: config.schedule.first().map_or(Instant::MAX, |step| step.at),
             due: Instant::MAX,
             server: Server::new(config.rate, config.delay),
             line: VecDeque::new(),
             served: 0,
             backlog: 0,
+            queue: config.queue,
             mtu: config.mtu.unwrap_or(u32::MAX),
-            held_back: BinaryHeap::new(),
-            held_back_count: 0,
-            rng: Pcg64Mcg::seed_from_u64(seed.0),
+            up: config.up,
+            faulty: chances.iter().any(|p| *p > 0.0),
             stats: HopStats::default(),
-            config,
+            rare: Box::new(Rare {
+                next_step: 0,
+                held_back: BinaryHeap::new(),
+                held_back_count: 0,
+                rng: Pcg64Mcg::seed_from_u64(seed.0),
+                config,
+            }),
         }
     }
 
@@ -115,7 +121,7 @@ impl<T> Hop<T> {
         self.stats.bytes_entered += u64::from(size);
         self.admit(now, size).inspect_err(|&cause| self.stats.drops[cause as usize] += 1)?;
         let (served_at, arrives_at) = self.server.serve(now, size);
-        let chance = self.draw();
+        let chance = if self.faulty { self.draw() } else { Chance::FINE };
         self.backlog += u64::from(size);
         self.line.push_back(Packet { served_at, arrives_at, item, size, chance });
         self.due = self.due.min(arrives_at).min(self.step_due);
@@ -129,7 +135,7 @@ impl<T> Hop<T> {
             return None;
         }
         self.apply_steps(now);
-        let departure = self.next_departure(now);
+        let departure = if self.faulty { self.leave_by_chance(now) } else { self.leave(now) };
         self.due = self.upcoming();
         departure
     }
@@ -140,25 +146,38 @@ impl<T> Hop<T> {
         Some(self.due).filter(|due| *due < Instant::MAX)
     }
 
-    fn next_departure(&mut self, now: Instant) -> Option<Departure<T>> {
+    #[inline]
+    fn leave(&mut self, now: Instant) -> Option<Departure<T>> {
+        let Packet { item, size, .. } = self.next_in_line(now)?;
+        self.stats.left += 1;
+        self.stats.bytes_left += u64::from(size);
+        Some(Departure { item, size, fate: Fate::Arrived { copies: 1, corrupted: None } })
+    }
+
+    #[inline(never)]
+    fn leave_by_chance(&mut self, now: Instant) -> Option<Departure<T>> {
         loop {
-            if self.faulty
-                && let Some(Reverse(held)) = self.held_back.peek()
+            if let Some(Reverse(held)) = self.rare.held_back.peek()
                 && held.until <= self.line.front().map_or(now, |head| now.min(head.arrives_at))
             {
-                let Reverse(HeldBack { packet, .. }) = self.held_back.pop().expect("it was peeked");
+                let Reverse(HeldBack { packet, .. }) = self.rare.held_back.pop().expect("it was peeked");
                 return Some(self.depart(packet));
             }
-            let packet = self.line.pop_front_if(|head| head.arrives_at <= now)?;
-            match self.served.checked_sub(1) {
-                Some(served) => self.served = served,
-                None => self.backlog -= u64::from(packet.size), // nobody asked since it was served
-            }
+            let packet = self.next_in_line(now)?;
             if !packet.chance.has(Chance::LATE) {
                 return Some(self.depart(packet));
             }
             self.hold_back(packet);
         }
+    }
+
+    fn next_in_line(&mut self, now: Instant) -> Option<Packet<T>> {
+        let packet = self.line.pop_front_if(|head| head.arrives_at <= now)?;
+        match self.served.checked_sub(1) {
+            Some(served) => self.served = served,
+            None => self.backlog -= u64::from(packet.size), // nobody asked since it was served
+        }
+        Some(packet)
     }
 
     /// Counters.
@@ -168,7 +187,7 @@ impl<T> Hop<T> {
 
     /// Packets that wait, are served or are on the wire.
     pub fn queued(&self) -> usize {
-        self.line.len() + self.held_back.len()
+        self.line.len() + self.rare.held_back.len()
     }
 
     /// Packets and bytes that wait at `now`, without the packet in service.
@@ -179,7 +198,7 @@ impl<T> Hop<T> {
 
     /// Parameters it was made with; the schedule may have changed some since.
     pub fn config(&self) -> &HopConfig {
-        &self.config
+        &self.rare.config
     }
 
     fn admit(&mut self, now: Instant, size: u32) -> Result<(), Drop> {
@@ -205,23 +224,21 @@ impl<T> Hop<T> {
 
     /// Whether a packet of `size` bytes may wait behind those that are not known to be served.
     fn has_room(&self, size: u32) -> bool {
-        match self.config.queue {
+        match self.queue {
             QueueLimit::Packets(limit) => self.unserved() <= u64::from(limit),
             QueueLimit::Bytes(limit) => self.waiting_bytes() + u64::from(size) <= limit,
         }
     }
 
     /// Chance is drawn once per accepted packet, in their order, and only where it can matter.
+    #[inline(never)]
     fn draw(&mut self) -> Chance {
-        if !self.faulty {
-            return Chance::FINE;
-        }
-        let rng = &mut self.rng;
+        let rng = &mut self.rare.rng;
         let mut happens = |p: f64| p > 0.0 && ((rng.next_u64() >> 11) as f64) < p * (1u64 << 53) as f64;
-        if happens(self.config.loss) {
+        if happens(self.rare.config.loss) {
             return Chance::LOST;
         }
-        let HopConfig { duplication, reordering, corruption, .. } = self.config;
+        let HopConfig { duplication, reordering, corruption, .. } = self.rare.config;
         let mut chance = Chance::FINE;
         for (p, what) in
             [(duplication, Chance::COPIED), (reordering, Chance::LATE), (corruption, Chance::CORRUPTED)]
@@ -233,36 +250,26 @@ impl<T> Hop<T> {
 
     fn hold_back(&mut self, packet: Packet<T>) {
         self.stats.reordered += 1;
-        self.held_back_count += 1;
-        let until = packet.arrives_at + self.config.reorder_delay;
-        self.held_back.push(Reverse(HeldBack { until, number: self.held_back_count, packet }));
+        self.rare.held_back_count += 1;
+        let until = packet.arrives_at + self.rare.config.reorder_delay;
+        self.rare.held_back.push(Reverse(HeldBack { until, number: self.rare.held_back_count, packet }));
     }
 
     fn depart(&mut self, packet: Packet<T>) -> Departure<T> {
         let Packet { item, size, chance, .. } = packet;
-        let fate = if chance == Chance::FINE { Fate::FINE } else { self.misfortune(chance) };
-        match fate {
-            Fate::Lost(cause) => self.stats.drops[cause as usize] += 1,
-            Fate::Arrived { copies, .. } => {
-                self.stats.left += u64::from(copies);
-                self.stats.bytes_left += u64::from(copies) * u64::from(size);
+        for (what, cause) in [(Chance::LOST, Drop::Loss), (Chance::DOWN, Drop::Down)] {
+            if chance.has(what) {
+                self.stats.drops[cause as usize] += 1;
+                return Departure { item, size, fate: Fate::Lost(cause) };
             }
-        }
-        Departure { item, size, fate }
-    }
-
-    #[cold]
-    fn misfortune(&mut self, chance: Chance) -> Fate {
-        if chance.has(Chance::LOST) {
-            return Fate::Lost(Drop::Loss);
-        }
-        if chance.has(Chance::DOWN) {
-            return Fate::Lost(Drop::Down);
         }
         let (copied, corrupted) = (chance.has(Chance::COPIED), chance.has(Chance::CORRUPTED));
         self.stats.duplicated += u64::from(copied);
         self.stats.corrupted += u64::from(corrupted);
-        Fate::Arrived { copies: 1 + u32::from(copied), corrupted: corrupted.then(|| self.rng.next_u64()) }
+        let (copies, corrupted) = (1 + u32::from(copied), corrupted.then(|| self.rare.rng.next_u64()));
+        self.stats.left += u64::from(copies);
+        self.stats.bytes_left += u64::from(copies) * u64::from(size);
+        Departure { item, size, fate: Fate::Arrived { copies, corrupted } }
     }
 
     /// How long a packet that comes at `now` waits until it is served.
@@ -307,15 +314,16 @@ impl<T> Hop<T> {
         }
     }
 
+    #[cold]
     fn apply_due_steps(&mut self, now: Instant) {
         while let Some(&Step { at, change }) = self.upcoming_step().filter(|s| s.at <= now) {
-            self.next_step += 1;
+            self.rare.next_step += 1;
             self.settle_server(at);
             match change {
                 Change::Rate(rate) => self.reserve(at, |server| server.set_rate(rate)),
                 Change::Delay(delay) => self.reserve(at, |server| server.delay = delay),
                 Change::Loss(p) => {
-                    self.config.loss = p;
+                    self.rare.config.loss = p;
                     self.faulty |= p > 0.0;
                 }
                 Change::Up => self.up = true,
@@ -327,13 +335,13 @@ impl<T> Hop<T> {
     }
 
     fn upcoming_step(&self) -> Option<&Step> {
-        self.config.schedule.get(self.next_step)
+        self.rare.config.schedule.get(self.rare.next_step)
     }
 
     fn upcoming(&self) -> Instant {
         let head = self.line.front().map_or(Instant::MAX, |p| p.arrives_at);
-        let held = self.held_back.peek().map_or(Instant::MAX, |Reverse(h)| h.until);
-        let arrival = head.min(held);
+        let held = if self.faulty { self.rare.held_back.peek() } else { None };
+        let arrival = held.map_or(head, |Reverse(held)| head.min(held.until));
         if arrival == Instant::MAX { arrival } else { arrival.min(self.step_due) }
     }
 
@@ -351,19 +359,19 @@ impl<T> Hop<T> {
     }
 
     fn go_down(&mut self, at: Instant) {
-        self.up = false;
+        (self.up, self.faulty) = (false, true);
         for packet in self.line.iter_mut().filter(|p| p.arrives_at > at) {
             packet.chance = Chance::DOWN;
             (packet.served_at, packet.arrives_at) = (packet.served_at.min(at), at);
         }
-        let held = std::mem::take(&mut self.held_back).into_iter().map(|Reverse(mut held)| {
+        let held = std::mem::take(&mut self.rare.held_back).into_iter().map(|Reverse(mut held)| {
             if held.until > at {
                 held.until = at;
                 held.packet.chance = Chance::DOWN;
             }
             Reverse(held)
         });
-        self.held_back = held.collect();
+        self.rare.held_back = held.collect();
         self.server.reset(at);
         self.settle_server(at);
     }

@@ -35,13 +35,13 @@ impl World {
     fn hop(&mut self, hop: HopId) {
         while let Some(id) = self.net.next_arrival(hop) {
             let (now, packet) = (self.net.now, &mut self.net.packets[id]);
-            let route = &self.net.routes[packet.route.0 as usize];
+            let route = &mut self.net.routes[packet.route.0 as usize];
             let to = route.to;
             if let Body::Datagram(datagram) = packet.body {
                 self.sources[datagram.source as usize].received(now, datagram, packet.size);
             } else if let Some(host) = &mut self.hosts[to.index()] {
                 let watched = self.config.reordering && packet.body.has_data();
-                let handle = host.receive(now, &route.locators, &mut packet.body);
+                let handle = host.receive(now, route, &mut packet.body);
                 if let Some((flow, Side::Receiver)) = handle.and_then(|handle| host.flow(handle)) {
                     let flow = &mut self.flows[flow as usize];
                     if watched {
