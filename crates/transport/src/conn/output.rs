@@ -28,21 +28,18 @@ impl Connection {
     #[must_use]
     #[inline]
     pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
-        match self.has_output() {
-            true => self.next_segment(now, segment),
-            false => None,
+        let data = self.sender.has_work();
+        let other = self.receiver.has_acks()
+            || !self.control.is_empty()
+            || matches!(self.state, State::SynSent | State::SynReceived);
+        match data || other {
+            true => self.next_segment(now, data, segment),
+            false => None, // every second time it is asked for
         }
     }
 
-    /// Whether there may be something to send: every second time it is asked for there is not.
-    fn has_output(&self) -> bool {
-        self.sender.has_work()
-            || self.receiver.has_acks()
-            || !self.control.is_empty()
-            || matches!(self.state, State::SynSent | State::SynReceived)
-    }
-
-    fn next_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
+    /// `data`: there may be some to send.
+    fn next_segment(&mut self, now: Instant, data: bool, segment: &mut Segment) -> Option<PathId> {
         if let Some(control) = self.control.pop_front() {
             *segment = control.segment;
             let path = self.path_for_answer(control.path);
@@ -54,13 +51,13 @@ impl Connection {
             State::SynSent => self.next_handshake(now, segment),
             State::SynReceived => self.next_handshake(now, segment).or_else(|| self.next_ack(now, segment)),
             State::TimeWait => self.next_ack(now, segment),
-            _ => self.next_data(now, segment).or_else(|| self.next_ack(now, segment)),
+            _ if data => self.next_data(now, segment).or_else(|| self.next_ack(now, segment)),
+            _ => self.next_ack(now, segment),
         }
     }
 
     fn next_data(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
-        let burst_over = self.config.max_burst > 0 && self.burst >= self.config.max_burst;
-        if burst_over || !self.sender.has_work() {
+        if self.config.max_burst > 0 && self.burst >= self.config.max_burst {
             return None;
         }
         let Some(outgoing) = self.sender.next(now, &mut self.timers) else {
