@@ -26,22 +26,27 @@ impl Pattern {
 }
 
 /// The data of a segment or of a write.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub enum Payload {
-    /// Nothing.
-    #[default]
-    Empty,
     /// Bytes of an application.
     Bytes(Bytes),
     /// Bytes that are a function of their offset.
     Pattern(Pattern),
 }
 
+impl Default for Payload {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl Payload {
+    /// Nothing. Whatever is empty is this: a third kind would make each payload a word longer.
+    pub const EMPTY: Self = Self::Pattern(Pattern { key: 0, offset: 0, len: 0 });
+
     /// Number of bytes.
     pub fn len(&self) -> u64 {
         match self {
-            Self::Empty => 0,
             Self::Bytes(b) => b.len() as u64,
             Self::Pattern(p) => p.len,
         }
@@ -58,8 +63,7 @@ impl Payload {
         let to = to.min(self.len());
         let from = from.min(to);
         match self {
-            _ if from == to => Self::Empty,
-            Self::Empty => Self::Empty,
+            _ if from == to => Self::EMPTY,
             Self::Bytes(b) => Self::Bytes(b.slice(from as usize..to as usize)),
             Self::Pattern(p) => Self::Pattern(Pattern { offset: p.offset + from, len: to - from, ..*p }),
         }
@@ -69,7 +73,6 @@ impl Payload {
     pub fn copy_to(&self, out: &mut [u8]) -> usize {
         let n = usize::try_from(self.len()).unwrap_or(usize::MAX).min(out.len());
         match self {
-            Self::Empty => {}
             Self::Bytes(b) => out[..n].copy_from_slice(&b[..n]),
             Self::Pattern(p) => {
                 for (i, byte) in out[..n].iter_mut().enumerate() {
@@ -103,13 +106,13 @@ impl Payload {
 
 impl From<Bytes> for Payload {
     fn from(b: Bytes) -> Self {
-        if b.is_empty() { Self::Empty } else { Self::Bytes(b) }
+        if b.is_empty() { Self::EMPTY } else { Self::Bytes(b) }
     }
 }
 
 impl From<Pattern> for Payload {
     fn from(p: Pattern) -> Self {
-        if p.len == 0 { Self::Empty } else { Self::Pattern(p) }
+        if p.len == 0 { Self::EMPTY } else { Self::Pattern(p) }
     }
 }
 

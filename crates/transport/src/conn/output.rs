@@ -151,7 +151,7 @@ impl Connection {
         let multi_route = self.handshake.multi_route.then_some(MultiRoute { route: path, reply: None });
         let options = TcpOptions { timestamps, multi_route, ..Default::default() };
         segment.header = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, urgent: 0, options };
-        segment.payload = Payload::Empty;
+        segment.payload = Payload::EMPTY;
     }
 
     /// Sends a bare acknowledgment on `path`, from which the peer learns that the path exists even if

@@ -77,7 +77,7 @@ impl SendStream {
     /// The same where they begin before the last chunk.
     fn slice_earlier(&self, from: u64, to: u64) -> Payload {
         let i = self.chunks.partition_point(|(at, c)| at + c.len() <= from);
-        let Some((at, chunk)) = self.chunks.get(i) else { return Payload::Empty };
+        let Some((at, chunk)) = self.chunks.get(i) else { return Payload::EMPTY };
         let part = chunk.slice(from - at, to - at);
         if from + part.len() == to { part } else { self.gather(i, from, to) }
     }

@@ -13,7 +13,7 @@ use polypath_wire::{Instant, PathId};
 use crate::path::bandwidth::DeliveryMark;
 use crate::ranges::Ranges;
 pub use lane::Delivery;
-use lane::Lane;
+use lane::{GONE, Lane};
 
 /// Our timestamps count milliseconds, in nanoseconds.
 pub const TIMESTAMP_TICK: u64 = 1_000_000;
@@ -141,7 +141,7 @@ impl Scoreboard {
 
     /// Whether nothing is known yet of the last transmission of the segment `id`.
     pub fn is_in_flight(&self, id: SentId) -> bool {
-        self.in_flight_segment(Some(id)).is_some()
+        self.in_flight_segment(id).is_some()
     }
 
     /// Whether the byte at `offset` was acknowledged, cumulatively or selectively.
@@ -176,9 +176,9 @@ impl Scoreboard {
                     return None;
                 }
                 match self.in_flight_segment(*id) {
-                    Some(sent) => Some(id.map(|id| (id, sent))),
+                    Some(sent) => Some(Some((*id, sent))),
                     None => {
-                        later -= u32::from(id.is_some());
+                        later -= u32::from(*id != GONE);
                         Some(None)
                     }
                 }
@@ -189,7 +189,7 @@ impl Scoreboard {
     /// The segments in flight on `path`, oldest transmission first.
     pub fn in_lane(&self, path: PathId) -> impl Iterator<Item = (SentId, &Sent)> {
         let order = self.lanes[path.index()].order.iter();
-        order.filter_map(|id| self.in_flight_segment(*id).and_then(|sent| id.map(|id| (id, sent))))
+        order.filter_map(|id| self.in_flight_segment(*id).map(|sent| (*id, sent)))
     }
 
     /// Acknowledgments on `path` itself have told of everything delivered below this transmission.
@@ -364,8 +364,11 @@ impl Scoreboard {
             if lane.highest_delivered.is_none_or(|highest| tx > highest) {
                 break;
             }
-            let covered = match id.and_then(|id| id.checked_sub(self.base)) {
-                None if id.is_some() => una == self.una,
+            if id == GONE {
+                continue;
+            }
+            let covered = match id.checked_sub(self.base) {
+                None => una == self.una,
                 Some(i) if self.segments[i as usize].status == Status::Sacked => {
                     let sent = &self.segments[i as usize];
                     blocks.iter().any(|b| b.0 <= sent.offset && sent.end() <= b.1)
@@ -447,15 +450,15 @@ impl Scoreboard {
         self.segments[i].len = len;
         let rest = Sent { offset: sent.offset + u64::from(len), len: sent.len - len, ..sent };
         self.segments.insert(i + 1, rest);
-        let moved = |old: SentId| if old > id { old + 1 } else { old };
+        let moved = |old: SentId| if old > id && old != GONE { old + 1 } else { old };
         self.lost = self.lost.iter().map(|l| moved(*l)).chain([id + 1]).collect();
         for entry in self.lanes.iter_mut().flat_map(|l| l.order.iter_mut()) {
-            *entry = entry.map(moved);
+            *entry = moved(*entry);
         }
     }
 
-    fn in_flight_segment(&self, id: Option<SentId>) -> Option<&Sent> {
-        self.segment(id?).filter(|s| s.status == Status::InFlight)
+    fn in_flight_segment(&self, id: SentId) -> Option<&Sent> {
+        self.segment(id).filter(|s| s.status == Status::InFlight)
     }
 
     /// Part of the head segment arrived: a middlebox or a smaller segment size cut it.

@@ -53,7 +53,7 @@ impl Pair {
             options: TcpOptions { timestamps, ..TcpOptions::default() },
             ..TcpHeader::default()
         };
-        Segment { header, payload: Payload::Empty }
+        Segment { header, payload: Payload::EMPTY }
     }
 
     /// Where `seq` of the stream towards `to` is in it, near what `to` has read; negative before its start.
@@ -66,7 +66,7 @@ impl Pair {
     pub fn truth(&self, to: usize, seq: Seq, len: u64) -> Payload {
         match u64::try_from(self.place(to, seq)) {
             Ok(offset) => Pattern { key: 1 - to as u32, offset, len }.into(),
-            Err(_) => Payload::Empty,
+            Err(_) => Payload::EMPTY,
         }
     }
 }

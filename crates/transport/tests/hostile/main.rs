@@ -424,7 +424,7 @@ fn a_fin_before_data_that_came_already() {
         early.header.seq = early.header.seq.plus(60_000);
         early.payload = pair.truth(to, early.header.seq, 1000);
         let mut fin = with_flags(early.clone(), TcpFlags::FIN | TcpFlags::ACK);
-        fin.payload = Payload::Empty;
+        fin.payload = Payload::EMPTY;
         pair.inject(to, 0, early);
         pair.inject(to, 0, fin);
         assert_eq!(pair.end(to).stats().dropped(DropReason::UnexpectedFlag), 1);

@@ -232,7 +232,7 @@ fn a_receiver_that_reneges() {
         pair.run_for(ms(100));
         let seq = |n: u64| ISN[CLIENT].plus(1 + (n * MSS) as u32);
         lie.header.seq = lie.header.seq.plus(1);
-        lie.payload = Payload::Empty;
+        lie.payload = Payload::EMPTY;
         lie.header.options.sack.push(SackBlock { start: seq(5), end: seq(10) });
         pair.inject(CLIENT, 0, lie);
         pair.run_until_received(SERVER, 10 * MSS);

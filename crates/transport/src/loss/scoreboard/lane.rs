@@ -19,11 +19,14 @@ pub struct Delivery {
     pub duplicate: bool,
 }
 
+/// In the place of a transmission that counts no more.
+pub(super) const GONE: SentId = SentId::MAX;
+
 /// The virtual queue of one path.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// Transmissions in the order sent, numbered from `first`; `None` once judged lost.
-    pub(super) order: VecDeque<Option<SentId>>,
+    /// Transmissions in the order sent, numbered from `first`; [`GONE`] once judged lost.
+    pub(super) order: VecDeque<SentId>,
     pub(super) first: u64,
     pub(super) in_flight: u64,
     /// Entries of `order` that were delivered.
@@ -46,7 +49,7 @@ impl Lane {
     pub(super) fn push(&mut self, id: SentId, len: u32) -> u64 {
         let tx = self.next_tx();
         self.in_flight += u64::from(len);
-        self.order.push_back(Some(id));
+        self.order.push_back(id);
         tx
     }
 
@@ -57,7 +60,7 @@ impl Lane {
     /// The transmission `tx` counts no more. Whether it did.
     pub(super) fn forget(&mut self, tx: u64) -> bool {
         let entry = tx.checked_sub(self.first).and_then(|i| self.order.get_mut(i as usize));
-        entry.is_some_and(|id| id.take().is_some())
+        entry.is_some_and(|id| std::mem::replace(id, GONE) != GONE)
     }
 
     /// The transmission `tx` of `len`, of which nothing was known, is judged lost.
@@ -90,14 +93,13 @@ impl Lane {
     }
 
     fn trim_front(&mut self, base: SentId, segments: &VecDeque<Sent>) {
-        while let Some(id) = self.order.front() {
-            match id {
-                None => {}
-                Some(id) if *id < base || segments[(*id - base) as usize].status == Status::Sacked => {
-                    self.delivered -= 1;
-                    self.vouched -= u32::from(self.first < self.told);
+        while let Some(id) = self.order.front().copied() {
+            if id != GONE {
+                if id >= base && segments[(id - base) as usize].status != Status::Sacked {
+                    break;
                 }
-                Some(_) => break,
+                self.delivered -= 1;
+                self.vouched -= u32::from(self.first < self.told);
             }
             self.order.pop_front();
             self.first += 1;
