@@ -142,7 +142,7 @@ impl Sender {
     }
 
     /// Lets the policy judge all paths and carries out what it says.
-    #[inline]
+    #[inline(always)]
     pub fn judge(&mut self, now: Instant, timers: &mut Timers, result: &mut Acked) {
         timers.stop(Timer::Recheck);
         for i in 0..self.paths.len() {

@@ -361,12 +361,19 @@ impl Connection {
     }
 
     /// While only the peer's window holds data back, it is probed (RFC 9293 §3.8.6.1).
+    #[inline]
     pub(super) fn arm_persist(&mut self, now: Instant) {
-        let blocked = self.sender.window_blocked()
-            && matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::LastAck);
-        if !blocked {
-            self.timers.stop(Timer::Persist);
-        } else if !self.timers.is_set(Timer::Persist) {
+        let open =
+            matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::LastAck);
+        match self.sender.window_blocked() && open {
+            true => self.await_window(now),
+            false => self.timers.stop(Timer::Persist),
+        }
+    }
+
+    #[cold]
+    fn await_window(&mut self, now: Instant) {
+        if !self.timers.is_set(Timer::Persist) {
             let path = self.sender.path_for_control(self.last_path);
             let rto = self.sender.paths[path.index()].estimator.rtt.rto();
             let wait = rto.times(1 << self.persists.min(10)).min(self.config.max_rto);

@@ -145,6 +145,7 @@ impl Connection {
     }
 
     /// The same, written over `segment`.
+    #[inline(always)]
     fn write_bare(&self, now: Instant, path: PathId, seq: Seq, flags: TcpFlags, segment: &mut Segment) {
         let (Ports { local: src_port, remote: dst_port }, ack) = (self.ports, Seq(0));
         let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));

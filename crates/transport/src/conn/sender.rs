@@ -363,9 +363,15 @@ impl Sender {
         view.in_flight = in_flight;
         view.room = view.window as i64 - in_flight as i64;
         if self.paths.len() > 1 {
-            view.idle_at = self.paths[path.index()].estimator.idle_at(now, in_flight);
-            self.share_room();
+            self.refresh_among_others(now, path, in_flight);
         }
+    }
+
+    #[inline(never)]
+    fn refresh_among_others(&mut self, now: Instant, path: PathId, in_flight: u64) {
+        let idle_at = self.paths[path.index()].estimator.idle_at(now, in_flight);
+        self.views[path.index()].idle_at = idle_at;
+        self.share_room();
     }
 
     /// Cuts the room of each path to what all have together: the controller's total window, or the
