@@ -1,0 +1,73 @@
+//! The short way of an acknowledgment beside the long one.
+
+use proptest::prelude::*;
+
+use polypath_wire::Duration;
+
+use super::*;
+use crate::conn::config::{ConnectionConfig, PathConfig};
+use crate::loss::LossConfig;
+use crate::payload::Pattern;
+
+const MSS: u64 = 1000;
+
+fn sender(config: &ConnectionConfig) -> (Sender, Timers) {
+    let (mut sender, mut timers) = (Sender::new(config), Timers::default());
+    timers.add_path();
+    sender.agree(config, config.sack, false);
+    sender.add_path(Instant::ZERO, &PathConfig::default(), MSS as u32);
+    sender.stream.write(&Pattern { key: 0, offset: 0, len: u64::MAX / 2 }.into());
+    (sender.edge, sender.max_window) = (u64::MAX / 2, 1 << 20);
+    (sender, timers)
+}
+
+/// All of it that may differ later: what it would do, and what it tells.
+fn state(sender: &Sender, timers: &Timers) -> String {
+    let Sender { controller, policy, paths, views, urgent, probe, losses, stalled, .. } = sender;
+    let board = &sender.board;
+    let path = PathId::FIRST;
+    let lane =
+        (board.flight_size(path, 1), board.next_tx(path), board.vouched(path), board.highest_delivered(path));
+    let board = (board.una(), board.nxt(), board.dupacks(), board.in_lane(path).collect::<Vec<_>>());
+    format!(
+        "{controller:?} {policy:?} {paths:?} {views:?} {urgent} {probe:?} {losses:?} {stalled} {lane:?} {board:?} {timers:?}"
+    )
+}
+
+proptest! {
+    /// The short way is a shorter way to the same place.
+    #[test]
+    fn an_expected_ack_does_what_any_ack_does(
+        rack in any::<bool>(), stamps in any::<bool>(),
+        steps in prop::collection::vec((0u64..8, 0u64..2500, 0u64..30), 1..200),
+    ) {
+        let loss = if rack { LossConfig::Rack } else { LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true } };
+        let config = ConnectionConfig { loss, sack: rack, ..ConnectionConfig::default() };
+        let [mut short, mut long] = [sender(&config), sender(&config)];
+        let (mut now, mut expected) = (Instant::ZERO, 0);
+        for (what, bytes, ms) in steps {
+            now += Duration::from_millis(ms);
+            let una = short.0.board.una();
+            let una = if what < 6 { (una + bytes).min(short.0.board.nxt()) } else { una };
+            let blocks = [(una + MSS, una + 2 * MSS)];
+            let blocks = if rack && what == 6 && blocks[0].1 <= short.0.board.nxt() { &blocks[..] } else { &[] };
+            let (echo, reverse) = (stamps.then_some(now), stamps.then_some(ms as i64));
+            let path = PathId::FIRST;
+            let ack = Ack { path, route: path, una, blocks, pure: what > 3, echo, reverse };
+            expected += u32::from(short.0.is_expected(&ack));
+            let results = [short.0.on_ack(now, &ack, &mut short.1), long.0.on_any_ack(now, &ack, &mut long.1)];
+            prop_assert_eq!(results[0], results[1]);
+            if what == 7 && bytes > 2000 {
+                for (sender, timers) in [&mut short, &mut long] {
+                    sender.on_rto(now, path, timers);
+                }
+            }
+            while let Some(sent) = short.0.next(now, &mut short.1) {
+                prop_assert_eq!(Some(sent), long.0.next(now, &mut long.1));
+            }
+            prop_assert_eq!(None, long.0.next(now, &mut long.1));
+            prop_assert_eq!(state(&short.0, &short.1), state(&long.0, &long.1));
+        }
+        prop_assume!(expected > 0);
+    }
+}
