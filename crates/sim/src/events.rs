@@ -45,6 +45,8 @@ pub(crate) struct Events {
     /// from `leaves` on hold the slots.
     tree: Vec<Node>,
     leaves: usize,
+    /// The earliest of all slots.
+    next: Key,
     /// The slot whose event was taken last, until it is set again.
     taken: Option<Slot>,
     once: BinaryHeap<Reverse<(Key, Event)>>,
@@ -62,7 +64,7 @@ const SLOT_BITS: u32 = 22;
 impl Default for Events {
     fn default() -> Self {
         let (repeated, once) = (Vec::new(), BinaryHeap::new());
-        Self { repeated, tree: vec![[NEVER; 4]], leaves: 0, taken: None, once, said: 0 }
+        Self { repeated, tree: vec![[NEVER; 4]], leaves: 0, next: NEVER, taken: None, once, said: 0 }
     }
 }
 
@@ -100,8 +102,8 @@ impl Events {
         if let Some(slot) = self.taken.take() {
             self.put(slot, NEVER);
         }
-        let next = earliest(&self.tree[0]);
-        if let Some(Reverse((key, event))) = self.once.peek().copied()
+        let next = self.next;
+        if let Some(&Reverse((key, event))) = self.once.peek()
             && key < next
         {
             let at = Some(time(key)).filter(|at| *at <= until)?;
@@ -136,10 +138,13 @@ impl Events {
         loop {
             let node = &mut self.tree[i];
             node[side] = key;
+            // The others first: they are known long before `key` is.
+            let [a, b, c] = [1, 2, 3].map(|other| node[side ^ other]);
+            key = key.min(a.min(b).min(c));
             if i == 0 {
+                self.next = key;
                 return;
             }
-            key = earliest(node);
             (i, side) = ((i - 1) / 4, (i - 1) % 4);
         }
     }
