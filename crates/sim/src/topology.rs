@@ -146,6 +146,9 @@ impl Topology {
             }
             for &hop in &self.nodes[node.index()] {
                 let edge = self.hops[hop.index()];
+                if edge.to != to && self.nodes[edge.to.index()].len() == 1 {
+                    continue; // a dead end
+                }
                 let cost = (cost.0 + edge.delay, cost.1 + 1);
                 let known = &mut best[edge.to.index()];
                 if known.is_none_or(|(known, _)| cost < known) {

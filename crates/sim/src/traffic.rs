@@ -246,7 +246,7 @@ impl Flow {
             return false;
         };
         let mut read = false;
-        while let Some(payload) = connection.read(u64::MAX) {
+        while let Some(payload) = &connection.read(u64::MAX) {
             let (len, offset) = (payload.len(), self.report.bytes);
             let expected = match &self.config.content {
                 Some(content) => Payload::Bytes(content.clone()).slice(offset, offset + len),
@@ -254,7 +254,7 @@ impl Flow {
             };
             self.report.corrupted |= !payload.same_bytes(&expected);
             if self.config.content.is_some() {
-                self.received.push(payload);
+                self.received.push(payload.clone());
             }
             self.count(now, len);
             read = true;
