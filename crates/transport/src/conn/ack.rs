@@ -86,6 +86,7 @@ impl Sender {
         result
     }
 
+    #[inline(never)]
     fn on_any_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
         let mut result = Acked::default();
         self.board.begin_ack();

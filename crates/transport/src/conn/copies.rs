@@ -39,6 +39,7 @@ impl Sender {
     }
 
     /// The next copy that waits.
+    #[inline(never)]
     pub(super) fn next_copy(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         loop {
             let (path, offset, len) = self.copies.waiting.pop_front()?;

@@ -83,6 +83,7 @@ impl Connection {
     }
 
     /// The SYN or SYN-ACK, if it is due.
+    #[cold]
     pub(super) fn next_handshake(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         if !std::mem::take(&mut self.handshake.due) {
             return None;
@@ -163,6 +164,7 @@ impl Connection {
     }
 
     /// A segment arrived in SYN-SENT (RFC 9293 §3.10.7.3).
+    #[cold]
     pub(super) fn handle_in_syn_sent(&mut self, now: Instant, path: PathId, segment: &Segment) {
         let header = &segment.header;
         let has = |flag| header.flags.contains(flag);
@@ -196,6 +198,7 @@ impl Connection {
     }
 
     /// The handshake is complete.
+    #[cold]
     pub(super) fn establish(&mut self, now: Instant, path: PathId) {
         self.timers.stop(Timer::Handshake);
         self.handshake.due = false;

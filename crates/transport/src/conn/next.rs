@@ -39,7 +39,9 @@ impl Sender {
         {
             return Some(probe);
         }
-        if let Some(copy) = self.next_copy(now, timers) {
+        if self.has_copies()
+            && let Some(copy) = self.next_copy(now, timers)
+        {
             return Some(copy);
         }
         if self.board.has_lost() { self.next_again(now, timers) } else { self.next_new(now, timers) }
@@ -152,6 +154,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn arm_probe(&self, now: Instant, path: PathId, timers: &mut Timers) {
         let view = &self.views[path.index()];
         let after = self.policy.probe_after(path, &self.board, view);

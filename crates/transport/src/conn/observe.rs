@@ -71,21 +71,31 @@ impl Connection {
         what: impl FnOnce() -> Observation,
     ) {
         if self.filter.events {
-            self.records.push_back(Record { at, path, what: what() });
+            self.keep(at, path, what);
         }
+    }
+
+    #[cold]
+    fn keep(&mut self, at: Instant, path: Option<PathId>, what: impl FnOnce() -> Observation) {
+        self.records.push_back(Record { at, path, what: what() });
     }
 
     pub(super) fn observe_packet(&mut self, at: Instant, path: PathId, what: impl FnOnce() -> Observation) {
         if self.filter.packets {
-            self.records.push_back(Record { at, path: Some(path), what: what() });
+            self.keep(at, Some(path), what);
         }
     }
 
     /// Window and estimate of `path`, after an acknowledgment.
+    #[inline]
     pub(super) fn observe_state(&mut self, at: Instant, path: PathId) {
-        if !self.filter.state {
-            return;
+        if self.filter.state {
+            self.tell_state(at, path);
         }
+    }
+
+    #[cold]
+    fn tell_state(&mut self, at: Instant, path: PathId) {
         let stats = self.sender.path_stats(path);
         let window =
             Observation::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, in_flight: stats.in_flight };

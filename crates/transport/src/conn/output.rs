@@ -197,6 +197,7 @@ impl Connection {
     }
 
     /// A RST in answer to a segment that acknowledges what we did not send (RFC 9293 §3.5.2, group 2).
+    #[cold]
     pub(super) fn reset_answer(&mut self, now: Instant, path: PathId, segment: &Segment) {
         let mut reset = self.bare_segment(now, path, segment.header.ack, TcpFlags::RST);
         reset.header.options = TcpOptions::default();

@@ -219,10 +219,16 @@ impl Receiver {
     }
 
     /// Up to `max` SACK blocks for `ack`.
+    #[inline]
     pub fn sack_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
-        if self.buffer.held().is_empty() && ack.duplicate.is_none() {
-            return SackBlocks::default();
+        match self.buffer.held().is_empty() && ack.duplicate.is_none() {
+            true => SackBlocks::default(),
+            false => self.report_blocks(ack, max, seq),
         }
+    }
+
+    #[inline(never)]
+    fn report_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
         self.reporter.blocks(
             ack.path,
             ack.trigger.unwrap_or(u64::MAX),

@@ -133,6 +133,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn route_estimated(
         &mut self,
         now: Instant,

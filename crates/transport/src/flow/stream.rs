@@ -75,6 +75,7 @@ impl SendStream {
     }
 
     /// The same where they begin before the last chunk.
+    #[inline(never)]
     fn slice_earlier(&self, from: u64, to: u64) -> Payload {
         let i = self.chunks.partition_point(|(at, c)| at + c.len() <= from);
         let Some((at, chunk)) = self.chunks.get(i) else { return Payload::EMPTY };
@@ -92,6 +93,7 @@ impl SendStream {
         }
     }
 
+    #[inline(never)]
     fn release_chunks(&mut self, offset: u64) {
         while let Some((at, chunk)) = self.chunks.front()
             && *at < offset

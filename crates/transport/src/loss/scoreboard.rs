@@ -462,6 +462,7 @@ impl Scoreboard {
     }
 
     /// Part of the head segment arrived: a middlebox or a smaller segment size cut it.
+    #[cold]
     fn trim_head(&mut self, front: Sent, una: u64) {
         let gone = (una - front.offset) as u32;
         let lane = &mut self.lanes[front.path.index()];

@@ -97,6 +97,7 @@ impl ReorderBuffer {
         self.insert_early(offset, data, edge)
     }
 
+    #[inline(never)]
     fn insert_early(&mut self, offset: u64, data: Payload, edge: u64) -> Inserted {
         let end = offset + data.len();
         let mut result = Inserted { refused: end.saturating_sub(edge).min(data.len()), ..Default::default() };
