@@ -6,7 +6,7 @@ use super::ack::Ack;
 use super::sender::Sender;
 use super::timers::Timers;
 use crate::facts::{AckSample, PathState, PathView, RouteEstimate};
-use crate::loss::scoreboard::Delivery;
+use crate::loss::scoreboard::{Delivery, History};
 use crate::path::routes::AckedInfo;
 
 /// Times that an acknowledgment told of one path.
@@ -32,7 +32,7 @@ impl Sender {
         if !self.copies.under_way.is_empty() && self.copy_came_first(now, path, ack, &fresh, timers) {
             return fresh.bytes;
         }
-        let once = fresh.newest.filter(|n| !n.retransmitted);
+        let once = fresh.newest.filter(|n| !n.retransmitted());
         let rtt = once.map(|n| now.since(n.sent_at));
         let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
         let proven = self.proven_round_trip(now, ack, &fresh);
@@ -73,7 +73,7 @@ impl Sender {
         }
         let (mut delivery_rate, mut app_limited) = (None, false);
         if let Some(newest) = &fresh.newest {
-            app_limited = newest.mark.app_limited;
+            app_limited = newest.mark.app_limited();
             let latest = rtt.or(p.estimator.rtt.latest());
             let bandwidth = &mut p.estimator.bandwidth;
             delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
@@ -154,7 +154,7 @@ impl Sender {
     /// (Karn, RFC 6298 §3). That is good enough for the timeout and to end its backoff; a smallest round
     /// trip it is not, for the echo may be of another segment sent again that arrived before (RFC 7323 §4.3).
     fn proven_round_trip(&self, now: Instant, ack: &Ack<'_>, fresh: &Delivery) -> Option<Duration> {
-        let newest = fresh.newest.filter(|n| n.retransmitted && n.told_apart)?;
+        let newest = fresh.newest.filter(|n| n.history == History::AgainLater)?;
         ack.echo.is_some_and(|echo| echo >= newest.sent_at).then(|| now.since(newest.sent_at))
     }
 

@@ -170,7 +170,7 @@ impl Rack {
             return false;
         }
         let soon = view.min_rtt.is_some_and(|min| now.since(answer.sent_at) < min);
-        answer.retransmitted && !soon && !fresh.duplicate && !recovering
+        answer.retransmitted() && !soon && !fresh.duplicate && !recovering
     }
 
     fn begin(&mut self, path: PathId, board: &Scoreboard) -> Begun {
@@ -204,7 +204,7 @@ impl Track {
         if let Some(sent) = fresh.newest {
             let rtt = now.since(sent.sent_at);
             // sent again and answered too soon: this answers the transmission before
-            let ambiguous = sent.retransmitted && view.min_rtt.is_some_and(|min| rtt < min);
+            let ambiguous = sent.retransmitted() && view.min_rtt.is_some_and(|min| rtt < min);
             let last = self.ahead.back().or(self.newest.as_ref());
             if !ambiguous && last.is_none_or(|last| last.tx < sent.tx) {
                 self.ahead.push_back(Delivered { tx: sent.tx, rtt });

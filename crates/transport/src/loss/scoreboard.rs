@@ -46,13 +46,28 @@ pub struct Sent {
     pub mark: DeliveryMark,
     /// What is known of it.
     pub status: Status,
-    /// Sent more than once.
-    pub retransmitted: bool,
-    /// The transmission before bore an older timestamp (of 1 ms), so an echo tells which is answered.
-    pub told_apart: bool,
+    /// Whether that was its first.
+    pub history: History,
+}
+
+/// How often a segment was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum History {
+    /// Once.
+    Once,
+    /// More often.
+    Again,
+    /// More often, and the transmission before bore an older timestamp (of 1 ms): an echo tells which is
+    /// answered.
+    AgainLater,
 }
 
 impl Sent {
+    /// Sent more than once.
+    pub fn retransmitted(&self) -> bool {
+        self.history != History::Once
+    }
+
     /// Offset after its last byte.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.len)
@@ -236,8 +251,7 @@ impl Scoreboard {
             sent_at: now,
             mark,
             status: Status::InFlight,
-            retransmitted: false,
-            told_apart: false,
+            history: History::Once,
         });
         self.nxt += u64::from(len);
     }
@@ -250,9 +264,10 @@ impl Scoreboard {
         let sent = &mut self.segments[(id - self.base) as usize];
         let tx = self.lanes[path.index()].push(id, sent.len);
         self.orderly_from = self.nxt;
-        let told_apart = now.0 / TIMESTAMP_TICK > sent.sent_at.0 / TIMESTAMP_TICK;
+        let later = now.0 / TIMESTAMP_TICK > sent.sent_at.0 / TIMESTAMP_TICK;
+        let history = if later { History::AgainLater } else { History::Again };
         let status = Status::InFlight;
-        *sent = Sent { path, tx, sent_at: now, mark, status, retransmitted: true, told_apart, ..*sent };
+        *sent = Sent { path, tx, sent_at: now, mark, status, history, ..*sent };
     }
 
     /// Begins the account of a new acknowledgment.
@@ -506,7 +521,7 @@ impl Scoreboard {
         }
         lane.fresh.bytes += len;
         lane.fresh.segments += 1;
-        lane.fresh.reordered |= sent.tx < lane.passed && !sent.retransmitted;
+        lane.fresh.reordered |= sent.tx < lane.passed && !sent.retransmitted();
         if lane.fresh.newest.is_none_or(|n| n.tx < sent.tx) {
             lane.fresh.newest = Some(*sent);
         }

@@ -41,7 +41,7 @@ impl LossPolicy for Smart {
         let over = self.episodes.end_if(path, |begun| board.una() >= begun.until);
         out.extend(over.map(|begun| Verdict::Recovered(begun.episode)));
         let Some((id, head)) = board.head().filter(|(_, head)| head.path == path) else { return };
-        if board.dupacks() < self.threshold || head.retransmitted || !board.is_in_flight(id) {
+        if board.dupacks() < self.threshold || head.retransmitted() || !board.is_in_flight(id) {
             return;
         }
         let present = self.episodes.present(path);

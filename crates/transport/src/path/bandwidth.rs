@@ -8,26 +8,59 @@
 
 use polypath_wire::{Duration, Instant, Rate};
 
-/// State of a path at the moment a segment leaves.
+/// State of a path at the moment a segment leaves. Each segment in flight keeps one, so it is small.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct DeliveryMark {
-    /// Bytes delivered so far.
-    pub delivered: u64,
-    /// When the last of them was acknowledged.
-    pub delivered_at: Instant,
-    /// When the segment left that was acknowledged last.
-    pub first_sent: Instant,
+    /// Twice the bytes delivered so far, and one more if nothing more was waiting to be sent.
+    delivered: u64,
+    /// How long before it the last of them was acknowledged, ns; `u32::MAX` is that or longer.
+    since_acked: u32,
+    /// How long before it the segment left that was acknowledged last, likewise.
+    since_sent: u32,
+}
+
+impl DeliveryMark {
+    fn new(state: &State, now: Instant, app_limited: bool) -> Self {
+        let ago = |at| u32::try_from(now.since(at).0).unwrap_or(u32::MAX);
+        Self {
+            delivered: 2 * state.delivered + u64::from(app_limited),
+            since_acked: ago(state.delivered_at),
+            since_sent: ago(state.first_sent),
+        }
+    }
+
     /// Nothing more was waiting to be sent.
-    pub app_limited: bool,
+    pub fn app_limited(&self) -> bool {
+        self.delivered % 2 == 1
+    }
+
+    /// The longer of the sending and the acknowledging interval of a segment that left at `sent_at` and is
+    /// acknowledged now, unless it began more than four seconds before that.
+    fn span(&self, now: Instant, sent_at: Instant) -> Option<Duration> {
+        let known = self.since_acked.max(self.since_sent) < u32::MAX;
+        let acking = now.since(sent_at) + Duration(self.since_acked.into());
+        known.then(|| acking.max(Duration(self.since_sent.into())))
+    }
 }
 
 /// Round trips that the filter remembers.
 const ROUNDS: u64 = 10;
 
+/// What a path has delivered.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct State {
+    /// Bytes.
+    delivered: u64,
+    /// When the last of them was acknowledged.
+    delivered_at: Instant,
+    /// When the segment left that was acknowledged last.
+    first_sent: Instant,
+}
+
 /// Delivery rate of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bandwidth {
-    mark: DeliveryMark,
+    state: State,
     /// Largest rate of the last and of the present half window, and when the present began.
     best: Option<(Rate, Rate, Instant)>,
 }
@@ -36,10 +69,10 @@ impl Bandwidth {
     /// The mark for a segment that leaves now; `idle` if nothing is in flight.
     pub fn on_sent(&mut self, now: Instant, idle: bool, app_limited: bool) -> DeliveryMark {
         if idle {
-            self.mark.first_sent = now;
-            self.mark.delivered_at = now;
+            self.state.first_sent = now;
+            self.state.delivered_at = now;
         }
-        DeliveryMark { app_limited, ..self.mark }
+        DeliveryMark::new(&self.state, now, app_limited)
     }
 
     /// `bytes` were delivered by one acknowledgment; `mark` and `sent_at` are those of the segment
@@ -52,16 +85,14 @@ impl Bandwidth {
         sent_at: Instant,
         rtt: Option<Duration>,
     ) -> Option<Rate> {
-        self.mark.delivered += bytes;
-        self.mark.delivered_at = now;
-        self.mark.first_sent = sent_at;
-        let span = now.since(mark.delivered_at).max(sent_at.since(mark.first_sent));
-        let rtt = rtt?;
+        let delivered = self.state.delivered + bytes;
+        self.state = State { delivered, delivered_at: now, first_sent: sent_at };
+        let (rtt, span) = (rtt?, mark.span(now, sent_at)?);
         if span < rtt.over(2) {
             return None; // too short to mean anything: the flight began within it
         }
-        let rate = Rate::from_bytes_per(self.mark.delivered - mark.delivered, span);
-        if !mark.app_limited || self.rate().is_none_or(|best| rate > best) {
+        let rate = Rate::from_bytes_per(delivered - mark.delivered / 2, span);
+        if !mark.app_limited() || self.rate().is_none_or(|best| rate > best) {
             self.keep(now, rate, rtt);
         }
         Some(rate)
