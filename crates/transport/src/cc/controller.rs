@@ -40,6 +40,11 @@ pub trait Controller: Debug + Send {
     fn on_path_removed(&mut self, _path: PathId) {}
     /// The largest payload of a path changed.
     fn on_mss(&mut self, path: PathId, mss: u32);
+    /// Whether its windows are all it says, ever: then it is not asked to pace, has no period, and does not
+    /// hear what was sent.
+    fn window_only(&self) -> bool {
+        false
+    }
     /// `bytes` of data left.
     fn on_sent(&mut self, _now: Instant, _path: PathId, _bytes: u64) {}
     /// Data was delivered; once per path and acknowledgment.

@@ -94,6 +94,8 @@ impl NewReno {
 }
 
 impl Algorithm for NewReno {
+    const WINDOW_ONLY: bool = true;
+
     fn on_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss);
         self.cwnd = self.cwnd.max(self.mss);

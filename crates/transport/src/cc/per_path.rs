@@ -8,6 +8,8 @@ use crate::facts::{AckSample, Episode, LossEvent, PathView};
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
 #[allow(missing_docs)]
 pub trait Algorithm: std::fmt::Debug + Send {
+    /// See [`Controller::window_only`].
+    const WINDOW_ONLY: bool = false;
     fn on_mss(&mut self, mss: u32);
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     fn on_loss(&mut self, now: Instant, loss: &LossEvent);
@@ -44,6 +46,10 @@ impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F>
             self.paths.resize_with(path.index() + 1, || None);
         }
         self.paths[path.index()] = Some((self.new)(now, mss));
+    }
+
+    fn window_only(&self) -> bool {
+        A::WINDOW_ONLY
     }
 
     fn on_path_removed(&mut self, path: PathId) {

@@ -72,8 +72,7 @@ impl Sender {
     /// What [`on_any_ack`](Self::on_any_ack) comes to then.
     fn on_expected_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
         let path = PathId::FIRST;
-        self.board.ack_in_order(ack.una);
-        let fresh = *self.board.fresh(path);
+        let fresh = self.board.ack_in_order(ack.una);
         let rtt = fresh.newest.map(|n| now.since(n.sent_at));
         let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
         self.learn(now, path, ack, &fresh, Learnt { rtt, timed, ..Learnt::default() });

@@ -7,7 +7,7 @@ use super::timers::{Timer, Timers};
 use crate::facts::Parcel;
 use crate::loss::scoreboard::SentId;
 use crate::path::bandwidth::DeliveryMark;
-use crate::sched::scheduler::Choice;
+use crate::sched::scheduler::{Choice, only};
 
 /// A segment to be sent: a range of sequence space on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +53,7 @@ impl Sender {
         let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
         let timed_out = Some(last_path).filter(|path| self.paths[path.index()].timeouts > 0);
         let parcel = Parcel { offset, len, retransmission: true, timed_out };
-        let choice = match self.scheduler.pick(now, &parcel, &self.views) {
+        let choice = match self.choose(now, &parcel) {
             Choice::Wait(_) if self.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
             choice => choice,
         };
@@ -94,6 +94,7 @@ impl Sender {
         Some(outgoing)
     }
 
+    #[inline(always)]
     fn next_new(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         let offset = self.board.nxt();
         let waiting = self.goal().saturating_sub(offset);
@@ -102,13 +103,21 @@ impl Sender {
             return None;
         }
         let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, ..Parcel::default() };
-        let choice = self.scheduler.pick(now, &parcel, &self.views);
+        let choice = self.choose(now, &parcel);
         let (path, others) = self.paths_of(choice, timers)?;
         let len = self.worth_sending(path, usable, waiting)?;
         let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, timers);
         self.copy(&outgoing, others);
         self.arm_tail(now, path, timers);
         Some(outgoing)
+    }
+
+    #[inline]
+    fn choose(&mut self, now: Instant, parcel: &Parcel) -> Choice {
+        match &self.views[..] {
+            [view] => only(now, parcel, view),
+            views => self.scheduler.pick(now, parcel, views),
+        }
     }
 
     /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
@@ -130,6 +139,7 @@ impl Sender {
     }
 
     /// `len` new bytes leave on `path`; `last` if no more are waiting.
+    #[inline(always)]
     fn send_new(
         &mut self,
         now: Instant,
@@ -212,12 +222,22 @@ impl Sender {
         if !timers.is_set(Timer::Rto(path)) {
             timers.set(Timer::Rto(path), now + p.estimator.rtt.rto()); // RFC 6298 §5.1
         }
-        self.controller.on_sent(now, path, u64::from(len));
+        if !self.window_only {
+            self.controller.on_sent(now, path, u64::from(len));
+        }
         p.estimator.on_sent(now, u64::from(len) + overhead, idle, last)
     }
 
     #[inline(always)]
     pub(super) fn after_send(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
+        if !self.window_only {
+            self.pace(now, path, len, timers);
+        }
+        self.refresh_room(now, path);
+    }
+
+    #[inline(never)]
+    fn pace(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
         if let Some(rate) = self.controller.pacing_rate(path) {
             let (view, burst) = (&mut self.views[path.index()], &mut self.paths[path.index()].burst);
             *burst += u64::from(len);
@@ -229,6 +249,5 @@ impl Sender {
         if let Some(at) = self.controller.next_timeout() {
             timers.set(Timer::Congestion, at);
         }
-        self.refresh_room(now, path);
     }
 }

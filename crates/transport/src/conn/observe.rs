@@ -40,6 +40,9 @@ impl Connection {
     }
 
     pub(super) fn count_episodes(&mut self, acked: &Acked) {
+        if acked.episodes == 0 && acked.undone == 0 {
+            return;
+        }
         self.stats.fast_recoveries += u64::from(acked.episodes);
         self.stats.undone += u64::from(acked.undone);
     }

@@ -53,6 +53,8 @@ pub struct Sender {
     divide_window: bool,
     /// One window limits all paths.
     pub(super) one_window: bool,
+    /// The controller's windows are all there is of it.
+    pub(super) window_only: bool,
     /// Copies of segments on further paths.
     pub(super) copies: Duplication,
     /// Estimates of R-M/TCP, if both ends know of routes.
@@ -86,6 +88,7 @@ impl Sender {
             stream: SendStream::new(config.send_buffer),
             board: Scoreboard::default(),
             one_window: controller.total_window().is_some(),
+            window_only: controller.window_only(),
             controller,
             scheduler: config.scheduler.build(),
             policy: config.loss.build(false),

@@ -294,22 +294,25 @@ impl Scoreboard {
             && self.sacked.is_empty()
     }
 
-    /// What [`ack_up_to`](Self::ack_up_to) comes to if all is in order.
+    /// What [`ack_up_to`](Self::ack_up_to) comes to if all is in order, with what it delivered.
     #[inline]
-    pub fn ack_in_order(&mut self, una: u64) {
+    pub fn ack_in_order(&mut self, una: u64) -> Delivery {
         let lane = &mut self.lanes[PathId::FIRST.index()];
-        lane.fresh = Delivery::default();
+        let mut fresh = Delivery::default();
         while let Some(front) = self.segments.pop_front_if(|s| s.end() <= una) {
             lane.deliver(front.tx, u64::from(front.len));
-            lane.fresh.bytes += u64::from(front.len);
-            lane.fresh.segments += 1;
-            lane.fresh.newest = Some(front);
+            fresh.bytes += u64::from(front.len);
+            fresh.segments += 1;
+            fresh.newest = Some(front);
             self.base += 1;
         }
+        lane.fresh = fresh;
         self.una = una;
         if let Some(&front) = self.segments.front().filter(|s| s.offset < una) {
             self.trim_head(front, una);
+            return *self.fresh(PathId::FIRST);
         }
+        fresh
     }
 
     /// Everything below `una` arrived. Returns whether that is news.

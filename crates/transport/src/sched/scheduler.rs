@@ -27,6 +27,14 @@ pub fn is_open(now: Instant, path: &PathView, len: u32) -> bool {
     path.state == PathState::Active && path.room >= i64::from(len.min(path.mss)) && path.earliest_send <= now
 }
 
+/// An only path leaves nothing to choose.
+pub fn only(now: Instant, parcel: &Parcel, path: &PathView) -> Choice {
+    match is_open(now, path, parcel.len) {
+        true => Choice::Send(path.id),
+        false => Choice::Wait(opening(now, parcel, path)),
+    }
+}
+
 /// The first open path in the order of `cost`, or when to ask again.
 pub fn cheapest<C: Ord>(
     now: Instant,
@@ -34,12 +42,6 @@ pub fn cheapest<C: Ord>(
     paths: &[PathView],
     mut cost: impl FnMut(&PathView) -> C,
 ) -> Choice {
-    if let [only] = paths {
-        return match is_open(now, only, parcel.len) {
-            true => Choice::Send(only.id),
-            false => Choice::Wait(opening(now, parcel, only)),
-        };
-    }
     let open = paths.iter().filter(|p| is_open(now, p, parcel.len));
     match open.min_by_key(|p| cost(p)) {
         Some(best) => Choice::Send(best.id),
