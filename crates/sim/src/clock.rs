@@ -32,20 +32,32 @@ impl Clock {
     }
 
     /// What the clock shows at `global`; never goes back.
+    #[inline]
     pub fn local(&self, global: Instant) -> Instant {
         let shown = global.0.saturating_add(self.offset);
-        if self.ppb == 0 {
-            return Instant(shown);
+        match self.ppb {
+            0 => Instant(shown),
+            _ => Instant(self.drifted(global, shown)),
         }
-        Instant(shown.saturating_add_signed(self.drift(global.0)))
+    }
+
+    #[inline(never)]
+    fn drifted(&self, global: Instant, shown: u64) -> u64 {
+        shown.saturating_add_signed(self.drift(global.0))
     }
 
     /// The first instant at which the clock shows `local` or later.
     pub fn global(&self, local: Instant) -> Instant {
         let shown = local.0.saturating_sub(self.offset);
-        if self.ppb == 0 || local == Instant::MAX {
-            return Instant(if local == Instant::MAX { u64::MAX } else { shown });
+        match self.ppb {
+            _ if local == Instant::MAX => local,
+            0 => Instant(shown),
+            _ => self.global_of(local, shown),
         }
+    }
+
+    #[inline(never)]
+    fn global_of(&self, local: Instant, shown: u64) -> Instant {
         let mut global = shown.saturating_add_signed(-self.drift(shown));
         // One step of the inverse is off by the drift of the drift, below 10⁻⁶ of the span.
         global = global.saturating_add_signed(shown as i64 - (global as i64 + self.drift(global)));

@@ -161,26 +161,38 @@ impl Host {
     /// out of it.
     pub fn receive(&mut self, now: Instant, route: &mut Route, body: &mut Body) -> Option<ConnectionHandle> {
         let local = self.clock.local(now);
-        let (locators, trail) = (&route.locators, &mut route.trail);
         match body {
-            Body::Bytes(packet) if self.endpoint.hit().is_some() => match bytes::decode_payload(packet) {
+            Body::Segment(segment) => {
+                let (locators, trail) = (&route.locators, &mut route.trail);
+                let handle = self.endpoint.handle_segment_on(trail, local, locators, segment);
+                self.endpoint.reuse(segment);
+                handle
+            }
+            Body::Bytes(packet) => self.receive_bytes(local, &route.locators, packet),
+            Body::Datagram(_) => None,
+        }
+    }
+
+    #[inline(never)]
+    fn receive_bytes(
+        &mut self,
+        local: Instant,
+        locators: &Locators,
+        packet: &mut Vec<u8>,
+    ) -> Option<ConnectionHandle> {
+        if self.endpoint.hit().is_some() {
+            return match bytes::decode_payload(packet) {
                 Ok((payload, [src, dst])) => {
                     let Locators { local: ours, remote } = locators;
                     let (ours, remote) = (SocketAddr::new(ours.ip(), dst), SocketAddr::new(remote.ip(), src));
                     self.endpoint.handle_sealed(local, &Locators { local: ours, remote }, payload)
                 }
                 Err(error) => self.damaged(error),
-            },
-            Body::Segment(segment) => {
-                let handle = self.endpoint.handle_segment_on(trail, local, locators, segment);
-                self.endpoint.reuse(segment);
-                handle
-            }
-            Body::Bytes(packet) => match bytes::decode(std::mem::take(packet)) {
-                Ok(mut segment) => self.endpoint.handle_segment(local, locators, &mut segment),
-                Err(error) => self.damaged(error),
-            },
-            Body::Datagram(_) => None,
+            };
+        }
+        match bytes::decode(std::mem::take(packet)) {
+            Ok(mut segment) => self.endpoint.handle_segment(local, locators, &mut segment),
+            Err(error) => self.damaged(error),
         }
     }
 

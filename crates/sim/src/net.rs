@@ -160,6 +160,7 @@ impl Net {
         }
     }
 
+    #[cold]
     fn lose(&mut self, at: HopId, id: PacketId, cause: Drop) {
         if self.taps.watches(at) {
             self.taps.dropped(self.now, at, &self.packets[id], cause);
@@ -181,6 +182,7 @@ impl Net {
     }
 
     /// Flips a bit, or a few, anywhere in the packet.
+    #[cold]
     fn corrupt(&mut self, id: PacketId, word: u64) {
         let packet = &mut self.packets[id];
         let locators = &self.routes[packet.route.0 as usize].locators;

@@ -56,6 +56,7 @@ impl World {
         }
     }
 
+    #[inline(never)]
     fn too_big(&mut self, hop: HopId, id: PacketId) {
         let nothing = Body::Bytes(Vec::new());
         let body = std::mem::replace(&mut self.net.packets[id].body, nothing);
@@ -69,6 +70,7 @@ impl World {
         }
     }
 
+    #[inline(never)]
     fn wake(&mut self, node: NodeId) {
         if let Some(host) = &mut self.hosts[node.index()] {
             host.armed = Instant::MAX;
@@ -76,6 +78,7 @@ impl World {
         }
     }
 
+    #[inline(never)]
     fn release(&mut self, node: NodeId, batch: u32) {
         let host = self.hosts[node.index()].as_deref_mut();
         if let Some(jitter) = host.and_then(|h| h.exit.jitter.as_mut()) {
@@ -83,6 +86,7 @@ impl World {
         }
     }
 
+    #[inline(never)]
     fn start(&mut self, id: u32) {
         let flow = &mut self.flows[id as usize];
         let Path { from: node, to, .. } = flow.config.paths[0].0;
@@ -95,6 +99,7 @@ impl World {
         self.serve(node);
     }
 
+    #[inline(never)]
     fn stop(&mut self, id: u32) {
         let flow = &mut self.flows[id as usize];
         let node = flow.config.paths[0].0.from;
@@ -103,6 +108,7 @@ impl World {
         self.serve(node);
     }
 
+    #[inline(never)]
     fn datagram(&mut self, id: u32) {
         let source = &mut self.sources[id as usize];
         if source.config.stop.is_some_and(|stop| self.net.now >= stop) {
