@@ -99,7 +99,7 @@ pub struct AckSample {
     pub app_limited: bool,
     /// The congestion window was full, so that it may grow (RFC 7661's question).
     pub window_limited: bool,
-    /// The path, or any path if one window limits all, is in a loss episode: no growth (RFC 6582, 6675).
+    /// The path, or any path if one window limits all, stays in a loss episode: no growth (RFC 6582, 6675).
     pub in_recovery: bool,
 }
 

@@ -8,9 +8,11 @@
 //! | N, L | `AckSample::newly_acked`, `abc_limit` (RFC 3465) |
 //!
 //! Deviations: equation (3), `cwnd += SMSS*SMSS/cwnd` per acknowledgment, is counted in acknowledged
-//! bytes (RFC 3465), so that a delayed acknowledgment counts for what it acknowledges, and carries
-//! its remainder. The inflation of fast recovery is not here: the sender takes what duplicate
-//! acknowledgments report out of what is in flight, which is the same arithmetic on the other side.
+//! bytes (RFC 3465), so that a delayed acknowledgment counts for what it acknowledges. The window keeps
+//! its fraction of a byte, also when it is halved: by (3) room for one more segment often opens within a
+//! byte of an acknowledgment, and a byte less means one acknowledgment later. The inflation of fast
+//! recovery is not here: the sender takes what duplicate acknowledgments report out of what is in flight,
+//! which is the same arithmetic on the other side.
 
 use polypath_wire::Instant;
 use serde::{Deserialize, Serialize};
@@ -46,10 +48,10 @@ impl Default for NewRenoConfig {
 pub struct NewReno {
     mss: u64,
     abc_limit: u64,
-    cwnd: u64,
-    ssthresh: u64,
-    /// Remainder of the linear growth, in bytes × bytes.
-    credit: u64,
+    /// Bytes.
+    cwnd: f64,
+    /// Bytes; infinite until it is known.
+    ssthresh: f64,
     /// Until slow start ends for the first time, if wanted.
     hystart: Option<HyStart>,
     saved: Option<Saved>,
@@ -59,8 +61,8 @@ pub struct NewReno {
 #[derive(Debug)]
 struct Saved {
     episode: Episode,
-    cwnd: u64,
-    ssthresh: u64,
+    cwnd: f64,
+    ssthresh: f64,
     hystart: Option<HyStart>,
 }
 
@@ -71,9 +73,8 @@ impl NewReno {
         Self {
             mss,
             abc_limit: u64::from(config.abc_limit.max(1)),
-            cwnd: u64::from(config.initial_window.max(1)) * mss,
-            ssthresh: config.initial_ssthresh.map_or(u64::MAX, |s| u64::from(s) * mss),
-            credit: 0,
+            cwnd: (u64::from(config.initial_window.max(1)) * mss) as f64,
+            ssthresh: config.initial_ssthresh.map_or(f64::INFINITY, |s| (u64::from(s) * mss) as f64),
             hystart: config.hystart.then(HyStart::default),
             saved: None,
         }
@@ -82,7 +83,7 @@ impl NewReno {
     /// HyStart++ sees every acknowledgment, for its rounds; the window grows only while it is what limits.
     fn slow_start(&mut self, sample: &AckSample, acked: u64) {
         match self.hystart.as_mut().map_or(Advice::Grow(acked), |h| h.on_ack(sample, acked)) {
-            Advice::Grow(bytes) if sample.window_limited => self.cwnd += bytes, // (2)
+            Advice::Grow(bytes) if sample.window_limited => self.cwnd += bytes as f64, // (2)
             Advice::Grow(_) => {}
             Advice::Leave => self.ssthresh = self.cwnd,
         }
@@ -98,7 +99,7 @@ impl Algorithm for NewReno {
 
     fn on_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss);
-        self.cwnd = self.cwnd.max(self.mss);
+        self.cwnd = self.cwnd.max(self.mss as f64);
     }
 
     fn on_ack(&mut self, _: Instant, sample: &AckSample) {
@@ -109,9 +110,7 @@ impl Algorithm for NewReno {
         match self.phase() {
             Phase::SlowStart => self.slow_start(sample, acked),
             Phase::CongestionAvoidance if sample.window_limited => {
-                self.credit += self.mss * acked; // (3)
-                self.cwnd += self.credit / self.cwnd;
-                self.credit %= self.cwnd;
+                self.cwnd += (self.mss * acked) as f64 / self.cwnd; // (3)
             }
             Phase::CongestionAvoidance => {}
         }
@@ -120,12 +119,11 @@ impl Algorithm for NewReno {
     fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
         let (episode, hystart) = (loss.episode, self.hystart.take());
         self.saved = Some(Saved { episode, cwnd: self.cwnd, ssthresh: self.ssthresh, hystart });
-        self.ssthresh = (loss.flight_size / 2).max(2 * self.mss); // (4)
+        self.ssthresh = (loss.flight_size as f64 / 2.0).max((2 * self.mss) as f64); // (4)
         self.cwnd = match loss.cause {
-            LossCause::Timeout => self.mss, // loss window, §3.1
-            _ => self.ssthresh,             // §3.2, step 6 brought forward
+            LossCause::Timeout => self.mss as f64, // loss window, §3.1
+            _ => self.ssthresh,                    // §3.2, step 6 brought forward
         };
-        self.credit = 0;
     }
 
     fn on_undo(&mut self, _: Instant, episode: Episode) {
@@ -137,12 +135,12 @@ impl Algorithm for NewReno {
     }
 
     fn window(&self) -> u64 {
-        self.cwnd
+        self.cwnd as u64
     }
 
     fn snapshot(&self) -> Snapshot {
-        let ssthresh = Some(self.ssthresh).filter(|s| *s != u64::MAX);
-        Snapshot { window: self.cwnd, ssthresh, rate: None, phase: self.phase() }
+        let ssthresh = self.ssthresh.is_finite().then_some(self.ssthresh as u64);
+        Snapshot { window: self.window(), ssthresh, rate: None, phase: self.phase() }
     }
 }
 
@@ -179,6 +177,18 @@ mod tests {
         (0..10).for_each(|_| r.on_ack(Instant::ZERO, &ack(1)));
         // equation (3) lags one segment slightly, since the window grows while it is acknowledged
         assert!((10_950..=11_000).contains(&r.window()), "{}", r.window());
+    }
+
+    #[test]
+    fn room_for_one_more_opens_at_the_acknowledgment_that_equation_3_says() {
+        let mut r = NewReno::new(NewRenoConfig { initial_window: 70, ..Default::default() }, 1210);
+        r.on_loss(Instant::ZERO, &loss(LossCause::DupAck, 70 * 1210 - 13));
+        let mut packets = (70.0 - 13.0 / 1210.0) / 2.0;
+        for n in 1..2000 {
+            r.on_ack(Instant::ZERO, &AckSample { newly_acked: 1210, ..ack(1) });
+            packets += 1.0 / packets;
+            assert_eq!(r.window() / 1210, packets as u64, "after {n} acknowledgments");
+        }
     }
 
     #[test]

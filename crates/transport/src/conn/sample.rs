@@ -109,12 +109,16 @@ impl Sender {
         }
     }
 
-    /// Whether `path` is in a loss episode, or, where one window limits all paths, any path is.
+    /// Whether `path` stays in a loss episode, or, where one window limits all paths, any path is.
     fn is_recovering(&self, path: PathId) -> bool {
         match self.one_window {
-            true => self.paths.iter().any(|p| p.recovering.is_some()),
-            false => self.paths[path.index()].recovering.is_some(),
+            true => (0..self.paths.len()).any(|i| self.is_in_episode(PathId(i as u8))),
+            false => self.is_in_episode(path),
         }
+    }
+
+    fn is_in_episode(&self, path: PathId) -> bool {
+        self.paths[path.index()].recovering.is_some() && !self.policy.recovers(path, &self.board)
     }
 
     /// Where both ends know of routes: the round trip made of one-way trips, from which the timeout

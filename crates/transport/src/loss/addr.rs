@@ -90,6 +90,10 @@ impl LossPolicy for Addr {
         }
     }
 
+    fn recovers(&self, path: PathId, board: &Scoreboard) -> bool {
+        self.inner.recovers(path, board)
+    }
+
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
         self.doubts.retain(|d| d.path != path);
         self.inner.on_timeout(path, board)

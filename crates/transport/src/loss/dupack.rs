@@ -60,20 +60,26 @@ impl Dupack {
 
 impl LossPolicy for Dupack {
     fn judge(&mut self, _: Instant, path: PathId, board: &Scoreboard, _: &PathView, out: &mut Vec<Verdict>) {
+        if self.recovers(path, board) {
+            self.recovering = None;
+            return out.push(Verdict::Recovered(self.episode));
+        }
         let Some(recovery) = &mut self.recovering else { return self.enter(path, board, out) };
         if recovery.path != path || recovery.una == board.una() {
             return;
-        }
-        let full = self.recover.is_none_or(|recover| board.una() >= recover);
-        if full || !self.partial_acks {
-            self.recovering = None;
-            return out.push(Verdict::Recovered(self.episode));
         }
         recovery.una = board.una(); // §3.2 step 3, partial acknowledgment
         recovery.partial_acks += 1;
         if let Some((id, _)) = board.head() {
             out.push(Verdict::Lost { id, cause: LossCause::PartialAck, episode: self.episode });
         }
+    }
+
+    /// By a full acknowledgment (§3.2 step 3), or in Reno by any that is new (RFC 5681 §3.2 step 6).
+    fn recovers(&self, path: PathId, board: &Scoreboard) -> bool {
+        let advanced = |r: &Recovery| r.path == path && r.una < board.una();
+        let full = || self.recover.is_none_or(|recover| board.una() >= recover);
+        self.recovering.as_ref().is_some_and(advanced) && (!self.partial_acks || full())
     }
 
     fn on_timeout(&mut self, _: PathId, board: &Scoreboard) -> Episode {
@@ -95,5 +101,52 @@ impl LossPolicy for Dupack {
     fn holds_timer(&self, path: PathId) -> bool {
         let held = |r: &Recovery| r.path == path && r.partial_acks > 1;
         self.impatient && self.recovering.as_ref().is_some_and(held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::bandwidth::DeliveryMark;
+
+    const A: PathId = PathId(0);
+
+    fn judge(policy: &mut Dupack, board: &Scoreboard) -> Vec<Verdict> {
+        let mut out = Vec::new();
+        policy.judge(Instant::ZERO, A, board, &PathView::new(A, 10), &mut out);
+        out
+    }
+
+    /// Ten segments of 10 bytes, the first of which is lost.
+    fn recovering(partial_acks: bool) -> (Dupack, Scoreboard) {
+        let mut board = Scoreboard::default();
+        board.add_lane();
+        (0..10).for_each(|_| board.send_new(Instant::ZERO, A, 10, DeliveryMark::default()));
+        (0..3).for_each(|_| board.count_dupack());
+        let mut policy = Dupack::new(3, partial_acks, true);
+        assert!(matches!(judge(&mut policy, &board)[..], [Verdict::Lost { id: 0, .. }]));
+        board.mark_lost(0);
+        assert!(!policy.recovers(A, &board));
+        (policy, board)
+    }
+
+    #[test]
+    fn newreno_recovers_by_the_full_acknowledgment() {
+        let (mut policy, mut board) = recovering(true);
+        board.ack_up_to(40);
+        assert!(!policy.recovers(A, &board), "it is partial");
+        assert!(matches!(judge(&mut policy, &board)[..], [Verdict::Lost { id: 4, .. }]));
+        board.ack_up_to(100);
+        assert!(policy.recovers(A, &board));
+        assert_eq!(judge(&mut policy, &board), [Verdict::Recovered(Episode(1))]);
+        assert!(!policy.recovers(A, &board), "it has recovered");
+    }
+
+    #[test]
+    fn reno_recovers_by_any_new_acknowledgment() {
+        let (mut policy, mut board) = recovering(false);
+        board.ack_up_to(40);
+        assert!(policy.recovers(A, &board));
+        assert_eq!(judge(&mut policy, &board), [Verdict::Recovered(Episode(1))]);
     }
 }

@@ -39,6 +39,12 @@ pub trait LossPolicy: std::fmt::Debug + Send {
         out: &mut Vec<Verdict>,
     );
 
+    /// Whether what was just acknowledged ends the present episode of `path`: [`judge`](Self::judge) is about
+    /// to say so, and the window may grow by this acknowledgment already.
+    fn recovers(&self, _path: PathId, _board: &Scoreboard) -> bool {
+        false
+    }
+
     /// The retransmission timer of `path` expired and all that was in flight there counts as lost, in
     /// the episode returned.
     fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode;
