@@ -13,31 +13,47 @@ use crate::facts::{AckSample, Episode, LossEvent, PathState, PathView};
 #[derive(Debug)]
 pub struct OneWindow<A> {
     algorithm: A,
-    mss: u32,
+    /// The largest payload of each path, by its id; `None` once it is removed.
+    mss: Vec<Option<u32>>,
 }
 
 impl<A: Algorithm> OneWindow<A> {
     /// `algorithm` for every path that will be added.
     pub fn new(algorithm: A) -> Self {
-        Self { algorithm, mss: u32::MAX }
+        Self { algorithm, mss: Vec::new() }
+    }
+
+    /// The algorithm counts in the smallest segments of all paths.
+    fn set_mss(&mut self, path: PathId, mss: Option<u32>) {
+        if path.index() >= self.mss.len() {
+            self.mss.resize(path.index() + 1, None);
+        }
+        self.mss[path.index()] = mss;
+        if let Some(&smallest) = self.mss.iter().flatten().min() {
+            self.algorithm.on_mss(smallest);
+        }
     }
 }
 
 impl<A: Algorithm> Controller for OneWindow<A> {
-    /// The smallest segments of all paths count.
     fn on_path_added(&mut self, _: Instant, path: PathId, mss: u32) {
         self.on_mss(path, mss);
     }
 
-    fn on_mss(&mut self, _: PathId, mss: u32) {
-        self.mss = self.mss.min(mss);
-        self.algorithm.on_mss(self.mss);
+    fn on_path_removed(&mut self, path: PathId) {
+        self.set_mss(path, None);
+    }
+
+    fn on_mss(&mut self, path: PathId, mss: u32) {
+        self.set_mss(path, Some(mss));
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]) {
         let elsewhere: u64 = others(path, paths).map(|p| p.in_flight).sum();
         let prior_in_flight = sample.prior_in_flight + elsewhere;
-        let window_limited = prior_in_flight + u64::from(self.mss) > self.algorithm.window();
+        // A segment of some path did not fit any more, so the window was in the way.
+        let largest = self.mss.iter().flatten().max().copied().unwrap_or_default();
+        let window_limited = prior_in_flight + u64::from(largest) > self.algorithm.window();
         self.algorithm.on_ack(now, &AckSample { prior_in_flight, window_limited, ..*sample });
     }
 
@@ -65,4 +81,28 @@ impl<A: Algorithm> Controller for OneWindow<A> {
 
 fn others(path: PathId, paths: &[PathView]) -> impl Iterator<Item = &PathView> {
     paths.iter().filter(move |p| p.id != path && p.state != PathState::Removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::newreno::{NewReno, NewRenoConfig};
+
+    /// Paths of 1200 bytes are found to carry 1400: a window with room for 1300 holds a segment back, and grows.
+    #[test]
+    fn a_window_that_holds_back_the_largest_segment_is_the_limit() {
+        let config = NewRenoConfig { initial_window: 10, ..NewRenoConfig::default() };
+        let mut one = OneWindow::new(NewReno::new(config, 1200));
+        let paths = [0, 1].map(|id| PathView::new(PathId(id), 1200));
+        paths.iter().for_each(|p| one.on_path_added(Instant::ZERO, p.id, p.mss));
+        paths.iter().for_each(|p| one.on_mss(p.id, 1400));
+        let before = one.window(PathId(0));
+        let sample = AckSample { newly_acked: 1400, newly_acked_segments: 1, ..AckSample::default() };
+        let calm = AckSample { prior_in_flight: before - 1400, ..sample };
+        one.on_ack(Instant::ZERO, PathId(0), &calm, &paths);
+        assert_eq!(one.window(PathId(0)), before);
+        let full = AckSample { prior_in_flight: before - 1300, ..sample };
+        one.on_ack(Instant::ZERO, PathId(0), &full, &paths);
+        assert!(one.window(PathId(0)) > before);
+    }
 }
