@@ -28,7 +28,7 @@ pub struct Ack<'a> {
 
 impl Ack<'_> {
     /// Whether its first block is of something that had arrived before (RFC 2883 §4).
-    fn reports_duplicate(&self) -> bool {
+    pub(super) fn reports_duplicate(&self) -> bool {
         match self.blocks {
             [first, ..] if first.1 <= self.una => true,
             [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,

@@ -56,9 +56,10 @@ impl Sender {
     /// The acknowledgment reports that what its first block names had come before it came by its route.
     #[cold]
     pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) {
-        let Some((start, _)) = ack.blocks.first() else { return };
-        if let Some(answered) = self.copies.under_way.answer(ack.route, *start) {
-            self.on_copy(now, ack, &answered, timers);
+        let Some(&(start, _)) = ack.blocks.first() else { return };
+        match self.copies.under_way.answer(ack.route, start, u64::MAX) {
+            Some(answered) => self.on_copy(now, ack, &answered, timers),
+            None => self.copies.under_way.overtook(ack.route, start),
         }
     }
 
@@ -73,8 +74,11 @@ impl Sender {
         fresh: &Delivery,
         timers: &mut Timers,
     ) -> bool {
-        let Some(newest) = fresh.newest.filter(|_| ack.route != path) else { return false };
-        let Some(answered) = self.copies.under_way.answer(ack.route, newest.offset) else { return false };
+        let first = ack.route != path && !ack.reports_duplicate(); // else something came second on its route
+        let Some(newest) = fresh.newest.filter(|_| first) else { return false };
+        // What it is the first to tell of ends with the newest, unless that lies beyond a hole.
+        let news = newest.end().saturating_sub(fresh.bytes);
+        let Some(answered) = self.copies.under_way.answer(ack.route, newest.offset, news) else { return false };
         let copy = Copy { offset: newest.offset, len: newest.len, sent_at: newest.sent_at };
         self.copies.under_way.add(path, copy);
         self.on_copy(now, ack, &answered, timers);
@@ -125,7 +129,7 @@ impl Sender {
             cause: LossCause::LaterDelivered,
             episode: Episode::default(),
             bytes: answered.missing,
-            flight_size: self.flight_size(path),
+            flight_size: self.flight_size(path) + answered.missing,
             oldest_sent: answered.missing_sent,
         };
         self.controller.on_loss(now, path, &event, &self.views);

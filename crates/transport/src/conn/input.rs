@@ -33,14 +33,17 @@ impl Connection {
     }
 
     /// Whether `segment` could come from our peer: its sequence numbers lie where the peer may send and
-    /// acknowledge. A segment from an unknown address must pass this before it adds a path.
+    /// acknowledge, or did a window ago, for a faster path may have brought all that since. A segment from an
+    /// unknown address must pass this before it adds a path.
     pub fn recognizes(&self, segment: &Segment) -> bool {
         let synchronized = !matches!(self.state, State::Closed | State::SynSent);
         let acked = self.snd_offset(segment.header.ack);
         let window = self.sender.max_window as i64;
+        let (next, end) = (self.receiver.next() as i64, self.receiver.window_end() as i64);
+        let earliest = (next - (end - next)).max(0);
         synchronized
             && segment.header.flags.contains(TcpFlags::ACK)
-            && self.is_acceptable(self.rcv_offset(segment.header.seq), segment.seq_len())
+            && (earliest..=end).contains(&self.rcv_offset(segment.header.seq))
             && acked <= self.sender.board.nxt() as i64
             && acked >= self.sender.board.una() as i64 - window // RFC 5961 §5
     }

@@ -436,6 +436,7 @@ impl Sender {
     /// FlightSize, not counting what limited transmit sent beyond the window (RFC 3042, RFC 5681 §3.2).
     pub(super) fn flight_size(&self, path: PathId) -> u64 {
         let mss = self.views[path.index()].mss;
-        self.board.flight_size(path, mss).min(self.controller.window(path))
+        let all = self.board.flight_size(path, mss) + self.copies.under_way.in_flight(path);
+        all.min(self.controller.window(path))
     }
 }

@@ -66,15 +66,34 @@ impl Copies {
         copies.insert(at, copy);
     }
 
-    /// The copy of `offset` on `path` was answered.
-    pub fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
+    /// The copy of `offset` on `path` was answered, by an acknowledgment that was the first to tell of
+    /// everything from `news` on: copies of that may have come with it.
+    pub fn answer(&mut self, path: PathId, offset: u64, news: u64) -> Option<Answered> {
         let UnderWay { copies, bytes } = self.paths.get_mut(path.index())?;
         let at = copies.iter().position(|c| c.offset == offset)?;
-        let missing_sent = at.checked_sub(1).map_or(Instant::ZERO, |last| copies[last].sent_at);
-        let missing = copies.drain(..at).map(|c| u64::from(c.len)).sum();
+        let (mut missing, mut missing_sent) = (0, Instant::ZERO);
+        for before in copies.drain(..at) {
+            *bytes -= u64::from(before.len);
+            if before.offset < news {
+                missing += u64::from(before.len);
+                missing_sent = before.sent_at;
+            }
+        }
         let copy = copies.pop_front()?;
-        *bytes -= missing + u64::from(copy.len);
+        *bytes -= u64::from(copy.len);
         Some(Answered { copy, missing, missing_sent })
+    }
+
+    /// What was sent on `path` found that `offset` had arrived before: so a copy on another path did. That
+    /// one's own acknowledgment, on a path with more delay, may come later and be no news then.
+    pub fn overtook(&mut self, path: PathId, offset: u64) {
+        for (i, UnderWay { copies, bytes }) in self.paths.iter_mut().enumerate() {
+            if i != path.index()
+                && let Some(at) = copies.iter().position(|c| c.offset == offset)
+            {
+                *bytes -= copies.remove(at).map_or(0, |copy| u64::from(copy.len));
+            }
+        }
     }
 
     /// Everything on `path` is lost; its bytes.
@@ -94,10 +113,22 @@ mod tests {
         [0, 1, 3, 4, 2].into_iter().for_each(|n| copies.add(PathId(1), copy(n)));
         assert_eq!((copies.in_flight(PathId(0)), copies.in_flight(PathId(1))), (0, 50));
         let none = Answered { copy: copy(0), missing: 0, missing_sent: Instant::ZERO };
-        assert_eq!(copies.answer(PathId(1), 0), Some(none));
+        assert_eq!(copies.answer(PathId(1), 0, 50), Some(none));
         let answered = Answered { copy: copy(3), missing: 20, missing_sent: Instant(2) };
-        assert_eq!(copies.answer(PathId(1), 30), Some(answered));
-        assert_eq!((copies.answer(PathId(1), 20), copies.answer(PathId(0), 40)), (None, None));
+        assert_eq!(copies.answer(PathId(1), 30, 50), Some(answered));
+        assert_eq!((copies.answer(PathId(1), 20, 50), copies.answer(PathId(0), 40, 50)), (None, None));
         assert_eq!((copies.lose(PathId(1)), copies.is_empty()), (10, true));
+    }
+
+    #[test]
+    fn what_arrived_without_an_answer_of_its_own_is_not_missing() {
+        let mut copies = Copies::default();
+        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n) };
+        (0..5).for_each(|n| copies.add(PathId(1), copy(n)));
+        copies.overtook(PathId(0), 10); // the other transmission of 1 found that it had come
+        let answered = Answered { copy: copy(4), missing: 10, missing_sent: Instant(0) };
+        assert_eq!(copies.answer(PathId(1), 40, 20), Some(answered), "2 and 3 are news like 4");
+        assert!(copies.is_empty());
+        assert_eq!(copies.in_flight(PathId(1)), 0);
     }
 }
