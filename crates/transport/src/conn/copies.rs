@@ -78,7 +78,9 @@ impl Sender {
         let Some(newest) = fresh.newest.filter(|_| first) else { return false };
         // What it is the first to tell of ends with the newest, unless that lies beyond a hole.
         let news = newest.end().saturating_sub(fresh.bytes);
-        let Some(answered) = self.copies.under_way.answer(ack.route, newest.offset, news) else { return false };
+        let Some(answered) = self.copies.under_way.answer(ack.route, newest.offset, news) else {
+            return false;
+        };
         let copy = Copy { offset: newest.offset, len: newest.len, sent_at: newest.sent_at };
         self.copies.under_way.add(path, copy);
         self.on_copy(now, ack, &answered, timers);
