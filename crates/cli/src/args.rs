@@ -29,7 +29,7 @@ Exit status:
   0    done, and everything as expected
   1    done, but an expectation failed or the file arrived changed
   2    bad arguments or a bad spec file
-  3    the system did not allow it
+  3    the system did not allow it, or the paths did not carry it
   130  interrupted";
 
 /// One connection over the sum of its paths.

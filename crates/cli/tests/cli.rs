@@ -148,6 +148,20 @@ fn the_lab_lists_runs_and_keeps() {
 }
 
 #[test]
+fn a_list_with_a_bad_spec_shows_the_others_and_is_no_success() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("g")).unwrap();
+    let spec = root().join("experiments/foundation/one_link.toml");
+    std::fs::copy(&spec, dir.path().join("g/good.toml")).unwrap();
+    std::fs::write(dir.path().join("g/broken.toml"), "title = 7").unwrap();
+    let list = ["lab", "list", "--dir", dir.path().to_str().unwrap()];
+    let output = polypath(&list).assert().code(2).get_output().clone();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("good"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("broken.toml") && said.contains("1 of the files"), "{said}");
+}
+
+#[test]
 fn an_unmet_expectation_is_status_1_and_says_how_to_repeat_it() {
     let dir = tempfile::tempdir().unwrap();
     let spec = std::fs::read_to_string(root().join("experiments/foundation/one_link.toml")).unwrap();

@@ -77,13 +77,21 @@ fn nodes(
         } else if ends.iter().any(|f| f.secure) {
             let (config, identity) =
                 (host(spec, name, observe), identity(seed.child(&format!("identity/{name}"))));
-            world.secure_host(name, config, SecurityConfig::default(), identity)?
+            world.secure_host(name, config, security(&ends), identity)?
         } else {
             world.host(name, host(spec, name, observe))?
         };
         nodes.insert(name.clone(), node);
     }
     Ok(nodes)
+}
+
+/// Room for all paths of each of its flows.
+fn security(flows: &[&Flow]) -> SecurityConfig {
+    let mut security = SecurityConfig::default();
+    let most = flows.iter().filter_map(|f| u8::try_from(f.paths.len()).ok()).max().unwrap_or(0);
+    security.hip.max_paths = security.hip.max_paths.max(most);
+    security
 }
 
 fn host(spec: &Spec, name: &str, observe: bool) -> HostConfig {

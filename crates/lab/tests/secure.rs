@@ -98,6 +98,28 @@ fn each_path_has_an_spi_of_its_own() {
 }
 
 #[test]
+fn all_paths_are_used_however_many() {
+    let link = |n: usize| {
+        ["a", "b"].map(|end| {
+            format!("[[link]]\nfrom = \"{end}\"\nto = \"x{n}\"\nrate = \"4Mbit/s\"\ndelay = \"5ms\"\n\n")
+        })
+    };
+    let paths: Vec<String> = (0..12).map(|n| format!("[\"x{n}\"]")).collect();
+    let head = "version = 1\ntitle = \"x\"\nduration = \"5s\"\nmeasure_from = \"2s\"\n\n";
+    let flow = "[[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nsecure = true\n";
+    let spec = format!(
+        "{head}{}{flow}paths = [{}]\nconnection = {{ receive_buffer = 1000000 }}\n",
+        (0..12).flat_map(link).collect::<String>(),
+        paths.join(", ")
+    );
+    let experiment = spec::parse(&spec, "many.toml").unwrap_or_else(|e| panic!("{e}"));
+    let result = run(&experiment.cells[0], 1, &Keep::default()).expect("it runs");
+    let flow = &result.flows[0];
+    assert_eq!(flow.paths.iter().filter(|path| path.spi.is_some()).count(), 12, "{flow:?}");
+    assert!(flow.utilisation > 0.8, "{flow:?}");
+}
+
+#[test]
 fn the_base_exchange_tells_of_both_ends_of_a_path() {
     let rates = |spec: &str| {
         let experiment = spec::parse(spec, "secure.toml").unwrap_or_else(|e| panic!("{e}"));

@@ -161,9 +161,9 @@ pub async fn transfer(
 
     let began = Instant::now();
     let open = open(config, &bed, &client, server.hit());
-    let (outgoing, incoming) = tokio::join!(open, listener.accept());
-    let outgoing = Arc::new(outgoing?);
-    let incoming = incoming.map_err(failed("receiver"))?;
+    let accept = async { listener.accept().await.map_err(failed("receiver")) };
+    let (outgoing, incoming) = tokio::try_join!(open, accept)?;
+    let outgoing = Arc::new(outgoing);
 
     let sending = send_file(&outgoing, &config.source);
     let receiving = receive_file(&incoming, config.sink.as_deref(), began);

@@ -1,11 +1,13 @@
 //! The file to send: the user's own, or one made up.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use indicatif::BinaryBytes;
 use polypath_transport::{Pattern, Payload};
 use sha2::{Digest, Sha256};
 
@@ -34,7 +36,7 @@ impl Content {
             return Self::existing(path);
         }
         let len = args.size.0.0;
-        let file = made_up(len).map_err(|e| Failure::system("cannot make up a file to send", e))?;
+        let file = made_up(len, &std::env::temp_dir())?;
         let name = format!("{} of made-up data", args.size);
         let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
         Ok(Self { path, name, len, _made_up: Some(file) })
@@ -42,7 +44,10 @@ impl Content {
 
     fn existing(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let refused = |e| Failure::system(format!("cannot read {name}"), e);
+        let refused = |e| {
+            Failure::system(format!("cannot read {name}"), e)
+                .help("name a file that is there, or leave --file out: then one is made up")
+        };
         let metadata = File::open(path).and_then(|f| f.metadata()).map_err(refused)?;
         if !metadata.is_file() {
             return Err(Failure::usage(format!("{name} is not a regular file")));
@@ -57,8 +62,27 @@ impl Content {
     }
 }
 
-fn made_up(len: u64) -> io::Result<File> {
-    let mut out = BufWriter::new(tempfile::tempfile()?);
+/// A file of `len` bytes in `dir`.
+fn made_up(len: u64, dir: &Path) -> Result<File, Failure> {
+    let failed = |e: &dyn fmt::Display| {
+        Failure::system(format!("cannot make up a file to send in {}", dir.display()), e)
+            .help("choose a smaller --size, or another directory: TMPDIR=/var/tmp polypath demo")
+    };
+    let free = free(dir).map_err(|e| failed(&e))?;
+    if len > free {
+        return Err(failed(&format!("{} needed, {} free", BinaryBytes(len), BinaryBytes(free))));
+    }
+    write_made_up(len, dir).map_err(|e| failed(&e))
+}
+
+/// Bytes that may still be written to the file system of `dir`.
+fn free(dir: &Path) -> io::Result<u64> {
+    let fs = rustix::fs::statvfs(dir)?;
+    Ok(fs.f_bavail.saturating_mul(fs.f_frsize))
+}
+
+fn write_made_up(len: u64, dir: &Path) -> io::Result<File> {
+    let mut out = BufWriter::new(tempfile::tempfile_in(dir)?);
     for offset in (0..len).step_by(CHUNK as usize) {
         let piece = Pattern { key: PATTERN, offset, len: CHUNK.min(len - offset) };
         out.write_all(&Payload::from(piece).to_bytes())?;

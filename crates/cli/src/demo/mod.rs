@@ -1,6 +1,9 @@
 //! `polypath demo`: a real file crosses several emulated paths at once.
 
 mod content;
+mod interrupt;
+mod output;
+mod patience;
 mod plan;
 mod progress;
 mod real;
@@ -10,6 +13,8 @@ mod simulated;
 use crate::args::DemoArgs;
 use crate::failure::Failure;
 use content::Content;
+use interrupt::Interrupt;
+use output::Output;
 use plan::{Mode, Plan};
 use progress::Progress;
 use report::Report;
@@ -18,17 +23,25 @@ pub use report::suite_name;
 /// Sends the file, tells how it went, and fails if it arrived changed.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let plan = Plan::new(args)?;
+    Output::check(args)?;
     if plan.mode == Mode::Namespaces {
         real::gain_privileges()?;
     }
     let content = Content::open(args)?;
+    let interrupt = Interrupt::listen()?;
+    let mut output = Output::begin(args)?;
     let progress = Progress::new(&plan, &content, args.json);
-    let outcome = match plan.mode {
-        Mode::Simulated => simulated::run(&plan, &content, &progress)?,
-        Mode::Loopback | Mode::Namespaces => real::run(&plan, &content, args.output.as_deref(), &progress)?,
+    let run = match plan.mode {
+        Mode::Simulated => simulated::run,
+        Mode::Loopback | Mode::Namespaces => real::run,
     };
+    let outcome = run(&plan, &content, output.as_mut(), &progress, &interrupt)?;
+    let alone = simulated::best_single_path(&plan, content.len, &progress, &interrupt)?;
     progress.finish();
-    let report = Report::new(&plan, &content, &outcome, simulated::best_single_path(&plan, content.len)?);
+    let report = Report::new(&plan, &content, &outcome, alone);
+    if report.sha256_match {
+        output.map_or(Ok(()), Output::keep)?;
+    }
     if args.json { report.print_json() } else { report.print_table() }?;
     match report.sha256_match {
         true => Ok(()),

@@ -8,6 +8,7 @@ use polypath_sim::hop::{HopConfig, QueueLimit};
 use polypath_transport::{CcConfig, ConnectionConfig};
 use polypath_wire::{Duration, Rate};
 
+use super::content::Content;
 use crate::args::DemoArgs;
 use crate::failure::Failure;
 
@@ -15,6 +16,11 @@ use crate::failure::Failure;
 const MTU: u32 = 1500;
 /// The smallest queue, bytes: 32 full packets.
 const MIN_QUEUE: u64 = 32 * MTU as u64;
+
+/// Without anything arriving; a base exchange gives up by itself after 31 s.
+const SILENCE: Duration = Duration::from_secs(40);
+/// As many paths as a connection can have.
+const MAX_PATHS: usize = 64;
 
 /// Where the paths are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +74,10 @@ impl Plan {
             (false, true) => Mode::Namespaces,
             (false, false) => Mode::Loopback,
         };
+        if args.paths.len() > MAX_PATHS {
+            return Err(Failure::usage(format!("{} paths", args.paths.len()))
+                .help(format!("a connection has at most {MAX_PATHS}")));
+        }
         let known = "clap admits only names of the registry";
         let buffer = buffer(&args.paths);
         let connection = ConnectionConfig {
@@ -83,7 +93,7 @@ impl Plan {
             scheduler: args.scheduler.clone(),
             cc: args.cc.clone(),
             connection,
-            security: SecurityConfig { mtu: MTU, ..SecurityConfig::default() },
+            security: security(args.paths.len()),
             identities: [identity(mode, 0)?, identity(mode, 1)?],
         })
     }
@@ -98,6 +108,22 @@ impl Plan {
         Rate(self.links.iter().map(|l| l.rate.0).sum())
     }
 
+    /// For how long nothing may arrive in real time: longer where four packets take long on the quickest path.
+    pub fn silence(&self) -> Duration {
+        let packet = |link: &Link| link.delay.times(2) + link.rate.transmission_time(MTU.into());
+        SILENCE + self.links.iter().map(packet).min().unwrap_or(Duration::ZERO).times(4)
+    }
+
+    /// The paths do not carry the file; `why` it is given up.
+    pub fn too_slow(&self, content: &Content, why: &str) -> Failure {
+        let paths = match &self.links[..] {
+            [link] => format!("a path of {link} is"),
+            _ => "the paths are".to_owned(),
+        };
+        Failure::system(format!("{paths} too slow for {}", content.name), why)
+            .help("give a path a higher rate or a shorter delay, as in --path 80mbit/20ms")
+    }
+
     /// The hop of a link, the same there and back.
     pub fn hop(link: &Link) -> HopConfig {
         HopConfig {
@@ -108,6 +134,14 @@ impl Plan {
             ..HopConfig::default()
         }
     }
+}
+
+/// Both ends take as many paths as there are.
+fn security(paths: usize) -> SecurityConfig {
+    let mut security = SecurityConfig { mtu: MTU, ..SecurityConfig::default() };
+    let paths = u8::try_from(paths).expect("no more than 64, see above");
+    security.hip.max_paths = security.hip.max_paths.max(paths);
+    security
 }
 
 /// A Host Identity of the usual kind; in a simulation, which keeps no secrets, always the same for each `host`.

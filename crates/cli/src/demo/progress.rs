@@ -1,15 +1,17 @@
 //! Live bars on the terminal: one for the file, one for the rate of each path.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polypath_wire::Duration;
 
 use super::content::Content;
-use super::plan::{Mode, Plan};
+use super::plan::Plan;
 
 /// Rates are over this long.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// The clock of the file's bar moves, even if nothing else does.
+const TICK: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The bars. Nothing is drawn where standard error is no terminal.
 pub struct Progress {
@@ -20,37 +22,45 @@ pub struct Progress {
 }
 
 struct Last {
-    at: Instant,
+    /// Since the beginning, in the time of the paths.
+    at: Duration,
     delivered: Vec<u64>,
 }
 
 impl Progress {
     pub fn new(plan: &Plan, content: &Content, hidden: bool) -> Self {
-        let target = match hidden || plan.mode == Mode::Simulated {
+        let target = match hidden {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
         };
         let all = MultiProgress::with_draw_target(target);
         let file = all.add(
             ProgressBar::new(content.len)
-                .with_style(style("file    {wide_bar} {bytes:>10} of {total_bytes} in {elapsed}")),
+                .with_style(style("{prefix:7} {wide_bar} {bytes:>10} of {total_bytes} in {elapsed}"))
+                .with_prefix("file"),
         );
         let bar = |(id, link): (usize, &polypath_lab::units::Link)| {
-            let bar =
-                ProgressBar::new(link.rate.0).with_style(style(&format!("path {id}  {{wide_bar}} {{msg}}")));
+            let bar = ProgressBar::new(link.rate.0)
+                .with_style(style("{prefix:7} {wide_bar} {msg}"))
+                .with_prefix(format!("path {id}"));
+            // Whatever changes before it is among the others is drawn on a line of its own.
+            let bar = all.add(bar);
             bar.set_message(format!("   0.0 of {link}"));
-            all.add(bar)
+            bar
         };
+        if !file.is_hidden() {
+            file.enable_steady_tick(TICK);
+        }
         let paths = plan.links.iter().enumerate().map(bar).collect();
-        let last = Last { at: Instant::now(), delivered: vec![0; plan.links.len()] };
+        let last = Last { at: Duration::ZERO, delivered: vec![0; plan.links.len()] };
         Self { all, file, paths, last: Mutex::new(last) }
     }
 
-    /// How much arrived in all and over each path so far.
-    pub fn show(&self, plan: &Plan, arrived: u64, delivered: &[u64]) {
+    /// How much arrived in all and over each path until `now`, since the beginning in the time of the paths.
+    pub fn show(&self, plan: &Plan, now: Duration, arrived: u64, delivered: &[u64]) {
         self.file.set_position(arrived);
         let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let passed = last.at.elapsed();
+        let passed = now - last.at;
         if passed < INTERVAL || delivered.len() != self.paths.len() {
             return;
         }
@@ -60,7 +70,14 @@ impl Progress {
             bar.set_position(rate as u64);
             bar.set_message(format!("{:6.1} of {}", rate / 1e6, plan.links[id]));
         }
-        *last = Last { at: Instant::now(), delivered: delivered.to_vec() };
+        *last = Last { at: now, delivered: delivered.to_vec() };
+    }
+
+    /// From now on it is path `id` that carries the whole file alone.
+    pub fn alone(&self, id: usize) {
+        self.paths.iter().for_each(ProgressBar::finish_and_clear);
+        self.file.reset();
+        self.file.set_prefix(format!("path {id} alone, simulated"));
     }
 
     /// Takes the bars away: the table follows.

@@ -1,14 +1,19 @@
 //! The transfer in real time, by `polypath_node`: two nodes and emulated links between their sockets.
 
-use std::path::Path;
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
+use polypath_endpoint::PeerFailure;
 use polypath_node::netns;
-use polypath_node::transfer::{PathProgress, TransferConfig, TransferPath, transfer};
-use polypath_transport::PathConfig;
+use polypath_node::transfer::{PathProgress, TransferConfig, TransferError, TransferPath, transfer};
+use polypath_node::{AssociateError, StreamError};
+use polypath_transport::{CloseReason, PathConfig};
 use polypath_wire::Seed;
 
 use super::content::Content;
+use super::interrupt::Interrupt;
+use super::output::Output;
+use super::patience::Patience;
 use super::plan::{Mode, Plan};
 use super::progress::Progress;
 use super::report::{Outcome, PathOutcome};
@@ -31,16 +36,15 @@ pub fn gain_privileges() -> Result<(), Failure> {
 pub fn run(
     plan: &Plan,
     content: &Content,
-    output: Option<&Path>,
+    output: Option<&mut Output>,
     bars: &Progress,
+    interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| Failure::system("no runtime", e))?;
     let path =
         |link| TransferPath { hops: [Plan::hop(link), Plan::hop(link)], config: PathConfig::default() };
     let config = TransferConfig {
         source: content.path.clone(),
-        sink: output.map(Path::to_owned),
+        sink: output.map(|output| output.temporary().to_owned()),
         connection: plan.connection.clone(),
         paths: plan.links.iter().map(path).collect(),
         namespaces: plan.mode == Mode::Namespaces,
@@ -48,14 +52,16 @@ pub fn run(
         interval: TICK,
         security: Some((plan.security.clone(), plan.identities.clone())),
     };
-    let report = runtime.block_on(async {
-        let show = |p: &polypath_node::transfer::Progress| {
-            let delivered: Vec<u64> = by_link(plan, &p.paths).iter().map(|path| path.delivered).collect();
-            bars.show(plan, p.bytes, &delivered);
-        };
+    let arrived = Cell::new(0);
+    let show = |p: &polypath_node::transfer::Progress| {
+        let delivered: Vec<u64> = by_link(plan, &p.paths).iter().map(|path| path.delivered).collect();
+        arrived.set(p.bytes + delivered.iter().sum::<u64>());
+        bars.show(plan, p.elapsed.into(), p.bytes, &delivered);
+    };
+    let report = interrupt.run(async {
         tokio::select! {
-            done = transfer(&config, show) => done.map_err(|e| Failure::system("the transfer failed", e)),
-            _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+            done = transfer(&config, show) => done.map_err(|e| failure(plan, content, &e)),
+            () = silence(plan.silence(), &arrived) => Err(plan.too_slow(content, "nothing arrives any more")),
         }
     })?;
     Ok(Outcome {
@@ -65,6 +71,26 @@ pub fn run(
         sent: report.sha256_sent,
         received: report.sha256_received,
     })
+}
+
+/// Waits until nothing has arrived for `limit`.
+async fn silence(limit: polypath_wire::Duration, arrived: &Cell<u64>) {
+    let (began, mut patience) = (Instant::now(), Patience::new(limit));
+    while !patience.is_over(began.elapsed().into(), arrived.get()) {
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+fn failure(plan: &Plan, content: &Content, error: &TransferError) -> Failure {
+    match error {
+        TransferError::Associate(AssociateError::Failed(PeerFailure::Timeout)) => {
+            plan.too_slow(content, "the base exchange timed out")
+        }
+        TransferError::Stream { source: StreamError::Lost(CloseReason::TimedOut), .. } => {
+            plan.too_slow(content, "the connection timed out")
+        }
+        error => Failure::system("the transfer failed", error),
+    }
 }
 
 /// What each link's path measured; the connection numbers paths in the order in which they came up.

@@ -104,7 +104,7 @@ pub struct Report {
     pub retransmitted: u64,
     pub sha256: String,
     pub sha256_match: bool,
-    pub best_path_alone: Alone,
+    pub best_path_alone: Option<Alone>,
     pub sender_hit: String,
     pub receiver_hit: String,
     pub paths: Vec<PathReport>,
@@ -126,7 +126,7 @@ pub struct PathReport {
 }
 
 impl Report {
-    pub fn new(plan: &Plan, content: &Content, outcome: &Outcome, best_path_alone: Alone) -> Self {
+    pub fn new(plan: &Plan, content: &Content, outcome: &Outcome, best_path_alone: Option<Alone>) -> Self {
         let over =
             |bytes: u64| if outcome.seconds > 0.0 { bytes as f64 * 8.0 / outcome.seconds } else { 0.0 };
         let path = |(id, (path, link)): (usize, (&PathOutcome, &polypath_lab::units::Link))| PathReport {
@@ -174,10 +174,9 @@ impl Report {
 
     pub fn print_table(&self) -> Result<(), Failure> {
         let hash = if self.sha256_match { "SHA-256 equal" } else { "SHA-256 DIFFERENT" };
-        let alone = self.best_path_alone;
         printed(writeln!(
             io::stdout(),
-            "{}\nfrom {} to {}, {}\n\n{}\n\n{} in {:.2} s, {hash}: {}\nThe better path alone, path {}, takes {:.2} s (simulated): {:.2} times as long.",
+            "{}\nfrom {} to {}, {}\n\n{}\n\n{} in {:.2} s, {hash}: {}\n{}",
             self.title,
             self.sender_hit,
             self.receiver_hit,
@@ -186,10 +185,18 @@ impl Report {
             Human(Bytes(self.bytes)),
             self.seconds,
             self.sha256,
-            alone.path,
-            alone.seconds,
-            alone.seconds / self.seconds,
+            self.comparison(),
         ))
+    }
+
+    fn comparison(&self) -> String {
+        let Some(alone) = self.best_path_alone else {
+            return "No path alone carries it (simulated).".to_owned();
+        };
+        let (path, seconds, times) = (alone.path, alone.seconds, alone.seconds / self.seconds);
+        format!(
+            "The better path alone, path {path}, takes {seconds:.2} s (simulated): {times:.2} times as long."
+        )
     }
 
     /// All suites in use: one, as a rule.

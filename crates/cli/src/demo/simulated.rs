@@ -5,32 +5,46 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use polypath_lab::units::Link;
 use polypath_sim::{FlowConfig, FlowReport, Headers, HostConfig, Via, World, WorldConfig, WorldError};
-use polypath_transport::PathConfig;
+use polypath_transport::{CloseReason, PathConfig};
 use polypath_wire::{Duration, Instant};
 
 use super::content::{Content, Digested};
+use super::interrupt::Interrupt;
+use super::output::Output;
+use super::patience::Patience;
 use super::plan::Plan;
 use super::progress::Progress;
 use super::report::{Alone, Outcome, PathOutcome};
 use crate::failure::Failure;
 
-/// Virtual time between two looks at the flow.
+/// The longest virtual time between two looks at the flow.
 const STEP: Duration = Duration::from_secs(1);
-/// A transfer that takes this many times as long as the paths need has stalled.
+/// The most the paths carry between two looks, bytes: less than a second's work of this machine.
+const STRIDE: u64 = 16 << 20;
+/// In virtual time one waits so many times as long as in real time.
 const PATIENCE: u64 = 20;
 
 /// Sends the bytes of `content` and waits until they have arrived.
-pub fn run(plan: &Plan, content: &Content, bars: &Progress) -> Result<Outcome, Failure> {
+pub fn run(
+    plan: &Plan,
+    content: &Content,
+    output: Option<&mut Output>,
+    bars: &Progress,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
     let file = content.read()?;
     let mut sent = Digested::default();
     sent.update(&file);
     let flow = FlowConfig { content: Some(file), ..FlowConfig::default() };
-    let (report, arrived) = transfer(plan, flow, |report| {
+    let done = transfer(plan, flow, |now, report| {
         let delivered: Vec<u64> = by_link(plan, report).iter().map(|p| p.delivered).collect();
-        bars.show(plan, report.bytes, &delivered);
+        bars.show(plan, now, report.bytes, &delivered);
+        interrupt.check()
     })?;
+    let (report, arrived) = done.map_err(|why| plan.too_slow(content, why))?;
     let mut received = Digested::default();
     arrived.iter().for_each(|piece| received.update(piece));
+    output.map_or(Ok(()), |output| output.write(&arrived))?;
     Ok(Outcome {
         seconds: seconds(&report),
         bytes: received.len,
@@ -56,43 +70,68 @@ fn by_link(plan: &Plan, report: &FlowReport) -> Vec<PathOutcome> {
     links
 }
 
-/// What the best of the paths alone takes for `len` bytes: the same connection over it, simulated.
-pub fn best_single_path(plan: &Plan, len: u64) -> Result<Alone, Failure> {
-    let alone = |path: usize| {
+/// What the best of the paths alone takes for `len` bytes: the same connection over it, simulated. None if no path
+/// alone carries them.
+pub fn best_single_path(
+    plan: &Plan,
+    len: u64,
+    bars: &Progress,
+    interrupt: &Interrupt,
+) -> Result<Option<Alone>, Failure> {
+    let mut best: Option<Alone> = None;
+    for path in 0..plan.links.len() {
+        bars.alone(path);
         let flow = FlowConfig { bytes: Some(len), ..FlowConfig::default() };
-        let (report, _) = transfer(&plan.alone(path), flow, |_| ())?;
-        Ok(Alone { path, seconds: seconds(&report) })
-    };
-    let all: Vec<Alone> = (0..plan.links.len()).map(alone).collect::<Result<_, Failure>>()?;
-    Ok(all.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("clap gives at least one path"))
+        let done = transfer(&plan.alone(path), flow, |now, report| {
+            bars.show(plan, now, report.bytes, &[]);
+            interrupt.check()
+        })?;
+        let alone = done.ok().map(|(report, _)| Alone { path, seconds: seconds(&report) });
+        best = best.into_iter().chain(alone).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    }
+    Ok(best)
 }
 
 fn seconds(report: &FlowReport) -> f64 {
     report.finished.map_or(0.0, |at| at.since(report.started).as_secs_f64())
 }
 
-/// Runs `flow` over the plan's paths to its end; what became of it, and what arrived if it had content.
+/// What became of a flow, and what arrived if it had content; or why it came to nothing.
+type Done = Result<(FlowReport, Vec<Bytes>), &'static str>;
+
+/// Runs `flow` over the plan's paths to its end, with a `look` at it now and then.
 fn transfer(
     plan: &Plan,
     flow: FlowConfig,
-    mut look: impl FnMut(&FlowReport),
-) -> Result<(FlowReport, Vec<Bytes>), Failure> {
-    let len = flow.content.as_ref().map_or(flow.bytes.unwrap_or(0), |c| c.len() as u64);
+    mut look: impl FnMut(Duration, &FlowReport) -> Result<(), Failure>,
+) -> Result<Done, Failure> {
     let (mut world, id) = world(plan, flow).map_err(|e| Failure::system("no simulated paths", e))?;
-    let patience = plan.capacity().transmission_time(len).times(PATIENCE) + Duration::from_secs(60);
+    let step = plan.capacity().transmission_time(STRIDE).min(STEP);
+    let mut patience = Patience::new(plan.silence().times(PATIENCE));
     loop {
-        let report = world.flow_report(id);
-        look(&report);
+        let (now, report) = (world.now().since(Instant::ZERO), world.flow_report(id));
+        look(now, &report)?;
         if report.finished.is_some() {
             let arrived = world.take_received(id).iter().map(|p| p.to_bytes()).collect();
-            return Ok((report, arrived));
+            return Ok(Ok((report, arrived)));
         }
-        if report.lost.is_some() || world.now() > Instant::ZERO + patience {
-            let why = report.lost.map_or("it stalled".to_owned(), |reason| format!("{reason:?}"));
-            return Err(Failure::unmet(format!("the simulated connection failed: {why}")));
+        let delivered: u64 = report.sender_paths.iter().map(|path| path.bytes_delivered).sum();
+        if let Some(reason) = report.lost {
+            return Ok(Err(describe(reason)));
         }
-        let next = world.now() + STEP;
+        if patience.is_over(now, report.bytes + delivered) {
+            return Ok(Err("nothing arrives any more"));
+        }
+        let next = world.now() + step;
         world.run(next);
+    }
+}
+
+fn describe(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::TimedOut => "the connection timed out",
+        CloseReason::Reset | CloseReason::Refused => "the receiver reset the connection",
+        CloseReason::Aborted => "the connection was aborted",
     }
 }
 

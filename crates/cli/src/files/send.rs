@@ -1,6 +1,8 @@
 //! `polypath send`.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -170,7 +172,7 @@ impl Sender<'_> {
             ),
             AssociateError::Failed(PeerFailure::Timeout) if !self.met => End::Final(
                 Failure::system(format!("no answer from {hit}"), "nobody there, or somebody else")
-                    .help("is `polypath receive` running there, and does UDP port 10500 reach it?"),
+                    .help(self.is_it_there()),
             ),
             AssociateError::Begin(polypath_hip::ConnectError::NoRoute) if !self.met => End::Final(
                 Failure::system("no way to that address", "no local address of its family is usable")
@@ -181,6 +183,18 @@ impl Sender<'_> {
             }
             error => End::Again(error.to_string()),
         }
+    }
+
+    /// What to look at if nobody answers.
+    fn is_it_there(&self) -> String {
+        let Reach::Addresses(addresses) = &self.reach else { return String::new() };
+        let ports: BTreeSet<u16> = addresses.iter().map(SocketAddr::port).collect();
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let (native, way) = match ports[..] == ["0"] {
+            true => (" --native", "do IP protocols 139 and 50".to_owned()),
+            false => ("", format!("does UDP port {}", ports.join(" or "))),
+        };
+        format!("is `polypath receive{native}` running there, and {way} reach it?")
     }
 }
 

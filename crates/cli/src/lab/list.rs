@@ -15,15 +15,22 @@ pub fn list(dir: &Path, as_json: bool) -> Result<(), Failure> {
         Failure::system(format!("cannot list {}", dir.display()), e)
             .help("run it in a clone of Polypath, or say where the experiments are with --dir")
     })?;
-    let mut experiments = Vec::new();
+    let (mut experiments, mut bad) = (Vec::new(), 0);
     for file in files {
         match spec::load(&file) {
             Ok(experiment) => experiments.push(experiment),
-            Err(e) => eprintln!("error: {e}"),
+            Err(e) => {
+                eprintln!("error: {e}");
+                bad += 1;
+            }
         }
     }
     let text = if as_json { json_of(&experiments) } else { table_of(&experiments) };
-    printed(writeln!(io::stdout(), "{text}"))
+    printed(writeln!(io::stdout(), "{text}"))?;
+    match bad {
+        0 => Ok(()),
+        n => Err(Failure::usage(format!("{n} of the files are no experiments: see above"))),
+    }
 }
 
 /// All `<group>/<name>.toml` in order.

@@ -1,0 +1,183 @@
+//! `polypath demo` as a user meets it: what it writes and never writes, what it shows, and how it ends.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::num::NonZero;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_polypath");
+
+fn demo(dir: &Path, args: &[&str]) -> Output {
+    Command::new(BINARY).arg("demo").args(args).current_dir(dir).output().expect("the binary runs")
+}
+
+/// Standard error of a demo that ends with `code`.
+fn error_of(dir: &Path, args: &[&str], code: i32) -> String {
+    let output = demo(dir, args);
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    String::from_utf8(output.stderr).expect("messages are UTF-8")
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_file_that_is_sent_is_never_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("file"), "precious").unwrap();
+    std::os::unix::fs::symlink("file", dir.join("symbolic")).unwrap();
+    fs::hard_link(dir.join("file"), dir.join("hard")).unwrap();
+    for output in ["file", "./file", "symbolic", "hard"] {
+        for more in [&[][..], &["--sim"]] {
+            let said = error_of(dir, &[&["--file", "file", "--output", output], more].concat(), 2);
+            assert!(said.contains("is the file that is to be sent") && said.contains("help:"), "{said}");
+            assert_eq!(fs::read(dir.join("file")).unwrap(), b"precious");
+        }
+    }
+    assert_eq!(names(dir), ["file", "hard", "symbolic"]);
+    assert!(error_of(dir, &["--size", "1kB", "--output", "."], 2).contains("not a regular file"));
+    assert!(
+        error_of(dir, &["--size", "1kB", "--output", "no/file"], 3).contains("cannot write no/file: No such")
+    );
+}
+
+#[test]
+fn the_output_takes_the_place_of_what_was_there() {
+    for more in [&[][..], &["--sim"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        fs::write(dir.join("source"), [7; 100_000]).unwrap();
+        fs::write(dir.join("old"), "old").unwrap();
+        std::os::unix::fs::symlink("old", dir.join("link")).unwrap();
+        for output in ["new", "link"] {
+            let done = demo(dir, &[&["--file", "source", "--output", output], more].concat());
+            assert!(done.status.success(), "{done:?}");
+        }
+        assert_eq!(names(dir), ["link", "new", "old", "source"]);
+        assert!(fs::symlink_metadata(dir.join("link")).unwrap().is_symlink());
+        for name in ["new", "old"] {
+            assert!(fs::read(dir.join(name)).unwrap() == [7; 100_000], "{name} of {more:?}");
+        }
+    }
+}
+
+/// It has begun to write, and is interrupted.
+#[test]
+fn ctrl_c_leaves_what_was_there() {
+    for args in [&["--path", "1mbit/20ms"][..], &["--sim", "--size", "256MiB"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        fs::write(dir.join("output"), "old").unwrap();
+        let mut command = Command::new(BINARY);
+        command.args(["demo", "--output", "output"]).args(args).current_dir(dir);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while names(dir).len() < 2 {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended without an output");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
+        assert_eq!(names(dir), ["output"], "{args:?}");
+        assert_eq!(fs::read(dir.join("output")).unwrap(), b"old");
+    }
+}
+
+#[test]
+fn every_path_is_used_up_to_the_most_there_can_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = |paths: usize, more: &[&'static str]| {
+        [more, &["--size", "4MiB", "--json"], &["--path", "10mbit/5ms"].repeat(paths)[..]].concat()
+    };
+    for (paths, mode) in [(12, &["--sim"][..]), (64, &["--sim"]), (12, &[])] {
+        let done = demo(dir.path(), &args(paths, mode));
+        assert!(done.status.success(), "{done:?}");
+        let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let used =
+            report["paths"].as_array().unwrap().iter().filter(|p| p["goodput_bps"].as_f64() > Some(0.0));
+        assert_eq!(used.count(), paths, "{report:#}");
+    }
+    let said = error_of(dir.path(), &args(65, &["--sim"]), 2);
+    assert!(said.contains("65 paths") && said.contains("at most 64"), "{said}");
+}
+
+#[test]
+fn paths_that_are_too_slow_are_said_to_be() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [
+        &["--sim", "--path", "1kbit/1ms", "--size", "1kB"][..],
+        &["--sim", "--path", "80mbit/1000s", "--size", "1kB"],
+        &["--path", "80mbit/1000s", "--size", "1kB", "--output", "output"],
+    ] {
+        let said = error_of(dir.path(), args, 3);
+        assert!(said.contains("too slow for 1kB") && said.contains("help: give a path"), "{args:?}: {said}");
+        assert!(!said.contains("TimedOut"), "{said}");
+    }
+    assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn a_path_that_is_merely_slow_gets_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = demo(dir.path(), &["--sim", "--path", "2kbit/1ms", "--size", "20kB"]);
+    assert!(done.status.success(), "{done:?}");
+}
+
+#[test]
+fn a_hopeless_path_beside_a_good_one_does_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--sim", "--path", "80mbit/20ms", "--path", "8bit/1ms", "--size", "100kB", "--json"];
+    let done = demo(dir.path(), &args);
+    assert!(done.status.success(), "{done:?}");
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(report["best_path_alone"]["path"], 0);
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_not_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = error_of(dir.path(), &["--size", "100000GiB"], 3);
+    assert!(said.contains("97.66 TiB needed") && said.contains("free") && said.contains("TMPDIR"), "{said}");
+}
+
+/// What a terminal showed at each moment at which something was drawn.
+fn screens(dir: &Path, args: &str) -> Vec<String> {
+    let line = format!("stty cols 100 rows 30; {BINARY} demo {args}");
+    let typescript = dir.join("typescript");
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, typescript.to_str().unwrap()]).env("TERM", "xterm");
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    assert!(command.status().expect("script, of util-linux").success());
+    let shown = fs::read_to_string(typescript).unwrap();
+    // Its first line is about itself.
+    let shown = shown.split_once('\n').unwrap().1;
+    let mut terminal = vt100::Parser::new(NonZero::new(30).unwrap(), NonZero::new(100).unwrap(), 0);
+    let draw = |piece: &str| {
+        terminal.process(piece.as_bytes());
+        terminal.screen().rows(0, 100).collect::<Vec<_>>().join("\n")
+    };
+    shown.split_inclusive('\r').map(draw).collect()
+}
+
+#[test]
+fn a_terminal_shows_bars_and_keeps_the_report_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    for (size, mode) in [("24MiB", ""), ("128MiB", "--sim")] {
+        let screens = screens(dir.path(), &format!("--size {size} {mode}"));
+        let moving = |screen: &&String| screen.starts_with("file    ━") && screen.contains("\npath 1");
+        let bars = screens.iter().find(moving).expect("bars that move");
+        assert_eq!(bars.matches("path 0 ").count(), 1, "{bars}");
+        let last = screens.last().unwrap();
+        assert!(last.starts_with(size) && last.contains("SHA-256 equal"), "{last}");
+        assert!(!last.contains('━') && !last.contains('─'), "{last}");
+    }
+}
