@@ -107,7 +107,7 @@ fn a_real_demo_delivers_a_real_file() {
 #[test]
 fn a_demo_between_namespaces_delivers_too() {
     if !polypath_node::netns::may_create() {
-        eprintln!("SKIPPED: network namespaces need root");
+        polypath_testing::skip("network namespaces need root");
         return;
     }
     let report = json_of(&["demo", "--netns", "--size", "1MiB", "--json"]);
@@ -235,14 +235,14 @@ fn browsers_draw(page: &str) {
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     let is_there = |name: &&str| std::process::Command::new(name).arg("--version").output().is_ok();
     let Some(browser) = browsers.into_iter().find(is_there) else {
-        println!("SKIPPED browsers_draw: none of {browsers:?} is installed");
+        polypath_testing::skip(&format!("browsers draw: none of {browsers:?} is installed"));
         return;
     };
     let url = format!("file://{page}");
     let args = ["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", &url];
     let output = std::process::Command::new("timeout").args(args).output().expect("timeout(1) is there");
     if !output.status.success() {
-        println!("SKIPPED browsers_draw: {browser} does not run here");
+        polypath_testing::skip(&format!("browsers draw: {browser} does not run here"));
         return;
     }
     let dom = String::from_utf8_lossy(&output.stdout);

@@ -133,7 +133,7 @@ fn openssl_reads_what_we_write_and_we_what_it_writes() {
         done.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
     };
     if openssl(&["version"]).is_none() {
-        eprintln!("SKIPPED: openssl is not installed");
+        polypath_testing::skip("openssl is not installed");
         return;
     }
     for algorithm in ["ecdsa-p256", "ecdsa-p384", "rsa-2048"] {

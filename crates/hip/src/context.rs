@@ -13,8 +13,12 @@ use crate::identity::Identity;
 
 /// The version of the multipath shim header that we speak.
 pub(crate) const SHIM_VERSION: u8 = 1;
-/// SPIs up to here are reserved (RFC 4303 §2.1).
-const RESERVED_SPIS: u32 = 255;
+/// What every SPI of ours has. An SPI begins a UDP payload, and analysers guess a protocol by its first
+/// bytes: none begins with 8 to 15 (RFC 7983 §7), followed by a byte above 127 (not CLTP) and one with an
+/// opcode that DNS does not have. It is above 255 too, as it must be (RFC 4303 §2.1).
+const SPI_SET: u32 = 0x0880_7800;
+/// What is random in an SPI.
+const SPI_RANDOM: u32 = 0x077f_87ff;
 
 pub(crate) struct Context<'a> {
     pub now: Instant,
@@ -45,8 +49,8 @@ impl Context<'_> {
     /// A random inbound SPI that nobody uses.
     pub fn new_spi(&mut self) -> u32 {
         loop {
-            let spi = self.random.u32();
-            if spi > RESERVED_SPIS && self.spis.insert(spi) {
+            let spi = self.random.u32() & SPI_RANDOM | SPI_SET;
+            if self.spis.insert(spi) {
                 return spi;
             }
         }

@@ -105,14 +105,11 @@ fn on_own_thread<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
     use std::net::UdpSocket;
     use std::process::Command;
 
     fn skip() {
-        // Written past the capture of test output.
-        let why = "\nSKIPPED: network namespaces need root, or run this under `unshare -Ur`\n";
-        let _ = std::io::stderr().write_all(why.as_bytes());
+        polypath_testing::skip("network namespaces need root, or run this under `unshare -Ur`");
     }
 
     /// Network interfaces of the calling thread's namespace.

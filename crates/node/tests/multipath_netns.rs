@@ -18,7 +18,7 @@ const PORT: u16 = 443;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_connection_uses_both_paths_between_namespaces() {
-    if !ready("one_connection_uses_both_paths_between_namespaces", &[]) {
+    if !ready(&[]) {
         return;
     }
     let link = |mbps, ms| {

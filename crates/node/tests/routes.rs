@@ -152,7 +152,7 @@ async fn close(streams: &[Stream; 2]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_routes_carry_a_stream_each_way() {
-    if !ready("both_routes_carry_a_stream_each_way", &["ip", "setpriv", "tcpdump", "tshark"]) {
+    if !ready(&["ip", "setpriv", "tcpdump", "tshark"]) {
         return;
     }
     let bed = Bed::new();
@@ -181,7 +181,7 @@ async fn both_routes_carry_a_stream_each_way() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_modes_change_during_a_connection() {
-    if !ready("the_modes_change_during_a_connection", &["ip", "setpriv"]) {
+    if !ready(&["ip", "setpriv"]) {
         return;
     }
     let bed = Bed::new();
@@ -215,7 +215,7 @@ async fn the_modes_change_during_a_connection() {
 /// stream to wait for one, it would stall.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn any_route_may_die_in_duplication_mode() {
-    if !ready("any_route_may_die_in_duplication_mode", &["ip", "setpriv"]) {
+    if !ready(&["ip", "setpriv"]) {
         return;
     }
     for kill in ["link0 down", "link1 down", "host0 down", "host1 down"] {
@@ -241,7 +241,7 @@ async fn any_route_may_die_in_duplication_mode() {
 /// A host whose device is gone lives on by the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_survives_the_loss_of_a_device() {
-    if !ready("a_host_survives_the_loss_of_a_device", &["ip", "setpriv"]) {
+    if !ready(&["ip", "setpriv"]) {
         return;
     }
     let bed = Bed::new();

@@ -19,7 +19,7 @@ const LEN: u64 = 1_000_000;
 
 #[test]
 fn a_socket_tells_the_path_what_is_too_big() {
-    if !ready("a_socket_tells_the_path_what_is_too_big", &["ip"]) {
+    if !ready(&["ip"]) {
         return;
     }
     let ns = Netns::create("toobig").unwrap();

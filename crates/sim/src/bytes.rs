@@ -12,8 +12,10 @@ use polypath_wire::{Checksum, WireError};
 
 use crate::packet::Datagram;
 
-/// Both ports of the first source of datagrams.
-const FIRST_UDP_PORT: u16 = 20_000;
+/// Both ports of the first source of datagrams; nothing known uses one of the ports that follow.
+const FIRST_UDP_PORT: u16 = 61_000;
+/// So many sources have ports of their own.
+const UDP_PORTS: u32 = 4096;
 
 /// The IPv4 packet of `segment`, sent between `locators` (as its sender sees them).
 pub(crate) fn encode(segment: &Segment, locators: &Locators) -> Vec<u8> {
@@ -31,7 +33,8 @@ pub(crate) fn encode_datagram(datagram: &Datagram, locators: &Locators, size: u3
         let data = (len - udp::HEADER_LEN) as u64;
         let pattern = Pattern { key: datagram.source, offset: datagram.number * data, len: data };
         Payload::from(pattern).copy_to(&mut bytes[udp::HEADER_LEN..]);
-        let (src_port, payload_len) = (FIRST_UDP_PORT + datagram.source as u16, data as u16);
+        let src_port = FIRST_UDP_PORT + (datagram.source % UDP_PORTS) as u16;
+        let payload_len = data as u16;
         UdpHeader { src_port, dst_port: src_port, payload_len }.emit(bytes, checksum)
     })
 }

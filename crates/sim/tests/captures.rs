@@ -3,61 +3,120 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{hop, line, secs, shared_buffer};
-use polypath_sim::{FlowConfig, HopConfig, SourceConfig};
+use polypath_endpoint::SecurityConfig;
+use polypath_sim::{FlowConfig, HopConfig, HostConfig, SourceConfig, Via, World, WorldConfig, identity};
 use polypath_transport::PathConfig;
-use polypath_wire::{Instant, Rate};
+use polypath_wire::{Instant, Rate, Seed};
 
-/// Both directions of a lossy hop with a transfer and datagrams on it.
+/// Both directions of a lossy hop with a transfer and 20 s of datagrams on it.
 fn capture(seed: u64) -> Vec<u8> {
     let mut l = line(seed, HopConfig { loss: 0.02, ..hop(10, 10, 15) });
     let (out, written) = shared_buffer();
     l.world.capture(&[l.second.there(), l.second.back()], out);
     let paths = vec![(l.path, PathConfig { mss: 1400, ..PathConfig::default() })];
-    let flow = l.world.flow(FlowConfig { paths, bytes: Some(500_001), ..FlowConfig::default() }).unwrap();
-    let cbr = SourceConfig::constant("cbr", l.path, 333, Rate::from_mbps(1), Instant::ZERO);
-    l.world.source(SourceConfig { stop: Some(secs(1.0)), ..cbr }).unwrap();
+    let flow = FlowConfig { paths, bytes: Some(10_000_001), ..FlowConfig::default() };
+    let flow = l.world.flow(flow).unwrap();
+    let cbr = SourceConfig::constant("cbr", l.path, 1000, Rate::from_mbps(4), Instant::ZERO);
+    l.world.source(SourceConfig { stop: Some(secs(20.0)), ..cbr }).unwrap();
     l.world.run(secs(120.0));
     assert!(l.world.flow_report(flow).finished.is_some());
     l.world.finish_capture().unwrap();
     written.lock().unwrap().clone()
 }
 
+/// Both directions of both paths of a secure transfer of `seconds`.
+fn secure_capture(seed: u64, seconds: f64) -> Vec<u8> {
+    let mut world = World::new(WorldConfig { seed: Seed(seed), ..WorldConfig::default() });
+    let [a, b] = ["a", "b"].map(|name| {
+        let identity = identity(Seed(seed).child(name));
+        world.secure_host(name, HostConfig::default(), SecurityConfig::default(), identity).unwrap()
+    });
+    let routers = ["x", "y"].map(|name| world.router(name).unwrap());
+    let (out, written) = shared_buffer();
+    let (mut paths, mut hops) = (Vec::new(), Vec::new());
+    for r in routers {
+        world.link(a, r, hop(100, 1, 100), hop(100, 1, 100)).unwrap();
+        let link = world.link(r, b, hop(4, 10, 30), hop(4, 10, 30)).unwrap();
+        hops.extend([link.there(), link.back()]);
+        paths.push((world.path(a, b, &[Via::Node(r)]).unwrap(), PathConfig::default()));
+    }
+    world.capture(&hops, out);
+    let flow = world.flow(FlowConfig { paths, ..FlowConfig::default() }).unwrap();
+    world.run(secs(seconds));
+    assert!(world.flow_report(flow).bytes > (seconds * 500_000.0) as u64, "{:?}", world.flow_report(flow));
+    world.finish_capture().unwrap();
+    written.lock().unwrap().clone()
+}
+
 #[test]
 fn the_same_seed_writes_the_same_file() {
-    assert_eq!(capture(1), capture(1));
-    assert_ne!(capture(1), capture(2));
+    assert!(capture(1) == capture(1));
+    assert!(capture(1) != capture(2));
 }
 
 /// Number of frames of `file` that `filter` selects; none if there is no tshark.
-fn frames(file: &std::path::Path, filter: &str) -> Option<usize> {
+fn frames(file: &Path, options: &[&str], filter: &str) -> Option<usize> {
     let checked =
         ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
-    let output =
-        Command::new("tshark").arg("-r").arg(file).args(checked).args(["-Y", filter]).output().ok()?;
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(file).args(checked).args(options).args(["-Y", filter]);
+    let output = command.output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(output.stdout.iter().filter(|b| **b == b'\n').count())
 }
 
+/// `capture` in a file with that name, and the number of its frames; none, loudly, without tshark.
+fn dissected(name: &str, capture: &[u8]) -> Option<(PathBuf, usize)> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("pcapng");
+    std::fs::write(&file, capture).unwrap();
+    let Some(all) = frames(&file, &[], "frame") else {
+        polypath_testing::skip("tshark is not installed");
+        return None;
+    };
+    Some((file, all))
+}
+
+const BAD_CHECKSUM: &str = "ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0";
+
 #[test]
 fn tshark_finds_nothing_wrong() {
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("tshark_finds_nothing_wrong.pcapng");
-    std::fs::write(&file, capture(1)).unwrap();
-    let Some(all) = frames(&file, "frame") else {
-        eprintln!("SKIPPED tshark_finds_nothing_wrong: tshark is not installed");
-        return;
-    };
-    let count = |filter| frames(&file, filter).unwrap();
-    assert!(all > 700, "{all}");
+    let Some((file, all)) = dissected("plain", &capture(1)) else { return };
+    let count = |filter| frames(&file, &[], filter).unwrap();
+    assert!(all > 15_000, "{all}");
     assert_eq!(count("_ws.malformed"), 0);
-    assert_eq!(count("ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0"), 0);
+    assert_eq!(count(BAD_CHECKSUM), 0);
     assert_eq!(count("ip.checksum.status == 1"), all);
-    assert!(count("tcp.checksum.status == 1") > 300 && count("udp.checksum.status == 1") > 300);
+    assert!(count("tcp.checksum.status == 1") > 7_000 && count("udp.checksum.status == 1") > 9_000);
+    let known = r#"frame.protocols in {"raw:ip:tcp", "raw:ip:tcp:data", "raw:ip:udp:data"}"#;
+    assert_eq!(count(known), all, "no payload is taken for a protocol");
     // What it is to hold: both ends of the connection, losses, and their repair.
     assert_eq!((count("tcp.flags.syn == 1"), count("tcp.flags.fin == 1") >= 2), (2, true));
     assert!(count("tcp.options.sack_le") > 0 && count("tcp.analysis.retransmission") > 0);
-    assert!(count("frame.interface_name == \"r→b\"") > 300);
-    assert!(count("frame.interface_name == \"b→r\"") > 100);
+    assert!(count("frame.interface_name == \"r→b\"") > 15_000);
+    assert!(count("frame.interface_name == \"b→r\"") > 3_000);
+}
+
+/// Of packets in UDP, tshark shows HIP or ESP, as it is asked to (docs/experiments.md).
+#[test]
+fn tshark_finds_nothing_wrong_with_secure_flows() {
+    const ESP: [&str; 4] = ["-d", "udp.port==10500,udpencap", "--disable-protocol", "isakmp"];
+    for (seed, seconds) in [(1, 20.0), (2, 2.0), (3, 2.0), (4, 2.0), (5, 2.0)] {
+        let capture = secure_capture(seed, seconds);
+        let Some((file, all)) = dissected(&format!("secure-{seed}"), &capture) else { return };
+        let count = |options: &[&str], filter| frames(&file, options, filter).unwrap();
+        for options in [&[][..], &ESP] {
+            assert_eq!(count(options, "_ws.malformed"), 0, "seed {seed} {options:?}");
+            assert_eq!(count(options, BAD_CHECKSUM), 0, "seed {seed} {options:?}");
+            assert_eq!(count(options, "ip.checksum.status == 1"), all);
+        }
+        let hip = count(&[], "hip");
+        assert!(hip >= 6, "a base exchange and an UPDATE: {hip}");
+        assert_eq!(count(&[], "data"), all - hip, "what is sealed is taken for no protocol");
+        assert_eq!((count(&ESP, "esp"), count(&ESP, "data")), (all - hip, hip));
+        assert!(all > (seconds * 500.0) as usize, "{all}");
+    }
 }

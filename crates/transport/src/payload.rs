@@ -18,10 +18,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The byte at `offset` of pattern `key`.
+    /// The byte at `offset` of pattern `key`: one of the 32 that no message of a known protocol begins
+    /// with, so that whoever reads a capture takes the pattern for nothing else.
     pub fn byte(key: u32, offset: u64) -> u8 {
         let word = (offset >> 3).wrapping_add(u64::from(key)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((word ^ (word >> 29)) >> ((offset & 7) * 8)) as u8
+        0xe0 | ((word ^ (word >> 29)) >> ((offset & 7) * 8)) as u8
     }
 }
 

@@ -1,11 +1,11 @@
 //! Two hosts in network namespaces, joined by a link through a router that masquerades and by an IPv6 link.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use polypath_node::netns::{Netns, may_create};
+pub use polypath_testing::skip;
 use tempfile::TempDir;
 
 /// Rate of each link where time is needed to do something to it.
@@ -16,11 +16,6 @@ pub struct Bed {
     pub hosts: [Netns; 2],
     pub router: Netns,
     dir: TempDir,
-}
-
-pub fn skip(why: &str) {
-    // Written past the capture of test output.
-    let _ = std::io::stderr().write_all(format!("\nSKIPPED: {why}\n").as_bytes());
 }
 
 pub fn tool(ns: &Netns, line: &str) -> bool {

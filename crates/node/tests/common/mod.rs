@@ -1,7 +1,6 @@
 //! What tests in network namespaces share.
 #![allow(dead_code)]
 
-use std::io::Write;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,23 +10,19 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use polypath_node::Stream;
 use polypath_node::netns::{self, Netns};
+use polypath_testing::skip;
 
 /// Whether namespaces can be made and `tools` run; if not, says so where a captured test is heard.
-pub fn ready(test: &str, tools: &[&str]) -> bool {
+pub fn ready(tools: &[&str]) -> bool {
     let missing: Vec<_> = tools.iter().filter(|tool| !installed(tool)).collect();
     if !netns::may_create() {
-        skip(test, "network namespaces need root: run it as root, or whole under `unshare -Ur`");
+        skip("network namespaces need root: run it as root, or whole under `unshare -Ur`");
     } else if !missing.is_empty() {
-        skip(test, &format!("not installed: {missing:?} (`tools/deps net` installs it)"));
+        skip(&format!("not installed: {missing:?} (`tools/deps net` installs it)"));
     } else {
         return true;
     }
     false
-}
-
-/// Says loudly, past the capture of test output, that `test` did not test anything.
-pub fn skip(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED {test}: {why}");
 }
 
 fn installed(tool: &str) -> bool {

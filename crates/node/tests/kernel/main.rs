@@ -38,8 +38,8 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ready(test: &str) -> bool {
-    common::ready(test, &["ip", "setpriv", "tcpdump", "tshark"])
+fn ready() -> bool {
+    common::ready(&["ip", "setpriv", "tcpdump", "tshark"])
 }
 
 /// Fast, short, and with a queue that no window overflows.
@@ -112,7 +112,7 @@ fn transfer_all_ways(bed: &Bed, len: u64) {
 #[test]
 fn a_clean_link_carries_100_mb_each_way() {
     let _turn = alone();
-    if !ready("a_clean_link_carries_100_mb_each_way") {
+    if !ready() {
         return;
     }
     let bed = Bed::new([clean(), clean()], [1500, 1500]);
@@ -124,7 +124,7 @@ fn a_clean_link_carries_100_mb_each_way() {
 #[test]
 fn loss_and_reordering_harm_no_byte() {
     let _turn = alone();
-    if !ready("loss_and_reordering_harm_no_byte") {
+    if !ready() {
         return;
     }
     let len =
@@ -140,7 +140,7 @@ fn loss_and_reordering_harm_no_byte() {
 #[test]
 fn options_are_negotiated_and_used() {
     let _turn = alone();
-    if !ready("options_are_negotiated_and_used") {
+    if !ready() {
         return;
     }
     let bed = Bed::new([lossy(), lossy()], [1500, 1500]);
@@ -173,7 +173,7 @@ fn options_are_negotiated_and_used() {
 #[test]
 fn a_peer_without_routes_gets_plain_tcp() {
     let _turn = alone();
-    if !ready("a_peer_without_routes_gets_plain_tcp") {
+    if !ready() {
         return;
     }
     let bed = Bed::new([clean(), clean()], [1500, 1500]);
@@ -200,7 +200,7 @@ fn a_peer_without_routes_gets_plain_tcp() {
 #[test]
 fn half_close_leaves_the_other_direction_open() {
     let _turn = alone();
-    if !ready("half_close_leaves_the_other_direction_open") {
+    if !ready() {
         return;
     }
     let bed = Bed::new([clean(), clean()], [1500, 1500]);
@@ -237,7 +237,7 @@ fn half_close_leaves_the_other_direction_open() {
 #[test]
 fn resets_and_refusals_are_heard() {
     let _turn = alone();
-    if !ready("resets_and_refusals_are_heard") {
+    if !ready() {
         return;
     }
     let bed = Bed::new([clean(), clean()], [1500, 1500]);
@@ -265,7 +265,7 @@ fn kernel_reads_one(bed: &Bed, stream: &Stream, tcp: &mut TcpStream) {
 #[test]
 fn a_slow_reader_closes_the_window_and_opens_it_again() {
     let _turn = alone();
-    if !ready("a_slow_reader_closes_the_window_and_opens_it_again") {
+    if !ready() {
         return;
     }
     let bed = Bed::new([clean(), clean()], [1500, 1500]);
@@ -299,7 +299,7 @@ fn a_slow_reader_closes_the_window_and_opens_it_again() {
 #[test]
 fn a_router_with_a_smaller_mtu_is_obeyed() {
     let _turn = alone();
-    if !ready("a_router_with_a_smaller_mtu_is_obeyed") {
+    if !ready() {
         return;
     }
     // The kernel's device takes 1500 bytes, so it offers an MSS of 1460; the router's only 1400.
