@@ -8,10 +8,11 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{LatencyProbe, ready, sh, skip};
+use common::{LatencyProbe, ready, sh};
 use polypath_node::Clock;
 use polypath_node::testbed::Testbed;
 use polypath_sim::hop::{Drop, HopConfig, QueueLimit};
+use polypath_testing::skip;
 use polypath_wire::{Rate, Seed};
 
 /// Allowed error of a rate, of the rate.
