@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use polypath_lab::registry;
@@ -32,9 +32,12 @@ Exit status:
   3    the system did not allow it, or the paths did not carry it
   130  interrupted";
 
-/// One connection over the sum of its paths.
+/// Moves data between two hosts over all their network links at once, in one encrypted connection
+///
+/// `send` and `receive` move files between two hosts. `demo` shows on this host alone what that brings over slow
+/// links. `lab` measures the same code in a simulator and compares it with published results.
 #[derive(Parser, Debug)]
-#[command(name = "polypath", version, about, after_long_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "polypath", version, after_long_help = EXAMPLES, max_term_width = 110)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -251,12 +254,42 @@ pub struct KeyArgs {
     pub json: bool,
 }
 
+/// What the help says of each scheduler.
+const SCHEDULERS: [(&str, &str); 4] = [
+    ("round_robin", "Each path in turn that has room"),
+    ("min_rtt", "The path with the smallest round trip that has room"),
+    ("earliest_arrival", "The path on which the segment should arrive first"),
+    ("duplicate", "A copy on every path, against losses: no faster than the slowest"),
+];
+
+/// What the help says of each congestion control.
+const CONTROLLERS: [(&str, &str); 6] = [
+    ("newreno", "A NewReno window per path (RFC 5681, 6582), with HyStart++: what to use"),
+    ("fast", "A FAST window per path, which keeps a few packets queued"),
+    ("fast_one_window", "Reproduction of \"simple FAST\": one FAST window over all paths"),
+    ("mhip_simple", "Reproduction of mHIP's first generation: one NewReno window over all paths"),
+    (
+        "mhip_two_level",
+        "Reproduction of mHIP's second generation: NewReno per path under the sum of the windows",
+    ),
+    ("rm_tcp", "Reproduction of R-M/TCP; without its multi-route option, as here, a loss halves a window"),
+];
+
 fn schedulers() -> PossibleValuesParser {
-    registry::names::<SchedulerConfig>("policy").into()
+    described(registry::names::<SchedulerConfig>("policy"), &SCHEDULERS)
 }
 
 fn controllers() -> PossibleValuesParser {
-    registry::names::<CcConfig>("algorithm").into()
+    described(registry::names::<CcConfig>("algorithm"), &CONTROLLERS)
+}
+
+/// The registry says which names there are, `helps` what they mean.
+fn described(names: Vec<String>, helps: &[(&str, &'static str)]) -> PossibleValuesParser {
+    let value = |name: String| match helps.iter().find(|(of, _)| *of == name) {
+        Some((_, help)) => PossibleValue::new(name).help(*help),
+        None => PossibleValue::new(name),
+    };
+    names.into_iter().map(value).collect::<Vec<_>>().into()
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -398,6 +431,13 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_algorithm_is_described_and_none_that_is_not_there() {
+        let described = |helps: &[(&'static str, &str)]| helps.iter().map(|h| h.0).collect::<Vec<_>>();
+        assert_eq!(registry::names::<SchedulerConfig>("policy"), described(&SCHEDULERS));
+        assert_eq!(registry::names::<CcConfig>("algorithm"), described(&CONTROLLERS));
     }
 
     #[test]

@@ -179,7 +179,11 @@ fn pages_come_from_the_definition() {
     let completions = polypath(&["completions", "bash"]).assert().success().get_output().stdout.clone();
     assert!(String::from_utf8_lossy(&completions).contains("--scheduler"));
     let page = polypath(&["man"]).assert().success().get_output().stdout.clone();
-    assert!(String::from_utf8_lossy(&page).starts_with(".ie"));
+    let page = String::from_utf8_lossy(&page);
+    assert!(page.starts_with(".ie") && page.contains("over all their network links at once"), "{page}");
+    let help = polypath(&["demo", "--help"]).assert().success().get_output().stdout.clone();
+    let help = String::from_utf8_lossy(&help);
+    assert!(help.contains("Reproduction of mHIP") && help.contains("Each path in turn"), "{help}");
     let dir = tempfile::tempdir().unwrap();
     polypath(&["man", "--out", dir.path().to_str().unwrap()]).assert().success();
     assert!(dir.path().join("polypath-lab-run.1").exists());

@@ -128,7 +128,8 @@ fn a_receiver_who_is_not_there_is_said_to_be_missing() {
     let hit = bed.hit(1);
     bed.hit(0);
     let file = bed.file("small", 1000);
-    let output = end(bed.send(&file, &hit), 60);
+    let output = end(bed.send_to(&file, &format!("{hit}@192.0.2.2:10509,fd00:1::2")), 60);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no answer"), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no answer") && said.contains("does UDP port 10500 or 10509 reach it"), "{said}");
 }
