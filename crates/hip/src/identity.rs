@@ -6,12 +6,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{self, Digest};
-use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{self, KeySize};
 use aws_lc_rs::signature::{
     self, EcdsaKeyPair, EcdsaSigningAlgorithm, EcdsaVerificationAlgorithm, KeyPair, ParsedPublicKey,
     RsaKeyPair,
 };
+use p256::ecdsa::signature::hazmat::PrehashSigner;
 use polypath_wire::hip::{DomainId, Hit, HostId};
 use zeroize::Zeroizing;
 
@@ -154,6 +154,10 @@ fn ecdsa_key(identity: &[u8]) -> Result<(KeyKind, ParsedPublicKey), CryptoError>
     Ok((kind, key))
 }
 
+fn ecdsa_identity(kind: KeyKind, key: &EcdsaKeyPair) -> Vec<u8> {
+    [kind.curve_label().as_slice(), key.public_key().as_ref()].concat()
+}
+
 /// An RFC 3110 key of which the exponent is short, as everybody's is.
 fn rsa_identity(key: &rsa::PublicKey) -> Result<Vec<u8>, CryptoError> {
     let e = key.exponent().big_endian_without_leading_zero();
@@ -187,6 +191,8 @@ pub struct Identity {
 
 enum Key {
     Ecdsa(EcdsaKeyPair),
+    /// Its signatures follow from the message.
+    Repeatable(EcdsaKeyPair, p256::ecdsa::SigningKey),
     Rsa(RsaKeyPair),
 }
 
@@ -194,18 +200,19 @@ impl Identity {
     /// A fresh identity. ECDSA keys come from `random`; RSA keys as [`Self::generate_rsa`] makes them,
     /// of 2048 bits.
     pub fn generate(kind: KeyKind, random: &mut Random) -> Result<Self, CryptoError> {
-        let (group, len) = match kind {
-            KeyKind::P256 => (DhGroup::P256, 32),
-            KeyKind::P384 => (DhGroup::P384, 48),
-            KeyKind::Rsa => return Self::generate_rsa(LEAST_RSA_BITS),
-        };
-        loop {
-            let private = Zeroizing::new(random.vec(len));
-            let Ok(dh) = DhKey::from_private(group, &private) else { continue };
-            let point = [&[0x04], dh.public()].concat();
-            let key = EcdsaKeyPair::from_private_key_and_public_key(signing(kind), &private, &point);
-            return Self::from_ecdsa(kind, key.map_err(|_| CryptoError::Key)?);
+        match kind {
+            KeyKind::Rsa => Self::generate_rsa(LEAST_RSA_BITS),
+            _ => Self::from_ecdsa(kind, ecdsa_pair(kind, random)?.0),
         }
+    }
+
+    /// A P-256 identity from `random` whose signatures follow from the message (RFC 6979), so that a
+    /// simulated exchange repeats byte for byte. Everything else about it is as usual.
+    pub fn repeatable(random: &mut Random) -> Result<Self, CryptoError> {
+        let (key, private) = ecdsa_pair(KeyKind::P256, random)?;
+        let signing = p256::ecdsa::SigningKey::from_slice(&private).map_err(|_| CryptoError::Key)?;
+        let identity = ecdsa_identity(KeyKind::P256, &key);
+        Self::with(KeyKind::P256, identity, Key::Repeatable(key, signing))
     }
 
     /// A fresh RSA identity of 2048, 3072 or 4096 bits, from the library's own generator: it differs
@@ -221,8 +228,7 @@ impl Identity {
     }
 
     fn from_ecdsa(kind: KeyKind, key: EcdsaKeyPair) -> Result<Self, CryptoError> {
-        let identity = [kind.curve_label().as_slice(), key.public_key().as_ref()].concat();
-        Self::with(kind, identity, Key::Ecdsa(key))
+        Self::with(kind, ecdsa_identity(kind, &key), Key::Ecdsa(key))
     }
 
     fn from_rsa(key: RsaKeyPair) -> Result<Self, CryptoError> {
@@ -250,22 +256,60 @@ impl Identity {
         self.public.hit
     }
 
-    /// The signature over `message` (RFC 7401 §5.2.14). It is randomised by the library, from the
-    /// operating system: the same message gives another signature next time.
+    /// The signature over `message` (RFC 7401 §5.2.14). Unless the identity is repeatable, it is
+    /// randomised by the library, from the operating system: the same message gives another signature
+    /// next time.
     pub fn sign(&self, message: &[u8]) -> Result<polypath_wire::hip::Signature, CryptoError> {
-        let rng = SystemRandom::new();
-        let signature = match (&*self.key, self.public.kind) {
-            (Key::Ecdsa(key), KeyKind::P256) => {
-                key.sign_digest(&leftmost_256(message)).map(|s| s.as_ref().to_vec())
+        let kind = self.public.kind;
+        let signature = self.key.sign(kind, message).ok_or(CryptoError::Key)?;
+        Ok(polypath_wire::hip::Signature { algorithm: kind.algorithm(), signature })
+    }
+}
+
+impl Key {
+    /// The signature over `message`, as it stands in HIP_SIGNATURE; none if the library fails.
+    #[expect(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        reason = "the library takes no other here"
+    )]
+    fn sign(&self, kind: KeyKind, message: &[u8]) -> Option<Vec<u8>> {
+        let rng = aws_lc_rs::rand::SystemRandom::new();
+        match self {
+            Self::Ecdsa(key) => {
+                let signature = match kind {
+                    KeyKind::P256 => key.sign_digest(&leftmost_256(message)),
+                    _ => key.sign(&rng, message),
+                };
+                Some(signature.ok()?.as_ref().to_vec())
             }
-            (Key::Ecdsa(key), _) => key.sign(&rng, message).map(|s| s.as_ref().to_vec()),
-            (Key::Rsa(key), _) => {
+            Self::Repeatable(_, key) => {
+                let signature: p256::ecdsa::Signature =
+                    key.sign_prehash(leftmost_256(message).as_ref()).ok()?;
+                Some(signature.to_bytes().to_vec())
+            }
+            Self::Rsa(key) => {
                 let mut signature = vec![0; key.public_modulus_len()];
-                key.sign(&signature::RSA_PSS_SHA256, &rng, message, &mut signature).map(|()| signature)
+                key.sign(&signature::RSA_PSS_SHA256, &rng, message, &mut signature).ok()?;
+                Some(signature)
             }
-        };
-        let signature = signature.map_err(|_| CryptoError::Key)?;
-        Ok(polypath_wire::hip::Signature { algorithm: self.public.kind.algorithm(), signature })
+        }
+    }
+}
+
+/// A key of a curve from `random`, and its private value.
+fn ecdsa_pair(kind: KeyKind, random: &mut Random) -> Result<(EcdsaKeyPair, Zeroizing<Vec<u8>>), CryptoError> {
+    let (group, len) = match kind {
+        KeyKind::P384 => (DhGroup::P384, 48),
+        _ => (DhGroup::P256, 32),
+    };
+    loop {
+        let private = Zeroizing::new(random.vec(len));
+        // A number beyond the order of the curve is no key; the next one will be.
+        let Ok(dh) = DhKey::from_private(group, &private) else { continue };
+        let point = [&[0x04], dh.public()].concat();
+        let key = EcdsaKeyPair::from_private_key_and_public_key(signing(kind), &private, &point);
+        return Ok((key.map_err(|_| CryptoError::Key)?, private));
     }
 }
 

@@ -317,6 +317,19 @@ fn generated_identities() {
     }
 }
 
+/// RFC 6979: the same key and message give the same signature, and a good one.
+#[test]
+fn a_repeatable_identity_signs_alike() {
+    let [one, other] = [7; 2].map(|seed| Identity::repeatable(&mut Random::from_seed([seed; 32])).unwrap());
+    assert_eq!(one.hit(), Identity::generate(KeyKind::P256, &mut Random::from_seed([7; 32])).unwrap().hit());
+    let signature = one.sign(b"message").unwrap();
+    assert_eq!(signature, other.sign(b"message").unwrap());
+    one.public().verify(b"message", &signature).unwrap();
+    assert!(one.public().verify(b"massage", &signature).is_err());
+    let stored = Identity::from_pem(&one.to_pem().unwrap()).unwrap();
+    assert_ne!(stored.sign(b"message").unwrap(), signature, "one from a file signs as the daemon does");
+}
+
 #[test]
 fn secrets_are_not_shown() {
     let mut random = Random::from_seed([7; 32]);

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet, SecurityConfig,
 };
-use polypath_hip::{Identity, KeyKind, Random};
+use polypath_hip::{Identity, Random};
 use polypath_transport::conn::config::millis;
 use polypath_transport::{DropReason, Ports, Segment};
 use polypath_wire::hip::Hit;
@@ -35,9 +35,10 @@ pub struct HostConfig {
     pub processing: Duration,
 }
 
-/// The identity of a simulated host: a P-256 key that follows from `seed`, and so is no secret.
+/// The identity of a simulated host: a P-256 key that follows from `seed`, and so is no secret, whose
+/// signatures follow from what they sign.
 pub fn identity(seed: Seed) -> Identity {
-    Identity::generate(KeyKind::P256, &mut Random::from_seed(secret(seed)))
+    Identity::repeatable(&mut Random::from_seed(secret(seed)))
         .expect("a generator of random numbers gives a scalar below the order sooner or later")
 }
 

@@ -56,6 +56,8 @@ fn secure_capture(seed: u64, seconds: f64) -> Vec<u8> {
 fn the_same_seed_writes_the_same_file() {
     assert!(capture(1) == capture(1));
     assert!(capture(1) != capture(2));
+    assert!(secure_capture(1, 2.0) == secure_capture(1, 2.0), "base exchange, signatures, ESP");
+    assert!(secure_capture(1, 2.0) != secure_capture(2, 2.0));
 }
 
 /// Number of frames of `file` that `filter` selects; none if there is no tshark.

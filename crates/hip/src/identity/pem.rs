@@ -39,7 +39,9 @@ impl Identity {
     /// The private key as a PKCS#8 file in PEM. Whoever writes it lets nobody else read it.
     pub fn to_pem(&self) -> Result<Zeroizing<String>, CryptoError> {
         match &*self.key {
-            Key::Ecdsa(key) => encode(PRIVATE, key.to_pkcs8v1().map_err(|_| CryptoError::Key)?.as_ref()),
+            Key::Ecdsa(key) | Key::Repeatable(key, _) => {
+                encode(PRIVATE, key.to_pkcs8v1().map_err(|_| CryptoError::Key)?.as_ref())
+            }
             Key::Rsa(key) => {
                 let der: Pkcs8V1Der<'_> = key.as_der().map_err(|_| CryptoError::Key)?;
                 encode(PRIVATE, der.as_ref())
