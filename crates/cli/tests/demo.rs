@@ -70,6 +70,25 @@ fn the_output_takes_the_place_of_what_was_there() {
     }
 }
 
+#[test]
+fn an_output_that_cannot_be_finished_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("source"), [7; 300_000]).unwrap();
+    fs::write(dir.join("output"), "old").unwrap();
+    for mode in ["", "--sim"] {
+        // Files of at most 100 KiB, and an error instead of a signal.
+        let limited =
+            format!("trap '' XFSZ; ulimit -f 100; exec {BINARY} demo --file source --output output {mode}");
+        let ended = Command::new("bash").args(["-c", &limited]).current_dir(dir).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{mode}: {said}");
+        assert!(said.contains("cannot write output: File too large"), "{mode}: {said}");
+        assert_eq!(names(dir), ["output", "source"]);
+        assert_eq!(fs::read(dir.join("output")).unwrap(), b"old");
+    }
+}
+
 /// It has begun to write, and is interrupted.
 #[test]
 fn ctrl_c_leaves_what_was_there() {

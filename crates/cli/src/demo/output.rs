@@ -1,5 +1,6 @@
 //! Where what arrived is kept: the file appears under its name when it is whole, and not before.
 
+use std::fmt;
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -46,8 +47,7 @@ impl Output {
         let temporary = temporary(&path).map_err(|e| {
             // Not with the temporary name.
             let e = e.raw_os_error().map_or(e, io::Error::from_raw_os_error);
-            Failure::system(format!("cannot write {name}"), e)
-                .help("--output names a file in a directory that is there and can be written")
+            refused(&name, e).help("--output names a file in a directory that is there and can be written")
         })?;
         Ok(Some(Self { path, name, temporary }))
     }
@@ -60,14 +60,23 @@ impl Output {
     /// Writes it all.
     pub fn write(&mut self, pieces: &[Bytes]) -> Result<(), Failure> {
         let written = pieces.iter().try_for_each(|piece| self.temporary.write_all(piece));
-        written.map_err(|e| Failure::system(format!("cannot write {}", self.name), e))
+        written.map_err(|e| self.refused(e))
+    }
+
+    /// What the system refused, by the name the user gave.
+    pub fn refused(&self, error: impl fmt::Display) -> Failure {
+        refused(&self.name, error)
     }
 
     /// It is whole: it gets its name, and takes the place of what had it.
     pub fn keep(self) -> Result<(), Failure> {
-        let kept = self.temporary.persist(&self.path).map_err(|e| e.error);
-        kept.map(drop).map_err(|e| Failure::system(format!("cannot write {}", self.name), e))
+        let kept = self.temporary.persist(&self.path);
+        kept.map(drop).map_err(|e| refused(&self.name, e.error))
     }
+}
+
+fn refused(name: &str, error: impl fmt::Display) -> Failure {
+    Failure::system(format!("cannot write {name}"), error)
 }
 
 /// A file beside `path`, with the permissions of what is there or those of any new file.

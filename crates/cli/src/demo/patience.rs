@@ -26,6 +26,11 @@ impl Patience {
     }
 }
 
+/// For people.
+pub fn silent(limit: Duration) -> String {
+    format!("nothing arrived for {:.0} s", limit.as_secs_f64())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use polypath_wire::Seed;
 use super::content::Content;
 use super::interrupt::Interrupt;
 use super::output::Output;
-use super::patience::Patience;
+use super::patience::{Patience, silent};
 use super::plan::{Mode, Plan};
 use super::progress::Progress;
 use super::report::{Outcome, PathOutcome};
@@ -44,7 +44,7 @@ pub fn run(
         |link| TransferPath { hops: [Plan::hop(link), Plan::hop(link)], config: PathConfig::default() };
     let config = TransferConfig {
         source: content.path.clone(),
-        sink: output.map(|output| output.temporary().to_owned()),
+        sink: output.as_ref().map(|output| output.temporary().to_owned()),
         connection: plan.connection.clone(),
         paths: plan.links.iter().map(path).collect(),
         namespaces: plan.mode == Mode::Namespaces,
@@ -52,7 +52,7 @@ pub fn run(
         interval: TICK,
         security: Some((plan.security.clone(), plan.identities.clone())),
     };
-    let arrived = Cell::new(0);
+    let (arrived, output) = (Cell::new(0), output.as_deref());
     let show = |p: &polypath_node::transfer::Progress| {
         let delivered: Vec<u64> = by_link(plan, &p.paths).iter().map(|path| path.delivered).collect();
         arrived.set(p.bytes + delivered.iter().sum::<u64>());
@@ -60,8 +60,8 @@ pub fn run(
     };
     let report = interrupt.run(async {
         tokio::select! {
-            done = transfer(&config, show) => done.map_err(|e| failure(plan, content, &e)),
-            () = silence(plan.silence(), &arrived) => Err(plan.too_slow(content, "nothing arrives any more")),
+            done = transfer(&config, show) => done.map_err(|e| failure(plan, content, output, &e)),
+            () = silence(plan.silence(), &arrived) => Err(plan.too_slow(content, &silent(plan.silence()))),
         }
     })?;
     Ok(Outcome {
@@ -81,7 +81,7 @@ async fn silence(limit: polypath_wire::Duration, arrived: &Cell<u64>) {
     }
 }
 
-fn failure(plan: &Plan, content: &Content, error: &TransferError) -> Failure {
+fn failure(plan: &Plan, content: &Content, output: Option<&Output>, error: &TransferError) -> Failure {
     match error {
         TransferError::Associate(AssociateError::Failed(PeerFailure::Timeout)) => {
             plan.too_slow(content, "the base exchange timed out")
@@ -89,6 +89,10 @@ fn failure(plan: &Plan, content: &Content, error: &TransferError) -> Failure {
         TransferError::Stream { source: StreamError::Lost(CloseReason::TimedOut), .. } => {
             plan.too_slow(content, "the connection timed out")
         }
+        TransferError::File { path, source } => match output {
+            Some(output) if output.temporary() == path => output.refused(source),
+            _ => Failure::system(format!("cannot read {}", content.name), source),
+        },
         error => Failure::system("the transfer failed", error),
     }
 }

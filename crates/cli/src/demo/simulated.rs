@@ -11,7 +11,7 @@ use polypath_wire::{Duration, Instant};
 use super::content::{Content, Digested};
 use super::interrupt::Interrupt;
 use super::output::Output;
-use super::patience::Patience;
+use super::patience::{Patience, silent};
 use super::plan::Plan;
 use super::progress::Progress;
 use super::report::{Alone, Outcome, PathOutcome};
@@ -41,7 +41,7 @@ pub fn run(
         bars.show(plan, now, report.bytes, &delivered);
         interrupt.check()
     })?;
-    let (report, arrived) = done.map_err(|why| plan.too_slow(content, why))?;
+    let (report, arrived) = done.map_err(|why| plan.too_slow(content, &why))?;
     let mut received = Digested::default();
     arrived.iter().for_each(|piece| received.update(piece));
     output.map_or(Ok(()), |output| output.write(&arrived))?;
@@ -97,7 +97,7 @@ fn seconds(report: &FlowReport) -> f64 {
 }
 
 /// What became of a flow, and what arrived if it had content; or why it came to nothing.
-type Done = Result<(FlowReport, Vec<Bytes>), &'static str>;
+type Done = Result<(FlowReport, Vec<Bytes>), String>;
 
 /// Runs `flow` over the plan's paths to its end, with a `look` at it now and then.
 fn transfer(
@@ -107,7 +107,8 @@ fn transfer(
 ) -> Result<Done, Failure> {
     let (mut world, id) = world(plan, flow).map_err(|e| Failure::system("no simulated paths", e))?;
     let step = plan.capacity().transmission_time(STRIDE).min(STEP);
-    let mut patience = Patience::new(plan.silence().times(PATIENCE));
+    let limit = plan.silence().times(PATIENCE);
+    let mut patience = Patience::new(limit);
     loop {
         let (now, report) = (world.now().since(Instant::ZERO), world.flow_report(id));
         look(now, &report)?;
@@ -117,10 +118,10 @@ fn transfer(
         }
         let delivered: u64 = report.sender_paths.iter().map(|path| path.bytes_delivered).sum();
         if let Some(reason) = report.lost {
-            return Ok(Err(describe(reason)));
+            return Ok(Err(describe(reason).to_owned()));
         }
         if patience.is_over(now, report.bytes + delivered) {
-            return Ok(Err("nothing arrives any more"));
+            return Ok(Err(silent(limit)));
         }
         let next = world.now() + step;
         world.run(next);
