@@ -166,12 +166,43 @@ fn an_unmet_expectation_is_status_1_and_says_how_to_repeat_it() {
     let dir = tempfile::tempdir().unwrap();
     let spec = std::fs::read_to_string(root().join("experiments/foundation/one_link.toml")).unwrap();
     let file = dir.path().join("impossible.toml");
-    std::fs::write(&file, spec.replace("max = 1.0", "max = 0.96")).unwrap();
+    std::fs::write(&file, spec.replace("max = 0.9654", "max = 0.96")).unwrap();
     let file = file.to_str().unwrap();
     let output = polypath(&["lab", "run", file, "--seeds", "1..2"]).assert().code(1).get_output().clone();
     assert!(String::from_utf8_lossy(&output.stdout).contains("UNMET"));
     let help = format!("repeat it with: polypath lab run {file} --seeds 1..2");
     assert!(String::from_utf8_lossy(&output.stderr).contains(&help));
+}
+
+#[test]
+fn a_mean_over_some_runs_says_over_how_many() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = "version = 1\ntitle = \"x\"\nduration = \"3s\"\nseeds = \"1..3\"\n\
+                [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"10ms\"\n\
+                [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nsize = \"2MB\"\nstart = [\"0s\", \"1.5s\"]\n";
+    let file = dir.path().join("some.toml");
+    std::fs::write(&file, spec).unwrap();
+    let output = polypath(&["lab", "run", file.to_str().unwrap()]).assert().success().get_output().clone();
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(table.contains(" (1 of 3)") || table.contains(" (2 of 3)"), "{table}");
+}
+
+#[test]
+fn the_columns_the_objects_and_the_table_say_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let report = json_of(&["lab", "run", "foundation/one_link", "--seeds", "1..2", "--out", out, "--json"]);
+    let columns = std::fs::read_to_string(dir.path().join("results.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = columns.lines().map(|line| line.split(',').collect()).collect();
+    for (name, metric) in ["retransmissions", "out_of_order", "timeouts", "utilisation"]
+        .map(|n| (n, &report["summary"][0]["metrics"][n]))
+    {
+        let column = rows[0].iter().position(|n| *n == name).unwrap();
+        let values: Vec<f64> = rows[1..].iter().map(|row| row[column].parse().unwrap()).collect();
+        assert_eq!(values.len(), 2);
+        let mean = metric["mean"].as_f64().unwrap();
+        assert!((values.iter().sum::<f64>() / 2.0 - mean).abs() < 1e-9, "{name}: {values:?} and {mean}");
+    }
 }
 
 #[test]

@@ -28,21 +28,22 @@ pub struct Run {
 pub struct FlowResult {
     /// Its name.
     pub name: String,
-    /// Bytes delivered in the whole run.
+    /// Bytes delivered in order in the whole run.
     pub bytes: u64,
-    /// Bytes delivered in order in the measured time, bit/s; of a flow that finished, over its life.
+    /// Stream bytes that arrived in the measured time, each once, bit/s; of a flow that finished, over its
+    /// life.
     pub goodput_bps: f64,
     /// The same over the sum of the rates of its bottlenecks.
     pub utilisation: f64,
     /// From start to the last byte, s.
     pub completion_s: Option<f64>,
-    /// Data segments sent again.
+    /// Data segments sent again in the measured time.
     pub retransmissions: u64,
-    /// Packets that arrived after a later one.
+    /// Packets that arrived out of order in the measured time.
     pub out_of_order: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts in the measured time.
     pub timeouts: u64,
-    /// Packets lost over packets sent, of UDP.
+    /// Packets lost over packets sent, of UDP, in the whole run.
     pub loss_rate: Option<f64>,
     /// Every byte was the one sent.
     pub intact: bool,
@@ -76,7 +77,7 @@ impl Default for FlowResult {
 pub struct PathResult {
     /// Bytes delivered over it in the whole run.
     pub bytes: u64,
-    /// Data segments sent again.
+    /// Data segments sent again in the measured time.
     pub retransmissions: u64,
     /// Smoothed round trip time at the end, ms.
     pub srtt_ms: Option<f64>,
@@ -85,11 +86,11 @@ pub struct PathResult {
 }
 
 impl PathResult {
-    /// Of what one path counted.
-    pub fn new(stats: &PathStats, spi: Option<u32>) -> Self {
+    /// Of what one path counted, of that `retransmissions` in the measured time.
+    pub fn new(stats: &PathStats, retransmissions: u64, spi: Option<u32>) -> Self {
         Self {
             bytes: stats.bytes_delivered,
-            retransmissions: stats.retransmissions,
+            retransmissions,
             srtt_ms: stats.srtt.map(|d| d.as_millis_f64()),
             spi,
         }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use polypath_sim::WorldError;
 use polypath_transport::CloseReason;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::build::{Built, Carried, packet_size};
 use crate::results::{FlowResult, PathResult, Run};
-use crate::spec::{Cell, FigureKind, Flow, Metric, Spec, What};
+use crate::spec::{Cell, FigureKind, Metric, Spec, What};
 use crate::timeline::{Course, FlowLevel, HopLevel, Layout, PathLevel, SAMPLE, Snapshot, Timeline, instants};
 
 /// Why a run failed.
@@ -62,25 +62,32 @@ pub fn run(cell: &Cell, seed: u64, keep: &Keep) -> Result<Run, RunError> {
         built.world.trace(true, true);
     }
     if keep.capture {
-        let file = create(keep, &id, "pcapng")?.1;
+        let file = create(keep, &id, "pcapng")?;
         let hops: Vec<_> = built.world.hops().collect();
         built.world.capture(&hops, Box::new(io::BufWriter::new(file)));
     }
     watch.run(&mut built);
     let timeline = watch.timeline;
-    let before = timeline.marks.iter().find(|(at, _)| *at == spec.measure_from.0);
-    let before = |n: usize| before.map_or(0, |(_, s)| s.flows[n].bytes);
-    let flows = spec.flow.iter().zip(&built.sources).enumerate();
-    let flows = flows.map(|(n, (flow, source))| result(&built, spec, flow, *source, before(n))).collect();
+    let flows = (0..spec.flow.len()).map(|n| result(&built, spec, n, &timeline)).collect();
     write(&mut built, keep, &id)?;
     Ok(Run { id, cell: cell.label.clone(), seed, flows, timeline })
 }
 
-fn create(keep: &Keep, id: &str, kind: &str) -> Result<(String, File), RunError> {
+/// A file under another name until it is complete: [`complete`] gives it its own.
+fn create(keep: &Keep, id: &str, kind: &str) -> Result<File, RunError> {
+    let path = keep.dir.join(format!("{id}.{kind}.part"));
+    let made = std::fs::create_dir_all(&keep.dir).and_then(|()| File::create(&path));
+    made.map_err(|source| RunError::Write { file: path.display().to_string(), source })
+}
+
+/// Ends a file of [`create`]; if writing failed, it is removed.
+fn complete(keep: &Keep, id: &str, kind: &str, written: io::Result<()>) -> Result<(), RunError> {
     let path = keep.dir.join(format!("{id}.{kind}"));
-    let file = path.display().to_string();
-    let made = std::fs::create_dir_all(&keep.dir).and_then(|()| File::create(Path::new(&path)));
-    made.map(|handle| (file.clone(), handle)).map_err(|source| RunError::Write { file, source })
+    let part = keep.dir.join(format!("{id}.{kind}.part"));
+    written.and_then(|()| std::fs::rename(&part, &path)).map_err(|source| {
+        let _ = std::fs::remove_file(&part); // the error that counts is the first
+        RunError::Write { file: path.display().to_string(), source }
+    })
 }
 
 /// Lets the world run and stops it wherever something is to be read.
@@ -231,7 +238,7 @@ fn level(built: &Built, source: Carried, windows: &[u64]) -> FlowLevel {
                 }
             };
             FlowLevel {
-                bytes: report.bytes,
+                bytes: report.bytes + report.receiver.bytes_early,
                 out_of_order: report.receiver.out_of_order,
                 timeouts: report.sender.timeouts,
                 reordering: report.reordering,
@@ -241,35 +248,37 @@ fn level(built: &Built, source: Carried, windows: &[u64]) -> FlowLevel {
     }
 }
 
-/// The numbers of a flow; `before` bytes had arrived before the measured time.
-fn result(built: &Built, spec: &Spec, flow: &Flow, source: Carried, before: u64) -> FlowResult {
-    let measured = (spec.duration.0.0 - spec.measure_from.0.0) as f64 / 1e9;
+/// The numbers of flow `n`.
+fn result(built: &Built, spec: &Spec, n: usize, timeline: &Timeline) -> FlowResult {
+    let flow = &spec.flow[n];
+    let (before, after) = timeline.measured(n);
+    let counted = |count: fn(&FlowLevel) -> u64| count(after).saturating_sub(count(before));
+    let measured = (spec.duration.0 - spec.measure_from.0).as_secs_f64();
+    let arriving = counted(|level| level.bytes) as f64 * 8.0 / measured;
     let capacity = spec.capacity(flow).0 as f64;
-    let result = FlowResult { name: flow.name.clone(), ..FlowResult::default() };
-    match source {
+    let result = FlowResult {
+        name: flow.name.clone(),
+        goodput_bps: arriving,
+        utilisation: arriving / capacity,
+        out_of_order: counted(|level| level.out_of_order),
+        timeouts: counted(|level| level.timeouts),
+        ..FlowResult::default()
+    };
+    match built.sources[n] {
         Carried::Udp(id) => {
             let report = built.world.source_report(id);
-            let goodput_bps = (report.bytes - before) as f64 * 8.0 / measured;
             let loss_rate = (report.sent > 0).then(|| 1.0 - report.received as f64 / report.sent as f64);
-            let (bytes, out_of_order) = (report.bytes, report.out_of_order);
-            FlowResult {
-                bytes,
-                goodput_bps,
-                utilisation: goodput_bps / capacity,
-                loss_rate,
-                out_of_order,
-                ..result
-            }
+            FlowResult { bytes: report.bytes, loss_rate, ..result }
         }
         Carried::Tcp(id) => {
             let report = built.world.flow_report(id);
             let completion_s = report.finished.map(|at| at.since(report.started).as_secs_f64());
-            let goodput_bps = match completion_s {
-                Some(seconds) => report.bytes as f64 * 8.0 / seconds,
-                None => (report.bytes - before) as f64 * 8.0 / measured,
-            };
-            let spi = |n: usize| report.secure_paths.get(n)?.as_ref().map(|path| path.outbound);
-            let path = |(n, stats)| PathResult::new(stats, spi(n));
+            let goodput_bps = completion_s.map_or(arriving, |seconds| report.bytes as f64 * 8.0 / seconds);
+            let spi = |p: usize| report.secure_paths.get(p)?.as_ref().map(|path| path.outbound);
+            let again = |level: &FlowLevel, p: usize| level.paths.get(p).map_or(0, |l| l.retransmissions);
+            let path =
+                |(p, stats)| PathResult::new(stats, again(after, p).saturating_sub(again(before, p)), spi(p));
+            let paths: Vec<_> = report.sender_paths.iter().enumerate().map(path).collect();
             let stopped = |reason: &CloseReason| flow.stop.is_some() && *reason == CloseReason::Aborted;
             let lost = report.lost.filter(|r| !stopped(r)).map(|reason| format!("{reason:?}"));
             FlowResult {
@@ -277,12 +286,10 @@ fn result(built: &Built, spec: &Spec, flow: &Flow, source: Carried, before: u64)
                 goodput_bps,
                 utilisation: goodput_bps / capacity,
                 completion_s,
-                retransmissions: report.retransmissions(),
-                out_of_order: report.receiver.out_of_order,
-                timeouts: report.sender.timeouts,
+                retransmissions: paths.iter().map(|path| path.retransmissions).sum(),
                 intact: !report.corrupted,
                 failed: lost.or(report.refused.map(|e| e.to_string())),
-                paths: report.sender_paths.iter().enumerate().map(path).collect(),
+                paths,
                 ..result
             }
         }
@@ -290,11 +297,13 @@ fn result(built: &Built, spec: &Spec, flow: &Flow, source: Carried, before: u64)
 }
 
 fn write(built: &mut Built, keep: &Keep, id: &str) -> Result<(), RunError> {
-    let failed = |file: String| move |source| RunError::Write { file, source };
-    built.world.finish_capture().map_err(failed(format!("{id}.pcapng")))?;
+    let captured = built.world.finish_capture();
+    if keep.capture {
+        complete(keep, id, "pcapng", captured)?;
+    }
     if let Some(trace) = built.world.take_trace() {
-        let (name, file) = create(keep, id, "arrow")?;
-        trace.write_arrow(io::BufWriter::new(file)).map_err(failed(name))?;
+        let file = create(keep, id, "arrow")?;
+        complete(keep, id, "arrow", trace.write_arrow(io::BufWriter::new(file)))?;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub struct Snapshot {
 /// Counters of a flow.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowLevel {
-    /// Delivered in order; UDP: arrived.
+    /// Stream bytes that arrived, each once, those included that wait for earlier ones; UDP: arrived.
     pub bytes: u64,
     /// Data segments that arrived out of order.
     pub out_of_order: u64,
@@ -42,7 +42,7 @@ pub struct FlowLevel {
 pub struct PathLevel {
     /// Payload bytes that arrived, duplicates included.
     pub arrived: u64,
-    /// Bytes delivered, each once.
+    /// Bytes acknowledged over it, each once.
     pub delivered: u64,
     /// Data segments sent.
     pub sent: u64,
@@ -172,9 +172,11 @@ impl Layout {
         let (ra, rb) = (before.reordering, after.reordering);
         Some(match metric {
             Metric::Utilisation => {
-                (after.bytes - before.bytes) as f64 * 8.0 / seconds / self.flows[n].capacity
+                after.bytes.saturating_sub(before.bytes) as f64 * 8.0 / seconds / self.flows[n].capacity
             }
-            Metric::Goodput if path.is_none() => (after.bytes - before.bytes) as f64 * 8.0 / seconds,
+            Metric::Goodput if path.is_none() => {
+                after.bytes.saturating_sub(before.bytes) as f64 * 8.0 / seconds
+            }
             Metric::Goodput => counted(|p| p.delivered) * 8.0 / seconds,
             Metric::Throughput => counted(|p| p.arrived) * 8.0 / seconds,
             Metric::Sent => counted(|p| p.sent),
@@ -210,6 +212,13 @@ impl Timeline {
             (what.from.unwrap_or(self.layout.measured.0), what.to.unwrap_or(self.layout.measured.1));
         let at = |time: Duration| self.marks.iter().find(|(t, _)| *t == time).map(|(_, s)| s);
         self.layout.value(what, at(from)?, at(to)?, (to - from).as_secs_f64())
+    }
+
+    /// Counters of flow `n` where the measured time begins, and where it ends.
+    pub(crate) fn measured(&self, n: usize) -> (&FlowLevel, &FlowLevel) {
+        let (from, to) = self.layout.measured;
+        let at = |time: Duration| self.marks.iter().find(|(t, _)| *t == time).map(|(_, s)| &s.flows[n]);
+        at(from).zip(at(to)).expect("the measured time's ends are always watched")
     }
 }
 

@@ -178,6 +178,47 @@ fn receiver_and_sender_agree_on_which_path_is_which() {
 }
 
 #[test]
+fn no_more_arrives_than_the_links_carry_and_every_number_is_of_the_measured_time() {
+    // The slow path is 100 ms late: what overtook it waits when the measured time begins, or has lost segments.
+    let link = |from: &str, to: &str, delay: u32| {
+        format!(
+            "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"8Mbit/s\"\ndelay = \"{delay}ms\"\nqueue = \"90kB\"\n"
+        )
+    };
+    let links = [("a", "x", 5), ("x", "b", 5), ("a", "y", 50), ("y", "b", 50)]
+        .map(|(a, b, d)| link(a, b, d))
+        .concat();
+    let text = format!(
+        "version = 1\ntitle = \"x\"\nduration = \"2.5s\"\nmeasure_from = \"2s\"\n{links}{BULK}paths = [[\"x\"], [\"y\"]]\n"
+    );
+    let experiment = spec::parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+    let mut fullest: f64 = 0.0;
+    for seed in 1..=3 {
+        let run = first(&experiment, seed);
+        let flow = &run.flows[0];
+        // Half a second is 333 packets on each path; one more may end in it.
+        assert!(flow.utilisation <= 1448.0 / 1500.0 * (1.0 + 2.0 / 666.0), "{flow:?}");
+        fullest = fullest.max(flow.utilisation);
+        use polypath_lab::spec::Metric;
+        let of = |metric| {
+            run.timeline.value(&spec::What {
+                metric,
+                flows: vec!["bulk".into()],
+                path: None,
+                link: None,
+                from: None,
+                to: None,
+            })
+        };
+        assert_eq!(of(Metric::Retransmissions), Some(flow.retransmissions as f64));
+        assert_eq!(of(Metric::OutOfOrder), Some(flow.out_of_order as f64));
+        assert_eq!(of(Metric::Utilisation), Some(flow.utilisation));
+        assert!((flow.bytes as f64) > flow.goodput_bps / 8.0, "the whole run has more than its last fifth");
+    }
+    assert!(fullest > 0.9, "{fullest}");
+}
+
+#[test]
 fn one_path_does_not_reorder_and_two_do() {
     let expect = "[[expect]]\nmetric = \"reordering_extent_max\"\nflow = \"bulk\"\nmin = 0\n\
                   [[expect]]\nmetric = \"reordered_ratio\"\nflow = \"bulk\"\nmin = 0\n";
@@ -238,4 +279,32 @@ fn an_oracle_sees_the_queues_of_others() {
     };
     let (seeing, blind) = (spec(true), spec(false));
     assert!(seeing.goodput_bps > 1.2 * blind.goodput_bps, "{seeing:?} {blind:?}");
+}
+
+#[test]
+fn a_capture_has_its_name_once_it_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = Keep { dir: dir.path().to_owned(), capture: true, trace: true, ..Keep::default() };
+    let experiment = one_link(BULK);
+    let run = run(&experiment.cells[0], 1, &keep).unwrap();
+    let mut names: Vec<_> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, [format!("{}.arrow", run.id), format!("{}.pcapng", run.id)]);
+}
+
+/// A disk that is full from the first byte on.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_capture_that_cannot_be_written_leaves_nothing_that_looks_like_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = Keep { dir: dir.path().to_owned(), capture: true, ..Keep::default() };
+    let experiment = one_link(BULK);
+    let name = id(&experiment.cells[0].spec, 1);
+    std::os::unix::fs::symlink("/dev/full", dir.path().join(format!("{name}.pcapng.part"))).unwrap();
+    let error = run(&experiment.cells[0], 1, &keep).unwrap_err().to_string();
+    assert!(error.contains(&format!("{name}.pcapng")), "{error}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

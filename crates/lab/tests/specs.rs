@@ -126,3 +126,143 @@ fn a_value_of_the_grid_may_set_several_keys() {
     let null = spec::beside(&experiment.cells, &experiment.cells[3], "plain");
     assert_eq!(null.map(|c| c.label.as_str()), Some("plain,long"));
 }
+
+/// What is said of a spec of one link and one flow with these keys more, and `rest` after them.
+fn refused(top: &str, link: &str, flow: &str, rest: &str) -> spec::SpecError {
+    let text = format!(
+        "version = 1\ntitle = \"x\"\n{top}\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"30ms\"\n{link}\n\
+         [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n{flow}\n{rest}\n"
+    );
+    let error = spec::parse(&text, "x.toml").map(|_| ()).expect_err(&text);
+    assert!(error.help.is_some(), "no remedy: {error}");
+    let rust = ["struct", "enum", "Config", "f64", "u32"];
+    assert!(!rust.iter().any(|word| error.message.contains(word)), "{error}");
+    *error
+}
+
+const SECONDS: &str = "duration = \"9s\"\nseeds = \"1..3\"";
+
+#[track_caller]
+fn told(error: spec::SpecError, key: &str, message: &str, help: &str) {
+    assert_eq!(error.key, key, "{error}");
+    assert!(error.message.contains(message) && error.help.as_ref().unwrap().contains(help), "{error}");
+}
+
+#[test]
+fn what_means_nothing_is_refused() {
+    let link = |keys: &str| refused(SECONDS, keys, "", "");
+    told(
+        link("change = [{ at = \"3s\" }]"),
+        "link[0].change[0]",
+        "changes nothing",
+        "rate, delay, loss or up",
+    );
+    told(link("change = [{ at = \"9s\", up = false }]"), "link[0].change[0].at", "after the end", "9s");
+    let flow = |keys: &str| refused(SECONDS, "", keys, "");
+    let udp = "traffic = { cbr = { rate = \"1Mbit/s\", packet = \"1000B\" } }";
+    told(flow(&format!("{udp}\nsize = \"1MB\"")), "flow[0].size", "for TCP", "stop");
+    told(flow(&format!("{udp}\nmss = 900")), "flow[0].mss", "for TCP", "1kB");
+    told(flow(&format!("{udp}\nstart = \"9s\"")), "flow[0].start", "end of the run", "9s");
+    told(flow("start = [\"0s\", \"20s\"]"), "flow[0].start", "end of the run", "9s");
+    told(flow("start = \"3s\"\nstop = \"2s\""), "flow[0].stop", "not after the start", "3s");
+    let rest = |text: &str| refused(SECONDS, "", "", text);
+    let again = "[[link]]\nfrom = \"b\"\nto = \"a\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"";
+    told(rest(again), "link[1]", "a second link", "back");
+    told(
+        rest("[[host]]\nname = \"a\"\n[[host]]\nname = \"a\""),
+        "host[1].name",
+        "a second host",
+        "one [[host]]",
+    );
+    let band = |keys: &str| rest(&format!("[[expect]]\nmetric = \"goodput\"\nflow = \"f\"\n{keys}"));
+    told(band("min = 2\nmax = 1"), "expect[0].min", "above max", "exchange");
+    told(band("max = nan"), "expect[0].max", "finite", "leave it out");
+    told(band("max = 1\ncell = \"z\""), "expect[0].cell", "no grid", "leave out cell");
+    let sd = "[[expect]]\nmetric = \"goodput\"\nflow = \"f\"\nstatistic = \"sd\"\nmax = 1";
+    told(refused("duration = \"9s\"", "", "", sd), "expect[0].statistic", "one run", "seeds");
+}
+
+#[test]
+fn grids_that_are_too_large_or_undo_themselves_are_refused() {
+    let rest = |text: &str| refused(SECONDS, "", "", text);
+    let many: Vec<String> = (1..=200).map(|n| n.to_string()).collect();
+    let axis = |key: &str| format!("[[grid]]\nkey = \"{key}\"\nvalues = [{}]\n", many.join(", "));
+    let cells = ["flow.f.mss", "link.0.mtu", "connection.max_burst"].map(axis).concat();
+    told(rest(&cells), "grid", "8000000 cells, 24000000 runs", "fewer values");
+    let runs = refused("duration = \"9s\"\nseeds = \"1..6000\"", "", "", &axis("flow.f.mss"));
+    told(runs, "grid", "200 cells, 1200000 runs", "1000000 runs");
+    let twice = "[[grid]]\nkey = \"flow.f.mss\"\nvalues = [100, 200]\n".repeat(2);
+    told(rest(&twice), "grid[1].key", "a second axis sets flow.f.mss", "one axis");
+}
+
+#[test]
+fn parameters_of_a_connection_that_mean_nothing_are_refused_where_they_stand() {
+    let connection = |keys: &str| refused(SECONDS, "", "", &format!("[connection]\n{keys}"));
+    for key in ["receive_buffer", "send_buffer", "reorder_store", "initial_rto", "max_timeouts"] {
+        let error = connection(&format!("{key} = 0"));
+        assert!(error.key == format!("connection.{key}") && error.line == 17, "{error}");
+        assert!(!error.help.unwrap().contains("round trip"));
+    }
+    for (key, value) in
+        [("min_rto", "1e300"), ("clock_granularity", "1e18"), ("delayed_ack", "501"), ("max_rto", "100")]
+    {
+        assert_eq!(connection(&format!("{key} = {value}")).key, format!("connection.{key}"));
+    }
+    told(
+        connection("loss = { policy = \"sack\", threshold = 0 }"),
+        "connection.loss.threshold",
+        "1 sign",
+        "3",
+    );
+    for algorithm in ["newreno", "fast", "fast_one_window", "mhip_simple", "mhip_two_level", "rm_tcp"] {
+        let cc = format!("cc = {{ algorithm = \"{algorithm}\", initial_window = 0 }}");
+        assert_eq!(connection(&cc).key, "connection.cc.initial_window");
+    }
+    for (algorithm, key, value) in [
+        ("newreno", "abc_limit", "0"),
+        ("fast", "alpha", "0"),
+        ("fast_one_window", "gamma", "1.5"),
+        ("fast", "gamma", "0"),
+        ("fast", "rounds_per_update", "0"),
+        ("fast", "pacing", "0.5"),
+        ("rm_tcp", "queue", "nan"),
+        ("rm_tcp", "weights", "[1, 0]"),
+    ] {
+        let cc = format!("cc = {{ algorithm = \"{algorithm}\", {key} = {value} }}");
+        assert_eq!(connection(&cc).key, format!("connection.cc.{key}"));
+    }
+    let own = refused(SECONDS, "", "connection = { receive_buffer = 0 }", "");
+    assert_eq!(own.key, "flow[0].connection.receive_buffer");
+}
+
+#[test]
+fn values_of_another_type_are_told_the_right_form() {
+    let connection = |keys: &str| refused(SECONDS, "", "", &format!("[connection]\n{keys}"));
+    told(connection("loss = { threshold = 4 }"), "connection.loss", "policy", "policy = \"sack\"");
+    told(connection("scheduler = {}"), "connection.scheduler", "policy", "policy = \"earliest_arrival\"");
+    told(connection("cc = \"newreno\""), "connection.cc", "a table", "cc = { algorithm = \"newreno\" }");
+    told(connection("sack = 1"), "connection.sack", "a boolean", "a boolean");
+    let link = |keys: &str| refused(SECONDS, keys, "", "");
+    told(link("reordering = 0.01"), "link[0].reordering", "a table", "probability = 0.01");
+    told(link("loss = \"1%\""), "link[0].loss", "a number", "loss = 0.01");
+    told(link("mtu = 1.5"), "link[0].mtu", "a whole number", "a whole number");
+    told(link("queue = \"99999999999p\""), "link[0].queue", "too large", "");
+    told(
+        connection("receive_buffer = \"99999999999p\""),
+        "connection.receive_buffer",
+        "too large",
+        "at most",
+    );
+    told(refused("duration = \"9s\"\nseeds = 3", "", "", ""), "seeds", "a string", "\"1..20\"");
+    told(refused("duration = \"0s\"", "", "", ""), "duration", "no time", "20s");
+}
+
+#[test]
+fn a_long_line_is_shown_where_it_matters() {
+    let long = "x".repeat(20_000);
+    let error = refused(SECONDS, &format!("queue = \"{long}\""), "", "").to_string();
+    assert!(error.len() < 5_000 && error.contains("queue = \"xxx"), "{} characters", error.len());
+    let far = format!("back = {{ rate = \"1Mbit/s\",{} loss = 7 }}", " ".repeat(9_000));
+    let error = refused(SECONDS, &far, "", "").to_string();
+    assert!(error.contains("loss = 7") && error.contains(":10:9035\n") && error.len() < 900, "{error}");
+}

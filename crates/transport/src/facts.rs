@@ -178,17 +178,24 @@ pub struct Parcel {
 
 /// A parameter that means nothing, by its key in the configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{key}: {reason}")]
+#[error("{key}: {reason}; {remedy}")]
 pub struct ConfigError {
-    /// Which key of the connection.
+    /// Which key of the connection, with dots: `cc.alpha`.
     pub key: &'static str,
     /// What is wrong with it.
     pub reason: &'static str,
+    /// What to write instead.
+    pub remedy: &'static str,
 }
 
 impl ConfigError {
     /// `key` is wrong for `reason`.
-    pub fn new(key: &'static str, reason: &'static str) -> Self {
-        Self { key, reason }
+    pub fn new(key: &'static str, reason: &'static str, remedy: &'static str) -> Self {
+        Self { key, reason, remedy }
+    }
+
+    /// Fails with the first of `rules`, each a condition that makes an error, which is met.
+    pub(crate) fn first(rules: &[(bool, Self)]) -> Result<(), Self> {
+        rules.iter().find(|(wrong, _)| *wrong).map_or(Ok(()), |(_, error)| Err(*error))
     }
 }

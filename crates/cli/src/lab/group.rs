@@ -84,7 +84,7 @@ fn table_of(done: &[Done]) -> String {
             if v.met { "met".into() } else { "UNMET".into() },
             v.published.map_or("–".into(), |p| v.shown(p)),
             ours(v),
-            v.n.to_string(),
+            if v.n < v.of { format!("{} of {}", v.n, v.of) } else { v.n.to_string() },
             v.null.as_ref().map_or("–".into(), |n| {
                 format!("{} [{}, {}]", v.shown(n.mean), v.shown(n.single.low), v.shown(n.single.high))
             }),

@@ -55,7 +55,10 @@ fn table_of(done: &Done<'_>) -> String {
     let mut table = table::plain(headers, 2);
     for (cell, flow, runs) in groups(done) {
         let numbers = SHOWN.map(|(metric, _, factor)| match summary(&runs, metric, flow) {
-            Some(s) => with_interval(s.mean * factor, s.ci95.map(|ci| ci * factor)),
+            Some(s) => {
+                let mean = with_interval(s.mean * factor, s.ci95.map(|ci| ci * factor));
+                if s.n < runs.len() { format!("{mean} ({} of {})", s.n, runs.len()) } else { mean }
+            }
             None => "–".to_owned(),
         });
         table.add_row([cell.to_owned(), flow.to_owned()].into_iter().chain(numbers));

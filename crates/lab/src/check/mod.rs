@@ -32,6 +32,8 @@ pub struct Verdict {
     pub ci95: Option<f64>,
     /// How many runs had such a number.
     pub n: usize,
+    /// How many runs there were. Where some had none, nothing is met.
+    pub of: usize,
     /// Where 95 % of single runs lie, for means.
     pub single: Option<Interval>,
     /// What the paper says.
@@ -101,6 +103,7 @@ impl Verdict {
             value: None,
             ci95: None,
             n: 0,
+            of: 0,
             single: None,
             published: None,
             null: None,
@@ -123,7 +126,11 @@ impl fmt::Display for Verdict {
         match (self.value, self.ci95) {
             (Some(v), Some(ci)) => write!(f, ": {} ± {}{unit}", self.shown(v), self.shown(ci))?,
             (Some(v), None) => write!(f, ": {}{unit}", self.shown(v))?,
+            (None, _) if self.n > 0 => write!(f, ": one run has no such statistic")?,
             (None, _) => write!(f, ": no such number in any run")?,
+        }
+        if self.value.is_some() && self.n < self.of {
+            write!(f, " in {} of {} runs, none in the others", self.n, self.of)?;
         }
         if let Some((published, finding)) = self.published.zip(self.finding) {
             write!(f, "; published {}{unit}: {finding}", self.shown(published))?;
@@ -151,6 +158,7 @@ mod tests {
     use super::*;
     use crate::results::FlowResult;
     use crate::spec;
+    use crate::spec::Statistic;
 
     fn runs(cell: &str, goodputs: &[f64]) -> Vec<Run> {
         let flow =
@@ -198,6 +206,21 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_not_met() {
         assert!(!answers("metric = \"completion\"\nmax = 9.0", &runs("x", &[1.0]))[0].met);
+    }
+
+    #[test]
+    fn what_some_runs_do_not_have_is_not_met() {
+        let mut some = runs("x", &[1.0, 1.0, 1.0]);
+        some.iter_mut().take(2).for_each(|run| run.flows[0].completion_s = Some(2.0));
+        let verdict = &answers("metric = \"completion\"\nmax = 9.0", &some)[0];
+        assert_eq!((verdict.value, verdict.n, verdict.of, verdict.met), (Some(2.0), 2, 3, false));
+        assert!(verdict.to_string().ends_with(": 2 ± 0 s in 2 of 3 runs, none in the others"), "{verdict}");
+    }
+
+    #[test]
+    fn one_run_has_no_standard_deviation() {
+        assert_eq!(statistic(Statistic::Sd, None, &[1.0]), None);
+        assert_eq!(statistic(Statistic::Sd, None, &[1.0, 1.0]), Some((0.0, None)));
     }
 
     #[test]

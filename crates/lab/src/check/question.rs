@@ -39,6 +39,7 @@ impl Question<'_> {
 
     fn in_cell(&self, cell: &Cell) -> Verdict {
         let values = values(&self.selector, cell, self.ensemble);
+        let runs = self.ensemble.1.iter().filter(|r| r.cell == cell.label).count();
         let found = statistic(self.expect.of.statistic, self.expect.within, &values);
         let (value, ci95) = found.map_or((None, None), |(v, ci)| (Some(v), ci));
         let single = Summary::of(&values)
@@ -64,11 +65,12 @@ impl Question<'_> {
             value,
             ci95,
             n: values.len(),
+            of: runs,
             single,
             published: self.expect.published,
             null,
             finding,
-            met: value.is_some_and(|v| self.holds(v)),
+            met: values.len() == runs && value.is_some_and(|v| self.holds(v)),
             source: self.expect.source.clone(),
         }
     }

@@ -35,6 +35,7 @@ pub fn statistic(
             (mean, s.log_ci95.map(|l| mean * l.sinh()))
         }
         Statistic::Median => (s.median, None),
+        Statistic::Sd if s.n < 2 => return None,
         Statistic::Sd => (s.sd, None),
         Statistic::Min => (s.min, None),
         Statistic::Max => (s.max, None),

@@ -23,8 +23,13 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
     {
         return Err(Problem::new(aim.at, "expects nothing").help("add min, max, published, or ascending"));
     }
+    band(expect, &aim)?;
     match expect.of.statistic {
-        Statistic::ShareWithin if expect.within.is_none_or(|(low, high)| low > high) => {
+        Statistic::Sd if spec.seeds.first == spec.seeds.last => {
+            return Err(Problem::new(aim.key("statistic"), "one run has no standard deviation")
+                .help("run more seeds: seeds = \"1..20\""));
+        }
+        Statistic::ShareWithin if expect.within.is_none_or(|(low, high)| !(low <= high)) => {
             return Err(Problem::new(aim.key("within"), "which band?").help("add within = [0.9, 1.1]"));
         }
         Statistic::Spearman if expect.ascending.len() < 3 => {
@@ -35,6 +40,22 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
     }
     let null = expect.null.as_deref().filter(|null| !null.contains('/'));
     null.map_or(Ok(()), |null| aim.beside(null, expect.of.cell.as_deref(), "null"))
+}
+
+/// Its numbers are some, and the band holds any.
+fn band(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
+    for (key, value) in [("min", expect.min), ("max", expect.max), ("published", expect.published)] {
+        if value.is_some_and(|v| !v.is_finite()) {
+            return Err(Problem::new(aim.key(key), "not a finite number").help("leave it out for no bound"));
+        }
+    }
+    match (expect.min, expect.max) {
+        (Some(min), Some(max)) if min > max => {
+            Err(Problem::new(aim.key("min"), format!("{min} is above max, {max}: nothing can lie between"))
+                .help("exchange min and max"))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn figures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
@@ -110,6 +131,10 @@ impl Aim<'_> {
 
     fn unknown_cell(&self, cell: &str, key: &str) -> Problem {
         let labels: Vec<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
+        if labels == [""] {
+            return Problem::new(self.key(key), "the experiment has no grid, and so no cells")
+                .help(format!("leave out {key}, or add a [[grid]]"));
+        }
         Problem::unknown(self.key(key), "cell", cell, &labels)
     }
 

@@ -22,21 +22,34 @@ pub struct SpecError {
     pub message: String,
     /// The remedy.
     pub help: Option<String>,
-    /// The line itself, and how much of it is meant.
-    snippet: (String, usize),
+    snippet: Snippet,
 }
+
+/// What is shown of the line, and what of that is meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Snippet {
+    line: String,
+    /// In it, from 0.
+    column: usize,
+    width: usize,
+}
+
+/// Most characters of a line that are shown, and of what else a file brings into a message.
+const SHOWN: usize = 120;
+const SAID: usize = 400;
 
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = self.line.to_string();
         let pad = " ".repeat(line.len());
-        let marks = " ".repeat(self.column - 1) + &"^".repeat(self.snippet.1.max(1));
+        let Snippet { line: shown, column, width } = &self.snippet;
+        let marks = " ".repeat(*column) + &"^".repeat((*width).max(1));
         match self.key.as_str() {
             "" => writeln!(f, "{}", self.message)?,
             key => writeln!(f, "{key}: {}", self.message)?,
         }
         writeln!(f, "{pad}--> {}:{}:{}", self.file, self.line, self.column)?;
-        writeln!(f, "{pad} |\n{line} | {}\n{pad} | {marks}", self.snippet.0)?;
+        writeln!(f, "{pad} |\n{line} | {shown}\n{pad} | {marks}")?;
         match &self.help {
             Some(help) => write!(f, "{pad} = help: {help}"),
             None => Ok(()),
@@ -126,10 +139,38 @@ impl Problem {
                 Self::new(prefix, message).help(suggestion(variant, known))
             }
             Some((field, _)) if message.starts_with("missing field") => {
-                Self::new(prefix, format!("the key `{field}` is missing")).help(example_of(field))
+                let within = prefix.iter().rev().find_map(Key::name).unwrap_or_default();
+                let help = example_of(field, within);
+                Self::new(prefix, format!("the key `{field}` is missing")).help(help)
             }
-            _ => Self::new(prefix, message.trim_end()),
+            _ => match message.trim_end().split_once(", expected ") {
+                Some((found, expected)) if found.starts_with("invalid ") => {
+                    Self::of_type(prefix, found, expected)
+                }
+                _ => match message.trim_end().split_once("; write for example ") {
+                    Some((wrong, example)) => {
+                        Self::new(prefix, wrong).help(format!("write for example {example}"))
+                    }
+                    None => Self::new(prefix, message.trim_end()),
+                },
+            },
         }
+    }
+
+    /// A value of another type than `expected`, as serde calls it.
+    fn of_type(at: Vec<Key>, found: &str, expected: &str) -> Self {
+        let names = |kind: &str| expected.starts_with(kind);
+        let expected = match expected {
+            "f32" | "f64" => "a number",
+            "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0",
+            "i8" | "i16" | "i32" | "i64" => "a whole number",
+            _ if names("a sequence") => "a list",
+            _ if names("a map") || names("struct") || names("internally tagged enum") => "a table",
+            other => other,
+        };
+        let help = form_of(&at)
+            .map_or_else(|| format!("write {expected}"), |form| format!("write for example {form}"));
+        Self::new(at, format!("{}, expected {expected}", found.replace('`', ""))).help(help)
     }
 
     /// Finds the place in `text`, whose document is `doc`.
@@ -151,18 +192,41 @@ impl SpecError {
         // The parser's spans lie on characters of the text it was given.
         let start = if text.is_char_boundary(span.start) { span.start } else { 0 };
         let line_start = text[..start].rfind('\n').map_or(0, |n| n + 1);
-        let line_text = text[line_start..].lines().next().unwrap_or("");
         let column = text[line_start..start].chars().count();
         let width = text.get(start..span.end).map_or(1, |meant| meant.chars().count());
+        let (line_text, shown_column) = excerpt(text[line_start..].lines().next().unwrap_or(""), column);
         Box::new(Self {
             file: file.to_owned(),
             line: text[..line_start].matches('\n').count() + 1,
             column: column + 1,
-            key: dotted(&problem.at),
-            message: problem.message,
-            help: problem.help,
-            snippet: (line_text.to_owned(), width.min(line_text.chars().count().saturating_sub(column))),
+            key: clipped(dotted(&problem.at)),
+            message: clipped(problem.message),
+            help: problem.help.map(clipped),
+            snippet: Snippet {
+                width: width.min(line_text.chars().count().saturating_sub(shown_column)),
+                column: shown_column,
+                line: line_text,
+            },
         })
+    }
+}
+
+/// A line as it is, or what is around `column` of a long one, and the column in that.
+fn excerpt(line: &str, column: usize) -> (String, usize) {
+    let len = line.chars().count();
+    if len <= SHOWN {
+        return (line.to_owned(), column);
+    }
+    let from = column.saturating_sub(SHOWN / 4).min(len - SHOWN);
+    let part: String = line.chars().skip(from).take(SHOWN).collect();
+    let (before, after) = (if from > 0 { "… " } else { "" }, if from + SHOWN < len { " …" } else { "" });
+    (format!("{before}{part}{after}"), column - from + before.chars().count())
+}
+
+fn clipped(text: String) -> String {
+    match text.char_indices().nth(SAID) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text,
     }
 }
 
@@ -211,19 +275,48 @@ pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
     }
 }
 
-fn example_of(field: &str) -> String {
-    let value = match field {
-        "version" => "1",
-        "rate" => "\"8Mbit/s\"",
-        "delay" | "at" | "on" | "off" => "\"30ms\"",
-        "duration" => "\"20s\"",
-        "packet" => "\"1000B\"",
-        "link" | "flow" => return format!("add at least one [[{field}]] table"),
-        "algorithm" => "\"newreno\"",
-        "policy" => "\"earliest_arrival\"",
-        "probability" => "0.01",
-        "values" => "[…]",
+/// How to add `field` to the table `within`.
+fn example_of(field: &str, within: &str) -> String {
+    let value = match (field, within) {
+        ("version", _) => "1",
+        ("rate", _) => "\"8Mbit/s\"",
+        ("delay" | "at" | "on" | "off", _) => "\"30ms\"",
+        ("duration", _) => "\"20s\"",
+        ("packet", _) => "\"1000B\"",
+        ("link" | "flow", _) => return format!("add at least one [[{field}]] table"),
+        ("algorithm", _) => "\"newreno\"",
+        ("policy", "loss" | "inner") => "\"sack\"",
+        ("policy", _) => "\"earliest_arrival\"",
+        ("allowance", _) => "5",
+        ("inner", _) => "{ policy = \"sack\" }",
+        ("probability", _) => "0.01",
+        ("values", _) => "[…]",
         _ => "\"…\"",
     };
     format!("add for example {field} = {value}")
+}
+
+/// How what stands at `path` is written.
+fn form_of(path: &[Key]) -> Option<&'static str> {
+    let names: Vec<&str> = path.iter().filter_map(Key::name).collect();
+    Some(match names.last().copied()? {
+        "cc" => "cc = { algorithm = \"newreno\" }",
+        "scheduler" => "scheduler = { policy = \"earliest_arrival\" }",
+        "inner" => "inner = { policy = \"sack\" }",
+        "knowledge" => "knowledge = { heartbeat = 100 }",
+        "reordering" => "reordering = { probability = 0.01, delay = \"20ms\" }",
+        "back" => "back = { rate = \"1Mbit/s\" }",
+        "change" => "change = [{ at = \"8s\", rate = \"6Mbit/s\" }]",
+        "queue" => "queue = \"144p\"",
+        "seeds" => "seeds = \"1..20\", the last included, or \"3\" for one",
+        "paths" => "paths = [[\"r1\"], [\"r2\"]]",
+        "start" => "start = \"1s\", or [\"0s\", \"1s\"] for a time that each seed draws",
+        "duplication" => "duplication = 0.01, which is one percent",
+        "corruption" => "corruption = 0.01, which is one percent",
+        "probability" => "probability = 0.01, which is one percent",
+        "loss" if names[0] != "link" => "loss = { policy = \"sack\" }",
+        "loss" => "loss = 0.01, which is one percent",
+        "link" | "flow" | "host" | "grid" | "expect" | "figure" => "a table with two brackets: [[flow]]",
+        _ => return None,
+    })
 }

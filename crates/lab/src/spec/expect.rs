@@ -38,8 +38,8 @@ pub struct Expect {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Stream bytes delivered in order (UDP: bytes that arrived), bit/s. Of one path: stream bytes
-    /// delivered over it, each once.
+    /// Stream bytes that arrived, each once (UDP: bytes that arrived), bit/s; of a flow that finished, over
+    /// its life. Of one path: stream bytes acknowledged over it, each once.
     Goodput,
     /// Payload bytes that arrived, duplicates included, headers not, bit/s. UDP: with headers.
     Throughput,

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use super::Spec;
 use super::error::{Key, Problem, at, suggestion};
 use super::select::ends;
+use crate::seeds::SeedRange;
 
 /// A key of the spec and the values to try for it, or values that set several keys together.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +68,29 @@ pub(super) fn documents(doc: &Table, grid: &[Axis]) -> Result<Vec<(Vec<String>, 
         cells = next;
     }
     Ok(cells)
+}
+
+/// Most cells of a grid.
+const MAX_CELLS: usize = 10_000;
+
+/// Before any cell is made: there are not too many, and no axis undoes another.
+pub(super) fn check(grid: &[Axis], seeds: SeedRange) -> Result<(), Problem> {
+    let cells = grid.iter().fold(1usize, |product, axis| product.saturating_mul(axis.values.len().max(1)));
+    let each = seeds.iter().count();
+    if cells > MAX_CELLS || cells.saturating_mul(each) as u64 > SeedRange::LIMIT {
+        let runs = format!("a grid of {cells} cells, {} runs with {each} seeds", cells.saturating_mul(each));
+        return Err(Problem::new(at!["grid"], runs)
+            .help(format!("at most {MAX_CELLS} cells and {} runs: try fewer values", SeedRange::LIMIT)));
+    }
+    for (n, axis) in grid.iter().enumerate() {
+        if let Some(key) =
+            axis.key.as_ref().filter(|key| grid[..n].iter().any(|a| a.key.as_ref() == Some(key)))
+        {
+            return Err(Problem::new(at!["grid", n, "key"], format!("a second axis sets {key}"))
+                .help("what the first sets would be lost: put all its values into one axis"));
+        }
+    }
+    Ok(())
 }
 
 impl Axis {

@@ -116,6 +116,14 @@ impl Default for Queue {
     }
 }
 
+/// What is said of another unit.
+const UNITS: &str = "its unit is none of p, bdp, B, kB, KiB, MB, MiB, GB, GiB";
+
+/// Whether `text` is a whole number, however large.
+pub(super) fn is_whole(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 impl FromStr for Queue {
     type Err = UnitError;
 
@@ -128,12 +136,19 @@ impl FromStr for Queue {
         };
         let (number, unit) = split_number(text.trim());
         match unit.to_ascii_lowercase().as_str() {
-            "p" => Ok(Self::Packets(number.parse().map_err(|_| wrong("not a whole number of packets"))?)),
-            "bdp" => Ok(Self::Bdp(number.parse().map_err(|_| wrong("it does not begin with a number"))?)),
+            "p" if !is_whole(number) => Err(wrong("not a whole number of packets")),
+            "p" => Ok(Self::Packets(number.parse().map_err(|_| wrong("it is too large"))?)),
+            "bdp" => match number.parse() {
+                Ok(times) if f64::is_finite(times) => Ok(Self::Bdp(times)),
+                Ok(_) => Err(wrong("it is too large")),
+                Err(_) => Err(wrong("it does not begin with a number")),
+            },
             "" => Err(wrong("it has no unit")),
             _ => {
                 let size: Result<Human<Bytes>, _> = text.parse();
-                Ok(Self::Size(size.map_err(|_| wrong("its unit is none of p, bdp, B, kB, KiB, MB, MiB"))?.0))
+                Ok(Self::Size(
+                    size.map_err(|e| wrong(if e.reason.contains("unit") { UNITS } else { &e.reason }))?.0,
+                ))
             }
         }
     }

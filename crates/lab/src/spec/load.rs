@@ -9,6 +9,7 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::error::{Key, Problem, at, dotted, suggestion};
+use super::link::is_whole;
 use super::{Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, grid, validate};
 
 /// Keys of a connection that count bytes, or packets.
@@ -69,6 +70,7 @@ pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
 fn build(doc: Table) -> Result<(Spec, Vec<Cell>), Problem> {
     check_version(&doc)?;
     let spec = read_spec(doc.clone())?;
+    grid::check(&spec.grid, spec.seeds)?;
     let mut cells = Vec::new();
     for (values, doc) in grid::documents(&doc, &spec.grid)? {
         let label = values.join(",");
@@ -115,23 +117,35 @@ fn read_spec(doc: Table) -> Result<Spec, Problem> {
 fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     let flow = &spec.flow[n];
     let rtt = flow.paths.iter().map(|via| spec.path_rtt(flow, via)).min();
-    let Err(error) = spec.connection_of(flow).check(rtt) else { return Ok(()) };
-    let shared = spec.connection.get(error.key) == flow.connection.get(error.key);
-    let at = if shared { at!["connection", error.key] } else { at!["flow", n, "connection", error.key] };
-    let rtt = rtt.unwrap_or_default().as_millis_f64();
-    Err(Problem::new(at, error.reason)
-        .help(format!("the smallest round trip of \"{}\" is {rtt} ms", flow.name)))
+    let connection = spec.connection_of(flow);
+    let Err(error) = connection.check(rtt) else { return Ok(()) };
+    let section = error.key.split('.').next().unwrap_or_default();
+    let written = |table: &Table| table.get(section).map(Value::to_string); // so that nan is nan
+    let shared = written(&spec.connection) == written(&flow.connection);
+    let mut at = if shared { at!["connection"] } else { at!["flow", n, "connection"] };
+    at.extend(error.key.split('.').map(Key::from));
+    let help = match (connection.check(None), rtt) {
+        (Ok(()), Some(rtt)) => {
+            format!("the smallest round trip of \"{}\" is {} ms", flow.name, rtt.as_millis_f64())
+        }
+        _ => error.remedy.to_owned(),
+    };
+    Err(Problem::new(at, error.reason).help(help))
 }
+
+/// What is said of more packets than there can be.
+const MOST_PACKETS: &str = "at most 4294967295p";
 
 /// Buffers in packets, `"453p"`, hold that many full segments of the flow.
 fn in_bytes(connection: &mut Table, mss: Option<u32>, at: Vec<Key>) -> Result<(), Problem> {
     for key in BUFFERS {
         let Some(Value::String(text)) = connection.get(key) else { continue };
         let problem = |message: String| Problem::new([&at[..], &[Key::from(key)]].concat(), message);
-        let packets: Option<u32> = text.strip_suffix('p').and_then(|n| n.trim().parse().ok());
-        let packets = packets.ok_or_else(|| {
+        let packets = text.strip_suffix('p').map(str::trim).filter(|n| is_whole(n)).ok_or_else(|| {
             problem(format!("\"{text}\" is no buffer")).help("write bytes, or packets as in \"453p\"")
         })?;
+        let packets: u32 =
+            packets.parse().map_err(|_| problem(format!("\"{text}\" is too large")).help(MOST_PACKETS))?;
         let mss = mss.ok_or_else(|| {
             problem("packets of which size?".into()).help("give the flow an mss, or write bytes")
         })?;

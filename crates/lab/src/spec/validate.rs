@@ -6,6 +6,7 @@ use polypath_wire::{Duration, Rate};
 
 use super::error::{Key, Problem, at};
 use super::{Flow, Host, Link, Spec, Start, Traffic};
+use crate::units::Human;
 
 /// Most paths of one connection.
 const MAX_PATHS: usize = 64;
@@ -17,10 +18,12 @@ pub(crate) const SECURE_HEADERS: u32 = 82;
 
 pub(super) fn spec(spec: &Spec) -> Result<(), Problem> {
     if spec.duration.0 == Duration::ZERO {
-        return Err(Problem::new(at!["duration"], "a run of no time shows nothing"));
+        return Err(Problem::new(at!["duration"], "a run of no time shows nothing")
+            .help("write for example duration = \"20s\""));
     }
     if spec.measure_from >= spec.duration {
-        return Err(Problem::new(at!["measure_from"], "not before the end of the run"));
+        return Err(Problem::new(at!["measure_from"], "not before the end of the run")
+            .help(format!("the run takes {}", spec.duration)));
     }
     if spec.link.is_empty() || spec.flow.is_empty() {
         let what = if spec.link.is_empty() { "link" } else { "flow" };
@@ -29,12 +32,28 @@ pub(super) fn spec(spec: &Spec) -> Result<(), Problem> {
         );
     }
     let nodes = nodes(spec);
-    spec.link.iter().enumerate().try_for_each(|(n, l)| link(l, at!["link", n]))?;
-    spec.host.iter().enumerate().try_for_each(|(n, h)| host(h, at!["host", n], &nodes))?;
+    for (n, l) in spec.link.iter().enumerate() {
+        link(l, at!["link", n], spec.duration.0)?;
+        let ends = BTreeSet::from([&l.from, &l.to]);
+        if spec.link[..n].iter().any(|other| BTreeSet::from([&other.from, &other.to]) == ends) {
+            let problem = format!("a second link between \"{}\" and \"{}\"", l.from, l.to);
+            return Err(Problem::new(at!["link", n], problem).help(
+                "write what differs on the way back into back = { … }, or lead another path over a node of its own",
+            ));
+        }
+    }
+    for (n, h) in spec.host.iter().enumerate() {
+        host(h, at!["host", n], &nodes)?;
+        if spec.host[..n].iter().any(|other| other.name == h.name) {
+            return Err(Problem::new(at!["host", n, "name"], format!("a second host \"{}\"", h.name))
+                .help("put all of its keys into one [[host]] table"));
+        }
+    }
     let mut names = BTreeSet::new();
     for (n, f) in spec.flow.iter().enumerate() {
         if !names.insert(&f.name) {
-            return Err(Problem::new(at!["flow", n, "name"], format!("two flows are named \"{}\"", f.name)));
+            return Err(Problem::new(at!["flow", n, "name"], format!("two flows are named \"{}\"", f.name))
+                .help("give each a name of its own"));
         }
         flow(spec, f, n, &nodes)?;
     }
@@ -71,9 +90,10 @@ fn positive(rate: Rate, at: Vec<Key>) -> Result<(), Problem> {
     Err(Problem::new(at, "a rate of zero carries nothing").help("take the link down with up = false"))
 }
 
-fn link(link: &Link, at: Vec<Key>) -> Result<(), Problem> {
+fn link(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem> {
     if link.from == link.to {
-        return Err(Problem::new(below(&at, "to"), format!("a link from \"{}\" to itself", link.to)));
+        return Err(Problem::new(below(&at, "to"), format!("a link from \"{}\" to itself", link.to))
+            .help("name the node at the other end"));
     }
     positive(link.rate.0, below(&at, "rate"))?;
     probability(link.loss, below(&at, "loss"))?;
@@ -89,9 +109,21 @@ fn link(link: &Link, at: Vec<Key>) -> Result<(), Problem> {
         let problem = Problem::new(below(&at, "mtu"), format!("{} bytes", link.mtu));
         return Err(problem.help("an IPv4 MTU lies between 68 and 65535 (RFC 791)"));
     }
+    changes(link, at, duration)
+}
+
+fn changes(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem> {
     let mut before = Duration::ZERO;
     for (n, change) in link.change.iter().enumerate() {
-        let at = |key: &str| at.iter().cloned().chain(at!["change", n, key]).collect::<Vec<_>>();
+        let here: Vec<Key> = at.iter().cloned().chain(at!["change", n]).collect();
+        let at = |key: &str| below(&here, key);
+        if (change.rate, change.delay, change.loss, change.up) == (None, None, None, None) {
+            return Err(Problem::new(here, "changes nothing").help("add rate, delay, loss or up"));
+        }
+        if change.at.0 >= duration {
+            return Err(Problem::new(at("at"), "after the end of the run")
+                .help(format!("the run takes {}", Human(duration))));
+        }
         if change.at.0 < before {
             return Err(Problem::new(at("at"), "earlier than the change above it")
                 .help("put changes in order of time"));
@@ -117,13 +149,17 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     known(&flow.from, nodes, at("from"))?;
     known(&flow.to, nodes, at("to"))?;
     if flow.from == flow.to {
-        return Err(Problem::new(at("to"), "a flow from a node to itself"));
+        return Err(
+            Problem::new(at("to"), "a flow from a node to itself").help("name the node that receives")
+        );
     }
     if let Start::Between(a, b) = flow.start
         && b < a
     {
-        return Err(Problem::new(at("start"), format!("the range ends at {b}, before it begins at {a}")));
+        return Err(Problem::new(at("start"), format!("the range ends at {b}, before it begins at {a}"))
+            .help(format!("write start = [\"{b}\", \"{a}\"]")));
     }
+    times(spec, flow, n)?;
     if flow.paths.is_empty() || flow.paths.len() > MAX_PATHS {
         return Err(Problem::new(
             at("paths"),
@@ -140,6 +176,24 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
         return Err(problem.help("add told = true, without secure = true"));
     }
     segment_size(spec, flow, at("mss"))
+}
+
+/// It starts before the run ends, and stops after it started, whatever the seed.
+fn times(spec: &Spec, flow: &Flow, n: usize) -> Result<(), Problem> {
+    let (first, last) = match flow.start {
+        Start::At(at) => (at, at),
+        Start::Between(from, to) => (from, to),
+    };
+    if last >= spec.duration {
+        return Err(Problem::new(at!["flow", n, "start"], "not before the end of the run")
+            .help(format!("the run takes {}", spec.duration)));
+    }
+    if flow.stop.is_some_and(|stop| stop <= first) {
+        return Err(
+            Problem::new(at!["flow", n, "stop"], "not after the start").help(format!("it starts at {first}"))
+        );
+    }
+    Ok(())
 }
 
 /// Every two neighbours on the path have a link.
@@ -170,7 +224,17 @@ fn traffic(flow: &Flow, n: usize) -> Result<(), Problem> {
         return Err(problem.help("with its IP and UDP headers a packet has 28 to 65535 bytes"));
     }
     if flow.paths.len() > 1 {
-        return Err(Problem::new(at!["flow", n, "paths"], "UDP takes one path"));
+        return Err(
+            Problem::new(at!["flow", n, "paths"], "UDP takes one path").help("make a flow for each path")
+        );
+    }
+    if flow.size.is_some() {
+        return Err(Problem::new(at!["flow", n, "size"], "a size is for TCP, UDP sends until it stops")
+            .help("leave it out, or write for example stop = \"10s\""));
+    }
+    if flow.mss.is_some() {
+        return Err(Problem::new(at!["flow", n, "mss"], "segments are for TCP")
+            .help(format!("leave it out: packet = \"{packet}\" is the size of a UDP packet")));
     }
     Ok(())
 }

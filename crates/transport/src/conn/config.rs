@@ -9,6 +9,9 @@ use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
 use crate::sched::SchedulerConfig;
 
+/// Longest of a connection's times.
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// Parameters of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -110,18 +113,55 @@ impl ConnectionConfig {
     /// Whether its parameters mean something together, on paths whose smallest round trip time is
     /// `min_rtt`, if that is known.
     pub fn check(&self, min_rtt: Option<Duration>) -> Result<(), ConfigError> {
-        let nothing = |size: u64| size == 0;
-        for (key, zero) in [
-            ("send_buffer", nothing(self.send_buffer)),
-            ("receive_buffer", nothing(self.receive_buffer)),
-            ("reorder_store", self.reorder_store.is_some_and(nothing)),
-        ] {
-            if zero {
-                return Err(ConfigError::new(key, "a buffer of 0 holds nothing"));
-            }
-        }
+        self.check_buffers()?;
+        self.check_times()?;
+        self.cc.check()?;
         self.knowledge.check()?;
         self.loss.check(min_rtt)
+    }
+
+    fn check_buffers(&self) -> Result<(), ConfigError> {
+        let empty =
+            |key| ConfigError::new(key, "a buffer of 0 holds nothing", "write bytes: 4194304 are 4 MiB");
+        ConfigError::first(&[
+            (self.send_buffer == 0, empty("send_buffer")),
+            (self.receive_buffer == 0, empty("receive_buffer")),
+            (self.reorder_store == Some(0), empty("reorder_store")),
+        ])
+    }
+
+    fn check_times(&self) -> Result<(), ConfigError> {
+        let long = |key| ConfigError::new(key, "longer than a day", "times are in ms: 1000 is a second");
+        let rto = |key, reason| {
+            ConfigError::new(
+                key,
+                reason,
+                "the defaults are min_rto = 200, initial_rto = 1000, max_rto = 60000",
+            )
+        };
+        let slow =
+            ConfigError::new("delayed_ack", "longer than 500 ms (RFC 9293)", "40 is the default, in ms");
+        let coarse = ConfigError::new(
+            "clock_granularity",
+            "longer than a second",
+            "0 measures exactly, ns-2 uses 10, in ms",
+        );
+        let hopeless =
+            ConfigError::new("max_timeouts", "0 gives up before anything is lost", "12 is the default");
+        ConfigError::first(&[
+            (self.min_rto > DAY, long("min_rto")),
+            (self.initial_rto > DAY, long("initial_rto")),
+            (self.max_rto > DAY, long("max_rto")),
+            (self.keep_alive > DAY, long("keep_alive")),
+            (self.time_wait > DAY, long("time_wait")),
+            (self.initial_rto == Duration::ZERO, rto("initial_rto", "0 sends everything again at once")),
+            (self.max_rto == Duration::ZERO, rto("max_rto", "0 sends everything again at once")),
+            (self.max_rto < self.min_rto, rto("max_rto", "smaller than min_rto")),
+            (self.max_rto < self.initial_rto, rto("max_rto", "smaller than initial_rto")),
+            (self.delayed_ack > Duration::from_millis(500), slow),
+            (self.clock_granularity > Duration::from_secs(1), coarse),
+            (self.max_timeouts == 0, hopeless),
+        ])
     }
 
     /// The same for the paths of a connection, as far as their delays are told.

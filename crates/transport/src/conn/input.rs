@@ -299,7 +299,8 @@ impl Connection {
         let inserted = self.receiver.on_data(now, path, offset, payload, fin, &mut self.timers);
         self.stats.bytes_received += inserted.delivered;
         self.stats.duplicate_bytes += inserted.duplicate;
-        self.stats.reorder_peak = self.stats.reorder_peak.max(self.receiver.buffer.occupancy());
+        self.stats.bytes_early = self.receiver.buffer.occupancy();
+        self.stats.reorder_peak = self.stats.reorder_peak.max(self.stats.bytes_early);
         if inserted.refused > 0 {
             self.dropped(now, path, DropReason::BufferFull);
         }

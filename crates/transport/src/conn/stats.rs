@@ -26,6 +26,8 @@ pub struct ConnectionStats {
     pub undone: u64,
     /// Drops, indexed by [`DropReason`].
     pub drops: [u64; DropReason::COUNT],
+    /// Stream bytes that came early and wait for those before them.
+    pub bytes_early: u64,
     /// Largest occupancy of the reorder buffer, bytes.
     pub reorder_peak: u64,
 }

@@ -87,17 +87,27 @@ impl LossConfig {
         match self {
             Self::Dupack { threshold: 0, .. }
             | Self::Sack { threshold: 0 }
-            | Self::Smart { threshold: 0 } => {
-                Err(ConfigError::new("loss", "a threshold of 0: a loss needs at least 1 sign of it"))
-            }
-            Self::Addr { inner, .. } if matches!(**inner, Self::Addr { .. }) => {
-                Err(ConfigError::new("loss", "ADDR within ADDR: one allowance is enough"))
-            }
-            Self::Addr { allowance, .. } if *allowance == Duration::ZERO => {
-                Err(ConfigError::new("loss", "an allowance of 0 allows nothing: leave ADDR out"))
-            }
+            | Self::Smart { threshold: 0 } => Err(ConfigError::new(
+                "loss.threshold",
+                "a loss needs at least 1 sign of it, not 0",
+                "write for example threshold = 3 (RFC 5681)",
+            )),
+            Self::Addr { inner, .. } if matches!(**inner, Self::Addr { .. }) => Err(ConfigError::new(
+                "loss.inner",
+                "ADDR within ADDR",
+                "one allowance is enough: leave out the inner",
+            )),
+            Self::Addr { allowance, .. } if *allowance == Duration::ZERO => Err(ConfigError::new(
+                "loss.allowance",
+                "0 allows nothing",
+                "write a time in ms, or leave ADDR out",
+            )),
             Self::Addr { allowance, .. } if min_rtt.is_some_and(|rtt| *allowance >= rtt) => {
-                Err(ConfigError::new("loss", "the allowance is not below the smallest round trip time"))
+                Err(ConfigError::new(
+                    "loss.allowance",
+                    "not below the smallest round trip time",
+                    "write a shorter time, in ms",
+                ))
             }
             Self::Addr { inner, .. } => inner.check(min_rtt),
             _ => Ok(()),

@@ -43,13 +43,15 @@ impl KnowledgeConfig {
         if self.closes() && self.heartbeat == Duration::ZERO {
             return Err(ConfigError::new(
                 "knowledge",
-                "only heartbeats reopen a path that was closed: give them an interval",
+                "only heartbeats reopen a path that was closed, and they have no interval",
+                "add for example heartbeat = 100, in ms",
             ));
         }
         if self.close_late == Some(Duration::ZERO) {
             return Err(ConfigError::new(
                 "knowledge",
-                "every packet is late by more than 0: allow some time",
+                "every packet is late by more than 0",
+                "write for example close_late = 50, in ms",
             ));
         }
         Ok(())
