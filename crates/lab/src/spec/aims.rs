@@ -29,7 +29,9 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
             return Err(Problem::new(aim.key("statistic"), "one run has no standard deviation")
                 .help("run more seeds: seeds = \"1..20\""));
         }
-        Statistic::ShareWithin if expect.within.is_none_or(|(low, high)| !(low <= high)) => {
+        Statistic::ShareWithin
+            if expect.within.is_none_or(|(low, high)| low > high || (high - low).is_nan()) =>
+        {
             return Err(Problem::new(aim.key("within"), "which band?").help("add within = [0.9, 1.1]"));
         }
         Statistic::Spearman if expect.ascending.len() < 3 => {
