@@ -240,13 +240,6 @@ impl Identity {
         Ok(Self { public: PublicIdentity::of(kind, identity)?, key: Arc::new(key) })
     }
 
-    /// The same identity with a name in its HOST_ID.
-    #[must_use]
-    pub fn with_domain(mut self, domain: DomainId) -> Self {
-        self.public.host_id.domain = domain;
-        self
-    }
-
     /// What others may know of it.
     pub fn public(&self) -> &PublicIdentity {
         &self.public

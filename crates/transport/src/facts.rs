@@ -81,8 +81,6 @@ pub struct AckSample {
     pub newly_acked: u64,
     /// The same in segments.
     pub newly_acked_segments: u32,
-    /// Whether the cumulative acknowledgment moved.
-    pub cumulative: bool,
     /// Round trip time of the latest segment, if it was not ambiguous (Karn).
     pub rtt: Option<Duration>,
     /// Change of the one-way delay to the peer against the smallest seen.
@@ -93,8 +91,6 @@ pub struct AckSample {
     pub prior_in_flight: u64,
     /// What R-M/TCP estimates of the route, if both ends know of routes.
     pub route: Option<RouteEstimate>,
-    /// Congestion marks (ECN echo) in it.
-    pub marks: u32,
     /// The sender had nothing to send when the segment left.
     pub app_limited: bool,
     /// The congestion window was full, so that it may grow (RFC 7661's question).

@@ -172,10 +172,6 @@ impl Rate {
             }
         }
     }
-    /// bit/s.
-    pub const fn bits_per_sec(self) -> u64 {
-        self.0
-    }
     /// Mbit/s with its fraction.
     pub fn as_mbps(self) -> f64 {
         self.0 as f64 / 1e6

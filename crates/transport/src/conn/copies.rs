@@ -102,7 +102,6 @@ impl Sender {
         let sample = AckSample {
             newly_acked: u64::from(len),
             newly_acked_segments: 1,
-            cumulative: true,
             rtt: Some(rtt),
             prior_in_flight,
             route,

@@ -82,13 +82,11 @@ impl Sender {
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
-            cumulative: self.board.dupacks() == 0,
             rtt,
             one_way_queueing: p.estimator.one_way.forward_queueing(),
             delivery_rate,
             prior_in_flight,
             route,
-            marks: 0,
             app_limited,
             window_limited: prior_in_flight + u64::from(mss) > window,
             in_recovery,

@@ -175,9 +175,4 @@ impl NotifyType {
     pub const I2_ACKNOWLEDGEMENT: Self = Self(16_384);
     /// Keeps a NAT binding (RFC 9028 §5.3).
     pub const NAT_KEEPALIVE: Self = Self(16_385);
-
-    /// Whether it reports an error rather than a status.
-    pub const fn is_error(self) -> bool {
-        self.0 < 16_384
-    }
 }
