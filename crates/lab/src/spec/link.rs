@@ -29,15 +29,18 @@ pub struct Link {
     pub back: Back,
     /// Probability that a packet is lost on the wire, 0 to 1. Default: 0.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
     pub loss: f64,
     /// Probability that a packet arrives twice, 0 to 1. Default: 0.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
     pub duplication: f64,
     /// Packets held back while later ones pass. Default: none.
     #[serde(default)]
     pub reordering: Option<Reordering>,
     /// Probability that bits of a packet flip, 0 to 1. Default: 0.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
     pub corruption: f64,
     /// Largest packet with its headers, bytes. Default: 1500.
     #[serde(default = "ethernet")]
@@ -65,6 +68,7 @@ pub struct Back {
     pub queue: Option<Queue>,
     /// Probability that a packet is lost on the wire, 0 to 1.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
     pub loss: Option<f64>,
 }
 
@@ -73,6 +77,7 @@ pub struct Back {
 #[serde(deny_unknown_fields)]
 pub struct Reordering {
     /// Probability, 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     pub probability: f64,
     /// For how long.
     pub delay: Human<Duration>,
@@ -92,6 +97,7 @@ pub struct Change {
     pub delay: Option<Human<Duration>>,
     /// New loss probability, 0 to 1.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
     pub loss: Option<f64>,
     /// Up or down.
     #[serde(default)]

@@ -1,42 +1,33 @@
-//! The JSON Schema of spec files. What the transport reads is described from its own defaults, so a
-//! new key or algorithm there appears here by itself.
+//! The JSON Schema of spec files. What the transport reads is described by its own types, so a new key or
+//! algorithm there appears here by itself.
 
 use polypath_transport::ConnectionConfig;
-use polypath_transport::cc::CcConfig;
-use polypath_transport::loss::LossConfig;
-use polypath_transport::sched::SchedulerConfig;
+use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::Spec;
 use super::load::BUFFERS;
-use crate::registry::names;
 
 /// The JSON Schema of spec files.
 pub fn schema() -> Schema {
     schemars::schema_for!(Spec)
 }
 
-/// `[connection]`: every key of `ConnectionConfig`, with its type and default.
+/// `[connection]`: every key of `ConnectionConfig`. What a flow says of its algorithms may leave out what
+/// the experiment says already, so nothing is required.
 pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
-    let defaults = json!(ConnectionConfig::default());
-    let mut properties: Map<String, Value> = Map::new();
-    for (key, default) in defaults.as_object().into_iter().flatten() {
-        let kind = match default {
-            Value::Bool(_) => "boolean",
-            Value::Number(_) | Value::Null => "number",
-            Value::String(_) => "string",
-            _ => "object",
-        };
-        properties.insert(key.clone(), json!({ "type": kind, "default": default }));
-    }
-    let choices = [
-        ("cc", "algorithm", names::<CcConfig>("algorithm")),
-        ("scheduler", "policy", names::<SchedulerConfig>("policy")),
-        ("loss", "policy", names::<LossConfig>("policy")),
-    ];
-    for (key, tag, names) in choices {
-        properties[key]["properties"] = json!({ tag: { "enum": names } });
+    let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
+    let derived = settings.into_generator().into_root_schema_for::<ConnectionConfig>().to_value();
+    let mut properties = derived["properties"].as_object().cloned().unwrap_or_default();
+    for (key, tag) in [("cc", "algorithm"), ("scheduler", "policy"), ("loss", "policy")] {
+        let description = properties[key]["description"].clone();
+        properties[key] = json!({
+            "type": "object",
+            "description": description,
+            "properties": choices(&properties[key], tag),
+            "additionalProperties": false,
+        });
     }
     for key in BUFFERS {
         properties[key]["type"] = json!(["integer", "string"]);
@@ -49,9 +40,37 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// The keys of all variants of an enum told apart by `tag`, and its names.
+fn choices(derived: &Value, tag: &str) -> Map<String, Value> {
+    let mut names = Vec::new();
+    let mut keys = Map::new();
+    for variant in derived["oneOf"].as_array().into_iter().flatten() {
+        for (key, value) in variant["properties"].as_object().into_iter().flatten() {
+            match key == tag {
+                true => names.push(value["const"].clone()),
+                // The policy within another is one of the same, and what it has is checked when it is read.
+                false if value.get("$ref").is_some() => {
+                    keys.insert(
+                        key.clone(),
+                        json!({ "type": "object", "description": value["description"] }),
+                    );
+                }
+                false => {
+                    keys.entry(key).or_insert_with(|| value.clone());
+                }
+            }
+        }
+    }
+    keys.insert(tag.to_owned(), json!({ "description": "Which one.", "enum": names }));
+    keys
+}
+
 #[cfg(test)]
 mod tests {
+    use polypath_transport::cc::CcConfig;
+
     use super::*;
+    use crate::registry::names;
 
     #[test]
     fn it_knows_the_keys_and_algorithms_of_the_transport() {
@@ -60,7 +79,38 @@ mod tests {
         assert_eq!(connection["min_rto"]["default"], 200.0);
         let policies = connection["scheduler"]["properties"]["policy"]["enum"].as_array().unwrap();
         assert!(policies.contains(&json!("earliest_arrival")), "{policies:?}");
+        let cc = &connection["cc"];
+        assert_eq!(cc["properties"]["algorithm"]["enum"], json!(names::<CcConfig>("algorithm")));
+        assert_eq!(
+            (&cc["properties"]["alpha"]["type"], &cc["additionalProperties"]),
+            (&json!("integer"), &json!(false))
+        );
+        assert_eq!(connection["loss"]["properties"]["allowance"]["type"], "number");
+        assert_eq!(connection["loss"]["properties"]["inner"]["type"], "object");
         assert_eq!(schema["properties"]["version"]["maximum"], 1);
+        assert_eq!(schema["$defs"]["Link"]["properties"]["loss"]["maximum"], 1);
         assert_eq!(schema["additionalProperties"], false);
+    }
+
+    #[test]
+    fn every_key_is_described() {
+        let (mut nameless, mut seen) = (Vec::new(), 0);
+        look(&serde_json::to_value(schema()).unwrap(), "", &mut |key, value| {
+            seen += 1;
+            nameless.extend(value.get("description").is_none().then(|| key.to_owned()));
+        });
+        assert!(seen > 200 && nameless.is_empty(), "{seen} keys, none said of {nameless:?}");
+    }
+
+    /// Calls `see` with every key of `schema`.
+    fn look(schema: &Value, path: &str, see: &mut impl FnMut(&str, &Value)) {
+        for (key, value) in schema.as_object().into_iter().flatten() {
+            let inner = value.as_object().filter(|_| key == "properties");
+            for (name, of) in inner.into_iter().flatten() {
+                see(&format!("{path}.{name}"), of);
+            }
+            look(value, &format!("{path}/{key}"), see);
+        }
+        schema.as_array().into_iter().flatten().for_each(|value| look(value, path, see));
     }
 }

@@ -14,6 +14,7 @@ use crate::facts::ConfigError;
 
 /// Which algorithm, with its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CcConfig {
     /// One NewReno window per path, uncoupled; on one path plain NewReno (RFC 5681, 6582).

@@ -28,6 +28,7 @@ use crate::facts::{AckSample, Episode, LossCause, LossEvent};
 
 /// Parameters of FAST.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct FastConfig {
     /// Packets kept in the queues of the path, at least 1 (paper §5.1: 100).
@@ -40,6 +41,7 @@ pub struct FastConfig {
     pub slow_start_exit: u32,
     /// Queueing delay below which the window doubles, ms (our choice: 0.75).
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub multiplicative_increase_below: Duration,
     /// Round trips per update, at least 1 (§2.1: alternate ones, 2).
     pub rounds_per_update: u32,
@@ -54,6 +56,7 @@ pub struct FastConfig {
 
 /// Which delay FAST keeps short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DelaySignal {
     /// The round trip: a queue on the way back slows down as well (§4).

@@ -24,6 +24,7 @@ use crate::facts::{AckSample, Episode, LossCause, LossEvent};
 
 /// Parameters of NewReno.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct NewRenoConfig {
     /// Initial window, segments (RFC 6928: 10; ns-2: 2).

@@ -21,6 +21,7 @@ use crate::facts::{AckSample, LossCause, LossEvent, PathView, RouteEstimate};
 
 /// Parameters of R-M/TCP.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RmTcpConfig {
     /// N_q,max: packets that may queue on a route of weight 1, above 0 (§4: 20).

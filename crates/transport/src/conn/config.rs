@@ -14,6 +14,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// Parameters of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ConnectionConfig {
     /// Congestion control of the connection over all its paths.
@@ -45,6 +46,7 @@ pub struct ConnectionConfig {
     /// Acknowledge every second segment or after this time (RFC 9293 §3.8.6.3: at most 500 ms);
     /// zero acknowledges every segment, as the papers' simulations do.
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub delayed_ack: Duration,
     /// Offer the multi-route option of R-M/TCP (paper 003, §2.1). With a peer that does not know it the
     /// connection stays on the path it began on; with one that does, every segment is acknowledged at
@@ -52,15 +54,19 @@ pub struct ConnectionConfig {
     pub multi_route: bool,
     /// Smallest retransmission timeout, ms. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub min_rto: Duration,
     /// Retransmission timeout before the first sample, ms (RFC 6298 §2.1: 1 s).
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub initial_rto: Duration,
     /// Largest retransmission timeout, ms (RFC 6298 §2.5: at least 60 s).
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub max_rto: Duration,
     /// Granularity of the round trip clock, ms; zero measures exactly (ns-2's `tcpTick_` is 10 ms).
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub clock_granularity: Duration,
     /// Consecutive timeouts of one path, while another works, that make it fail.
     pub path_fail_timeouts: u32,
@@ -68,9 +74,11 @@ pub struct ConnectionConfig {
     pub max_timeouts: u32,
     /// Idle time before a keep-alive, ms; zero sends none (RFC 9293 §3.8.4: off by default).
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub keep_alive: Duration,
     /// Time in TIME-WAIT, ms: twice the maximum segment lifetime.
     #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub time_wait: Duration,
     /// Do not wait to fill a segment (RFC 9293 §3.7.4, Nagle off).
     pub no_delay: bool,
@@ -172,6 +180,7 @@ impl ConnectionConfig {
 
 /// The path that an acknowledgment takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AckReturn {
     /// The one its data came on, so that a round trip is of one path.

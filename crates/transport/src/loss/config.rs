@@ -13,6 +13,7 @@ use crate::facts::ConfigError;
 
 /// Which loss policy, with its parameters. The retransmission timer stands behind all of them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossConfig {
     /// Duplicate acknowledgments; one retransmission per partial acknowledgment: NewReno (RFC 6582).
@@ -49,6 +50,7 @@ pub enum LossConfig {
     Addr {
         /// Allowable delay due to reordering, ms; above zero and below the smallest round trip time.
         #[serde(with = "crate::conn::config::millis")]
+        #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         allowance: Duration,
         /// What judges.
         inner: Box<LossConfig>,

@@ -10,6 +10,7 @@ use super::scheduler::Scheduler;
 
 /// Which scheduler, with its parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SchedulerConfig {
     /// Each path in turn that has room.
