@@ -56,6 +56,7 @@ pub struct Flow {
 /// What a flow sends.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(transform = super::schema::describe_variants)]
 pub enum Traffic {
     /// A TCP connection that always has something to send.
     #[default]

@@ -40,6 +40,16 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// What is said of a variant is said of its key, too, which editors show.
+pub(super) fn describe_variants(schema: &mut Schema) {
+    for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        let description = variant["description"].clone();
+        for (_, key) in variant.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+            key["description"] = description.clone();
+        }
+    }
+}
+
 /// The keys of all variants of an enum told apart by `tag`, and its names.
 fn choices(derived: &Value, tag: &str) -> Map<String, Value> {
     let mut names = Vec::new();
