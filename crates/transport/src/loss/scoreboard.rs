@@ -569,10 +569,10 @@ mod tests {
             board.overtaken(slow, 3).map(|(id, _)| id).collect::<Vec<_>>()
         };
         // The acknowledgments of 0 to 20 are still on the slow path when the fast one tells of 30 to 60.
-        assert_eq!(acked(&mut board, fast, (30, 60)), []);
-        assert_eq!(acked(&mut board, slow, (0, 20)), []);
+        assert!(acked(&mut board, fast, (30, 60)).is_empty());
+        assert!(acked(&mut board, slow, (0, 20)).is_empty());
         // On the slow path 20 to 30 was overtaken indeed.
-        assert_eq!(acked(&mut board, slow, (30, 40)), []);
+        assert!(acked(&mut board, slow, (30, 40)).is_empty());
         assert_eq!(acked(&mut board, slow, (30, 60)), [2]);
     }
 }
