@@ -105,6 +105,7 @@ impl Sender {
         for i in 0..self.paths.len() {
             result.delivered += self.sample(now, PathId(i as u8), ack, timers);
         }
+        self.copies.under_way.tell(ack.route, ack.una);
         if result.delivered > 0 {
             self.stalled = 0;
         }

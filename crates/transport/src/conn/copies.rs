@@ -57,7 +57,7 @@ impl Sender {
     #[cold]
     pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) {
         let Some(&(start, _)) = ack.blocks.first() else { return };
-        match self.copies.under_way.answer(ack.route, start, u64::MAX) {
+        match self.copies.under_way.answer(ack.route, start) {
             Some(answered) => self.on_copy(now, ack, &answered, timers),
             None => self.copies.under_way.overtook(ack.route, start),
         }
@@ -76,9 +76,7 @@ impl Sender {
     ) -> bool {
         let first = ack.route != path && !ack.reports_duplicate(); // else something came second on its route
         let Some(newest) = fresh.newest.filter(|_| first) else { return false };
-        // What it is the first to tell of ends with the newest, unless that lies beyond a hole.
-        let news = newest.end().saturating_sub(fresh.bytes);
-        let Some(answered) = self.copies.under_way.answer(ack.route, newest.offset, news) else {
+        let Some(answered) = self.copies.under_way.answer(ack.route, newest.offset) else {
             return false;
         };
         let copy = Copy { offset: newest.offset, len: newest.len, sent_at: newest.sent_at };

@@ -42,6 +42,8 @@ pub struct Copies {
 struct UnderWay {
     copies: VecDeque<Copy>,
     bytes: u64,
+    /// Acknowledgments on the path have told of everything below.
+    told: u64,
 }
 
 impl Copies {
@@ -60,21 +62,21 @@ impl Copies {
         if self.paths.len() <= path.index() {
             self.paths.resize_with(path.index() + 1, UnderWay::default);
         }
-        let UnderWay { copies, bytes } = &mut self.paths[path.index()];
+        let UnderWay { copies, bytes, .. } = &mut self.paths[path.index()];
         *bytes += u64::from(copy.len);
         let at = copies.partition_point(|c| c.sent_at <= copy.sent_at);
         copies.insert(at, copy);
     }
 
-    /// The copy of `offset` on `path` was answered, by an acknowledgment that was the first to tell of
-    /// everything from `news` on: copies of that may have come with it.
-    pub fn answer(&mut self, path: PathId, offset: u64, news: u64) -> Option<Answered> {
-        let UnderWay { copies, bytes } = self.paths.get_mut(path.index())?;
+    /// The copy of `offset` on `path` was answered by an acknowledgment there. Copies of what none had told of
+    /// there before may have come with it, for acknowledgments may be of several segments.
+    pub fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
+        let UnderWay { copies, bytes, told } = self.paths.get_mut(path.index())?;
         let at = copies.iter().position(|c| c.offset == offset)?;
         let (mut missing, mut missing_sent) = (0, Instant::ZERO);
         for before in copies.drain(..at) {
             *bytes -= u64::from(before.len);
-            if before.offset < news {
+            if before.offset < *told {
                 missing += u64::from(before.len);
                 missing_sent = before.sent_at;
             }
@@ -84,10 +86,17 @@ impl Copies {
         Some(Answered { copy, missing, missing_sent })
     }
 
+    /// An acknowledgment of everything below `una` came on `path`.
+    pub fn tell(&mut self, path: PathId, una: u64) {
+        if let Some(under_way) = self.paths.get_mut(path.index()) {
+            under_way.told = under_way.told.max(una);
+        }
+    }
+
     /// What was sent on `path` found that `offset` had arrived before: so a copy on another path did. That
     /// one's own acknowledgment, on a path with more delay, may come later and be no news then.
     pub fn overtook(&mut self, path: PathId, offset: u64) {
-        for (i, UnderWay { copies, bytes }) in self.paths.iter_mut().enumerate() {
+        for (i, UnderWay { copies, bytes, .. }) in self.paths.iter_mut().enumerate() {
             if i != path.index()
                 && let Some(at) = copies.iter().position(|c| c.offset == offset)
             {
@@ -98,7 +107,9 @@ impl Copies {
 
     /// Everything on `path` is lost; its bytes.
     pub fn lose(&mut self, path: PathId) -> u64 {
-        self.paths.get_mut(path.index()).map_or(0, |p| std::mem::take(p).bytes)
+        let Some(UnderWay { copies, bytes, .. }) = self.paths.get_mut(path.index()) else { return 0 };
+        copies.clear();
+        std::mem::take(bytes)
     }
 }
 
@@ -113,10 +124,11 @@ mod tests {
         [0, 1, 3, 4, 2].into_iter().for_each(|n| copies.add(PathId(1), copy(n)));
         assert_eq!((copies.in_flight(PathId(0)), copies.in_flight(PathId(1))), (0, 50));
         let none = Answered { copy: copy(0), missing: 0, missing_sent: Instant::ZERO };
-        assert_eq!(copies.answer(PathId(1), 0, 50), Some(none));
+        assert_eq!(copies.answer(PathId(1), 0), Some(none));
         let answered = Answered { copy: copy(3), missing: 20, missing_sent: Instant(2) };
-        assert_eq!(copies.answer(PathId(1), 30, 50), Some(answered));
-        assert_eq!((copies.answer(PathId(1), 20, 50), copies.answer(PathId(0), 40, 50)), (None, None));
+        copies.tell(PathId(1), 50);
+        assert_eq!(copies.answer(PathId(1), 30), Some(answered));
+        assert_eq!((copies.answer(PathId(1), 20), copies.answer(PathId(0), 40)), (None, None));
         assert_eq!((copies.lose(PathId(1)), copies.is_empty()), (10, true));
     }
 
@@ -127,7 +139,8 @@ mod tests {
         (0..5).for_each(|n| copies.add(PathId(1), copy(n)));
         copies.overtook(PathId(0), 10); // the other transmission of 1 found that it had come
         let answered = Answered { copy: copy(4), missing: 10, missing_sent: Instant(0) };
-        assert_eq!(copies.answer(PathId(1), 40, 20), Some(answered), "2 and 3 are news like 4");
+        copies.tell(PathId(1), 20);
+        assert_eq!(copies.answer(PathId(1), 40), Some(answered), "2 and 3 are news like 4");
         assert!(copies.is_empty());
         assert_eq!(copies.in_flight(PathId(1)), 0);
     }
