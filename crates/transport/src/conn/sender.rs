@@ -123,6 +123,7 @@ impl Sender {
     pub fn agree(&mut self, config: &ConnectionConfig, sack: bool, multi_route: bool) {
         self.sack = sack;
         self.routes = multi_route.then(Routes::default);
+        self.copies.under_way.agree(multi_route);
         self.policy = config.loss.build(sack);
         self.probes = self.policy.probes();
     }

@@ -35,6 +35,8 @@ pub struct Answered {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Copies {
     paths: Vec<UnderWay>,
+    /// Each acknowledgment answers one segment: both ends know of routes.
+    one_by_one: bool,
 }
 
 /// In the order in which they were sent, with the sum of their bytes.
@@ -47,6 +49,11 @@ struct UnderWay {
 }
 
 impl Copies {
+    /// Both ends agreed on the multi-route option, or did not.
+    pub fn agree(&mut self, multi_route: bool) {
+        self.one_by_one = multi_route;
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.paths.iter().all(|p| p.copies.is_empty())
@@ -69,14 +76,14 @@ impl Copies {
     }
 
     /// The copy of `offset` on `path` was answered by an acknowledgment there. Copies of what none had told of
-    /// there before may have come with it, for acknowledgments may be of several segments.
+    /// there before may have come with it, if acknowledgments may be of several segments.
     pub fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
         let UnderWay { copies, bytes, told } = self.paths.get_mut(path.index())?;
         let at = copies.iter().position(|c| c.offset == offset)?;
         let (mut missing, mut missing_sent) = (0, Instant::ZERO);
         for before in copies.drain(..at) {
             *bytes -= u64::from(before.len);
-            if before.offset < *told {
+            if self.one_by_one || before.offset < *told {
                 missing += u64::from(before.len);
                 missing_sent = before.sent_at;
             }
