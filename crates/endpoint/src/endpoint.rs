@@ -56,7 +56,7 @@ pub struct Endpoint {
     next_port: u16,
     slots: Slots,
     half_open: u32,
-    listeners: BTreeMap<u16, ListenConfig>,
+    listeners: BTreeMap<u16, Box<ListenConfig>>,
     demux: Demux,
     /// Where the last segment of a driver went that keeps no trails.
     last: Option<(Locators, Trail)>,
@@ -135,7 +135,7 @@ impl Endpoint {
             return Err(OpenError::PortTaken(port));
         }
         config.connection.check(None)?;
-        self.listeners.insert(port, config);
+        self.listeners.insert(port, Box::new(config));
         Ok(())
     }
 

@@ -43,6 +43,7 @@ impl<A: std::fmt::Debug, F> std::fmt::Debug for PerPath<A, F> {
 impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F> {
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
         if self.paths.len() <= path.index() {
+            self.paths.reserve_exact(path.index() + 1 - self.paths.len());
             self.paths.resize_with(path.index() + 1, || None);
         }
         self.paths[path.index()] = Some((self.new)(now, mss));

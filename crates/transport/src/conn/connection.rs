@@ -385,6 +385,8 @@ impl Connection {
     }
 
     fn enrol(&mut self, path: &PathConfig) {
+        self.paths.reserve_exact(1);
+        self.receiver.paths.reserve_exact(1);
         self.paths.push(*path);
         self.receiver.paths.push(Default::default());
         self.timers.add_path();

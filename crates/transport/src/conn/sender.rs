@@ -139,6 +139,8 @@ impl Sender {
         self.controller.on_path_added(now, id, mss);
         self.board.add_lane();
         self.routes.iter_mut().for_each(Routes::add);
+        self.paths.reserve_exact(1); // most connections have one path, and a vector makes room for four
+        self.views.reserve_exact(1);
         self.paths.push(PathSender {
             estimator: PathEstimator::new(self.limits, config.rate, config.one_way),
             knowledge: Knowledge::default(),

@@ -68,6 +68,7 @@ impl Default for Timers {
 impl Timers {
     /// Makes room for the timers of one more path.
     pub fn add_path(&mut self) {
+        self.paths.reserve_exact(1);
         self.paths.push([Instant::MAX; PER_PATH]);
     }
 

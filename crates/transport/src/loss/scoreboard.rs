@@ -103,6 +103,7 @@ impl Scoreboard {
             lane.told = lane.highest_delivered.map_or(0, |tx| tx + 1);
         }
         let told = if self.lanes.is_empty() { u64::MAX } else { 0 };
+        self.lanes.reserve_exact(1);
         self.lanes.push(Lane { told, ..Lane::default() });
     }
 
