@@ -80,7 +80,7 @@ pub struct Ports {
 /// After any input poll in this order: transmit until `None`, events and records until `None`, then the timeout.
 ///
 /// The parts: `handshake.rs` opens it, `input.rs` takes segments, `output.rs` makes them, `timeouts.rs`
-/// does what is due; `ack.rs` and `sender.rs` are the sending half, `receiver.rs` the receiving one;
+/// does what is due; `sender.rs` is the sending half, `receiver.rs` the receiving one;
 /// `observe.rs` tells of it all.
 #[derive(Debug)]
 pub struct Connection {
@@ -101,8 +101,6 @@ pub struct Connection {
     pub(super) last_path: PathId,
     /// Path of the last acknowledgment, if they take turns.
     pub(super) last_return: PathId,
-    /// Where SND.WL1 and SND.WL2 stand (RFC 9293 §3.10.7.4).
-    pub(super) window_update: (i64, u64),
     /// Answers to unacceptable segments that may still be sent in the present second (RFC 5961 §7).
     pub(super) challenges: (u64, u32),
     /// Probes of an idle connection or a closed window since anything was heard.
@@ -171,7 +169,6 @@ impl Connection {
             stats: ConnectionStats::default(),
             last_path: PathId::FIRST,
             last_return: PathId::FIRST,
-            window_update: (i64::MIN, 0),
             challenges: (0, 0),
             unanswered: 0,
             persists: 0,
@@ -211,7 +208,7 @@ impl Connection {
         }
         self.burst = 0;
         self.removed.insert(path);
-        if path.index() < self.sender.paths.len() {
+        if self.sender.has_joined(path) {
             self.sender.remove_path(now, path, &mut self.timers);
             self.observe_losses(now);
         }
@@ -244,7 +241,7 @@ impl Connection {
         }
         config.carried = Some(mss.max(64));
         let config = *config;
-        if path.index() < self.sender.paths.len() {
+        if self.sender.has_joined(path) {
             let mss = self.payload_size(&config);
             self.sender.set_mss(now, path, mss);
             self.observe_losses(now);
@@ -254,7 +251,7 @@ impl Connection {
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
     /// a path that had failed works again, and one with nothing in flight is measured.
     pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {
-        if path.index() >= self.sender.paths.len() || self.removed.contains(path) {
+        if !self.sender.has_joined(path) || self.removed.contains(path) {
             return;
         }
         if self.sender.path_state(path) == PathState::Failed {
@@ -262,8 +259,7 @@ impl Connection {
             self.observe_path(now, path, PathState::Active);
         }
         if self.sender.flight_size(path) == 0 {
-            self.sender.paths[path.index()].estimator.rtt.sample(rtt);
-            self.sender.refresh(now, path);
+            self.sender.measured(now, path, rtt);
         }
     }
 
@@ -377,7 +373,7 @@ impl Connection {
 
     /// Counters and state of one path; zeros for a path that is not there or has not joined yet.
     pub fn path_stats(&self, path: PathId) -> PathStats {
-        if path.index() >= self.sender.paths.len() {
+        if !self.sender.has_joined(path) {
             return PathStats::default();
         }
         let received = self.receiver.paths.get(path.index()).map_or(0, |p| p.bytes);

@@ -106,7 +106,7 @@ impl Connection {
         TcpOptions {
             mss: self.paths.iter().map(|p| p.mss.min(65_535) as u16).min(),
             window_scale: self.handshake.scaling.then_some(self.handshake.our_shift),
-            sack_permitted: if answer { self.sender.sack } else { self.config.sack },
+            sack_permitted: if answer { self.sender.rules.sack } else { self.config.sack },
             timestamps,
             multi_route: self.handshake.multi_route.then_some(MultiRoute { route: path, reply: None }),
             ..Default::default()
@@ -133,8 +133,7 @@ impl Connection {
         }
         let sack = self.config.sack && options.sack_permitted;
         self.sender.agree(&self.config, sack, self.handshake.multi_route);
-        self.sender.edge = u64::from(syn.header.window); // never scaled in a SYN
-        self.sender.max_window = u64::from(syn.header.window);
+        self.sender.window.open(u64::from(syn.header.window)); // never scaled in a SYN
         let sizes: Vec<_> = self.paths.iter().map(|p| self.payload_size(p)).collect();
         for (path, mss) in self.paths.iter().zip(sizes) {
             self.sender.add_path(now, path, mss);
@@ -205,8 +204,7 @@ impl Connection {
         self.state = State::Established;
         if self.handshake.attempts == 0 && path == self.handshake.path {
             let rtt = now.since(self.handshake.sent_at);
-            self.sender.paths[path.index()].estimator.rtt.sample(rtt);
-            self.sender.refresh(now, path);
+            self.sender.measured(now, path, rtt);
         }
         if self.config.keep_alive > Duration::ZERO {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);

@@ -50,7 +50,7 @@ impl Connection {
             return;
         }
         self.heartbeats = self.heartbeats.wrapping_add(1);
-        for i in 0..self.sender.paths.len() {
+        for i in 0..self.sender.views.len() {
             let path = PathId(i as u8);
             if matches!(self.sender.path_state(path), PathState::Active | PathState::Congested) {
                 self.sender.heartbeat_sent(now, path, self.heartbeats);

@@ -3,9 +3,9 @@
 use polypath_wire::tcp::{SackBlocks, TcpFlags};
 use polypath_wire::{Duration, Instant, PathId, Seq};
 
-use super::ack::Ack;
 use super::connection::{CloseReason, Connection, State};
 use super::record::{DropReason, Observation};
+use super::sender::{Ack, Acked};
 use super::timers::Timer;
 use crate::facts::PathState;
 use crate::segment::Segment;
@@ -38,7 +38,7 @@ impl Connection {
     pub fn recognizes(&self, segment: &Segment) -> bool {
         let synchronized = !matches!(self.state, State::Closed | State::SynSent);
         let acked = self.snd_offset(segment.header.ack);
-        let window = self.sender.max_window as i64;
+        let window = self.sender.window.largest as i64;
         let (next, end) = (self.receiver.next() as i64, self.receiver.window_end() as i64);
         let earliest = (next - (end - next)).max(0);
         synchronized
@@ -190,7 +190,7 @@ impl Connection {
         }
         let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
         let reply = segment.header.options.multi_route.filter(|_| self.handshake.multi_route);
-        let ours = |route: &PathId| route.index() < self.sender.paths.len();
+        let ours = |route: &PathId| self.sender.has_joined(*route);
         let ack = Ack {
             path,
             route: reply.and_then(|m| m.reply).filter(ours).unwrap_or(path),
@@ -219,10 +219,10 @@ impl Connection {
     #[cold]
     fn is_old_ack(&self, una: i64) -> bool {
         let behind = self.sender.board.una() as i64 - una;
-        una < 0 || (self.paths.len() == 1 && behind > self.sender.max_window as i64)
+        una < 0 || (self.paths.len() == 1 && behind > self.sender.window.largest as i64)
     }
 
-    fn after_ack(&mut self, now: Instant, path: PathId, una: u64, acked: &super::ack::Acked) {
+    fn after_ack(&mut self, now: Instant, path: PathId, una: u64, acked: &Acked) {
         for _ in 0..acked.bad_blocks {
             self.dropped(now, path, DropReason::BadSack);
         }
@@ -261,18 +261,8 @@ impl Connection {
     /// SND.WND (RFC 9293 §3.10.7.4, fifth step). Between acknowledgments of the same age, which paths
     /// may reorder, the larger window counts. Returns whether the edge moved.
     fn update_window(&mut self, offset: i64, una: u64, segment: &Segment) -> bool {
-        let (last_offset, last_una) = self.window_update;
-        if offset < last_offset || (offset == last_offset && una < last_una) {
-            return false;
-        }
-        let same_age = offset == last_offset && una == last_una;
         let window = u64::from(segment.header.window) << self.handshake.peer_shift;
-        let edge = una + window;
-        let before = self.sender.edge;
-        self.sender.edge = if same_age { edge.max(before) } else { edge };
-        self.sender.max_window = self.sender.max_window.max(window);
-        self.window_update = (offset, una);
-        self.sender.edge != before
+        self.sender.window.update(offset, una, window)
     }
 
     /// Seventh and eighth step.
@@ -342,10 +332,7 @@ impl Connection {
         if self.timers.is_set(Timer::KeepAlive) {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }
-        if answer
-            && path.index() < self.sender.paths.len()
-            && self.sender.path_state(path) == PathState::Failed
-        {
+        if answer && self.sender.has_joined(path) && self.sender.path_state(path) == PathState::Failed {
             self.sender.revive(now, path, &mut self.timers);
             self.observe_event(now, Some(path), || Observation::PathState { state: PathState::Active });
         }
@@ -379,8 +366,7 @@ impl Connection {
     fn await_window(&mut self, now: Instant) {
         if !self.timers.is_set(Timer::Persist) {
             let path = self.sender.path_for_control(self.last_path);
-            let rto = self.sender.paths[path.index()].estimator.rtt.rto();
-            let wait = rto.times(1 << self.persists.min(10)).min(self.config.max_rto);
+            let wait = self.sender.rto(path).times(1 << self.persists.min(10)).min(self.config.max_rto);
             self.timers.set(Timer::Persist, now + wait);
         }
     }

@@ -2,9 +2,9 @@
 
 use polypath_wire::{Instant, PathId};
 
-use super::ack::Acked;
 use super::connection::{Connection, Event};
 use super::record::{DropReason, Observation, Record};
+use super::sender::Acked;
 use crate::facts::PathState;
 
 impl Connection {
@@ -103,7 +103,7 @@ impl Connection {
         let window =
             Observation::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, in_flight: stats.in_flight };
         self.records.push_back(Record { at, path: Some(path), what: window });
-        let rtt = self.sender.paths[path.index()].estimator.rtt.latest();
+        let rtt = self.sender.latest_rtt(path);
         if let (Some(srtt), Some(rtt)) = (stats.srtt, rtt) {
             let what = Observation::Estimate { srtt, rtt, rate: stats.rate };
             self.records.push_back(Record { at, path: Some(path), what });

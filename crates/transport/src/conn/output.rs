@@ -5,8 +5,8 @@ use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::AckReturn;
 use super::connection::{Connection, Ports, State};
-use super::next::Outgoing;
 use super::record::Observation;
+use super::sender::Outgoing;
 use super::timers::Timer;
 use crate::payload::Payload;
 use crate::segment::{Segment, Transmit};
@@ -104,7 +104,7 @@ impl Connection {
         if let Some(multi_route) = &mut segment.header.options.multi_route {
             multi_route.reply = self.receiver.paths[pending.path.index()].route;
         }
-        if self.sender.sack {
+        if self.sender.rules.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
             let seq = |offset: u64| first.plus(offset as u32);

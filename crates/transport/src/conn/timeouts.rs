@@ -2,8 +2,8 @@
 
 use polypath_wire::{Instant, PathId};
 
-use super::ack::Acked;
 use super::connection::{CloseReason, Connection, State};
+use super::sender::Acked;
 use super::timers::Timer;
 use crate::facts::PathState;
 
@@ -60,8 +60,8 @@ impl Connection {
         if !self.sender.window_blocked() {
             return;
         }
-        if self.sender.edge > self.sender.board.nxt() {
-            self.sender.override_sws = true;
+        if self.sender.window.edge > self.sender.board.nxt() {
+            self.sender.exceptions.small = true;
             return;
         }
         if self.unanswered >= self.config.max_timeouts {

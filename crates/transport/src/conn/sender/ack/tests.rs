@@ -17,20 +17,20 @@ fn sender(config: &ConnectionConfig) -> (Sender, Timers) {
     sender.agree(config, config.sack, false);
     sender.add_path(Instant::ZERO, &PathConfig::default(), MSS as u32);
     sender.stream.write(&Pattern { key: 0, offset: 0, len: u64::MAX / 2 }.into());
-    (sender.edge, sender.max_window) = (u64::MAX / 2, 1 << 20);
+    (sender.window.edge, sender.window.largest) = (u64::MAX / 2, 1 << 20);
     (sender, timers)
 }
 
 /// All of it that may differ later: what it would do, and what it tells.
 fn state(sender: &Sender, timers: &Timers) -> String {
-    let Sender { controller, policy, paths, views, urgent, probe, losses, stalled, .. } = sender;
+    let Sender { controller, policy, paths, views, exceptions, losses, stalled, .. } = sender;
     let board = &sender.board;
     let path = PathId::FIRST;
     let lane =
         (board.flight_size(path, 1), board.next_tx(path), board.vouched(path), board.highest_delivered(path));
     let board = (board.una(), board.nxt(), board.dupacks(), board.in_lane(path).collect::<Vec<_>>());
     format!(
-        "{controller:?} {policy:?} {paths:?} {views:?} {urgent} {probe:?} {losses:?} {stalled} {lane:?} {board:?} {timers:?}"
+        "{controller:?} {policy:?} {paths:?} {views:?} {exceptions:?} {losses:?} {stalled} {lane:?} {board:?} {timers:?}"
     )
 }
 

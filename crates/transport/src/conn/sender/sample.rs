@@ -2,9 +2,9 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
+use super::Sender;
 use super::ack::Ack;
-use super::sender::Sender;
-use super::timers::Timers;
+use crate::conn::timers::Timers;
 use crate::facts::{AckSample, PathState, PathView, RouteEstimate};
 use crate::loss::scoreboard::{Delivery, History};
 use crate::path::routes::AckedInfo;
@@ -39,7 +39,7 @@ impl Sender {
         let (route_rtt, route) = self.route_estimate(now, path, ack, &fresh, rtt);
         let timed = timed.map(|rtt| route_rtt.unwrap_or(rtt));
         self.learn(now, path, ack, &fresh, Learnt { rtt, timed, proven, route });
-        if self.knowledge.marks_packets() {
+        if self.rules.knowledge.marks_packets() {
             self.check_mark(now, path);
         }
         if self.views[path.index()].state == PathState::Failed {
@@ -94,22 +94,9 @@ impl Sender {
         self.controller.on_ack(now, path, &sample, &self.views);
     }
 
-    /// A marked packet that came late closes its path.
-    fn check_mark(&mut self, now: Instant, path: PathId) {
-        let p = &mut self.paths[path.index()];
-        let (highest, fastest) = (self.board.highest_delivered(path), p.estimator.rtt.min());
-        let Some((highest, fastest)) = highest.zip(fastest) else { return };
-        let late = p.knowledge.on_delivered(now, highest, fastest);
-        if let Some((late, limit)) = late.zip(self.knowledge.close_late)
-            && late > limit
-        {
-            self.close_congested(path, late);
-        }
-    }
-
     /// Whether `path` stays in a loss episode, or, where one window limits all paths, any path is.
     fn is_recovering(&self, path: PathId) -> bool {
-        match self.one_window {
+        match self.rules.one_window {
             true => (0..self.paths.len()).any(|i| self.is_in_episode(PathId(i as u8))),
             false => self.is_in_episode(path),
         }

@@ -2,8 +2,8 @@
 
 use polypath_wire::{Instant, PathId, PathSet};
 
-use super::sender::Sender;
-use super::timers::{Timer, Timers};
+use super::Sender;
+use crate::conn::timers::{Timer, Timers};
 use crate::facts::Parcel;
 use crate::loss::scoreboard::SentId;
 use crate::path::bandwidth::DeliveryMark;
@@ -26,15 +26,15 @@ impl Sender {
     /// Whether [`next`](Self::next) may have something: most often there is no data, or no room for it.
     #[inline]
     pub fn has_work(&self) -> bool {
-        let waiting = self.goal().saturating_sub(self.board.nxt());
+        let waiting = self.waiting();
         let full = matches!(&self.views[..], [only] if only.room < i64::from(only.mss).min(waiting as i64));
         let held = waiting == 0 || (full && !self.board.is_idle());
-        !held || self.probe.is_some() || self.board.has_lost() || self.has_copies()
+        !held || self.exceptions.probe.is_some() || self.board.has_lost() || self.has_copies()
     }
 
     /// What goes next, if anything may. It counts as sent.
     pub fn next(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
-        if let Some(path) = self.probe.take()
+        if let Some(path) = self.exceptions.probe.take()
             && let Some(probe) = self.next_probe(now, path, timers)
         {
             return Some(probe);
@@ -54,16 +54,16 @@ impl Sender {
         let timed_out = Some(last_path).filter(|path| self.paths[path.index()].timeouts > 0);
         let parcel = Parcel { offset, len, retransmission: true, timed_out };
         let choice = match self.choose(now, &parcel) {
-            Choice::Wait(_) if self.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
+            Choice::Wait(_) if self.exceptions.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
             choice => choice,
         };
         let (path, others) = self.paths_of(choice, timers)?;
-        self.urgent = self.urgent.saturating_sub(1);
+        self.exceptions.urgent = self.exceptions.urgent.saturating_sub(1);
         let len = self.fit(id, len, path);
         let mark = self.account(now, path, len, true, false, timers);
         self.board.send_again(now, path, id, mark);
         if self.board.head().is_some_and(|(head, _)| head == id) && !self.policy.holds_timer(path) {
-            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+            timers.set(Timer::Rto(path), now + self.rto(path));
         }
         self.after_send(now, path, len, timers);
         let outgoing = Outgoing { path, offset, len, retransmission: true };
@@ -76,8 +76,8 @@ impl Sender {
     fn next_probe(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> Option<Outgoing> {
         let id = *self.board.in_flight_ids(path).last()?;
         self.policy.on_probe(path, &self.board);
-        let waiting = self.goal().saturating_sub(self.board.nxt());
-        let usable = self.edge.saturating_sub(self.board.nxt()).min(waiting);
+        let waiting = self.waiting();
+        let usable = self.window.left(self.board.nxt()).min(waiting);
         let outgoing = if usable > 0 && self.views[path.index()].room >= 0 {
             let len = usable.min(u64::from(self.views[path.index()].mss)) as u32;
             self.send_new(now, path, len, u64::from(len) == waiting, timers)
@@ -90,15 +90,15 @@ impl Sender {
             Outgoing { path, offset, len, retransmission: true }
         };
         timers.stop(Timer::Tail(path));
-        timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto()); // §7.3
+        timers.set(Timer::Rto(path), now + self.rto(path)); // §7.3
         Some(outgoing)
     }
 
     #[inline(always)]
     fn next_new(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         let offset = self.board.nxt();
-        let waiting = self.goal().saturating_sub(offset);
-        let usable = self.edge.saturating_sub(offset).min(waiting);
+        let waiting = self.waiting();
+        let usable = self.window.left(offset).min(waiting);
         if usable == 0 {
             return None;
         }
@@ -159,7 +159,7 @@ impl Sender {
     /// behind it and need not be waited for if it is due sooner.
     #[inline]
     pub(super) fn arm_tail(&self, now: Instant, path: PathId, timers: &mut Timers) {
-        if self.probes {
+        if self.rules.probes {
             self.arm_probe(now, path, timers);
         }
     }
@@ -170,7 +170,7 @@ impl Sender {
         let after = self.policy.probe_after(path, &self.board, view);
         // what waits at the bottleneck cannot be answered before it has left
         let at = after.map(|after| view.idle_at.max(now) + after);
-        match at.filter(|at| *at < now + self.paths[path.index()].estimator.rtt.rto()) {
+        match at.filter(|at| *at < now + self.rto(path)) {
             Some(at) => timers.set(Timer::Tail(path), at),
             None => timers.stop(Timer::Tail(path)),
         }
@@ -181,10 +181,10 @@ impl Sender {
         let mss = u64::from(self.views[path.index()].mss);
         let idle = self.board.is_idle();
         let full = usable >= mss; // (1)
-        let last = usable == waiting && (idle || self.no_delay || self.stream.is_finished()); // (2)
-        let half = 2 * usable >= self.max_window; // (3)
-        let worth = full || last || half || self.override_sws; // (4)
-        self.override_sws &= !worth;
+        let last = usable == waiting && (idle || self.rules.no_delay || self.stream.is_finished()); // (2)
+        let half = 2 * usable >= self.window.largest; // (3)
+        let worth = full || last || half || self.exceptions.small; // (4)
+        self.exceptions.small &= !worth;
         worth.then_some(usable.min(mss) as u32)
     }
 
@@ -211,7 +211,7 @@ impl Sender {
     ) -> DeliveryMark {
         let idle = !self.board.is_outstanding(path);
         let overhead = u64::from(self.views[path.index()].overhead);
-        if self.knowledge.marks_packets() {
+        if self.rules.knowledge.marks_packets() {
             let (wait, tx) = (self.own_wait(now, path), self.board.next_tx(path));
             self.paths[path.index()].knowledge.on_sent(now, tx, wait);
         }
@@ -222,7 +222,7 @@ impl Sender {
         if !timers.is_set(Timer::Rto(path)) {
             timers.set(Timer::Rto(path), now + p.estimator.rtt.rto()); // RFC 6298 §5.1
         }
-        if !self.window_only {
+        if !self.rules.window_only {
             self.controller.on_sent(now, path, u64::from(len));
         }
         p.estimator.on_sent(now, u64::from(len) + overhead, idle, last)
@@ -230,7 +230,7 @@ impl Sender {
 
     #[inline(always)]
     pub(super) fn after_send(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
-        if !self.window_only {
+        if !self.rules.window_only {
             self.pace(now, path, len, timers);
         }
         self.refresh_room(now, path);

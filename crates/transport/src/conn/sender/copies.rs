@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use polypath_wire::{Instant, PathId, PathSet};
 
+use super::Sender;
 use super::ack::Ack;
 use super::next::Outgoing;
-use super::sender::Sender;
-use super::timers::{Timer, Timers};
+use crate::conn::timers::{Timer, Timers};
 use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState};
 use crate::loss::copies::{Answered, Copies, Copy};
 use crate::loss::scoreboard::Delivery;
@@ -109,7 +109,7 @@ impl Sender {
         self.controller.on_ack(now, path, &sample, &self.views);
         self.missing_copies(now, path, answered);
         match self.is_outstanding(path) {
-            true => timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto()),
+            true => timers.set(Timer::Rto(path), now + self.rto(path)),
             false => timers.stop(Timer::Rto(path)),
         }
     }

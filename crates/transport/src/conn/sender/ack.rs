@@ -3,9 +3,9 @@
 
 use polypath_wire::{Instant, PathId};
 
+use super::Sender;
 use super::sample::Learnt;
-use super::sender::Sender;
-use super::timers::{Timer, Timers};
+use crate::conn::timers::{Timer, Timers};
 
 /// An acknowledgment in terms of the stream.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +63,9 @@ impl Sender {
 
     /// Whether it acknowledges what was sent first, on the only path, while nothing is missing: most do.
     fn is_expected(&self, ack: &Ack<'_>) -> bool {
-        let plain =
-            self.copies.under_way.is_empty() && self.routes.is_none() && !self.knowledge.marks_packets();
+        let plain = self.copies.under_way.is_empty()
+            && self.routes.is_none()
+            && !self.rules.knowledge.marks_packets();
         let calm = matches!(&self.paths[..], [only] if only.recovering.is_none());
         ack.una > self.board.una() && ack.blocks.is_empty() && self.board.is_orderly() && calm && plain
     }
@@ -90,7 +91,7 @@ impl Sender {
         let mut result = Acked::default();
         self.board.begin_ack();
         result.advanced = self.board.ack_up_to(ack.una);
-        if self.sack {
+        if self.rules.sack {
             result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
         }
         if ack.reports_duplicate() {
@@ -114,7 +115,7 @@ impl Sender {
         }
         self.judge(now, timers, &mut result);
         self.restart_rtos(now, timers);
-        if duplicate && !self.sack {
+        if duplicate && !self.rules.sack {
             self.make_room(ack.path);
         }
         if result.advanced && self.paths.iter().all(|p| p.recovering.is_none()) {
@@ -153,7 +154,7 @@ impl Sender {
             && let Some(path) = self.reneged()
             && !timers.is_set(Timer::Rto(path))
         {
-            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+            timers.set(Timer::Rto(path), now + self.rto(path));
         }
     }
 
@@ -167,7 +168,7 @@ impl Sender {
         }
         self.arm_tail(now, path, timers);
         if !self.policy.holds_timer(path) {
-            timers.set(Timer::Rto(path), now + self.paths[path.index()].estimator.rtt.rto());
+            timers.set(Timer::Rto(path), now + self.rto(path));
         }
     }
 }

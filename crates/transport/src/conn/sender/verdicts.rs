@@ -2,9 +2,9 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
+use super::Sender;
 use super::ack::Acked;
-use super::sender::Sender;
-use super::timers::{Timer, Timers};
+use crate::conn::timers::{Timer, Timers};
 use crate::facts::{Episode, LossCause, LossEvent};
 use crate::loss::policy::Verdict;
 use crate::loss::scoreboard::SentId;
@@ -89,10 +89,10 @@ impl Sender {
             };
             self.controller.on_loss(now, path, &event, &self.views);
             result.episodes += 1;
-            if self.knowledge.close_on_loss {
+            if self.rules.knowledge.close_on_loss {
                 self.close_congested(sent.path, Duration::ZERO);
             }
         }
-        self.urgent += u32::from(new_episode || cause == LossCause::PartialAck);
+        self.exceptions.urgent += u32::from(new_episode || cause == LossCause::PartialAck);
     }
 }

@@ -1,0 +1,127 @@
+//! Paths come, change, fail, come back and go.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::{PathSender, Sender};
+use crate::conn::config::PathConfig;
+use crate::conn::stats::PathStats;
+use crate::conn::timers::{Timer, Timers};
+use crate::facts::{Episode, LossCause, PathState, PathView};
+use crate::path::estimator::PathEstimator;
+use crate::path::knowledge::Knowledge;
+use crate::path::routes::Routes;
+
+/// A failed path is probed at least this often.
+const LONGEST_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Sender {
+    /// Adds a path whose segments carry up to `mss` bytes.
+    pub fn add_path(&mut self, now: Instant, config: &PathConfig, mss: u32) {
+        let id = PathId(self.paths.len() as u8);
+        self.controller.on_path_added(now, id, mss);
+        self.board.add_lane();
+        self.routes.iter_mut().for_each(Routes::add);
+        self.paths.reserve_exact(1); // most connections have one path, and a vector makes room for four
+        self.views.reserve_exact(1);
+        self.paths.push(PathSender {
+            estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way),
+            knowledge: Knowledge::default(),
+            stats: PathStats::default(),
+            recovering: None,
+            timeouts: 0,
+            timed_from: 0,
+            burst: 0,
+        });
+        let overhead = if config.rate.is_some() { config.overhead } else { 0 };
+        self.views.push(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
+        self.refresh(now, id);
+    }
+
+    /// Takes a path away; what was in flight there is lost.
+    pub fn remove_path(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+        self.lose_all(now, path, LossCause::PathRemoved, Episode::default(), false);
+        self.views[path.index()].state = PathState::Removed;
+        self.controller.on_path_removed(path);
+        self.keep_one_open();
+        timers.stop(Timer::Rto(path));
+        timers.stop(Timer::Tail(path));
+        timers.stop(Timer::Probe(path));
+        self.refresh(now, path);
+    }
+
+    /// The largest payload of `path` is `mss` from now on. What is under way and larger will not arrive:
+    /// it goes again at once, and as this is no congestion, the window stays (RFC 1191 §6.4).
+    pub fn set_mss(&mut self, now: Instant, path: PathId, mss: u32) {
+        let most = mss + u32::from(self.stream.is_finished());
+        for id in self.board.in_flight_ids(path) {
+            if self.board.segment(id).is_some_and(|s| s.len > most)
+                && let Some(sent) = self.board.mark_lost(id)
+            {
+                self.losses.push((path, sent.offset, sent.len, LossCause::TooBig, Episode::default()));
+            }
+        }
+        self.views[path.index()].mss = mss;
+        self.controller.on_mss(path, mss);
+        self.refresh(now, path);
+    }
+
+    /// A failed path answered.
+    #[cold]
+    pub fn revive(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+        self.views[path.index()].state = PathState::Active;
+        self.paths[path.index()].timeouts = 0;
+        timers.stop(Timer::Probe(path));
+        self.refresh(now, path);
+    }
+
+    /// How long until the next probe of a failed path: its timeout, but soon enough that a path that
+    /// came back is used again within seconds.
+    pub fn probe_interval(&self, path: PathId) -> Duration {
+        self.rto(path).min(LONGEST_PROBE_INTERVAL)
+    }
+
+    /// Something that is not data took `rtt` on `path` and back.
+    pub fn measured(&mut self, now: Instant, path: PathId, rtt: Duration) {
+        self.paths[path.index()].estimator.rtt.sample(rtt);
+        self.refresh(now, path);
+    }
+
+    /// Whether `path` is there, as it is once the peer's SYN came.
+    pub fn has_joined(&self, path: PathId) -> bool {
+        path.index() < self.paths.len()
+    }
+
+    /// State of a path.
+    pub fn path_state(&self, path: PathId) -> PathState {
+        self.views[path.index()].state
+    }
+
+    /// The path for a segment that is not data: `preferred` if it works, else the quickest that does.
+    pub fn path_for_control(&self, preferred: PathId) -> PathId {
+        let active = |v: &&PathView| v.state == PathState::Active;
+        match self.views.get(preferred.index()).filter(active) {
+            Some(view) => view.id,
+            None => self.views.iter().filter(active).min_by_key(|v| v.srtt).map_or(preferred, |v| v.id),
+        }
+    }
+
+    /// The last round trip measured on `path`.
+    pub fn latest_rtt(&self, path: PathId) -> Option<Duration> {
+        self.paths[path.index()].estimator.rtt.latest()
+    }
+
+    /// Counters and state of `path`.
+    pub fn path_stats(&self, path: PathId) -> PathStats {
+        let p = &self.paths[path.index()];
+        let snapshot = self.controller.snapshot(path);
+        PathStats {
+            cwnd: snapshot.window,
+            ssthresh: snapshot.ssthresh,
+            in_flight: self.board.in_flight(path),
+            srtt: p.estimator.rtt.srtt(),
+            min_rtt: p.estimator.rtt.min(),
+            rate: snapshot.rate.or(p.estimator.rate()),
+            ..p.stats.clone()
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is known of the queues on the way: our own, and those of others, of which marked packets and
+//! heartbeats tell. A path that is found congested is closed (paper 000 §III.B).
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::Sender;
+use crate::facts::PathState;
+
+impl Sender {
+    /// How long a packet given to `path` now waits behind our own.
+    pub(super) fn own_wait(&self, now: Instant, path: PathId) -> Duration {
+        let in_flight = self.views[path.index()].in_flight;
+        self.paths[path.index()].estimator.idle_at(now, in_flight).since(now)
+    }
+
+    /// A segment without data leaves on `path`.
+    pub fn on_bare(&mut self, now: Instant, path: PathId) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        if self.views[path.index()].overhead > 0 {
+            p.estimator.occupy(now, u64::from(self.views[path.index()].overhead));
+            self.refresh(now, path);
+        }
+    }
+
+    /// A packet on `path` waits this long: of it the model knows our own part.
+    pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let own = p.estimator.idle_at(now, self.board.in_flight(path)).since(now);
+        p.knowledge.reveal(wait - own);
+        self.refresh(now, path);
+    }
+
+    /// A heartbeat leaves on `path`.
+    pub fn heartbeat_sent(&mut self, now: Instant, path: PathId, number: u32) {
+        let wait = self.own_wait(now, path);
+        self.paths[path.index()].knowledge.on_heartbeat_sent(now, u64::from(number), wait);
+    }
+
+    /// A heartbeat came back on `path`. Returns whether that opens the path again.
+    pub fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        let told = p.estimator.told_round_trip();
+        let reopened = p.knowledge.on_heartbeat(now, u64::from(number), told);
+        let congested = self.views[path.index()].state == PathState::Congested;
+        if reopened && congested {
+            self.views[path.index()].state = PathState::Active;
+        }
+        self.refresh(now, path);
+        reopened && congested
+    }
+
+    /// A marked packet that came late closes its path.
+    pub(super) fn check_mark(&mut self, now: Instant, path: PathId) {
+        let p = &mut self.paths[path.index()];
+        let (highest, fastest) = (self.board.highest_delivered(path), p.estimator.rtt.min());
+        let Some((highest, fastest)) = highest.zip(fastest) else { return };
+        let late = p.knowledge.on_delivered(now, highest, fastest);
+        if let Some((late, limit)) = late.zip(self.rules.knowledge.close_late)
+            && late > limit
+        {
+            self.close_congested(path, late);
+        }
+    }
+
+    /// Closes `path`, which is congested, if that leaves another one open; `late`: by how much more than
+    /// expected its packets take.
+    #[cold]
+    pub(super) fn close_congested(&mut self, path: PathId, late: Duration) {
+        let open = self.views.iter().filter(|v| v.state == PathState::Active).count();
+        if self.views[path.index()].state == PathState::Active && open > 1 {
+            self.views[path.index()].state = PathState::Congested;
+            let knowledge = &mut self.paths[path.index()].knowledge;
+            knowledge.close(&self.rules.knowledge, knowledge.excess() - late);
+        }
+    }
+
+    /// "At least one available path should not be congested": if none is open, all that are closed are.
+    pub(super) fn keep_one_open(&mut self) {
+        if self.views.iter().any(|v| v.state == PathState::Active) {
+            return;
+        }
+        for (view, p) in self.views.iter_mut().zip(&mut self.paths) {
+            if view.state == PathState::Congested {
+                view.state = PathState::Active;
+                p.knowledge.reopen();
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What holds for the life of the connection.
+
+use crate::cc::controller::Controller;
+use crate::conn::config::ConnectionConfig;
+use crate::path::knowledge::KnowledgeConfig;
+use crate::path::rtt::RtoLimits;
+
+/// The sender's part of the configuration, and what its policies answer once and for all.
+#[derive(Debug)]
+pub struct Rules {
+    /// The handshake agreed on SACK.
+    pub sack: bool,
+    /// Small segments do not wait for acknowledgments (RFC 9293 §3.7.4).
+    pub no_delay: bool,
+    /// Each path has its share of the peer's window.
+    pub divide_window: bool,
+    /// What of their queues the paths learn.
+    pub knowledge: KnowledgeConfig,
+    /// Bounds of the retransmission timeout.
+    pub rto: RtoLimits,
+    /// So many timeouts in a row fail a path.
+    pub fail_after: u32,
+    /// The loss policy probes tails.
+    pub probes: bool,
+    /// One window limits all paths.
+    pub one_window: bool,
+    /// The controller's windows are all there is of it.
+    pub window_only: bool,
+}
+
+impl Rules {
+    /// Before the handshake has agreed on anything.
+    pub fn new(config: &ConnectionConfig, controller: &dyn Controller) -> Self {
+        Self {
+            sack: false,
+            no_delay: config.no_delay,
+            divide_window: config.divide_window,
+            knowledge: config.knowledge,
+            rto: RtoLimits {
+                initial: config.initial_rto,
+                min: config.min_rto,
+                max: config.max_rto,
+                granularity: config.clock_granularity,
+            },
+            fail_after: config.path_fail_timeouts.max(1),
+            probes: false,
+            one_window: controller.total_window().is_some(),
+            window_only: controller.window_only(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What the sending half does when one of its timers expires.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::Sender;
+use crate::conn::timers::{Timer, Timers};
+use crate::facts::{Episode, LossCause, LossEvent, PathState};
+use crate::loss::scoreboard::Status;
+
+impl Sender {
+    /// The retransmission timer of `path` expired. Returns whether the path failed.
+    pub fn on_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) -> bool {
+        let reneged = self.reneged().is_some();
+        if !self.is_outstanding(path) && !reneged {
+            return false;
+        }
+        self.stalled += 1;
+        let p = &mut self.paths[path.index()];
+        p.timeouts += 1;
+        p.estimator.rtt.back_off();
+        let first = p.timeouts == 1;
+        self.board.clear_credit();
+        if reneged {
+            self.board.renege();
+        }
+        let episode = self.policy.on_timeout(path, &self.board);
+        self.lose_all(now, path, LossCause::Timeout, episode, first);
+        let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
+        let failed = !alone && self.paths[path.index()].timeouts >= self.rules.fail_after;
+        if failed {
+            self.views[path.index()].state = PathState::Failed;
+            self.keep_one_open();
+            timers.set(Timer::Probe(path), now + self.rto(path));
+        }
+        (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8))); // all lost their credit
+        failed
+    }
+
+    /// The path of the oldest segment, if it was acknowledged selectively and yet nothing acknowledges it
+    /// cumulatively: the peer may have taken it back (RFC 2018 §8).
+    pub(super) fn reneged(&self) -> Option<PathId> {
+        self.board.head().filter(|(_, s)| s.status == Status::Sacked).map(|(_, s)| s.path)
+    }
+
+    /// All that is in flight on `path` is lost; `reduce`: the controller hears of it.
+    pub(super) fn lose_all(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        cause: LossCause,
+        episode: Episode,
+        reduce: bool,
+    ) {
+        let ids = self.board.in_flight_ids(path);
+        let flight_size = self.flight_size(path);
+        let mut event = LossEvent { cause, episode, bytes: 0, flight_size, oldest_sent: now };
+        for id in ids {
+            if let Some(sent) = self.board.mark_lost(id) {
+                event.bytes += u64::from(sent.len);
+                event.oldest_sent = event.oldest_sent.min(sent.sent_at);
+                self.losses.push((path, sent.offset, sent.len, cause, episode));
+            }
+        }
+        event.bytes += self.copies.under_way.lose(path);
+        if reduce && event.bytes > 0 {
+            self.controller.on_loss(now, path, &event, &self.views);
+        }
+        if cause == LossCause::Timeout {
+            self.paths[path.index()].recovering = None; // slow start begins at once (RFC 5681 §3.1)
+        }
+    }
+
+    /// Nothing was heard of `path` for so long that its tail is probed.
+    pub fn on_tail_timeout(&mut self, path: PathId) {
+        let active = self.views[path.index()].state == PathState::Active;
+        if active && self.board.is_outstanding(path) && !self.board.has_lost() {
+            self.exceptions.probe = Some(path);
+        }
+    }
+
+    /// The controller's period is over.
+    pub fn on_congestion_timeout(&mut self, now: Instant, timers: &mut Timers) {
+        self.controller.on_timeout(now, &self.views);
+        if let Some(at) = self.controller.next_timeout() {
+            timers.set(Timer::Congestion, at);
+        }
+        (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8)));
+    }
+
+    /// The retransmission timeout of `path`.
+    pub fn rto(&self, path: PathId) -> Duration {
+        self.paths[path.index()].estimator.rtt.rto()
+    }
+}

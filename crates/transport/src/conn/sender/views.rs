@@ -1,0 +1,70 @@
+//! What scheduler and controller see of the paths.
+
+use polypath_wire::{Instant, PathId};
+
+use super::Sender;
+use crate::facts::PathState;
+
+impl Sender {
+    /// Brings the view of `path` up to date.
+    #[inline]
+    pub(super) fn refresh(&mut self, now: Instant, path: PathId) {
+        let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
+        view.srtt = estimator.rtt.srtt();
+        view.rttvar = estimator.rtt.rttvar();
+        view.min_rtt = estimator.rtt.min();
+        view.window = self.controller.window(path);
+        if self.paths.len() > 1 {
+            let excess = self.paths[path.index()].knowledge.excess();
+            view.one_way = estimator.base_one_way().map(|base| base + excess);
+            view.rate = estimator.rate();
+        }
+        self.refresh_room(now, path);
+    }
+
+    /// The part of it that changes with what is in flight.
+    #[inline]
+    pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
+        let in_flight = self.board.in_flight(path) + self.copies.under_way.in_flight(path);
+        let view = &mut self.views[path.index()];
+        view.in_flight = in_flight;
+        view.room = view.window as i64 - in_flight as i64;
+        if self.paths.len() > 1 {
+            self.refresh_among_others(now, path, in_flight);
+        }
+    }
+
+    #[inline(never)]
+    fn refresh_among_others(&mut self, now: Instant, path: PathId, in_flight: u64) {
+        let idle_at = self.paths[path.index()].estimator.idle_at(now, in_flight);
+        self.views[path.index()].idle_at = idle_at;
+        self.share_room();
+    }
+
+    /// Cuts the room of each path to what all have together: the controller's total window, or the
+    /// path's share of the peer's.
+    fn share_room(&mut self) {
+        let total = self.controller.total_window();
+        if total.is_none() && !self.rules.divide_window {
+            return;
+        }
+        let offered = self.window.left(self.board.una());
+        let open = || self.views.iter().filter(|v| v.state == PathState::Active);
+        let in_flight: u64 = self.views.iter().map(|v| v.in_flight).sum();
+        let windows: u64 = open().map(|v| self.controller.window(v.id)).sum();
+        for view in &mut self.views {
+            let window = self.controller.window(view.id);
+            let share = u128::from(offered) * u128::from(window) / u128::from(windows.max(1));
+            let own = if self.rules.divide_window { window.min(share as u64) } else { window };
+            let left = total.map_or(i64::MAX, |total| total as i64 - in_flight as i64);
+            view.room = (own as i64 - view.in_flight as i64).min(left);
+        }
+    }
+
+    /// FlightSize, not counting what limited transmit sent beyond the window (RFC 3042, RFC 5681 §3.2).
+    pub fn flight_size(&self, path: PathId) -> u64 {
+        let mss = self.views[path.index()].mss;
+        let all = self.board.flight_size(path, mss) + self.copies.under_way.in_flight(path);
+        all.min(self.controller.window(path))
+    }
+}
