@@ -133,7 +133,7 @@ fn every_path_is_used_up_to_the_most_there_can_be() {
 fn paths_that_are_too_slow_are_said_to_be() {
     let dir = tempfile::tempdir().unwrap();
     for args in [
-        &["--sim", "--path", "1kbit/1ms", "--size", "1kB"][..],
+        &["--sim", "--path", "100bit/1ms", "--size", "1kB"][..],
         &["--sim", "--path", "80mbit/1000s", "--size", "1kB"],
         &["--path", "80mbit/1000s", "--size", "1kB", "--output", "output"],
     ] {
@@ -147,8 +147,11 @@ fn paths_that_are_too_slow_are_said_to_be() {
 #[test]
 fn a_path_that_is_merely_slow_gets_its_time() {
     let dir = tempfile::tempdir().unwrap();
-    let done = demo(dir.path(), &["--sim", "--path", "2kbit/1ms", "--size", "20kB"]);
+    let done = demo(dir.path(), &["--sim", "--path", "2kbit/1ms", "--size", "20kB", "--json"]);
     assert!(done.status.success(), "{done:?}");
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    // 80 s for the bytes, about as much before for the base exchange and probes, and some twice.
+    assert!(report["seconds"].as_f64() < Some(250.0), "{report:#}");
 }
 
 #[test]

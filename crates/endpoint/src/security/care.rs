@@ -28,7 +28,8 @@ impl Security {
             every => (false, every),
         };
         let Some(path) = self.paths.get_mut(&number) else { return };
-        let (peer, silent) = (path.peer, path.heart.silent() >= self.config.missed_heartbeats.max(2));
+        let missed = self.config.missed_heartbeats.max(2);
+        let (peer, silent) = (path.peer, path.heart.silent() >= missed);
         if path.is_worn() {
             path.rekeying = true;
             let spi = path.spi();
@@ -37,7 +38,7 @@ impl Security {
         if silence {
             self.paths.get_mut(&number).into_iter().for_each(|p| p.heart.next = now + every);
         } else if let Some(path) = self.paths.get_mut(&number) {
-            let len = path.beat(self.ours, number, now, every, &mut self.scratch);
+            let len = path.beat(self.ours, number, now, (every, missed), &mut self.scratch);
             self.send_scratch(now, number, len);
             self.probe(now, number);
         }
@@ -49,7 +50,7 @@ impl Security {
     }
 
     /// Sends the probe of the path's packet size that is due, if one is.
-    fn probe(&mut self, now: Instant, number: u16) {
+    pub(super) fn probe(&mut self, now: Instant, number: u16) {
         let Some(path) = self.paths.get_mut(&number).filter(|p| p.up) else { return };
         let before = path.mtu.carried();
         let len = path.probe(self.ours, number, now, &mut self.scratch);

@@ -1,5 +1,5 @@
 //! Heartbeats: ICMPv6 echoes between HITs, each in the SA of the path that it measures. Any host that
-//! carries HIT traffic in BEET mode answers them (RFC 4443 §4.2).
+//! carries HIT traffic in BEET mode answers them (RFC 4443 §4.2). A path that is slow gets fewer of them.
 
 use polypath_wire::icmp::{HEADER_LEN, IcmpFamily, IcmpHeader};
 use polypath_wire::{Duration, Instant};
@@ -8,6 +8,8 @@ use polypath_wire::{Duration, Instant};
 pub(super) const LEN: usize = HEADER_LEN + 8;
 /// Longest echo request that is answered, bytes: what the largest usual links carry.
 const MAX_ECHO: usize = 9000;
+/// Longest time between two heartbeats of a slow path: NAT bindings live longer (RFC 5770 §4.10).
+const LONGEST: Duration = Duration::from_secs(15);
 
 /// What an ICMPv6 message from the peer asks for or says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,14 +70,19 @@ pub(super) struct Heart {
     pub next: Instant,
     /// When anything came from the peer.
     pub heard: Instant,
-    /// When the last one left that was not followed by anything from the peer.
     seq: u16,
     silent: u32,
+    /// When the last one left, and whether it came back.
+    sent: Instant,
+    answered: bool,
+    /// Time between two.
+    interval: Duration,
 }
 
 impl Heart {
     pub fn new(now: Instant) -> Self {
-        Self { next: now, heard: now, seq: 0, silent: 0 }
+        let interval = Duration::ZERO;
+        Self { next: now, heard: now, seq: 0, silent: 0, sent: now, answered: true, interval }
     }
 
     /// Something authentic came.
@@ -84,12 +91,25 @@ impl Heart {
         self.silent = 0;
     }
 
-    /// One leaves now: its number.
-    pub fn beat(&mut self, now: Instant, interval: Duration) -> u16 {
-        self.next = now + interval;
+    /// One leaves now: its number. The next one follows after `every`, or after what the last answer took.
+    /// Where none came, but other packets did, the path is slow and gets half as many; likewise once nothing
+    /// came in answer to `missed`.
+    pub fn beat(&mut self, now: Instant, every: Duration, missed: u32) -> u16 {
+        if !self.answered && !(1..missed).contains(&self.silent) {
+            self.interval = self.interval.times(2).min(LONGEST);
+        }
+        self.interval = self.interval.max(every);
+        (self.sent, self.answered) = (now, false);
+        self.next = now + self.interval;
         self.seq = self.seq.wrapping_add(1);
         self.silent = self.silent.saturating_add(1);
         self.seq
+    }
+
+    /// The one that left at `sent` came back.
+    pub fn on_answer(&mut self, now: Instant, sent: Instant) {
+        self.answered |= sent >= self.sent;
+        self.interval = now.since(sent).min(LONGEST);
     }
 
     /// Heartbeats since anything came.
@@ -118,5 +138,38 @@ mod tests {
         message[LEN - 1] ^= 1;
         assert_eq!(read(&message, 7, FAMILY), Heard::Other, "damaged");
         assert_eq!(read(&[], 7, FAMILY), Heard::Other);
+    }
+
+    /// Beats until `end`, s, on a path where answers take `rtt`, and data comes every second or none does.
+    fn beats(heart: &mut Heart, end: u64, data: bool, rtt: Option<Duration>) -> u32 {
+        let (second, mut number, mut answers) = (Duration::from_secs(1), 0, Vec::new());
+        let ticks = (0..end * 10).map(|n| Instant::ZERO + Duration::from_millis(100).times(n));
+        for now in ticks {
+            if data && now.since(Instant::ZERO).0 % second.0 == 0 {
+                heart.hear(now);
+            }
+            for sent in answers.extract_if(.., |sent| rtt.is_some_and(|rtt| *sent + rtt <= now)) {
+                heart.hear(now);
+                heart.on_answer(now, sent);
+            }
+            if heart.next <= now {
+                heart.beat(now, second, 4);
+                answers.push(now);
+                number += 1;
+            }
+        }
+        number
+    }
+
+    #[test]
+    fn a_slow_path_gets_fewer_heartbeats() {
+        let of = |end, data, rtt: Option<u64>| {
+            beats(&mut Heart::new(Instant::ZERO), end, data, rtt.map(Duration::from_millis))
+        };
+        assert_eq!((of(60, true, Some(200)), of(60, false, Some(900))), (60, 60), "the usual path");
+        assert_eq!(of(4, false, None), 4, "a silent path is noticed as soon as ever");
+        assert!(of(150, false, None) <= 4 + 4 + 10, "and then asked less often");
+        assert!(of(150, true, Some(8_000)) <= 4 + 150 / 8, "no two under way for long");
+        assert!(of(150, true, Some(60_000)) <= 4 + 10);
     }
 }

@@ -4,7 +4,8 @@
 //! A probe is a heartbeat of the size in question; its answer is as large, so both directions are asked at once.
 //! It begins with a size that nearly every network carries, and that what is known of the link first: mostly the
 //! first probe is the last one. While much is sent, the size in use is asked for again, and given up when three
-//! probes of it in a row are not answered.
+//! probes of it in a row are lost: a heartbeat that left later came back, and the probe did not. So a slow path has
+//! one probe under way, however long that takes, and on a dead one nothing is concluded from silence.
 
 use polypath_wire::{Duration, Instant};
 
@@ -36,12 +37,24 @@ pub(super) struct PathMtu {
     proven: bool,
     /// The smallest size that was not answered.
     failed: Option<u32>,
-    /// The size asked for, and how often it was since the last answer.
-    probe: Option<(u32, u32)>,
+    /// What is asked for.
+    probe: Option<Probe>,
     /// When larger ones are asked for again.
     raise: Instant,
     /// When the size in use is asked for again, if it is used.
     confirm: Instant,
+}
+
+/// A size that is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    size: u32,
+    /// How often it was.
+    tries: u32,
+    /// When it was last.
+    sent: Instant,
+    /// That one is lost.
+    lost: bool,
 }
 
 impl PathMtu {
@@ -65,30 +78,37 @@ impl PathMtu {
 
     /// It is time for a probe: of which size. `busy`: packets larger than any network takes were sent lately.
     pub fn next_probe(&mut self, now: Instant, busy: bool) -> Option<u32> {
-        if let Some((size, _)) = self.probe.filter(|(_, tries)| *tries >= MAX_PROBES) {
-            self.fail(size);
+        if let Some(probe) = self.probe.filter(|probe| probe.lost && probe.tries >= MAX_PROBES) {
+            self.fail(probe.size);
         }
         if now >= self.raise {
             self.raise = now + RAISE;
             (self.told, self.failed, self.probe) = (self.link, None, None);
         }
         let (size, tries) = match self.probe {
-            Some(under_way) => under_way,
+            Some(probe) if !probe.lost => return None,
+            Some(probe) => (probe.size, probe.tries),
             None => (self.candidate().or((busy && now >= self.confirm).then_some(self.carried))?, 0),
         };
         self.confirm = now + CONFIRM;
-        self.probe = Some((size, tries + 1));
+        self.probe = Some(Probe { size, tries: tries + 1, sent: now, lost: false });
         Some(size)
+    }
+
+    /// A heartbeat came back that left at `sent`. Whether that says that a probe was lost: the next one is due.
+    pub fn overtaken(&mut self, sent: Instant) -> bool {
+        let earlier = self.probe.as_mut().filter(|probe| !probe.lost && probe.sent < sent);
+        earlier.map(|probe| probe.lost = true).is_some()
     }
 
     /// The size under way.
     pub fn asked(&self) -> Option<u32> {
-        self.probe.map(|(size, _)| size)
+        self.probe.map(|probe| probe.size)
     }
 
     /// The probe was answered. Whether more is sent from now on.
     pub fn answered(&mut self) -> bool {
-        let Some((size, _)) = self.probe.take() else { return false };
+        let Some(Probe { size, .. }) = self.probe.take() else { return false };
         self.failed = self.failed.filter(|failed| *failed > size);
         self.proven |= size >= self.carried;
         let more = size > self.carried;
@@ -104,7 +124,7 @@ impl PathMtu {
             return false;
         }
         self.told = mtu;
-        self.probe = self.probe.filter(|(size, _)| *size <= mtu);
+        self.probe = self.probe.filter(|probe| probe.size <= mtu);
         self.carried = self.carried.min(mtu);
         true
     }
@@ -122,7 +142,7 @@ impl PathMtu {
         }
     }
 
-    /// Three probes in a row were lost.
+    /// So many probes in a row were lost.
     fn fail(&mut self, size: u32) {
         self.probe = None;
         self.failed = Some(self.failed.map_or(size, |failed| failed.min(size)));
@@ -145,9 +165,23 @@ mod tests {
             probes += 1;
             if size <= carries {
                 mtu.answered();
+            } else {
+                assert!(mtu.overtaken(Instant(1)));
             }
         }
         probes
+    }
+
+    #[test]
+    fn a_probe_is_repeated_when_it_is_lost_and_not_when_it_takes_long() {
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        let second = |n| Instant::ZERO + Duration::from_secs(n);
+        assert_eq!(mtu.next_probe(second(0), false), Some(1500));
+        assert!(!mtu.overtaken(second(0)), "that heartbeat left before it");
+        assert_eq!((1..100).find_map(|n| mtu.next_probe(second(n), true)), None);
+        assert!(mtu.overtaken(second(1)) && !mtu.overtaken(second(2)), "lost only once");
+        assert_eq!(mtu.next_probe(second(2), false), Some(1500));
+        assert!(mtu.answered() && mtu.carried() == 1500);
     }
 
     #[test]
@@ -180,9 +214,10 @@ mod tests {
         assert_eq!(mtu.next_probe(Instant::ZERO, true), None, "not so soon");
         for _ in 0..MAX_PROBES {
             assert_eq!(mtu.next_probe(Instant::ZERO + CONFIRM, true), Some(1500));
+            assert!(mtu.overtaken(Instant::ZERO + CONFIRM + Duration(1)));
         }
         assert_eq!(mtu.next_probe(Instant::ZERO + CONFIRM, true), Some(1280));
-        assert_eq!(mtu.carried(), 1280);
+        assert_eq!((mtu.carried(), mtu.answered()), (1280, false));
         settle(&mut mtu, 1400);
         assert!((1384..=1400).contains(&mtu.carried()), "{mtu:?}");
     }

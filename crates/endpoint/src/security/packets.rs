@@ -77,10 +77,12 @@ impl Security {
                     }
                     Heard::Reply { sent, .. } => {
                         self.stats.heartbeats += 1;
-                        let rtt = now.since(sent);
-                        path.on_round_trip(rtt);
+                        let rtt = path.on_heartbeat(now, sent);
                         let inner = inner(self.ours, path.peer, number);
                         self.changes.push_back(Change::Sample(inner, rtt));
+                        if path.mtu.overtaken(sent) {
+                            self.probe(now, number);
+                        }
                     }
                     Heard::Other => self.stats.other += 1,
                 }

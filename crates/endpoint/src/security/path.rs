@@ -187,10 +187,13 @@ impl SecurePath {
         self.seal_icmp(len, out, |message| heartbeat::request(id, 0, now, family, message))
     }
 
-    /// A heartbeat came back after `rtt`.
-    pub fn on_round_trip(&mut self, rtt: Duration) {
+    /// The heartbeat that left at `sent` came back; its round trip.
+    pub fn on_heartbeat(&mut self, now: Instant, sent: Instant) -> Duration {
+        self.heart.on_answer(now, sent);
+        let rtt = now.since(sent);
         let delay = rtt.over(2);
         self.measured.delay = Some(self.measured.delay.map_or(delay, |least| least.min(delay)));
+        rtt
     }
 
     /// The checksum context of ICMPv6 messages that we send, or receive.
@@ -202,16 +205,16 @@ impl SecurePath {
         }
     }
 
-    /// Makes the heartbeat that is due.
+    /// Makes the heartbeat that is due; the next one follows after `every`, see [`Heart::beat`].
     pub fn beat(
         &mut self,
         ours: Hit,
         id: u16,
         now: Instant,
-        every: Duration,
+        (every, missed): (Duration, u32),
         out: &mut [u8],
     ) -> Option<usize> {
-        let (seq, family) = (self.heart.beat(now, every), self.family(ours, false));
+        let (seq, family) = (self.heart.beat(now, every, missed), self.family(ours, false));
         self.seal_icmp(heartbeat::LEN, out, |message| heartbeat::request(id, seq, now, family, message))
     }
 }
