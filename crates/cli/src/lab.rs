@@ -21,6 +21,10 @@ use crate::failure::{Failure, printed};
 /// Where experiments are looked for by name.
 const DIR: &str = "experiments";
 
+/// What to do about too many runs.
+const FEWER_SEEDS: &str =
+    "give fewer seeds, as in --seeds 1..20, or one cell of the grid, as `lab run --cell` does";
+
 /// Does what `command` says.
 pub fn run(command: &LabCommand) -> Result<(), Failure> {
     match command {
@@ -47,13 +51,17 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     let experiment = load(&args.spec)?;
     let cells = cells(&experiment, args.cell.as_deref())?;
     let seeds = args.seed.map(SeedRange::one).or(args.seeds).unwrap_or(experiment.spec.seeds);
+    let all = seeds
+        .runs(cells.len())
+        .map_err(|e| Failure::usage(format!("{}: {e}", experiment.name)))
+        .map_err(|e| e.help(FEWER_SEEDS))?;
     let keep = Keep {
         dir: args.out.clone().unwrap_or_default(),
         capture: args.pcap,
         trace: args.trace,
         also: vec![],
     };
-    let bar = bar(cells.len() as u64 * seeds.iter().count() as u64, args.json);
+    let bar = bar(all, args.json);
     let runs = sweep(&cells, seeds, &keep, |_| bar.inc(1));
     bar.finish_and_clear();
     let runs = runs.map_err(|e| Failure::system(format!("{} failed", experiment.name), e))?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::check::{Ensemble, Verdict, check};
 use crate::results::Run;
 use crate::run::{Keep, RunError};
-use crate::seeds::SeedRange;
+use crate::seeds::{SeedRange, TooManyRuns};
 use crate::spec::{Experiment, LoadError, What, load};
 use crate::sweep::{Job, run_all};
 
@@ -23,6 +23,9 @@ pub enum GroupError {
     /// A spec is no good.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// So many seeds of so many cells would never end.
+    #[error("{0}: {1}")]
+    TooMany(String, TooManyRuns),
     /// A run failed.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -76,6 +79,9 @@ impl Group {
             if !experiments.iter().any(|e| e.name == *null) {
                 experiments.push(load(&dir.join(null).with_extension("toml"))?);
             }
+        }
+        for e in &experiments {
+            seeds.of(e).runs(e.cells.len()).map_err(|why| GroupError::TooMany(e.name.clone(), why))?;
         }
         let with = |(n, e): (usize, Experiment)| {
             let range = seeds.of(&e);

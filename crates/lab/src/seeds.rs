@@ -17,12 +17,19 @@ pub struct SeedRange {
 }
 
 impl SeedRange {
-    /// Most seeds of one ensemble.
+    /// Most seeds of one ensemble, and most runs of one experiment.
     pub const LIMIT: u64 = 1_000_000;
 
     /// Only this one.
     pub fn one(seed: u64) -> Self {
         Self { first: seed, last: seed }
+    }
+
+    /// How many runs there are of `cells` cells with each of them, if that is not senselessly many.
+    pub fn runs(self, cells: usize) -> Result<u64, TooManyRuns> {
+        let seeds = (self.last - self.first).saturating_add(1);
+        let runs = seeds.saturating_mul(cells as u64);
+        if runs > Self::LIMIT { Err(TooManyRuns { cells, seeds, runs }) } else { Ok(runs) }
     }
 
     /// All of them in order.
@@ -35,6 +42,15 @@ impl Default for SeedRange {
     fn default() -> Self {
         Self::one(1)
     }
+}
+
+/// Nobody waits for so many runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{cells} cells with {seeds} seeds each are {runs} runs; at most {} are made", SeedRange::LIMIT)]
+pub struct TooManyRuns {
+    cells: usize,
+    seeds: u64,
+    runs: u64,
 }
 
 /// Not a range of seeds.
@@ -99,6 +115,15 @@ impl JsonSchema for SeedRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_million_runs_are_enough() {
+        let all = SeedRange { first: 1, last: SeedRange::LIMIT };
+        assert_eq!((all.runs(1), SeedRange::one(3).runs(9)), (Ok(SeedRange::LIMIT), Ok(9)));
+        let text = "2 cells with 1000000 seeds each are 2000000 runs; at most 1000000 are made";
+        assert_eq!(all.runs(2).unwrap_err().to_string(), text);
+        assert!(SeedRange { first: 0, last: u64::MAX }.runs(usize::MAX).is_err());
+    }
 
     #[test]
     fn ranges_include_their_last() {

@@ -11,7 +11,7 @@ use polypath_lab::report;
 use polypath_lab::spec::LoadError;
 use serde_json::{Value, json};
 
-use super::bar;
+use super::{FEWER_SEEDS, bar};
 use crate::args::{CheckArgs, GroupArgs, ReportArgs};
 use crate::failure::{Failure, printed};
 use crate::table;
@@ -64,6 +64,7 @@ fn explained(group: &str, error: GroupError) -> Failure {
         GroupError::Load(e @ LoadError::Read { .. }) => Failure::usage(e.to_string()),
         GroupError::Empty(_) => Failure::usage(error.to_string())
             .help("a group is a directory below experiments/; see `polypath lab list`"),
+        GroupError::TooMany(..) => Failure::usage(error.to_string()).help(FEWER_SEEDS),
         GroupError::Run(e) => Failure::system(format!("{group} failed"), e),
     }
 }

@@ -40,10 +40,14 @@ fn summary(runs: &[&Run], metric: Metric, flow: &str) -> Option<Summary> {
 pub fn print_table(done: &Done<'_>) -> Result<(), Failure> {
     let spec = &done.experiment.spec;
     let n = done.seeds.iter().count();
+    let runs = match done.runs.len() {
+        all if all > n => format!(" ({all} runs: {} cells × {n} seeds)", all / n),
+        _ => String::new(),
+    };
     let many = if n > 1 {
-        format!("mean ± 95 % confidence over {n} seeds")
+        format!("mean ± 95 % confidence over {n} seeds{runs}")
     } else {
-        format!("seed {}", done.seeds.first)
+        format!("seed {}{runs}", done.seeds.first)
     };
     let verdicts: String = done.verdicts.iter().map(|v| format!("\n{v}")).collect();
     let table = table_of(done);

@@ -76,11 +76,15 @@ const MAX_CELLS: usize = 10_000;
 /// Before any cell is made: there are not too many, and no axis undoes another.
 pub(super) fn check(grid: &[Axis], seeds: SeedRange) -> Result<(), Problem> {
     let cells = grid.iter().fold(1usize, |product, axis| product.saturating_mul(axis.values.len().max(1)));
-    let each = seeds.iter().count();
-    if cells > MAX_CELLS || cells.saturating_mul(each) as u64 > SeedRange::LIMIT {
-        let runs = format!("a grid of {cells} cells, {} runs with {each} seeds", cells.saturating_mul(each));
-        return Err(Problem::new(at!["grid"], runs)
-            .help(format!("at most {MAX_CELLS} cells and {} runs: try fewer values", SeedRange::LIMIT)));
+    if cells > MAX_CELLS {
+        return Err(Problem::new(
+            at!["grid"],
+            format!("a grid of {cells} cells; at most {MAX_CELLS} are run"),
+        )
+        .help("try fewer values"));
+    }
+    if let Err(too_many) = seeds.runs(cells) {
+        return Err(Problem::new(at!["grid"], too_many.to_string()).help("try fewer values, or fewer seeds"));
     }
     for (n, axis) in grid.iter().enumerate() {
         if let Some(key) =
