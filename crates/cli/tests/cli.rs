@@ -50,6 +50,17 @@ fn a_bad_spec_is_told_where_why_and_what_to_do() {
 }
 
 #[test]
+fn more_runs_than_anybody_waits_for_are_refused() {
+    let many = ["--seeds", "1..1000000"];
+    for (command, of) in [("run", "foundation/two_paths"), ("check", "foundation"), ("report", "foundation")]
+    {
+        let text = error_of(&[&["lab", command, of], &many[..]].concat(), 2);
+        assert!(text.contains("cells with 1000000 seeds each are"), "{text}");
+        assert!(text.contains("help: give fewer seeds, as in --seeds 1..20"), "{text}");
+    }
+}
+
+#[test]
 fn a_cell_that_is_not_there() {
     let text = error_of(&["lab", "run", "foundation/two_paths", "--cell", "best"], 2);
     insta::assert_snapshot!("no_such_cell", text);
@@ -77,8 +88,9 @@ fn a_simulated_demo_prints_the_keys_that_are_promised() {
 
 #[test]
 fn the_same_command_gives_the_same_simulated_result() {
-    let args = ["demo", "--sim", "--size", "300kB", "--path", "3mbit/5ms", "--json"];
-    assert_eq!(json_of(&args), json_of(&args));
+    let args = ["demo", "--sim", "--size", "300kB", "--path", "3mbit/5ms", "--path", "9mbit/50ms", "--json"];
+    let bytes = || polypath(&args).assert().success().get_output().stdout.clone();
+    assert_eq!(bytes(), bytes());
 }
 
 #[test]

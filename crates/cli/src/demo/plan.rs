@@ -144,13 +144,15 @@ fn security(paths: usize) -> SecurityConfig {
     security
 }
 
-/// A Host Identity of the usual kind; in a simulation, which keeps no secrets, always the same for each `host`.
+/// A Host Identity of the usual kind; in a simulation, which keeps no secrets and repeats byte for byte, always the
+/// same for each `host`, down to its signatures.
 fn identity(mode: Mode, host: u8) -> Result<Identity, Failure> {
     let refused = |why: &dyn std::fmt::Display| Failure::system("cannot make a Host Identity", why);
     let mut seed = [host; 32];
-    if mode != Mode::Simulated {
-        getrandom::fill(&mut seed).map_err(|e| refused(&e))?;
+    if mode == Mode::Simulated {
+        return Identity::repeatable(&mut Random::from_seed(seed)).map_err(|e| refused(&e));
     }
+    getrandom::fill(&mut seed).map_err(|e| refused(&e))?;
     Identity::generate(KeyKind::P384, &mut Random::from_seed(seed)).map_err(|e| refused(&e))
 }
 
@@ -164,4 +166,20 @@ fn buffer(links: &[Link]) -> u64 {
     let sum = Rate(links.iter().map(|l| l.rate.0).sum());
     let longest = links.iter().map(|l| l.delay).max().unwrap_or(Duration::ZERO);
     sum.bytes_in(longest.times(16)).clamp(4 << 20, 1 << 30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn simulated_hosts_sign_alike_every_time_and_real_ones_are_strangers() {
+        let signed = |mode| {
+            let identity = identity(mode, 1).unwrap();
+            (identity.hit(), identity.sign(b"what they say").unwrap().signature)
+        };
+        assert_eq!(signed(Mode::Simulated), signed(Mode::Simulated));
+        assert_ne!(signed(Mode::Loopback).0, signed(Mode::Loopback).0);
+        assert_ne!(identity(Mode::Simulated, 0).unwrap().hit(), signed(Mode::Simulated).0);
+    }
 }
