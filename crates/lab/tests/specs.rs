@@ -191,9 +191,9 @@ fn grids_that_are_too_large_or_undo_themselves_are_refused() {
     let many: Vec<String> = (1..=200).map(|n| n.to_string()).collect();
     let axis = |key: &str| format!("[[grid]]\nkey = \"{key}\"\nvalues = [{}]\n", many.join(", "));
     let cells = ["flow.f.mss", "link.0.mtu", "connection.max_burst"].map(axis).concat();
-    told(rest(&cells), "grid", "8000000 cells, 24000000 runs", "fewer values");
+    told(rest(&cells), "grid", "8000000 cells; at most 10000", "fewer values");
     let runs = refused("duration = \"9s\"\nseeds = \"1..6000\"", "", "", &axis("flow.f.mss"));
-    told(runs, "grid", "200 cells, 1200000 runs", "1000000 runs");
+    told(runs, "grid", "200 cells with 6000 seeds each are 1200000 runs", "fewer seeds");
     let twice = "[[grid]]\nkey = \"flow.f.mss\"\nvalues = [100, 200]\n".repeat(2);
     told(rest(&twice), "grid[1].key", "a second axis sets flow.f.mss", "one axis");
 }
