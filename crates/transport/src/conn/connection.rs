@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Duration, Instant, PathId, PathSet, Seq};
+use polypath_wire::{Instant, PathId, PathSet, Seq};
 
 use super::config::{ConnectionConfig, PathConfig};
 use super::handshake::Handshake;
 use super::receiver::Receiver;
 use super::record::{Record, RecordFilter};
 use super::sender::Sender;
-use super::stats::{ConnectionStats, PathStats};
-use super::timers::{Timer, Timers};
-use crate::facts::PathState;
+use super::stats::ConnectionStats;
+use super::timers::Timers;
 use crate::payload::Payload;
 use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
@@ -79,9 +78,10 @@ pub struct Ports {
 /// *reads* ([`read`](Self::read)) and *questions* ([`state`](Self::state), [`stats`](Self::stats), …).
 /// After any input poll in this order: transmit until `None`, events and records until `None`, then the timeout.
 ///
-/// The parts: `handshake.rs` opens it, `input.rs` takes segments, `output.rs` makes them, `timeouts.rs`
-/// does what is due; `sender.rs` is the sending half, `receiver.rs` the receiving one;
-/// `observe.rs` tells of it all.
+/// The parts: `handshake.rs` opens it and `closing.rs` ends it; `input.rs` says which segments count and
+/// `contents.rs` what they say, `output.rs` makes them, `timeouts.rs` does what is due; `paths.rs` adds and
+/// removes paths, `heartbeat.rs` probes them. `sender.rs` is the sending half, `receiver.rs` the receiving
+/// one; `observe.rs` tells of it all.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) config: ConnectionConfig,
@@ -101,7 +101,7 @@ pub struct Connection {
     pub(super) last_path: PathId,
     /// Path of the last acknowledgment, if they take turns.
     pub(super) last_return: PathId,
-    /// Answers to unacceptable segments that may still be sent in the present second (RFC 5961 §7).
+    /// A second, and how many answers to unacceptable segments were sent in it (RFC 5961 §7).
     pub(super) challenges: (u64, u32),
     /// Probes of an idle connection or a closed window since anything was heard.
     pub(super) unanswered: u32,
@@ -191,84 +191,6 @@ impl Connection {
         self.filter = filter;
     }
 
-    /// Adds a path to an open connection; there may be 64 in its life, as many as a `PathSet` holds.
-    pub fn add_path(&mut self, now: Instant, path: PathConfig) -> PathId {
-        self.enrol(&path);
-        if self.handshake.peer.is_some() {
-            let mss = self.payload_size(&path);
-            self.sender.add_path(now, &path, mss);
-        }
-        PathId((self.paths.len() - 1) as u8)
-    }
-
-    /// Removes a path; what is in flight on it is sent again on others.
-    pub fn remove_path(&mut self, now: Instant, path: PathId) {
-        if path.index() >= self.paths.len() || self.removed.contains(path) {
-            return;
-        }
-        self.burst = 0;
-        self.removed.insert(path);
-        if self.sender.has_joined(path) {
-            self.sender.remove_path(now, path, &mut self.timers);
-            self.observe_losses(now);
-        }
-        self.observe_path(now, path, PathState::Removed);
-        if path == self.handshake.path && self.timers.is_set(Timer::Handshake) {
-            self.start_handshake(now, self.next_path(path));
-        }
-    }
-
-    /// The path after `path` in the order of their ids that is still there, or `path` itself.
-    pub(super) fn next_path(&self, path: PathId) -> PathId {
-        let count = self.paths.len();
-        let mut after = (1..count).map(|i| PathId(((path.index() + i) % count) as u8));
-        after.find(|p| !self.removed.contains(*p)).unwrap_or(path)
-    }
-
-    /// The path carries no larger segments than `mss` bytes of payload, as an ICMP message says: never
-    /// more than before.
-    pub fn path_mss(&mut self, now: Instant, path: PathId, mss: u32) {
-        let known = self.paths.get(path.index()).map_or(0, PathConfig::segment_size);
-        self.path_carries(now, path, mss.min(known));
-    }
-
-    /// The path was found to carry segments of `mss` bytes of payload: more than before, or less (RFC 8899).
-    /// Less than RFC 879's 536 is believed down to 64 bytes.
-    pub fn path_carries(&mut self, now: Instant, path: PathId, mss: u32) {
-        let Some(config) = self.paths.get_mut(path.index()) else { return };
-        if config.segment_size() == mss {
-            return;
-        }
-        config.carried = Some(mss.max(64));
-        let config = *config;
-        if self.sender.has_joined(path) {
-            let mss = self.payload_size(&config);
-            self.sender.set_mss(now, path, mss);
-            self.observe_losses(now);
-        }
-    }
-
-    /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
-    /// a path that had failed works again, and one with nothing in flight is measured.
-    pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {
-        if !self.sender.has_joined(path) || self.removed.contains(path) {
-            return;
-        }
-        if self.sender.path_state(path) == PathState::Failed {
-            self.sender.revive(now, path, &mut self.timers);
-            self.observe_path(now, path, PathState::Active);
-        }
-        if self.sender.flight_size(path) == 0 {
-            self.sender.measured(now, path, rtt);
-        }
-    }
-
-    /// A packet that leaves on `path` now waits this long in all of its queues: somebody sees them, which
-    /// no host does. What is measured afterwards replaces it.
-    pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
-        self.sender.reveal_queues(now, path, wait);
-    }
-
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -325,22 +247,6 @@ impl Connection {
         self.sender.set_scheduler(scheduler.build());
     }
 
-    /// No more writes; a FIN follows the last byte, if need be after the handshake: an empty stream
-    /// arrives too. The peer may go on sending (half-close). To give up instead, [`abort`](Self::abort).
-    pub fn close(&mut self) {
-        self.sender.stream.finish();
-    }
-
-    /// Ends the connection at once with a RST.
-    pub fn abort(&mut self, _now: Instant) {
-        if !matches!(self.state, State::Closed | State::TimeWait) {
-            if self.state != State::SynSent {
-                self.send_reset();
-            }
-            self.lose(CloseReason::Aborted);
-        }
-    }
-
     /// State.
     pub fn state(&self) -> State {
         self.state
@@ -359,46 +265,5 @@ impl Connection {
     /// Counters.
     pub fn stats(&self) -> &ConnectionStats {
         &self.stats
-    }
-
-    /// Number of paths ever added.
-    pub fn path_count(&self) -> usize {
-        self.paths.len()
-    }
-
-    /// Whether a path may carry data.
-    pub fn path_state(&self, path: PathId) -> Option<PathState> {
-        self.sender.views.get(path.index()).map(|v| v.state)
-    }
-
-    /// Counters and state of one path; zeros for a path that is not there or has not joined yet.
-    pub fn path_stats(&self, path: PathId) -> PathStats {
-        if !self.sender.has_joined(path) {
-            return PathStats::default();
-        }
-        let received = self.receiver.paths.get(path.index()).map_or(0, |p| p.bytes);
-        PathStats { bytes_received: received, ..self.sender.path_stats(path) }
-    }
-
-    fn enrol(&mut self, path: &PathConfig) {
-        self.paths.reserve_exact(1);
-        self.receiver.paths.reserve_exact(1);
-        self.paths.push(*path);
-        self.receiver.paths.push(Default::default());
-        self.timers.add_path();
-    }
-
-    /// Enters `state` at the end of the connection.
-    pub(super) fn finish(&mut self, state: State) {
-        self.state = state;
-        if state == State::Closed {
-            self.timers.stop_all();
-        }
-    }
-
-    /// Ends the connection early.
-    pub(super) fn lose(&mut self, reason: CloseReason) {
-        self.finish(State::Closed);
-        self.events.push_back(Event::Lost(reason));
     }
 }

@@ -1,12 +1,15 @@
 //! The connection: glue between sender, receiver and their policies.
 
+mod closing;
 pub mod config;
 pub mod connection;
+mod contents;
 mod handshake;
 mod heartbeat;
 mod input;
 mod observe;
 mod output;
+mod paths;
 mod receiver;
 pub mod record;
 mod sender;

@@ -88,14 +88,6 @@ impl Connection {
         self.acknowledge(segment);
     }
 
-    fn fin_sent(&mut self) {
-        match self.state {
-            State::Established => self.finish(State::FinWait1),
-            State::CloseWait => self.finish(State::LastAck),
-            _ => {}
-        }
-    }
-
     fn next_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         let pending = self.receiver.pop_ack()?;
         let path = self.ack_path(pending.path);
@@ -181,27 +173,6 @@ impl Connection {
         let mut segment = self.bare_segment(now, path, before, TcpFlags::ACK);
         self.acknowledge(&mut segment);
         self.control.push_back(Transmit { path, segment });
-    }
-
-    /// A RST that the peer must believe: its sequence number is the next one.
-    pub(super) fn send_reset(&mut self) {
-        let path = self.sender.path_for_control(self.last_path);
-        let seq = match self.state {
-            State::SynReceived => self.handshake.isn.plus(1),
-            _ => self.snd_seq(self.sender.board.nxt()),
-        };
-        let mut segment = self.bare_segment(Instant::ZERO, path, seq, TcpFlags::RST | TcpFlags::ACK);
-        segment.header.options = TcpOptions::default();
-        segment.header.ack = self.rcv_seq();
-        self.control.push_back(Transmit { path, segment });
-    }
-
-    /// A RST in answer to a segment that acknowledges what we did not send (RFC 9293 §3.5.2, group 2).
-    #[cold]
-    pub(super) fn reset_answer(&mut self, now: Instant, path: PathId, segment: &Segment) {
-        let mut reset = self.bare_segment(now, path, segment.header.ack, TcpFlags::RST);
-        reset.header.options = TcpOptions::default();
-        self.control.push_back(Transmit { path, segment: reset });
     }
 
     /// Sequence number of `offset` in our stream.

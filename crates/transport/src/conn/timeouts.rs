@@ -56,6 +56,26 @@ impl Connection {
         }
     }
 
+    /// While only the peer's window holds data back, it is probed (RFC 9293 §3.8.6.1).
+    #[inline]
+    pub(super) fn arm_persist(&mut self, now: Instant) {
+        let open =
+            matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::LastAck);
+        match self.sender.window_blocked() && open {
+            true => self.await_window(now),
+            false => self.timers.stop(Timer::Persist),
+        }
+    }
+
+    #[cold]
+    fn await_window(&mut self, now: Instant) {
+        if !self.timers.is_set(Timer::Persist) {
+            let path = self.sender.path_for_control(self.last_path);
+            let wait = self.sender.rto(path).times(1 << self.persists.min(10)).min(self.config.max_rto);
+            self.timers.set(Timer::Persist, now + wait);
+        }
+    }
+
     fn on_persist(&mut self, now: Instant) {
         if !self.sender.window_blocked() {
             return;
