@@ -3,9 +3,9 @@
 //! | symbol | here |
 //! |---|---|
 //! | w | `window`, packets |
-//! | baseRTT | `base` |
-//! | average RTT | `base + queueing` |
-//! | qdelay | `queueing` |
+//! | baseRTT | `delays.base` |
+//! | average RTT | `delays.rtt()` |
+//! | qdelay | `delays.queueing` |
 //! | α(w, qdelay) | `alpha` |
 //! | γ of equation (1), γ of slow start | `gamma`, `slow_start_exit`: the paper uses one letter for both |
 //!
@@ -19,12 +19,17 @@
 //! packets may be paced somewhat faster than a window per round trip (FAST's burstiness control, of which
 //! the paper says nothing): where the pipe is not full, the queue of one's own bursts counts as queueing.
 
+mod alpha;
+mod delays;
+
 use polypath_wire::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::controller::{Phase, Snapshot};
 use super::per_path::Algorithm;
 use crate::facts::{AckSample, Episode, LossCause, LossEvent};
+use alpha::Alpha;
+use delays::Delays;
 
 /// Parameters of FAST.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -82,11 +87,6 @@ impl Default for FastConfig {
     }
 }
 
-/// α of low, medium and high speed, and the packets per second at which it rises and falls again.
-const ALPHAS: [f64; 3] = [8.0, 20.0, 200.0];
-const RISE_ABOVE: [f64; 2] = [1_500.0, 15_000.0];
-const FALL_BELOW: [f64; 2] = [1_250.0, 12_500.0];
-
 /// A window never shrinks below this many packets.
 const LEAST_WINDOW: f64 = 2.0;
 
@@ -96,15 +96,8 @@ pub struct Fast {
     config: FastConfig,
     mss: u64,
     window: f64,
-    alpha: f64,
-    /// Which of [`ALPHAS`], if it is tuned.
-    range: usize,
-    /// Seconds.
-    base: Option<f64>,
-    /// Average, seconds.
-    queueing: f64,
-    /// Average round trip, whatever the signal, seconds.
-    round_trip: f64,
+    alpha: Alpha,
+    delays: Delays,
     /// What the last update wants: change per acknowledged packet, and where it ends.
     step: f64,
     aim: f64,
@@ -122,11 +115,8 @@ impl Fast {
             config,
             mss: u64::from(mss),
             window: f64::from(config.initial_window.max(1)),
-            alpha: if config.tune_alpha { ALPHAS[0] } else { f64::from(config.alpha.max(1)) },
-            range: 0,
-            base: None,
-            queueing: 0.0,
-            round_trip: 0.0,
+            alpha: Alpha::new(&config),
+            delays: Delays::default(),
             step: 0.0,
             aim: 0.0,
             slow_start: true,
@@ -136,33 +126,10 @@ impl Fast {
         }
     }
 
-    /// Average RTT, seconds.
-    fn rtt(&self) -> f64 {
-        self.base.unwrap_or(0.0) + self.queueing
-    }
-
     /// Packets in the queues of the path: w·(1 − baseRTT/RTT).
     fn queued(&self) -> f64 {
-        if self.rtt() > 0.0 { self.window * self.queueing / self.rtt() } else { 0.0 }
-    }
-
-    fn estimate(&mut self, sample: &AckSample) {
-        let Some(rtt) = sample.rtt.map(Duration::as_secs_f64) else { return };
-        let base = self.base.map_or(rtt, |b| b.min(rtt));
-        let one_way = sample.one_way_queueing.filter(|_| self.config.signal == DelaySignal::OneWay);
-        let queueing = one_way.map_or(rtt - base, Duration::as_secs_f64);
-        let weight = (3.0 / self.window).min(0.25);
-        self.round_trip += (rtt - self.round_trip) * if self.base.is_none() { 1.0 } else { weight };
-        self.queueing = match self.base {
-            None => 0.0,
-            // the average is of the RTT: where baseRTT falls, what is above it grows
-            Some(old) if one_way.is_none() => {
-                let average = self.queueing + old - base;
-                average + weight * (queueing - average)
-            }
-            Some(_) => self.queueing + weight * (queueing - self.queueing),
-        };
-        self.base = Some(base);
+        let rtt = self.delays.rtt();
+        if rtt > 0.0 { self.window * self.delays.queueing / rtt } else { 0.0 }
     }
 
     /// Whether a round ended now, and with it whether the window is to be updated.
@@ -170,7 +137,7 @@ impl Fast {
         if now < self.round_ends {
             return false;
         }
-        self.round_ends = now + Duration::from_secs_f64(self.round_trip);
+        self.round_ends = now + Duration::from_secs_f64(self.delays.round_trip);
         self.rounds = (self.rounds + 1) % self.config.rounds_per_update.max(1);
         self.rounds == 0
     }
@@ -178,7 +145,7 @@ impl Fast {
     /// Equation (1); the change is spread over one window of acknowledgments.
     fn converge(&mut self, may_grow: bool) {
         let (w, gamma) = (self.window, self.config.gamma);
-        let aim = w * self.base.unwrap_or(0.0) / self.rtt() + self.alpha;
+        let aim = w * self.delays.base.unwrap_or(0.0) / self.delays.rtt() + self.alpha.packets;
         let next = ((1.0 - gamma) * w + gamma * aim).min(2.0 * w).max(LEAST_WINDOW);
         self.aim = if may_grow { next } else { next.min(w) };
         self.step = (self.aim - w) / w;
@@ -193,17 +160,6 @@ impl Fast {
             self.step = 0.0;
         }
     }
-
-    /// α follows the throughput achieved, w/RTT, with some hysteresis.
-    fn tune_alpha(&mut self) {
-        let throughput = self.window / self.round_trip;
-        if RISE_ABOVE.get(self.range).is_some_and(|limit| throughput > *limit) {
-            self.range += 1;
-        } else if self.range > 0 && throughput < FALL_BELOW[self.range - 1] {
-            self.range -= 1;
-        }
-        self.alpha = ALPHAS[self.range];
-    }
 }
 
 impl Algorithm for Fast {
@@ -212,17 +168,17 @@ impl Algorithm for Fast {
     }
 
     fn on_ack(&mut self, now: Instant, sample: &AckSample) {
-        self.estimate(sample);
-        if self.base.is_none() || sample.in_recovery {
+        self.delays.update(sample, self.config.signal, self.window);
+        if self.delays.base.is_none() || sample.in_recovery {
             return;
         }
         let update = self.end_round(now);
         if update && self.config.tune_alpha && sample.window_limited {
-            self.tune_alpha();
+            self.alpha.tune(self.window / self.delays.round_trip);
         }
         self.slow_start &= self.queued() <= f64::from(self.config.slow_start_exit);
         let acked = f64::from(sample.newly_acked_segments);
-        let idle_queue = self.queueing < self.config.multiplicative_increase_below.as_secs_f64();
+        let idle_queue = self.delays.queueing < self.config.multiplicative_increase_below.as_secs_f64();
         if self.slow_start {
             self.window += if sample.window_limited { acked } else { 0.0 };
         } else if idle_queue {
@@ -258,8 +214,8 @@ impl Algorithm for Fast {
 
     fn pacing_rate(&self) -> Option<Rate> {
         let gain = self.config.pacing * if self.slow_start { 2.0 } else { 1.0 };
-        let paced = gain > 0.0 && self.round_trip > 0.0;
-        paced.then(|| Rate((gain * 8.0 * self.window * self.mss as f64 / self.round_trip) as u64))
+        let paced = gain > 0.0 && self.delays.round_trip > 0.0;
+        paced.then(|| Rate((gain * 8.0 * self.window * self.mss as f64 / self.delays.round_trip) as u64))
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -286,7 +242,8 @@ mod tests {
     fn settled(window: f64, queueing_ms: f64, config: FastConfig) -> Fast {
         let fast = Fast::new(config, 1000);
         let queueing = queueing_ms / 1e3;
-        Fast { window, base: Some(0.1), queueing, round_trip: 0.1 + queueing, slow_start: false, ..fast }
+        let delays = Delays { base: Some(0.1), queueing, round_trip: 0.1 + queueing };
+        Fast { window, delays, slow_start: false, ..fast }
     }
 
     #[test]
@@ -327,7 +284,7 @@ mod tests {
         let mut changes = Vec::new();
         for ms in 0..1250 {
             let before = fast.aim;
-            fast.queueing = 0.025;
+            fast.delays.queueing = 0.025;
             fast.on_ack(Instant(ms * 1_000_000), &ack(125));
             changes.extend((fast.aim != before).then_some(ms));
         }
@@ -363,35 +320,6 @@ mod tests {
         assert_eq!(fast.window(), 90_000);
         fast.on_loss(Instant::ZERO, &loss(LossCause::Timeout));
         assert_eq!((fast.window(), fast.snapshot().phase), (1000, Phase::SlowStart));
-    }
-
-    #[test]
-    fn alpha_is_tuned_in_three_ranges_with_hysteresis() {
-        let mut fast = settled(1.0, 0.0, FastConfig { tune_alpha: true, ..Default::default() });
-        let throughputs = [1000.0, 1600.0, 1300.0, 1200.0, 1600.0, 16_000.0, 13_000.0, 12_000.0];
-        let alphas = throughputs.map(|t| {
-            fast.window = t * fast.round_trip;
-            fast.tune_alpha();
-            fast.alpha
-        });
-        assert_eq!(alphas, [8.0, 20.0, 20.0, 8.0, 20.0, 200.0, 200.0, 20.0]);
-    }
-
-    #[test]
-    fn one_way_queueing_counts_alone_if_asked() {
-        let both = AckSample { one_way_queueing: Some(Duration::from_millis(4)), ..ack(180) };
-        for (signal, expected) in [(DelaySignal::RoundTrip, 0.02), (DelaySignal::OneWay, 0.001)] {
-            let mut fast = settled(4.0, 0.0, FastConfig { signal, ..Default::default() });
-            fast.on_ack(Instant::ZERO, &both);
-            assert!((fast.queueing - expected).abs() < 1e-9, "{}", fast.queueing);
-        }
-    }
-
-    #[test]
-    fn the_average_keeps_its_meaning_when_the_base_falls() {
-        let mut fast = settled(4.0, 20.0, FastConfig::default()); // average RTT 120 ms
-        fast.on_ack(Instant::ZERO, &ack(80)); // a quarter of the way to 80
-        assert!((fast.rtt() - 0.11).abs() < 1e-9, "{}", fast.rtt());
     }
 
     #[test]
