@@ -145,6 +145,22 @@ fn paths_that_are_too_slow_are_said_to_be() {
 }
 
 #[test]
+fn paths_that_are_too_fast_are_said_to_be_and_the_fastest_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let absurd = ["--path", "9000000000Gbit/1ms"].repeat(3);
+    for paths in [&absurd[..], &["--path", "80mbit/20ms", "--path", "100000000Gbit/0s"]] {
+        for mode in [&["--sim"][..], &[]] {
+            let said = error_of(dir.path(), &[mode, paths].concat(), 2);
+            assert!(said.contains("is too fast") && said.contains("at most 1000Gbit/s"), "{said}");
+        }
+    }
+    for path in [&["--path", "1000Gbit/1ms"].repeat(64)[..], &["--path", "1000Gbit/0s"]] {
+        let done = demo(dir.path(), &[&["--sim", "--size", "4MiB", "--json"], path].concat());
+        assert!(done.status.success(), "{done:?}");
+    }
+}
+
+#[test]
 fn a_path_that_is_merely_slow_gets_its_time() {
     let dir = tempfile::tempdir().unwrap();
     let done = demo(dir.path(), &["--sim", "--path", "2kbit/1ms", "--size", "20kB", "--json"]);

@@ -3,7 +3,7 @@
 use polypath_endpoint::SecurityConfig;
 use polypath_hip::{Identity, KeyKind, Random};
 use polypath_lab::registry;
-use polypath_lab::units::Link;
+use polypath_lab::units::{Human, Link};
 use polypath_sim::hop::{HopConfig, QueueLimit};
 use polypath_transport::{CcConfig, ConnectionConfig};
 use polypath_wire::{Duration, Rate};
@@ -21,6 +21,8 @@ const MIN_QUEUE: u64 = 32 * MTU as u64;
 const SILENCE: Duration = Duration::from_secs(40);
 /// As many paths as a connection can have.
 const MAX_PATHS: usize = 64;
+/// Beyond it a packet takes so few nanoseconds that rounding them shows.
+const MAX_RATE: Rate = Rate::from_mbps(1_000_000);
 
 /// Where the paths are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +80,11 @@ impl Plan {
             return Err(Failure::usage(format!("{} paths", args.paths.len()))
                 .help(format!("a connection has at most {MAX_PATHS}")));
         }
+        if let Some(link) = args.paths.iter().find(|link| link.rate > MAX_RATE) {
+            let (rate, most) = (Human(link.rate), Human(MAX_RATE));
+            return Err(Failure::usage(format!("a path of {rate} is too fast for time in nanoseconds"))
+                .help(format!("give it at most {most}, as in --path 10Gbit/1ms")));
+        }
         let known = "clap admits only names of the registry";
         let buffer = buffer(&args.paths);
         let connection = ConnectionConfig {
@@ -105,7 +112,7 @@ impl Plan {
 
     /// Sum of the rates.
     pub fn capacity(&self) -> Rate {
-        Rate(self.links.iter().map(|l| l.rate.0).sum())
+        sum(&self.links)
     }
 
     /// For how long nothing may arrive in real time: longer where four packets take long on the quickest path.
@@ -163,9 +170,12 @@ fn round_trip_bytes(link: &Link) -> u64 {
 
 /// Room for everything under way while the slowest path, its queue full, repairs a loss.
 fn buffer(links: &[Link]) -> u64 {
-    let sum = Rate(links.iter().map(|l| l.rate.0).sum());
     let longest = links.iter().map(|l| l.delay).max().unwrap_or(Duration::ZERO);
-    sum.bytes_in(longest.times(16)).clamp(4 << 20, 1 << 30)
+    sum(links).bytes_in(longest.times(16)).clamp(4 << 20, 1 << 30)
+}
+
+fn sum(links: &[Link]) -> Rate {
+    Rate(links.iter().map(|l| l.rate.0).fold(0, u64::saturating_add))
 }
 
 #[cfg(test)]
