@@ -30,7 +30,7 @@ Exit status:
   1    done, but an expectation failed or the file arrived changed
   2    bad arguments or a bad spec file
   3    the system did not allow it, or the paths did not carry it
-  130  interrupted";
+  130  interrupted by Ctrl-C (129 by SIGHUP, 143 by SIGTERM)";
 
 /// Moves data between two hosts over all their network links at once, in one encrypted connection
 ///

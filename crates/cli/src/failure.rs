@@ -13,8 +13,19 @@ pub enum Status {
     Usage = 2,
     /// The system did not allow it: a file, a socket, a privilege.
     System = 3,
-    /// Ctrl-C.
+    /// SIGHUP: the terminal is gone.
+    HungUp = 129,
+    /// SIGINT: Ctrl-C.
     Interrupted = 130,
+    /// SIGTERM.
+    Terminated = 143,
+}
+
+impl Status {
+    /// Whether a signal ended it.
+    pub fn is_interruption(self) -> bool {
+        matches!(self, Self::HungUp | Self::Interrupted | Self::Terminated)
+    }
 }
 
 impl From<Status> for ExitCode {
@@ -47,9 +58,9 @@ impl Failure {
         Self { status: Status::System, message: format!("{what}: {error}"), help: None }
     }
 
-    /// Ctrl-C.
-    pub fn interrupted() -> Self {
-        Self { status: Status::Interrupted, message: "interrupted".into(), help: None }
+    /// A signal, with its status.
+    pub fn interrupted(status: Status) -> Self {
+        Self { status, message: "interrupted".into(), help: None }
     }
 
     /// What to do about it.

@@ -4,6 +4,7 @@ mod args;
 mod demo;
 mod failure;
 mod files;
+mod interrupt;
 mod keys;
 mod lab;
 mod pages;

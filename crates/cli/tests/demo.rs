@@ -4,7 +4,7 @@
 use std::fs;
 use std::num::NonZero;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -89,26 +89,64 @@ fn an_output_that_cannot_be_finished_is_not_there() {
     }
 }
 
-/// It has begun to write, and is interrupted.
+/// Anything but a regular file, even one whose opening would wait for ever.
 #[test]
-fn ctrl_c_leaves_what_was_there() {
-    for args in [&["--path", "1mbit/20ms"][..], &["--sim", "--size", "256MiB"]] {
-        let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path();
-        fs::write(dir.join("output"), "old").unwrap();
-        let mut command = Command::new(BINARY);
-        command.args(["demo", "--output", "output"]).args(args).current_dir(dir);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        while names(dir).len() < 2 {
-            assert_eq!(child.try_wait().unwrap(), None, "it ended without an output");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        assert!(kill.success());
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
-        assert_eq!(names(dir), ["output"], "{args:?}");
-        assert_eq!(fs::read(dir.join("output")).unwrap(), b"old");
+fn a_named_pipe_is_no_file_to_send() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
+    for mode in [&[][..], &["--sim"]] {
+        let mut command = Command::new("timeout");
+        command.args(["30", BINARY, "demo", "--file", "pipe"]).args(mode).current_dir(dir.path());
+        let ended = command.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{said}");
+        assert!(said.contains("pipe is not a regular file") && said.contains("help:"), "{said}");
     }
+}
+
+/// A demo that has begun to write, and heeds all signals even where this test runs under nohup.
+fn under_way(dir: &Path, args: &[&str]) -> Child {
+    fs::write(dir.join("output"), "old").unwrap();
+    let mut command = Command::new("env");
+    command.args(["--default-signal", BINARY, "demo", "--output", "output"]).args(args).current_dir(dir);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while names(dir).len() < 2 {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended without an output");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child
+}
+
+fn kill(signal: &str, child: &Child) {
+    let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+}
+
+#[test]
+fn a_signal_leaves_what_was_there() {
+    for args in [&["--path", "1mbit/20ms"][..], &["--sim", "--size", "256MiB"]] {
+        for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut child = under_way(dir.path(), args);
+            kill(signal, &child);
+            assert_eq!(child.wait().unwrap().code(), Some(status), "{signal} {args:?}");
+            assert_eq!(names(dir.path()), ["output"], "{signal} {args:?}");
+            assert_eq!(fs::read(dir.path().join("output")).unwrap(), b"old");
+        }
+    }
+}
+
+#[test]
+fn nohup_is_heeded() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = Command::new("env");
+    command.args(["--ignore-signal=HUP", BINARY, "demo", "--size", "1MiB", "--output", "output"]);
+    let mut child = command.current_dir(dir.path()).stdout(Stdio::null()).spawn().unwrap();
+    while names(dir.path()).is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    kill("HUP", &child);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

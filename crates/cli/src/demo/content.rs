@@ -1,7 +1,7 @@
 //! The file to send: the user's own, or one made up.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -48,16 +48,19 @@ impl Content {
             Failure::system(format!("cannot read {name}"), e)
                 .help("name a file that is there, or leave --file out: then one is made up")
         };
-        let metadata = File::open(path).and_then(|f| f.metadata()).map_err(refused)?;
+        // To open a named pipe would wait for its writer.
+        let metadata = fs::metadata(path).map_err(refused)?;
         if !metadata.is_file() {
-            return Err(Failure::usage(format!("{name} is not a regular file")));
+            return Err(Failure::usage(format!("{name} is not a regular file"))
+                .help("copy what it holds to a file, or leave --file out: then one is made up"));
         }
+        File::open(path).map_err(refused)?;
         Ok(Self { path: path.to_owned(), name, len: metadata.len(), _made_up: None })
     }
 
     /// The whole file.
     pub fn read(&self) -> Result<Bytes, Failure> {
-        let read = std::fs::read(&self.path);
+        let read = fs::read(&self.path);
         read.map(Bytes::from).map_err(|e| Failure::system(format!("cannot read {}", self.name), e))
     }
 }

@@ -1,7 +1,6 @@
 //! `polypath demo`: a real file crosses several emulated paths at once.
 
 mod content;
-mod interrupt;
 mod output;
 mod patience;
 mod plan;
@@ -12,8 +11,8 @@ mod simulated;
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use content::Content;
-use interrupt::Interrupt;
 use output::Output;
 use plan::{Mode, Plan};
 use progress::Progress;

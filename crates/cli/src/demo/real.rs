@@ -11,13 +11,13 @@ use polypath_transport::{CloseReason, PathConfig};
 use polypath_wire::Seed;
 
 use super::content::Content;
-use super::interrupt::Interrupt;
 use super::output::Output;
 use super::patience::{Patience, silent};
 use super::plan::{Mode, Plan};
 use super::progress::Progress;
 use super::report::{Outcome, PathOutcome};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// How often the bars move.
 const TICK: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub fn gain_privileges() -> Result<(), Failure> {
     })
 }
 
-/// Sends `content` and waits until it has arrived, or Ctrl-C: then everything is taken down again.
+/// Sends `content` and waits until it has arrived, or a signal comes: then everything is taken down again.
 pub fn run(
     plan: &Plan,
     content: &Content,
@@ -58,12 +58,12 @@ pub fn run(
         arrived.set(p.bytes + delivered.iter().sum::<u64>());
         bars.show(plan, p.elapsed.into(), p.bytes, &delivered);
     };
-    let report = interrupt.run(async {
+    let report = interrupt.block_on(interrupt.or(async {
         tokio::select! {
             done = transfer(&config, show) => done.map_err(|e| failure(plan, content, output, &e)),
             () = silence(plan.silence(), &arrived) => Err(plan.too_slow(content, &silent(plan.silence()))),
         }
-    })?;
+    }))?;
     Ok(Outcome {
         seconds: report.seconds,
         bytes: report.bytes,

@@ -9,13 +9,13 @@ use polypath_transport::{CloseReason, PathConfig};
 use polypath_wire::{Duration, Instant};
 
 use super::content::{Content, Digested};
-use super::interrupt::Interrupt;
 use super::output::Output;
 use super::patience::{Patience, silent};
 use super::plan::Plan;
 use super::progress::Progress;
 use super::report::{Alone, Outcome, PathOutcome};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// The longest virtual time between two looks at the flow, and the shortest.
 const STEP: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(1)];

@@ -5,7 +5,6 @@ mod receive;
 mod send;
 mod target;
 
-use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,19 +60,5 @@ fn connection() -> ConnectionConfig {
         send_buffer: BUFFER,
         receive_buffer: BUFFER,
         ..ConnectionConfig::default()
-    }
-}
-
-/// Runs `work` to its end, or to Ctrl-C.
-fn run(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(|e| Failure::system("no runtime", e))?.block_on(work)
-}
-
-/// `work`, unless Ctrl-C comes first.
-async fn until_interrupted<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::select! {
-        done = work => done,
-        _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
     }
 }

@@ -13,9 +13,10 @@ use polypath_wire::hip::Hit;
 use serde_json::json;
 use tokio::sync::{Mutex, mpsc};
 
-use super::{GRACE, connection, identity, node, run, until_interrupted};
+use super::{GRACE, connection, identity, node};
 use crate::args::{Allow, ReceiveArgs};
 use crate::failure::{Failure, printed};
+use crate::interrupt::Interrupt;
 
 /// Receives files until it is interrupted, or has those of one sender if that is all that is asked.
 pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
@@ -23,7 +24,8 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} is not a directory", args.dir.display())));
     }
     let identity = identity(args.identity.as_deref())?;
-    run(async {
+    let interrupt = Interrupt::listen()?;
+    interrupt.block_on(async {
         let ours = identity.hit();
         let hip = HipConfig { accept: accept(&args.allow), tell_refused: true, ..HipConfig::default() };
         let node = node(identity, hip, (!args.native).then_some(args.port))?;
@@ -49,7 +51,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
                 }
             }
         };
-        let result = until_interrupted(work).await;
+        let result = interrupt.or(work).await;
         drop(listener);
         quiet(node).await;
         result

@@ -14,9 +14,10 @@ use polypath_wire::hip::udp;
 use serde_json::json;
 
 use super::bars::Bars;
-use super::{GRACE, Target, connection, identity, node, run, until_interrupted};
+use super::{GRACE, Target, connection, identity, node};
 use crate::args::SendArgs;
 use crate::failure::{Failure, printed};
+use crate::interrupt::Interrupt;
 
 /// How often the bars move.
 const TICK: Duration = Duration::from_millis(200);
@@ -39,7 +40,8 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let ours = identity.hit();
     let default_port = if args.native { 0 } else { udp::PORT };
     let reach = args.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
-    run(async {
+    let interrupt = Interrupt::listen()?;
+    interrupt.block_on(async {
         let node = node(
             identity,
             HipConfig { accept: Accept::Nobody, ..HipConfig::default() },
@@ -57,13 +59,13 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
             met: false,
         };
         let began = Instant::now();
-        let result = until_interrupted(sender.send_all()).await;
+        let result = interrupt.or(sender.send_all()).await;
         let (done, bars) = (std::mem::take(&mut sender.done), sender.bars);
         node.shutdown(GRACE).await;
         bars.borrow().clear();
-        result.map_err(|failure| match failure.status {
-            crate::failure::Status::Interrupted => failure.help("the same command goes on where it stopped"),
-            _ => failure,
+        result.map_err(|failure| match failure.status.is_interruption() {
+            true => failure.help("the same command goes on where it stopped"),
+            false => failure,
         })?;
         let seconds = began.elapsed().as_secs_f64();
         let report = Report { ours, to: args.to.hit, seconds, done, bars: &bars.borrow() };

@@ -1,0 +1,84 @@
+//! Being told to end: Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes.
+
+use std::fs;
+use std::future::Future;
+use std::io;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::failure::{Failure, Status};
+
+/// Ends by itself what has to be taken down or removed. Until there is one, such a signal ends the program at once.
+pub struct Interrupt {
+    runtime: Runtime,
+    came: watch::Receiver<Option<Status>>,
+}
+
+impl Interrupt {
+    /// Listens from now on.
+    pub fn listen() -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| Failure::system("no runtime", e))?;
+        let (tell, came) = watch::channel(None);
+        for (kind, status) in [
+            (SignalKind::interrupt(), Status::Interrupted),
+            (SignalKind::terminate(), Status::Terminated),
+            (SignalKind::hangup(), Status::HungUp),
+        ] {
+            if kind == SignalKind::hangup() && is_ignored(kind) {
+                continue;
+            }
+            let end = notice(&runtime, kind, status, tell.clone());
+            end.map_err(|e| Failure::system("cannot listen for signals", e))?;
+        }
+        Ok(Self { runtime, came })
+    }
+
+    /// Runs `work` to its end, whatever comes.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// `work`, unless a signal comes first or has come already.
+    pub async fn or<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let mut came = self.came.clone();
+        tokio::select! {
+            biased;
+            Ok(status) = came.wait_for(Option::is_some) => {
+                Err(Failure::interrupted(status.expect("it was waited for")))
+            }
+            done = work => done,
+        }
+    }
+
+    /// For work that does not wait: whether to go on.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.came.borrow().map_or(Ok(()), |status| Err(Failure::interrupted(status)))
+    }
+}
+
+/// Tells of the first signal of a kind. Listening begins here, not when the task first runs.
+fn notice(
+    runtime: &Runtime,
+    kind: SignalKind,
+    status: Status,
+    tell: watch::Sender<Option<Status>>,
+) -> io::Result<()> {
+    let _entered = runtime.enter();
+    let mut signals = signal(kind)?;
+    runtime.spawn(async move {
+        signals.recv().await;
+        tell.send_replace(Some(status));
+    });
+    Ok(())
+}
+
+/// Whether whoever started this program lets it ignore the signal, as nohup(1) does (proc_pid_status(5)).
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = ignored.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    bits.is_some_and(|bits| bits >> (kind.as_raw_value() - 1) & 1 == 1)
+}
