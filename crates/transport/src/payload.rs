@@ -70,6 +70,18 @@ impl Payload {
         }
     }
 
+    /// This payload and `next` in one, where they are bytes, which are copied, or ranges of a pattern that touch.
+    #[must_use]
+    pub fn join(&self, next: &Self) -> Option<Self> {
+        match (self, next) {
+            (Self::Bytes(a), Self::Bytes(b)) => Some(Self::Bytes([&a[..], b].concat().into())),
+            (Self::Pattern(a), Self::Pattern(b)) if a.key == b.key && a.offset + a.len == b.offset => {
+                Some(Self::Pattern(Pattern { len: a.len + b.len, ..*a }))
+            }
+            _ => None,
+        }
+    }
+
     /// Writes the bytes to the start of `out`, as many as fit; returns how many.
     pub fn copy_to(&self, out: &mut [u8]) -> usize {
         let n = usize::try_from(self.len()).unwrap_or(usize::MAX).min(out.len());

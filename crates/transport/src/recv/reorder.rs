@@ -18,8 +18,8 @@ pub struct Inserted {
     pub mismatch: bool,
 }
 
-/// An early chunk takes at least this much of the capacity, bytes. Otherwise a peer could make us keep
-/// millions of islands of one byte, which cost far more than their bytes.
+/// An early chunk takes at least this much of the capacity, bytes, and readable ones below it are merged.
+/// Otherwise a peer could make us keep millions of chunks of one byte, which cost far more than their bytes.
 const SMALLEST_CHUNK: u64 = 256;
 
 /// Early chunks that fit whatever the capacity.
@@ -180,9 +180,22 @@ impl ReorderBuffer {
         if len > 0 {
             self.next += len;
             self.ready_bytes += len;
-            self.ready.push_back(chunk);
+            match len < SMALLEST_CHUNK {
+                true => self.deliver_small(chunk),
+                false => self.ready.push_back(chunk),
+            }
         }
         len
+    }
+
+    /// A small chunk becomes one with a small one before it.
+    #[inline(never)]
+    fn deliver_small(&mut self, chunk: Payload) {
+        let small = self.ready.back_mut().filter(|last| last.len() < SMALLEST_CHUNK);
+        match small.and_then(|last| Some((last.join(&chunk)?, last))) {
+            Some((both, last)) => *last = both,
+            None => self.ready.push_back(chunk),
+        }
     }
 }
 

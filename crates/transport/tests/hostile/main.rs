@@ -450,6 +450,29 @@ fn islands_of_one_byte_do_not_fill_the_memory() {
     finish(&mut pair);
 }
 
+/// And so do bytes in order that nobody reads.
+#[test]
+fn segments_of_one_byte_do_not_fill_the_memory() {
+    const BYTES: u32 = 20_000;
+    let mut pair = Pair::open(config(), &[10]);
+    pair.reads = [false; 2];
+    for i in 0..BYTES {
+        for to in 0..2 {
+            let mut crumb = pair.forge(to);
+            (crumb.header.seq, crumb.header.ack) = (ISN[1 - to].plus(1 + i), ISN[to].plus(1));
+            crumb.payload = pair.truth(to, crumb.header.seq, 1).to_bytes().into();
+            pair.inject(to, 0, crumb);
+        }
+    }
+    for to in 0..2 {
+        let chunks: Vec<_> = std::iter::from_fn(|| pair.end(to).read(u64::MAX)).collect();
+        let bytes: Vec<_> = chunks.iter().flat_map(Payload::to_bytes).collect();
+        assert!(chunks.len() < 200, "{} chunks of {BYTES} bytes", chunks.len());
+        let whole = Payload::from(Pattern { key: 1 - to as u32, offset: 0, len: BYTES.into() });
+        assert_eq!(bytes, whole.to_bytes());
+    }
+}
+
 #[test]
 fn while_connecting_only_the_right_answer_counts() {
     let isn = Seq(1000);
