@@ -163,13 +163,16 @@ impl Endpoint {
 
     /// The application has no more interest in a connection it has closed or aborted: it is
     /// forgotten as soon as it is closed, and raises no more events. Data that nobody will read
-    /// resets it (RFC 1122 §4.2.2.13).
+    /// resets it (RFC 1122 §4.2.2.13), and a peer that has everything but does not finish is
+    /// [not waited for](ConnectionConfig::fin_wait) for ever. Pump afterwards.
     pub fn release(&mut self, handle: ConnectionHandle) {
         let Some(index) = self.slots.index(handle) else { return };
         let Some(slot) = self.slots.at(index) else { return };
         slot.released = true;
         if slot.retired {
             self.slots.remove(index);
+        } else {
+            self.mark(index);
         }
     }
 
@@ -361,6 +364,9 @@ impl Endpoint {
         }
         if more {
             return self.mark(index);
+        }
+        if slot.released {
+            slot.connection.limit_fin_wait(now);
         }
         while let Some(record) = slot.connection.poll_record() {
             self.records.push_back((slot.handle, record));

@@ -7,7 +7,7 @@ mod common;
 use common::{CLIENT, PORT, Pair, SERVER, locators};
 use polypath_endpoint::{EndpointConfig, Event, Input, ListenConfig, OpenError};
 use polypath_transport::{
-    CloseReason, ConnectionConfig, DropReason, Event as TcpEvent, PathConfig, Segment, State,
+    CloseReason, Connection, ConnectionConfig, DropReason, Event as TcpEvent, PathConfig, Segment, State,
 };
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Duration, PathId, Seq};
@@ -206,4 +206,27 @@ fn a_thousand_connections_each_get_their_bytes() {
     let mut sizes: Vec<_> = servers.into_iter().map(|server| pair.read(SERVER, server)).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, (1000..2000).collect::<Vec<_>>());
+}
+
+/// RFC 9293 would wait in FIN-WAIT-2 for ever, and so does an application that holds on to its connection.
+#[test]
+fn a_peer_that_does_not_finish_is_waited_for_while_anybody_cares() {
+    for released in [None, Some(1), Some(10)] {
+        let mut pair = Pair::listening(false);
+        let client = pair.connect(1);
+        pair.run(secs(1));
+        pair.write(CLIENT, client, 5000);
+        pair.close(CLIENT, client);
+        for at in [1, 10] {
+            pair.run(secs(at));
+            if released == Some(at) {
+                pair.endpoints[CLIENT].release(client);
+            }
+        }
+        pair.run(secs(60));
+        let state = |pair: &Pair| pair.endpoints[CLIENT].connection(client).map(Connection::state);
+        assert_eq!(state(&pair), Some(State::FinWait2), "released at {released:?}");
+        pair.run(secs(71));
+        assert_eq!(state(&pair).is_none(), released.is_some(), "released at {released:?}");
+    }
 }

@@ -201,14 +201,18 @@ fn grids_that_are_too_large_or_undo_themselves_are_refused() {
 #[test]
 fn parameters_of_a_connection_that_mean_nothing_are_refused_where_they_stand() {
     let connection = |keys: &str| refused(SECONDS, "", "", &format!("[connection]\n{keys}"));
-    for key in ["receive_buffer", "send_buffer", "reorder_store", "initial_rto", "max_timeouts"] {
+    for key in ["receive_buffer", "send_buffer", "reorder_store", "min_rto", "initial_rto", "max_timeouts"] {
         let error = connection(&format!("{key} = 0"));
         assert!(error.key == format!("connection.{key}") && error.line == 17, "{error}");
         assert!(error.help.is_some_and(|help| !help.contains("round trip")));
     }
-    for (key, value) in
-        [("min_rto", "1e300"), ("clock_granularity", "1e18"), ("delayed_ack", "501"), ("max_rto", "100")]
-    {
+    for (key, value) in [
+        ("min_rto", "1e300"),
+        ("clock_granularity", "1e18"),
+        ("delayed_ack", "501"),
+        ("max_rto", "100"),
+        ("receive_buffer", "9223372036854775807"),
+    ] {
         assert_eq!(connection(&format!("{key} = {value}")).key, format!("connection.{key}"));
     }
     told(

@@ -47,6 +47,9 @@ pub trait Controller: Debug + Send {
     }
     /// `bytes` of data left.
     fn on_sent(&mut self, _now: Instant, _path: PathId, _bytes: u64) {}
+    /// The window of `path` is at most `bytes` now, a segment or more, and grows from there: data begins with
+    /// less than the initial window.
+    fn limit_window(&mut self, path: PathId, bytes: u64);
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
     /// A loss episode began.

@@ -167,6 +167,10 @@ impl Algorithm for Fast {
         self.mss = u64::from(mss);
     }
 
+    fn limit_window(&mut self, bytes: u64) {
+        self.window = self.window.min(bytes as f64 / self.mss as f64);
+    }
+
     fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         self.delays.update(sample, self.config.signal, self.window);
         if self.delays.base.is_none() || sample.in_recovery {

@@ -65,6 +65,10 @@ impl Algorithm for MhipSimple {
         self.reno.get_or_insert_with(|| NewReno::new(config, mss)).on_mss(mss);
     }
 
+    fn limit_window(&mut self, bytes: u64) {
+        self.reno.iter_mut().for_each(|r| r.limit_window(bytes));
+    }
+
     fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         self.reno.iter_mut().for_each(|r| r.on_ack(now, sample));
     }

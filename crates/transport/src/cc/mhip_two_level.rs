@@ -62,6 +62,12 @@ impl Controller for MhipTwoLevel {
         }
     }
 
+    fn limit_window(&mut self, path: PathId, bytes: u64) {
+        if let Some(p) = self.path(path) {
+            p.limit_window(bytes);
+        }
+    }
+
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
         if let Some(p) = self.path(path) {
             p.on_ack(now, sample);

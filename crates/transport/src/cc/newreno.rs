@@ -103,6 +103,10 @@ impl Algorithm for NewReno {
         self.cwnd = self.cwnd.max(self.mss as f64);
     }
 
+    fn limit_window(&mut self, bytes: u64) {
+        self.cwnd = self.cwnd.min(bytes as f64);
+    }
+
     fn on_ack(&mut self, _: Instant, sample: &AckSample) {
         if sample.in_recovery {
             return;

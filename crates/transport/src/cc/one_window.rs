@@ -48,6 +48,10 @@ impl<A: Algorithm> Controller for OneWindow<A> {
         self.set_mss(path, Some(mss));
     }
 
+    fn limit_window(&mut self, _: PathId, bytes: u64) {
+        self.algorithm.limit_window(bytes);
+    }
+
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]) {
         let elsewhere: u64 = others(path, paths).map(|p| p.in_flight).sum();
         let prior_in_flight = sample.prior_in_flight + elsewhere;

@@ -11,6 +11,7 @@ pub trait Algorithm: std::fmt::Debug + Send {
     /// See [`Controller::window_only`].
     const WINDOW_ONLY: bool = false;
     fn on_mss(&mut self, mss: u32);
+    fn limit_window(&mut self, bytes: u64);
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     fn on_loss(&mut self, now: Instant, loss: &LossEvent);
     fn on_undo(&mut self, _now: Instant, _episode: Episode) {}
@@ -60,6 +61,12 @@ impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F>
     fn on_mss(&mut self, path: PathId, mss: u32) {
         if let Some(a) = self.paths[path.index()].as_mut() {
             a.on_mss(mss);
+        }
+    }
+
+    fn limit_window(&mut self, path: PathId, bytes: u64) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.limit_window(bytes);
         }
     }
 

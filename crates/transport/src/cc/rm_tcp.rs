@@ -153,6 +153,11 @@ impl Controller for RmTcp {
         self.routes[path.index()].mss = f64::from(mss);
     }
 
+    fn limit_window(&mut self, path: PathId, bytes: u64) {
+        let route = &mut self.routes[path.index()];
+        route.cwnd = route.cwnd.min(bytes as f64 / route.mss);
+    }
+
     fn on_ack(&mut self, _: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
         let route = path.index();
         self.routes[route].estimate = sample.route.or(self.routes[route].estimate.map(RouteEstimate::stale));

@@ -1,7 +1,7 @@
 //! Closing: FINs and resets (RFC 9293 §3.6, §3.10.4, §3.10.5).
 
 use polypath_wire::tcp::{TcpFlags, TcpOptions};
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId};
 
 use super::connection::{CloseReason, Connection, Event, State};
 use super::record::DropReason;
@@ -22,6 +22,15 @@ impl Connection {
                 self.send_reset();
             }
             self.lose(CloseReason::Aborted);
+        }
+    }
+
+    /// Nobody waits for the peer's FIN any more: from now on FIN-WAIT-2 lasts
+    /// [`fin_wait`](crate::ConnectionConfig::fin_wait), unless that time runs already.
+    pub fn limit_fin_wait(&mut self, now: Instant) {
+        let limited = self.config.fin_wait > Duration::ZERO && self.state == State::FinWait2;
+        if limited && !self.timers.is_set(Timer::TimeWait) {
+            self.timers.set(Timer::TimeWait, now + self.config.fin_wait);
         }
     }
 

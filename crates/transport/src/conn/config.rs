@@ -12,6 +12,9 @@ use crate::sched::SchedulerConfig;
 /// Longest of a connection's times.
 const DAY: Duration = Duration::from_secs(86_400);
 
+/// Largest receive buffer, bytes: a window beyond it could not be told (RFC 7323 §2.3: 65535 << 14).
+const LARGEST_WINDOW: u64 = 1 << 30;
+
 /// Parameters of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -25,7 +28,7 @@ pub struct ConnectionConfig {
     pub loss: LossConfig,
     /// Send buffer, bytes: what the application may write before it has to wait.
     pub send_buffer: u64,
-    /// Receive buffer, bytes: the window we advertise at most, in order or not.
+    /// Receive buffer, bytes, at most 1 GiB: the window we advertise at most, in order or not.
     pub receive_buffer: u64,
     /// What we hold out of order at most, bytes; what comes early beyond it is dropped. None holds
     /// whatever the window admits.
@@ -52,7 +55,7 @@ pub struct ConnectionConfig {
     /// connection stays on the path it began on; with one that does, every segment is acknowledged at
     /// once, for the option answers one route.
     pub multi_route: bool,
-    /// Smallest retransmission timeout, ms. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
+    /// Smallest retransmission timeout, ms, above 0. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
     #[serde(with = "crate::conn::config::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub min_rto: Duration,
@@ -80,6 +83,11 @@ pub struct ConnectionConfig {
     #[serde(with = "crate::conn::config::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub time_wait: Duration,
+    /// Time in FIN-WAIT-2 for a peer that does not finish, once the application has let go of the connection,
+    /// ms; zero waits for ever, as RFC 9293 would (Linux: 60 s).
+    #[serde(with = "crate::conn::config::millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub fin_wait: Duration,
     /// Do not wait to fill a segment (RFC 9293 §3.7.4, Nagle off).
     pub no_delay: bool,
     /// Most segments sent in answer to one event; zero is unlimited.
@@ -111,6 +119,7 @@ impl Default for ConnectionConfig {
             max_timeouts: 12,
             keep_alive: Duration::ZERO,
             time_wait: Duration::from_secs(60),
+            fin_wait: Duration::from_secs(60),
             no_delay: true,
             max_burst: 0,
         }
@@ -131,9 +140,15 @@ impl ConnectionConfig {
     fn check_buffers(&self) -> Result<(), ConfigError> {
         let empty =
             |key| ConfigError::new(key, "a buffer of 0 holds nothing", "write bytes: 4194304 are 4 MiB");
+        let untold = ConfigError::new(
+            "receive_buffer",
+            "more than a window can tell (RFC 7323)",
+            "write at most 1073741824 bytes: 1 GiB",
+        );
         ConfigError::first(&[
             (self.send_buffer == 0, empty("send_buffer")),
             (self.receive_buffer == 0, empty("receive_buffer")),
+            (self.receive_buffer > LARGEST_WINDOW, untold),
             (self.reorder_store == Some(0), empty("reorder_store")),
         ])
     }
@@ -162,6 +177,8 @@ impl ConnectionConfig {
             (self.max_rto > DAY, long("max_rto")),
             (self.keep_alive > DAY, long("keep_alive")),
             (self.time_wait > DAY, long("time_wait")),
+            (self.fin_wait > DAY, long("fin_wait")),
+            (self.min_rto == Duration::ZERO, rto("min_rto", "0 sends everything again at once")),
             (self.initial_rto == Duration::ZERO, rto("initial_rto", "0 sends everything again at once")),
             (self.max_rto == Duration::ZERO, rto("max_rto", "0 sends everything again at once")),
             (self.max_rto < self.min_rto, rto("max_rto", "smaller than min_rto")),
@@ -256,5 +273,21 @@ pub mod maybe_millis {
     /// Reads milliseconds; refuses what is negative or not finite.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<Time>::deserialize(d)?.map(|t| t.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_themselves_are_allowed_and_what_lies_beyond_is_named() {
+        let refused = |config: ConnectionConfig| config.check(None).err().map(|error| error.key);
+        let window = |receive_buffer| ConnectionConfig { receive_buffer, ..Default::default() };
+        assert_eq!(refused(window(LARGEST_WINDOW)), None);
+        assert_eq!(refused(window(LARGEST_WINDOW + 1)), Some("receive_buffer"));
+        let timeout = |min_rto| ConnectionConfig { min_rto, ..Default::default() };
+        assert_eq!(refused(timeout(Duration(1))), None);
+        assert_eq!(refused(timeout(Duration::ZERO)), Some("min_rto"));
     }
 }

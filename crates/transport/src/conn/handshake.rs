@@ -206,6 +206,7 @@ impl Connection {
             let rtt = now.since(self.handshake.sent_at);
             self.sender.measured(now, path, rtt);
         }
+        self.sender.after_lost_syns(now, path, self.lost_syns(path));
         if self.config.keep_alive > Duration::ZERO {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }
@@ -213,6 +214,13 @@ impl Connection {
             self.timers.set(Timer::Heartbeat, now + self.config.knowledge.heartbeat);
         }
         self.tell(Event::Connected);
+    }
+
+    /// How many SYNs or SYN-ACKs on `path`, which was answered, went before and were not answered in time.
+    fn lost_syns(&self, path: PathId) -> u32 {
+        let paths = self.paths.len() - self.removed.len();
+        let in_vain = u32::from(path != self.handshake.path);
+        self.handshake.attempts / (paths as u32).max(1) + in_vain
     }
 
     /// Timestamps for a segment that leaves now on `path`.

@@ -39,6 +39,9 @@ impl Connection {
             self.observe_losses(now);
         }
         self.observe_path(now, path, PathState::Removed);
+        for path in self.sender.retry_failed(now, &mut self.timers).iter() {
+            self.observe_path(now, path, PathState::Active);
+        }
         if path == self.handshake.path && self.timers.is_set(Timer::Handshake) {
             self.start_handshake(now, self.next_path(path));
         }

@@ -41,10 +41,23 @@ impl Connection {
         if failed {
             self.observe_path(now, path, PathState::Failed);
         }
+        if self.sender.window.left(self.sender.board.una()) == 0 {
+            self.count_window_probe();
+        }
         let paths = self.sender.views.iter().filter(|v| v.state != PathState::Removed).count() as u32;
-        if self.sender.stalled >= self.config.max_timeouts * paths.max(1) {
+        if self.sender.stalled >= self.config.max_timeouts.saturating_mul(paths.max(1)) {
             self.lose(CloseReason::TimedOut);
         }
+    }
+
+    /// What goes again while the peer's window is closed probes it: as long as such probes are answered, the
+    /// connection stays (RFC 9293 §3.8.6.1).
+    #[cold]
+    fn count_window_probe(&mut self) {
+        if self.unanswered == 0 {
+            self.sender.stalled = 0;
+        }
+        self.unanswered += 1;
     }
 
     fn on_probe(&mut self, now: Instant, path: PathId) {

@@ -16,7 +16,7 @@ pub enum Timer {
     Persist,
     /// Probe an idle connection (RFC 9293 §3.8.4).
     KeepAlive,
-    /// End of TIME-WAIT.
+    /// End of TIME-WAIT, or of a FIN-WAIT-2 that nobody waits for.
     TimeWait,
     /// The loss policy wants to look again.
     Recheck,

@@ -70,6 +70,11 @@ impl RttEstimator {
         base.times(1 << self.backoff.min(16)).min(self.limits.max)
     }
 
+    /// The timer of the SYN expired: until the first sample the timeout is 3 s at least (§5.7).
+    pub fn after_lost_syn(&mut self) {
+        self.limits.initial = self.limits.initial.max(Duration::from_secs(3));
+    }
+
     /// The timer expired: the next one is twice as long (§5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;

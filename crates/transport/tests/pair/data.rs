@@ -4,7 +4,7 @@ use polypath_transport::{CloseReason, ConnectionConfig, State};
 use polypath_wire::Duration;
 use polypath_wire::PathId;
 
-use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
 
 /// Payload of a full segment: 1000 bytes less the timestamps.
 const MSS: u64 = 988;
@@ -136,6 +136,46 @@ fn unanswered_probes_end_the_connection() {
     pair.run_for(ms(300));
     pair.script(|_| Edit::Lose);
     pair.run_for(Duration::from_secs(60));
+    assert_eq!(pair.lost(CLIENT), Some(CloseReason::TimedOut));
+}
+
+/// RFC 9293 §3.8.6.1: a window that closes over what is in flight may stay closed for as long as the peer
+/// answers what is sent again.
+#[test]
+fn a_window_that_shrinks_to_nothing_keeps_the_connection() {
+    let mut pair = Pair::open(prompt(), &[10]);
+    pair.script(|f| if f.from == SERVER { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 8000);
+    pair.run_for(ms(50));
+    let mut shut = pair.forge(CLIENT);
+    (shut.header.ack, shut.header.window) = (ISN[CLIENT].plus(1 + 988), 0);
+    pair.script(|_| Edit::Lose);
+    pair.inject(CLIENT, 0, shut.clone());
+    pair.log.clear();
+    for _ in 0..20 * 60 {
+        pair.run_for(Duration::from_secs(1));
+        if !pair.log.is_empty() {
+            pair.log.clear();
+            pair.inject(CLIENT, 0, shut.clone());
+        }
+    }
+    assert_eq!(pair.states()[CLIENT], State::Established);
+    pair.script(|_| Edit::Pass);
+    pair.run_while(|p| p.end(CLIENT).stats().bytes_acked < 8000);
+    assert_eq!(pair.received[SERVER], 8000);
+}
+
+/// And if nobody answers, it ends all the same.
+#[test]
+fn a_silent_peer_with_a_closed_window_ends_the_connection() {
+    let mut pair = Pair::open(prompt(), &[10]);
+    pair.script(|_| Edit::Lose);
+    pair.write(CLIENT, 8000);
+    pair.run_for(ms(50));
+    let mut shut = pair.forge(CLIENT);
+    (shut.header.ack, shut.header.window) = (ISN[CLIENT].plus(1 + 988), 0);
+    pair.inject(CLIENT, 0, shut);
+    pair.run_for(Duration::from_secs(20 * 60));
     assert_eq!(pair.lost(CLIENT), Some(CloseReason::TimedOut));
 }
 

@@ -1,6 +1,6 @@
 //! Opening (RFC 9293 §3.5, 7323, 2018, 6298).
 
-use polypath_transport::{CloseReason, ConnectionConfig, Event, Segment, State};
+use polypath_transport::{CloseReason, ConnectionConfig, Event, LossConfig, Segment, State};
 use polypath_wire::Duration;
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 
@@ -62,6 +62,29 @@ fn a_lost_syn_is_sent_again_with_backoff() {
     pair.run_until(at(8000));
     assert_eq!(pair.times(CLIENT, |f| f.has(TcpFlags::SYN)), [0, 1000, 3000, 7000]);
     assert_eq!(pair.states(), [State::Established; 2]);
+}
+
+/// RFC 6298 §5.7: a SYN that was lost makes the first timeout of the data 3 s; RFC 6928 §2: more than one lost
+/// make the initial window a segment.
+#[test]
+fn data_begins_carefully_after_lost_syns() {
+    for (lost, flight, timeout) in [(0, 10, 200), (1, 10, 3000), (2, 1, 3000)] {
+        let config = ConnectionConfig { loss: LossConfig::Sack { threshold: 3 }, ..prompt() };
+        let mut pair = Pair::connecting(config, prompt(), &[10]);
+        let mut left = lost;
+        pair.script(move |f| {
+            let lose = f.has(TcpFlags::SYN) && f.from == CLIENT && left > 0;
+            left -= i32::from(lose);
+            if lose || f.len() > 0 { Edit::Lose } else { Edit::Pass }
+        });
+        pair.write(CLIENT, 50_000);
+        pair.run_while(|p| p.data(CLIENT).is_empty());
+        let began = pair.now;
+        pair.run_for(ms(timeout - 1));
+        assert_eq!(pair.data(CLIENT).len(), flight, "{lost} lost");
+        pair.run_while(|p| p.data(CLIENT).len() == flight);
+        assert_eq!(pair.now, began + ms(timeout), "{lost} lost");
+    }
 }
 
 #[test]

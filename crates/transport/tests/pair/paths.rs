@@ -1,5 +1,7 @@
 //! Paths that come, go, fail and recover.
 
+use polypath_transport::cc::CcConfig;
+use polypath_transport::cc::rm_tcp::RmTcpConfig;
 use polypath_transport::facts::PathState;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{CloseReason, ConnectionConfig, State};
@@ -125,6 +127,62 @@ fn all_paths_dead_end_the_connection() {
     pair.run_for(Duration::from_secs(300));
     assert_eq!((pair.states()[CLIENT], pair.lost(CLIENT)), (State::Closed, Some(CloseReason::TimedOut)));
     assert!(pair.end(CLIENT).poll_timeout().is_none());
+}
+
+/// The path that worked is taken away, and those that failed stay dead: then the connection ends, too.
+#[test]
+fn failed_paths_that_are_left_alone_end_the_connection() {
+    let config = ConnectionConfig { max_timeouts: 4, ..prompt() };
+    let mut pair = Pair::open(config, &[10, 15]);
+    pair.script(|f| if f.path.0 == 0 { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 1_000_000);
+    pair.run_while(|p| p.end(CLIENT).path_state(PathId(0)) != Some(PathState::Failed));
+    let now = pair.now;
+    pair.end(CLIENT).remove_path(now, PathId(1));
+    pair.write(CLIENT, 1_000_000);
+    pair.run_for(Duration::from_secs(300));
+    assert_eq!((pair.states()[CLIENT], pair.lost(CLIENT)), (State::Closed, Some(CloseReason::TimedOut)));
+    assert!(pair.end(CLIENT).poll_timeout().is_none());
+}
+
+/// Where a round trip takes no time, neither does the timeout; probes of a failed path do.
+#[test]
+fn probes_of_a_failed_path_take_their_time() {
+    let scheduler = SchedulerConfig::RoundRobin;
+    let config = ConnectionConfig { min_rto: Duration::ZERO, scheduler, ..prompt() };
+    let mut pair = Pair::open(config, &[0, 0]);
+    pair.write(CLIENT, 100_000);
+    pair.run_until_received(SERVER, 100_000);
+    pair.script(|f| if f.path.0 == 1 { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 100_000);
+    pair.run_for(ms(100));
+    assert_eq!(pair.end(CLIENT).path_state(PathId(1)), Some(PathState::Failed));
+    let probes = pair.times(CLIENT, |f| f.path.0 == 1 && f.len() == 0).len();
+    assert!((90..=101).contains(&probes), "{probes} in 100 ms");
+}
+
+/// The largest numbers that fit a configuration are limits that nothing reaches.
+#[test]
+fn limits_out_of_reach_limit_nothing() {
+    let rm_tcp = RmTcpConfig { num_burst: u32::MAX, initial_window: u32::MAX, ..RmTcpConfig::default() };
+    let config = ConnectionConfig {
+        cc: CcConfig::RmTcp(rm_tcp),
+        multi_route: true,
+        max_timeouts: u32::MAX,
+        path_fail_timeouts: u32::MAX,
+        max_burst: u32::MAX,
+        send_buffer: u64::MAX,
+        reorder_store: Some(u64::MAX),
+        ..prompt()
+    };
+    let mut pair = Pair::open(config, &[10, 15]);
+    pair.write(CLIENT, 100_000);
+    pair.run_for(ms(100));
+    pair.script(|_| Edit::Lose);
+    pair.write(CLIENT, 100_000);
+    pair.run_for(Duration::from_secs(60));
+    pair.script(|_| Edit::Pass);
+    pair.run_until_received(SERVER, 200_000);
 }
 
 /// A path is announced again and again, but not for ever, until the peer sends something on it.

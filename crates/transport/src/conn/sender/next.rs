@@ -241,7 +241,7 @@ impl Sender {
         if let Some(rate) = self.controller.pacing_rate(path) {
             let (view, burst) = (&mut self.views[path.index()], &mut self.paths[path.index()].burst);
             *burst += u64::from(len);
-            if *burst >= u64::from(self.controller.burst(path) * view.mss) {
+            if *burst >= u64::from(self.controller.burst(path)) * u64::from(view.mss) {
                 view.earliest_send = view.earliest_send.max(now) + rate.transmission_time(*burst);
                 *burst = 0;
             }

@@ -1,6 +1,6 @@
 //! Paths come, change, fail, come back and go.
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::{PathSender, Sender};
 use crate::conn::config::PathConfig;
@@ -11,8 +11,8 @@ use crate::path::estimator::PathEstimator;
 use crate::path::knowledge::Knowledge;
 use crate::path::routes::Routes;
 
-/// A failed path is probed at least this often.
-const LONGEST_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// A failed path is probed at most and at least this often.
+const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
 
 impl Sender {
     /// Adds a path whose segments carry up to `mss` bytes.
@@ -74,10 +74,35 @@ impl Sender {
         self.refresh(now, path);
     }
 
+    /// If no path is open, those that failed are tried again, as a path is that has no other: their timeouts
+    /// end the connection, which probes do not. Returns them.
+    pub fn retry_failed(&mut self, now: Instant, timers: &mut Timers) -> PathSet {
+        if self.views.iter().any(|v| v.state == PathState::Active) {
+            return PathSet::EMPTY;
+        }
+        let failed: PathSet =
+            self.views.iter().filter(|v| v.state == PathState::Failed).map(|v| v.id).collect();
+        failed.iter().for_each(|path| self.revive(now, path, timers));
+        failed
+    }
+
     /// How long until the next probe of a failed path: its timeout, but soon enough that a path that
     /// came back is used again within seconds.
     pub fn probe_interval(&self, path: PathId) -> Duration {
-        self.rto(path).min(LONGEST_PROBE_INTERVAL)
+        let [shortest, longest] = PROBE_INTERVALS;
+        self.rto(path).clamp(shortest, longest)
+    }
+
+    /// So many SYNs or SYN-ACKs were lost on `path`: data begins with a longer timeout (RFC 6298 §5.7), and with one
+    /// segment if there were several (RFC 5681 §3.1, RFC 6928 §2).
+    pub fn after_lost_syns(&mut self, now: Instant, path: PathId, lost: u32) {
+        if lost > 0 {
+            self.paths[path.index()].estimator.rtt.after_lost_syn();
+        }
+        if lost > 1 {
+            self.controller.limit_window(path, self.views[path.index()].mss.into());
+            self.refresh(now, path);
+        }
     }
 
     /// Something that is not data took `rtt` on `path` and back.
