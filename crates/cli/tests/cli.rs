@@ -240,16 +240,22 @@ fn pages_come_from_the_definition() {
 fn simulator_and_real_driver_agree() {
     let seconds = |args: &[&str]| json_of(args)["seconds"].as_f64().unwrap();
     let simulated = seconds(&["demo", "--sim", "--json"]);
-    let mut tries = Vec::new();
+    let (mut tries, mut always_busy) = (Vec::new(), true);
     for _ in 0..3 {
+        let probe = polypath_testing::LatencyProbe::start();
         let real = seconds(&["demo", "--json"]);
+        let (lateness, busy) = probe.finish();
         tries.push(real);
-        println!("simulated {simulated:.3} s, real {real:.3} s");
+        println!("simulated {simulated:.3} s, real {real:.3} s; one wake-up in twenty is {lateness:?} late");
         if (real / simulated - 1.0).abs() < 0.05 {
             return;
         }
+        always_busy &= busy;
     }
-    panic!("simulated {simulated:.3} s, real {tries:.3?} s: more than 5 % apart in each of three tries");
+    let apart =
+        format!("simulated {simulated:.3} s, real {tries:.3?} s: over 5 % apart in each of three tries");
+    assert!(always_busy, "{apart}");
+    polypath_testing::excuse(&format!("{apart}, but the machine was too busy in all"));
 }
 
 #[test]
@@ -282,14 +288,14 @@ fn browsers_draw(page: &str) {
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     let is_there = |name: &&str| std::process::Command::new(name).arg("--version").output().is_ok();
     let Some(browser) = browsers.into_iter().find(is_there) else {
-        polypath_testing::skip(&format!("browsers draw: none of {browsers:?} is installed"));
+        polypath_testing::excuse(&format!("browsers draw: none of {browsers:?} is installed"));
         return;
     };
     let url = format!("file://{page}");
     let args = ["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", &url];
     let output = std::process::Command::new("timeout").args(args).output().expect("timeout(1) is there");
     if !output.status.success() {
-        polypath_testing::skip(&format!("browsers draw: {browser} does not run here"));
+        polypath_testing::excuse(&format!("browsers draw: {browser} does not run here"));
         return;
     }
     let dom = String::from_utf8_lossy(&output.stdout);

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use polypath_node::netns::{Netns, may_create};
-pub use polypath_testing::skip;
+use polypath_testing::{excuse, installed, skip};
 use tempfile::TempDir;
 
 /// Rate of each link where time is needed to do something to it.
@@ -18,36 +18,31 @@ pub struct Bed {
     dir: TempDir,
 }
 
-pub fn tool(ns: &Netns, line: &str) -> bool {
+/// Runs a tool in a namespace; what it said if it failed.
+fn run(ns: &Netns, line: &str) -> Result<(), String> {
     let words: Vec<&str> = line.split(' ').collect();
-    let run = || Command::new(words[0]).args(&words[1..]).output();
-    match ns.run(run).unwrap() {
-        Ok(output) if output.status.success() => true,
-        Ok(output) => {
-            eprintln!("{line}: {}", String::from_utf8_lossy(&output.stderr));
-            false
-        }
-        Err(error) => {
-            eprintln!("{line}: {error}");
-            false
-        }
-    }
+    let output = ns.run(|| Command::new(words[0]).args(&words[1..]).output()).unwrap().unwrap();
+    let said = || format!("{line}: {}{}", output.status, String::from_utf8_lossy(&output.stderr));
+    if output.status.success() { Ok(()) } else { Err(said()) }
+}
+
+/// Runs a tool that must not fail.
+pub fn tool(ns: &Netns, line: &str) {
+    run(ns, line).unwrap_or_else(|said| panic!("{said}"));
 }
 
 /// A veth pair between two namespaces, by way of the process that holds both.
-fn join(a: (&Netns, &str, &str), b: (&Netns, &str, &str)) -> bool {
+fn join(a: (&Netns, &str, &str), b: (&Netns, &str, &str)) {
     // A namespace has no name for `ip`: the far end is moved to a process that lives in it.
     let mut there = b.0.run(|| Command::new("sleep").arg("60").spawn().unwrap()).unwrap();
-    let made = tool(a.0, &format!("ip link add {} type veth peer name {} netns {}", a.1, b.1, there.id()));
-    let ready = made
-        && [a, b].into_iter().all(|(ns, device, address)| {
-            let nodad = if address.contains(':') { " nodad" } else { "" };
-            tool(ns, &format!("ip addr add {address} dev {device}{nodad}"))
-                && tool(ns, &format!("ip link set {device} up"))
-        });
+    tool(a.0, &format!("ip link add {} type veth peer name {} netns {}", a.1, b.1, there.id()));
+    for (ns, device, address) in [a, b] {
+        let nodad = if address.contains(':') { " nodad" } else { "" };
+        tool(ns, &format!("ip addr add {address} dev {device}{nodad}"));
+        tool(ns, &format!("ip link set {device} up"));
+    }
     there.kill().unwrap();
     there.wait().unwrap();
-    ready
 }
 
 impl Bed {
@@ -56,36 +51,44 @@ impl Bed {
             skip("network namespaces need root");
             return None;
         }
+        if !installed(&["ip", "tc", "ss", "nft", "setpriv", "script"]) {
+            return None;
+        }
         let ns = |name| Netns::create(name).unwrap();
         let bed = Self { hosts: [ns("a"), ns("b")], router: ns("r"), dir: TempDir::new().unwrap() };
         let [a, b] = &bed.hosts;
         let r = &bed.router;
-        let built = [a, b, r].into_iter().all(|ns| tool(ns, "ip link set lo up"))
-            && join((a, "a0", "10.0.0.2/24"), (r, "r0", "10.0.0.1/24"))
-            && join((r, "r1", "192.0.2.1/24"), (b, "b0", "192.0.2.2/24"))
-            && join((a, "a1", "fd00:1::1/64"), (b, "b1", "fd00:1::2/64"))
-            && bed.route()
-            && r.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").is_ok()).unwrap()
-            && tool(r, "nft add table ip nat")
-            && tool(r, "nft add chain ip nat post { type nat hook postrouting priority 100; }")
-            && tool(r, "nft add rule ip nat post oifname r1 masquerade");
-        if !built {
-            skip("needs ip (iproute2) and nft (nftables)");
-            return None;
-        }
+        [a, b, r].into_iter().for_each(|ns| tool(ns, "ip link set lo up"));
+        join((a, "a0", "10.0.0.2/24"), (r, "r0", "10.0.0.1/24"));
+        join((r, "r1", "192.0.2.1/24"), (b, "b0", "192.0.2.2/24"));
+        join((a, "a1", "fd00:1::1/64"), (b, "b1", "fd00:1::2/64"));
+        bed.route();
+        r.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
+        tool(r, "nft add table ip nat");
+        tool(r, "nft add chain ip nat post { type nat hook postrouting priority 100; }");
+        tool(r, "nft add rule ip nat post oifname r1 masquerade");
         Some(bed)
     }
 
-    pub fn route(&self) -> bool {
-        tool(&self.hosts[0], "ip route replace 192.0.2.0/24 via 10.0.0.1")
+    pub fn route(&self) {
+        tool(&self.hosts[0], "ip route replace 192.0.2.0/24 via 10.0.0.1");
     }
 
-    pub fn slow(&self) -> bool {
-        let shape = |ns, device| {
-            tool(ns, &format!("tc qdisc add dev {device} root tbf rate {RATE} burst 32kb latency 60ms"))
-        };
-        let [a, b] = &self.hosts;
-        shape(a, "a0") && shape(a, "a1") && shape(b, "b0") && shape(b, "b1")
+    /// The same with links on which things take time, where the kernel can.
+    pub fn slow() -> Option<Self> {
+        let bed = Self::new()?;
+        let [a, b] = &bed.hosts;
+        for (ns, device) in [(a, "a0"), (a, "a1"), (b, "b0"), (b, "b1")] {
+            match run(ns, &format!("tc qdisc add dev {device} root tbf rate {RATE} burst 32kb latency 60ms"))
+            {
+                Err(said) if said.contains("qdisc kind is unknown") => {
+                    excuse("the kernel has no token bucket filter (sch_tbf)");
+                    return None;
+                }
+                done => done.unwrap_or_else(|said| panic!("{said}")),
+            }
+        }
+        Some(bed)
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -1,21 +1,12 @@
-//! How transfers end: Ctrl-C at either end, a disk that is full; and what a terminal shows meanwhile.
+//! How transfers end: Ctrl-C or SIGTERM at an end, a disk that is full; and what a terminal shows meanwhile.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::bed::{Bed, end, json, skip, tool};
+use crate::bed::{Bed, end, json, tool};
 
 const SIZE: u64 = 20_000_000;
-
-fn bed() -> Option<Bed> {
-    let bed = Bed::new()?;
-    if !bed.slow() {
-        skip("needs the token bucket filter of the kernel (sch_tbf)");
-        return None;
-    }
-    Some(bed)
-}
 
 /// A transfer that has gone on for a while: the HITs, the file, the sender and the receiver.
 fn under_way(bed: &Bed) -> ([String; 2], PathBuf, Child, Child) {
@@ -27,8 +18,8 @@ fn under_way(bed: &Bed) -> ([String; 2], PathBuf, Child, Child) {
     (hits, file, sender, receiver)
 }
 
-fn interrupt(bed: &Bed, child: &Child) {
-    assert!(tool(&bed.hosts[0], &format!("kill -INT {}", child.id())));
+fn kill(bed: &Bed, signal: &str, child: &Child) {
+    tool(&bed.hosts[0], &format!("kill -{signal} {}", child.id()));
 }
 
 /// Bytes of the unfinished file at the receiver.
@@ -47,9 +38,9 @@ fn assert_no_sockets(bed: &Bed, side: usize) {
 
 #[test]
 fn ctrl_c_at_the_sender_ends_it_and_the_next_attempt_goes_on() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::slow() else { return };
     let (hits, file, sender, receiver) = under_way(&bed);
-    interrupt(&bed, &sender);
+    kill(&bed, "INT", &sender);
     let ended = end(sender, 5);
     assert_eq!(ended.status.code(), Some(130), "{ended:?}");
     let said = String::from_utf8_lossy(&ended.stderr);
@@ -65,12 +56,12 @@ fn ctrl_c_at_the_sender_ends_it_and_the_next_attempt_goes_on() {
 }
 
 #[test]
-fn ctrl_c_at_the_receiver_ends_it_and_the_sender_waits_for_the_next() {
-    let Some(bed) = bed() else { return };
+fn sigterm_at_the_receiver_ends_it_and_the_sender_waits_for_the_next() {
+    let Some(bed) = Bed::slow() else { return };
     let (hits, file, sender, receiver) = under_way(&bed);
-    interrupt(&bed, &receiver);
+    kill(&bed, "TERM", &receiver);
     let ended = end(receiver, 5);
-    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    assert_eq!(ended.status.code(), Some(143), "{ended:?}");
     assert_no_sockets(&bed, 1);
     assert!((1_000_000..SIZE).contains(&partial(&bed)), "{}", partial(&bed));
     let receiver = bed.receive(&hits[0]);
@@ -83,7 +74,7 @@ fn ctrl_c_at_the_receiver_ends_it_and_the_sender_waits_for_the_next() {
 
 #[test]
 fn a_receiver_who_cannot_store_it_says_so_and_the_sender_ends() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::slow() else { return };
     let hits = [bed.hit(0), bed.hit(1)];
     let file = bed.file("big", SIZE);
     std::fs::create_dir_all(bed.path("in")).unwrap();
@@ -103,7 +94,7 @@ fn a_receiver_who_cannot_store_it_says_so_and_the_sender_ends() {
     assert_eq!(sent.status.code(), Some(3), "{sent:?}");
     let said = String::from_utf8_lossy(&sent.stderr);
     assert!(said.contains("big: the receiver could not store it"), "{said}");
-    interrupt(&bed, &receiver);
+    kill(&bed, "INT", &receiver);
     let told = end(receiver, 5);
     assert!(String::from_utf8_lossy(&told.stderr).contains("File too large"), "{told:?}");
     // The same before anything is sent: something else is in the place of the unfinished file.
@@ -113,13 +104,13 @@ fn a_receiver_who_cannot_store_it_says_so_and_the_sender_ends() {
     let receiver = bed.receive(&hits[0]);
     let sent = end(bed.send(&file, &hits[1]), 30);
     assert!(String::from_utf8_lossy(&sent.stderr).contains("could not store it"), "{sent:?}");
-    interrupt(&bed, &receiver);
+    kill(&bed, "INT", &receiver);
     end(receiver, 5);
 }
 
 #[test]
 fn a_terminal_shows_a_bar_for_the_file_and_one_for_each_path() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::slow() else { return };
     let hits = [bed.hit(0), bed.hit(1)];
     let file = bed.file("big", SIZE);
     let receiver = bed.receive(&hits[0]);

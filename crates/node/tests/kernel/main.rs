@@ -25,11 +25,18 @@ use polypath_transport::{CloseReason, ConnectionConfig};
 use polypath_wire::Rate;
 use socket2::SockRef;
 
-/// What loss and reordering alone make the kernel count: an acknowledgment that others have passed
-/// bears an old timestamp; where the last word of the handshake was lost, our SYN-ACK comes again and
-/// is challenged (RFC 5961 §4).
-const LOSS_AND_REORDERING: [&str; 4] =
-    ["TcpExt.PAWSEstab", "Tcp.InErrs", "TcpExt.TCPChallengeACK", "TcpExt.TCPSYNChallenge"];
+/// What loss and reordering alone make the kernel count, several times over. An acknowledgment that others have
+/// passed bears an old timestamp: one in 4,000 to 8,000 segments. Where the last word of the handshake was
+/// lost, our SYN-ACK comes again, is an error and is challenged (RFC 5961 §4): that is once or twice for each
+/// of four connections, whatever they carry.
+fn loss_and_reordering(counters: &Counters, name: &str) -> i64 {
+    match name {
+        "TcpExt.PAWSEstab" => 10 + counters.get("Tcp.InSegs") / 1000,
+        "Tcp.InErrs" | "TcpExt.TCPChallengeACK" | "TcpExt.TCPSYNChallenge" => 8,
+        _ => 0,
+    }
+}
+
 const MB: u64 = 1_000_000;
 
 /// One test at a time: they share two cores and would only slow each other down.
@@ -131,7 +138,7 @@ fn loss_and_reordering_harm_no_byte() {
         std::env::var("POLYPATH_KERNEL_BYTES").map_or(100 * MB, |n| n.parse().expect("a number of bytes"));
     let bed = Bed::new([lossy(), lossy()], [1500, 1500]);
     transfer_all_ways(&bed, len);
-    bed.expect_no_complaints_but(&LOSS_AND_REORDERING);
+    bed.expect_complaints(loss_and_reordering);
     for (hop, stats) in ["there", "back"].iter().zip(bed.link().hops) {
         assert!(stats.dropped(Drop::Loss) > 0 && stats.reordered > 0, "{hop}: {stats:?}");
     }
@@ -166,7 +173,7 @@ fn options_are_negotiated_and_used() {
         assert_eq!(packets.count(&bare), 0, "{bare}");
     }
     assert_eq!(packets.count("_ws.malformed || tcp.options.mss.absent || tcp.option.len.invalid"), 0);
-    bed.expect_no_complaints_but(&LOSS_AND_REORDERING);
+    bed.expect_complaints(loss_and_reordering);
 }
 
 /// The kernel does not know the multi-route option of R-M/TCP: it is offered, and not used.
