@@ -52,7 +52,7 @@ impl Content {
         let metadata = fs::metadata(path).map_err(refused)?;
         if !metadata.is_file() {
             return Err(Failure::usage(format!("{name} is not a regular file"))
-                .help("copy what it holds to a file, or leave --file out: then one is made up"));
+                .help("name one, or leave --file out: then one is made up"));
         }
         File::open(path).map_err(refused)?;
         Ok(Self { path: path.to_owned(), name, len: metadata.len(), _made_up: None })
