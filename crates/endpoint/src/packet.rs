@@ -7,10 +7,14 @@ use polypath_transport::{Ports, Segment};
 use polypath_wire::icmp::{self, IcmpFamily, IcmpHeader, Quoted};
 use polypath_wire::ipv4::{Ipv4Header, Ipv4View};
 use polypath_wire::ipv6::{Ipv6Header, Ipv6View};
+use polypath_wire::tcp::TcpFlags;
 use polypath_wire::{Checksum, Seq, WireError, tcp};
 
 use crate::frame::{decode, encode};
 use crate::paths::Locators;
+
+/// Segment size of a peer that names none over IPv6 (RFC 9293 §3.7.1); the transport's own is that of IPv4.
+const DEFAULT_MSS_V6: u16 = 1220;
 
 /// What an IP packet turned out to be.
 #[derive(Clone, Debug)]
@@ -38,7 +42,7 @@ pub enum Packet {
         /// Largest packet for the next hop, bytes; 0 if not told.
         mtu: u32,
     },
-    /// A fragment, or of another protocol: nothing for us.
+    /// A fragment, of another protocol, or not from one host to one: nothing for us.
     Other,
 }
 
@@ -90,7 +94,14 @@ fn decode_tcp(
     packet: &Bytes,
     payload: &[u8],
 ) -> Result<Packet, WireError> {
-    let segment = decode(&packet.slice_ref(payload), checksum)?;
+    let mut segment = decode(&packet.slice_ref(payload), checksum)?;
+    if !is_unicast(locators) {
+        return Ok(Packet::Other); // RFC 9293 §3.9.2.3
+    }
+    let header = &mut segment.header;
+    if header.flags.contains(TcpFlags::SYN) && locators.remote.is_ipv6() {
+        header.options.mss.get_or_insert(DEFAULT_MSS_V6);
+    }
     Ok(Packet::Segment { locators, segment })
 }
 
@@ -182,7 +193,7 @@ fn error(field: &'static str, need: u64, got: u64) -> WireError {
 #[cfg(test)]
 mod tests {
     use polypath_transport::Pattern;
-    use polypath_wire::tcp::{TcpFlags, TcpHeader};
+    use polypath_wire::tcp::TcpHeader;
 
     use super::*;
 
@@ -200,8 +211,12 @@ mod tests {
     }
 
     fn packet(locators: &Locators) -> Vec<u8> {
+        packet_of(locators, &segment())
+    }
+
+    fn packet_of(locators: &Locators, segment: &Segment) -> Vec<u8> {
         let mut out = vec![0; 1500];
-        let len = encode_packet(locators, &segment(), &mut out).unwrap();
+        let len = encode_packet(locators, segment, &mut out).unwrap();
         out.truncate(len);
         out
     }
@@ -215,6 +230,40 @@ mod tests {
             assert_eq!(locators, ours.reversed());
             assert_eq!(back.header, segment().header);
             assert!(back.payload.same_bytes(&segment().payload));
+        }
+    }
+
+    /// RFC 9293 §3.7.1 (MUST-15).
+    #[test]
+    fn a_syn_without_a_segment_size_means_the_default_of_its_family() {
+        for (pair, default) in PAIRS.into_iter().zip([None, Some(1220)]) {
+            for (flags, told, expected) in [
+                (TcpFlags::SYN, None, default),
+                (TcpFlags::SYN, Some(9000), Some(9000)),
+                (TcpFlags::ACK, None, None),
+            ] {
+                let mut segment = Segment::default();
+                (segment.header.flags, segment.header.options.mss) = (flags, told);
+                let packet = packet_of(&locators(pair), &segment);
+                let Ok(Packet::Segment { segment, .. }) = decode_packet(&packet.into()) else { panic!() };
+                assert_eq!(segment.header.options.mss, expected);
+            }
+        }
+    }
+
+    /// RFC 9293 §3.9.2.3 (MUST-57, MUST-63).
+    #[test]
+    fn segments_from_and_to_many_hosts_are_nothing_for_us() {
+        for (from, to) in [
+            ("224.0.0.1:0", "10.0.0.2:0"),
+            ("255.255.255.255:0", "10.0.0.2:0"),
+            ("0.0.0.0:0", "10.0.0.2:0"),
+            ("10.0.0.1:0", "255.255.255.255:0"),
+            ("[ff02::1]:0", "[fd00::2]:0"),
+            ("[fd00::1]:0", "[ff02::1]:0"),
+        ] {
+            let decoded = decode_packet(&packet(&locators((from, to))).into()).unwrap();
+            assert!(matches!(decoded, Packet::Other), "{from} {to}: {decoded:?}");
         }
     }
 

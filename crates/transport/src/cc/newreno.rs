@@ -12,7 +12,9 @@
 //! its fraction of a byte, also when it is halved: by (3) room for one more segment often opens within a
 //! byte of an acknowledgment, and a byte less means one acknowledgment later. The inflation of fast
 //! recovery is not here: the sender takes what duplicate acknowledgments report out of what is in flight,
-//! which is the same arithmetic on the other side.
+//! which is the same arithmetic on the other side. After an idle time the window stays as it was, where §4.1 would
+//! shrink it to the initial one: a path may be idle because the scheduler found others better, and as a window
+//! grows only while it is filled, this one was filled once.
 
 use polypath_wire::Instant;
 use serde::{Deserialize, Serialize};

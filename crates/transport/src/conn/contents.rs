@@ -36,12 +36,14 @@ impl Connection {
         let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
         let reply = segment.header.options.multi_route.filter(|_| self.handshake.multi_route);
         let ours = |route: &PathId| self.sender.has_joined(*route);
+        let bare = segment.payload.is_empty();
         let ack = Ack {
             path,
             route: reply.and_then(|m| m.reply).filter(ours).unwrap_or(path),
             una,
             blocks: &blocks[..n],
-            pure: segment.payload.is_empty() && !moved && !segment.header.flags.contains(TcpFlags::FIN),
+            bare,
+            pure: bare && !moved && !segment.header.flags.contains(TcpFlags::FIN),
             echo: ts.map(|ts| self.clock_instant(now, ts.echo)),
             reverse: ts.map(|ts| since_peer_clock(now, ts.value)),
         };

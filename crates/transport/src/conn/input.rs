@@ -44,7 +44,6 @@ impl Connection {
             self.dropped(now, path, DropReason::OldTimestamp); // RFC 7323 §5.3 R1
             return self.challenge(now, path);
         }
-        self.learn_route(path, segment);
         let empty = segment.payload.is_empty();
         if empty && flags == TcpFlags::ACK && self.handle_heartbeat(now, path, segment) {
             return;
@@ -52,6 +51,7 @@ impl Connection {
         if !self.is_acceptable(offset, segment.seq_len()) {
             return self.handle_unacceptable(now, path, offset, segment);
         }
+        self.learn_route(path, segment);
         if exempt || !flags.contains(TcpFlags::ACK) {
             return self.handle_exceptional(now, path, offset, flags);
         }
@@ -99,6 +99,9 @@ impl Connection {
             return self.start_handshake(now, path); // the SYN again: so goes the SYN-ACK, on its path
         }
         if !beyond {
+            if offset >= self.earliest_recent() {
+                self.learn_route(path, segment); // a slow path may bring nothing but what came already
+            }
             self.receiver.paths[path.index()].bytes += segment.payload.len();
             self.stats.segments_received += u64::from(!segment.payload.is_empty());
             self.stats.duplicate_bytes += segment.payload.len();
@@ -154,13 +157,18 @@ impl Connection {
         let synchronized = !matches!(self.state, State::Closed | State::SynSent);
         let acked = self.snd_offset(segment.header.ack);
         let window = self.sender.window.largest as i64;
-        let (next, end) = (self.receiver.next() as i64, self.receiver.window_end() as i64);
-        let earliest = (next - (end - next)).max(0);
+        let end = self.receiver.window_end() as i64;
         synchronized
             && segment.header.flags.contains(TcpFlags::ACK)
-            && (earliest..=end).contains(&self.rcv_offset(segment.header.seq))
+            && (self.earliest_recent()..=end).contains(&self.rcv_offset(segment.header.seq))
             && acked <= self.sender.board.nxt() as i64
             && acked >= self.sender.board.una() as i64 - window // RFC 5961 §5
+    }
+
+    /// What the peer may have sent a window ago.
+    fn earliest_recent(&self) -> i64 {
+        let (next, end) = (self.receiver.next() as i64, self.receiver.window_end() as i64);
+        (next - (end - next)).max(0)
     }
 
     /// Whether we sent `seq` and the peer has not acknowledged it: what an ICMP message quotes must

@@ -1,10 +1,11 @@
 //! Making segments: what is due goes out in the order handshake, control, data, acknowledgments.
 
-use polypath_wire::tcp::{MultiRoute, TcpFlags, TcpHeader, TcpOptions};
+use polypath_wire::tcp::{MultiRoute, SackBlocks, TcpFlags, TcpHeader, TcpOptions};
 use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::AckReturn;
 use super::connection::{Connection, Ports, State};
+use super::receiver::PendingAck;
 use super::record::Observation;
 use super::sender::Outgoing;
 use super::timers::Timer;
@@ -13,6 +14,10 @@ use crate::segment::{Segment, Transmit};
 
 /// Bare acknowledgments that tell the peer of a path on which nothing comes back.
 const ANNOUNCEMENTS: u32 = 6;
+
+/// Bytes of a segment that SACK blocks take: before them, with padding, and each.
+const SACK_HEADER: u64 = 4;
+const SACK_BLOCK: u64 = 8;
 
 impl Connection {
     /// The next segment to send. A segment returned counts as sent.
@@ -86,6 +91,26 @@ impl Connection {
         }
         self.receiver.piggyback(outgoing.path, &mut self.timers);
         self.acknowledge(segment);
+        if self.sender.rules.sack && !self.receiver.buffer.held().is_empty() {
+            self.fill_with_blocks(outgoing.path, segment);
+        }
+    }
+
+    /// SACK blocks where the data leaves room for them (RFC 2018 §4).
+    #[cold]
+    fn fill_with_blocks(&mut self, path: PathId, segment: &mut Segment) {
+        let left = u64::from(self.sender.views[path.index()].mss).saturating_sub(segment.payload.len());
+        let most = (left.saturating_sub(SACK_HEADER) / SACK_BLOCK) as usize;
+        let most = most.min(segment.header.options.sack_room());
+        if most > 0 {
+            let ack = PendingAck { path, trigger: None, duplicate: None };
+            segment.header.options.sack = self.sack_blocks(&ack, most);
+        }
+    }
+
+    fn sack_blocks(&mut self, ack: &PendingAck, most: usize) -> SackBlocks {
+        let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
+        self.receiver.sack_blocks(ack, most, |offset| first.plus(offset as u32))
     }
 
     fn next_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
@@ -98,9 +123,7 @@ impl Connection {
         }
         if self.sender.rules.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
-            let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
-            let seq = |offset: u64| first.plus(offset as u32);
-            segment.header.options.sack = self.receiver.sack_blocks(&pending, most, seq);
+            segment.header.options.sack = self.sack_blocks(&pending, most);
         }
         self.sender.on_bare(now, path);
         Some(path)

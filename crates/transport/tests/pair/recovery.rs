@@ -273,3 +273,24 @@ fn a_tail_is_probed() {
         assert!(last < 1000 + 700, "{lost:?}: {last} ms");
     }
 }
+
+/// RFC 2018 §4: data tells of what came early where it leaves room; duplicates such segments are not (RFC 5681 §2).
+#[test]
+fn data_tells_of_what_came_early_if_there_is_room() {
+    let loss = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
+    let mut pair = Pair::open(ConnectionConfig { loss, ..prompt() }, &[10]);
+    pair.script(|f| if f.is_data_of(CLIENT) && f.offset() == 0 { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 2 * MSS);
+    pair.run_for(ms(15));
+    for len in [100, 100, 100, 100, MSS] {
+        pair.write(SERVER, len);
+        pair.run_for(ms(1));
+    }
+    pair.run_for(ms(30));
+    let data = pair.log.iter().filter(|f| f.is_data_of(SERVER));
+    let told: Vec<_> = data.map(|f| f.segment.header.options.sack.len()).collect();
+    assert_eq!(told, [1, 1, 1, 1, 0]);
+    assert_eq!(pair.end(CLIENT).path_stats(PathId(0)).retransmissions, 0);
+    pair.script(|_| Edit::Pass);
+    pair.run_until_received(SERVER, 2 * MSS);
+}

@@ -56,6 +56,19 @@ fn an_answer_names_the_route_as_the_peer_does() {
     assert_eq!(answer.segment.header.options.multi_route, Some(expected));
 }
 
+/// A segment that is not of the stream does not change what we call a route.
+#[test]
+fn a_forged_segment_renames_no_route() {
+    let mut pair = Pair::open(routed(), &[10]);
+    let mut forged = pair.forge(SERVER);
+    forged.header.seq = forged.header.seq.plus(1 << 30);
+    forged.header.options.multi_route = Some(MultiRoute { route: PathId(7), reply: None });
+    pair.inject(SERVER, 0, forged);
+    let answer = pair.log.last().filter(|f| f.from == SERVER).expect("it is challenged");
+    let expected = MultiRoute { route: PathId(0), reply: Some(PathId(0)) };
+    assert_eq!(answer.segment.header.options.multi_route, Some(expected));
+}
+
 #[test]
 fn a_peer_without_routes_gets_plain_tcp_on_one_path() {
     for (client, server) in [(routed(), prompt()), (prompt(), routed())] {

@@ -18,6 +18,8 @@ pub struct Ack<'a> {
     pub una: u64,
     /// SACK blocks.
     pub blocks: &'a [(u64, u64)],
+    /// It carries no data.
+    pub bare: bool,
     /// It looks like a duplicate: no data, no change of the window (RFC 5681 §2).
     pub pure: bool,
     /// Whether TSecr proves that it answers the last transmission of a segment sent then.
@@ -128,7 +130,7 @@ impl Sender {
     }
 
     fn is_duplicate(&self, ack: &Ack<'_>) -> bool {
-        let pure = ack.pure || !ack.blocks.is_empty();
+        let pure = ack.pure || (ack.bare && !ack.blocks.is_empty());
         pure && ack.una == self.board.una() && !self.board.is_idle()
     }
 

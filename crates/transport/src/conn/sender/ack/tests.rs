@@ -53,7 +53,7 @@ proptest! {
             let blocks = if rack && what == 6 && blocks[0].1 <= short.0.board.nxt() { &blocks[..] } else { &[] };
             let (echo, reverse) = (stamps.then_some(now), stamps.then_some(ms as i64));
             let path = PathId::FIRST;
-            let ack = Ack { path, route: path, una, blocks, pure: what > 3, echo, reverse };
+            let ack = Ack { path, route: path, una, blocks, bare: true, pure: what > 3, echo, reverse };
             expected += u32::from(short.0.is_expected(&ack));
             let results = [short.0.on_ack(now, &ack, &mut short.1), long.0.on_any_ack(now, &ack, &mut long.1)];
             prop_assert_eq!(results[0], results[1]);
