@@ -255,10 +255,11 @@ pub struct KeyArgs {
 }
 
 /// What the help says of each scheduler.
-const SCHEDULERS: [(&str, &str); 4] = [
+const SCHEDULERS: [(&str, &str); 5] = [
     ("round_robin", "Each path in turn that has room"),
     ("min_rtt", "The path with the smallest round trip that has room"),
     ("earliest_arrival", "The path on which the segment should arrive first"),
+    ("earliest_completion", "The same, but waits rather than let a slow path hold up the others"),
     ("duplicate", "A copy on every path, against losses: no faster than the slowest"),
 ];
 

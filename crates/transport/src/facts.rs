@@ -170,6 +170,10 @@ pub struct Parcel {
     pub retransmission: bool,
     /// The path that it was on, if its timer ran out.
     pub timed_out: Option<PathId>,
+    /// Bytes not sent yet, these among them.
+    pub waiting: u64,
+    /// Bytes that the peer lets us have outstanding.
+    pub window: u64,
 }
 
 /// A parameter that means nothing, by its key in the configuration.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duplicate::Duplicate;
 use super::earliest_arrival::EarliestArrival;
+use super::earliest_completion::EarliestCompletion;
 use super::min_rtt::MinRtt;
 use super::round_robin::RoundRobin;
 use super::scheduler::Scheduler;
@@ -20,6 +21,9 @@ pub enum SchedulerConfig {
     /// The path on which the segment is expected to arrive first.
     #[default]
     EarliestArrival,
+    /// The same, unless waiting for a quicker path, whose window is full, delivers more: for receive buffers that
+    /// do not hold what all paths have under way.
+    EarliestCompletion,
     /// A copy on every path (paper 003, §2.1). With `lost_only` new data takes each path in turn and what
     /// is sent again takes all.
     Duplicate {
@@ -36,6 +40,7 @@ impl SchedulerConfig {
             Self::RoundRobin => Box::<RoundRobin>::default(),
             Self::MinRtt => Box::<MinRtt>::default(),
             Self::EarliestArrival => Box::<EarliestArrival>::default(),
+            Self::EarliestCompletion => Box::<EarliestCompletion>::default(),
             Self::Duplicate { lost_only } => Box::new(Duplicate::new(*lost_only)),
         }
     }

@@ -78,7 +78,8 @@ mod tests {
         PathView { room, srtt: Some(Duration::from_millis(20)), ..PathView::new(PathId(id), 1000) }
     }
 
-    const NEW: Parcel = Parcel { offset: 0, len: 1000, retransmission: false, timed_out: None };
+    const NEW: Parcel =
+        Parcel { offset: 0, len: 1000, retransmission: false, timed_out: None, waiting: 1000, window: 1000 };
 
     fn set(ids: &[u8]) -> Choice {
         Choice::Copies(ids.iter().map(|id| PathId(*id)).collect::<PathSet>())

@@ -3,6 +3,7 @@
 pub mod config;
 pub mod duplicate;
 pub mod earliest_arrival;
+pub mod earliest_completion;
 pub mod min_rtt;
 pub mod round_robin;
 pub mod scheduler;

@@ -52,7 +52,7 @@ impl Sender {
         let (id, sent) = self.board.next_lost()?;
         let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
         let timed_out = Some(last_path).filter(|path| self.paths[path.index()].timeouts > 0);
-        let parcel = Parcel { offset, len, retransmission: true, timed_out };
+        let parcel = Parcel { offset, len, retransmission: true, timed_out, ..Parcel::default() };
         let choice = match self.choose(now, &parcel) {
             Choice::Wait(_) if self.exceptions.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
             choice => choice,
@@ -102,7 +102,9 @@ impl Sender {
         if usable == 0 {
             return None;
         }
-        let parcel = Parcel { offset, len: usable.min(u64::from(u32::MAX)) as u32, ..Parcel::default() };
+        let len = usable.min(u64::from(u32::MAX)) as u32;
+        let window = self.window.edge.saturating_sub(self.board.una());
+        let parcel = Parcel { offset, len, waiting, window, ..Parcel::default() };
         let choice = self.choose(now, &parcel);
         let (path, others) = self.paths_of(choice, timers)?;
         let len = self.worth_sending(path, usable, waiting)?;

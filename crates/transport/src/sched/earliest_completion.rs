@@ -1,0 +1,124 @@
+//! Earliest arrival that can wait: no segment takes a path on which it would hold up all that follow.
+//!
+//! Earliest arrival skips a path whose window is full. Where the next best is much slower, that is wrong in two
+//! cases: when the peer's window ends before the segment has arrived, so that the quicker paths run dry behind it
+//! (BLEST: Ferlin, Alay, Mehani and Boreli, IFIP Networking 2016), and when the quicker paths would have
+//! delivered all that is left before it (ECF: Lim, Nahum, Towsley and Gibbens, CoNEXT 2017). Then it is better to wait
+//! for the next acknowledgment on a quicker path.
+
+use polypath_wire::{Duration, Instant, Rate};
+
+use super::scheduler::{Choice, Scheduler, arrival, cheapest, is_open, next_opening};
+use crate::facts::{Parcel, PathState, PathView};
+
+/// Earliest arrival, unless waiting for a quicker path delivers more.
+#[derive(Debug, Default)]
+pub struct EarliestCompletion;
+
+impl Scheduler for EarliestCompletion {
+    fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
+        let choice = cheapest(now, parcel, paths, |p| (arrival(now, p, parcel.len), p.id));
+        match choice {
+            Choice::Send(id)
+                if !parcel.retransmission && is_obstacle(now, parcel, &paths[id.index()], paths) =>
+            {
+                Choice::Wait(next_opening(now, parcel, paths))
+            }
+            choice => choice,
+        }
+    }
+}
+
+/// Whether `parcel` on `path` would hold up what the quicker paths can send.
+fn is_obstacle(now: Instant, parcel: &Parcel, path: &PathView, paths: &[PathView]) -> bool {
+    let arrives = arrival(now, path, parcel.len);
+    let quicker = || {
+        let sooner = move |p: &&PathView| arrival(now, p, parcel.len) < arrives;
+        paths.iter().filter(move |p| is_busy(now, p, parcel.len)).filter(sooner)
+    };
+    let back = quicker().filter_map(|p| p.one_way).min().unwrap_or(Duration::ZERO);
+    let sent: u64 = quicker().map(|p| capacity(p, now, arrives + back)).sum();
+    let delivered: u64 = quicker().map(|p| capacity(p, arrival(now, p, parcel.len), arrives)).sum();
+    sent > parcel.window || delivered > parcel.waiting
+}
+
+/// An answer on the path, or its pacing, will open it.
+fn is_busy(now: Instant, path: &PathView, len: u32) -> bool {
+    let will_open = path.in_flight > 0 || path.earliest_send > now;
+    path.state == PathState::Active && will_open && !is_open(now, path, len)
+}
+
+/// Bytes that leave on `path` between two instants, by its rate or by a window each round trip: where little was
+/// sent of late, little was delivered.
+fn capacity(path: &PathView, from: Instant, to: Instant) -> u64 {
+    let windows = path.srtt.map_or(Rate(0), |srtt| Rate::from_bytes_per(path.window, srtt));
+    path.rate.unwrap_or(windows).max(windows).bytes_in(to.since(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_wire::PathId;
+
+    use super::*;
+
+    const PARCEL: Parcel =
+        Parcel { offset: 0, len: 1000, retransmission: false, timed_out: None, waiting: u64::MAX, window: 0 };
+
+    /// 80 Mbit/s, 10 ms one way, its window of 100 kB full; and 8 Mbit/s, 100 ms, open.
+    fn paths() -> [PathView; 2] {
+        let path = |id, mbps, one_way, room| PathView {
+            rate: Some(Rate::from_mbps(mbps)),
+            one_way: Some(Duration::from_millis(one_way)),
+            in_flight: 100_000,
+            room,
+            ..PathView::new(PathId(id), 1000)
+        };
+        [path(0, 80, 10, 0), path(1, 8, 100, 100_000)]
+    }
+
+    fn pick(parcel: &Parcel, paths: &[PathView]) -> Choice {
+        EarliestCompletion.pick(Instant::ZERO, parcel, paths)
+    }
+
+    /// It arrives after 101 ms, its acknowledgment comes back with another one after 10 ms more: 1.11 MB.
+    #[test]
+    fn waits_if_the_window_ends_before_an_acknowledgment() {
+        for (window, choice) in [(1_109_000, Choice::Wait(None)), (1_111_000, Choice::Send(PathId(1)))] {
+            assert_eq!(pick(&Parcel { window, ..PARCEL }, &paths()), choice, "{window}");
+        }
+    }
+
+    /// The quicker path delivers the first of them after 10.1 ms, and then 10 kB a millisecond: 909 kB until 101 ms.
+    #[test]
+    fn waits_if_the_quicker_path_delivers_all_that_is_left_sooner() {
+        for (waiting, choice) in [(908_000, Choice::Wait(None)), (910_000, Choice::Send(PathId(1)))] {
+            assert_eq!(pick(&Parcel { waiting, window: u64::MAX, ..PARCEL }, &paths()), choice, "{waiting}");
+        }
+    }
+
+    #[test]
+    fn a_window_each_round_trip_is_a_rate_too() {
+        let mut paths = paths();
+        paths[0].rate = Some(Rate::from_mbps(1));
+        let parcel = Parcel { window: 1_000_000, ..PARCEL };
+        assert_eq!(pick(&parcel, &paths), Choice::Send(PathId(1)));
+        (paths[0].window, paths[0].srtt) = (200_000, Some(Duration::from_millis(20)));
+        assert_eq!(pick(&parcel, &paths), Choice::Wait(None));
+    }
+
+    #[test]
+    fn what_is_sent_again_never_waits() {
+        let lost = Parcel { retransmission: true, ..PARCEL };
+        assert_eq!(pick(&lost, &paths()), Choice::Send(PathId(1)));
+    }
+
+    /// Nothing in flight there would ever open it.
+    #[test]
+    fn does_not_wait_for_a_path_that_is_not_busy() {
+        let mut paths = paths();
+        paths[0].in_flight = 0;
+        assert_eq!(pick(&PARCEL, &paths), Choice::Send(PathId(1)));
+        (paths[0].in_flight, paths[0].state) = (100_000, PathState::Failed);
+        assert_eq!(pick(&PARCEL, &paths), Choice::Send(PathId(1)));
+    }
+}
