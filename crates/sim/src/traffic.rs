@@ -35,6 +35,8 @@ pub struct FlowConfig {
     pub paths: Vec<(Path, PathConfig)>,
     /// Bytes to send; none sends until the end of the run.
     pub bytes: Option<u64>,
+    /// The connection stays open after `bytes`, for [`World::write`](crate::World::write).
+    pub open: bool,
     /// What to send, instead of a pattern of `bytes` bytes. What arrives is kept for
     /// [`World::take_received`](crate::World::take_received).
     pub content: Option<Bytes>,
@@ -171,7 +173,7 @@ impl Flow {
             Some(_) => _ = self.feed(host),
             None => {
                 connection.write(Pattern { key: self.key, offset: 0, len }.into());
-                if self.config.bytes.is_some() {
+                if self.config.bytes.is_some() && !self.config.open {
                     connection.close();
                 }
             }
@@ -191,6 +193,15 @@ impl Flow {
             connection.close();
         }
         taken > 0 || content.is_empty()
+    }
+
+    /// Writes so many bytes more of the pattern.
+    pub fn write(&mut self, more: u64, host: &mut Host) {
+        let connection = self.sender.and_then(|handle| host.endpoint.connection_mut(handle));
+        let (Some(connection), Some(bytes)) = (connection, &mut self.config.bytes) else { return };
+        connection.write(Pattern { key: self.key, offset: *bytes, len: more }.into());
+        *bytes += more;
+        self.report.finished = None;
     }
 
     /// Tells the sender how long a packet would wait in all the queues of each path.

@@ -11,7 +11,7 @@ use crate::host::{Door, Host, Side};
 use crate::net::Net;
 use crate::packet::{Body, Datagram, PacketId};
 use crate::topology::{HopId, NodeId};
-use crate::traffic::Flow;
+use crate::traffic::{Flow, FlowId};
 
 /// Running.
 impl World {
@@ -30,6 +30,16 @@ impl World {
             }
         }
         self.net.now = self.net.now.max(until);
+    }
+
+    /// The application of a flow that is `open` writes so many bytes more, now. They come on top of the flow's
+    /// `bytes`, and it is finished when the receiver has read them too.
+    pub fn write(&mut self, FlowId(id): FlowId, bytes: u64) {
+        let flow = &mut self.flows[id as usize];
+        let node = flow.config.paths[0].0.from;
+        let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
+        flow.write(bytes, host);
+        self.serve(node);
     }
 
     fn hop(&mut self, hop: HopId) {
