@@ -66,7 +66,7 @@ impl Connection {
     fn complete_handshake(&mut self, now: Instant, path: PathId, una: i64, segment: &Segment) -> bool {
         let ours = (0..=self.sender.board.nxt() as i64).contains(&una);
         if ours {
-            self.establish(now, path);
+            self.establish(now, path, segment);
         } else {
             self.dropped(now, path, DropReason::AckOfUnsent);
             self.reset_answer(now, path, segment);

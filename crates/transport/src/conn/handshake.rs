@@ -38,7 +38,8 @@ pub struct Handshake {
     pub peer_shift: u8,
     /// The path that the SYN or SYN-ACK goes on.
     pub(super) path: PathId,
-    sent_at: Instant,
+    /// When it was first sent.
+    began_at: Instant,
     attempts: u32,
     /// It is to be sent.
     due: bool,
@@ -57,7 +58,7 @@ impl Handshake {
             our_shift: if config.window_scaling { fitting } else { 0 },
             peer_shift: 0,
             path: PathId::FIRST,
-            sent_at: Instant::ZERO,
+            began_at: Instant::ZERO,
             attempts: 0,
             due: false,
         }
@@ -67,7 +68,9 @@ impl Handshake {
 impl Connection {
     pub(super) fn start_handshake(&mut self, now: Instant, path: PathId) {
         self.handshake.path = if self.removed.contains(path) { self.next_path(path) } else { path };
-        self.handshake.sent_at = now;
+        if self.handshake.attempts == 0 {
+            self.handshake.began_at = now;
+        }
         self.handshake.due = true;
         let timeout = self.config.initial_rto.times(1 << self.handshake.attempts.min(6));
         self.timers.set(Timer::Handshake, now + timeout.min(self.config.max_rto));
@@ -189,24 +192,26 @@ impl Connection {
         self.last_path = path;
         if has(TcpFlags::ACK) {
             self.receiver.ack_now(path, None, &mut self.timers);
-            self.establish(now, path);
+            self.establish(now, path, segment);
         } else {
             self.state = State::SynReceived; // simultaneous open
             self.start_handshake(now, path);
         }
     }
 
-    /// The handshake is complete.
+    /// `answer` completes the handshake.
     #[cold]
-    pub(super) fn establish(&mut self, now: Instant, path: PathId) {
+    pub(super) fn establish(&mut self, now: Instant, path: PathId, answer: &Segment) {
         self.timers.stop(Timer::Handshake);
         self.handshake.due = false;
         self.state = State::Established;
-        if self.handshake.attempts == 0 && path == self.handshake.path {
-            let rtt = now.since(self.handshake.sent_at);
+        let only = self.handshake.attempts == 0 && path == self.handshake.path;
+        if only || self.answers_first(answer) {
+            let rtt = now.since(self.handshake.began_at);
             self.sender.measured(now, path, rtt);
+        } else {
+            self.sender.after_lost_syns(now, path, self.lost_syns(path));
         }
-        self.sender.after_lost_syns(now, path, self.lost_syns(path));
         if self.config.keep_alive > Duration::ZERO {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }
@@ -221,6 +226,13 @@ impl Connection {
         let paths = self.paths.len() - self.removed.len();
         let in_vain = u32::from(path != self.handshake.path);
         self.handshake.attempts / (paths as u32).max(1) + in_vain
+    }
+
+    /// Whether `answer`, which completes the handshake, is to the first SYN or SYN-ACK of several: then none was lost,
+    /// the way is longer than its timer, and the round trip is known (RFC 7323 §4).
+    fn answers_first(&self, answer: &Segment) -> bool {
+        let timestamps = answer.header.options.timestamps.filter(|_| self.handshake.timestamps);
+        timestamps.is_some_and(|t| t.echo == self.clock(self.handshake.began_at))
     }
 
     /// Timestamps for a segment that leaves now on `path`.

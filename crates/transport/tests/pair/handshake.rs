@@ -4,7 +4,7 @@ use polypath_transport::{CloseReason, ConnectionConfig, Event, LossConfig, Segme
 use polypath_wire::Duration;
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 
-use crate::common::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
 
 /// RFC 2018 §2, RFC 7323 §2.2 and §3.2: an option is in use if both SYNs carried it.
 #[test]
@@ -84,6 +84,24 @@ fn data_begins_carefully_after_lost_syns() {
         assert_eq!(pair.data(CLIENT).len(), flight, "{lost} lost");
         pair.run_while(|p| p.data(CLIENT).len() == flight);
         assert_eq!(pair.now, began + ms(timeout), "{lost} lost");
+    }
+}
+
+/// RFC 7323 §4: on a way longer than the SYN's timer the timestamp tells that the first SYN is answered, and no data
+/// goes twice. RFC 6298 §5.7: without timestamps the first timeout of data is 3 s then.
+#[test]
+fn a_way_longer_than_the_first_timeout() {
+    for (timestamps, one_way) in [(true, 4000), (true, 600), (false, 1400)] {
+        let config = ConnectionConfig { timestamps, ..prompt() };
+        let mut pair = Pair::connecting(config.clone(), config, &[one_way]);
+        pair.write(CLIENT, 5000);
+        pair.run_until_received(SERVER, 5000);
+        pair.run_for(ms(4 * one_way));
+        assert!(pair.times(CLIENT, |f| f.has(TcpFlags::SYN)).len() > 1);
+        assert_eq!(pair.end(CLIENT).stats().timeouts, 0, "{one_way} ms, timestamps {timestamps}");
+        let sizes: u64 = pair.log.iter().filter(|f| f.is_data_of(CLIENT)).map(Flying::len).sum();
+        let probe = if timestamps { 0 } else { 1000 }; // of the tail, after 1 s (RFC 8985 §7.2)
+        assert_eq!(sizes, 5000 + probe, "{one_way} ms, timestamps {timestamps}");
     }
 }
 
