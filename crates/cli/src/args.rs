@@ -88,7 +88,7 @@ Examples:
   polypath demo --json | jq .utilisation
 
 A path is RATE/DELAY: the rate of its link and its one-way propagation delay, the same in both
-directions, with a queue of one round trip at that rate. --json prints one object; its keys are
+directions, with a queue of one round trip at that rate. There may be 64 of them. --json prints one object; its keys are
 described in docs/demo-json.md.";
 
 #[derive(Args, Clone, Debug)]
@@ -139,7 +139,8 @@ Examples:
   polypath send *.log 2001:22:…@backup.example.org:4500     a name and another port
 
 `polypath receive` prints what to write after the @. Every usable address of this host becomes a path,
-also those that come while files go. An interrupted transfer goes on where it stopped, by itself for
+also those that come while files go, up to 8 at once: each path costs heartbeats and keys. (`polypath demo`
+emulates up to 64, as many as a connection can have.) An interrupted transfer goes on where it stopped, by itself for
 --wait seconds, and then when the same command is given again.";
 
 #[derive(Args, Debug)]
@@ -169,7 +170,8 @@ Examples:
   polypath receive --allow 2001:22:…                  from one host, into this directory
   polypath receive --dir in --allow any --once        from whoever comes first, then end
 
-Without --allow nobody is let in, but strangers are shown with their HITs. A file that is there already
+Without --allow nobody is let in, but strangers are shown with their HITs. A sender uses up to 8 paths at
+once, see `polypath send --help`. A file that is there already
 and has other content stays: the new one gets a number.";
 
 #[derive(Args, Debug)]

@@ -310,3 +310,27 @@ fn browsers_draw(page: &str) {
 fn a_group_that_is_not_there() {
     insta::assert_snapshot!("no_such_group", error_of(&["lab", "check", "mhop"], 2));
 }
+
+/// Standard output on a terminal of 80 columns.
+fn on_a_terminal(arguments: &str) -> String {
+    let line = format!("stty cols 80 rows 30; {} {arguments}", env!("CARGO_BIN_EXE_polypath"));
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut command = std::process::Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(root).stdin(std::process::Stdio::null());
+    let output = command.output().expect("script, of util-linux");
+    String::from_utf8(output.stdout).unwrap().replace('\r', "")
+}
+
+#[test]
+fn tables_are_wrapped_where_a_terminal_is_narrow_and_lose_nothing() {
+    let (mut wide, narrow) = (polypath(&["lab", "list"]), on_a_terminal("lab list"));
+    let wide = String::from_utf8(wide.assert().success().get_output().stdout.clone()).unwrap();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
+    let letters = |text: &str| {
+        let mut all: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(letters(&narrow), letters(&wide));
+}

@@ -158,7 +158,7 @@ impl Report {
             receiver_hit: plan.identities[1].hit().to_string(),
             paths: outcome.paths.iter().zip(&plan.links).enumerate().map(path).collect(),
             title: format!(
-                "{}, {}; scheduler {}, cc {}",
+                "{}, {}\nscheduler {}, cc {}",
                 content.name,
                 plan.mode.describe(),
                 plan.scheduler,
@@ -173,14 +173,14 @@ impl Report {
     }
 
     pub fn print_table(&self) -> Result<(), Failure> {
-        let hash = if self.sha256_match { "SHA-256 equal" } else { "SHA-256 DIFFERENT" };
+        let hash = if self.sha256_match { "SHA-256 equal" } else { "SHA-256 WRONG" };
         printed(writeln!(
             io::stdout(),
-            "{}\nfrom {} to {}, {}\n\n{}\n\n{} in {:.2} s, {hash}: {}\n{}",
+            "{}, {}\nfrom {}\nto   {}\n\n{}\n\n{} in {:.2} s\n{hash}: {}\n{}",
             self.title,
+            self.suites(),
             self.sender_hit,
             self.receiver_hit,
-            self.suites(),
             self.table().trim_fmt(),
             Human(Bytes(self.bytes)),
             self.seconds,
@@ -206,18 +206,21 @@ impl Report {
     }
 
     fn table(&self) -> Table {
-        let mbps = |bps: f64| format!("{:.1}", bps / 1e6);
+        let mbps = |bps: f64| match bps / 1e6 {
+            little if 0.0 < little && little < 0.1 => format!("{little:.4}"),
+            usual => format!("{usual:.1}"),
+        };
         let percent = |part: f64| format!("{:.1} %", part * 100.0);
         let ms = |ms: Option<f64>| ms.map_or("–".to_owned(), |ms| format!("{ms:.1}"));
         let mut table = table::plain(
             [
                 "path",
-                "rate, Mbit/s",
-                "delay, ms",
-                "goodput, Mbit/s",
-                "utilisation",
-                "srtt, ms",
-                "retransmitted",
+                "rate,\nMbit/s",
+                "delay,\nms",
+                "goodput,\nMbit/s",
+                "used",
+                "srtt,\nms",
+                "sent\nagain",
                 "SPI out",
                 "SPI in",
             ],

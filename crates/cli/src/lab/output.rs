@@ -15,11 +15,11 @@ use crate::table;
 
 /// What the table shows, with its header and the factor it is shown in.
 const SHOWN: [(Metric, &str, f64); 6] = [
-    (Metric::Goodput, "goodput, Mbit/s", 1e-6),
+    (Metric::Goodput, "goodput,\nMbit/s", 1e-6),
     (Metric::Utilisation, "utilisation", 1.0),
-    (Metric::Completion, "completion, s", 1.0),
-    (Metric::Retransmissions, "retransmitted", 1.0),
-    (Metric::OutOfOrder, "out of order", 1.0),
+    (Metric::Completion, "completion,\ns", 1.0),
+    (Metric::Retransmissions, "sent\nagain", 1.0),
+    (Metric::OutOfOrder, "out of\norder", 1.0),
     (Metric::Timeouts, "timeouts", 1.0),
 ];
 
