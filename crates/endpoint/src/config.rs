@@ -15,7 +15,7 @@ pub struct EndpointConfig {
     pub max_paths: u8,
     /// Most resets a second in answer to segments of no connection; 0 sends none.
     pub resets_per_second: u32,
-    /// What connections record from their first segment on.
+    /// What connections record from their first segment on, and with `events` the states of HIP.
     pub record: RecordFilter,
 }
 

@@ -27,6 +27,8 @@ pub use error::OpenError;
 pub use input::Input;
 pub use paths::Locators;
 pub use pump::{Outlet, pump};
-pub use security::{LocalInfo, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats};
+pub use security::{
+    HipRecord, LocalInfo, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
+};
 pub use slots::ConnectionHandle;
 pub use stats::EndpointStats;

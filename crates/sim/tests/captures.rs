@@ -9,7 +9,7 @@ use std::process::Command;
 use common::{hop, line, secs, shared_buffer};
 use polypath_endpoint::SecurityConfig;
 use polypath_sim::{FlowConfig, HopConfig, HostConfig, SourceConfig, Via, World, WorldConfig, identity};
-use polypath_transport::PathConfig;
+use polypath_transport::{PathConfig, RecordFilter};
 use polypath_wire::{Instant, Rate, Seed};
 
 /// Both directions of a lossy hop with a transfer and 20 s of datagrams on it.
@@ -50,6 +50,34 @@ fn secure_capture(seed: u64, seconds: f64) -> Vec<u8> {
     assert!(world.flow_report(flow).bytes > (seconds * 500_000.0) as u64, "{:?}", world.flow_report(flow));
     world.finish_capture().unwrap();
     written.lock().unwrap().clone()
+}
+
+/// The trace of a secure transfer over two paths tells what its associations and its scheduler did.
+#[test]
+fn a_trace_tells_of_hip_and_of_the_scheduler() {
+    let mut world = World::new(WorldConfig::default());
+    let mut config = HostConfig::default();
+    config.endpoint.record = RecordFilter { packets: true, state: false, events: true };
+    let [a, b] = ["a", "b"].map(|name| {
+        let identity = identity(Seed(1).child(name));
+        world.secure_host(name, config.clone(), SecurityConfig::default(), identity).unwrap()
+    });
+    let links = [10, 15].map(|ms| world.link(a, b, hop(4, ms, 30), hop(4, ms, 30)).unwrap());
+    let paths = links.map(|l| (world.path(a, b, &[Via::Link(l)]).unwrap(), PathConfig::default()));
+    world.flow(FlowConfig { paths: paths.into(), bytes: Some(1_000_000), ..FlowConfig::default() }).unwrap();
+    world.trace(true, false);
+    world.run(secs(5.0));
+    let mut csv = Vec::new();
+    world.take_trace().unwrap().write_csv(&mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let states = |node: &str| -> Vec<&str> {
+        let of_node = csv.lines().filter_map(|row| row.split_once(',')?.1.strip_prefix(node));
+        of_node.filter_map(|row| row.strip_prefix(",,,hip_state,")?.split(',').next()).collect()
+    };
+    assert_eq!(states("a"), ["i1_sent", "i2_sent", "established"]);
+    assert_eq!(states("b"), ["r2_sent", "established"]);
+    let picked = |path: u8| csv.matches(&format!(",a,0,{path},picked,")).count();
+    assert!(picked(0) > 100 && picked(1) > 100, "{} and {}", picked(0), picked(1));
 }
 
 #[test]

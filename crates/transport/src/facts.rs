@@ -18,6 +18,31 @@ pub enum PathState {
     Removed,
 }
 
+/// Why a segment of a connection with several paths took the one it did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// No other path could take it.
+    OnlyOpen,
+    /// The scheduler thinks it the best of several that could.
+    Best,
+    /// The scheduler thinks another one better, which has no room or is held back by pacing.
+    NextBest,
+    /// It is its turn.
+    Turn,
+    /// Every path that can takes a copy.
+    Copy,
+    /// None could take it, but a loss is to be repaired whatever the windows say (RFC 6582 §3.2 step 3).
+    Urgent,
+    /// Its tail is probed (RFC 8985 §7.3).
+    TailProbe,
+}
+
+impl Why {
+    /// Number of reasons.
+    pub const COUNT: usize = Self::TailProbe as usize + 1;
+}
+
 /// What the scheduler and the controllers may know of a path. `None` is "not known yet", not zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathView {

@@ -15,7 +15,7 @@ use crate::error::OpenError;
 use crate::paths::Locators;
 use crate::pump::Outlet;
 use crate::security::{
-    Change, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig, SecurityStats,
+    Change, HipRecord, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig, SecurityStats,
 };
 use crate::slots::{ConnectionHandle, Slot};
 
@@ -32,7 +32,8 @@ impl Endpoint {
     ) -> Self {
         let (first, _) = secret.split_first_chunk().expect("32 bytes have 8");
         let seed = Seed(u64::from_le_bytes(*first)).child("endpoint");
-        let security = Security::new(security, identity, secret, generation);
+        let mut security = Security::new(security, identity, secret, generation);
+        security.observe(config.record.events);
         Self { security: Some(Box::new(security)), ..Self::new(config, seed) }
     }
 
@@ -104,6 +105,12 @@ impl Endpoint {
     /// Counters of what came in ESP.
     pub fn security_stats(&self) -> Option<&SecurityStats> {
         self.security.as_ref().map(|s| s.stats())
+    }
+
+    /// The next observation of an association, made if [`EndpointConfig::record`] has events.
+    #[must_use]
+    pub fn poll_hip_record(&mut self) -> Option<HipRecord> {
+        self.security.as_mut()?.poll_record()
     }
 
     /// The next event of an association.

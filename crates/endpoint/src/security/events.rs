@@ -6,7 +6,7 @@ use polypath_wire::hip::{Hit, NotifyType};
 
 use super::heartbeat::Heart;
 use super::path::SecurePath;
-use super::report::{PeerEvent, PeerFailure};
+use super::report::{HipRecord, PeerEvent, PeerFailure};
 use super::sas::associations;
 use super::{Change, Security, inner};
 use crate::paths::Locators;
@@ -43,6 +43,9 @@ impl Security {
     }
 
     fn on_state(&mut self, now: Instant, hit: Hit, to: State) {
+        if let Some(records) = &mut self.records {
+            records.push_back(HipRecord { at: now, peer: hit, state: to });
+        }
         let peer = self.peers.entry(hit).or_default();
         match to {
             State::Closing | State::Closed | State::EFailed | State::Unassociated => {

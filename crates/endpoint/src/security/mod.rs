@@ -31,7 +31,7 @@ use reach::Wanted;
 
 pub use config::SecurityConfig;
 pub use reach::Reach;
-pub use report::{PathReport, PeerEvent, PeerFailure, SecurityStats};
+pub use report::{HipRecord, PathReport, PeerEvent, PeerFailure, SecurityStats};
 
 /// What a local address is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -58,6 +58,8 @@ pub(crate) struct Security {
     outbox: VecDeque<(Locators, Vec<u8>)>,
     changes: VecDeque<Change>,
     events: VecDeque<(Hit, PeerEvent)>,
+    /// Changes of state, if they are observed.
+    records: Option<VecDeque<HipRecord>>,
     due: Option<Instant>,
     scratch: Vec<u8>,
     stats: SecurityStats,
@@ -109,10 +111,16 @@ impl Security {
             outbox: VecDeque::new(),
             changes: VecDeque::new(),
             events: VecDeque::new(),
+            records: None,
             due: None,
             scratch: vec![0; ROOM],
             stats: SecurityStats::default(),
         }
+    }
+
+    /// Whether to observe the states of associations.
+    pub fn observe(&mut self, states: bool) {
+        self.records = states.then(VecDeque::new);
     }
 
     pub fn hit(&self) -> Hit {
@@ -165,6 +173,10 @@ impl Security {
 
     pub fn poll_change(&mut self) -> Option<Change> {
         self.changes.pop_front()
+    }
+
+    pub fn poll_record(&mut self) -> Option<HipRecord> {
+        self.records.as_mut()?.pop_front()
     }
 
     pub fn poll_event(&mut self) -> Option<(Hit, PeerEvent)> {

@@ -1,7 +1,8 @@
 //! What there is to tell of associations and their paths.
 
 use polypath_hip::suite::EspSuite;
-use polypath_hip::{Failure, Link};
+use polypath_hip::{Failure, Link, State};
+use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 use serde::Serialize;
 
@@ -25,6 +26,17 @@ pub enum PeerEvent {
     PathUp(Locators),
     /// A path is gone.
     PathDown(Locators),
+}
+
+/// An observation: an association changed its state (`HipState` of DESIGN.md §7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HipRecord {
+    /// When.
+    pub at: Instant,
+    /// The association with this peer.
+    pub peer: Hit,
+    /// To this.
+    pub state: State,
 }
 
 /// Why there is no association.

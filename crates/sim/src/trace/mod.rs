@@ -7,7 +7,8 @@ mod write;
 
 use std::hash::Hasher;
 
-use polypath_transport::facts::{LossCause, PathState};
+use polypath_hip::State as HipState;
+use polypath_transport::facts::{LossCause, PathState, Why};
 use polypath_transport::{DropReason, Observation, Record};
 use polypath_wire::Instant;
 use siphasher::sip128::{Hasher128, SipHasher13};
@@ -57,6 +58,7 @@ struct Row {
 /// The column `event`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
+    Picked,
     Sent,
     Acked,
     Lost,
@@ -67,6 +69,7 @@ enum Kind {
     Delivered,
     Dropped,
     PathState,
+    HipState,
     HopLeft,
     HopDropped,
 }
@@ -75,9 +78,11 @@ enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Detail {
     Retransmission,
+    Why(Why),
     Loss(LossCause),
     Drop(DropReason),
     Path(PathState),
+    Hip(HipState),
     Hop(Drop),
 }
 
@@ -128,6 +133,12 @@ impl Trace {
         self.push(Row { time: now, source: self.nodes[node.index()], flow, path, event, detail, numbers });
     }
 
+    /// An association of `node` changed its state.
+    pub(crate) fn hip(&mut self, now: Instant, node: NodeId, state: HipState) {
+        let (source, numbers, detail) = (self.nodes[node.index()], row([]), Some(Detail::Hip(state)));
+        self.push(Row { time: now, source, flow: None, path: None, event: Kind::HipState, detail, numbers });
+    }
+
     /// An event of a hop.
     pub(crate) fn hop(&mut self, now: Instant, hop: HopId, size: u32, event: HopEvent) {
         let (event, detail) = match event {
@@ -165,6 +176,7 @@ fn row<const N: usize>(given: [(usize, u64); N]) -> [u64; NUMBERS.len()] {
 
 fn columns(what: &Observation) -> (Kind, Option<Detail>, [u64; NUMBERS.len()]) {
     match *what {
+        Observation::Picked { offset, why } => (Kind::Picked, Some(Detail::Why(why)), row([(0, offset)])),
         Observation::Sent { offset, len, retransmission } => {
             let detail = retransmission.then_some(Detail::Retransmission);
             (Kind::Sent, detail, row([(0, offset), (1, len.into())]))

@@ -2,14 +2,16 @@
 
 use std::io::{self, Write};
 
+use polypath_hip::State as HipState;
 use polypath_transport::DropReason;
-use polypath_transport::facts::{LossCause, PathState};
+use polypath_transport::facts::{LossCause, PathState, Why};
 
 use super::{ABSENT, Detail, Kind, NUMBERS, Trace};
 use crate::hop::Drop;
 
 /// The column `event`, in the order of [`Kind`].
-pub(super) const EVENTS: [&str; 12] = [
+pub(super) const EVENTS: [&str; 14] = [
+    "picked",
     "sent",
     "acked",
     "lost",
@@ -20,13 +22,21 @@ pub(super) const EVENTS: [&str; 12] = [
     "delivered",
     "dropped",
     "path_state",
+    "hip_state",
     "hop_left",
     "hop_dropped",
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-pub(super) const DETAILS: [&str; 31] = [
+pub(super) const DETAILS: [&str; 46] = [
     "retransmission",
+    "only_open",
+    "best",
+    "next_best",
+    "turn",
+    "copy",
+    "urgent",
+    "tail_probe",
     "dup_ack",
     "partial_ack",
     "later_delivered",
@@ -53,16 +63,26 @@ pub(super) const DETAILS: [&str; 31] = [
     "congested",
     "failed",
     "removed",
+    "unassociated",
+    "i1_sent",
+    "i2_sent",
+    "r2_sent",
+    "established",
+    "closing",
+    "closed",
+    "e_failed",
     "queue_full",
     "too_big",
     "loss",
     "down",
 ];
 
-const LOSS: usize = 1;
+const WHY: usize = 1;
+const LOSS: usize = WHY + Why::COUNT;
 const DROP: usize = LOSS + LossCause::PathRemoved as usize + 1;
 const PATH: usize = DROP + DropReason::COUNT;
-const HOP: usize = PATH + PathState::Removed as usize + 1;
+const HIP: usize = PATH + PathState::Removed as usize + 1;
+const HOP: usize = HIP + HipState::EFailed as usize + 1;
 const _: () = assert!(HOP + Drop::COUNT == DETAILS.len());
 const _: () = assert!(Kind::HopDropped as usize + 1 == EVENTS.len());
 
@@ -71,9 +91,11 @@ impl Detail {
     pub(super) fn number(self) -> usize {
         match self {
             Self::Retransmission => 0,
+            Self::Why(why) => WHY + why as usize,
             Self::Loss(cause) => LOSS + cause as usize,
             Self::Drop(reason) => DROP + reason as usize,
             Self::Path(state) => PATH + state as usize,
+            Self::Hip(state) => HIP + state as usize,
             Self::Hop(cause) => HOP + cause as usize,
         }
     }
@@ -153,6 +175,12 @@ pub(super) mod tests {
             }
             name
         };
+        for why in [Why::OnlyOpen, Why::NextBest, Why::TailProbe] {
+            assert_eq!(DETAILS[Detail::Why(why).number()], snake(format!("{why:?}")));
+        }
+        for state in [HipState::Unassociated, HipState::R2Sent, HipState::Established, HipState::EFailed] {
+            assert_eq!(DETAILS[Detail::Hip(state).number()], snake(format!("{state:?}")));
+        }
         for cause in [LossCause::DupAck, LossCause::PathRemoved] {
             assert_eq!(DETAILS[Detail::Loss(cause).number()], snake(format!("{cause:?}")));
         }

@@ -198,6 +198,11 @@ fn on_peer_event(host: &mut Host, flows: &mut [Flow], now: Instant, peer: Hit, e
 /// Writes what the endpoint observed into the trace.
 #[inline(never)]
 fn record(host: &mut Host, net: &mut Net, node: NodeId) {
+    while let Some(record) = host.endpoint.poll_hip_record() {
+        if let Some(trace) = &mut net.taps.trace {
+            trace.hip(net.now, node, record.state);
+        }
+    }
     while let Some((handle, record)) = host.endpoint.poll_record() {
         if let Some(trace) = &mut net.taps.trace {
             let flow = host.flow(handle).map(|(id, _)| id);

@@ -189,6 +189,7 @@ impl Connection {
     /// Which observations to make; none by default.
     pub fn record(&mut self, filter: RecordFilter) {
         self.filter = filter;
+        self.sender.explains = filter.packets;
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.

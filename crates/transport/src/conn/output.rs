@@ -73,6 +73,9 @@ impl Connection {
         };
         self.burst += 1;
         let Outgoing { path, offset, len, retransmission } = outgoing;
+        if let Some(why) = self.sender.why.take() {
+            self.observe_packet(now, path, || Observation::Picked { offset, why });
+        }
         self.observe_packet(now, path, || Observation::Sent { offset, len, retransmission });
         self.write_data(now, &outgoing, segment);
         Some(path)

@@ -3,7 +3,7 @@
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Episode, LossCause, PathState};
+use crate::facts::{Episode, LossCause, PathState, Why};
 
 /// One observation.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,6 +19,13 @@ pub struct Record {
 /// What was observed.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Observation {
+    /// The path was picked, of several that the connection has, for the segment that leaves next.
+    Picked {
+        /// Stream offset.
+        offset: u64,
+        /// Why this one.
+        why: Why,
+    },
     /// A data segment left.
     Sent {
         /// Stream offset.
@@ -138,10 +145,10 @@ impl DropReason {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordFilter {
-    /// `Sent`, `Acked`, `Delivered`, `Reorder`: one or more a packet.
+    /// `Picked`, `Sent`, `Acked`, `Delivered`, `Reorder`: one or more a packet.
     pub packets: bool,
     /// `Window`, `Estimate`: one an acknowledgment.
     pub state: bool,
-    /// `Lost`, `Undone`, `Dropped`, `PathState`: rare.
+    /// `Lost`, `Undone`, `Dropped`, `PathState`, and an endpoint's states of HIP: rare.
     pub events: bool,
 }

@@ -21,7 +21,7 @@ use polypath_wire::PathId;
 use super::config::ConnectionConfig;
 use super::stats::PathStats;
 use crate::cc::controller::Controller;
-use crate::facts::{Episode, LossCause, PathView};
+use crate::facts::{Episode, LossCause, PathView, Why};
 use crate::flow::stream::SendStream;
 use crate::loss::policy::{LossPolicy, Verdict};
 use crate::loss::scoreboard::Scoreboard;
@@ -58,6 +58,9 @@ pub struct Sender {
     verdicts: Vec<Verdict>,
     /// What it judged lost since the owner looked.
     pub losses: Losses,
+    /// Whether its owner wants to know why segments take their paths, and why the last one did.
+    pub explains: bool,
+    pub why: Option<Why>,
     /// Timeouts on any path since anything was delivered.
     pub stalled: u32,
     /// Copies of segments on further paths.
@@ -111,6 +114,8 @@ impl Sender {
             views: Vec::new(),
             verdicts: Vec::new(),
             losses: Vec::new(),
+            explains: false,
+            why: None,
             stalled: 0,
             copies: Duplication::default(),
             routes: None,

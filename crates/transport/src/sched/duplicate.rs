@@ -4,11 +4,11 @@
 //! A path that is full holds the others back, or its copies would be missing when another dies; but not
 //! for longer than one and a half round trips, for then it may be dead itself.
 
-use polypath_wire::{Duration, Instant, PathSet};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::round_robin::RoundRobin;
 use super::scheduler::{Choice, Scheduler, is_open, next_opening};
-use crate::facts::{Parcel, PathState, PathView};
+use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// How long a full path is waited for while its round trip is not known.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -66,12 +66,14 @@ impl Scheduler for Duplicate {
             several => Choice::Copies(several),
         }
     }
+
+    fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
+        self.in_turn.why(now, parcel, paths, path)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::PathId;
-
     use super::*;
 
     fn view(id: u8, room: i64) -> PathView {

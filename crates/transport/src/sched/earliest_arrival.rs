@@ -4,10 +4,10 @@
 //! skipped and the next best taken. While nothing is known of a path it counts as the best, so
 //! that the first segments on it teach us.
 
-use polypath_wire::Instant;
+use polypath_wire::{Instant, PathId};
 
-use super::scheduler::{Choice, Scheduler, arrival, cheapest};
-use crate::facts::{Parcel, PathView};
+use super::scheduler::{Choice, Scheduler, arrival, cheapest, why_cheapest};
+use crate::facts::{Parcel, PathView, Why};
 
 /// Earliest arrival first.
 #[derive(Debug, Default)]
@@ -16,5 +16,9 @@ pub struct EarliestArrival;
 impl Scheduler for EarliestArrival {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
         cheapest(now, parcel, paths, |p| (arrival(now, p, parcel.len), p.id))
+    }
+
+    fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
+        why_cheapest(now, parcel, paths, path, |p| (arrival(now, p, parcel.len), p.id))
     }
 }

@@ -6,10 +6,10 @@
 //! delivered all that is left before it (ECF: Lim, Nahum, Towsley and Gibbens, CoNEXT 2017). Then it is better to wait
 //! for the next acknowledgment on a quicker path.
 
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 
-use super::scheduler::{Choice, Scheduler, arrival, cheapest, is_open, next_opening};
-use crate::facts::{Parcel, PathState, PathView};
+use super::scheduler::{Choice, Scheduler, arrival, cheapest, is_open, next_opening, why_cheapest};
+use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// Earliest arrival, unless waiting for a quicker path delivers more.
 #[derive(Debug, Default)]
@@ -26,6 +26,10 @@ impl Scheduler for EarliestCompletion {
             }
             choice => choice,
         }
+    }
+
+    fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
+        why_cheapest(now, parcel, paths, path, |p| (arrival(now, p, parcel.len), p.id))
     }
 }
 
@@ -57,8 +61,6 @@ fn capacity(path: &PathView, from: Instant, to: Instant) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::PathId;
-
     use super::*;
 
     const PARCEL: Parcel =

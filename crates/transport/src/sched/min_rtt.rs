@@ -1,9 +1,9 @@
 //! The path with the smallest smoothed round trip time that has room.
 
-use polypath_wire::Instant;
+use polypath_wire::{Duration, Instant, PathId};
 
-use super::scheduler::{Choice, Scheduler, cheapest};
-use crate::facts::{Parcel, PathView};
+use super::scheduler::{Choice, Scheduler, cheapest, why_cheapest};
+use crate::facts::{Parcel, PathView, Why};
 
 /// Smallest round trip first; a path without a sample counts as the best, so that it gets one.
 #[derive(Debug, Default)]
@@ -11,6 +11,14 @@ pub struct MinRtt;
 
 impl Scheduler for MinRtt {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
-        cheapest(now, parcel, paths, |p| (p.srtt, p.id))
+        cheapest(now, parcel, paths, cost)
     }
+
+    fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
+        why_cheapest(now, parcel, paths, path, cost)
+    }
+}
+
+fn cost(path: &PathView) -> (Option<Duration>, PathId) {
+    (path.srtt, path.id)
 }

@@ -1,9 +1,9 @@
 //! Each path in turn.
 
-use polypath_wire::Instant;
+use polypath_wire::{Instant, PathId};
 
-use super::scheduler::{Choice, Scheduler, is_open, next_opening};
-use crate::facts::{Parcel, PathView};
+use super::scheduler::{Choice, Scheduler, has_others, is_open, next_opening};
+use crate::facts::{Parcel, PathView, Why};
 
 /// Each path in turn; one without room is passed over.
 #[derive(Debug, Default)]
@@ -21,5 +21,9 @@ impl Scheduler for RoundRobin {
             }
         }
         Choice::Wait(next_opening(now, parcel, paths))
+    }
+
+    fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
+        if has_others(now, parcel, paths, path) { Why::Turn } else { Why::OnlyOpen }
     }
 }

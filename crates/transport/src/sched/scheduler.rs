@@ -2,7 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-use crate::facts::{Parcel, PathState, PathView};
+use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// Where a parcel goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,9 @@ pub enum Choice {
 pub trait Scheduler: std::fmt::Debug + Send {
     /// Where `parcel` goes.
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice;
+
+    /// Why [`pick`](Self::pick) has just sent `parcel` on `path`; asked only where that is observed.
+    fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why;
 }
 
 /// Whether `path` can take a parcel of `len` bytes now. As ever in TCP, a segment may be sent
@@ -49,6 +52,28 @@ pub fn cheapest<C: Ord>(
     }
 }
 
+/// Why [`cheapest`] chose `path`.
+pub fn why_cheapest<C: Ord>(
+    now: Instant,
+    parcel: &Parcel,
+    paths: &[PathView],
+    path: PathId,
+    mut cost: impl FnMut(&PathView) -> C,
+) -> Why {
+    let chosen = paths.iter().find(|p| p.id == path).map(&mut cost);
+    let mut closed = paths.iter().filter(|p| p.state == PathState::Active && !is_open(now, p, parcel.len));
+    match closed.any(|p| Some(cost(p)) < chosen) {
+        true => Why::NextBest,
+        false if has_others(now, parcel, paths, path) => Why::Best,
+        false => Why::OnlyOpen,
+    }
+}
+
+/// Whether a path other than `path` could take `parcel`.
+pub fn has_others(now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> bool {
+    paths.iter().any(|p| p.id != path && is_open(now, p, parcel.len))
+}
+
 /// When pacing opens the first path that has room.
 pub fn next_opening(now: Instant, parcel: &Parcel, paths: &[PathView]) -> Option<Instant> {
     paths.iter().filter_map(|path| opening(now, parcel, path)).min()
@@ -65,4 +90,36 @@ pub fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
     let size = u64::from(len.min(path.mss) + path.overhead);
     let transmission = path.rate.map_or(Duration::ZERO, |r| r.transmission_time(size));
     path.idle_at.max(now) + transmission + path.one_way.unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::SchedulerConfig;
+
+    fn view(id: u8, srtt: u64, room: i64) -> PathView {
+        PathView { room, srtt: Some(Duration::from_millis(srtt)), ..PathView::new(PathId(id), 1000) }
+    }
+
+    #[test]
+    fn a_choice_comes_with_its_reason() {
+        let parcel = Parcel { len: 1000, ..Parcel::default() };
+        let why = |policy: SchedulerConfig, paths: &[PathView]| {
+            let mut scheduler = policy.build();
+            let Choice::Send(path) = scheduler.pick(Instant::ZERO, &parcel, paths) else {
+                panic!("one is open")
+            };
+            (path.0, scheduler.why(Instant::ZERO, &parcel, paths, path))
+        };
+        let both = [view(0, 20, 9000), view(1, 50, 9000)];
+        let slow = [view(0, 20, 0), view(1, 50, 9000)];
+        let fast = [view(0, 20, 9000), view(1, 50, 0)];
+        assert_eq!(why(SchedulerConfig::MinRtt, &both), (0, Why::Best));
+        assert_eq!(why(SchedulerConfig::MinRtt, &slow), (1, Why::NextBest));
+        assert_eq!(why(SchedulerConfig::MinRtt, &fast), (0, Why::OnlyOpen));
+        assert_eq!(why(SchedulerConfig::EarliestArrival, &both), (0, Why::Best));
+        assert_eq!(why(SchedulerConfig::RoundRobin, &both), (0, Why::Turn));
+        assert_eq!(why(SchedulerConfig::RoundRobin, &slow), (1, Why::OnlyOpen));
+        assert_eq!(why(SchedulerConfig::Duplicate { lost_only: true }, &both), (0, Why::Turn));
+    }
 }

@@ -2,9 +2,9 @@
 
 use polypath_transport::cc::CcConfig;
 use polypath_transport::cc::rm_tcp::RmTcpConfig;
-use polypath_transport::facts::PathState;
+use polypath_transport::facts::{PathState, Why};
 use polypath_transport::sched::SchedulerConfig;
-use polypath_transport::{CloseReason, ConnectionConfig, State};
+use polypath_transport::{CloseReason, ConnectionConfig, Observation, RecordFilter, State};
 use polypath_wire::{Duration, PathId};
 
 use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
@@ -20,6 +20,43 @@ fn both_paths_carry_data() {
     pair.run_until_received(SERVER, 2_000_000);
     assert!(used(&pair, CLIENT, 0) > 200 && used(&pair, CLIENT, 1) > 200);
     assert_eq!(pair.data(CLIENT).len(), 2_000_000usize.div_ceil(988), "nothing is sent twice");
+}
+
+/// Why each segment of a transfer took its path, if `asked`, and the number of segments.
+fn reasons(scheduler: SchedulerConfig, delays: &[u64], asked: bool) -> (Vec<Why>, usize) {
+    let mut pair = Pair::open(ConnectionConfig { scheduler, ..prompt() }, delays);
+    pair.end(CLIENT).record(RecordFilter { packets: asked, ..RecordFilter::default() });
+    pair.write(CLIENT, 300_000);
+    pair.run_until_received(SERVER, 300_000);
+    let (mut reasons, mut segments, mut picked) = (Vec::new(), 0, None);
+    while let Some(record) = pair.end(CLIENT).poll_record() {
+        match record.what {
+            Observation::Picked { offset, why } => {
+                picked = Some((record.path, offset));
+                reasons.push(why);
+            }
+            Observation::Sent { offset, .. } => {
+                assert!(picked.take().is_none_or(|p| p == (record.path, offset)), "each before its segment");
+                segments += 1;
+            }
+            _ => {}
+        }
+    }
+    (reasons, segments)
+}
+
+#[test]
+fn who_asks_hears_why_a_segment_took_its_path() {
+    let (min_rtt, sent) = reasons(SchedulerConfig::MinRtt, &[10, 15], true);
+    assert_eq!(min_rtt.len(), sent);
+    assert!([Why::Best, Why::NextBest].iter().all(|why| min_rtt.contains(why)), "{min_rtt:?}");
+    let (turns, sent) = reasons(SchedulerConfig::RoundRobin, &[10, 15], true);
+    assert!(turns.len() == sent && turns.iter().all(|why| matches!(why, Why::Turn | Why::OnlyOpen)));
+    let (copies, sent) = reasons(SchedulerConfig::Duplicate { lost_only: false }, &[10, 15], true);
+    assert!(copies.len() == sent && copies.iter().all(|why| *why == Why::Copy), "{copies:?}");
+    let (alone, sent) = reasons(SchedulerConfig::MinRtt, &[10], true);
+    assert!(alone.is_empty() && sent > 0, "there is nothing to pick");
+    assert_eq!(reasons(SchedulerConfig::MinRtt, &[10, 15], false), (vec![], 0), "nobody asked");
 }
 
 #[test]

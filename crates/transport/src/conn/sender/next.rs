@@ -4,10 +4,10 @@ use polypath_wire::{Instant, PathId, PathSet};
 
 use super::Sender;
 use crate::conn::timers::{Timer, Timers};
-use crate::facts::Parcel;
+use crate::facts::{Parcel, PathView, Why};
 use crate::loss::scoreboard::SentId;
 use crate::path::bandwidth::DeliveryMark;
-use crate::sched::scheduler::{Choice, only};
+use crate::sched::scheduler::{Choice, Scheduler, only};
 
 /// A segment to be sent: a range of sequence space on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,11 +37,13 @@ impl Sender {
         if let Some(path) = self.exceptions.probe.take()
             && let Some(probe) = self.next_probe(now, path, timers)
         {
+            self.explain(Why::TailProbe);
             return Some(probe);
         }
         if self.has_copies()
             && let Some(copy) = self.next_copy(now, timers)
         {
+            self.explain(Why::Copy);
             return Some(copy);
         }
         if self.board.has_lost() { self.next_again(now, timers) } else { self.next_new(now, timers) }
@@ -54,7 +56,10 @@ impl Sender {
         let timed_out = Some(last_path).filter(|path| self.paths[path.index()].timeouts > 0);
         let parcel = Parcel { offset, len, retransmission: true, timed_out, ..Parcel::default() };
         let choice = match self.choose(now, &parcel) {
-            Choice::Wait(_) if self.exceptions.urgent > 0 => Choice::Send(self.path_for_control(last_path)),
+            Choice::Wait(_) if self.exceptions.urgent > 0 => {
+                self.explain(Why::Urgent);
+                Choice::Send(self.path_for_control(last_path))
+            }
             choice => choice,
         };
         let (path, others) = self.paths_of(choice, timers)?;
@@ -118,8 +123,19 @@ impl Sender {
     fn choose(&mut self, now: Instant, parcel: &Parcel) -> Choice {
         match &self.views[..] {
             [view] => only(now, parcel, view),
-            views => self.scheduler.pick(now, parcel, views),
+            views => {
+                let choice = self.scheduler.pick(now, parcel, views);
+                if self.explains {
+                    self.why = why(&*self.scheduler, now, parcel, views, choice);
+                }
+                choice
+            }
         }
+    }
+
+    /// Where there is a choice of paths and somebody who wants to know.
+    fn explain(&mut self, why: Why) {
+        self.why = Some(why).filter(|_| self.explains && self.views.len() > 1);
     }
 
     /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
@@ -251,5 +267,20 @@ impl Sender {
         if let Some(at) = self.controller.next_timeout() {
             timers.set(Timer::Congestion, at);
         }
+    }
+}
+
+#[cold]
+fn why(
+    scheduler: &dyn Scheduler,
+    now: Instant,
+    parcel: &Parcel,
+    views: &[PathView],
+    choice: Choice,
+) -> Option<Why> {
+    match choice {
+        Choice::Send(path) => Some(scheduler.why(now, parcel, views, path)),
+        Choice::Copies(_) => Some(Why::Copy),
+        Choice::Wait(_) => None,
     }
 }
