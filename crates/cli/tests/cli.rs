@@ -318,7 +318,7 @@ fn on_a_terminal(arguments: &str) -> String {
     let mut command = std::process::Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(root).stdin(std::process::Stdio::null());
     let output = command.output().expect("script, of util-linux");
-    String::from_utf8(output.stdout).unwrap().replace('\r', "")
+    String::from_utf8(output.stdout).expect("it prints UTF-8").replace('\r', "")
 }
 
 #[test]
