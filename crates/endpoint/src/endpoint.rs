@@ -365,17 +365,17 @@ impl Endpoint {
         if more {
             return self.mark(index);
         }
-        if slot.released {
-            slot.connection.limit_fin_wait(now);
-        }
         while let Some(record) = slot.connection.poll_record() {
             self.records.push_back((slot.handle, record));
         }
-        if slot.connection.state() == State::Closed {
-            self.retire(index);
-        } else {
-            self.timers.set(index, slot.connection.poll_timeout());
+        let state = slot.connection.state();
+        if state == State::Closed {
+            return self.retire(index);
         }
+        if state == State::FinWait2 && slot.released {
+            slot.connection.limit_fin_wait(now);
+        }
+        self.timers.set(index, slot.connection.poll_timeout());
     }
 
     /// Takes a closed connection out of the reach of segments and timers.

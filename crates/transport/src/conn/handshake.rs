@@ -10,7 +10,7 @@ use super::timers::Timer;
 use crate::loss::scoreboard::TIMESTAMP_TICK;
 use crate::segment::Segment;
 
-/// Segment size of a peer that names none (RFC 9293 §3.7.1).
+/// Segment size of a peer that names none (RFC 9293 §3.7.1, of IPv4; whoever knows that it is IPv6 names that one's).
 const DEFAULT_MSS: u32 = 536;
 
 /// Timestamps take 12 bytes of each data segment (RFC 7323 appendix A).
@@ -223,9 +223,9 @@ impl Connection {
 
     /// How many SYNs or SYN-ACKs on `path`, which was answered, went before and were not answered in time.
     fn lost_syns(&self, path: PathId) -> u32 {
-        let paths = self.paths.len() - self.removed.len();
-        let in_vain = u32::from(path != self.handshake.path);
-        self.handshake.attempts / (paths as u32).max(1) + in_vain
+        let (paths, again) = (self.paths.len() - self.removed.len(), self.handshake.attempts);
+        let late = again > 0 && path != self.handshake.path;
+        again / (paths as u32).max(1) + u32::from(late)
     }
 
     /// Whether `answer`, which completes the handshake, is to the first SYN or SYN-ACK of several: then none was lost,

@@ -177,25 +177,28 @@ impl ReorderBuffer {
     #[inline]
     fn deliver(&mut self, chunk: Payload) -> u64 {
         let len = chunk.len();
-        if len > 0 {
-            self.next += len;
-            self.ready_bytes += len;
-            match len < SMALLEST_CHUNK {
-                true => self.deliver_small(chunk),
-                false => self.ready.push_back(chunk),
-            }
+        if len < SMALLEST_CHUNK {
+            return self.deliver_small(chunk);
         }
+        self.next += len;
+        self.ready_bytes += len;
+        self.ready.push_back(chunk);
         len
     }
 
     /// A small chunk becomes one with a small one before it.
     #[inline(never)]
-    fn deliver_small(&mut self, chunk: Payload) {
+    fn deliver_small(&mut self, chunk: Payload) -> u64 {
+        let len = chunk.len();
+        self.next += len;
+        self.ready_bytes += len;
         let small = self.ready.back_mut().filter(|last| last.len() < SMALLEST_CHUNK);
         match small.and_then(|last| Some((last.join(&chunk)?, last))) {
             Some((both, last)) => *last = both,
-            None => self.ready.push_back(chunk),
+            None if len > 0 => self.ready.push_back(chunk),
+            None => {}
         }
+        len
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opening (RFC 9293 §3.5, 7323, 2018, 6298).
 
-use polypath_transport::{CloseReason, ConnectionConfig, Event, LossConfig, Segment, State};
+use polypath_transport::{CloseReason, ConnectionConfig, Event, LossConfig, SchedulerConfig, Segment, State};
 use polypath_wire::Duration;
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 
@@ -103,6 +103,26 @@ fn a_way_longer_than_the_first_timeout() {
         let probe = if timestamps { 0 } else { 1000 }; // of the tail, after 1 s (RFC 8985 §7.2)
         assert_eq!(sizes, 5000 + probe, "{one_way} ms, timestamps {timestamps}");
     }
+}
+
+/// Data on another path may complete the handshake before its own acknowledgment does: no SYN was lost.
+#[test]
+fn a_handshake_completed_on_another_path_lost_nothing() {
+    let scheduler = SchedulerConfig::RoundRobin;
+    let config = ConnectionConfig { loss: LossConfig::Sack { threshold: 3 }, scheduler, ..prompt() };
+    let mut pair = Pair::connecting(config.clone(), config, &[10, 10]);
+    pair.script(|f| {
+        let first = f.from == CLIENT && f.path.0 == 0 && !f.has(TcpFlags::SYN);
+        if first || f.is_data_of(SERVER) { Edit::Lose } else { Edit::Pass }
+    });
+    pair.write(CLIENT, 5000);
+    pair.run_until(at(40));
+    assert_eq!(pair.states(), [State::Established; 2]);
+    pair.write(SERVER, 2 * 988);
+    pair.run_until(at(1100));
+    let sent: Vec<_> = pair.data(SERVER).iter().map(|(ms, path, _)| (*ms, *path)).collect();
+    assert_eq!(sent[..2].iter().map(|(_, path)| path).sum::<u8>(), 1, "one on each path: {sent:?}");
+    assert!(sent.len() >= 4, "both went again after a second: {sent:?}");
 }
 
 #[test]
