@@ -1,10 +1,10 @@
 //! Paths that come, go, fail and recover.
 
-use polypath_transport::cc::CcConfig;
-use polypath_transport::cc::rm_tcp::RmTcpConfig;
+use polypath_transport::cc::{CcConfig, FastConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig};
 use polypath_transport::facts::{PathState, Why};
+use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::sched::SchedulerConfig;
-use polypath_transport::{CloseReason, ConnectionConfig, Observation, RecordFilter, State};
+use polypath_transport::{CloseReason, ConnectionConfig, LossConfig, Observation, RecordFilter, State};
 use polypath_wire::{Duration, PathId};
 
 use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
@@ -201,17 +201,61 @@ fn probes_of_a_failed_path_take_their_time() {
 /// The largest numbers that fit a configuration are limits that nothing reaches.
 #[test]
 fn limits_out_of_reach_limit_nothing() {
-    let rm_tcp = RmTcpConfig { num_burst: u32::MAX, initial_window: u32::MAX, ..RmTcpConfig::default() };
+    const MOST: u32 = u32::MAX;
+    let reno =
+        NewRenoConfig { initial_window: MOST, initial_ssthresh: Some(MOST), abc_limit: MOST, hystart: true };
+    let fast = FastConfig {
+        alpha: MOST,
+        slow_start_exit: MOST,
+        multiplicative_increase_below: Duration::MAX,
+        rounds_per_update: MOST,
+        initial_window: MOST,
+        pacing: f64::MAX,
+        ..FastConfig::default()
+    };
+    let simple = MhipSimpleConfig { initial_window: MOST, abc_limit: MOST, ..MhipSimpleConfig::default() };
+    let rm_tcp =
+        RmTcpConfig { queue: f64::MAX, num_burst: MOST, initial_window: MOST, ..RmTcpConfig::default() };
+    let controllers = [
+        CcConfig::Newreno(reno),
+        CcConfig::MhipTwoLevel(reno),
+        CcConfig::MhipSimple(simple),
+        CcConfig::Fast(fast),
+        CcConfig::FastOneWindow(fast),
+        CcConfig::RmTcp(rm_tcp),
+    ];
+    let policies = [
+        LossConfig::Rack,
+        LossConfig::Sack { threshold: MOST },
+        LossConfig::Smart { threshold: MOST },
+        LossConfig::Dupack { threshold: MOST, partial_acks: true, impatient: true },
+        LossConfig::Addr { allowance: Duration::MAX, inner: Box::new(LossConfig::Rack) },
+    ];
+    for (i, cc) in controllers.into_iter().enumerate() {
+        for loss in policies.clone() {
+            reach_no_limit(ConnectionConfig { multi_route: i % 2 == 1, cc: cc.clone(), loss, ..prompt() });
+        }
+    }
+}
+
+fn reach_no_limit(config: ConnectionConfig) {
+    let knowledge = KnowledgeConfig {
+        heartbeat: Duration::MAX,
+        marks: true,
+        close_late: Some(Duration::MAX),
+        close_on_loss: true,
+    };
     let config = ConnectionConfig {
-        cc: CcConfig::RmTcp(rm_tcp),
-        multi_route: true,
-        max_timeouts: u32::MAX,
+        knowledge,
+        divide_window: true,
         path_fail_timeouts: u32::MAX,
+        max_timeouts: u32::MAX,
         max_burst: u32::MAX,
         send_buffer: u64::MAX,
         reorder_store: Some(u64::MAX),
-        ..prompt()
+        ..config
     };
+    assert_eq!(config.check(None), Ok(()));
     let mut pair = Pair::open(config, &[10, 15]);
     pair.write(CLIENT, 100_000);
     pair.run_for(ms(100));
