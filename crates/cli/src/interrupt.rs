@@ -82,3 +82,25 @@ fn is_ignored(kind: SignalKind) -> bool {
     let bits = ignored.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     bits.is_some_and(|bits| bits >> (kind.as_raw_value() - 1) & 1 == 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn a_signal_before_the_work_counts() {
+        let interrupt = Interrupt::listen().unwrap();
+        assert_eq!(interrupt.check(), Ok(()));
+        let kill = Command::new("kill").args(["-TERM", &std::process::id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let came = || {
+            std::thread::sleep(Duration::from_millis(10));
+            interrupt.check().is_err()
+        };
+        assert!((0..1000).any(|_| came()), "it never came");
+        let done = interrupt.block_on(interrupt.or(async { Ok(()) }));
+        assert_eq!(done.map_err(|failure| failure.status), Err(Status::Terminated));
+    }
+}
