@@ -3,20 +3,27 @@
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, presets};
 use terminal_size::{Width, terminal_size_of};
 
-/// A table whose first `words` columns hold words. They are wrapped where a terminal is too narrow for all; numbers
-/// never are.
+/// A table whose first `words` columns hold words.
 pub fn plain(headers: impl Into<Row>, words: usize) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headers);
-    if let Some((Width(width), _)) = terminal_size_of(std::io::stdout()) {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    }
     for (n, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if n >= words {
             column.set_cell_alignment(CellAlignment::Right);
-            column.set_constraint(ColumnConstraint::ContentWidth);
         }
+    }
+    table
+}
+
+/// The same; where a terminal is too narrow for it, words are wrapped. Numbers never are.
+pub fn wrapped(headers: impl Into<Row>, words: usize) -> Table {
+    let mut table = plain(headers, words);
+    if let Some((Width(width), _)) = terminal_size_of(std::io::stdout()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    for column in table.column_iter_mut().skip(words) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
 }

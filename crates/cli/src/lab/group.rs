@@ -75,7 +75,7 @@ fn verdicts(done: &[Done]) -> impl Iterator<Item = (&Done, &Verdict)> {
 
 fn table_of(done: &[Done]) -> String {
     let headers = ["experiment", "claim", "finding", "band", "paper", "ours", "n", "null,\n95 % of runs"];
-    let mut table = table::plain(headers, 4);
+    let mut table = table::wrapped(headers, 4);
     for (d, v) in verdicts(done) {
         let name = d.experiment.name.rsplit('/').next().unwrap_or_default();
         table.add_row([

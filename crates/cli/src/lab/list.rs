@@ -51,7 +51,7 @@ fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn table_of(experiments: &[Experiment]) -> String {
-    let mut table = table::plain(["experiment", "shows", "cells", "seeds"], 2);
+    let mut table = table::wrapped(["experiment", "shows", "cells", "seeds"], 2);
     for e in experiments {
         let seeds = e.spec.seeds.iter().count();
         table.add_row([e.name.clone(), e.spec.title.clone(), e.cells.len().to_string(), seeds.to_string()]);
