@@ -143,6 +143,7 @@ fn nohup_is_heeded() {
     command.args(["--ignore-signal=HUP", BINARY, "demo", "--size", "1MiB", "--output", "output"]);
     let mut child = command.current_dir(dir.path()).stdout(Stdio::null()).spawn().unwrap();
     while names(dir.path()).is_empty() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended without an output");
         std::thread::sleep(Duration::from_millis(10));
     }
     kill("HUP", &child);

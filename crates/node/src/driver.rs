@@ -154,6 +154,7 @@ impl State {
             }
         }
         while self.endpoint.poll_record().is_some() {}
+        while self.endpoint.poll_hip_record().is_some() {}
         wake(&mut self.waiting);
     }
 

@@ -57,7 +57,8 @@ pub struct StreamStats {
 ///
 /// All methods take `&self`, so one task may write while another reads. A stream that is dropped after
 /// [`finish`](Self::finish) lingers in the background until the peer has everything and finishes too, which it
-/// is given [a minute](polypath_transport::ConnectionConfig::fin_wait) for; one dropped before, or with bytes that were not read, resets the connection.
+/// is given [a minute](polypath_transport::ConnectionConfig::fin_wait) for; one dropped before, or with bytes that
+/// were not read, resets the connection.
 pub struct Stream {
     shared: Arc<Shared>,
     handle: ConnectionHandle,

@@ -195,13 +195,16 @@ impl Flow {
         taken > 0 || content.is_empty()
     }
 
-    /// Writes so many bytes more of the pattern.
-    pub fn write(&mut self, more: u64, host: &mut Host) {
+    /// Writes so many bytes more of the pattern; returns how many were taken.
+    pub fn write(&mut self, more: u64, host: &mut Host) -> u64 {
         let connection = self.sender.and_then(|handle| host.endpoint.connection_mut(handle));
-        let (Some(connection), Some(bytes)) = (connection, &mut self.config.bytes) else { return };
-        connection.write(Pattern { key: self.key, offset: *bytes, len: more }.into());
-        *bytes += more;
-        self.report.finished = None;
+        let (Some(connection), Some(bytes)) = (connection, &mut self.config.bytes) else { return 0 };
+        let taken = connection.write(Pattern { key: self.key, offset: *bytes, len: more }.into());
+        *bytes += taken;
+        if taken > 0 {
+            self.report.finished = None;
+        }
+        taken
     }
 
     /// Tells the sender how long a packet would wait in all the queues of each path.

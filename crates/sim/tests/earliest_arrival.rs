@@ -129,7 +129,7 @@ fn one_after_the_other(bytes: u64) -> (f64, u64) {
     finish(&mut world);
     let warm = world.flow_report(flow);
     let one = |_| {
-        world.write(flow, bytes);
+        assert_eq!(world.write(flow, bytes), bytes);
         finish(&mut world)
     };
     let worst = (0..50).map(one).fold(0.0, f64::max);

@@ -17,8 +17,9 @@ use super::report::{Alone, Outcome, PathOutcome};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// The longest virtual time between two looks at the flow, and the shortest.
-const STEP: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(1)];
+/// The shortest and the longest virtual time between two looks at the flow.
+const SHORTEST_STEP: Duration = Duration::from_millis(1);
+const LONGEST_STEP: Duration = Duration::from_secs(1);
 /// The most the paths carry between two looks, bytes: less than a second's work of this machine.
 const STRIDE: u64 = 16 << 20;
 /// In virtual time one waits so many times as long as in real time.
@@ -106,7 +107,7 @@ fn transfer(
     mut look: impl FnMut(Duration, &FlowReport) -> Result<(), Failure>,
 ) -> Result<Done, Failure> {
     let (mut world, id) = world(plan, flow).map_err(|e| Failure::system("no simulated paths", e))?;
-    let step = plan.capacity().transmission_time(STRIDE).min(STEP[0]).max(STEP[1]);
+    let step = plan.capacity().transmission_time(STRIDE).clamp(SHORTEST_STEP, LONGEST_STEP);
     let limit = plan.silence().times(PATIENCE);
     let mut patience = Patience::new(limit);
     loop {

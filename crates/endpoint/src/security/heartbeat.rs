@@ -75,14 +75,24 @@ pub(super) struct Heart {
     /// When the last one left, and whether it came back.
     sent: Instant,
     answered: bool,
-    /// Time between two.
+    /// Time between two, and the least of it.
     interval: Duration,
+    every: Duration,
 }
 
 impl Heart {
     pub fn new(now: Instant) -> Self {
-        let interval = Duration::ZERO;
-        Self { next: now, heard: now, seq: 0, silent: 0, sent: now, answered: true, interval }
+        let none = Duration::ZERO;
+        Self {
+            next: now,
+            heard: now,
+            seq: 0,
+            silent: 0,
+            sent: now,
+            answered: true,
+            interval: none,
+            every: none,
+        }
     }
 
     /// Something authentic came.
@@ -99,6 +109,7 @@ impl Heart {
             self.interval = self.interval.times(2).min(LONGEST);
         }
         self.interval = self.interval.max(every);
+        self.every = every;
         (self.sent, self.answered) = (now, false);
         self.next = now + self.interval;
         self.seq = self.seq.wrapping_add(1);
@@ -106,10 +117,13 @@ impl Heart {
         self.seq
     }
 
-    /// The one that left at `sent` came back.
+    /// The one that left at `sent` came back. After a silence the next one need not be waited for.
     pub fn on_answer(&mut self, now: Instant, sent: Instant) {
         self.answered |= sent >= self.sent;
         self.interval = now.since(sent).min(LONGEST);
+        if self.answered {
+            self.next = self.next.min(self.sent + self.interval.max(self.every));
+        }
     }
 
     /// Heartbeats since anything came.
@@ -171,5 +185,17 @@ mod tests {
         assert!(of(150, false, None) <= 4 + 4 + 10, "and then asked less often");
         assert!(of(150, true, Some(8_000)) <= 4 + 150 / 8, "no two under way for long");
         assert!(of(150, true, Some(60_000)) <= 4 + 10);
+    }
+
+    #[test]
+    fn a_path_that_is_back_gets_its_heartbeats_at_once() {
+        let (mut heart, second) = (Heart::new(Instant::ZERO), Duration::from_secs(1));
+        let mut now = Instant::ZERO;
+        while now < Instant::ZERO + second.times(100) {
+            now = heart.next;
+            heart.beat(now, second, 4);
+        }
+        heart.on_answer(now + Duration::from_millis(20), now);
+        assert_eq!(heart.next, now + second);
     }
 }

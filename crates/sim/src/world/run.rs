@@ -33,13 +33,16 @@ impl World {
     }
 
     /// The application of a flow that is `open` writes so many bytes more, now. They come on top of the flow's
-    /// `bytes`, and it is finished when the receiver has read them too.
-    pub fn write(&mut self, FlowId(id): FlowId, bytes: u64) {
+    /// `bytes`, and it is finished when the receiver has read them too. Returns how many were taken: none of a flow that has
+    /// not begun, is not `open`, or has no number of `bytes`.
+    #[must_use]
+    pub fn write(&mut self, FlowId(id): FlowId, bytes: u64) -> u64 {
         let flow = &mut self.flows[id as usize];
         let node = flow.config.paths[0].0.from;
         let host = self.hosts[node.index()].as_deref_mut().expect("flow() checked it");
-        flow.write(bytes, host);
+        let taken = flow.write(bytes, host);
         self.serve(node);
+        taken
     }
 
     fn hop(&mut self, hop: HopId) {

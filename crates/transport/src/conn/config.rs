@@ -12,7 +12,7 @@ use crate::sched::SchedulerConfig;
 /// Longest of a connection's times.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Largest receive buffer, bytes: a window beyond it could not be told (RFC 7323 §2.3: 65535 << 14).
+/// Largest receive buffer, bytes: 1 GiB. No window can be told that is larger (RFC 7323 §2.3: 65535 << 14).
 const LARGEST_WINDOW: u64 = 1 << 30;
 
 /// Parameters of a connection.

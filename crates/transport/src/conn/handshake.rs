@@ -38,8 +38,9 @@ pub struct Handshake {
     pub peer_shift: u8,
     /// The path that the SYN or SYN-ACK goes on.
     pub(super) path: PathId,
-    /// When it was first sent.
+    /// When the first one left, and the paths of all that did.
     began_at: Instant,
+    sent_on: Vec<PathId>,
     attempts: u32,
     /// It is to be sent.
     due: bool,
@@ -59,6 +60,7 @@ impl Handshake {
             peer_shift: 0,
             path: PathId::FIRST,
             began_at: Instant::ZERO,
+            sent_on: Vec::new(),
             attempts: 0,
             due: false,
         }
@@ -68,9 +70,6 @@ impl Handshake {
 impl Connection {
     pub(super) fn start_handshake(&mut self, now: Instant, path: PathId) {
         self.handshake.path = if self.removed.contains(path) { self.next_path(path) } else { path };
-        if self.handshake.attempts == 0 {
-            self.handshake.began_at = now;
-        }
         self.handshake.due = true;
         let timeout = self.config.initial_rto.times(1 << self.handshake.attempts.min(6));
         self.timers.set(Timer::Handshake, now + timeout.min(self.config.max_rto));
@@ -93,6 +92,10 @@ impl Connection {
         }
         let answer = self.state == State::SynReceived;
         let path = self.handshake.path;
+        if self.handshake.sent_on.is_empty() {
+            self.handshake.began_at = now;
+        }
+        self.handshake.sent_on.push(path);
         *segment = self.bare_segment(now, path, self.handshake.isn, TcpFlags::SYN);
         segment.header.window = self.receiver.buffer.window().min(65_535) as u16;
         if answer {
@@ -195,6 +198,7 @@ impl Connection {
             self.establish(now, path, segment);
         } else {
             self.state = State::SynReceived; // simultaneous open
+            self.handshake.sent_on.clear();
             self.start_handshake(now, path);
         }
     }
@@ -205,8 +209,7 @@ impl Connection {
         self.timers.stop(Timer::Handshake);
         self.handshake.due = false;
         self.state = State::Established;
-        let only = self.handshake.attempts == 0 && path == self.handshake.path;
-        if only || self.answers_first(answer) {
+        if self.handshake.sent_on == [path] || self.answers_first(answer) {
             let rtt = now.since(self.handshake.began_at);
             self.sender.measured(now, path, rtt);
         } else {
@@ -223,9 +226,8 @@ impl Connection {
 
     /// How many SYNs or SYN-ACKs on `path`, which was answered, went before and were not answered in time.
     fn lost_syns(&self, path: PathId) -> u32 {
-        let (paths, again) = (self.paths.len() - self.removed.len(), self.handshake.attempts);
-        let late = again > 0 && path != self.handshake.path;
-        again / (paths as u32).max(1) + u32::from(late)
+        let sent = self.handshake.sent_on.iter().filter(|p| **p == path).count();
+        sent.saturating_sub(1) as u32
     }
 
     /// Whether `answer`, which completes the handshake, is to the first SYN or SYN-ACK of several: then none was lost,

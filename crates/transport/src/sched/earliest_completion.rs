@@ -8,7 +8,8 @@
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
-use super::scheduler::{Choice, Scheduler, arrival, cheapest, is_open, next_opening, why_cheapest};
+use super::earliest_arrival::EarliestArrival;
+use super::scheduler::{Choice, Scheduler, arrival, is_open, next_opening, opening};
 use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// Earliest arrival, unless waiting for a quicker path delivers more.
@@ -17,7 +18,7 @@ pub struct EarliestCompletion;
 
 impl Scheduler for EarliestCompletion {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
-        let choice = cheapest(now, parcel, paths, |p| (arrival(now, p, parcel.len), p.id));
+        let choice = EarliestArrival.pick(now, parcel, paths);
         match choice {
             Choice::Send(id)
                 if !parcel.retransmission && is_obstacle(now, parcel, &paths[id.index()], paths) =>
@@ -29,7 +30,7 @@ impl Scheduler for EarliestCompletion {
     }
 
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
-        why_cheapest(now, parcel, paths, path, |p| (arrival(now, p, parcel.len), p.id))
+        EarliestArrival.why(now, parcel, paths, path)
     }
 }
 
@@ -38,18 +39,21 @@ fn is_obstacle(now: Instant, parcel: &Parcel, path: &PathView, paths: &[PathView
     let arrives = arrival(now, path, parcel.len);
     let quicker = || {
         let sooner = move |p: &&PathView| arrival(now, p, parcel.len) < arrives;
-        paths.iter().filter(move |p| is_busy(now, p, parcel.len)).filter(sooner)
+        paths.iter().filter(move |p| is_busy(now, parcel, p)).filter(sooner)
     };
     let back = quicker().filter_map(|p| p.one_way).min().unwrap_or(Duration::ZERO);
-    let sent: u64 = quicker().map(|p| capacity(p, now, arrives + back)).sum();
-    let delivered: u64 = quicker().map(|p| capacity(p, arrival(now, p, parcel.len), arrives)).sum();
+    let sent = quicker().map(|p| capacity(p, now, arrives + back)).fold(0, u64::saturating_add);
+    let last = |p: &PathView| capacity(p, arrival(now, p, parcel.len), arrives);
+    let delivered = quicker().map(last).fold(0, u64::saturating_add);
     sent > parcel.window || delivered > parcel.waiting
 }
 
-/// An answer on the path, or its pacing, will open it.
-fn is_busy(now: Instant, path: &PathView, len: u32) -> bool {
-    let will_open = path.in_flight > 0 || path.earliest_send > now;
-    path.state == PathState::Active && will_open && !is_open(now, path, len)
+/// An answer on the path, or its pacing, will open it. With a window of one segment its timer ran out (RFC 5681
+/// §3.1): nobody knows whether it works.
+fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
+    let lives = path.state == PathState::Active && path.window > u64::from(path.mss);
+    let will_open = path.in_flight > 0 || opening(now, parcel, path).is_some();
+    lives && will_open && !is_open(now, path, parcel.len)
 }
 
 /// Bytes that leave on `path` between two instants, by its rate or by a window each round trip: where little was
@@ -72,6 +76,7 @@ mod tests {
             rate: Some(Rate::from_mbps(mbps)),
             one_way: Some(Duration::from_millis(one_way)),
             in_flight: 100_000,
+            window: 100_000,
             room,
             ..PathView::new(PathId(id), 1000)
         };
@@ -120,7 +125,9 @@ mod tests {
         let mut paths = paths();
         paths[0].in_flight = 0;
         assert_eq!(pick(&PARCEL, &paths), Choice::Send(PathId(1)));
-        (paths[0].in_flight, paths[0].state) = (100_000, PathState::Failed);
+        (paths[0].in_flight, paths[0].window) = (1000, 1000);
+        assert_eq!(pick(&PARCEL, &paths), Choice::Send(PathId(1)), "its timer ran out");
+        (paths[0].window, paths[0].state) = (100_000, PathState::Failed);
         assert_eq!(pick(&PARCEL, &paths), Choice::Send(PathId(1)));
     }
 }

@@ -79,7 +79,8 @@ pub fn next_opening(now: Instant, parcel: &Parcel, paths: &[PathView]) -> Option
     paths.iter().filter_map(|path| opening(now, parcel, path)).min()
 }
 
-fn opening(now: Instant, parcel: &Parcel, path: &PathView) -> Option<Instant> {
+/// When pacing opens `path`, if it has room.
+pub fn opening(now: Instant, parcel: &Parcel, path: &PathView) -> Option<Instant> {
     let at = path.earliest_send;
     (at > now && is_open(at, path, parcel.len)).then_some(at)
 }

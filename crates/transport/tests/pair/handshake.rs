@@ -1,8 +1,9 @@
 //! Opening (RFC 9293 §3.5, 7323, 2018, 6298).
 
-use polypath_transport::{CloseReason, ConnectionConfig, Event, LossConfig, SchedulerConfig, Segment, State};
-use polypath_wire::Duration;
+use polypath_transport::{CloseReason, Connection, ConnectionConfig, Event, LossConfig, PathConfig, Ports};
+use polypath_transport::{SchedulerConfig, Segment, State};
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
+use polypath_wire::{Duration, Instant, PathId};
 
 use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
 
@@ -102,6 +103,32 @@ fn a_way_longer_than_the_first_timeout() {
         let sizes: u64 = pair.log.iter().filter(|f| f.is_data_of(CLIENT)).map(Flying::len).sum();
         let probe = if timestamps { 0 } else { 1000 }; // of the tail, after 1 s (RFC 8985 §7.2)
         assert_eq!(sizes, 5000 + probe, "{one_way} ms, timestamps {timestamps}");
+    }
+}
+
+/// RFC 6298 §3 (Karn): the round trip is that of the first SYN and SYN-ACK, from when they left, not from when they were
+/// wanted; if they went again, timestamps tell whether they are meant.
+#[test]
+fn the_round_trip_begins_when_the_syn_leaves() {
+    let (ports, paths) = (Ports::default(), [PathConfig::default()]);
+    let path = PathId::FIRST;
+    let half = |ms: u64| Instant(ms * 1_000_000 + 500_000);
+    for (timestamps, again) in [(true, false), (false, false), (true, true), (false, true)] {
+        let config = ConnectionConfig { timestamps, ..prompt() };
+        let mut client = Connection::connect(half(0), config.clone(), ports, ISN[CLIENT], &paths);
+        let syn = client.poll_transmit(half(3)).unwrap().segment;
+        let mut server = Connection::accept(half(20), config, ports, ISN[SERVER], &paths, path, &syn);
+        let answer = server.poll_transmit(half(25)).unwrap().segment;
+        if again {
+            server.handle(half(30), path, syn);
+            assert!(server.poll_transmit(half(31)).is_some());
+        }
+        client.handle(half(40), path, answer);
+        let last = client.poll_transmit(half(40)).unwrap().segment;
+        server.handle(half(60), path, last);
+        let srtt = [&client, &server].map(|c| c.path_stats(path).srtt);
+        let known = timestamps || !again;
+        assert_eq!(srtt, [Some(ms(37)), known.then_some(ms(35))], "timestamps {timestamps}, again {again}");
     }
 }
 
