@@ -11,7 +11,7 @@ use std::time::Duration;
 use polypath_endpoint::{EndpointConfig, SecurityConfig};
 use polypath_hip::{HipConfig, Identity};
 use polypath_node::{HostSockets, Node};
-use polypath_transport::{CcConfig, ConnectionConfig};
+use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig};
 
 pub use receive::receive;
 pub use send::send;
@@ -59,6 +59,7 @@ fn connection() -> ConnectionConfig {
         cc: CcConfig::default().of_today(),
         send_buffer: BUFFER,
         receive_buffer: BUFFER,
+        scheduler: SchedulerConfig::EarliestCompletion,
         ..ConnectionConfig::default()
     }
 }
