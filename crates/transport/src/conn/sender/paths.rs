@@ -86,7 +86,7 @@ impl Sender {
         failed
     }
 
-    /// How long until the next probe of a failed path: its timeout, but soon enough that a path that
+    /// How long until the next probe of a failed path, after a first one at its backed-off timeout: its timeout, but soon enough that a path that
     /// came back is used again within seconds.
     pub fn probe_interval(&self, path: PathId) -> Duration {
         let [shortest, longest] = PROBE_INTERVALS;

@@ -30,7 +30,7 @@ impl Sender {
         if failed {
             self.views[path.index()].state = PathState::Failed;
             self.keep_one_open();
-            timers.set(Timer::Probe(path), now + self.probe_interval(path));
+            timers.set(Timer::Probe(path), now + self.rto(path));
         }
         (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8))); // all lost their credit
         failed
