@@ -11,7 +11,7 @@ use crate::path::estimator::PathEstimator;
 use crate::path::knowledge::Knowledge;
 use crate::path::routes::Routes;
 
-/// A failed path is probed at most and at least this often.
+/// A failed path is probed at most and, after the first time, at least this often.
 const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
 
 impl Sender {
@@ -86,8 +86,8 @@ impl Sender {
         failed
     }
 
-    /// How long until the next probe of a failed path, after a first one at its backed-off timeout: its timeout, but soon enough that a path that
-    /// came back is used again within seconds.
+    /// How long until the next probe of a failed path, after a first one at its backed-off timeout: its timeout,
+    /// but soon enough that a path that came back is used again within seconds.
     pub fn probe_interval(&self, path: PathId) -> Duration {
         let [shortest, longest] = PROBE_INTERVALS;
         self.rto(path).clamp(shortest, longest)
