@@ -155,15 +155,20 @@ fn the_only_path_may_be_away_for_a_while() {
     pair.run_until_received(SERVER, 100_000);
 }
 
+/// The client's end gives up within five minutes, and then wants nothing more.
+fn times_out(pair: &mut Pair) {
+    pair.run_for(Duration::from_secs(300));
+    assert_eq!((pair.states()[CLIENT], pair.lost(CLIENT)), (State::Closed, Some(CloseReason::TimedOut)));
+    assert!(pair.end(CLIENT).poll_timeout().is_none());
+}
+
 #[test]
 fn all_paths_dead_end_the_connection() {
     let config = ConnectionConfig { max_timeouts: 4, ..prompt() };
     let mut pair = Pair::open(config, &[10, 15]);
     pair.script(|_| Edit::Lose);
     pair.write(CLIENT, 100_000);
-    pair.run_for(Duration::from_secs(300));
-    assert_eq!((pair.states()[CLIENT], pair.lost(CLIENT)), (State::Closed, Some(CloseReason::TimedOut)));
-    assert!(pair.end(CLIENT).poll_timeout().is_none());
+    times_out(&mut pair);
 }
 
 /// The path that worked is taken away, and those that failed stay dead: then the connection ends, too.
@@ -177,9 +182,7 @@ fn failed_paths_that_are_left_alone_end_the_connection() {
     let now = pair.now;
     pair.end(CLIENT).remove_path(now, PathId(1));
     pair.write(CLIENT, 1_000_000);
-    pair.run_for(Duration::from_secs(300));
-    assert_eq!((pair.states()[CLIENT], pair.lost(CLIENT)), (State::Closed, Some(CloseReason::TimedOut)));
-    assert!(pair.end(CLIENT).poll_timeout().is_none());
+    times_out(&mut pair);
 }
 
 /// Where a round trip takes no time, neither does the timeout; probes of a failed path do.

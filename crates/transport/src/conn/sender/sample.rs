@@ -36,7 +36,10 @@ impl Sender {
         let rtt = once.map(|n| now.since(n.sent_at));
         let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
         let proven = self.proven_round_trip(now, ack, &fresh);
-        let (route_rtt, route) = self.route_estimate(now, path, ack, &fresh, rtt);
+        let (route_rtt, route) = match self.routes {
+            Some(_) => self.route_estimate(now, path, ack, &fresh, rtt),
+            None => (None, None),
+        };
         let timed = timed.map(|rtt| route_rtt.unwrap_or(rtt));
         self.learn(now, path, ack, &fresh, Learnt { rtt, timed, proven, route });
         if self.rules.knowledge.marks_packets() {
@@ -108,22 +111,8 @@ impl Sender {
 
     /// Where both ends know of routes: the round trip made of one-way trips, from which the timeout
     /// follows (paper 003, §2.2), and what the AckedInfoList says.
-    fn route_estimate(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        ack: &Ack<'_>,
-        fresh: &Delivery,
-        rtt: Option<Duration>,
-    ) -> (Option<Duration>, Option<RouteEstimate>) {
-        match self.routes {
-            Some(_) => self.route_estimated(now, path, ack, fresh, rtt),
-            None => (None, None),
-        }
-    }
-
     #[inline(never)]
-    fn route_estimated(
+    fn route_estimate(
         &mut self,
         now: Instant,
         path: PathId,
