@@ -14,6 +14,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -54,6 +55,13 @@ impl Netns {
             File::open("/proc/thread-self/ns/net")
         };
         let file = on_own_thread(open).map_err(NetnsError::Create)?;
+        Ok(Self { name: name.into(), file: Arc::new(file) })
+    }
+
+    /// The namespace that `ip netns add NAME` made.
+    pub fn open(name: &str) -> Result<Self, NetnsError> {
+        let file = File::open(Path::new("/run/netns").join(name));
+        let file = file.map_err(|source| NetnsError::Enter { name: name.to_owned(), source })?;
         Ok(Self { name: name.into(), file: Arc::new(file) })
     }
 

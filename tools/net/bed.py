@@ -1,0 +1,162 @@
+"""Two hosts in network namespaces, joined by bare veth pairs or by our own emulated links."""
+
+import atexit
+import ctypes
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+CLONE_NEWNET = 0x40000000
+IPPROTO_MPTCP = 262
+MTU = 1500
+LEAST_QUEUE = 10 * MTU
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def run(*words, **more):
+    return subprocess.run(words, check=True, capture_output=True, text=True, **more)
+
+
+class Child(subprocess.Popen):
+    """A program whose CPU seconds are known once it has ended."""
+
+    cpu = None
+
+    def _try_wait(self, flags):
+        try:
+            pid, status, usage = os.wait4(self.pid, flags)
+        except ChildProcessError:
+            return self.pid, 0
+        if pid == self.pid:
+            self.cpu = usage.ru_utime + usage.ru_stime
+        return pid, status
+
+
+class Link:
+    """Rates there and back, Mbit/s; one-way delay, ms; drop-tail queues of `queue` x rate x round trip."""
+
+    def __init__(self, rate, delay, back=None, queue=1.5, loss=0.0, schedule=()):
+        self.rates, self.delay, self.queue = (rate, back or rate), delay, queue
+        self.loss, self.schedule = loss, schedule
+
+    def hops(self):
+        """As the simulator's configuration of a hop has them."""
+        return [self._hop(rate) for rate in self.rates]
+
+    def _hop(self, rate):
+        waiting = max(LEAST_QUEUE, int(self.queue * rate * 1e6 / 8 * 2 * self.delay / 1e3))
+        steps = [{"at": int(at * 1e9), "change": change} for at, change in self.schedule]
+        return {"rate": int(rate * 1e6), "delay": self.delay, "queue": {"bytes": waiting},
+                "loss": self.loss, "schedule": steps}
+
+
+class Bed:
+    """Hosts `a` and `b`. Everything it made is gone after `close`, at the latest when Python ends."""
+
+    def __init__(self, links):
+        self.names = [f"pp{os.getpid()}{side}" for side in "ab"]
+        self.children, self.samples, self.emulator = [], [], None
+        shm = Path("/dev/shm")
+        self.dir = Path(tempfile.mkdtemp(prefix="polypath-bench-", dir=shm if shm.is_dir() else None))
+        atexit.register(self.close)
+        for name in self.names:
+            run("ip", "netns", "add", name)
+            run("ip", "-n", name, "link", "set", "lo", "up")
+        self.links = [(f"10.77.{i}.1", f"10.77.{i}.2") for i in range(len(links))]
+        if links and links[0] is not None:
+            self._emulate(links)
+        else:
+            self._join()
+
+    def _join(self):
+        for i, addresses in enumerate(self.links):
+            a, b = self.names
+            run("ip", "-n", a, "link", "add", f"path{i}", "type", "veth", "peer", "name", f"path{i}", "netns", b)
+            for name, address in zip(self.names, addresses):
+                run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", f"path{i}")
+                run("ip", "-n", name, "link", "set", f"path{i}", "up")
+
+    def _emulate(self, links):
+        config = [{"addresses": ends, "hops": link.hops()} for ends, link in zip(self.links, links)]
+        self.began = time.monotonic()
+        self.emulator = subprocess.Popen(
+            [TARGET / "examples" / "links", "--hosts", *self.names, "--config", json.dumps(config)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.samples.append(json.loads(self.emulator.stdout.readline()))
+        threading.Thread(target=self._sample, daemon=True).start()
+
+    def _sample(self):
+        for line in self.emulator.stdout:
+            self.samples.append(json.loads(line))
+
+    def carried(self, way):
+        """Bytes that have left the far end of all links, on the way 0 (a to b) or 1."""
+        return sum(link["hops"][way]["bytes_left"] for link in self.samples[-1]["links"])
+
+    def dropped(self, way):
+        """Packets that the queues dropped."""
+        return sum(link["hops"][way]["drops"][0] for link in self.samples[-1]["links"])
+
+    def spawn(self, side, *words, **more):
+        """Starts a program on a host."""
+        words = ["ip", "netns", "exec", self.names[side], *map(str, words)]
+        child = Child(words, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                                           "stdin": subprocess.DEVNULL, "text": True, **more})
+        self.children.append(child)
+        return child
+
+    def socket(self, side, protocol=0):
+        """A TCP (or MPTCP) socket of a host."""
+        made = []
+
+        def inside():
+            with open(f"/run/netns/{self.names[side]}") as namespace:
+                if LIBC.setns(namespace.fileno(), CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+            made.append(socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol))
+
+        thread = threading.Thread(target=inside)
+        thread.start()
+        thread.join()
+        return made[0]
+
+    def sysctl(self, key, value):
+        for name in self.names:
+            file = "/proc/sys/" + key.replace(".", "/")
+            run("ip", "netns", "exec", name, "sh", "-c", f"echo {value} > {file}")
+
+    def file(self, name, size):
+        """A file of bytes that do not repeat, in memory."""
+        path = self.dir / name
+        block = os.urandom(1 << 20)
+        with open(path, "wb") as out:
+            for at in range(0, size, len(block)):
+                out.write(block[: size - at])
+        return path
+
+    def close(self):
+        atexit.unregister(self.close)
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        if self.emulator:
+            self.emulator.stdin.close()
+            self.emulator.wait()
+        for name in self.names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

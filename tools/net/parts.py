@@ -1,0 +1,209 @@
+"""The figures of docs/performance.md that a user would measure: each part prints one table."""
+
+import contextlib
+import statistics
+import threading
+import time
+
+from bed import Bed, Link
+from polypath import Pair
+from rivals import Https, Scp, enable_mptcp, tcp
+
+FIBRE_LTE = (Link(100, 10), Link(40, 40))
+CEILING = 0.937
+
+
+def median(values):
+    """Median with quartiles, or the median and the range of a few."""
+    middle = statistics.median(values)
+    if len(values) < 4:
+        return f"{middle:8.3f} ({min(values):.3f} to {max(values):.3f})"
+    low, _, high = statistics.quantiles(values, n=4)
+    return f"{middle:8.3f} ({low:.3f} to {high:.3f})"
+
+
+def table(title, rows):
+    print(f"\n{title}")
+    for name, values in rows.items():
+        print(f"  {name:34}{median(values)}", flush=True)
+
+
+def raw(runs, size=1_000_000_000):
+    """Bare veth pairs, MTU 1500, a file in memory to a file in memory, everybody in turns."""
+    rates, cpu = {}, {}
+
+    def note(name, took, seconds):
+        rates.setdefault(name, []).append(size * 8 / took / 1e9)
+        cpu.setdefault(name, []).append(seconds / size * 1e9)
+
+    with Bed([None, None]) as bed:
+        pair, path = Pair(bed), bed.file("file", size)
+        rivals = {"curl, nginx, TLS 1.3": Https(bed), "scp": Scp(bed)}
+        for _ in range(runs):
+            for paths in (1, 2):
+                note(f"polypath, {paths} path{'s' * (paths > 1)}", *pair.transfer(path, paths=paths)[:2])
+            for name, rival in rivals.items():
+                note(name, *rival.transfer(path))
+    table("raw, Gbit/s", rates)
+    table("raw, CPU seconds a GB, both ends", cpu)
+
+
+def sizes(runs):
+    """One file over 100/10 + 40/40 Mbit/s/ms: seconds until it is whole at the receiver."""
+    for size, name in ((1_000, "1 KB"), (100_000, "100 KB"), (1_000_000, "1 MB"), (4_000_000, "4 MB"), (10_000_000, "10 MB")):
+        took, drops = {}, []
+        with Bed(FIBRE_LTE) as bed:
+            enable_mptcp(bed)
+            pair, path = Pair(bed), bed.file("file", size)
+            for _ in range(runs):
+                before = bed.dropped(0)
+                took.setdefault("polypath", []).append(pair.transfer(path)[0])
+                time.sleep(0.2)
+                drops.append(bed.dropped(0) - before)
+                took.setdefault("TCP, path 1", []).append(tcp(bed, size)[0])
+                took.setdefault("MPTCP", []).append(tcp(bed, size, mptcp=True)[0])
+        table(f"{name}, s", took)
+        table(f"{name}, packets that the queues dropped", {"polypath": drops})
+
+
+def share(samples, total, start=3.0):
+    """Bytes received after `start` seconds, of what the links carry."""
+    late = [(at, got) for at, got in samples if at >= start]
+    return (late[-1][1] - late[0][1]) * 8 / (late[-1][0] - late[0][0]) / total
+
+
+class Growth:
+    """The bytes in a directory over time."""
+
+    def __init__(self, directory):
+        self.samples, self.began, self._stop = [], time.monotonic(), threading.Event()
+        self._thread = threading.Thread(target=self._watch, args=(directory,), daemon=True)
+        self._thread.start()
+
+    def _watch(self, directory):
+        while not self._stop.wait(0.002):
+            size = 0
+            for file in directory.iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    size += file.stat().st_size
+            if not self.samples or size != self.samples[-1][1]:
+                self.samples.append((time.monotonic() - self.began, size))
+
+    def stop(self):
+        self._stop.set()
+        self._thread.join()
+        return self.samples
+
+    def longest_pause(self, begin, end):
+        """The longest time without growth that began or ended between two times."""
+        at = [t for t, _ in self.samples if t <= end + 30]
+        return max((b - a for a, b in zip(at, at[1:]) if b >= begin and a <= end), default=float("inf"))
+
+
+def steady(bed, pair, seconds, total):
+    """Share of the sum that a long transfer has from its third second on; the Mbit/s of what went back meanwhile."""
+    path = bed.file("long", int(total / 8 * seconds))
+    receiver, growth = pair.receive("--once"), Growth(pair.inbox)
+    sender = pair.send(path)
+    time.sleep(3)
+    back, began = bed.carried(1), time.monotonic()
+    time.sleep(seconds - 4)
+    back = (bed.carried(1) - back) * 8 / (time.monotonic() - began) / 1e6
+    sender.communicate(timeout=120)
+    receiver.communicate(timeout=30)
+    samples = growth.stop()
+    for file in pair.inbox.iterdir():
+        file.unlink()
+    return share(samples, total), back
+
+
+def long(title, links, runs, seconds=15, rivals=True):
+    shares, backs, total = {}, {}, sum(link.rates[0] for link in links) * 1e6
+    with Bed(links) as bed:
+        enable_mptcp(bed)
+        pair = Pair(bed)
+        for _ in range(runs):
+            got, back = steady(bed, pair, seconds, total)
+            shares.setdefault("polypath", []).append(got)
+            backs.setdefault("polypath", []).append(back)
+            if rivals:
+                before, began = bed.carried(1), time.monotonic()
+                samples = tcp(bed, None, seconds=seconds, mptcp=True)[1]
+                backs.setdefault("MPTCP", []).append((bed.carried(1) - before) * 8 / (time.monotonic() - began) / 1e6)
+                shares.setdefault("MPTCP", []).append(share(samples, total))
+    table(f"{title}: share of the sum", shares)
+    table(f"{title}: Mbit/s of the way back", backs)
+
+
+def asym(runs):
+    """50/1 + 20/0.5 Mbit/s down/up, 15 and 25 ms: downloads."""
+    long("50/1 + 20/0.5 Mbit/s down/up", (Link(50, 15, back=1), Link(20, 25, back=0.5)), runs)
+
+
+def acks(runs):
+    """100/10 + 40/40: what goes back."""
+    long("100/10 + 40/40", FIBRE_LTE, runs)
+
+
+def links(runs):
+    """The other links of the table of MPTCP's and bonding tunnels' figures."""
+    long("8/60 + 4/60", (Link(8, 60), Link(4, 60)), runs)
+    long("100/10 + 10/100", (Link(100, 10), Link(10, 100)), runs)
+    long("100/10 + 40/40, 1 % loss on the second", (Link(100, 10), Link(40, 40, loss=0.01)), runs)
+    long("100/10 + 40/40, queues of 8 round trips", (Link(100, 10, queue=8), Link(40, 40, queue=8)), runs)
+
+
+CUT, RESTORE = 5.0, 15.0
+
+
+def cut(runs):
+    """25/10 + 10/40: path 1 falls silent at 5 s and is back at 15 s of the bed's time."""
+    outage, back = [], []
+    schedule = [(CUT, "down"), (RESTORE, "up")]
+    for _ in range(runs):
+        with Bed((Link(25, 10, schedule=schedule), Link(10, 40))) as bed:
+            pair = Pair(bed)
+            path = bed.file("long", 60_000_000)
+            pair.receive("--once")
+            growth, offset = Growth(pair.inbox), time.monotonic() - bed.began
+            sender = pair.send(path)
+            sender.communicate(timeout=120)
+            growth.stop()
+            outage.append(growth.longest_pause(CUT - offset, CUT - offset + 3))
+            back.append(time_to_fill(bed.samples, 25e6))
+    table("silent cut, s without a byte for the application", {"polypath": outage})
+    table("after the restore, s until path 1 carries 90 %", {"polypath": back})
+
+
+def time_to_fill(samples, rate, windows=3):
+    """From the restore until path 1 carries 90 % of its rate for three samples in a row."""
+    full = 0
+    for before, after in zip(samples, samples[1:]):
+        carried = [s["links"][0]["hops"][0]["bytes_left"] for s in (before, after)]
+        filled = (carried[1] - carried[0]) * 8 / (after["at"] - before["at"]) >= 0.9 * rate
+        full = full + 1 if filled and before["at"] >= RESTORE else 0
+        if full == windows:
+            return after["at"] - RESTORE - 0.1 * windows
+    return float("inf")
+
+
+def restart(runs):
+    """The receiver is killed in mid-transfer and started again: seconds until bytes come again."""
+    pauses = []
+    for _ in range(runs):
+        with Bed((Link(25, 10), Link(10, 40))) as bed:
+            pair = Pair(bed)
+            path, receiver = bed.file("long", 40_000_000), pair.receive()
+            growth = Growth(pair.inbox)
+            sender = pair.send(path)
+            time.sleep(3)
+            receiver.kill()
+            killed = time.monotonic() - growth.began
+            pair.receive("--once")
+            sender.communicate(timeout=120)
+            growth.stop()
+            pauses.append(growth.longest_pause(killed, killed + 1))
+    table("receiver killed and started again, s without a byte", {"polypath": pauses})
+
+
+PARTS = {part.__name__: part for part in (raw, sizes, acks, asym, links, cut, restart)}

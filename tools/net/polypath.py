@@ -1,0 +1,75 @@
+"""`polypath receive` and `polypath send` on a test bed, timed from outside."""
+
+import json
+import os
+import time
+
+from bed import TARGET
+
+BINARY = os.environ.get("POLYPATH", str(TARGET / "polypath"))
+
+
+class Pair:
+    """An identity for each host, and the runs between them."""
+
+    def __init__(self, bed, binary=None):
+        self.bed, self.binary = bed, binary or BINARY
+        self.hits = [self._hit(side) for side in (0, 1)]
+        self.inbox = bed.dir / "in"
+        self.inbox.mkdir(exist_ok=True)
+
+    def _command(self, side, *words, **more):
+        config = self.bed.dir / f"config{side}"
+        return self.bed.spawn(side, self.binary, *words, env={**os.environ, "XDG_CONFIG_HOME": str(config)}, **more)
+
+    def _hit(self, side):
+        self._command(side, "keygen").wait()
+        return self._command(side, "hit").communicate()[0].strip()
+
+    def receive(self, *more):
+        """Starts a receiver and waits until it listens."""
+        child = self._command(1, "receive", "--dir", self.inbox, "--allow", self.hits[0], *more)
+        time.sleep(0.5)
+        return child
+
+    def target(self, paths=None):
+        ends = [b for _, b in self.bed.links][: paths or len(self.bed.links)]
+        return f"{self.hits[1]}@{','.join(ends)}"
+
+    def send(self, *files, paths=None, more=()):
+        return self._command(0, "send", *files, self.target(paths), "--json", *more)
+
+    def transfer(self, path, paths=None, within=120):
+        """One file to a receiver of its own: seconds from the start of `send` until it is whole, CPU seconds
+        of both ends, and the sender's report."""
+        receiver = self.receive("--once")
+        final = self.inbox / path.name
+        began = time.monotonic()
+        sender = self.send(path, paths=paths)
+        while not final.exists() and sender.poll() is None and time.monotonic() - began < within:
+            time.sleep(0.0005)
+        took = time.monotonic() - began
+        report = self._finish(sender, within)
+        cpu = rusage(sender) + rusage(receiver)
+        whole = final.exists() and final.stat().st_size == path.stat().st_size
+        if not whole:
+            raise RuntimeError(f"{path.name} did not arrive: {report}")
+        final.unlink()
+        return took, cpu, json.loads(report)
+
+    def _finish(self, sender, within):
+        out, err = sender.communicate(timeout=within)
+        if sender.returncode != 0:
+            raise RuntimeError(err)
+        return out
+
+
+def rusage(child):
+    """CPU seconds of a child that ends by itself within a few seconds, or has ended."""
+    if child.returncode is None:
+        try:
+            child.communicate(timeout=10)
+        except Exception:
+            child.kill()
+            child.communicate()
+    return child.cpu

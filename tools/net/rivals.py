@@ -1,0 +1,129 @@
+"""What a user would pick instead: kernel TCP and MPTCP, curl over TLS, scp."""
+
+import os
+import shutil
+import socket
+import threading
+import time
+
+from bed import IPPROTO_MPTCP, run
+
+CHUNK = 1 << 18
+
+
+def tcp(bed, size, seconds=None, cc="cubic", mptcp=False):
+    """Moves `size` bytes, or as many as go in `seconds`, from host a to host b over a new connection: seconds until
+    the receiver has all, and the samples (time, bytes received)."""
+    protocol = IPPROTO_MPTCP if mptcp else 0
+    server, client = bed.socket(1, protocol), bed.socket(0, protocol)
+    for end in (server, client):
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+    server.bind((bed.links[0][1], 0))
+    server.listen(1)
+    samples, done = [], threading.Event()
+    began = time.monotonic()
+
+    def receive():
+        connection, _ = server.accept()
+        buffer, got = bytearray(CHUNK), 0
+        while count := connection.recv_into(buffer):
+            got += count
+            samples.append((time.monotonic() - began, got))
+        connection.close()
+        done.set()
+
+    threading.Thread(target=receive, daemon=True).start()
+    client.connect(server.getsockname())
+    _send(client, size, seconds and began + seconds)
+    client.close()
+    done.wait()
+    server.close()
+    return samples[-1][0], samples
+
+
+def _send(client, size, until):
+    block, left = bytes(CHUNK), size or 1 << 60
+    while left > 0 and not (until and time.monotonic() > until):
+        left -= client.send(block[: min(left, CHUNK)])
+
+
+def enable_mptcp(bed):
+    """Every address but the first becomes a subflow of the host that connects."""
+    bed.sysctl("net.mptcp.enabled", 1)
+    for name in bed.names:
+        run("ip", "-n", name, "mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8")
+    for i, (a, b) in enumerate(bed.links[1:], 1):
+        run("ip", "-n", bed.names[0], "mptcp", "endpoint", "add", a, "dev", f"path{i}", "subflow")
+        run("ip", "-n", bed.names[1], "mptcp", "endpoint", "add", b, "dev", f"path{i}", "signal")
+
+
+class Https:
+    """nginx on host b, curl on host a: a file over TLS 1.3 from memory to memory."""
+
+    def __init__(self, bed):
+        if not (shutil.which("nginx") or os.path.exists("/usr/sbin/nginx")):
+            raise FileNotFoundError("nginx (apt-get install nginx-light)")
+        self.bed, key, cert = bed, bed.dir / "key.pem", bed.dir / "cert.pem"
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-subj", "/CN=b", "-keyout", str(key), "-out", str(cert))
+        os.chmod(bed.dir, 0o755)
+        config = bed.dir / "nginx.conf"
+        config.write_text(f"""daemon off; master_process off; pid {bed.dir}/nginx.pid; error_log stderr;
+user root; events {{}}
+http {{ access_log off; client_body_temp_path {bed.dir}/t1; proxy_temp_path {bed.dir}/t2;
+fastcgi_temp_path {bed.dir}/t3; uwsgi_temp_path {bed.dir}/t4; scgi_temp_path {bed.dir}/t5;
+server {{ listen 443 ssl; root {bed.dir}; ssl_certificate {cert}; ssl_certificate_key {key};
+ssl_protocols TLSv1.3; }} }}""")
+        self.server = bed.spawn(1, "/usr/sbin/nginx", "-c", config)
+        time.sleep(0.5)
+
+    def transfer(self, path):
+        """Seconds from the start of curl until it has the file, and CPU seconds of both."""
+        out, before = self.bed.dir / "fetched", cpu_of(self.server.pid)
+        began = time.monotonic()
+        curl = self.bed.spawn(0, "curl", "-sk", "-o", out, f"https://{self.bed.links[0][1]}/{path.name}")
+        curl.wait()
+        took = time.monotonic() - began
+        if curl.returncode != 0 or out.stat().st_size != path.stat().st_size:
+            raise RuntimeError(f"curl: {curl.returncode}")
+        out.unlink()
+        return took, curl.cpu + cpu_of(self.server.pid) - before
+
+
+class Scp:
+    """sshd on host b with keys of its own, scp on host a."""
+
+    def __init__(self, bed):
+        if not os.path.exists("/usr/sbin/sshd"):
+            raise FileNotFoundError("sshd (apt-get install openssh-server)")
+        self.bed, self.key = bed, bed.dir / "user"
+        host = bed.dir / "host"
+        for key in (self.key, host):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
+        os.makedirs("/run/sshd", exist_ok=True)
+        authorized = bed.dir / "user.pub"
+        self.server = bed.spawn(
+            1, "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-p", "22", "-h", host, "-o", f"AuthorizedKeysFile={authorized}",
+            "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UsePAM=no", "-o", f"PidFile={bed.dir}/sshd.pid",
+            "-o", "Subsystem=sftp internal-sftp")
+        time.sleep(0.5)
+
+    def transfer(self, path):
+        out, before = self.bed.dir / "copied", cpu_of(self.server.pid, children=True)
+        began = time.monotonic()
+        scp = self.bed.spawn(0, "scp", "-q", "-i", self.key, "-F", "/dev/null", "-o", "StrictHostKeyChecking=no", "-o",
+                             "UserKnownHostsFile=/dev/null", path, f"root@{self.bed.links[0][1]}:{out}")
+        error = scp.communicate()[1]
+        took = time.monotonic() - began
+        if scp.returncode != 0:
+            raise RuntimeError(f"scp: {error}")
+        time.sleep(0.3)
+        out.unlink()
+        return took, scp.cpu + cpu_of(self.server.pid, children=True) - before
+
+
+def cpu_of(pid, children=False):
+    """CPU seconds of a process so far, with its ended children's if asked."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    ticks = sum(int(n) for n in fields[11 : 15 if children else 13])
+    return ticks / os.sysconf("SC_CLK_TCK")
