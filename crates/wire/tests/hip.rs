@@ -231,7 +231,17 @@ fn contents_are_checked() {
     assert_eq!(fails(Kind::DIFFIE_HELLMAN, &[7, 0, 2, 1]), "length");
     assert_eq!(fails(Kind::HOST_ID, &[0, 2, 0, 0, 0, 7, 1]), "length");
     assert_eq!(fails(Kind::LOCATOR_SET, &[0, 1, 5, 1, 0, 0, 0, 9, 0]), "length");
-    assert_eq!(fails(Kind::MULTIPATH, &[9, 1, 2, 0]), "format");
+    assert_eq!(fails(Kind::MULTIPATH, &[1, 1, 2]), "length");
+}
+
+#[test]
+fn a_multipath_parameter_of_another_format_is_an_unknown_one() {
+    for contents in [&[9, 1, 2, 0][..], &[2], &[]] {
+        let unknown = Param::Unknown { kind: Kind::MULTIPATH, contents: contents.to_vec() };
+        assert_eq!(Param::parse(Kind::MULTIPATH, contents).unwrap(), unknown);
+        let bytes = i1(vec![unknown]).emit(Checksum::Unused).unwrap();
+        round_trip(&bytes, Checksum::Unused);
+    }
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl Param {
             }
             Kind::RELAYED_ADDRESS => Self::RelayedAddress(TransportAddress::parse(c)?),
             Kind::MAPPED_ADDRESS => Self::MappedAddress(TransportAddress::parse(c)?),
-            Kind::MULTIPATH => Self::Multipath(Multipath::parse(c)?),
+            Kind::MULTIPATH if Multipath::is_known(contents) => Self::Multipath(Multipath::parse(c)?),
             Kind::HIP_MAC => Self::HipMac(rest(c)),
             Kind::HIP_MAC_2 => Self::HipMac2(rest(c)),
             Kind::HIP_SIGNATURE_2 => Self::HipSignature2(Signature::parse(c)?),

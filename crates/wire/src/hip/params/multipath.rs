@@ -41,11 +41,13 @@ pub struct MultipathPath {
 }
 
 impl Multipath {
+    /// Whether the contents have the format that we know; another one is like a parameter that we do not know.
+    pub(super) fn is_known(contents: &[u8]) -> bool {
+        contents.first() == Some(&FORMAT)
+    }
+
     pub(super) fn parse(c: &mut Cursor<'_>) -> Result<Self, WireError> {
-        let [format, shim_version, max_paths, _] = c.take()?;
-        if format != FORMAT {
-            return Err(WireError::new(c.what, "format", FORMAT.into(), format.into()));
-        }
+        let [_, shim_version, max_paths, _] = c.take()?;
         Ok(Self { shim_version, max_paths, paths: c.list(MultipathPath::parse)? })
     }
 
