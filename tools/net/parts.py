@@ -206,4 +206,29 @@ def restart(runs):
     table("receiver killed and started again, s without a byte", {"polypath": pauses})
 
 
-PARTS = {part.__name__: part for part in (raw, sizes, acks, asym, links, cut, restart)}
+def seconds(pair, path):
+    """Seconds that a transfer takes; infinite if it fails."""
+    try:
+        return pair.transfer(path)[0]
+    except RuntimeError:
+        return float("inf")
+
+
+def floods(runs, rate=10_000):
+    """A stranger sends 10,000 bad HIP packets a second: goodput on a bare veth pair, and the time to fetch 1 KB."""
+    rates, connects = {}, {}
+    with Bed([None]) as bed:
+        pair, path, small = Pair(bed), bed.file("file", 500_000_000), bed.file("small", 1000)
+        for _ in range(runs):
+            for kind in (None, "i1", "i2", "solved", "notify"):
+                flood = kind and pair.flood(kind, rate)
+                name = f"{kind or 'none'}"
+                rates.setdefault(name, []).append(path.stat().st_size * 8 / seconds(pair, path) / 1e6)
+                connects.setdefault(name, []).append(seconds(pair, small))
+                if flood:
+                    flood.kill()
+    table(f"flood of {rate} packets a second: goodput, Mbit/s", rates)
+    table("1 KB from the start of send, s", connects)
+
+
+PARTS = {part.__name__: part for part in (raw, sizes, acks, asym, links, cut, restart, floods)}

@@ -39,6 +39,12 @@ class Pair:
     def send(self, *files, paths=None, more=()):
         return self._command(0, "send", *files, self.target(paths), "--json", *more)
 
+    def flood(self, kind, rate):
+        """Starts a flood of HIP packets from host a to host b, in the name of host a."""
+        to = f"{self.bed.links[0][1]}:10500"
+        return self.bed.spawn(0, TARGET / "examples" / "flood", kind, to, "--hit", self.hits[1], "--peer", self.hits[0],
+                              "--rate", rate, "--seconds", 60)
+
     def transfer(self, path, paths=None, within=120):
         """One file to a receiver of its own: seconds from the start of `send` until it is whole, CPU seconds
         of both ends, and the sender's report."""
@@ -49,7 +55,11 @@ class Pair:
         while not final.exists() and sender.poll() is None and time.monotonic() - began < within:
             time.sleep(0.0005)
         took = time.monotonic() - began
-        report = self._finish(sender, within)
+        try:
+            report = self._finish(sender, within)
+        except RuntimeError:
+            receiver.kill()
+            raise
         cpu = rusage(sender) + rusage(receiver)
         whole = final.exists() and final.stat().st_size == path.stat().st_size
         if not whole:
