@@ -4,17 +4,39 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use polypath_node::Clock;
+use polypath_node::emulated_link::EmulatedLink;
 use polypath_node::netns::{Netns, may_create};
-use polypath_testing::{excuse, installed, skip};
+use polypath_node::testbed::tun_end;
+use polypath_sim::hop::{HopConfig, QueueLimit};
+use polypath_testing::{installed, skip};
+use polypath_wire::{Rate, Seed};
 use tempfile::TempDir;
 
-/// Rate of each link where time is needed to do something to it.
-const RATE: &str = "20mbit";
+/// Each link where time is needed to do something to it.
+fn slow_hop() -> HopConfig {
+    HopConfig {
+        rate: Rate::from_mbps(20),
+        delay: Duration::from_millis(2).into(),
+        queue: QueueLimit::Bytes(150_000),
+        ..HopConfig::default()
+    }
+}
+
+/// Two namespaces joined by a slow link.
+pub fn emulated(a: (&Netns, &str, &str), b: (&Netns, &str, &str)) -> EmulatedLink {
+    let ends =
+        [a, b].map(|(ns, device, address)| tun_end(ns, device, address.parse().unwrap(), 1500).unwrap());
+    EmulatedLink::start(a.1, ends, [slow_hop(), slow_hop()], Seed(1), Clock::start()).unwrap()
+}
 
 /// Two hosts: link 0 leads through a router that masquerades, link 1 is IPv6 and direct.
 pub struct Bed {
     pub hosts: [Netns; 2],
     pub router: Netns,
+    /// What carries packets on slow links.
+    #[allow(dead_code, reason = "it works as long as it is there")]
+    links: Vec<EmulatedLink>,
     dir: TempDir,
 }
 
@@ -32,7 +54,7 @@ pub fn tool(ns: &Netns, line: &str) {
 }
 
 /// A veth pair between two namespaces, by way of the process that holds both.
-fn join(a: (&Netns, &str, &str), b: (&Netns, &str, &str)) {
+pub fn join(a: (&Netns, &str, &str), b: (&Netns, &str, &str)) {
     // A namespace has no name for `ip`: the far end is moved to a process that lives in it.
     let mut there = b.0.run(|| Command::new("sleep").arg("60").spawn().unwrap()).unwrap();
     tool(a.0, &format!("ip link add {} type veth peer name {} netns {}", a.1, b.1, there.id()));
@@ -47,6 +69,15 @@ fn join(a: (&Netns, &str, &str), b: (&Netns, &str, &str)) {
 
 impl Bed {
     pub fn new() -> Option<Self> {
+        Self::with(|[a, b], r| {
+            join((a, "a0", "10.0.0.2/24"), (r, "r0", "10.0.0.1/24"));
+            join((r, "r1", "192.0.2.1/24"), (b, "b0", "192.0.2.2/24"));
+            join((a, "a1", "fd00:1::1/64"), (b, "b1", "fd00:1::2/64"));
+            Vec::new()
+        })
+    }
+
+    fn with(connect: impl FnOnce(&[Netns; 2], &Netns) -> Vec<EmulatedLink>) -> Option<Self> {
         if !may_create() {
             skip("network namespaces need root");
             return None;
@@ -55,14 +86,12 @@ impl Bed {
             return None;
         }
         let ns = |name| Netns::create(name).unwrap();
-        let bed = Self { hosts: [ns("a"), ns("b")], router: ns("r"), dir: TempDir::new().unwrap() };
-        let [a, b] = &bed.hosts;
-        let r = &bed.router;
-        [a, b, r].into_iter().for_each(|ns| tool(ns, "ip link set lo up"));
-        join((a, "a0", "10.0.0.2/24"), (r, "r0", "10.0.0.1/24"));
-        join((r, "r1", "192.0.2.1/24"), (b, "b0", "192.0.2.2/24"));
-        join((a, "a1", "fd00:1::1/64"), (b, "b1", "fd00:1::2/64"));
+        let (hosts, router) = ([ns("a"), ns("b")], ns("r"));
+        hosts.iter().chain([&router]).for_each(|ns| tool(ns, "ip link set lo up"));
+        let links = connect(&hosts, &router);
+        let bed = Self { hosts, router, links, dir: TempDir::new().unwrap() };
         bed.route();
+        let r = &bed.router;
         r.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
         tool(r, "nft add table ip nat");
         tool(r, "nft add chain ip nat post { type nat hook postrouting priority 100; }");
@@ -74,21 +103,16 @@ impl Bed {
         tool(&self.hosts[0], "ip route replace 192.0.2.0/24 via 10.0.0.1");
     }
 
-    /// The same with links on which things take time, where the kernel can.
+    /// The same with links on which things take time.
     pub fn slow() -> Option<Self> {
-        let bed = Self::new()?;
-        let [a, b] = &bed.hosts;
-        for (ns, device) in [(a, "a0"), (a, "a1"), (b, "b0"), (b, "b1")] {
-            match run(ns, &format!("tc qdisc add dev {device} root tbf rate {RATE} burst 32kb latency 60ms"))
-            {
-                Err(said) if said.contains("qdisc kind is unknown") => {
-                    excuse("the kernel has no token bucket filter (sch_tbf)");
-                    return None;
-                }
-                done => done.unwrap_or_else(|said| panic!("{said}")),
-            }
-        }
-        Some(bed)
+        Self::with(|[a, b], r| {
+            let links = [
+                emulated((a, "a0", "10.0.0.2"), (r, "r0", "10.0.0.1")),
+                emulated((a, "a1", "fd00:1::1"), (b, "b1", "fd00:1::2")),
+            ];
+            join((r, "r1", "192.0.2.1/24"), (b, "b0", "192.0.2.2/24"));
+            links.into()
+        })
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

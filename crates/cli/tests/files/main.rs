@@ -6,6 +6,7 @@ mod bed;
 mod ends;
 mod narrow;
 mod native;
+mod nats;
 
 use std::time::Duration;
 
