@@ -156,6 +156,11 @@ impl Endpoint {
         self.slots.at(index).map(|slot| &mut slot.connection)
     }
 
+    /// Whether a connection has something to send or to say, so that pumping is worth it.
+    pub fn has_output(&self, handle: ConnectionHandle) -> bool {
+        self.connection(handle).is_some_and(Connection::has_output)
+    }
+
     /// All connections, in no meaningful but a reproducible order.
     pub fn connections(&self) -> impl Iterator<Item = (ConnectionHandle, &Connection)> {
         self.slots.iter().map(|slot| (slot.handle, &slot.connection))

@@ -2,6 +2,7 @@
 //! (docs/protocol.md). An interrupted transfer goes on where it stopped, and nothing counts as received
 //! whose SHA-256 is not that of what was sent.
 
+use std::collections::VecDeque;
 use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,9 @@ use polypath_wire::hip::Hit;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use tokio::fs::{self, File, OpenOptions};
-use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
+use crate::bulk::{CHUNK, Sink, Source};
 use crate::stream::{Stream, StreamError};
 
 /// The port of connections that carry files.
@@ -21,8 +23,6 @@ const OFFER: u8 = 1;
 const WANT: u8 = 2;
 const START: u8 = 3;
 const VERDICT: u8 = 4;
-/// What is read from a file or a stream at a time, bytes.
-const CHUNK: usize = 256 << 10;
 const MAX_NAME: usize = 255;
 
 /// Why files were not transferred.
@@ -149,19 +149,16 @@ async fn send_one(
     tell(Step::Begin { name: name.clone(), size, at });
 
     let mut left = size - at;
-    let mut buffer = BytesMut::new();
+    let mut source = Source::start(file.into_std().await, left, hash);
     while left > 0 {
-        buffer.reserve(CHUNK);
-        let read = (&mut file).take(left).read_buf(&mut buffer).await.map_err(failed)? as u64;
-        if read == 0 {
+        let Some(chunk) = source.next().await.map_err(failed)? else {
             return Err(failed(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "became shorter while it was sent",
             )));
-        }
+        };
+        let read = chunk.len() as u64;
         left -= read;
-        let chunk = buffer.split().freeze();
-        hash.update(&chunk);
         let stream = peer.stream;
         tokio::select! {
             written = stream.write(chunk) => written?,
@@ -173,7 +170,7 @@ async fn send_one(
         }
         tell(Step::Bytes(read));
     }
-    let sha256 = hash.finalize();
+    let sha256 = source.finish().await.map_err(failed)?.1.finalize();
     if left == 0 {
         peer.stream.write(Bytes::copy_from_slice(&sha256)).await?;
     }
@@ -265,23 +262,17 @@ async fn receive_one(
     file.set_len(at).await.map_err(failed)?;
     file.seek(SeekFrom::Start(at)).await.map_err(failed)?;
     tell(Step::Begin { name: name.clone(), size, at });
-    let mut left = size - at;
-    while left > 0 {
-        let chunk = match peer.some(left).await {
-            Ok(chunk) => chunk,
-            Err(error) => {
-                // What came is kept for the next attempt.
-                file.flush().await.map_err(failed)?;
-                return Err(error);
-            }
-        };
-        left -= chunk.len() as u64;
-        hash.update(&chunk);
-        file.write_all(&chunk).await.map_err(failed)?;
-        tell(Step::Bytes(chunk.len() as u64));
+    let mut sink = Sink::start(file.into_std().await, hash);
+    let result = fill(peer, &mut sink, size - at, tell).await;
+    // What came is kept for the next attempt.
+    let written = sink.finish().await;
+    match result {
+        Err(Filling::File(error)) => return Err(failed(error)),
+        Err(Filling::Peer(error)) => return Err(error),
+        Ok(()) => {}
     }
-    file.flush().await.map_err(failed)?;
-    file.sync_all().await.map_err(failed)?;
+    let (file, hash) = written.map_err(failed)?;
+    File::from_std(file).sync_all().await.map_err(failed)?;
     let sha256 = hash.finalize();
     if peer.exact(32).await? != sha256[..] {
         fs::remove_file(&part).await.map_err(failed)?;
@@ -291,6 +282,29 @@ async fn receive_one(
     let path = free_path(dir, &name, &part, &sha256).await.map_err(failed)?;
     peer.verdict(0).await?;
     Ok(Transferred { name, bytes: size, resumed_at: at, sha256: hex(&sha256), path: Some(path) })
+}
+
+/// Why a file was not received to its end.
+enum Filling {
+    File(io::Error),
+    Peer(FileError),
+}
+
+/// Has the next `left` bytes from the peer written.
+async fn fill(
+    peer: &mut Peer<'_>,
+    sink: &mut Sink<std::fs::File>,
+    mut left: u64,
+    tell: &mut impl FnMut(Step),
+) -> Result<(), Filling> {
+    while left > 0 {
+        let chunks = peer.chunks(left).await.map_err(Filling::Peer)?;
+        let len = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        left -= len;
+        sink.write(chunks).await.map_err(Filling::File)?;
+        tell(Step::Bytes(len));
+    }
+    Ok(())
 }
 
 /// The unfinished file; a finished one of that name and size is looked at as if it were unfinished.
@@ -352,18 +366,18 @@ async fn digest(file: &mut File, len: u64, hash: &mut Sha256) -> io::Result<()> 
 /// The other end of a connection, read by pieces of known length.
 struct Peer<'a> {
     stream: &'a Stream,
-    rest: Bytes,
+    rest: VecDeque<Bytes>,
 }
 
 impl<'a> Peer<'a> {
     fn new(stream: &'a Stream) -> Self {
-        Self { stream, rest: Bytes::new() }
+        Self { stream, rest: VecDeque::new() }
     }
 
     /// Waits until there is something to read. Cancelled, it has taken nothing.
     async fn fill(&mut self) -> Result<(), FileError> {
         if self.rest.is_empty() {
-            self.rest = self.stream.read(CHUNK).await?.ok_or(FileError::Cut)?;
+            self.rest = self.stream.read_chunks(CHUNK).await?.ok_or(FileError::Cut)?.into();
         }
         Ok(())
     }
@@ -371,8 +385,32 @@ impl<'a> Peer<'a> {
     /// The next bytes, at least one and at most `max`.
     async fn some(&mut self, max: u64) -> Result<Bytes, FileError> {
         self.fill().await?;
-        let len = usize::try_from(max).unwrap_or(usize::MAX).min(self.rest.len());
-        Ok(self.rest.split_to(len))
+        Ok(self.take(max))
+    }
+
+    /// The same, as many as there are at once.
+    async fn chunks(&mut self, max: u64) -> Result<Vec<Bytes>, FileError> {
+        self.fill().await?;
+        if self.rest.iter().map(|chunk| chunk.len() as u64).sum::<u64>() <= max {
+            return Ok(std::mem::take(&mut self.rest).into());
+        }
+        let mut left = max;
+        let next = || {
+            let chunk = (left > 0).then(|| self.take(left))?;
+            left -= chunk.len() as u64;
+            Some(chunk)
+        };
+        Ok(std::iter::from_fn(next).collect())
+    }
+
+    /// At most `max` bytes of the first piece.
+    fn take(&mut self, max: u64) -> Bytes {
+        let Some(first) = self.rest.front_mut() else { return Bytes::new() };
+        let piece = first.split_to(usize::try_from(max).unwrap_or(usize::MAX).min(first.len()));
+        if first.is_empty() {
+            self.rest.pop_front();
+        }
+        piece
     }
 
     async fn exact(&mut self, len: usize) -> Result<Bytes, FileError> {

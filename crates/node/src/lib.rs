@@ -3,6 +3,8 @@
 //! A [`Node`] is an endpoint with a task that drives it; a [`Stream`] is one of its connections.
 
 pub mod addresses;
+mod buffers;
+mod bulk;
 mod carrier;
 pub mod clock;
 mod driver;
@@ -12,11 +14,13 @@ mod host_sockets;
 mod native;
 pub mod netns;
 mod node;
+mod shared;
 mod sockets;
 mod stream;
 pub mod testbed;
 pub mod transfer;
 mod tun;
+mod wishes;
 
 pub use carrier::Carrier;
 pub use clock::Clock;

@@ -20,9 +20,11 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::carrier::Carrier;
-use crate::driver::{Driver, ListenerState, PeerState, Shared, Stop, StreamState, wait};
+use crate::driver::Driver;
+use crate::shared::{ListenerState, PeerState, Shared, Stop};
 use crate::sockets::{UdpPath, UdpSockets};
 use crate::stream::{Stream, StreamError};
+use crate::wishes::{StreamState, wait};
 
 /// How long the answers to CLOSE are waited for.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
@@ -141,7 +143,7 @@ impl Node {
             if matches!(state.stop, Stop::Done(_)) {
                 return Poll::Ready(None);
             }
-            wait(&mut state.waiting, cx);
+            wait(&mut state.curious, cx);
             Poll::Pending
         })
         .await

@@ -14,7 +14,8 @@ use polypath_wire::PathId;
 use polypath_wire::hip::Hit;
 use thiserror::Error;
 
-use crate::driver::{Shared, State, Stop, StreamState, wait};
+use crate::shared::{Shared, State, Stop};
+use crate::wishes::{StreamState, Wish};
 
 /// Why an operation on a connection failed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -82,7 +83,7 @@ impl Stream {
     /// Writes the first part of `data` that fits into the send buffer, at least one byte; returns how
     /// many. Cancelled, it has written nothing.
     pub async fn write_some(&self, data: Bytes) -> Result<usize, StreamError> {
-        self.when(|stream, connection| {
+        self.when(Wish::Write, |stream, connection| {
             if stream.write_finished {
                 return Some(Err(StreamError::Finished));
             }
@@ -95,8 +96,30 @@ impl Stream {
     /// The next bytes from the peer, at most `max` and at least one; `None` after its last. Cancelled, it
     /// has read nothing.
     pub async fn read(&self, max: usize) -> Result<Option<Bytes>, StreamError> {
-        self.when(|stream, connection| match connection.read(max as u64) {
-            Some(payload) => Some(Some(payload.to_bytes())),
+        self.read_with(|connection| Some(connection.read(max as u64)?.to_bytes())).await
+    }
+
+    /// The same for who reads much: everything there is, as the pieces in which it arrived.
+    pub async fn read_chunks(&self, max: usize) -> Result<Option<Vec<Bytes>>, StreamError> {
+        self.read_with(|connection| {
+            let mut left = max as u64;
+            let next = || {
+                let payload = (left > 0).then(|| connection.read(left))??;
+                left -= payload.len();
+                Some(payload.to_bytes())
+            };
+            let chunks: Vec<_> = std::iter::from_fn(next).collect();
+            (!chunks.is_empty()).then_some(chunks)
+        })
+        .await
+    }
+
+    async fn read_with<T>(
+        &self,
+        mut read: impl FnMut(&mut Connection) -> Option<T>,
+    ) -> Result<Option<T>, StreamError> {
+        self.when(Wish::Read, |stream, connection| match read(connection) {
+            Some(data) => Some(Some(data)),
             // A connection that closed without having been lost has finished on both sides.
             None => (stream.peer_finished || stream.closed && stream.lost.is_none()).then_some(None),
         })
@@ -110,7 +133,7 @@ impl Stream {
 
     /// Waits until both sides have finished and the peer has everything we wrote.
     pub async fn finished(&self) -> Result<(), StreamError> {
-        self.when(|stream, _| stream.finished.then_some(())).await
+        self.when(Wish::State, |stream, _| stream.finished.then_some(())).await
     }
 
     /// Resets the connection.
@@ -169,18 +192,20 @@ impl Stream {
     }
 
     pub(crate) async fn connected(&self) -> Result<(), StreamError> {
-        self.when(|stream, _| stream.connected.then_some(())).await
+        self.when(Wish::State, |stream, _| stream.connected.then_some(())).await
     }
 
-    /// Waits until `ready` gives something, or the connection can no more.
+    /// Waits until `ready` gives something, or the connection can no more. The driver is woken only if that left
+    /// it something to do.
     async fn when<T>(
         &self,
+        wish: Wish,
         mut ready: impl FnMut(&StreamState, &mut Connection) -> Option<T>,
     ) -> Result<T, StreamError> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
-            let result = poll(&mut state, self.handle, &mut ready, cx);
-            if result.is_ready() {
+            let result = poll(&mut state, self.handle, wish, &mut ready, cx);
+            if state.endpoint.has_output(self.handle) {
                 state.wake_driver();
             }
             result
@@ -192,6 +217,7 @@ impl Stream {
 fn poll<T>(
     state: &mut State,
     handle: ConnectionHandle,
+    wish: Wish,
     ready: &mut impl FnMut(&StreamState, &mut Connection) -> Option<T>,
     cx: &Context<'_>,
 ) -> Poll<Result<T, StreamError>> {
@@ -213,7 +239,7 @@ fn poll<T>(
     if stream.closed || matches!(state.stop, Stop::Done(_)) {
         return Poll::Ready(Err(gone));
     }
-    wait(&mut stream.waiting, cx);
+    stream.wait(wish, cx);
     Poll::Pending
 }
 

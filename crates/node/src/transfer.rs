@@ -1,12 +1,11 @@
 //! A file from one endpoint to another over emulated paths: both with the real driver, each with
 //! its own sockets and clock, in one process.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators, PathReport, Reach, SecurityConfig};
 use polypath_hip::Identity;
 use polypath_sim::hop::HopConfig;
@@ -17,8 +16,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::bulk::{CHUNK, Sink, Source};
 use crate::clock::Clock;
 use crate::emulated_link::LinkStats;
 use crate::node::{AssociateError, Node};
@@ -191,9 +190,6 @@ pub async fn transfer(
 
 /// The port the receiver listens on. Only its own sockets can reach it.
 const PORT: u16 = 1;
-/// What is read from a file or a stream at a time, bytes.
-const CHUNK: usize = 256 << 10;
-
 /// Opens the connection, after a base exchange if it is to be secure.
 async fn open(
     config: &TransferConfig,
@@ -236,20 +232,14 @@ fn node(bed: &Testbed, config: &TransferConfig, side: usize) -> Result<Node, Tra
 
 /// Sends the whole file and its end; its SHA-256.
 async fn send_file(stream: &Stream, path: &Path) -> Result<String, TransferError> {
-    let mut file = File::open(path).await.map_err(file_error(path))?;
-    let mut hash = Sha256::new();
-    let mut buffer = BytesMut::new();
-    loop {
-        buffer.reserve(CHUNK);
-        if file.read_buf(&mut buffer).await.map_err(file_error(path))? == 0 {
-            break;
-        }
-        let chunk = buffer.split().freeze();
-        hash.update(&chunk);
+    let file = File::open(path).await.map_err(file_error(path))?.into_std().await;
+    let mut source = Source::start(file, u64::MAX, Sha256::new());
+    while let Some(chunk) = source.next().await.map_err(file_error(path))? {
         stream.write(chunk).await.map_err(failed("sender"))?;
     }
     stream.finish();
     stream.finished().await.map_err(failed("sender"))?;
+    let (_, hash) = source.finish().await.map_err(file_error(path))?;
     Ok(hex(&hash.finalize()))
 }
 
@@ -265,23 +255,19 @@ async fn receive_file(
     path: Option<&Path>,
     began: Instant,
 ) -> Result<Received, TransferError> {
-    let mut file = match path {
-        Some(path) => Some((path, File::create(path).await.map_err(file_error(path))?)),
-        None => None,
+    let file: Box<dyn Write + Send> = match path {
+        Some(path) => Box::new(std::fs::File::create(path).map_err(file_error(path))?),
+        None => Box::new(io::sink()),
     };
-    let (mut hash, mut bytes) = (Sha256::new(), 0);
-    while let Some(chunk) = stream.read(CHUNK).await.map_err(failed("receiver"))? {
-        hash.update(&chunk);
-        bytes += chunk.len() as u64;
-        if let Some((path, file)) = &mut file {
-            file.write_all(&chunk).await.map_err(file_error(path))?;
-        }
+    let of_file = || file_error(path.unwrap_or(Path::new("")));
+    let (mut sink, mut bytes) = (Sink::start(file, Sha256::new()), 0);
+    while let Some(chunks) = stream.read_chunks(CHUNK).await.map_err(failed("receiver"))? {
+        bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        sink.write(chunks).await.map_err(of_file())?;
     }
     let took = began.elapsed();
     stream.finish();
-    if let Some((path, file)) = &mut file {
-        file.flush().await.map_err(file_error(path))?;
-    }
+    let (_, hash) = sink.finish().await.map_err(of_file())?;
     stream.finished().await.map_err(failed("receiver"))?;
     Ok(Received { bytes, sha256: hex(&hash.finalize()), took })
 }

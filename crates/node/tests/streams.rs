@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -200,4 +205,43 @@ async fn a_wildcard_address_is_refused_with_a_reason() {
     let wildcard: SocketAddr = "0.0.0.0:0".parse().unwrap();
     let error = Node::udp(EndpointConfig::default(), &[wildcard.into()]).err().unwrap();
     assert!(error.to_string().contains("0.0.0.0:0"), "{error}");
+}
+
+#[tokio::test]
+async fn a_gathered_read_takes_all_there_is_up_to_its_limit() {
+    let (_client, ours, _server, theirs) = pair(1, ConnectionConfig::default()).await;
+    send(&ours, 3, 300_000).await;
+    while theirs.stats().connection.bytes_received < 300_000 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let mut offset = 0;
+    for len in [200_000, 100_000] {
+        let chunks = theirs.read_chunks(200_000).await.unwrap().unwrap();
+        assert_eq!(chunks.concat(), bytes(3, offset, len));
+        offset += len;
+    }
+    assert_eq!(theirs.read_chunks(200_000).await, Ok(None));
+}
+
+#[derive(Default)]
+struct Wakes(AtomicU32);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn who_waits_to_read_is_woken_by_data_and_not_by_room_to_write() {
+    let config = ConnectionConfig { send_buffer: 100_000, ..ConnectionConfig::default() };
+    let (_client, ours, _server, theirs) = pair(1, config).await;
+    let wakes = Arc::new(Wakes::default());
+    let waker = Waker::from(wakes.clone());
+    let mut reading = pin!(ours.read(1000));
+    assert!(reading.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    tokio::join!(send(&ours, 4, 1_000_000), receive(&theirs, 4, 0));
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+    theirs.write(bytes(5, 0, 1000)).await.unwrap();
+    assert_eq!(reading.await.unwrap().unwrap(), bytes(5, 0, 1000));
 }

@@ -34,13 +34,22 @@ impl Connection {
     #[inline]
     pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         let data = self.sender.has_work();
-        let other = self.receiver.has_acks()
-            || !self.control.is_empty()
-            || matches!(self.state, State::SynSent | State::SynReceived);
-        match data || other {
+        match data || self.has_more_than_data() {
             true => self.next_segment(now, data, segment),
             false => None, // every second time it is asked for
         }
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) or [`poll_event`](Self::poll_event) may have something.
+    pub fn has_output(&self) -> bool {
+        self.sender.has_work() || self.has_more_than_data() || self.readable_news || !self.events.is_empty()
+    }
+
+    #[inline]
+    fn has_more_than_data(&self) -> bool {
+        self.receiver.has_acks()
+            || !self.control.is_empty()
+            || matches!(self.state, State::SynSent | State::SynReceived)
     }
 
     /// `data`: there may be some to send.

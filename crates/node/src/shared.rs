@@ -1,0 +1,197 @@
+//! What the driver and the applications share: the endpoint under a lock, and what they tell each other.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use polypath_endpoint::{ConnectionHandle, Endpoint, Event, PeerEvent, PeerFailure};
+use polypath_wire::Instant;
+use polypath_wire::hip::Hit;
+
+use crate::clock::Clock;
+use crate::wishes::{StreamState, wake};
+
+/// What the driver and the applications share.
+pub(crate) struct Shared {
+    pub clock: Clock,
+    state: Mutex<State>,
+}
+
+/// The endpoint, and who waits for what.
+pub(crate) struct State {
+    pub endpoint: Endpoint,
+    pub streams: BTreeMap<ConnectionHandle, StreamState>,
+    pub listeners: BTreeMap<u16, ListenerState>,
+    pub peers: BTreeMap<Hit, PeerState>,
+    /// What happened to associations, for whoever asks.
+    pub peer_events: VecDeque<(Hit, PeerEvent)>,
+    pub stop: Stop,
+    /// Who waits for the driver's end, for an association, or for the last connection to close.
+    pub waiting: Vec<Waker>,
+    /// Who waits for what happens to associations.
+    pub curious: Vec<Waker>,
+    pub driver: Option<Waker>,
+}
+
+/// Whether the driver goes on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// It runs.
+    No,
+    /// It resets all connections and ends.
+    Asked,
+    /// It has ended; with the text of an error if not on purpose.
+    Done(Option<String>),
+}
+
+/// What became of an association.
+#[derive(Debug, Default)]
+pub(crate) struct PeerState {
+    pub up: bool,
+    pub failed: Option<PeerFailure>,
+}
+
+/// Connections nobody has taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct ListenerState {
+    pub accepted: VecDeque<ConnectionHandle>,
+    pub waiting: Vec<Waker>,
+}
+
+/// Most events of associations that wait for somebody who asks; the oldest are forgotten.
+const MAX_PEER_EVENTS: usize = 1024;
+/// Most accepted connections that wait to be taken; more are reset.
+const MAX_ACCEPTED: usize = 1024;
+
+impl Shared {
+    pub fn new(endpoint: Endpoint) -> Arc<Self> {
+        let state = State {
+            endpoint,
+            streams: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            peer_events: VecDeque::new(),
+            stop: Stop::No,
+            waiting: Vec::new(),
+            curious: Vec::new(),
+            driver: None,
+        };
+        Arc::new(Self { clock: Clock::start(), state: Mutex::new(state) })
+    }
+
+    /// The state. A panic of another holder leaves it as usable as a lost packet does.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the endpoint and has the driver act on it.
+    pub fn act<T>(&self, action: impl FnOnce(&mut State, Instant) -> T) -> T {
+        let mut state = self.lock();
+        let result = action(&mut state, self.clock.now());
+        state.wake_driver();
+        result
+    }
+}
+
+impl State {
+    pub fn wake_driver(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
+    }
+
+    /// Has the driver end, if it has not.
+    pub fn ask_to_stop(&mut self) {
+        if self.stop == Stop::No {
+            self.stop = Stop::Asked;
+        }
+    }
+
+    fn take_peer_events(&mut self) {
+        while let Some((hit, event)) = self.endpoint.poll_peer_event() {
+            let peer = self.peers.entry(hit).or_default();
+            match event {
+                PeerEvent::Up => *peer = PeerState { up: true, failed: None },
+                PeerEvent::Failed(failure) => peer.failed = Some(failure),
+                PeerEvent::Down | PeerEvent::Stranger { .. } => _ = self.peers.remove(&hit),
+                _ => {}
+            }
+            if self.peer_events.len() == MAX_PEER_EVENTS {
+                self.peer_events.pop_front();
+            }
+            self.peer_events.push_back((hit, event));
+            wake(&mut self.curious);
+        }
+    }
+
+    /// Takes what the endpoint has to say, and wakes whom it concerns.
+    pub fn take_events(&mut self, now: Instant) {
+        self.take_peer_events();
+        while let Some((handle, event)) = self.endpoint.poll_event() {
+            match event {
+                Event::Accepted { port } => self.accepted(now, handle, port),
+                Event::Connection(event) => {
+                    self.streams.get_mut(&handle).into_iter().for_each(|stream| stream.note(event));
+                }
+                Event::Closed => {
+                    if let Some(stream) = self.streams.get_mut(&handle) {
+                        stream.closed = true;
+                        stream.wake_all();
+                    }
+                }
+            }
+        }
+        while self.endpoint.poll_record().is_some() {}
+        while self.endpoint.poll_hip_record().is_some() {}
+        wake(&mut self.waiting);
+    }
+
+    fn accepted(&mut self, now: Instant, handle: ConnectionHandle, port: u16) {
+        match self.listeners.get_mut(&port) {
+            Some(listener) if listener.accepted.len() < MAX_ACCEPTED => {
+                self.streams.insert(handle, StreamState { connected: true, ..StreamState::default() });
+                listener.accepted.push_back(handle);
+                wake(&mut listener.waiting);
+            }
+            _ => self.discard(now, handle),
+        }
+    }
+
+    /// Ends our direction of a connection.
+    pub fn finish(&mut self, handle: ConnectionHandle) {
+        if let Some(stream) = self.streams.get_mut(&handle) {
+            stream.write_finished = true;
+        }
+        if let Some(connection) = self.endpoint.connection_mut(handle) {
+            connection.close();
+        }
+    }
+
+    /// Resets a connection that nobody wants and forgets it.
+    pub fn discard(&mut self, now: Instant, handle: ConnectionHandle) {
+        self.streams.remove(&handle);
+        if let Some(connection) = self.endpoint.connection_mut(handle) {
+            connection.abort(now);
+        }
+        self.endpoint.release(handle);
+    }
+
+    /// Resets all connections.
+    pub fn abort_all(&mut self, now: Instant) {
+        let handles: Vec<_> = self.endpoint.connections().map(|(handle, _)| handle).collect();
+        for handle in handles {
+            if let Some(connection) = self.endpoint.connection_mut(handle) {
+                connection.abort(now);
+            }
+        }
+    }
+
+    /// The driver has ended, with the text of an error if not on purpose.
+    pub fn end(&mut self, error: Option<String>) {
+        self.stop = Stop::Done(error);
+        wake(&mut self.waiting);
+        wake(&mut self.curious);
+        self.streams.values_mut().for_each(StreamState::wake_all);
+        self.listeners.values_mut().for_each(|l| wake(&mut l.waiting));
+    }
+}
