@@ -161,6 +161,8 @@ pub enum LossCause {
     Timeout,
     /// Larger than what the path turned out to carry (RFC 1191).
     TooBig,
+    /// Nothing came of the path while others delivered.
+    Silence,
     /// The path was removed.
     PathRemoved,
 }

@@ -92,6 +92,7 @@ impl Plan {
             scheduler: registry::by_name("policy", &args.scheduler).expect(known),
             send_buffer: buffer,
             receive_buffer: buffer,
+            fail_silent: true,
             ..ConnectionConfig::default()
         };
         Ok(Self {

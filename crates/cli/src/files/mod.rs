@@ -60,6 +60,7 @@ fn connection() -> ConnectionConfig {
         send_buffer: BUFFER,
         receive_buffer: BUFFER,
         scheduler: SchedulerConfig::EarliestCompletion,
+        fail_silent: true,
         ..ConnectionConfig::default()
     }
 }

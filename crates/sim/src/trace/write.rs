@@ -28,7 +28,7 @@ pub(super) const EVENTS: [&str; 14] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-pub(super) const DETAILS: [&str; 46] = [
+pub(super) const DETAILS: [&str; 47] = [
     "retransmission",
     "only_open",
     "best",
@@ -43,6 +43,7 @@ pub(super) const DETAILS: [&str; 46] = [
     "tail_probe",
     "timeout",
     "too_big",
+    "silence",
     "path_removed",
     "malformed",
     "checksum",

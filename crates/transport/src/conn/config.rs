@@ -73,6 +73,10 @@ pub struct ConnectionConfig {
     pub clock_granularity: Duration,
     /// Consecutive timeouts of one path, while another works, that make it fail.
     pub path_fail_timeouts: u32,
+    /// A path of which nothing was delivered for a while, although others delivered meanwhile, fails at once, and so
+    /// does one whose timer expires while another path works (`sender/silence.rs`). TCP as the papers have it waits
+    /// for that many timeouts.
+    pub fail_silent: bool,
     /// Consecutive timeouts of all paths that end the connection (RFC 9293 §3.8.3, R2).
     pub max_timeouts: u32,
     /// Idle time before a keep-alive, ms; zero sends none (RFC 9293 §3.8.4: off by default).
@@ -116,6 +120,7 @@ impl Default for ConnectionConfig {
             max_rto: Duration::from_secs(60),
             clock_granularity: Duration::ZERO,
             path_fail_timeouts: 2,
+            fail_silent: false,
             max_timeouts: 12,
             keep_alive: Duration::ZERO,
             time_wait: Duration::from_secs(60),

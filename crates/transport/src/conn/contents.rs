@@ -7,6 +7,7 @@ use polypath_wire::{Instant, PathId};
 use super::connection::{Connection, State};
 use super::record::{DropReason, Observation};
 use super::sender::{Ack, Acked};
+use crate::facts::PathState;
 use crate::recv::reorder::Inserted;
 use crate::segment::Segment;
 
@@ -97,6 +98,7 @@ impl Connection {
         }
         self.count_episodes(acked);
         self.observe_losses(now);
+        acked.failed.iter().for_each(|path| self.observe_path(now, path, PathState::Failed));
         self.stats.bytes_acked = self.sender.board.una().min(self.sender.stream.end());
         if acked.delivered > 0 {
             self.persists = 0;

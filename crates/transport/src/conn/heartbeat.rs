@@ -1,6 +1,8 @@
 //! Heartbeats: HIP's signalling packets that probe the paths (paper 000 §III.B.2), as the transport
 //! carries them: a bare acknowledgment with an option that asks, and one that answers at once.
 //!
+//! The same asks a path that fell silent while others deliver (`sender/silence.rs`).
+//!
 //! They never reach the acknowledgment processing, so they are no duplicates of anything. A peer that
 //! does not know the option answers nothing.
 
@@ -59,6 +61,13 @@ impl Connection {
         }
     }
 
+    /// Asks whether `path` works again, which had fallen silent.
+    pub(super) fn ask_silent(&mut self, now: Instant, path: PathId) {
+        self.heartbeats = self.heartbeats.wrapping_add(1);
+        self.sender.probe_sent(path, self.heartbeats);
+        self.send_beat(now, path, Beat::Ask(self.heartbeats));
+    }
+
     /// Takes `segment` if it is a heartbeat from about where the peer is in its stream.
     #[inline]
     pub(super) fn handle_heartbeat(&mut self, now: Instant, path: PathId, segment: &Segment) -> bool {
@@ -74,6 +83,9 @@ impl Connection {
             match beat {
                 Beat::Ask(number) => self.send_beat(now, path, Beat::Answer(number)),
                 Beat::Answer(number) => {
+                    if self.sender.is_probe_answered(path, number) {
+                        self.revive(now, path);
+                    }
                     if self.sender.on_heartbeat(now, path, number) {
                         self.observe_path(now, path, PathState::Active);
                     }

@@ -132,7 +132,7 @@ impl Connection {
         if self.timers.is_set(Timer::KeepAlive) {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }
-        if answer {
+        if answer && !self.sender.is_silent(path) {
             self.revive(now, path);
         }
     }

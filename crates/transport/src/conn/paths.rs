@@ -76,7 +76,9 @@ impl Connection {
         if !self.sender.has_joined(path) || self.removed.contains(path) {
             return;
         }
-        self.revive(now, path);
+        if self.sender.is_sign_of_life(path, Instant(now.0.saturating_sub(rtt.0))) {
+            self.revive(now, path);
+        }
         if self.sender.flight_size(path) == 0 {
             self.sender.measured(now, path, rtt);
         }

@@ -2,7 +2,8 @@
 //!
 //! `next.rs` says which bytes go next, `ack.rs` what acknowledgments mean: `sample.rs` for the estimates and the
 //! controller, `verdicts.rs` for what is lost. `timeouts.rs` does what is due, `copies.rs` duplicates. Of paths,
-//! `paths.rs` tells how they come and go, `queues.rs` what stands in their queues, `views.rs` what others see of them.
+//! `paths.rs` tells how they come and go, `silence.rs` which are lost, `queues.rs` what stands in
+//! their queues, `views.rs` what others see of them.
 
 mod ack;
 mod copies;
@@ -12,11 +13,12 @@ mod peer_window;
 mod queues;
 mod rules;
 mod sample;
+mod silence;
 mod timeouts;
 mod verdicts;
 mod views;
 
-use polypath_wire::PathId;
+use polypath_wire::{Instant, PathId};
 
 use super::config::ConnectionConfig;
 use super::stats::PathStats;
@@ -34,6 +36,7 @@ use copies::Duplication;
 pub use next::Outgoing;
 use peer_window::PeerWindow;
 use rules::Rules;
+use silence::Silence;
 
 /// The sending half of a connection.
 #[derive(Debug)]
@@ -63,6 +66,8 @@ pub struct Sender {
     pub why: Option<Why>,
     /// Timeouts on any path since anything was delivered.
     pub stalled: u32,
+    /// When anything was delivered last.
+    delivered_at: Instant,
     /// Copies of segments on further paths.
     copies: Duplication,
     /// Estimates of R-M/TCP, if both ends know of routes.
@@ -88,6 +93,7 @@ struct PathSender {
     stats: PathStats,
     recovering: Option<Episode>,
     timeouts: u32,
+    silence: Silence,
     /// Without timestamps: the next transmission that is timed.
     timed_from: u64,
     /// Bytes sent since pacing last held the path back.
@@ -117,6 +123,7 @@ impl Sender {
             explains: false,
             why: None,
             stalled: 0,
+            delivered_at: Instant::ZERO,
             copies: Duplication::default(),
             routes: None,
         }

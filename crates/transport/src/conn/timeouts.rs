@@ -62,7 +62,10 @@ impl Connection {
 
     fn on_probe(&mut self, now: Instant, path: PathId) {
         if self.sender.path_state(path) == PathState::Failed {
-            self.send_probe(now, path);
+            match self.sender.is_silent(path) {
+                true => self.ask_silent(now, path),
+                false => self.send_probe(now, path),
+            }
             self.timers.set(Timer::Probe(path), now + self.sender.probe_interval(path));
         } else if !self.receiver.paths[path.index()].heard && !self.removed.contains(path) {
             self.announce(now, path);

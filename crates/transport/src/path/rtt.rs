@@ -80,6 +80,11 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
+    /// The path works again: its backoff is over.
+    pub fn forgive(&mut self) {
+        self.backoff = 0;
+    }
+
     /// Expiries since the last sample.
     pub fn backoff(&self) -> u32 {
         self.backoff

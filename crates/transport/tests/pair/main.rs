@@ -12,3 +12,4 @@ mod mhip;
 mod paths;
 mod recovery;
 mod routes;
+mod silence;

@@ -1,7 +1,7 @@
 //! What an acknowledgment means for the sending half:
 //! scoreboard → estimates and controller (`sample.rs`) → loss policy (`verdicts.rs`) → timers.
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Instant, PathId, PathSet};
 
 use super::Sender;
 use super::sample::Learnt;
@@ -52,6 +52,8 @@ pub struct Acked {
     pub episodes: u32,
     /// Episodes undone.
     pub undone: u32,
+    /// Paths that failed, as they are silent while others deliver.
+    pub failed: PathSet,
 }
 
 impl Sender {
@@ -116,6 +118,9 @@ impl Sender {
             self.stream.release(ack.una);
         }
         self.judge(now, timers, &mut result);
+        if self.rules.fail_silent && result.delivered > 0 {
+            result.failed = self.listen(now, timers);
+        }
         self.restart_rtos(now, timers);
         if duplicate && !self.rules.sack {
             self.make_room(ack.path);

@@ -234,6 +234,9 @@ impl Sender {
             self.paths[path.index()].knowledge.on_sent(now, tx, wait);
         }
         let p = &mut self.paths[path.index()];
+        if idle {
+            p.silence.begin(now);
+        }
         p.stats.segments_sent += 1;
         p.stats.bytes_sent += u64::from(len);
         p.stats.retransmissions += u64::from(again);

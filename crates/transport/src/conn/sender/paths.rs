@@ -2,6 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
+use super::silence::Silence;
 use super::{PathSender, Sender};
 use crate::conn::config::PathConfig;
 use crate::conn::stats::PathStats;
@@ -29,6 +30,7 @@ impl Sender {
             stats: PathStats::default(),
             recovering: None,
             timeouts: 0,
+            silence: Silence::default(),
             timed_from: 0,
             burst: 0,
         });
@@ -39,7 +41,7 @@ impl Sender {
 
     /// Takes a path away; what was in flight there is lost.
     pub fn remove_path(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
-        self.lose_all(now, path, LossCause::PathRemoved, Episode::default(), false);
+        self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
         self.views[path.index()].state = PathState::Removed;
         self.controller.on_path_removed(path);
         self.keep_one_open();
@@ -71,6 +73,7 @@ impl Sender {
         self.views[path.index()].state = PathState::Active;
         self.paths[path.index()].timeouts = 0;
         timers.stop(Timer::Probe(path));
+        self.begin_again(now, path);
         self.refresh(now, path);
     }
 

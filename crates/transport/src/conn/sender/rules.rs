@@ -20,6 +20,8 @@ pub struct Rules {
     pub rto: RtoLimits,
     /// So many timeouts in a row fail a path.
     pub fail_after: u32,
+    /// Silence fails a path while others deliver.
+    pub fail_silent: bool,
     /// The loss policy probes tails.
     pub probes: bool,
     /// One window limits all paths.
@@ -43,6 +45,7 @@ impl Rules {
                 granularity: config.clock_granularity,
             },
             fail_after: config.path_fail_timeouts.max(1),
+            fail_silent: config.fail_silent,
             probes: false,
             one_window: controller.total_window().is_some(),
             window_only: controller.window_only(),

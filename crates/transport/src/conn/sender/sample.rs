@@ -45,7 +45,7 @@ impl Sender {
         if self.rules.knowledge.marks_packets() {
             self.check_mark(now, path);
         }
-        if self.views[path.index()].state == PathState::Failed {
+        if self.views[path.index()].state == PathState::Failed && !self.is_silent(path) {
             self.revive(now, path, timers);
         }
         fresh.bytes

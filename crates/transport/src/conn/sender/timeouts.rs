@@ -23,11 +23,17 @@ impl Sender {
         if reneged {
             self.board.renege();
         }
+        let lost = self.rules.fail_silent && !reneged && self.works_without(now, path);
         let episode = self.policy.on_timeout(path, &self.board);
-        self.lose_all(now, path, LossCause::Timeout, episode, first);
+        let loss = self.lose_all(now, path, LossCause::Timeout, episode);
+        if first && !lost {
+            self.reduce_for(now, path, &loss);
+        }
         let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
-        let failed = !alone && self.paths[path.index()].timeouts >= self.rules.fail_after;
-        if failed {
+        let failed = lost || !alone && self.paths[path.index()].timeouts >= self.rules.fail_after;
+        if lost {
+            self.fail(now, path, loss, timers);
+        } else if failed {
             self.views[path.index()].state = PathState::Failed;
             self.keep_one_open();
             timers.set(Timer::Probe(path), now + self.rto(path));
@@ -42,15 +48,14 @@ impl Sender {
         self.board.head().filter(|(_, s)| s.status == Status::Sacked).map(|(_, s)| s.path)
     }
 
-    /// All that is in flight on `path` is lost; `reduce`: the controller hears of it.
+    /// All that is in flight on `path` is lost: what the controller may hear of it.
     pub(super) fn lose_all(
         &mut self,
         now: Instant,
         path: PathId,
         cause: LossCause,
         episode: Episode,
-        reduce: bool,
-    ) {
+    ) -> LossEvent {
         let ids = self.board.in_flight_ids(path);
         let flight_size = self.flight_size(path);
         let mut event = LossEvent { cause, episode, bytes: 0, flight_size, oldest_sent: now };
@@ -62,11 +67,16 @@ impl Sender {
             }
         }
         event.bytes += self.copies.under_way.lose(path);
-        if reduce && event.bytes > 0 {
-            self.controller.on_loss(now, path, &event, &self.views);
-        }
-        if cause == LossCause::Timeout {
+        if matches!(cause, LossCause::Timeout | LossCause::Silence) {
             self.paths[path.index()].recovering = None; // slow start begins at once (RFC 5681 §3.1)
+        }
+        event
+    }
+
+    /// The controller of `path` hears of a loss, if anything was lost.
+    pub(super) fn reduce_for(&mut self, now: Instant, path: PathId, loss: &LossEvent) {
+        if loss.bytes > 0 {
+            self.controller.on_loss(now, path, loss, &self.views);
         }
     }
 

@@ -1,0 +1,145 @@
+//! Paths that fall silent while others deliver, with `fail_silent`.
+//!
+//! Whatever is in flight on a path is acknowledged within about a round trip, on whichever path the acknowledgment
+//! comes. If others deliver for longer than that and this path does not, it fails: what is in flight there goes again on
+//! the others at once, before any timer of its own, and it gets probes only. When all paths are silent, it is not
+//! the path.
+
+use polypath_wire::{Duration, Instant, PathId, PathSet};
+
+use super::Sender;
+use crate::conn::timers::{Timer, Timers};
+use crate::facts::{LossCause, LossEvent, PathState};
+
+/// No path is given up sooner: acknowledgments may be delayed by 40 ms at one end and by the scheduler of either.
+const SHORTEST: Duration = Duration::from_millis(150);
+/// No pause of all paths counts for more than this part of what fails a path: the peer may just have been busy.
+const PART: u64 = 2;
+/// The window of a path that is back, segments (RFC 6928), as after any idle time (RFC 5681 §4.1).
+const RESTART: u64 = 10;
+
+/// How silent a path is.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// When something that left on it was delivered last, or it began to have something in flight.
+    heard: Instant,
+    /// For how long only others delivered.
+    unheard: Duration,
+    /// When it failed, and what the controller has not heard of that.
+    failure: Option<Failure>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    since: Instant,
+    loss: LossEvent,
+    /// The first heartbeat that probed it.
+    asked: Option<u32>,
+}
+
+impl Silence {
+    /// Something is in flight again, or was delivered.
+    pub fn begin(&mut self, now: Instant) {
+        (self.heard, self.unheard) = (now, Duration::ZERO);
+    }
+}
+
+impl Sender {
+    /// An acknowledgment delivered something: paths that are silent meanwhile fail. Returns them.
+    #[inline(never)]
+    pub(super) fn listen(&mut self, now: Instant, timers: &mut Timers) -> PathSet {
+        let pause = now.since(std::mem::replace(&mut self.delivered_at, now));
+        let mut failed = PathSet::EMPTY;
+        for i in 0..self.paths.len() {
+            let path = PathId(i as u8);
+            let (patience, waits) = (self.patience(path), self.board.is_outstanding(path));
+            let silence = &mut self.paths[i].silence;
+            if self.board.fresh(path).bytes > 0 || !waits {
+                silence.begin(now);
+                continue;
+            }
+            silence.unheard = silence.unheard + pause.min(patience.over(PART));
+            if silence.unheard >= patience && self.works_without(now, path) {
+                failed.insert(path);
+            }
+        }
+        failed.iter().for_each(|path| self.fall_silent(now, path, timers));
+        failed
+    }
+
+    #[cold]
+    fn fall_silent(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+        let episode = self.policy.on_timeout(path, &self.board);
+        let loss = self.lose_all(now, path, LossCause::Silence, episode);
+        self.exceptions.urgent += 1;
+        self.fail(now, path, loss, timers);
+    }
+
+    /// `path` gets probes only, the first one at once. The controller hears of the loss if the path is back before its
+    /// timer would have run out: then it was congested rather than away.
+    pub(super) fn fail(&mut self, now: Instant, path: PathId, loss: LossEvent, timers: &mut Timers) {
+        self.views[path.index()].state = PathState::Failed;
+        self.paths[path.index()].silence.failure = Some(Failure { since: now, loss, asked: None });
+        self.keep_one_open();
+        timers.stop(Timer::Rto(path));
+        timers.stop(Timer::Tail(path));
+        timers.set(Timer::Probe(path), now);
+    }
+
+    /// A path that had failed may carry data again.
+    pub(super) fn begin_again(&mut self, now: Instant, path: PathId) {
+        let failure = self.paths[path.index()].silence.failure.take();
+        let Some(Failure { since, loss, .. }) = failure else { return };
+        if now.since(since) <= self.rto(path) {
+            self.reduce_for(now, path, &loss);
+        } else if !self.rules.one_window {
+            let window = RESTART * u64::from(self.views[path.index()].mss);
+            self.controller.limit_window(path, window);
+        }
+        self.paths[path.index()].estimator.rtt.forgive();
+    }
+
+    /// Whether `path` failed by its silence. Then no old segment or acknowledgment revives it: they may come late
+    /// or over other paths.
+    pub fn is_silent(&self, path: PathId) -> bool {
+        self.paths.get(path.index()).is_some_and(|p| p.silence.failure.is_some())
+    }
+
+    /// Whether the answer to something that left on `path` at `sent` shows that it works.
+    pub fn is_sign_of_life(&self, path: PathId, sent: Instant) -> bool {
+        !self.is_silent(path) || sent >= self.paths[path.index()].silence.heard
+    }
+
+    /// Heartbeat `number` probes `path`.
+    pub fn probe_sent(&mut self, path: PathId, number: u32) {
+        let failure = self.paths[path.index()].silence.failure.as_mut();
+        failure.into_iter().for_each(|f| _ = f.asked.get_or_insert(number));
+    }
+
+    /// Whether the answer to heartbeat `number` shows that `path`, which failed by its silence, works again.
+    pub fn is_probe_answered(&self, path: PathId, number: u32) -> bool {
+        let failure = self.paths.get(path.index()).and_then(|p| p.silence.failure);
+        failure.and_then(|f| f.asked).is_some_and(|first| number.wrapping_sub(first) < 1 << 31)
+    }
+
+    /// Whether another path works, as far as we know: its timer has not run out, and it has been silent for half as long
+    /// at most, or has nothing to deliver.
+    pub(super) fn works_without(&self, now: Instant, path: PathId) -> bool {
+        let silent = |path: PathId| now.since(self.paths[path.index()].silence.heard);
+        let works = |other: PathId| {
+            self.paths[other.index()].timeouts == 0
+                && (!self.board.is_outstanding(other) || silent(other).times(2) <= silent(path))
+        };
+        self.views[path.index()].state == PathState::Active
+            && self.views.iter().any(|v| v.id != path && v.state == PathState::Active && works(v.id))
+    }
+
+    /// For how long only others may deliver: a round trip, another one for a probe of the tail, and what they vary.
+    fn patience(&self, path: PathId) -> Duration {
+        let rtt = &self.paths[path.index()].estimator.rtt;
+        match rtt.srtt().zip(rtt.rttvar()) {
+            Some((srtt, var)) => (srtt.times(2) + var.times(4)).max(SHORTEST),
+            None => rtt.rto(),
+        }
+    }
+}
