@@ -1,5 +1,7 @@
 //! One Host Identity with all its associations.
 
+mod renewal;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
@@ -35,6 +37,8 @@ pub struct Host {
     random: Random,
     responder: Responder,
     peers: BTreeMap<Hit, Association>,
+    /// What may take the place of an association whose peer is silent.
+    renewals: BTreeMap<Hit, Association>,
     spis: BTreeSet<u32>,
     outbox: VecDeque<Transmit>,
     events: VecDeque<PeerEvent>,
@@ -68,6 +72,7 @@ impl Host {
             addresses: Vec::new(),
             random,
             peers: BTreeMap::new(),
+            renewals: BTreeMap::new(),
             spis: BTreeSet::new(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
@@ -137,6 +142,7 @@ impl Host {
 
     /// Ends the association with `peer`.
     pub fn close(&mut self, now: Instant, peer: Hit) {
+        self.cancel_renewal(now, peer);
         self.with(now, peer, |a, ctx| a.close(ctx));
     }
     /// Asks `peer` for one more path with its own SA pair.
@@ -196,6 +202,11 @@ impl Host {
             packet_type => {
                 if packet_type == PacketType::R1 {
                     self.adopt(route, sender);
+                }
+                if matches!(packet_type, PacketType::R1 | PacketType::R2)
+                    && let Some(result) = self.with_renewal(now, sender, |a, ctx| a.handle(ctx, route, &view))
+                {
+                    return result;
                 }
                 self.with(now, sender, |a, ctx| a.handle(ctx, route, &view))
                     .ok_or(DropReason::NoAssociation)?
@@ -283,6 +294,7 @@ impl Host {
             ctx.event(peer, Event::Refused { route });
             return Err(DropReason::Policy);
         }
+        self.cancel_renewal(now, peer);
         self.peers.entry(peer).or_insert_with(|| Association::new(peer, vec![route], now));
         self.with(now, peer, |a, ctx| a.accept(ctx, route, accepted))
             .unwrap_or(Err(DropReason::NoAssociation))
@@ -291,9 +303,11 @@ impl Host {
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |(peer, a): (&Hit, &Association)| a.timeout().is_some_and(|at| at <= now).then_some(*peer);
-        let due: Vec<Hit> = self.peers.iter().filter_map(due).collect();
-        for peer in due {
+        for peer in self.peers.iter().filter_map(due).collect::<Vec<_>>() {
             self.with(now, peer, |a, ctx| a.handle_timeout(ctx));
+        }
+        for peer in self.renewals.iter().filter_map(due).collect::<Vec<_>>() {
+            self.with_renewal(now, peer, |a, ctx| a.handle_timeout(ctx));
         }
     }
 
@@ -310,7 +324,7 @@ impl Host {
     /// When [`Self::handle_timeout`] must be called at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.peers.values().filter_map(Association::timeout).min()
+        self.peers.values().chain(self.renewals.values()).filter_map(Association::timeout).min()
     }
 
     fn context(&mut self, now: Instant) -> (&mut Responder, Context<'_>) {

@@ -68,7 +68,7 @@ impl Endpoint {
         peer: Hit,
         port: u16,
     ) -> Result<ConnectionHandle, OpenError> {
-        let paths = self.security.as_ref().map(|s| s.usable(peer)).unwrap_or_default();
+        let paths = self.security.as_mut().map(|s| s.usable(peer)).unwrap_or_default();
         self.connect(now, config, port, &paths)
     }
 

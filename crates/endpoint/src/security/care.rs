@@ -1,12 +1,18 @@
-//! What paths need from time to time: heartbeats, new keys, somebody who asks for them anew.
+//! What paths and peers need from time to time: heartbeats, new keys, somebody who asks for them anew.
+
+use std::collections::BTreeMap;
 
 use polypath_hip::State;
+use polypath_wire::hip::Hit;
 use polypath_wire::{Duration, Instant};
 
 use super::mtu::PathMtu;
 use super::path::SecurePath;
-use super::{Change, Security, inner, route};
+use super::{Change, Security, UNANSWERED, inner, route};
 use crate::paths::Locators;
+
+/// So long after the last data a silent path is still asked in a hurry.
+const FLOWING: Duration = Duration::from_secs(10);
 
 impl Security {
     /// Does what is due.
@@ -28,25 +34,36 @@ impl Security {
             every => (false, every),
         };
         let Some(path) = self.paths.get_mut(&number) else { return };
-        let missed = self.config.missed_heartbeats.max(2);
-        let (peer, silent) = (path.peer, path.heart.silent() >= missed);
+        let (peer, missed) = (path.peer, self.config.missed_heartbeats.max(2));
+        let carried = path.carried_data();
         if path.is_worn() {
             path.rekeying = true;
             let spi = path.spi();
             self.hip.rekey(now, peer, spi, true);
         }
+        let (flows, unanswered) = (self.note_flow(now, peer, carried), path_silence(&self.paths, number) > 0);
+        if flows && unanswered {
+            self.ask_all(now, peer);
+        }
         if silence {
             self.paths.get_mut(&number).into_iter().for_each(|p| p.heart.next = now + every);
         } else if let Some(path) = self.paths.get_mut(&number) {
-            let len = path.beat(self.ours, number, now, (every, missed), &mut self.scratch);
+            let len = path.beat(self.ours, number, now, (every, missed, flows), &mut self.scratch);
             self.send_scratch(now, number, len);
             self.probe(now, number);
+            self.renew_if_silent(now, number);
         }
         self.tell_hip(now, number);
         self.tell_links(now, peer);
-        if silent {
-            self.seek_anew(now, number);
+    }
+
+    /// Whether data flows to or from `peer`, or did a moment ago; `carried`: it did just now.
+    pub(super) fn note_flow(&mut self, now: Instant, peer: Hit, carried: bool) -> bool {
+        let Some(peer) = self.peers.get_mut(&peer) else { return false };
+        if carried {
+            peer.flowed = Some(now);
         }
+        peer.flowed.is_some_and(|at| now.since(at) < FLOWING)
     }
 
     /// Sends the probe of the path's packet size that is due, if one is.
@@ -91,15 +108,35 @@ impl Security {
         PathMtu::new(now, link, locators.remote.is_ipv4(), self.config.heartbeat > Duration::ZERO)
     }
 
-    /// A path from which nothing comes any more, among others or alone: whoever began the association
-    /// asks for another one between the same locators.
-    fn seek_anew(&mut self, now: Instant, number: u16) {
-        let Some(path) = self.paths.get(&number) else { return };
-        let (peer, locators) = (path.peer, path.locators);
-        let others = self.paths.values().any(|p| p.peer == peer && p.up && p.locators != locators);
-        let ours = self.peers.get(&peer).is_some_and(|p| p.wanted.iter().any(|w| w.locators == locators));
-        if ours && others {
-            self.abandon(now, number);
+    /// A path is silent: the others are asked at once, lest it be the peer.
+    fn ask_all(&mut self, now: Instant, peer: Hit) {
+        let calm = |p: &&mut SecurePath| p.peer == peer && p.heart.silent() == 0;
+        self.paths.values_mut().filter(calm).for_each(|p| p.heart.next = p.heart.next.min(now));
+    }
+
+    /// If nothing was heard of the peer on any path, it may have been restarted: whoever began asks for a new
+    /// association, after each heartbeat and on its path, so that a peer that has lost nothing answers that first.
+    fn renew_if_silent(&mut self, now: Instant, number: u16) {
+        let Some((hit, locators)) = self.paths.get(&number).map(|p| (p.peer, p.locators)) else { return };
+        let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up && p.reach.is_some()) else { return };
+        let mut others = self.paths.values().filter(|p| p.peer == hit).map(|p| p.heart.silent());
+        if path_silence(&self.paths, number) > UNANSWERED && others.all(|beats| beats >= UNANSWERED) {
+            if !self.hip.is_renewing(hit) {
+                peer.renewing = Some(now);
+            }
+            self.hip.renew(now, hit, vec![route(locators)]);
+        }
+    }
+
+    /// A HIP packet came: a peer that has answered on an SA since we asked for a new association needs none.
+    pub(super) fn cancel_renewals(&mut self, now: Instant) {
+        for (&hit, peer) in &mut self.peers {
+            let Some(since) = peer.renewing else { continue };
+            let heard = self.paths.values().any(|p| p.peer == hit && p.heart.heard > since);
+            if heard || !self.hip.is_renewing(hit) {
+                peer.renewing = None;
+                self.hip.cancel_renewal(now, hit);
+            }
         }
     }
 
@@ -113,15 +150,14 @@ impl Security {
 
     /// Asks for wanted paths that there are not, when their time has come.
     pub(super) fn ask_for_paths(&mut self, now: Instant) {
+        let lost = self.config.heartbeat.times(u64::from(self.config.missed_heartbeats.max(2)));
         for (&hit, peer) in &mut self.peers {
             if self.hip.association(hit).is_none_or(|a| a.state() != State::Established) {
                 continue;
             }
             for wanted in peer.wanted.iter_mut().filter(|w| !w.asked && w.at <= now) {
                 let live = |p: &SecurePath| {
-                    p.peer == hit
-                        && p.locators == wanted.locators
-                        && p.heart.silent() < self.config.missed_heartbeats.max(2)
+                    p.peer == hit && p.locators == wanted.locators && now.since(p.heart.heard) < lost
                 };
                 if !self.paths.values().any(live) {
                     wanted.asked = true;
@@ -130,4 +166,9 @@ impl Security {
             }
         }
     }
+}
+
+/// Heartbeats since anything came on the path.
+fn path_silence(paths: &BTreeMap<u16, SecurePath>, number: u16) -> u32 {
+    paths.get(&number).map_or(0, |p| p.heart.silent())
 }

@@ -15,7 +15,7 @@ impl Security {
     pub(super) fn take_events(&mut self, now: Instant) {
         while let Some((peer, event)) = self.hip.poll_event() {
             match event {
-                Event::State { to, .. } => self.on_state(now, peer, to),
+                Event::State { from, to } => self.on_state(now, peer, from, to),
                 Event::SaAdded(pair) => self.on_added(now, peer, &pair),
                 Event::SaRemoved { inbound, .. } => self.on_removed(peer, inbound),
                 Event::Reachable { inbound, route } => {
@@ -23,9 +23,9 @@ impl Security {
                     self.on_reachable(now, inbound, locators);
                 }
                 Event::PathFailed { route } => {
-                    let retry = self.config.retry;
+                    let (retry, flows) = (self.config.retry, self.note_flow(now, peer, false));
                     let locators = Locators { local: route.local, remote: route.remote };
-                    self.wanted(peer, locators, |w| w.fail(now, retry));
+                    self.wanted(peer, locators, |w| w.fail(now, retry, flows));
                 }
                 Event::Locators(addresses) => self.on_announced(now, peer, addresses),
                 Event::Multipath(multipath) => self.on_multipath(peer, &multipath),
@@ -42,7 +42,7 @@ impl Security {
         }
     }
 
-    fn on_state(&mut self, now: Instant, hit: Hit, to: State) {
+    fn on_state(&mut self, now: Instant, hit: Hit, from: State, to: State) {
         if let Some(records) = &mut self.records {
             records.push_back(HipRecord { at: now, peer: hit, state: to });
         }
@@ -62,9 +62,12 @@ impl Security {
         if to == State::Established {
             self.announce(now);
         }
-        if to == State::R2Sent && self.peers.get(&hit).is_some_and(|p| p.up) {
-            // The peer began anew: it knows nothing of the connections of before.
+        let anew = to == State::R2Sent || (from, to) == (State::I2Sent, State::Established);
+        if anew && let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up) {
+            // The peer, or we on its silence, began anew: it knows nothing of the connections of before.
             self.changes.push_back(Change::Over(hit));
+            peer.wanted.iter_mut().for_each(super::Wanted::succeed);
+            (peer.renewing, peer.flowed) = (None, None);
         }
         if to == State::R2Sent {
             self.peers.entry(hit).or_default().told = None;
@@ -86,13 +89,18 @@ impl Security {
         let Ok((inbound, outbound)) = associations(&self.config, pair) else { return };
         let locators = Locators { local: pair.route.local, remote: pair.route.remote };
         let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
-        let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
-        let known = |p: &SecurePath| p.peer == peer && p.locators == locators && replaced(p);
         let reachable = hip_paths.iter().any(|p| p.inbound == pair.inbound && p.reachable);
+        let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
+        let known = |p: &SecurePath| p.peer == peer && p.locators == locators && (replaced(p) || p.up && !p.gone);
         if let Some((number, path)) = self.paths.iter_mut().find(|(_, p)| known(p)) {
+            let (before, kept) = (path.spi(), !replaced(path));
             path.rekey(pair, inbound, outbound);
             self.spis.insert(pair.inbound, *number);
             path.heart.next = now;
+            self.wanted(peer, locators, super::Wanted::succeed);
+            if kept && self.peers.get(&peer).is_some_and(|p| p.reach.is_some()) {
+                self.hip.remove_path(now, peer, before); // it was sought anew: the new SAs are the same path
+            }
             return;
         }
         let number = self.free_number();
@@ -105,6 +113,7 @@ impl Security {
             inbound: vec![inbound],
             reachable,
             up: false,
+            left_out: false,
             rekeying: false,
             gone: false,
             untold: 0,
@@ -115,6 +124,7 @@ impl Security {
             measured: Link::default(),
             rekeyed: 0,
             sealed_before: 0,
+            sealed_at_beat: 0,
         };
         self.paths.insert(number, path);
         self.spis.insert(pair.inbound, number);

@@ -78,6 +78,8 @@ pub(super) struct Heart {
     /// Time between two, and the least of it.
     interval: Duration,
     every: Duration,
+    /// What the last answer took.
+    round_trip: Duration,
 }
 
 impl Heart {
@@ -92,6 +94,7 @@ impl Heart {
             answered: true,
             interval: none,
             every: none,
+            round_trip: none,
         }
     }
 
@@ -101,28 +104,40 @@ impl Heart {
         self.silent = 0;
     }
 
-    /// One leaves now: its number. The next one follows after `every`, or after what the last answer took.
-    /// Where none came, but other packets did, the path is slow and gets half as many; likewise once nothing
-    /// came in answer to `missed`.
-    pub fn beat(&mut self, now: Instant, every: Duration, missed: u32) -> u16 {
-        if !self.answered && !(1..missed).contains(&self.silent) {
-            self.interval = self.interval.times(2).min(LONGEST);
+    /// One leaves now: its number. The next one follows after `every`, or after what the last answer took; sooner as
+    /// long as nothing answers although data `flows` to the peer, or did just now. Where no answer came, but other
+    /// packets did, the path is slow, or lost it, and gets half as many; likewise once nothing came in answer to `missed` while
+    /// nothing flows.
+    pub fn beat(&mut self, now: Instant, every: Duration, missed: u32, flows: bool) -> u16 {
+        let (slow, lost) = (self.silent == 0, self.silent >= missed);
+        if !self.answered && (slow || lost && !flows) {
+            let known = flows && self.round_trip > Duration::ZERO;
+            let most = if known { self.round_trip.times(4) } else { LONGEST };
+            self.interval = self.interval.times(2).min(most);
         }
         self.interval = self.interval.max(every);
         self.every = every;
+        let hurried = flows && (self.answered || !slow);
+        let wait = if hurried { self.hurry() } else { self.interval };
         (self.sent, self.answered) = (now, false);
-        self.next = now + self.interval;
+        self.next = now + wait;
         self.seq = self.seq.wrapping_add(1);
         self.silent = self.silent.saturating_add(1);
         self.seq
     }
 
-    /// The one that left at `sent` came back. After a silence the next one need not be waited for.
+    /// How long an answer is waited for while data flows.
+    fn hurry(&self) -> Duration {
+        self.every.times(3).over(10).max(self.round_trip.times(2))
+    }
+
+    /// The one that left at `sent` came back: the next one is due at the usual time.
     pub fn on_answer(&mut self, now: Instant, sent: Instant) {
         self.answered |= sent >= self.sent;
-        self.interval = now.since(sent).min(LONGEST);
-        if self.answered {
-            self.next = self.next.min(self.sent + self.interval.max(self.every));
+        self.round_trip = now.since(sent);
+        self.interval = self.round_trip.min(LONGEST);
+        if self.answered && self.next > now {
+            self.next = self.sent + self.interval.max(self.every);
         }
     }
 
@@ -167,7 +182,7 @@ mod tests {
                 heart.on_answer(now, sent);
             }
             if heart.next <= now {
-                heart.beat(now, second, 4);
+                heart.beat(now, second, 4, false);
                 answers.push(now);
                 number += 1;
             }
@@ -188,12 +203,29 @@ mod tests {
     }
 
     #[test]
+    fn while_data_flows_a_lost_path_is_asked_again_and_again() {
+        let (mut heart, second, ms) = (Heart::new(Instant::ZERO), Duration::from_secs(1), Duration::from_millis);
+        heart.beat(Instant::ZERO, second, 4, true);
+        heart.hear(Instant::ZERO + ms(40));
+        heart.on_answer(Instant::ZERO + ms(40), Instant::ZERO);
+        assert_eq!(heart.next, Instant::ZERO + second, "it answers");
+        for n in 0..100 {
+            let now = heart.next;
+            heart.beat(now, second, 4, true);
+            assert_eq!((heart.silent(), heart.next), (n + 1, now + ms(300)));
+        }
+        heart.on_answer(heart.next, heart.sent);
+        heart.beat(heart.next, second, 4, true);
+        assert_eq!(heart.next, heart.sent + ms(600), "its answers take 300 ms");
+    }
+
+    #[test]
     fn a_path_that_is_back_gets_its_heartbeats_at_once() {
         let (mut heart, second) = (Heart::new(Instant::ZERO), Duration::from_secs(1));
         let mut now = Instant::ZERO;
         while now < Instant::ZERO + second.times(100) {
             now = heart.next;
-            heart.beat(now, second, 4);
+            heart.beat(now, second, 4, false);
         }
         heart.on_answer(now + Duration::from_millis(20), now);
         assert_eq!(heart.next, now + second);

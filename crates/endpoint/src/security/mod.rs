@@ -33,6 +33,9 @@ pub use config::SecurityConfig;
 pub use reach::Reach;
 pub use report::{HipRecord, PathReport, PeerEvent, PeerFailure, SecurityStats};
 
+/// Heartbeats on a path without any answer after which it, or if all are so, the peer may be lost.
+const UNANSWERED: u32 = 3;
+
 /// What a local address is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LocalInfo {
@@ -83,6 +86,10 @@ struct Peer {
     tell_links_at: Instant,
     up: bool,
     refused: bool,
+    /// When data was seen to flow.
+    flowed: Option<Instant>,
+    /// Since when a new association is asked for, as the peer is silent.
+    renewing: Option<Instant>,
 }
 
 /// What connections must be told, by the inner locators of a path.
@@ -183,10 +190,18 @@ impl Security {
         self.events.pop_front()
     }
 
-    /// The paths to `peer` that connections may use, with what they are told of them.
-    pub fn usable(&self, peer: Hit) -> Vec<(Locators, PathConfig)> {
+    /// The paths to `peer` that a new connection may use, with what it is told of them. Those that are silent join it when
+    /// they answer, unless all are.
+    pub fn usable(&mut self, peer: Hit) -> Vec<(Locators, PathConfig)> {
+        let up = |p: &SecurePath| p.peer == peer && p.up;
+        let answers = |p: &SecurePath| p.heart.silent() <= UNANSWERED;
+        let any = self.paths.values().any(|p| up(p) && answers(p));
+        for path in self.paths.values_mut().filter(|p| up(p)) {
+            path.left_out |= any && !answers(path);
+        }
         let usable = |(number, path): (&u16, &SecurePath)| {
-            (path.peer == peer && path.up).then(|| (inner(self.ours, peer, *number), self.path_config(path)))
+            (up(path) && (answers(path) || !any))
+                .then(|| (inner(self.ours, peer, *number), self.path_config(path)))
         };
         self.paths.iter().filter_map(usable).collect()
     }

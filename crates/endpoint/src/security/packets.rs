@@ -22,6 +22,7 @@ impl Security {
         match udp::classify(&bytes) {
             udp::Payload::Hip(packet) => {
                 let route = route(*locators);
+                self.cancel_renewals(now);
                 self.hip.handle(now, route, if route.is_udp() { &bytes } else { packet });
                 self.settle(now);
             }
@@ -79,6 +80,9 @@ impl Security {
                         self.stats.heartbeats += 1;
                         let rtt = path.on_heartbeat(now, sent);
                         let inner = inner(self.ours, path.peer, number);
+                        if std::mem::take(&mut path.left_out) && path.up {
+                            self.changes.push_back(Change::Up(inner));
+                        }
                         self.changes.push_back(Change::Sample(inner, rtt));
                         if path.mtu.overtaken(sent) {
                             self.probe(now, number);

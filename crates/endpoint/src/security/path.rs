@@ -20,6 +20,8 @@ use crate::paths::Locators;
 pub(super) const ROOM: usize = 1 << 16;
 /// What every network carries as a payload of UDP, bytes.
 const SMALL: usize = 500;
+/// Packets between two heartbeats that are no flow of data.
+const FEW: u64 = 4;
 
 /// A path to a peer: its SAs and what it measures.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub(super) struct SecurePath {
     pub reachable: bool,
     /// Whether connections may use it.
     pub up: bool,
+    /// It was silent when a connection began that does not have it.
+    pub left_out: bool,
     /// We asked HIP to take it away.
     pub gone: bool,
     /// We asked for new keys.
@@ -54,8 +58,9 @@ pub(super) struct SecurePath {
     pub busy: bool,
     /// How often it got new keys.
     pub rekeyed: u32,
-    /// Packets that our SAs before the present ones sealed.
+    /// Packets that our SAs before the present ones sealed, and how many were sealed at the last heartbeat.
     pub sealed_before: u64,
+    pub sealed_at_beat: u64,
 }
 
 /// What an opened packet held.
@@ -148,6 +153,12 @@ impl SecurePath {
             && (self.outbound.needs_rekey() || self.inbound.iter().any(Inbound::needs_rekey))
     }
 
+    /// Whether more left since the last heartbeat than heartbeats, their answers and probes.
+    pub fn carried_data(&mut self) -> bool {
+        let sealed = self.sealed_before + self.outbound.sealed();
+        sealed > std::mem::replace(&mut self.sealed_at_beat, sealed) + FEW
+    }
+
     /// What a connection is told of the path.
     pub fn config(&self) -> PathConfig {
         let (segment, carried) = (self.largest(self.mtu.link()), self.largest(self.mtu.carried()));
@@ -211,10 +222,10 @@ impl SecurePath {
         ours: Hit,
         id: u16,
         now: Instant,
-        (every, missed): (Duration, u32),
+        (every, missed, flows): (Duration, u32, bool),
         out: &mut [u8],
     ) -> Option<usize> {
-        let (seq, family) = (self.heart.beat(now, every, missed), self.family(ours, false));
+        let (seq, family) = (self.heart.beat(now, every, missed, flows), self.family(ours, false));
         self.seal_icmp(heartbeat::LEN, out, |message| heartbeat::request(id, seq, now, family, message))
     }
 }

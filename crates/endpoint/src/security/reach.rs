@@ -32,9 +32,9 @@ impl Wanted {
         Self { locators, at: now, tries: 0, asked: false }
     }
 
-    /// The attempt failed.
-    pub fn fail(&mut self, now: Instant, retry: Duration) {
-        self.at = now + retry.times(1 << self.tries.min(4));
+    /// The attempt failed: the next one follows after `retry`, and ever later unless data `flows` to the peer.
+    pub fn fail(&mut self, now: Instant, retry: Duration, flows: bool) {
+        self.at = now + retry.times(if flows { 1 } else { 1 << self.tries.min(4) });
         self.tries += 1;
         self.asked = false;
     }

@@ -160,8 +160,13 @@ impl Bed {
 
     /// Opens a connection and sends `len` bytes.
     pub fn send(&mut self, len: u64) {
-        let peer = self.hit(SERVER);
         let config = ConnectionConfig { cc: polypath_transport::CcConfig::default(), ..Default::default() };
+        self.send_with(len, config);
+    }
+
+    /// The same with that configuration of the connection.
+    pub fn send_with(&mut self, len: u64, config: ConnectionConfig) {
+        let peer = self.hit(SERVER);
         let handle = self.endpoints[CLIENT].connect_peer(self.now, config, peer, PORT).unwrap();
         let connection = self.endpoints[CLIENT].connection_mut(handle).unwrap();
         connection.write(Pattern { key: KEY, offset: 0, len }.into());

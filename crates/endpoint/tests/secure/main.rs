@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bed;
+mod silence;
 
 use std::collections::BTreeSet;
 
@@ -185,21 +186,6 @@ fn a_transfer_survives_without_any_path_for_a_while() {
     bed.links[1].up = true;
     bed.local(CLIENT, 1, true);
     finish(&mut bed, 60);
-}
-
-#[test]
-fn a_path_that_dies_without_a_word_is_found_dead_and_sought_anew() {
-    let mut bed = Bed::established();
-    bed.send(LEN);
-    let soon = bed.now + Duration::from_secs(30);
-    bed.run_until(soon, |bed| bed.received > LEN / 4);
-    bed.links[1].up = false;
-    finish(&mut bed, 60);
-    bed.run(Duration::from_secs(12));
-    assert_eq!(bed.paths_up(), [1, 1], "heartbeats told");
-    bed.links[1].up = true;
-    bed.run(Duration::from_secs(40));
-    assert_eq!(bed.paths_up(), [2, 2]);
 }
 
 #[test]

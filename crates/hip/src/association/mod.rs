@@ -265,6 +265,24 @@ impl Association {
         precedes && (self.tries < 2 || ctx.now.since(first) < ctx.config.retransmit.times(2))
     }
 
+    /// No R1 counts that is older than what `other` has seen of the same peer (RFC 7401 §6.8).
+    pub(crate) fn refuse_older_than(&mut self, other: &Self) {
+        self.r1_counter = other.r1_counter;
+    }
+
+    /// Whether our I1 has not been answered.
+    pub(crate) fn waits_for_r1(&self) -> bool {
+        self.state == State::I1Sent && self.attempt.is_none()
+    }
+
+    /// Forgets everything without a word to the peer: another association takes its place, or none.
+    pub(crate) fn forget(&mut self, ctx: &mut Context<'_>) {
+        self.attempt = None;
+        self.drop_draft(ctx);
+        self.release(ctx);
+        self.state = State::Unassociated;
+    }
+
     /// The same I2 came again: the R2 was lost.
     pub(crate) fn repeat_r2(&mut self, ctx: &mut Context<'_>, route: Route) {
         ctx.send(route, &self.packet);

@@ -1,0 +1,143 @@
+//! Links that are cut without a word, and peers that were restarted.
+
+use polypath_endpoint::*;
+use polypath_transport::{CcConfig, ConnectionConfig, State as TcpState};
+use polypath_wire::{Duration, Instant};
+
+use crate::bed::*;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn today() -> ConnectionConfig {
+    ConnectionConfig { cc: CcConfig::default().of_today(), fail_silent: true, ..Default::default() }
+}
+
+/// An association with both paths up and `len` bytes on their way for two seconds.
+fn flowing(len: u64) -> Bed {
+    let mut bed = Bed::established();
+    bed.send_with(len, today());
+    bed.run(MS(2000));
+    assert!(bed.received > 0 && !bed.finished);
+    bed
+}
+
+/// How long until `done`.
+fn until(bed: &mut Bed, most: u64, done: impl Fn(&Bed) -> bool) -> Duration {
+    let began = bed.now;
+    bed.run_until(began + MS(most), done);
+    bed.now.since(began)
+}
+
+fn paths(bed: &Bed) -> Vec<(Locators, u32)> {
+    bed.endpoints[CLIENT].secure_paths().map(|p| (p.inner, p.inbound)).collect()
+}
+
+/// The server's process ends, and another one with its identity begins.
+fn restart(bed: &mut Bed) {
+    let config = EndpointConfig::default();
+    bed.endpoints[SERVER] = Endpoint::secure(config, quick(), identity(SERVER as u8 + 1), [77; 32], 2);
+    bed.endpoints[SERVER].listen(PORT, ListenConfig::default()).unwrap();
+    (bed.server, bed.received, bed.finished) = (None, 0, false);
+    (0..2).for_each(|link| bed.local(SERVER, link, true));
+}
+
+#[test]
+fn a_peer_that_was_restarted_is_met_again_within_two_seconds_and_a_half() {
+    for phase in [0, 300, 600, 900] {
+        let mut bed = flowing(64 << 20);
+        bed.run(MS(phase));
+        let handle = bed.client.unwrap();
+        restart(&mut bed);
+        let over = |bed: &Bed| bed.endpoints[CLIENT].connection(handle).unwrap().state() == TcpState::Closed;
+        let took = until(&mut bed, 10_000, over);
+        assert!(took < MS(2500), "{phase}: {took:?}");
+        assert!(!bed.events[CLIENT].contains(&PeerEvent::Down), "there is another association at once");
+        bed.run(MS(300));
+        bed.send(1 << 20);
+        let took = until(&mut bed, 10_000, |bed| bed.finished);
+        assert!(bed.finished && bed.received == 1 << 20, "{took:?}");
+        bed.run(MS(3000));
+        assert_eq!(bed.paths_up(), [2, 2]);
+    }
+}
+
+/// Nobody can tell silence of all links from a restart: but who answers on an SA has lost nothing.
+#[test]
+fn a_peer_that_was_only_away_keeps_its_association() {
+    for away in [2000, 3100, 6000, 20_000] {
+        let mut bed = flowing(8 << 20);
+        let before = paths(&bed);
+        bed.links.iter_mut().for_each(|l| l.up = false);
+        bed.run(MS(away));
+        bed.links.iter_mut().for_each(|l| l.up = true);
+        let took = until(&mut bed, 60_000, |bed| bed.finished);
+        assert!(bed.finished && bed.received == 8 << 20, "{away}: {took:?}");
+        assert_eq!(paths(&bed).iter().map(|p| p.0).collect::<Vec<_>>(), before.iter().map(|p| p.0).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_path_that_was_away_carries_again_within_a_second() {
+    for away in [2000, 4500, 9000, 31_000] {
+        let mut bed = flowing(128 << 20);
+        let before = paths(&bed);
+        bed.links[0].up = false;
+        bed.run(MS(away));
+        assert_eq!(bed.paths_up(), [2, 2], "it may come back");
+        let carried = bed.links[0].bytes;
+        bed.links[0].up = true;
+        bed.run(MS(1000));
+        // At 8 Mbit/s it could carry 1 MB; half of it means that it was in use after half the time.
+        let carried = bed.links[0].bytes - carried;
+        assert!(carried > 500_000, "{away}: {carried}");
+        bed.run(MS(5000));
+        let inner = |paths: &[(Locators, u32)]| paths.iter().map(|p| p.0).collect::<Vec<_>>();
+        assert_eq!(inner(&paths(&bed)), inner(&before), "the same paths, whatever their keys");
+        assert_eq!(bed.paths_up(), [2, 2]);
+    }
+}
+
+/// What begins while a path is lost begins on another one.
+#[test]
+fn a_path_that_dies_without_a_word_holds_no_new_connection_up() {
+    for link in [0, 1] {
+        let mut bed = flowing(8 << 20);
+        bed.links[link].up = false;
+        until(&mut bed, 30_000, |bed| bed.finished);
+        bed.run(MS(12_000));
+        (bed.received, bed.finished) = (0, false);
+        bed.send_with(100_000, today());
+        let took = until(&mut bed, 10_000, |bed| bed.received == 100_000);
+        assert!(took < MS(700), "{took:?}");
+        // And what goes on when the path is back uses it.
+        bed.run(MS(1000));
+        (bed.received, bed.finished) = (0, false);
+        bed.send_with(4 << 20, today());
+        bed.run(MS(500));
+        let before = bed.links[link].bytes;
+        bed.links[link].up = true;
+        until(&mut bed, 30_000, |bed| bed.finished);
+        assert!(bed.links[link].bytes > before + (1 << 19), "it is used again");
+    }
+}
+
+/// An old answer of the peer does not make us begin anew: only our own silence does, and only its R2 ends what is.
+#[test]
+fn what_was_recorded_of_an_exchange_ends_nothing() {
+    let mut bed = flowing(8 << 20);
+    let exchange: Vec<Vec<u8>> = bed.seen.iter().filter(|p| p.starts_with(&[0; 4])).cloned().collect();
+    let before = paths(&bed);
+    bed.links.iter_mut().for_each(|l| l.up = false);
+    let stop: Instant = bed.now + MS(6000);
+    while bed.now < stop {
+        bed.run(MS(100));
+        for packet in &exchange {
+            let locators = Locators { local: bed.links[0].ends[CLIENT], remote: bed.links[0].ends[SERVER] };
+            bed.give(CLIENT, Input::Datagram { locators, bytes: packet[..].into() });
+        }
+    }
+    bed.links.iter_mut().for_each(|l| l.up = true);
+    until(&mut bed, 60_000, |bed| bed.finished);
+    assert!(bed.finished && bed.received == 8 << 20);
+    assert_eq!(paths(&bed).iter().map(|p| p.0).collect::<Vec<_>>(), before.iter().map(|p| p.0).collect::<Vec<_>>());
+}

@@ -1,0 +1,59 @@
+//! A second base exchange with a peer that may have lost its state, beside the association that there is
+//! (RFC 7401 §4.5.4): only its success ends that one, so nobody ends an association by silence or by a forged answer.
+
+use polypath_wire::Instant;
+use polypath_wire::hip::Hit;
+
+use super::Host;
+use crate::association::{Association, State};
+use crate::context::Context;
+use crate::event::Route;
+
+impl Host {
+    /// Asks `peer` at `routes` for a new association in the place of the present one, or asks again. What there is
+    /// stays until the peer's R2; the events tell of its end then.
+    pub fn renew(&mut self, now: Instant, peer: Hit, routes: Vec<Route>) {
+        let Some(present) = self.peers.get(&peer).filter(|a| a.state() == State::Established) else { return };
+        if self.renewals.get(&peer).is_some_and(|a| !a.waits_for_r1()) {
+            return;
+        }
+        let mut renewal = Association::new(peer, routes, now);
+        renewal.refuse_older_than(present);
+        self.renewals.insert(peer, renewal);
+        self.with_renewal(now, peer, |a, ctx| a.connect(ctx));
+    }
+
+    /// The peer has not lost its state after all.
+    pub fn cancel_renewal(&mut self, now: Instant, peer: Hit) {
+        self.with_renewal(now, peer, |a, ctx| a.forget(ctx));
+    }
+
+    /// Whether a new association with `peer` is asked for.
+    pub fn is_renewing(&self, peer: Hit) -> bool {
+        self.renewals.contains_key(&peer)
+    }
+
+    /// Lets the new association do something. Its events count only once it stands.
+    pub(super) fn with_renewal<T>(
+        &mut self,
+        now: Instant,
+        peer: Hit,
+        act: impl FnOnce(&mut Association, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let mut renewal = self.renewals.remove(&peer)?;
+        let before = std::mem::take(&mut self.events);
+        let (_, mut ctx) = self.context(now);
+        let result = act(&mut renewal, &mut ctx);
+        let events = std::mem::replace(&mut self.events, before);
+        match renewal.state() {
+            State::Established => {
+                self.with(now, peer, |old, ctx| old.forget(ctx));
+                self.events.extend(events);
+                self.peers.insert(peer, renewal);
+            }
+            State::I1Sent | State::I2Sent => _ = self.renewals.insert(peer, renewal),
+            _ => {}
+        }
+        Some(result)
+    }
+}
