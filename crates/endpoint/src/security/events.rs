@@ -91,7 +91,8 @@ impl Security {
         let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
         let reachable = hip_paths.iter().any(|p| p.inbound == pair.inbound && p.reachable);
         let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
-        let known = |p: &SecurePath| p.peer == peer && p.locators == locators && (replaced(p) || p.up && !p.gone);
+        let known =
+            |p: &SecurePath| p.peer == peer && p.locators == locators && (replaced(p) || p.up && !p.gone);
         if let Some((number, path)) = self.paths.iter_mut().find(|(_, p)| known(p)) {
             let (before, kept) = (path.spi(), !replaced(path));
             path.rekey(pair, inbound, outbound);

@@ -204,7 +204,8 @@ mod tests {
 
     #[test]
     fn while_data_flows_a_lost_path_is_asked_again_and_again() {
-        let (mut heart, second, ms) = (Heart::new(Instant::ZERO), Duration::from_secs(1), Duration::from_millis);
+        let (mut heart, second, ms) =
+            (Heart::new(Instant::ZERO), Duration::from_secs(1), Duration::from_millis);
         heart.beat(Instant::ZERO, second, 4, true);
         heart.hear(Instant::ZERO + ms(40));
         heart.on_answer(Instant::ZERO + ms(40), Instant::ZERO);

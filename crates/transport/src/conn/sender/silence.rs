@@ -58,7 +58,7 @@ impl Sender {
                 silence.begin(now);
                 continue;
             }
-            silence.unheard = silence.unheard + pause.min(patience.over(PART));
+            silence.unheard += pause.min(patience.over(PART));
             if silence.unheard >= patience && self.works_without(now, path) {
                 failed.insert(path);
             }
