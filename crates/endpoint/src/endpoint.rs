@@ -4,10 +4,12 @@ mod arrival;
 mod secure;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use polypath_transport::Event as TcpEvent;
 use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Record, Segment, State};
+use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, PathId, Seed};
 
 use crate::config::{EndpointConfig, ListenConfig};
@@ -317,11 +319,16 @@ impl Endpoint {
             connection.record(self.config.record);
         }
         let remote = paths.iter().next().map(|(_, locators)| locators.remote.ip());
+        let peer = self.security.as_ref().zip(remote).and_then(|(s, name)| match name {
+            IpAddr::V6(name) => Some(s.hit_of(Hit(name.octets()))),
+            IpAddr::V4(_) => None,
+        });
         let index = self.slots.insert(|handle| Slot {
             handle,
             connection,
             ports,
             remote,
+            peer,
             paths,
             join,
             half_open: false,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use polypath_transport::{Connection, Ports};
 use polypath_wire::Seq;
+use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
 use crate::paths::PathTable;
@@ -36,8 +37,10 @@ pub(crate) struct Slot {
     pub connection: Connection,
     pub ports: Ports,
     pub paths: PathTable,
-    /// The peer's address: of its first path, or its HIT.
+    /// The peer's address: of its first path, or what its association goes by.
     pub remote: Option<IpAddr>,
+    /// The peer's HIT, if the connection is secure.
+    pub peer: Option<Hit>,
     /// How it takes new paths, if it does.
     pub join: Option<Join>,
     /// Accepted, and its handshake is not complete.

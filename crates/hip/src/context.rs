@@ -22,6 +22,8 @@ const SPI_RANDOM: u32 = 0x077f_87ff;
 
 pub(crate) struct Context<'a> {
     pub now: Instant,
+    /// What the association goes by, if not by the HIT of its peer.
+    pub name: Option<Hit>,
     pub config: &'a HipConfig,
     pub identity: &'a Identity,
     /// What we know of our own addresses.
@@ -43,7 +45,7 @@ impl Context<'_> {
 
     /// Says what happened.
     pub fn event(&mut self, peer: Hit, event: Event) {
-        self.events.push_back((peer, event));
+        self.events.push_back((self.name.unwrap_or(peer), event));
     }
 
     /// A random inbound SPI that nobody uses.

@@ -130,7 +130,7 @@ pub enum Event {
     },
 }
 
-/// An event with the peer it is about.
+/// An event with the peer it is about: its HIT, or the name of a further association with it.
 pub type PeerEvent = (Hit, Event);
 
 /// Why a packet was dropped.

@@ -1,6 +1,7 @@
 //! One Host Identity with all its associations.
 
 mod renewal;
+mod several;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -36,7 +37,10 @@ pub struct Host {
     addresses: Vec<IpAddr>,
     random: Random,
     responder: Responder,
+    /// By their names: HITs, or those that `others` has.
     peers: BTreeMap<Hit, Association>,
+    /// The names of further associations of a peer.
+    others: BTreeMap<Hit, Vec<Hit>>,
     /// What may take the place of an association whose peer is silent.
     renewals: BTreeMap<Hit, Association>,
     spis: BTreeSet<u32>,
@@ -72,6 +76,7 @@ impl Host {
             addresses: Vec::new(),
             random,
             peers: BTreeMap::new(),
+            others: BTreeMap::new(),
             renewals: BTreeMap::new(),
             spis: BTreeSet::new(),
             outbox: VecDeque::new(),
@@ -208,8 +213,8 @@ impl Host {
                 {
                     return result;
                 }
-                self.with(now, sender, |a, ctx| a.handle(ctx, route, &view))
-                    .ok_or(DropReason::NoAssociation)?
+                let name = self.named(sender, route, &view);
+                self.with(now, name, |a, ctx| a.handle(ctx, route, &view)).ok_or(DropReason::NoAssociation)?
             }
         }
     }
@@ -263,8 +268,10 @@ impl Host {
             return Err(DropReason::Policy);
         }
         let digest = i2_digest(view);
-        if self.peers.get(&peer).is_some_and(|a| a.is_from_i2(&digest)) {
-            self.with(now, peer, |a, ctx| a.repeat_r2(ctx, route));
+        let known = |name: &Hit| self.peers.get(name).is_some_and(|a| a.is_from_i2(&digest));
+        let repeated = self.names_of(peer).find(known);
+        if let Some(name) = repeated {
+            self.with(now, name, |a, ctx| a.repeat_r2(ctx, route));
             return Ok(());
         }
         if self.with(now, peer, |a, ctx| a.has_just_won(ctx)) == Some(true) {
@@ -295,8 +302,9 @@ impl Host {
             return Err(DropReason::Policy);
         }
         self.cancel_renewal(now, peer);
-        self.peers.entry(peer).or_insert_with(|| Association::new(peer, vec![route], now));
-        self.with(now, peer, |a, ctx| a.accept(ctx, route, accepted))
+        let name = self.name_for(now, peer, route);
+        self.peers.entry(name).or_insert_with(|| Association::new(peer, vec![route], now));
+        self.with(now, name, |a, ctx| a.accept(ctx, route, accepted))
             .unwrap_or(Err(DropReason::NoAssociation))
     }
 
@@ -330,6 +338,7 @@ impl Host {
     fn context(&mut self, now: Instant) -> (&mut Responder, Context<'_>) {
         let ctx = Context {
             now,
+            name: None,
             config: &self.config,
             identity: &self.identity,
             links: &self.links,
@@ -342,18 +351,21 @@ impl Host {
         (&mut self.responder, ctx)
     }
 
-    /// Lets the association with `peer` do something; forgets it when it is over.
+    /// Lets the association of that name do something; forgets it when it is over.
     fn with<T>(
         &mut self,
         now: Instant,
-        peer: Hit,
+        name: Hit,
         act: impl FnOnce(&mut Association, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let mut association = self.peers.remove(&peer)?;
+        let mut association = self.peers.remove(&name)?;
         let (_, mut ctx) = self.context(now);
+        ctx.name = Some(name).filter(|_| name != association.peer());
         let result = act(&mut association, &mut ctx);
-        if association.state() != State::Unassociated {
-            self.peers.insert(association.peer(), association);
+        match association.state() {
+            State::Unassociated => self.forget_name(association.peer(), name),
+            _ if name.is_null() => _ = self.peers.insert(association.peer(), association),
+            _ => _ = self.peers.insert(name, association),
         }
         Some(result)
     }

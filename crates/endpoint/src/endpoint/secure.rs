@@ -74,11 +74,7 @@ impl Endpoint {
 
     /// The HIT at the other end of a connection, if it is secure.
     pub fn peer(&self, handle: ConnectionHandle) -> Option<Hit> {
-        self.security.as_ref()?;
-        match self.slots.find(handle)?.remote? {
-            IpAddr::V6(hit) => Some(Hit(hit.octets())),
-            IpAddr::V4(_) => None,
-        }
+        self.slots.find(handle)?.peer
     }
 
     /// The state of the association with `peer`; `None` if there is none.
@@ -86,7 +82,7 @@ impl Endpoint {
         self.security.as_ref()?.state(peer)
     }
 
-    /// Peers with an association in any state.
+    /// Peers with an association in any state: their HITs, and the names of further associations with them.
     pub fn associations(&self) -> impl Iterator<Item = Hit> {
         self.security.iter().flat_map(|s| s.peers())
     }

@@ -48,13 +48,33 @@ impl Security {
         if silence {
             self.paths.get_mut(&number).into_iter().for_each(|p| p.heart.next = now + every);
         } else if let Some(path) = self.paths.get_mut(&number) {
-            let len = path.beat(self.ours, number, now, (every, missed, flows), &mut self.scratch);
+            let hurry = flows.then(|| every.times(3).over(10));
+            let len = path.beat(self.ours, number, now, (every, missed, hurry), &mut self.scratch);
             self.send_scratch(now, number, len);
             self.probe(now, number);
             self.renew_if_silent(now, number);
+            self.close_if_silent(now, peer);
         }
         self.tell_hip(now, number);
         self.tell_links(now, peer);
+    }
+
+    /// Another program of this peer's host began an association beside others: what they are for may have ended
+    /// without a word, so they are asked at once.
+    pub(super) fn doubt_others(&mut self, now: Instant, peer: Hit) {
+        let hit = self.hit_of(peer);
+        for path in self.paths.values_mut().filter(|p| p.hit == hit && p.peer != peer) {
+            (path.heart.next, path.doubted) = (now, true);
+        }
+    }
+
+    /// One of several associations of a peer has fallen silent: that program has ended.
+    fn close_if_silent(&mut self, now: Instant, name: Hit) {
+        let beside = self.hip.names_of(self.hit_of(name)).count() > 1;
+        let mut silent = self.paths.values().filter(|p| p.peer == name).map(|p| p.heart.silent());
+        if beside && silent.all(|beats| beats > UNANSWERED) {
+            self.hip.close(now, name);
+        }
     }
 
     /// Whether data flows to or from `peer`, or did a moment ago; `carried`: it did just now.

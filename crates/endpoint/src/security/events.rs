@@ -51,7 +51,7 @@ impl Security {
             State::Closing | State::Closed | State::EFailed | State::Unassociated => {
                 if std::mem::take(&mut peer.up) {
                     self.changes.push_back(Change::Over(hit));
-                    self.events.push_back((hit, PeerEvent::Down));
+                    self.tell_of(hit, PeerEvent::Down);
                 }
                 if to == State::Unassociated {
                     self.peers.remove(&hit);
@@ -107,6 +107,7 @@ impl Security {
         let number = self.free_number();
         let path = SecurePath {
             peer,
+            hit: self.hit_of(peer),
             locators,
             suite: pair.suite,
             outbound,
@@ -115,6 +116,7 @@ impl Security {
             reachable,
             up: false,
             left_out: false,
+            doubted: false,
             rekeying: false,
             gone: false,
             untold: 0,
@@ -129,6 +131,7 @@ impl Security {
         };
         self.paths.insert(number, path);
         self.spis.insert(pair.inbound, number);
+        self.doubt_others(now, peer);
         self.wanted(peer, locators, super::Wanted::succeed);
         if reachable {
             self.bring_up(now, number);
@@ -143,10 +146,11 @@ impl Security {
         let (peer, locators) = (path.peer, path.locators);
         let inner = inner(self.ours, peer, number);
         self.changes.push_back(Change::Up(inner));
+        let hit = path.hit;
         if !std::mem::replace(&mut self.peers.entry(peer).or_default().up, true) {
-            self.events.push_back((peer, PeerEvent::Up));
+            self.tell_of(peer, PeerEvent::Up);
         }
-        self.events.push_back((peer, PeerEvent::PathUp(locators)));
+        self.events.push_back((hit, PeerEvent::PathUp(locators)));
         let stale = |(n, p): (&u16, &SecurePath)| {
             let dead = !self.locals.is_empty() && !self.locals.contains_key(&p.locators.local);
             (*n != number && p.peer == peer && (p.locators == locators || dead)).then_some(*n)
@@ -177,12 +181,12 @@ impl Security {
             path.use_next();
             return;
         }
-        let (up, locators) = (path.up, path.locators);
+        let (up, hit, locators) = (path.up, path.hit, path.locators);
         self.paths.remove(&number);
         if up {
             let inner = inner(self.ours, peer, number);
             self.changes.push_back(Change::Down(inner));
-            self.events.push_back((peer, PeerEvent::PathDown(locators)));
+            self.events.push_back((hit, PeerEvent::PathDown(locators)));
         }
     }
 
@@ -190,6 +194,13 @@ impl Security {
         let mut wanted = self.peers.get_mut(&peer).into_iter().flat_map(|p| &mut p.wanted);
         if let Some(wanted) = wanted.find(|w| w.locators == locators) {
             act(wanted);
+        }
+    }
+
+    /// An event of a peer's first association is one of the peer.
+    fn tell_of(&mut self, peer: Hit, event: PeerEvent) {
+        if peer.is_orchid() {
+            self.events.push_back((peer, event));
         }
     }
 

@@ -104,31 +104,26 @@ impl Heart {
         self.silent = 0;
     }
 
-    /// One leaves now: its number. The next one follows after `every`, or after what the last answer took; sooner as
-    /// long as nothing answers although data `flows` to the peer, or did just now. Where no answer came, but other
-    /// packets did, the path is slow, or lost it, and gets half as many; likewise once nothing came in answer to `missed` while
-    /// nothing flows.
-    pub fn beat(&mut self, now: Instant, every: Duration, missed: u32, flows: bool) -> u16 {
+    /// One leaves now: its number. The next one follows after `every`, or after what the last answer took; sooner, after
+    /// `hurry` and twice a round trip, as long as nothing answers although data flows to the peer. Where no answer came, but other
+    /// packets did, the path is slow, or lost it, and gets half as many; likewise once nothing came in answer to `missed` and
+    /// there is no hurry.
+    pub fn beat(&mut self, now: Instant, every: Duration, missed: u32, hurry: Option<Duration>) -> u16 {
         let (slow, lost) = (self.silent == 0, self.silent >= missed);
-        if !self.answered && (slow || lost && !flows) {
-            let known = flows && self.round_trip > Duration::ZERO;
+        if !self.answered && (slow || lost && hurry.is_none()) {
+            let known = hurry.is_some() && self.round_trip > Duration::ZERO;
             let most = if known { self.round_trip.times(4) } else { LONGEST };
             self.interval = self.interval.times(2).min(most);
         }
         self.interval = self.interval.max(every);
         self.every = every;
-        let hurried = flows && (self.answered || !slow);
-        let wait = if hurried { self.hurry() } else { self.interval };
+        let hurry = hurry.filter(|_| self.answered || !slow);
+        let wait = hurry.map_or(self.interval, |least| least.max(self.round_trip.times(2)));
         (self.sent, self.answered) = (now, false);
         self.next = now + wait;
         self.seq = self.seq.wrapping_add(1);
         self.silent = self.silent.saturating_add(1);
         self.seq
-    }
-
-    /// How long an answer is waited for while data flows.
-    fn hurry(&self) -> Duration {
-        self.every.times(3).over(10).max(self.round_trip.times(2))
     }
 
     /// The one that left at `sent` came back: the next one is due at the usual time.
@@ -182,7 +177,7 @@ mod tests {
                 heart.on_answer(now, sent);
             }
             if heart.next <= now {
-                heart.beat(now, second, 4, false);
+                heart.beat(now, second, 4, None);
                 answers.push(now);
                 number += 1;
             }
@@ -206,17 +201,18 @@ mod tests {
     fn while_data_flows_a_lost_path_is_asked_again_and_again() {
         let (mut heart, second, ms) =
             (Heart::new(Instant::ZERO), Duration::from_secs(1), Duration::from_millis);
-        heart.beat(Instant::ZERO, second, 4, true);
+        let hurry = Some(ms(300));
+        heart.beat(Instant::ZERO, second, 4, hurry);
         heart.hear(Instant::ZERO + ms(40));
         heart.on_answer(Instant::ZERO + ms(40), Instant::ZERO);
         assert_eq!(heart.next, Instant::ZERO + second, "it answers");
         for n in 0..100 {
             let now = heart.next;
-            heart.beat(now, second, 4, true);
+            heart.beat(now, second, 4, hurry);
             assert_eq!((heart.silent(), heart.next), (n + 1, now + ms(300)));
         }
         heart.on_answer(heart.next, heart.sent);
-        heart.beat(heart.next, second, 4, true);
+        heart.beat(heart.next, second, 4, hurry);
         assert_eq!(heart.next, heart.sent + ms(600), "its answers take 300 ms");
     }
 
@@ -226,7 +222,7 @@ mod tests {
         let mut now = Instant::ZERO;
         while now < Instant::ZERO + second.times(100) {
             now = heart.next;
-            heart.beat(now, second, 4, false);
+            heart.beat(now, second, 4, None);
         }
         heart.on_answer(now + Duration::from_millis(20), now);
         assert_eq!(heart.next, now + second);

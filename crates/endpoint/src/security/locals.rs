@@ -124,11 +124,11 @@ impl Security {
     /// Connections use the path no longer; HIP takes it away if it is not the peer's last.
     pub(super) fn abandon(&mut self, now: Instant, number: u16) {
         let Some(path) = self.paths.get_mut(&number) else { return };
-        let (peer, spi, locators) = (path.peer, path.spi(), path.locators);
+        let (peer, hit, spi, locators) = (path.peer, path.hit, path.spi(), path.locators);
         if std::mem::take(&mut path.up) {
             let inner = inner(self.ours, peer, number);
             self.changes.push_back(Change::Down(inner));
-            self.events.push_back((peer, PeerEvent::PathDown(locators)));
+            self.events.push_back((hit, PeerEvent::PathDown(locators)));
         }
         let others = self.hip.association(peer).is_some_and(|a| a.paths().iter().any(|p| p.inbound != spi));
         if let Some(path) = self.paths.get_mut(&number).filter(|p| others && !p.gone) {

@@ -216,14 +216,19 @@ impl Security {
         self.hip.association(peer).map(polypath_hip::Association::state)
     }
 
-    /// Peers with an association of any state.
+    /// What the associations of any state go by.
     pub fn peers(&self) -> impl Iterator<Item = Hit> {
-        self.hip.associations().map(polypath_hip::Association::peer)
+        self.hip.names()
+    }
+
+    /// The HIT of the peer whose association goes by `name`.
+    pub fn hit_of(&self, name: Hit) -> Hit {
+        self.hip.association(name).map_or(name, polypath_hip::Association::peer)
     }
 
     pub fn reports(&self) -> impl Iterator<Item = PathReport> {
         self.paths.iter().map(|(number, path)| PathReport {
-            peer: path.peer,
+            peer: path.hit,
             inner: inner(self.ours, path.peer, *number),
             locators: path.locators,
             suite: path.suite,

@@ -26,7 +26,9 @@ const FEW: u64 = 4;
 /// A path to a peer: its SAs and what it measures.
 #[derive(Debug)]
 pub(super) struct SecurePath {
+    /// What its association goes by, and the peer's HIT.
     pub peer: Hit,
+    pub hit: Hit,
     /// The outer addresses.
     pub locators: Locators,
     pub suite: EspSuite,
@@ -42,6 +44,8 @@ pub(super) struct SecurePath {
     pub up: bool,
     /// It was silent when a connection began that does not have it.
     pub left_out: bool,
+    /// The program at its other end may have ended without a word.
+    pub doubted: bool,
     /// We asked HIP to take it away.
     pub gone: bool,
     /// We asked for new keys.
@@ -88,7 +92,7 @@ impl SecurePath {
     /// Makes a packet of `segment` in `out`; its length.
     pub fn seal_segment(&mut self, ours: Hit, segment: &Segment, out: &mut [u8]) -> Option<usize> {
         let at = self.outbound.payload_offset();
-        let checksum = Checksum::Ipv6 { src: ours.as_ipv6(), dst: self.peer.as_ipv6() };
+        let checksum = Checksum::Ipv6 { src: ours.as_ipv6(), dst: self.hit.as_ipv6() };
         let len = frame::encode(segment, checksum, out.get_mut(at..)?).ok()?;
         self.busy |= len > SMALL;
         self.outbound.seal(out, len, tcp::PROTOCOL).ok()
@@ -109,7 +113,7 @@ impl SecurePath {
 
     /// What an opened packet holds; the data of a segment shares its memory.
     pub fn content(&self, ours: Hit, opened: &Opened, mut packet: BytesMut) -> Option<Content> {
-        let checksum = Checksum::Ipv6 { src: self.peer.as_ipv6(), dst: ours.as_ipv6() };
+        let checksum = Checksum::Ipv6 { src: self.hit.as_ipv6(), dst: ours.as_ipv6() };
         Some(match opened.next_header {
             tcp::PROTOCOL => {
                 let bytes = packet.freeze().slice(opened.payload.clone());
@@ -201,6 +205,7 @@ impl SecurePath {
     /// The heartbeat that left at `sent` came back; its round trip.
     pub fn on_heartbeat(&mut self, now: Instant, sent: Instant) -> Duration {
         self.heart.on_answer(now, sent);
+        self.doubted = false;
         let rtt = now.since(sent);
         let delay = rtt.over(2);
         self.measured.delay = Some(self.measured.delay.map_or(delay, |least| least.min(delay)));
@@ -209,7 +214,7 @@ impl SecurePath {
 
     /// The checksum context of ICMPv6 messages that we send, or receive.
     pub fn family(&self, ours: Hit, inbound: bool) -> IcmpFamily {
-        let (ours, peer): (Ipv6Addr, Ipv6Addr) = (ours.as_ipv6(), self.peer.as_ipv6());
+        let (ours, peer): (Ipv6Addr, Ipv6Addr) = (ours.as_ipv6(), self.hit.as_ipv6());
         match inbound {
             true => IcmpFamily::V6 { src: peer, dst: ours },
             false => IcmpFamily::V6 { src: ours, dst: peer },
@@ -222,10 +227,11 @@ impl SecurePath {
         ours: Hit,
         id: u16,
         now: Instant,
-        (every, missed, flows): (Duration, u32, bool),
+        (every, missed, hurry): (Duration, u32, Option<Duration>),
         out: &mut [u8],
     ) -> Option<usize> {
-        let (seq, family) = (self.heart.beat(now, every, missed, flows), self.family(ours, false));
+        let hurry = if self.doubted { Some(every.over(10)) } else { hurry };
+        let (seq, family) = (self.heart.beat(now, every, missed, hurry), self.family(ours, false));
         self.seal_icmp(heartbeat::LEN, out, |message| heartbeat::request(id, seq, now, family, message))
     }
 }

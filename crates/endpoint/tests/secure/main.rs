@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bed;
+mod several;
 mod silence;
 
 use std::collections::BTreeSet;

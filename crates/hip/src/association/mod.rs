@@ -265,6 +265,23 @@ impl Association {
         precedes && (self.tries < 2 || ctx.now.since(first) < ctx.config.retransmit.times(2))
     }
 
+    /// Whether the peer began it.
+    pub(crate) fn is_host(&self) -> bool {
+        self.accepted_i2.is_some()
+    }
+
+    /// Whether the peer is known to be at the other end of `route`.
+    pub(crate) fn is_at(&self, route: Route) -> bool {
+        self.paths.iter().any(|p| p.route.remote == route.remote)
+    }
+
+    /// Whether the MAC of a packet is made with its keys.
+    pub(crate) fn is_keyed_for(&self, view: &PacketView<'_>) -> bool {
+        use polypath_wire::hip::{Kind, coverage};
+        let mac = |s: &Session| s.verify_mac(view, Kind::HIP_MAC, &coverage::mac(view)).is_ok();
+        self.session.as_ref().is_some_and(mac)
+    }
+
     /// No R1 counts that is older than what `other` has seen of the same peer (RFC 7401 §6.8).
     pub(crate) fn refuse_older_than(&mut self, other: &Self) {
         self.r1_counter = other.r1_counter;

@@ -1,0 +1,69 @@
+//! Several associations with one peer at once: two programs of a host, each with its own ports, have one identity.
+//!
+//! An I2 from where the peer is not known to be begins another association beside the one that there is; from where it
+//! is, it replaces that one, as RFC 7401 §4.5.4 has it. The first association of a peer goes by its HIT, each further one by
+//! a name of our own that is no HIT. Nothing of this is on the wire.
+
+use polypath_wire::Instant;
+use polypath_wire::hip::{Hit, PacketView};
+
+use super::Host;
+use crate::association::{Association, State};
+use crate::event::Route;
+
+/// Most associations of one peer.
+const MOST: usize = 8;
+/// The first byte of names: unique local addresses (RFC 4193) are no ORCHIDs.
+const NAME: u8 = 0xfd;
+
+impl Host {
+    /// The name of the association that a packet of `sender` is for: where it came from tells, or else its MAC.
+    pub(super) fn named(&self, sender: Hit, route: Route, view: &PacketView<'_>) -> Hit {
+        let is = |test: &dyn Fn(&Association) -> bool| {
+            self.names_of(sender).find(|name| self.peers.get(name).is_some_and(test))
+        };
+        match self.others.contains_key(&sender) {
+            true => is(&|a| a.is_at(route)).or_else(|| is(&|a| a.is_keyed_for(view))).unwrap_or(sender),
+            false => sender,
+        }
+    }
+
+    /// The name for what an I2 of `peer` begins.
+    pub(super) fn name_for(&mut self, now: Instant, peer: Hit, route: Route) -> Hit {
+        let at = |name: &Hit| self.peers.get(name).is_none_or(|a| a.is_at(route));
+        let replaced = self.names_of(peer).find(at);
+        if let Some(name) = replaced {
+            return name;
+        }
+        let stands = |a: &Association| a.is_host() && matches!(a.state(), State::R2Sent | State::Established);
+        let count = self.names_of(peer).count();
+        if !self.peers.get(&peer).is_some_and(stands) || count >= MOST || !route.is_udp() {
+            return peer;
+        }
+        let mut name = Hit(self.random.bytes());
+        name.0[0] = NAME;
+        self.others.entry(peer).or_default().push(name);
+        self.peers.insert(name, Association::new(peer, vec![route], now));
+        name
+    }
+
+    /// The names of all associations with `peer`.
+    pub fn names_of(&self, peer: Hit) -> impl Iterator<Item = Hit> {
+        std::iter::once(peer).chain(self.others.get(&peer).into_iter().flatten().copied())
+    }
+
+    /// The names of all associations.
+    pub fn names(&self) -> impl Iterator<Item = Hit> {
+        self.peers.keys().copied()
+    }
+
+    /// The association that went by `name` is over.
+    pub(super) fn forget_name(&mut self, peer: Hit, name: Hit) {
+        if let Some(names) = self.others.get_mut(&peer) {
+            names.retain(|n| *n != name);
+            if names.is_empty() {
+                self.others.remove(&peer);
+            }
+        }
+    }
+}
