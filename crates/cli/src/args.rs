@@ -1,7 +1,8 @@
 //! The command line, and the help that teaches it.
 
+mod files;
+
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -11,15 +12,16 @@ use polypath_lab::seeds::SeedRange;
 use polypath_lab::units::{Bytes, Human, Link};
 use polypath_transport::cc::CcConfig;
 use polypath_transport::sched::SchedulerConfig;
-use polypath_wire::hip::{Hit, ParseHitError};
 
-use crate::files::Target;
+pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   polypath demo                                  a 64 MiB file over two paths at once, in real time
   polypath demo --sim                            the same in virtual time
-  polypath keygen                                the identity of this host
+  polypath hit                                   the name of this host, as others know it
+  polypath receive --allow HIT                   take files from that host
+  polypath send big.iso photos HIT@192.0.2.1     send a file and a directory there
   polypath lab list                              the experiments there are
   polypath lab run foundation/two_paths          run one and check what it expects
   polypath lab check foundation                  run a whole group
@@ -27,7 +29,7 @@ Examples:
 
 Exit status:
   0    done, and everything as expected
-  1    done, but an expectation failed or the file arrived changed
+  1    done, but an expectation failed, or a file arrived changed or was left out
   2    bad arguments or a bad spec file
   3    the system did not allow it, or the paths did not carry it
   130  interrupted by Ctrl-C (129 by SIGHUP, 143 by SIGTERM)";
@@ -52,11 +54,11 @@ pub enum Command {
         #[command(subcommand)]
         command: LabCommand,
     },
-    /// Send files to a host that runs `polypath receive`, over all links of both
-    #[command(after_long_help = SEND_EXAMPLES)]
+    /// Send files and directories to a host, or let it fetch them, over all links of both
+    #[command(after_long_help = files::SEND_EXAMPLES)]
     Send(SendArgs),
-    /// Receive files from hosts that you let in
-    #[command(after_long_help = RECEIVE_EXAMPLES)]
+    /// Receive files from hosts that you let in, or fetch them from one
+    #[command(after_long_help = files::RECEIVE_EXAMPLES)]
     Receive(ReceiveArgs),
     /// Make the identity of this host: a key file that only you can read
     #[command(after_long_help = KEY_EXAMPLES)]
@@ -132,88 +134,6 @@ Examples:
 
 The key is a PKCS#8 file in PEM without a passphrase, mode 0600; the default is
 $XDG_CONFIG_HOME/polypath/identity.pem, or ~/.config/polypath/identity.pem.";
-
-const SEND_EXAMPLES: &str = "\
-Examples:
-  polypath send big.iso 2001:22:…@192.0.2.1,198.51.100.1    to a host with two links
-  polypath send *.log 2001:22:…@backup.example.org:4500     a name and another port
-
-`polypath receive` prints what to write after the @. Every usable address of this host becomes a path,
-also those that come while files go, up to 8 at once: each path costs heartbeats and keys. (`polypath demo`
-emulates up to 64, as many as a connection can have.) An interrupted transfer goes on where it stopped, by itself for
---wait seconds, and then when the same command is given again.";
-
-#[derive(Args, Debug)]
-pub struct SendArgs {
-    /// The files
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
-    /// The receiver's Host Identity Tag and its addresses: HIT@ADDR[,ADDR…]
-    #[arg(value_name = "HIT@ADDR", required = true)]
-    pub to: Target,
-    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
-    #[arg(long, value_name = "FILE")]
-    pub identity: Option<PathBuf>,
-    /// How long to try again when nothing moves any more, seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub wait: u64,
-    /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
-    #[arg(long)]
-    pub native: bool,
-    /// Print one JSON object at the end instead of bars and text
-    #[arg(long)]
-    pub json: bool,
-}
-
-const RECEIVE_EXAMPLES: &str = "\
-Examples:
-  polypath receive --allow 2001:22:…                  from one host, into this directory
-  polypath receive --dir in --allow any --once        from whoever comes first, then end
-
-Without --allow nobody is let in, but strangers are shown with their HITs. A sender uses up to 8 paths at
-once, see `polypath send --help`. A file that is there already
-and has other content stays: the new one gets a number.";
-
-#[derive(Args, Debug)]
-pub struct ReceiveArgs {
-    /// Where to put the files
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub dir: PathBuf,
-    /// Whom to let in: a Host Identity Tag, or `any`; repeat it for more
-    #[arg(long, value_name = "HIT")]
-    pub allow: Vec<Allow>,
-    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
-    #[arg(long, value_name = "FILE")]
-    pub identity: Option<PathBuf>,
-    /// The UDP port of HIP and ESP
-    #[arg(long, value_name = "PORT", default_value_t = 10500)]
-    pub port: u16,
-    /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
-    #[arg(long, conflicts_with = "port")]
-    pub native: bool,
-    /// End when one sender has nothing left
-    #[arg(long)]
-    pub once: bool,
-    /// Print one JSON object for each file instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Whom to let in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Allow {
-    /// Whoever comes.
-    Any,
-    /// That host.
-    Peer(Hit),
-}
-
-impl FromStr for Allow {
-    type Err = ParseHitError;
-    fn from_str(text: &str) -> Result<Self, ParseHitError> {
-        if text == "any" { Ok(Self::Any) } else { text.parse().map(Self::Peer) }
-    }
-}
 
 #[derive(Args, Debug)]
 pub struct KeygenArgs {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::future::Future;
 use std::io;
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,7 +13,8 @@ use crate::failure::{Failure, Status};
 
 /// Ends by itself what has to be taken down or removed. Until there is one, such a signal ends the program at once.
 pub struct Interrupt {
-    runtime: Runtime,
+    /// Taken when it ends.
+    runtime: Option<Runtime>,
     came: watch::Receiver<Option<Status>>,
 }
 
@@ -33,12 +35,12 @@ impl Interrupt {
             let end = notice(&runtime, kind, status, tell.clone());
             end.map_err(|e| Failure::system("cannot listen for signals", e))?;
         }
-        Ok(Self { runtime, came })
+        Ok(Self { runtime: Some(runtime), came })
     }
 
     /// Runs `work` to its end, whatever comes.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
+        self.runtime.as_ref().expect("it is taken at the end only").block_on(work)
     }
 
     /// `work`, unless a signal comes first or has come already.
@@ -56,6 +58,17 @@ impl Interrupt {
     /// For work that does not wait: whether to go on.
     pub fn check(&self) -> Result<(), Failure> {
         self.came.borrow().map_or(Ok(()), |status| Err(Failure::interrupted(status)))
+    }
+}
+
+/// How long files may take to be written at the end. Who reads standard input may never end.
+const GRACE: Duration = Duration::from_secs(1);
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(GRACE);
+        }
     }
 }
 
@@ -87,7 +100,6 @@ fn is_ignored(kind: SignalKind) -> bool {
 mod tests {
     use super::*;
     use std::process::Command;
-    use std::time::Duration;
 
     #[test]
     fn a_signal_before_the_work_counts() {

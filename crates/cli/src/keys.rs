@@ -38,6 +38,19 @@ pub fn generate(algorithm: KeyAlgorithm) -> Result<Identity, Failure> {
     .map_err(|e| Failure::system("cannot make a key", e))
 }
 
+/// Makes the identity of this host if there is none and no other `file` is named.
+pub fn ensure(file: Option<&Path>) -> Result<(), Failure> {
+    if file.is_some() {
+        return Ok(());
+    }
+    let path = file::default_path()?;
+    if !path.exists() {
+        file::store(&path, &generate(KeyAlgorithm::EcdsaP384)?, false)?;
+        eprintln!("made an identity for this host: {}", path.display());
+    }
+    Ok(())
+}
+
 /// Prints the public key of an identity.
 pub fn pubkey(args: &KeyArgs) -> Result<(), Failure> {
     let public = public(args.file.as_deref())?;
@@ -59,6 +72,7 @@ pub fn hit(args: &KeyArgs) -> Result<(), Failure> {
 }
 
 fn public(file: Option<&Path>) -> Result<PublicIdentity, Failure> {
+    ensure(file)?;
     file::load_public(&file::path_or_default(file)?)
 }
 

@@ -22,8 +22,9 @@ fn floors() -> BTreeMap<&'static str, u32> {
         ("polypath-sim", 3),
         ("polypath-node", 4),
         ("polypath-lab", 4),
-        ("polypath-cli", 5),
-        ("polypath-py", 5),
+        ("polypath-files", 5),
+        ("polypath-cli", 6),
+        ("polypath-py", 6),
     ])
 }
 

@@ -12,14 +12,14 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::buffers::Buffers;
 
 /// What is read from a file or a stream at a time, bytes.
-pub(crate) const CHUNK: usize = 256 << 10;
+pub const CHUNK: usize = 256 << 10;
 /// Chunks that wait between a file and a stream.
 const AHEAD: usize = 4;
 /// Chunks whose memory is used again.
 const KEPT: usize = 64;
 
 /// A file that is read ahead and hashed.
-pub(crate) struct Source<R> {
+pub struct Source<R> {
     chunks: mpsc::Receiver<Bytes>,
     thread: Thread<R>,
 }
@@ -74,7 +74,7 @@ fn read<R: Read>(
 }
 
 /// A file that is written behind and hashed.
-pub(crate) struct Sink<W> {
+pub struct Sink<W> {
     chunks: mpsc::Sender<Vec<Bytes>>,
     thread: Thread<W>,
 }

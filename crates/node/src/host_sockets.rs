@@ -13,6 +13,7 @@ use tokio::time::Interval;
 
 use crate::addresses::{Address, Watch, usable};
 use crate::carrier::Carrier;
+use crate::choice::Choice;
 use crate::native::NativeSockets;
 use crate::sockets::{UdpPath, UdpSockets};
 
@@ -28,6 +29,7 @@ pub struct HostSockets {
     watch: Watch,
     look: Interval,
     port: u16,
+    choice: Choice,
     bound: BTreeMap<Address, SocketAddr>,
 }
 
@@ -39,22 +41,23 @@ enum Sockets {
 
 impl HostSockets {
     /// Binds a socket to `port` on each usable address; port 0 takes a free one on each. Needs a tokio runtime.
-    pub fn bind(port: u16) -> io::Result<Self> {
-        Self::open(Sockets::Udp(UdpSockets::new([])?), port)
+    pub fn bind(port: u16, choice: Choice) -> io::Result<Self> {
+        Self::open(Sockets::Udp(UdpSockets::new([])?), port, choice)
     }
 
     /// Raw sockets for IP protocols 139 and 50 on each usable address, without UDP. Needs the right to make such,
     /// and a tokio runtime.
-    pub fn native() -> io::Result<Self> {
-        Self::open(Sockets::Native(NativeSockets::new()), 0)
+    pub fn native(choice: Choice) -> io::Result<Self> {
+        Self::open(Sockets::Native(NativeSockets::new()), 0, choice)
     }
 
-    fn open(sockets: Sockets, port: u16) -> io::Result<Self> {
+    fn open(sockets: Sockets, port: u16, choice: Choice) -> io::Result<Self> {
         let mut all = Self {
             sockets,
             watch: Watch::start()?,
             look: tokio::time::interval(LOOK),
             port,
+            choice,
             bound: BTreeMap::new(),
         };
         all.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -72,7 +75,7 @@ impl HostSockets {
 
     /// Takes up new addresses and drops those that are gone; tells `inbox`. The last error of binding.
     fn update(&mut self, inbox: &mut Vec<Input>) -> io::Result<Option<io::Error>> {
-        let now = usable()?;
+        let now = self.choice.of(usable()?);
         let gone: Vec<_> = self.bound.keys().filter(|a| !now.contains(a)).cloned().collect();
         for address in gone {
             if let Some(local) = self.bound.remove(&address) {

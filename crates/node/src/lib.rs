@@ -4,13 +4,14 @@
 
 pub mod addresses;
 mod buffers;
-mod bulk;
+pub mod bulk;
 mod carrier;
+mod choice;
 pub mod clock;
 mod driver;
 pub mod emulated_link;
-pub mod files;
 mod host_sockets;
+pub mod inquiry;
 mod native;
 pub mod netns;
 mod node;
@@ -23,6 +24,7 @@ mod tun;
 mod wishes;
 
 pub use carrier::Carrier;
+pub use choice::Choice;
 pub use clock::Clock;
 pub use host_sockets::HostSockets;
 pub use node::{AssociateError, Listener, Node};

@@ -1,17 +1,23 @@
-//! Live bars: one for the file, one for the rate of each path as paths come and go.
+//! Live bars: one for the file, one for all files, one for the rate of each path as paths come and go.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polypath_endpoint::PathReport;
 use polypath_node::StreamStats;
 
-/// The bars. Nothing is drawn where standard error is no terminal.
+use super::progress::View;
+
+/// The bars. Nothing is drawn where standard error is no terminal. They move when something arrives, and not otherwise.
 pub struct Bars {
     all: MultiProgress,
     file: ProgressBar,
+    /// Shown where there are several files.
+    sum: ProgressBar,
+    count: usize,
+    total: Option<u64>,
     paths: BTreeMap<Ends, PathBar>,
     last: Instant,
 }
@@ -39,27 +45,37 @@ pub struct Carried {
 }
 
 impl Bars {
-    pub fn new(hidden: bool) -> Self {
+    /// For `count` files of `total` bytes; 0 if nobody knows how many.
+    pub fn new(hidden: bool, count: usize, total: Option<u64>) -> Self {
         let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let all = MultiProgress::with_draw_target(target);
-        let file = all.add(ProgressBar::hidden());
-        Self { all, file, paths: BTreeMap::new(), last: Instant::now() }
+        let file = all.add(ProgressBar::new(0));
+        let sum = ProgressBar::new(total.unwrap_or_default());
+        let sum = if count > 1 { all.add(sum.with_style(style(SUM))) } else { sum };
+        Self { all, file, sum, count, total, paths: BTreeMap::new(), last: Instant::now() }
     }
 
-    /// A file begins at offset `at`.
-    pub fn begin(&mut self, name: &str, size: u64, at: u64) {
-        let template = "{msg}  {wide_bar} {bytes:>10} of {total_bytes} in {elapsed}";
-        self.all.remove(&self.file);
-        self.file = self.all.insert(0, ProgressBar::new(size).with_style(style(template)));
-        self.file.set_message(name.to_owned());
+    /// Draws how far it is.
+    pub fn show(&self, view: &View) {
+        let Some((number, name)) = &view.file else { return };
+        let (at, size) = view.of_file;
+        let known = size.filter(|size| *size > 0);
+        self.file.set_style(style(if known.is_some() { FILE } else { ENDLESS }));
+        known.into_iter().for_each(|size| self.file.set_length(size));
         self.file.set_position(at);
+        let speed = speed(view);
+        match self.count {
+            0 => self.file.set_message(format!("file {number}: {name}")),
+            1 => self.file.set_message(name.clone()),
+            count => self.file.set_message(format!("file {number} of {count}: {name}")),
+        }
+        self.file.set_prefix(if self.count > 1 { String::new() } else { speed.clone() });
+        self.total.into_iter().for_each(|total| self.sum.set_length(total));
+        self.sum.set_position(view.position);
+        self.sum.set_prefix(speed);
     }
 
-    pub fn advance(&self, bytes: u64) {
-        self.file.inc(bytes);
-    }
-
-    /// Rates since the last look; `delivered` picks the direction.
+    /// Rates of the paths since the last look; `delivered` picks the direction.
     pub fn look(&mut self, stats: &StreamStats, delivered: impl Fn(&polypath_transport::PathStats) -> u64) {
         let passed = self.last.elapsed().as_secs_f64().max(1e-3);
         self.last = Instant::now();
@@ -93,6 +109,7 @@ impl Bars {
     /// Takes the bars away for good: one that is not finished would be drawn again when it is dropped.
     pub fn clear(&self) {
         self.file.finish_and_clear();
+        self.sum.finish_and_clear();
         self.paths.values().for_each(|path| path.bar.finish_and_clear());
         // A terminal that cannot be cleared still shows what follows.
         let _ = self.all.clear();
@@ -125,6 +142,22 @@ impl PathBar {
             report.locators.remote,
             rate / 1e6
         ));
+    }
+}
+
+const FILE: &str = "{msg}  {wide_bar} {bytes:>10} of {total_bytes}{prefix}";
+const ENDLESS: &str = "{msg}  {bytes:>10}{prefix}";
+const SUM: &str = "all files  {wide_bar} {bytes:>10} of {total_bytes}{prefix}";
+
+/// The rate and the time that is left.
+fn speed(view: &View) -> String {
+    if view.rate <= 0.0 {
+        return ", nothing moves".to_owned();
+    }
+    let rate = format!(", {:.1} Mbit/s", view.rate / 1e6);
+    match view.left {
+        Some(left) => format!("{rate}, {:#} left", HumanDuration(Duration::from_secs(left.as_secs_f64().ceil() as u64))),
+        None => rate,
     }
 }
 

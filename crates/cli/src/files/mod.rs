@@ -1,22 +1,29 @@
 //! `polypath send` and `polypath receive`: files between two hosts, over all their links at once.
 
 mod bars;
+mod call;
+mod diagnose;
+mod progress;
 mod receive;
+mod report;
 mod send;
+mod serve;
 mod target;
+mod transfer;
 
 use std::path::Path;
 use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, SecurityConfig};
 use polypath_hip::{HipConfig, Identity};
-use polypath_node::{HostSockets, Node};
+use polypath_node::{Choice, HostSockets, Node};
 use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig};
 
 pub use receive::receive;
 pub use send::send;
 pub use target::Target;
 
+use crate::args::LinkArgs;
 use crate::failure::Failure;
 use crate::keys;
 
@@ -27,25 +34,26 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// The identity of this host; made on first use.
 fn identity(file: Option<&Path>) -> Result<Identity, Failure> {
-    let path = keys::file::path_or_default(file)?;
-    if path.exists() || file.is_some() {
-        return keys::file::load(&path);
-    }
-    let identity = keys::generate(crate::args::KeyAlgorithm::EcdsaP384)?;
-    keys::file::store(&path, &identity, false)?;
-    eprintln!("made an identity for this host: {}", path.display());
-    Ok(identity)
+    keys::ensure(file)?;
+    keys::file::load(&keys::file::path_or_default(file)?)
+}
+
+/// The interfaces that the arguments admit.
+fn choice(links: &LinkArgs) -> Choice {
+    Choice { only: links.only.clone(), backup: links.backup.clone() }
 }
 
 /// A secure node on all addresses of this host, on that port of UDP or without UDP.
-fn node(identity: Identity, hip: HipConfig, port: Option<u16>) -> Result<Node, Failure> {
+fn node(identity: Identity, hip: HipConfig, port: Option<u16>, links: &LinkArgs) -> Result<Node, Failure> {
+    let choice = choice(links);
+    choice.check().map_err(|e| Failure::usage(e).help("see `ip link`"))?;
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
     let no_socket = |port, e| Failure::system(format!("no UDP socket on port {port}"), e);
     let sockets = match port {
-        Some(port) => HostSockets::bind(port).map_err(|e| no_socket(port, e)),
-        None => HostSockets::native().map_err(|e| {
+        Some(port) => HostSockets::bind(port, choice).map_err(|e| no_socket(port, e)),
+        None => HostSockets::native(choice).map_err(|e| {
             Failure::system("no raw sockets", e)
                 .help("--native needs root; without it HIP and ESP travel in UDP")
         }),

@@ -1,276 +1,115 @@
-//! `polypath send`.
+//! `polypath send`: files to a host that we call, or for hosts that fetch them.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use polypath_endpoint::{PeerFailure, Reach};
-use polypath_hip::{Accept, HipConfig};
-use polypath_node::files::{self, FileError, Step, Transferred};
-use polypath_node::{AssociateError, Node, StreamError};
-use polypath_wire::hip::udp;
-use serde_json::json;
+use polypath_files::{Entry, Plan};
+use polypath_lab::registry;
+use polypath_transport::{CcConfig, ConnectionConfig};
 
-use super::bars::Bars;
-use super::{GRACE, Target, connection, identity, node};
+use super::call::Call;
+use super::serve::{Serve, Work};
+use super::transfer::Way;
+use super::{Target, connection};
 use crate::args::SendArgs;
-use crate::failure::{Failure, printed};
-use crate::interrupt::Interrupt;
-
-/// How often the bars move.
-const TICK: Duration = Duration::from_millis(200);
-/// A connection on which nothing moves for so long is given up for a new one.
-const STALL: Duration = Duration::from_secs(20);
-/// Between two attempts.
-const PAUSE: Duration = Duration::from_secs(1);
+use crate::failure::Failure;
 
 /// Sends the files; goes on where it stopped when all links were gone for a while.
 pub fn send(args: &SendArgs) -> Result<(), Failure> {
-    for file in &args.files {
-        let metadata = std::fs::metadata(file);
-        let metadata =
-            metadata.map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
-        if !metadata.is_file() {
-            return Err(Failure::usage(format!("{} is not a regular file", file.display())));
-        }
+    if !args.allow.is_empty() {
+        return offer(args);
     }
-    let identity = identity(args.identity.as_deref())?;
-    let ours = identity.hit();
-    let default_port = if args.native { 0 } else { udp::PORT };
-    let reach = args.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
-    let interrupt = Interrupt::listen()?;
-    interrupt.block_on(async {
-        let node = node(
-            identity,
-            HipConfig { accept: Accept::Nobody, ..HipConfig::default() },
-            (!args.native).then_some(0),
-        )?;
-        let mut sender = Sender {
-            node: &node,
-            to: &args.to,
-            reach: Reach::Addresses(reach),
-            wait: Duration::from_secs(args.wait),
-            left: args.files.clone(),
-            done: Vec::new(),
-            bars: RefCell::new(Bars::new(args.json)),
-            moved: Instant::now(),
-            met: false,
-        };
-        let began = Instant::now();
-        let result = interrupt.or(sender.send_all()).await;
-        let (done, bars) = (std::mem::take(&mut sender.done), sender.bars);
-        node.shutdown(GRACE).await;
-        bars.borrow().clear();
-        result.map_err(|failure| match failure.status.is_interruption() {
-            true => failure.help("the same command goes on where it stopped"),
-            false => failure,
-        })?;
-        let seconds = began.elapsed().as_secs_f64();
-        let report = Report { ours, to: args.to.hit, seconds, done, bars: &bars.borrow() };
-        if args.json { report.print_json() } else { report.print() }
-    })
+    let (to, what) = target(args)?;
+    let plan = plan(what, &args.name)?;
+    Call {
+        to: &to,
+        identity: args.identity.as_deref(),
+        native: args.native,
+        links: &args.links,
+        wait: args.wait.map(Duration::from_secs),
+        json: args.json,
+        connection: tuned(args),
+        way: Way::Send(plan.entries),
+    }
+    .run()
 }
 
-struct Sender<'a> {
-    node: &'a Node,
-    to: &'a Target,
-    reach: Reach,
-    wait: Duration,
-    left: Vec<PathBuf>,
-    done: Vec<Transferred>,
-    bars: RefCell<Bars>,
-    /// When anything last moved.
-    moved: Instant,
-    /// Whether the peer has ever answered.
-    met: bool,
+/// Waits for hosts that fetch the files.
+fn offer(args: &SendArgs) -> Result<(), Failure> {
+    let plan = plan(&args.what, &args.name)?;
+    if plan.entries.iter().any(Entry::is_input) {
+        return Err(Failure::usage("standard input cannot be fetched: it may be read once only"));
+    }
+    Serve {
+        allow: &args.allow,
+        identity: args.identity.as_deref(),
+        port: args.port,
+        native: args.native,
+        links: &args.links,
+        once: args.once,
+        json: args.json,
+        connection: tuned(args),
+        work: Work::Send(Arc::new(plan.entries)),
+    }
+    .run()
 }
 
-/// Why an attempt ended.
-enum End {
-    /// Another one may succeed.
-    Again(String),
-    Final(Failure),
+/// Whom to send to, and what is before that.
+fn target(args: &SendArgs) -> Result<(Target, &[std::ffi::OsString]), Failure> {
+    let to_fetch = "or let a host fetch it: --allow HIT";
+    let (last, what) = args.what.split_last().ok_or_else(|| Failure::usage("nothing to send"))?;
+    let to = last.to_str().ok_or("is not UTF-8".to_owned()).and_then(str::parse::<Target>);
+    let to = to.map_err(|e| {
+        Failure::usage(format!("the last argument says to whom, and {} does not: {e}", last.display()))
+            .help(format!("polypath send FILE HIT@ADDRESS; {to_fetch}"))
+    })?;
+    if what.is_empty() {
+        return Err(Failure::usage("nothing to send").help("polypath send FILE HIT@ADDRESS"));
+    }
+    Ok((to, what))
 }
 
-impl Sender<'_> {
-    async fn send_all(&mut self) -> Result<(), Failure> {
-        loop {
-            let why = match self.attempt().await {
-                Ok(()) => return Ok(()),
-                Err(End::Final(failure)) => return Err(failure),
-                Err(End::Again(why)) => why,
-            };
-            if self.moved.elapsed() > self.wait {
-                return Err(Failure::system(format!("gave up after {} s", self.wait.as_secs()), why)
-                    .help("the same command goes on where it stopped"));
-            }
-            self.bars.borrow().say(&format!("interrupted ({why}); trying again"));
-            self.node.dissociate(self.to.hit);
-            tokio::time::sleep(PAUSE).await;
+/// Everything that is sent; says what is left out.
+fn plan(what: &[impl AsRef<OsStr>], name: &str) -> Result<Plan, Failure> {
+    let mut plan = Plan::default();
+    for one in what {
+        match one.as_ref() {
+            input if input == "-" => plan.add_input(name),
+            path => plan.add(Path::new(path)).map_err(|e| unreadable(Path::new(path), &e))?,
         }
     }
-
-    async fn attempt(&mut self) -> Result<(), End> {
-        let hit = self.to.hit;
-        let met = self.node.associate(hit, self.reach.clone()).await;
-        met.map_err(|error| self.no_association(error))?;
-        (self.met, self.moved) = (true, Instant::now());
-        let stream = self.node.connect_peer(connection(), hit, files::PORT).await;
-        let stream = stream.map_err(|e| End::Again(e.to_string()))?;
-
-        let moved = RefCell::new(Instant::now());
-        let done = RefCell::new(Vec::new());
-        let (bars, left) = (&self.bars, &self.left);
-        let tell = |step| match step {
-            Step::Begin { name, size, at } => bars.borrow_mut().begin(&name, size, at),
-            Step::Bytes(bytes) => {
-                *moved.borrow_mut() = Instant::now();
-                bars.borrow().advance(bytes);
-            }
-            Step::Done(file) => {
-                // Later the peer may have ended the association, and the counts of its paths.
-                bars.borrow_mut().look(&stream.stats(), |path| path.bytes_delivered);
-                done.borrow_mut().push(file);
-            }
-        };
-        let watch = async {
-            let (mut ticks, mut acked) = (tokio::time::interval(TICK), 0);
-            loop {
-                ticks.tick().await;
-                let stats = stream.stats();
-                bars.borrow_mut().look(&stats, |path| path.bytes_delivered);
-                if stats.connection.bytes_acked != acked {
-                    acked = stats.connection.bytes_acked;
-                    *moved.borrow_mut() = Instant::now();
-                }
-                if moved.borrow().elapsed() > STALL {
-                    return format!("nothing moved for {} s", STALL.as_secs());
-                }
-            }
-        };
-        let result = tokio::select! {
-            result = files::send(&stream, left, tell) => result.map_err(end),
-            stalled = watch => Err(End::Again(stalled)),
-        };
-        bars.borrow_mut().look(&stream.stats(), |path| path.bytes_delivered);
-        let (done, moved) = (done.into_inner(), moved.into_inner());
-        self.left.drain(..done.len());
-        self.done.extend(done);
-        self.moved = self.moved.max(moved);
-        if result.is_err() {
-            stream.abort();
-        }
-        result
+    let inputs = plan.entries.iter().filter(|entry| entry.is_input()).count();
+    if inputs > 1 {
+        return Err(Failure::usage("standard input can be read once only"));
     }
-
-    fn no_association(&self, error: AssociateError) -> End {
-        let (hit, ours) = (self.to.hit, self.node.hit().map(|h| h.to_string()).unwrap_or_default());
-        match error {
-            AssociateError::Failed(PeerFailure::Refused) => End::Final(
-                Failure::system(format!("{hit} does not let us in"), "we are strangers to it")
-                    .help(format!("on that host: polypath receive --allow {ours}")),
-            ),
-            AssociateError::Failed(PeerFailure::Timeout) if !self.met => End::Final(
-                Failure::system(format!("no answer from {hit}"), "nobody there, or somebody else")
-                    .help(self.is_it_there()),
-            ),
-            AssociateError::Begin(polypath_hip::ConnectError::NoRoute) if !self.met => End::Final(
-                Failure::system("no way to that address", "no local address of its family is usable")
-                    .help("see `ip address`"),
-            ),
-            error @ AssociateError::Begin(polypath_hip::ConnectError::Hit(_)) => {
-                End::Final(Failure::usage(error.to_string()))
-            }
-            error => End::Again(error.to_string()),
-        }
+    for skipped in &plan.skipped {
+        eprintln!("left out: {} {}", skipped.path.display(), skipped.why);
     }
-
-    /// What to look at if nobody answers.
-    fn is_it_there(&self) -> String {
-        let Reach::Addresses(addresses) = &self.reach else { return String::new() };
-        let ports: BTreeSet<u16> = addresses.iter().map(SocketAddr::port).collect();
-        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-        let (native, way) = match ports[..] == ["0"] {
-            true => (" --native", "do IP protocols 139 and 50".to_owned()),
-            false => ("", format!("does UDP port {}", ports.join(" or "))),
-        };
-        format!("is `polypath receive{native}` running there, and {way} reach it?")
-    }
+    Ok(plan)
 }
 
-fn end(error: FileError) -> End {
+fn unreadable(path: &Path, error: &polypath_files::FileError) -> Failure {
+    let failure = Failure::usage(format!("cannot send {error}"));
     match error {
-        error if error.is_interruption() => End::Again(match error {
-            FileError::Stream(StreamError::Lost(_)) | FileError::Cut => "the connection was lost".into(),
-            error => error.to_string(),
-        }),
-        FileError::Changed(name) => {
-            End::Final(Failure::unmet(format!("{name} arrived changed")).help("send it again"))
+        polypath_files::FileError::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            match path.to_str().is_some_and(|text| text.parse::<Target>().is_ok()) {
+                true => failure.help("whom to send to comes last, and only once"),
+                false => failure,
+            }
         }
-        error => End::Final(Failure::system("cannot send", error)),
+        _ => failure,
     }
 }
 
-struct Report<'a> {
-    ours: polypath_wire::hip::Hit,
-    to: polypath_wire::hip::Hit,
-    seconds: f64,
-    done: Vec<Transferred>,
-    bars: &'a Bars,
-}
-
-impl Report<'_> {
-    fn bytes(&self) -> u64 {
-        self.done.iter().map(|file| file.bytes - file.resumed_at).sum()
-    }
-
-    fn print(&self) -> Result<(), Failure> {
-        let rate = self.bytes() as f64 * 8.0 / self.seconds / 1e6;
-        let mut text = String::new();
-        for file in &self.done {
-            let resumed = match file.resumed_at {
-                0 => String::new(),
-                at => format!(", of which {at} were there already"),
-            };
-            text += &format!("{}: {} bytes{resumed}, SHA-256 {}\n", file.name, file.bytes, file.sha256);
-        }
-        for carried in self.bars.carried() {
-            let path = carried.path;
-            let delay = path.measured.delay.map(|d| format!(", {:.1} ms one way", d.as_secs_f64() * 1e3));
-            text += &format!("{}: {} bytes{}\n", path.locators, carried.bytes, delay.unwrap_or_default());
-        }
-        text += &format!("{:.2} s, {rate:.1} Mbit/s, encrypted for {}", self.seconds, self.to);
-        use std::io::Write;
-        printed(writeln!(std::io::stdout(), "{text}"))
-    }
-
-    fn print_json(&self) -> Result<(), Failure> {
-        let path = |carried: super::bars::Carried| {
-            let path = carried.path;
-            json!({
-                "local": path.locators.local,
-                "remote": path.locators.remote,
-                "bytes": carried.bytes,
-                "mtu": path.mtu,
-                "delay_us": path.measured.delay.map(|delay| delay.as_micros()),
-                "rate_bps": path.measured.bandwidth.map(|rate| rate.0),
-                "esp_suite": crate::demo::suite_name(path.suite),
-                "spi_out": format!("{:08x}", path.outbound),
-                "spi_in": format!("{:08x}", path.inbound),
-            })
-        };
-        let report = json!({
-            "sender_hit": self.ours,
-            "receiver_hit": self.to,
-            "seconds": self.seconds,
-            "bytes": self.bytes(),
-            "goodput_bps": self.bytes() as f64 * 8.0 / self.seconds,
-            "files": self.done,
-            "paths": self.bars.carried().into_iter().map(path).collect::<Vec<_>>(),
-        });
-        use std::io::Write;
-        printed(writeln!(std::io::stdout(), "{report:#}"))
+/// The connection that the arguments ask for.
+fn tuned(args: &SendArgs) -> ConnectionConfig {
+    let known = "clap admits only names of the registry";
+    ConnectionConfig {
+        cc: registry::by_name("algorithm", &args.cc).map(CcConfig::of_today).expect(known),
+        scheduler: registry::by_name("policy", &args.scheduler).expect(known),
+        ..connection()
     }
 }

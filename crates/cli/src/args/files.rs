@@ -1,0 +1,142 @@
+//! The command line of `polypath send` and `polypath receive`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use polypath_wire::hip::{Hit, ParseHitError};
+
+use super::{controllers, schedulers};
+use crate::files::Target;
+
+pub const SEND_EXAMPLES: &str = "\
+Examples:
+  polypath send big.iso 2001:22:…@192.0.2.1,198.51.100.1    to a host with two links
+  polypath send photos notes.txt 2001:22:…@192.0.2.1        a directory with all that is in it, and a file
+  tar c /srv | polypath send - --name srv.tar 2001:22:…@backup.example.org:4500
+  polypath send big.iso --allow 2001:22:…                   wait until that host fetches it
+  polypath send big.iso 2001:22:…@192.0.2.1 --only eth0 --only wlan0
+
+`polypath receive` prints what to write after the @. Every usable address of this host becomes a path,
+also those that come while files go, up to 8 at once: each path costs heartbeats and keys. (`polypath demo`
+emulates up to 64, as many as a connection can have.) An interrupted transfer goes on where it stopped, by itself for
+--wait seconds, and then when the same command is given again; standard input can be read once only.
+
+With --allow nobody is called: this host waits, and prints what the other one has to write after `receive --from`.
+Use it where the receiver is behind a NAT and the sender is not.
+
+Links in directories are left out, and so is what is neither file nor directory.";
+
+pub const RECEIVE_EXAMPLES: &str = "\
+Examples:
+  polypath receive --allow 2001:22:…                  from one host, into this directory
+  polypath receive --dir in --allow any --once        from whoever comes first, then end
+  polypath receive --from 2001:22:…@192.0.2.1         fetch what `polypath send FILE --allow HIT` offers there
+
+Without --allow nobody is let in, but strangers are shown with their HITs. A sender uses up to 8 paths at
+once, see `polypath send --help`. A file that is there already and has other content stays: the new one gets a
+number. What is unfinished is hidden (.NAME.….part), and goes on when the same sender sends it again. No name leads
+out of the directory or begins with a dot, and no link is followed.";
+
+#[derive(Args, Debug)]
+pub struct SendArgs {
+    /// What to send (`-`: standard input), and last to whom: its Host Identity Tag and its addresses
+    #[arg(value_name = "FILE… HIT@ADDR[,ADDR…]", required = true)]
+    pub what: Vec<OsString>,
+    /// Let this host fetch the files (a Host Identity Tag, or `any`) instead of sending them; repeat it for more
+    #[arg(long, value_name = "HIT")]
+    pub allow: Vec<Allow>,
+    /// End when one host has fetched everything
+    #[arg(long, requires = "allow")]
+    pub once: bool,
+    /// The UDP port at which files are fetched
+    #[arg(long, value_name = "PORT", default_value_t = 10500, requires = "allow")]
+    pub port: u16,
+    /// What standard input is called at the receiver
+    #[arg(long, value_name = "NAME", default_value = "stdin")]
+    pub name: String,
+    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+    /// How long to try when nobody answers or nothing moves, seconds [default: 8 at first, 60 once it has begun]
+    #[arg(long, value_name = "SECONDS", conflicts_with = "allow")]
+    pub wait: Option<u64>,
+    /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
+    #[arg(long)]
+    pub native: bool,
+    #[command(flatten)]
+    pub links: LinkArgs,
+    /// Which path the next segment takes
+    #[arg(long, value_name = "S", default_value = "earliest_completion", value_parser = schedulers())]
+    pub scheduler: String,
+    /// Congestion control
+    #[arg(long, value_name = "C", default_value = "newreno", value_parser = controllers())]
+    pub cc: String,
+    /// Print one JSON object at the end instead of bars and text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ReceiveArgs {
+    /// Where to put the files; made if it is not there
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// Whom to let in: a Host Identity Tag, or `any`; repeat it for more
+    #[arg(long, value_name = "HIT", conflicts_with = "from")]
+    pub allow: Vec<Allow>,
+    /// Fetch the files that this host offers with `polypath send FILE --allow HIT`, then end
+    #[arg(long, value_name = "HIT@ADDR[,ADDR…]")]
+    pub from: Option<Target>,
+    /// How long to try when nobody answers or nothing moves, seconds [default: 8 at first, 60 once it has begun]
+    #[arg(long, value_name = "SECONDS", requires = "from")]
+    pub wait: Option<u64>,
+    /// Take names that begin with a dot: such files may change what programs do here
+    #[arg(long)]
+    pub hidden: bool,
+    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+    /// The UDP port of HIP and ESP
+    #[arg(long, value_name = "PORT", default_value_t = 10500, conflicts_with = "from")]
+    pub port: u16,
+    /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
+    #[arg(long, conflicts_with = "port")]
+    pub native: bool,
+    #[command(flatten)]
+    pub links: LinkArgs,
+    /// End when one sender has nothing left
+    #[arg(long)]
+    pub once: bool,
+    /// Print one JSON object for each file instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which interfaces of this host carry packets.
+#[derive(Args, Clone, Default, Debug)]
+pub struct LinkArgs {
+    /// Use this network interface and no other; repeat it for more
+    #[arg(long, value_name = "IFACE")]
+    pub only: Vec<String>,
+    /// Use this network interface only while the others carry nothing; repeat it for more
+    #[arg(long, value_name = "IFACE")]
+    pub backup: Vec<String>,
+}
+
+/// Whom to let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Allow {
+    /// Whoever comes.
+    Any,
+    /// That host.
+    Peer(Hit),
+}
+
+impl FromStr for Allow {
+    type Err = ParseHitError;
+    fn from_str(text: &str) -> Result<Self, ParseHitError> {
+        if text == "any" { Ok(Self::Any) } else { text.parse().map(Self::Peer) }
+    }
+}

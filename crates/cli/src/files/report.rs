@@ -1,0 +1,105 @@
+//! What is said when a transfer is over.
+
+use std::io::Write;
+
+use polypath_files::{Failed, Transferred, Verdict};
+use polypath_wire::hip::Hit;
+use serde_json::{Value, json};
+
+use super::bars::Carried;
+use crate::failure::{Failure, printed};
+
+/// A transfer that is over.
+pub struct Report {
+    /// Whether we sent.
+    pub sent: bool,
+    pub ours: Hit,
+    pub peer: Hit,
+    pub seconds: f64,
+    pub done: Vec<Transferred>,
+    pub failed: Vec<Failed>,
+    pub carried: Vec<Carried>,
+}
+
+impl Report {
+    /// Bytes that went over the connection.
+    fn bytes(&self) -> u64 {
+        self.done.iter().map(|file| file.bytes - file.resumed_at.min(file.bytes)).sum()
+    }
+
+    /// Prints it, and fails if not every file is stored.
+    pub fn finish(&self, json: bool) -> Result<(), Failure> {
+        let text = if json { format!("{:#}", self.json()) } else { self.text() };
+        printed(writeln!(std::io::stdout(), "{text}"))?;
+        if self.failed.is_empty() { Ok(()) } else { Err(failure(&self.failed)) }
+    }
+
+    fn text(&self) -> String {
+        let mut text: String = self.done.iter().map(line).collect();
+        for carried in &self.carried {
+            let path = &carried.path;
+            let delay = path.measured.delay.map(|d| format!(", {:.1} ms one way", d.as_secs_f64() * 1e3));
+            text += &format!("{}: {} bytes{}\n", path.locators, carried.bytes, delay.unwrap_or_default());
+        }
+        let rate = self.bytes() as f64 * 8.0 / self.seconds / 1e6;
+        let whom = if self.sent { "encrypted for" } else { "from" };
+        text + &format!("{:.2} s, {rate:.1} Mbit/s, {whom} {}", self.seconds, self.peer)
+    }
+
+    fn json(&self) -> Value {
+        let path = |carried: &Carried| {
+            let path = &carried.path;
+            json!({
+                "local": path.locators.local,
+                "remote": path.locators.remote,
+                "bytes": carried.bytes,
+                "mtu": path.mtu,
+                "delay_us": path.measured.delay.map(|delay| delay.as_micros()),
+                "rate_bps": path.measured.bandwidth.map(|rate| rate.0),
+                "esp_suite": crate::demo::suite_name(path.suite),
+                "spi_out": format!("{:08x}", path.outbound),
+                "spi_in": format!("{:08x}", path.inbound),
+            })
+        };
+        let (sender, receiver) = if self.sent { (self.ours, self.peer) } else { (self.peer, self.ours) };
+        json!({
+            "sender_hit": sender,
+            "receiver_hit": receiver,
+            "seconds": self.seconds,
+            "bytes": self.bytes(),
+            "goodput_bps": self.bytes() as f64 * 8.0 / self.seconds,
+            "files": self.done,
+            "failed": self.failed,
+            "paths": self.carried.iter().map(path).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A line on a file that is stored.
+pub fn line(file: &Transferred) -> String {
+    let name = file.path.as_ref().map_or(file.name.clone(), |path| path.display().to_string());
+    if file.sha256.is_empty() {
+        return format!("{name}: directory\n");
+    }
+    let resumed = match file.resumed_at {
+        0 => String::new(),
+        at => format!(", of which {at} were there already"),
+    };
+    format!("{name}: {} bytes{resumed}, SHA-256 {}\n", file.bytes, file.sha256)
+}
+
+/// How a run ends in which `failed` are not stored; there is at least one.
+pub fn failure(failed: &[Failed]) -> Failure {
+    let first = failed.first().map(|file| format!("{}: {}", file.name, file.why)).unwrap_or_default();
+    let more = match failed.len() {
+        0 | 1 => String::new(),
+        n => format!(" (and {} more)", n - 1),
+    };
+    let system = |verdict| matches!(verdict, Verdict::NoSpace | Verdict::Refused | Verdict::Abandoned);
+    if failed.iter().any(|file| system(file.verdict)) {
+        return Failure::system("not everything is stored", format!("{first}{more}"));
+    }
+    let failure = Failure::unmet(format!("not everything is stored: {first}{more}"));
+    let changed = failed.iter().any(|file| file.verdict == Verdict::Changed);
+    if changed { failure.help("send it again") } else { failure }
+}

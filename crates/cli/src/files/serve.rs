@@ -1,0 +1,209 @@
+//! Hosts that call: they send to us, or fetch from us.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polypath_endpoint::{ListenConfig, PeerEvent};
+use polypath_files::{Entry, FileError, Step, Store, Transferred};
+use polypath_hip::{Accept, HipConfig};
+use polypath_node::{Node, Stream, addresses};
+use polypath_transport::ConnectionConfig;
+use polypath_wire::hip::Hit;
+use serde_json::json;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::{GRACE, identity, node};
+use crate::args::{Allow, LinkArgs};
+use crate::failure::{Failure, printed};
+use crate::interrupt::Interrupt;
+
+/// Connections of one host that are served at once; more wait.
+const AT_ONCE: usize = 8;
+
+/// A host that waits for others.
+pub struct Serve<'a> {
+    pub allow: &'a [Allow],
+    pub identity: Option<&'a Path>,
+    pub port: u16,
+    pub native: bool,
+    pub links: &'a LinkArgs,
+    /// Ends when one peer has or gave everything.
+    pub once: bool,
+    pub json: bool,
+    pub connection: ConnectionConfig,
+    pub work: Work,
+}
+
+/// What is done for them.
+#[derive(Clone)]
+pub enum Work {
+    Receive(Arc<Store>),
+    Send(Arc<Vec<Entry>>),
+}
+
+impl Serve<'_> {
+    /// Serves until it is interrupted, or has served one peer if that is all that is asked.
+    pub fn run(&self) -> Result<(), Failure> {
+        let identity = identity(self.identity)?;
+        let interrupt = Interrupt::listen()?;
+        interrupt.block_on(async {
+            let ours = identity.hit();
+            // Whoever asks who is here is told: a sender that has the wrong name hears the right one.
+            let hip = HipConfig {
+                accept: accept(self.allow),
+                tell_refused: true,
+                opportunistic: true,
+                ..HipConfig::default()
+            };
+            let node = node(identity, hip, (!self.native).then_some(self.port), self.links)?;
+            let config = ListenConfig { connection: self.connection.clone(), ..ListenConfig::default() };
+            let listener = node.listen(polypath_files::PORT, config);
+            let listener = listener.map_err(|e| Failure::system("cannot listen", e))?;
+            self.greet(ours);
+            let result = interrupt.or(self.serve(&node, &listener)).await;
+            drop(listener);
+            node.shutdown(GRACE).await;
+            result
+        })
+    }
+
+    async fn serve(&self, node: &Node, listener: &polypath_node::Listener) -> Result<(), Failure> {
+        let (served, mut ended) = mpsc::unbounded_channel();
+        let desk = Desk { work: self.work.clone(), json: self.json, served, turns: Arc::default() };
+        loop {
+            tokio::select! {
+                stream = listener.accept() => match stream {
+                    Ok(stream) => desk.serve(stream),
+                    Err(error) => return Err(Failure::system("cannot go on", error)),
+                },
+                event = node.peer_event() => match event {
+                    Some((peer, event)) => tell(self.json, peer, &event),
+                    None => return Err(Failure::system("cannot go on", "the sockets failed")),
+                },
+                Some(complete) = ended.recv() => if self.once && complete {
+                    return Ok(());
+                },
+            }
+        }
+    }
+
+    /// Says how to reach us.
+    fn greet(&self, ours: Hit) {
+        let port = if self.port == 10_500 { String::new() } else { format!(":{}", self.port) };
+        let native = if self.native { " --native" } else { "" };
+        let usable = addresses::usable().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
+        let usable = usable.filter(|a| super::choice(self.links).admits(a));
+        let show = |a: addresses::Address| match a.ip {
+            std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
+            ip => format!("{ip}{port}"),
+        };
+        let all: Vec<String> = usable.map(show).collect();
+        let all = if all.is_empty() { "127.0.0.1".to_owned() + &port } else { all.join(",") };
+        match self.work {
+            Work::Receive(_) => eprintln!("ready; to send here: polypath send{native} FILE {ours}@{all}"),
+            Work::Send(_) => eprintln!("ready; to fetch from here: polypath receive{native} --from {ours}@{all}"),
+        }
+        if self.allow.is_empty() {
+            eprintln!(
+                "nobody is let in yet: name the senders with --allow HIT, or let in anybody with --allow any"
+            );
+        }
+    }
+}
+
+fn accept(allow: &[Allow]) -> Accept {
+    let mut peers = BTreeSet::new();
+    for allow in allow {
+        match allow {
+            Allow::Any => return Accept::Everybody,
+            Allow::Peer(hit) => _ = peers.insert(*hit),
+        }
+    }
+    Accept::Only(peers)
+}
+
+fn tell(json: bool, peer: Hit, event: &PeerEvent) {
+    let line = match event {
+        PeerEvent::Stranger { from } => {
+            format!("refused {peer} from {}: to let it in, --allow {peer}", from.remote)
+        }
+        PeerEvent::PathUp(locators) => format!("{peer}: path {locators}"),
+        PeerEvent::PathDown(locators) => format!("{peer}: path {locators} is gone"),
+        _ => return,
+    };
+    if !json {
+        eprintln!("{line}");
+    }
+}
+
+/// Where connections are served, some of one peer at once.
+struct Desk {
+    work: Work,
+    json: bool,
+    /// Told when a peer is through: whether nothing was left.
+    served: mpsc::UnboundedSender<bool>,
+    turns: Arc<Mutex<BTreeMap<Hit, Arc<Semaphore>>>>,
+}
+
+impl Desk {
+    fn serve(&self, stream: Stream) {
+        let Some(peer) = stream.peer() else { return };
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turns.entry(peer).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))).clone();
+        let (work, json, served) = (self.work.clone(), self.json, self.served.clone());
+        tokio::spawn(async move {
+            let _turn = turn.acquire().await;
+            let mut complete = true;
+            let tell = |step: Step| {
+                complete &= !matches!(step, Step::Failed(_));
+                show(json, peer, &step);
+            };
+            let result = match work {
+                Work::Receive(store) => polypath_files::receive(&stream, peer, &store, tell).await,
+                Work::Send(entries) => polypath_files::serve(&stream, &entries, tell).await,
+            };
+            if let Err(error) = &result {
+                complain(peer, error);
+                stream.abort();
+            }
+            // Nobody listens at the very end.
+            let _ = served.send(result.is_ok() && complete);
+        });
+    }
+}
+
+fn show(json: bool, peer: Hit, step: &Step) {
+    match step {
+        Step::Done(file) => stored(json, peer, file),
+        Step::Failed(file) => eprintln!("{peer}: {}: {}", file.name, file.why),
+        Step::Begin { name, size, at, .. } if !json => {
+            let size = size.map_or("of unknown length".to_owned(), |size| format!("{size} bytes"));
+            eprintln!("{peer}: {name}, {size}{}", resumed(*at));
+        }
+        _ => {}
+    }
+}
+
+fn resumed(at: u64) -> String {
+    if at == 0 { String::new() } else { format!(", of which {at} are there already") }
+}
+
+fn complain(peer: Hit, error: &FileError) {
+    match error.is_interruption() {
+        true => eprintln!("{peer}: interrupted; what came is kept for the next attempt"),
+        false => eprintln!("{peer}: {error}"),
+    }
+}
+
+fn stored(json: bool, peer: Hit, file: &Transferred) {
+    let whom = if file.path.is_some() { "from" } else { "to" };
+    let line = match json {
+        true => json!({ whom: peer, "file": file }).to_string(),
+        false => super::report::line(file).trim_end().to_owned(),
+    };
+    if let Err(failure) = printed(writeln!(std::io::stdout(), "{line}")) {
+        eprintln!("{failure}");
+    }
+}

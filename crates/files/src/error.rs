@@ -1,0 +1,42 @@
+//! Why files were not transferred.
+
+use std::io;
+use std::path::PathBuf;
+
+use polypath_node::StreamError;
+use thiserror::Error;
+
+/// Why a transfer ended early. What became of single files is told by [`Step`](crate::Step)s.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The connection failed.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The peer ended in the middle.
+    #[error("the peer ended in the middle of it")]
+    Cut,
+    /// The peer does something else than it should.
+    #[error("the peer does not speak our protocol: {0}")]
+    Protocol(&'static str),
+    /// The peer sends where we send, or receives where we do.
+    #[error("the peer {}", if *.sends { "does not take files: it offers some" } else { "offers no files: it takes some" })]
+    Direction {
+        /// Whether the peer sends.
+        sends: bool,
+    },
+}
+
+impl FileError {
+    /// Whether another attempt, over a new connection, may succeed.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, Self::Stream(_) | Self::Cut)
+    }
+}

@@ -1,0 +1,218 @@
+//! How messages are written and read.
+
+use bytes::{BufMut, BytesMut};
+
+use super::{
+    Answer, Frame, MAGIC, MAX_PATH, MAX_REASON, Message, Modified, NotYet, Offer, Reply, Role, Said, Sha, Verdict,
+};
+
+const OFFER: u8 = 1;
+const WANT: u8 = 2;
+const START: u8 = 3;
+const VERDICT: u8 = 4;
+const ASKS: u8 = 1;
+const ENDLESS: u8 = 2;
+const DIRECTORY: u8 = 4;
+/// The length of a frame that says: no more of this file.
+const ABANDONED: u32 = u32::MAX;
+const VERDICTS: [Verdict; 6] = [
+    Verdict::Stored,
+    Verdict::Changed,
+    Verdict::NoSpace,
+    Verdict::Name,
+    Verdict::Refused,
+    Verdict::Abandoned,
+];
+
+impl Message for Role {
+    fn parse(bytes: &[u8]) -> Result<(Self, usize), NotYet> {
+        greeting(bytes, &[(1, Self::Send), (2, Self::Fetch)])
+    }
+
+    fn emit(&self, out: &mut BytesMut) {
+        out.put_slice(MAGIC);
+        out.put_u8(if *self == Self::Send { 1 } else { 2 });
+    }
+}
+
+impl Message for Answer {
+    fn parse(bytes: &[u8]) -> Result<(Self, usize), NotYet> {
+        greeting(bytes, &[(0, Self::Yes), (1, Self::No)])
+    }
+
+    fn emit(&self, out: &mut BytesMut) {
+        out.put_slice(MAGIC);
+        out.put_u8(u8::from(*self == Self::No));
+    }
+}
+
+fn greeting<T: Copy>(bytes: &[u8], known: &[(u8, T)]) -> Result<(T, usize), NotYet> {
+    let shared = bytes.len().min(MAGIC.len());
+    if bytes[..shared] != MAGIC[..shared] {
+        return Err(NotYet::Malformed("another version, or no file transfer"));
+    }
+    let mut fields = Fields(bytes);
+    fields.bytes(MAGIC.len())?;
+    let said = fields.u8()?;
+    let found = known.iter().find(|(byte, _)| *byte == said);
+    let (_, value) = found.ok_or(NotYet::Malformed("an unknown role"))?;
+    Ok((*value, MAGIC.len() + 1))
+}
+
+impl Message for Said {
+    fn parse(bytes: &[u8]) -> Result<(Self, usize), NotYet> {
+        let mut fields = Fields(bytes);
+        let said = match fields.u8()? {
+            OFFER => Self::Offer(offer(&mut fields)?),
+            START => Self::Start(fields.u64()?),
+            _ => return Err(NotYet::Malformed("neither offer nor start")),
+        };
+        Ok((said, bytes.len() - fields.0.len()))
+    }
+
+    fn emit(&self, out: &mut BytesMut) {
+        match self {
+            Self::Offer(offer) => offer.emit(out),
+            Self::Start(at) => {
+                out.put_u8(START);
+                out.put_u64(*at);
+            }
+        }
+    }
+}
+
+fn offer(fields: &mut Fields<'_>) -> Result<Offer, NotYet> {
+    let flags = fields.u8()?;
+    if flags & !(ASKS | ENDLESS | DIRECTORY) != 0 {
+        return Err(NotYet::Malformed("an unknown flag of an offer"));
+    }
+    let len = usize::from(fields.u16()?);
+    if len == 0 || len > MAX_PATH {
+        return Err(NotYet::Malformed("the length of a path"));
+    }
+    let path = std::str::from_utf8(fields.bytes(len)?);
+    let path = path.map_err(|_| NotYet::Malformed("a path that is no UTF-8"))?.to_owned();
+    let size = fields.u64()?;
+    let size = (flags & ENDLESS == 0).then_some(size);
+    let mode = fields.u16()?;
+    let modified = Modified { seconds: fields.u64()? as i64, nanos: fields.u32()? };
+    if modified.nanos >= 1_000_000_000 {
+        return Err(NotYet::Malformed("a time"));
+    }
+    let directory = flags & DIRECTORY != 0;
+    Ok(Offer { path, directory, size, asks: flags & ASKS != 0, mode, modified })
+}
+
+impl Offer {
+    fn emit(&self, out: &mut BytesMut) {
+        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
+        let flags =
+            flag(self.asks, ASKS) | flag(self.size.is_none(), ENDLESS) | flag(self.directory, DIRECTORY);
+        out.put_u8(OFFER);
+        out.put_u8(flags);
+        out.put_u16(self.path.len() as u16);
+        out.put_slice(self.path.as_bytes());
+        out.put_u64(self.size.unwrap_or_default());
+        out.put_u16(self.mode);
+        out.put_i64(self.modified.seconds);
+        out.put_u32(self.modified.nanos);
+    }
+}
+
+impl Message for Frame {
+    fn parse(bytes: &[u8]) -> Result<(Self, usize), NotYet> {
+        let mut fields = Fields(bytes);
+        let frame = match fields.u32()? {
+            0 => Self::End(fields.sha()?),
+            ABANDONED => Self::Abandoned,
+            len => Self::Data(len),
+        };
+        Ok((frame, bytes.len() - fields.0.len()))
+    }
+
+    fn emit(&self, out: &mut BytesMut) {
+        match self {
+            Self::Data(len) => out.put_u32(*len),
+            Self::Abandoned => out.put_u32(ABANDONED),
+            Self::End(sha256) => {
+                out.put_u32(0);
+                out.put_slice(sha256);
+            }
+        }
+    }
+}
+
+impl Message for Reply {
+    fn parse(bytes: &[u8]) -> Result<(Self, usize), NotYet> {
+        let mut fields = Fields(bytes);
+        let reply = match fields.u8()? {
+            WANT => Self::Want { index: fields.u32()?, have: fields.u64()?, sha256: fields.sha()? },
+            VERDICT => {
+                let index = fields.u32()?;
+                let code = usize::from(fields.u8()?);
+                let verdict = *VERDICTS.get(code).ok_or(NotYet::Malformed("an unknown verdict"))?;
+                let len = usize::from(fields.u8()?);
+                let reason = String::from_utf8_lossy(fields.bytes(len)?).into_owned();
+                Self::Verdict { index, verdict, reason }
+            }
+            _ => return Err(NotYet::Malformed("neither wish nor verdict")),
+        };
+        Ok((reply, bytes.len() - fields.0.len()))
+    }
+
+    fn emit(&self, out: &mut BytesMut) {
+        match self {
+            Self::Want { index, have, sha256 } => {
+                out.put_u8(WANT);
+                out.put_u32(*index);
+                out.put_u64(*have);
+                out.put_slice(sha256);
+            }
+            Self::Verdict { index, verdict, reason } => {
+                let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
+                out.put_u8(VERDICT);
+                out.put_u32(*index);
+                out.put_u8(VERDICTS.iter().position(|v| v == verdict).unwrap_or_default() as u8);
+                out.put_u8(reason.len() as u8);
+                out.put_slice(reason.as_bytes());
+            }
+        }
+    }
+}
+
+/// What of some bytes was not read yet.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], NotYet> {
+        let (front, rest) = self.0.split_at_checked(len).ok_or(NotYet::Short)?;
+        self.0 = rest;
+        Ok(front)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], NotYet> {
+        let (front, rest) = self.0.split_first_chunk().ok_or(NotYet::Short)?;
+        self.0 = rest;
+        Ok(*front)
+    }
+
+    fn u8(&mut self) -> Result<u8, NotYet> {
+        self.array().map(u8::from_be_bytes)
+    }
+
+    fn u16(&mut self) -> Result<u16, NotYet> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, NotYet> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, NotYet> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    fn sha(&mut self) -> Result<Sha, NotYet> {
+        self.array()
+    }
+}

@@ -1,0 +1,256 @@
+//! The end that stores the files.
+
+mod body;
+mod jobs;
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use polypath_node::Stream;
+use polypath_wire::hip::Hit;
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use tokio::task::{JoinSet, spawn_blocking};
+
+use crate::error::FileError;
+use crate::message::{Answer, Message, Offer, Reply, Role, Said, Sha, Verdict};
+use crate::name::{SafePath, shown};
+use crate::peer::{Incoming, Outgoing, decline};
+use crate::step::{Failed, Step, Transferred};
+use crate::store::{Part, Store};
+use jobs::Job;
+
+/// Files that may be offered before the bytes of the first of them come.
+const MOST_OPEN: usize = 64;
+
+/// Receives what the peer, which opened the connection, sends.
+pub async fn receive(
+    stream: &Stream,
+    from: Hit,
+    store: &Arc<Store>,
+    tell: impl FnMut(Step),
+) -> Result<(), FileError> {
+    let mut receiving = Receiving::new(stream, from, store, tell);
+    if receiving.incoming.expect::<Role>().await? != Role::Send {
+        decline(stream, &mut Outgoing::new(stream)).await?;
+        return Err(FileError::Direction { sends: false });
+    }
+    receiving.say(&Answer::Yes).await?;
+    receiving.run().await
+}
+
+/// Receives what the peer, to which we opened the connection, offers.
+pub async fn fetch(
+    stream: &Stream,
+    from: Hit,
+    store: &Arc<Store>,
+    tell: impl FnMut(Step),
+) -> Result<(), FileError> {
+    let mut receiving = Receiving::new(stream, from, store, tell);
+    receiving.say(&Role::Fetch).await?;
+    if receiving.incoming.expect::<Answer>().await? == Answer::No {
+        return Err(FileError::Direction { sends: false });
+    }
+    receiving.run().await
+}
+
+struct Receiving<'a, F> {
+    stream: &'a Stream,
+    incoming: Incoming<'a>,
+    from: Hit,
+    store: Arc<Store>,
+    tell: F,
+    /// Offers so far.
+    offers: u32,
+    /// Offers whose bytes have not come.
+    open: VecDeque<Open>,
+    jobs: JoinSet<Job>,
+}
+
+/// A file whose bytes are to come.
+struct Open {
+    number: u32,
+    name: String,
+    offer: Offer,
+    place: Place,
+}
+
+/// Where they go.
+enum Place {
+    /// Nowhere: it has its verdict.
+    Refused,
+    /// To a new file.
+    New(SafePath),
+    /// Behind what is there.
+    Part { part: Part, have: u64, hash: Sha256 },
+    /// Nowhere if the sender's file still is what it was when it was stored.
+    Stored { path: SafePath, at: PathBuf, sha256: Sha },
+}
+
+impl<'a, F: FnMut(Step)> Receiving<'a, F> {
+    fn new(stream: &'a Stream, from: Hit, store: &Arc<Store>, tell: F) -> Self {
+        let (open, jobs) = (VecDeque::new(), JoinSet::new());
+        let incoming = Incoming::new(stream);
+        Self { stream, incoming, from, store: store.clone(), tell, offers: 0, open, jobs }
+    }
+
+    async fn run(mut self) -> Result<(), FileError> {
+        let result = self.all().await;
+        // Files that are whole are stored, even if the peer does not hear of it.
+        while let Some(job) = self.jobs.join_next().await {
+            let _ = self.finished(job).await;
+        }
+        result
+    }
+
+    async fn all(&mut self) -> Result<(), FileError> {
+        loop {
+            let said = tokio::select! {
+                said = self.incoming.next::<Said>() => said?,
+                Some(job) = self.jobs.join_next() => {
+                    self.finished(job).await?;
+                    continue;
+                }
+            };
+            match said {
+                Some(Said::Offer(offer)) => self.offered(offer).await?,
+                Some(Said::Start(at)) => self.started(at).await?,
+                None => break,
+            }
+        }
+        while let Some(job) = self.jobs.join_next().await {
+            self.finished(job).await?;
+        }
+        if !self.open.is_empty() {
+            return Err(FileError::Cut);
+        }
+        self.stream.finish();
+        // The peer knows of each file: if it ends the association before we hear that it has our end too
+        // (its CLOSE may take a faster path), nothing is lost.
+        let _ = self.stream.finished().await;
+        Ok(())
+    }
+
+    async fn say(&self, message: &impl Message) -> Result<(), FileError> {
+        let mut bytes = BytesMut::new();
+        message.emit(&mut bytes);
+        Ok(self.stream.write(bytes.freeze()).await?)
+    }
+
+    async fn offered(&mut self, offer: Offer) -> Result<(), FileError> {
+        let number = self.offers;
+        self.offers = number.checked_add(1).ok_or(FileError::Protocol("too many offers"))?;
+        if self.open.len() >= MOST_OPEN {
+            return Err(FileError::Protocol("too many offers at once"));
+        }
+        let name = shown(&offer.path);
+        let path = match self.store.path(&offer) {
+            Ok(path) => path,
+            Err(bad) => {
+                self.refuse(number, &name, Verdict::Name, bad.to_string()).await?;
+                if !offer.directory {
+                    self.open.push_back(Open { number, name, offer, place: Place::Refused });
+                }
+                return Ok(());
+            }
+        };
+        if offer.directory {
+            return self.directory(number, name, &path, offer.mode).await;
+        }
+        let place = if offer.asks { self.wish(number, &name, &path, &offer).await? } else { Place::New(path) };
+        self.open.push_back(Open { number, name, offer, place });
+        Ok(())
+    }
+
+    async fn directory(
+        &mut self,
+        number: u32,
+        name: String,
+        path: &SafePath,
+        mode: u16,
+    ) -> Result<(), FileError> {
+        let (store, path) = (self.store.clone(), path.clone());
+        match blocking(move || store.make_directory(&path, mode)).await {
+            Ok(at) => {
+                self.verdict(number, Verdict::Stored, String::new()).await?;
+                let (index, sha256) = (number as usize, String::new());
+                let path = Some(at);
+                (self.tell)(Step::Done(Transferred { index, name, bytes: 0, resumed_at: 0, sha256, path }));
+                Ok(())
+            }
+            Err(error) => self.refuse_for(number, &name, &error).await,
+        }
+    }
+
+    /// Says what of a file is here, as far as this sender sent it.
+    async fn wish(
+        &mut self,
+        number: u32,
+        name: &str,
+        path: &SafePath,
+        offer: &Offer,
+    ) -> Result<Place, FileError> {
+        let size = offer.size.ok_or(FileError::Protocol("a question about a file without end"))?;
+        let (store, from, wanted) = (self.store.clone(), self.from, path.clone());
+        let found = blocking(move || find(&store, from, wanted, size)).await;
+        let (have, sha256, place) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.refuse_for(number, name, &error).await?;
+                return Ok(Place::Refused);
+            }
+        };
+        self.say(&Reply::Want { index: number, have, sha256 }).await?;
+        Ok(place)
+    }
+
+    async fn verdict(&mut self, index: u32, verdict: Verdict, reason: String) -> Result<(), FileError> {
+        self.say(&Reply::Verdict { index, verdict, reason }).await
+    }
+
+    /// Tells the peer and our side that a file is not stored.
+    async fn refuse(
+        &mut self,
+        number: u32,
+        name: &str,
+        verdict: Verdict,
+        why: String,
+    ) -> Result<(), FileError> {
+        let (index, name) = (number as usize, name.to_owned());
+        (self.tell)(Step::Failed(Failed { index, name, verdict, why: why.clone() }));
+        self.verdict(number, verdict, why).await
+    }
+
+    async fn refuse_for(&mut self, number: u32, name: &str, error: &io::Error) -> Result<(), FileError> {
+        self.refuse(number, name, verdict_of(error), error.to_string()).await
+    }
+}
+
+/// What is here of a file that this sender sent before, and where the rest goes.
+fn find(store: &Store, from: Hit, path: SafePath, size: u64) -> io::Result<(u64, Sha, Place)> {
+    if let Some((sha256, at)) = store.receipt(from, &path, size) {
+        return Ok((size, sha256, Place::Stored { path, at, sha256 }));
+    }
+    let mut part = store.resume(from, &path)?;
+    let (have, hash) = part.have(size)?;
+    if !store.has_room(size - have) {
+        return Err(Errno::NOSPC.into());
+    }
+    Ok((have, hash.clone().finalize().into(), Place::Part { part, have, hash }))
+}
+
+fn verdict_of(error: &io::Error) -> Verdict {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Verdict::NoSpace,
+        _ => Verdict::Refused,
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,104 @@
+//! What is done to a file whose bytes are here, while the next one arrives.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use polypath_node::bulk::Sink;
+use polypath_wire::hip::Hit;
+use sha2::{Digest, Sha256};
+use tokio::task::JoinError;
+
+use super::{Receiving, blocking};
+use crate::error::FileError;
+use crate::message::{Offer, Sha, Verdict};
+use crate::name::SafePath;
+use crate::step::{Step, Transferred, hex};
+use crate::store::{Part, Store, Stored};
+
+/// A file whose bytes are here.
+pub(super) struct File {
+    pub number: u32,
+    pub name: String,
+    pub offer: Offer,
+    pub resumed_at: u64,
+    /// SHA-256, as the sender says.
+    pub sum: Sha,
+}
+
+/// What became of it.
+pub(super) enum Job {
+    /// It has its name; `None` if it is not what was sent.
+    Settled(File, io::Result<Option<(Stored, u64)>>),
+    /// And this is where it stays.
+    Placed(File, PathBuf, u64),
+}
+
+impl File {
+    /// Stores what is written behind the connection.
+    pub async fn store(self, store: Arc<Store>, writer: Sink<Part>) -> Job {
+        let done = match writer.finish().await {
+            Ok((part, hash)) => self.settle(store, part, hash.finalize().into()).await,
+            Err(error) => Err(error),
+        };
+        Job::Settled(self, done)
+    }
+
+    /// Stores a file that is in memory.
+    pub async fn store_small(self, store: Arc<Store>, from: Hit, path: SafePath, all: Vec<u8>) -> Job {
+        let sum: Sha = Sha256::digest(&all).into();
+        let make = store.clone();
+        let written = blocking(move || {
+            let mut part = make.fresh(from, &path)?;
+            part.file.write_all(&all)?;
+            Ok(part)
+        });
+        let done = match written.await {
+            Ok(part) => self.settle(store, part, sum).await,
+            Err(error) => Err(error),
+        };
+        Job::Settled(self, done)
+    }
+
+    async fn settle(&self, store: Arc<Store>, part: Part, sum: Sha) -> io::Result<Option<(Stored, u64)>> {
+        let (offer, wanted) = (self.offer.clone(), self.sum);
+        blocking(move || {
+            if sum != wanted {
+                part.discard();
+                return Ok(None);
+            }
+            let bytes = part.file.metadata()?.len();
+            Ok(Some((store.settle(part, &offer, sum)?, bytes)))
+        })
+        .await
+    }
+}
+
+impl<F: FnMut(Step)> Receiving<'_, F> {
+    /// Says what became of a file.
+    pub(super) async fn finished(&mut self, job: Result<Job, JoinError>) -> Result<(), FileError> {
+        match job {
+            Ok(Job::Settled(file, Ok(Some((stored, bytes))))) => {
+                let told = self.verdict(file.number, Verdict::Stored, String::new()).await;
+                let store = self.store.clone();
+                self.jobs.spawn(async move {
+                    let there = stored.path.clone();
+                    let placed = blocking(move || Ok(store.without_copies(stored))).await;
+                    Job::Placed(file, placed.unwrap_or(there), bytes)
+                });
+                told?;
+            }
+            Ok(Job::Settled(file, Ok(None))) => {
+                self.refuse(file.number, &file.name, Verdict::Changed, String::new()).await?;
+            }
+            Ok(Job::Settled(file, Err(error))) => self.refuse_for(file.number, &file.name, &error).await?,
+            Ok(Job::Placed(file, path, bytes)) => {
+                let File { number, name, resumed_at, sum, .. } = file;
+                let (index, sha256, path) = (number as usize, hex(&sum), Some(path));
+                (self.tell)(Step::Done(Transferred { index, name, bytes, resumed_at, sha256, path }));
+            }
+            Err(error) => return Err(FileError::File { path: PathBuf::new(), source: io::Error::other(error) }),
+        }
+        Ok(())
+    }
+}

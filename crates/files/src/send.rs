@@ -1,0 +1,277 @@
+//! The end that has the files.
+//!
+//! One half writes offers and bytes, the other hears wishes and verdicts. Offers run ahead of the bytes by some files,
+//! so nobody waits a round trip for each; a small file goes with its offer, unasked.
+
+mod hear;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use polypath_node::Stream;
+use polypath_node::bulk::Source;
+use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+
+use crate::content::{Input, read_all, shorter};
+use crate::error::FileError;
+use crate::message::{Answer, Frame, Offer, Role, Said, Sha, Verdict};
+use crate::name::shown;
+use crate::peer::{Incoming, Outgoing, decline};
+use crate::source::{Entry, Opened};
+use crate::step::{Failed, Step};
+use crate::store::digest;
+use hear::Offered;
+
+/// Files that are offered before the bytes of the first of them are sent.
+const AHEAD: usize = 16;
+/// A file that is not longer goes unasked, bytes: asking takes longer than sending it twice.
+pub(crate) const SMALL: u64 = 64 << 10;
+
+/// Sends `entries` over a connection that we opened.
+pub async fn send(stream: &Stream, entries: &[Entry], tell: impl FnMut(Step)) -> Result<(), FileError> {
+    let mut out = Outgoing::new(stream);
+    out.put(&Role::Send);
+    Sending::new(stream, entries, tell).run(out, Incoming::new(stream), true).await
+}
+
+/// Sends `entries` over a connection that the peer opened to fetch them.
+pub async fn serve(stream: &Stream, entries: &[Entry], tell: impl FnMut(Step)) -> Result<(), FileError> {
+    let (mut out, mut incoming) = (Outgoing::new(stream), Incoming::new(stream));
+    if incoming.expect::<Role>().await? != Role::Fetch {
+        decline(stream, &mut out).await?;
+        return Err(FileError::Direction { sends: true });
+    }
+    out.put(&Answer::Yes);
+    Sending::new(stream, entries, tell).run(out, incoming, false).await
+}
+
+struct Sending<'a, F> {
+    stream: &'a Stream,
+    entries: &'a [Entry],
+    tell: Mutex<F>,
+    /// By the numbers of the offers.
+    offered: Mutex<Vec<Offered>>,
+    /// A reply came.
+    replied: Notify,
+    all_written: AtomicBool,
+}
+
+/// What is open and waits for its turn.
+struct Waiting {
+    number: usize,
+    offer: Offer,
+    content: Content,
+}
+
+enum Content {
+    Small(Bytes),
+    Large(std::fs::File),
+    Input,
+}
+
+impl<'a, F: FnMut(Step)> Sending<'a, F> {
+    fn new(stream: &'a Stream, entries: &'a [Entry], tell: F) -> Self {
+        Self {
+            stream,
+            entries,
+            tell: Mutex::new(tell),
+            offered: Mutex::default(),
+            replied: Notify::new(),
+            all_written: AtomicBool::new(false),
+        }
+    }
+
+    async fn run(&self, out: Outgoing<'_>, incoming: Incoming<'_>, asks: bool) -> Result<(), FileError> {
+        tokio::try_join!(self.write(out), self.hear(incoming, asks))?;
+        Ok(self.stream.finished().await?)
+    }
+
+    fn offered(&self) -> MutexGuard<'_, Vec<Offered>> {
+        self.offered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, step: Step) {
+        (self.tell.lock().unwrap_or_else(PoisonError::into_inner))(step);
+    }
+
+    async fn write(&self, mut out: Outgoing<'_>) -> Result<(), FileError> {
+        let mut entries = self.entries.iter().enumerate();
+        let mut waiting = VecDeque::new();
+        loop {
+            while waiting.len() < AHEAD
+                && let Some((index, entry)) = entries.next()
+            {
+                waiting.extend(self.offer(&mut out, index, entry).await);
+            }
+            let Some(next) = waiting.pop_front() else { break };
+            self.content(&mut out, next).await?;
+        }
+        out.flush().await?;
+        self.all_written.store(true, Ordering::Relaxed);
+        self.stream.finish();
+        Ok(())
+    }
+
+    /// Offers an entry; what is to follow, if anything is.
+    async fn offer(&self, out: &mut Outgoing<'_>, index: usize, entry: &Entry) -> Option<Waiting> {
+        let wanted = entry.clone();
+        let opened = spawn_blocking(move || open(&wanted)).await.map_err(io::Error::other);
+        let (content, offer) = match opened.and_then(|opened| opened) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.failed(index, Verdict::Abandoned, error.to_string());
+                return None;
+            }
+        };
+        out.put(&Said::Offer(offer.clone()));
+        let mut offered = self.offered();
+        offered.push(Offered::new(index, offer.size));
+        Some(Waiting { number: offered.len() - 1, offer, content: content? })
+    }
+
+    async fn content(&self, out: &mut Outgoing<'_>, waiting: Waiting) -> Result<(), FileError> {
+        let Waiting { number, offer, content } = waiting;
+        let opened = match content {
+            Content::Small(bytes) => return self.small(out, number, bytes).await,
+            Content::Input => Ok((0, Source::start(Input::Stdin(io::stdin()), u64::MAX, Sha256::new()))),
+            Content::Large(file) => {
+                out.flush().await?;
+                let want = self.wanted(number).await;
+                let size = offer.size.unwrap_or_default();
+                let resumed = spawn_blocking(move || resume(file, size, want)).await;
+                resumed.map_err(io::Error::other).and_then(|resumed| resumed)
+            }
+        };
+        let (at, reader) = match opened {
+            Ok((at, reader)) => (at, Ok(reader)),
+            Err(error) => (0, Err(error)),
+        };
+        out.put(&Said::Start(at));
+        self.begin(number, at, offer.size);
+        let sent = match reader {
+            Ok(reader) => {
+                let left = offer.size.map(|size| size - at);
+                self.bytes(out, number, reader, left).await?
+            }
+            Err(error) => Err(error),
+        };
+        self.end(out, number, sent);
+        Ok(())
+    }
+
+    async fn small(&self, out: &mut Outgoing<'_>, number: usize, bytes: Bytes) -> Result<(), FileError> {
+        let len = bytes.len() as u64;
+        out.put(&Said::Start(0));
+        self.begin(number, 0, Some(len));
+        let sum = Sha256::digest(&bytes).into();
+        if len > 0 {
+            out.put(&Frame::Data(len as u32));
+            out.put_bytes(bytes).await?;
+            self.tell(Step::Bytes { bytes: len, stream: out.written });
+        }
+        self.end(out, number, Ok(Some(sum)));
+        Ok(())
+    }
+
+    /// Sends what `source` reads: `left` bytes, or whatever comes. Their SHA-256, or none if the peer has decided before.
+    async fn bytes(
+        &self,
+        out: &mut Outgoing<'_>,
+        number: usize,
+        mut source: Source<Input>,
+        left: Option<u64>,
+    ) -> Result<io::Result<Option<Sha>>, FileError> {
+        let mut sent = 0;
+        loop {
+            if self.offered()[number].decided {
+                return Ok(Ok(None));
+            }
+            if left.is_none() {
+                out.flush().await?; // more may be long in coming
+            }
+            let bytes = match source.next().await {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) if left.is_some_and(|left| sent < left) => return Ok(Err(shorter())),
+                Ok(None) => return Ok(source.finish().await.map(|(_, hash)| Some(hash.finalize().into()))),
+                Err(error) => return Ok(Err(error)),
+            };
+            let len = bytes.len() as u64;
+            sent += len;
+            out.put(&Frame::Data(len as u32));
+            out.put_bytes(bytes).await?;
+            if left.is_none() {
+                self.offered()[number].bytes = sent;
+            }
+            self.tell(Step::Bytes { bytes: len, stream: out.written });
+        }
+    }
+
+    fn begin(&self, number: usize, at: u64, size: Option<u64>) {
+        let mut offered = self.offered();
+        offered[number].resumed_at = at;
+        let index = offered[number].entry;
+        drop(offered);
+        self.tell(Step::Begin { index, name: shown(&self.entries[index].name), size, at });
+    }
+
+    fn end(&self, out: &mut Outgoing<'_>, number: usize, sent: io::Result<Option<Sha>>) {
+        match sent {
+            Ok(Some(sum)) => {
+                self.offered()[number].sha256 = Some(sum);
+                out.put(&Frame::End(sum));
+            }
+            Ok(None) => out.put(&Frame::Abandoned),
+            Err(error) => {
+                out.put(&Frame::Abandoned);
+                let (index, known) = {
+                    let offered = &mut self.offered()[number];
+                    (offered.entry, std::mem::replace(&mut offered.decided, true))
+                };
+                if !known {
+                    self.failed(index, Verdict::Abandoned, error.to_string());
+                }
+            }
+        }
+    }
+
+    fn failed(&self, index: usize, verdict: Verdict, why: String) {
+        let name = shown(&self.entries[index].name);
+        self.tell(Step::Failed(Failed { index, name, verdict, why }));
+    }
+}
+
+/// Opens an entry; a small file is read at once. A directory has no content.
+fn open(entry: &Entry) -> io::Result<(Option<Content>, Offer)> {
+    let (opened, mut offer) = entry.open()?;
+    let content = match (opened, offer.size) {
+        (Opened::Directory, _) => None,
+        (Opened::Input, _) => Some(Content::Input),
+        (Opened::File(mut file), Some(size)) if size <= SMALL => Some(Content::Small(read_all(&mut file, size)?)),
+        (Opened::File(file), _) => {
+            offer.asks = true;
+            Some(Content::Large(file))
+        }
+    };
+    Ok((content, offer))
+}
+
+/// Reads on behind what the peer has, if that is the beginning of this file.
+fn resume(mut file: std::fs::File, size: u64, want: Option<(u64, Sha)>) -> io::Result<(u64, Source<Input>)> {
+    use std::io::{Seek, SeekFrom};
+    let mut hash = Sha256::new();
+    if let Some((have, sha256)) = want
+        && have > 0
+        && have <= size
+        && digest(&mut file, have, &mut hash)? == have
+        && hash.clone().finalize()[..] == sha256
+    {
+        return Ok((have, Source::start(Input::File(file), size - have, hash)));
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok((0, Source::start(Input::File(file), size, Sha256::new())))
+}

@@ -1,0 +1,70 @@
+//! What happens while files go, for whoever shows it.
+
+use std::path::PathBuf;
+
+use crate::message::Verdict;
+
+/// Something to show while files go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A file begins.
+    Begin {
+        /// Its number, from 0.
+        index: usize,
+        /// Its path, as it can be shown.
+        name: String,
+        /// Bytes, if they are known.
+        size: Option<u64>,
+        /// How many of them are there already.
+        at: u64,
+    },
+    /// Bytes of it went by.
+    Bytes {
+        /// How many.
+        bytes: u64,
+        /// All that was written to the connection or read from it, headers included.
+        stream: u64,
+    },
+    /// A file is stored.
+    Done(Transferred),
+    /// A file is not stored, and others may still be.
+    Failed(Failed),
+}
+
+/// A file that is stored.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Transferred {
+    /// Its number, from 0.
+    #[serde(skip)]
+    pub index: usize,
+    /// Its path, as it can be shown.
+    pub name: String,
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// How much of it was there already.
+    pub resumed_at: u64,
+    /// SHA-256, hexadecimal; empty for a directory.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sha256: String,
+    /// Where it is now, at the receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+/// A file that is not stored.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Failed {
+    /// Its number, from 0.
+    #[serde(skip)]
+    pub index: usize,
+    /// Its path, as it can be shown.
+    pub name: String,
+    /// What kind of failure it is.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub why: String,
+}
+
+pub(crate) fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,197 @@
+//! Unfinished files. They are hidden, only their owner reads them, and their names are those of a sender and a path.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use polypath_wire::hip::Hit;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+use super::Store;
+use crate::name::{SafePath, shortened};
+
+/// Names tried for an unfinished file that can be resumed: something else may be in the place of the first.
+const RESUMABLE: u32 = 4;
+/// Names tried for one that cannot.
+const FRESH: u32 = 10_000;
+/// How often and how long it is waited for a connection that is about to let go of the file.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// Read at a time, bytes.
+const CHUNK: usize = 256 << 10;
+
+/// An unfinished file, which nobody else writes.
+#[derive(Debug)]
+pub struct Part {
+    /// Before the file, whose lock ends when it is closed.
+    pub(super) entry: Entry,
+    pub file: File,
+    pub(super) path: SafePath,
+    pub(super) from: Hit,
+}
+
+/// The name of an unfinished file.
+#[derive(Debug)]
+pub struct Entry {
+    pub parent: OwnedFd,
+    pub name: String,
+    pub when_dropped: WhenDropped,
+}
+
+/// What becomes of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhenDropped {
+    /// It goes.
+    Remove,
+    /// It stays for the next attempt, unless the file is empty.
+    Resume,
+    /// It is nobody's any more.
+    Settled,
+}
+
+impl Store {
+    /// The unfinished file `path` of `from`: what came of it before, or a new one.
+    pub(crate) fn resume(&self, from: Hit, path: &SafePath) -> io::Result<Part> {
+        let parent = self.parent(path)?;
+        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+        for number in 0..RESUMABLE {
+            let name = part_name(path, from, number);
+            let tries = if number == 0 { LOCK_TRIES } else { 1 };
+            match lock(&parent, &name, tries) {
+                Ok(file) => {
+                    let entry = Entry { parent, name, when_dropped: WhenDropped::Resume };
+                    return Ok(Part { file, entry, path: path.clone(), from });
+                }
+                Err(error) if is_in_the_way(&error) => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    /// A new unfinished file for `path`.
+    pub(crate) fn fresh(&self, from: Hit, path: &SafePath) -> io::Result<Part> {
+        let parent = self.parent(path)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for number in RESUMABLE..FRESH {
+            let name = part_name(path, from, number);
+            match openat(&parent, &name, flags, Mode::RUSR | Mode::WUSR) {
+                Ok(file) => {
+                    let entry = Entry { parent, name, when_dropped: WhenDropped::Remove };
+                    return Ok(Part { file: file.into(), entry, path: path.clone(), from });
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Part {
+    /// The first bytes, at most `most`, and their hash; the rest is cut off, and what is written goes there.
+    pub fn have(&mut self, most: u64) -> io::Result<(u64, Sha256)> {
+        let have = self.file.metadata()?.len().min(most);
+        let mut hash = Sha256::new();
+        let hashed = digest(&mut self.file, have, &mut hash)?;
+        self.begin_at(hashed)?;
+        Ok((hashed, hash))
+    }
+
+    /// Forgets what is behind `at`, and writes there.
+    pub fn begin_at(&mut self, at: u64) -> io::Result<()> {
+        self.file.set_len(at)?;
+        self.file.seek(SeekFrom::Start(at)).map(drop)
+    }
+
+    /// It is not needed any more.
+    pub fn discard(mut self) {
+        self.entry.when_dropped = WhenDropped::Remove;
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.file.write_vectored(pieces)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let empty = || {
+            let stat = statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_ok_and(|stat| stat.st_size == 0)
+        };
+        let remove = match self.when_dropped {
+            WhenDropped::Remove => true,
+            WhenDropped::Resume => empty(),
+            WhenDropped::Settled => false,
+        };
+        if remove {
+            // It may be gone already.
+            let _ = unlinkat(&self.parent, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Hashes the first `len` bytes, or as many as there are; how many.
+pub fn digest(file: &mut File, len: u64, hash: &mut Sha256) -> io::Result<u64> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut rest = file.take(len);
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match rest.read(&mut buffer)? {
+            0 => return Ok(len - rest.limit()),
+            n => hash.update(&buffer[..n]),
+        }
+    }
+}
+
+/// Opens a regular file of that name, or makes it, and locks it. Anything else of that name is in the way.
+fn lock(parent: &OwnedFd, name: &str, tries: u32) -> io::Result<File> {
+    // Neither a pipe nor a device makes us wait.
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    for _ in 0..tries {
+        let file = openat(parent, name, flags, Mode::RUSR | Mode::WUSR)?;
+        let stat = fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Whoever had it may have finished it meanwhile: then it has another name.
+            let named = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+            if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino)) {
+                return Ok(file.into());
+            }
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn is_in_the_way(error: &io::Error) -> bool {
+    let known = [Errno::LOOP, Errno::ISDIR, Errno::NXIO, Errno::ACCESS, Errno::PERM, Errno::EXIST];
+    error.kind() == io::ErrorKind::AlreadyExists
+        || known.iter().any(|errno| Some(errno.raw_os_error()) == error.raw_os_error())
+}
+
+/// Nobody but who sends as `from` writes to a file of this name.
+fn part_name(path: &SafePath, from: Hit, number: u32) -> String {
+    let mut hash = Sha256::new();
+    hash.update(from.0);
+    hash.update(number.to_be_bytes());
+    hash.update(path.as_str());
+    let tail: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(".{}.{tail}.part", shortened(path.name(), 23))
+}

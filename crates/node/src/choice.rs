@@ -1,0 +1,65 @@
+//! Which interfaces of this host are used.
+
+use crate::addresses::Address;
+
+/// A choice among the interfaces of this host, by their names. Loopback, which reaches this host itself, is always there.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Choice {
+    /// These and no others; all if there are none.
+    pub only: Vec<String>,
+    /// These only while none of the others has an address.
+    pub backup: Vec<String>,
+}
+
+impl Choice {
+    /// Names an interface that is not there.
+    pub fn check(&self) -> Result<(), String> {
+        let known = |name: &&String| nix::net::if_::if_nametoindex(name.as_str()).is_ok();
+        match self.only.iter().chain(&self.backup).find(|name| !known(name)) {
+            Some(name) => Err(format!("no network interface is called {name}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an address may be used at all.
+    pub fn admits(&self, address: &Address) -> bool {
+        let Some(device) = &address.device else { return true };
+        self.only.is_empty() || self.only.contains(device) || self.backup.contains(device)
+    }
+
+    /// Those of `addresses` that are used now.
+    pub fn of(&self, mut addresses: Vec<Address>) -> Vec<Address> {
+        addresses.retain(|address| self.admits(address));
+        let is_backup = |address: &Address| address.device.as_ref().is_some_and(|d| self.backup.contains(d));
+        let has_other = addresses.iter().any(|address| address.device.is_some() && !is_backup(address));
+        addresses.retain(|address| !has_other || !is_backup(address));
+        addresses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8, device: &str) -> Address {
+        let device = Some(device.to_owned()).filter(|device| device != "lo");
+        Address { ip: [10, 0, 0, last].into(), device, mtu: None }
+    }
+
+    #[test]
+    fn a_backup_is_used_while_nothing_else_is_there() {
+        let all = vec![address(1, "lo"), address(2, "eth0"), address(3, "wlan0"), address(4, "wwan0")];
+        let names = |choice: &Choice, all: &[Address]| {
+            let used = choice.of(all.to_vec());
+            used.iter().map(|a| a.device.clone().unwrap_or("lo".into())).collect::<Vec<_>>()
+        };
+        let text = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        let backup = Choice { only: Vec::new(), backup: text(&["wwan0"]) };
+        assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0"]);
+        assert_eq!(names(&backup, &[all[0].clone(), all[3].clone()]), ["lo", "wwan0"]);
+        let only = Choice { only: text(&["eth0"]), backup: text(&["wwan0"]) };
+        assert_eq!(names(&only, &all), ["lo", "eth0"]);
+        assert_eq!(names(&only, &all[2..]), ["wwan0"]);
+        assert_eq!(names(&Choice::default(), &all).len(), 4);
+    }
+}
