@@ -53,6 +53,18 @@ fn the_default_identity_is_private_and_has_a_name() {
 }
 
 #[test]
+fn asking_for_the_name_of_this_host_makes_its_identity() {
+    let home = home();
+    let made = polypath(home.path(), &["hit"]).assert().success().get_output().clone();
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(said.contains("made an identity for this host"), "{said}");
+    assert_eq!(mode(&home.path().join(".config/polypath/identity.pem")), 0o600);
+    let hit = String::from_utf8(made.stdout).expect("UTF-8");
+    assert_eq!(output(&home, &["hit"]), hit);
+    assert!(output(&home, &["pubkey"]).starts_with("-----BEGIN PUBLIC KEY-----"));
+}
+
+#[test]
 fn the_configuration_directory_may_be_elsewhere() {
     let home = home();
     let config = home.path().join("elsewhere");
@@ -109,7 +121,7 @@ fn a_key_that_others_can_read_is_refused() {
 #[test]
 fn files_that_are_no_keys_are_told_so() {
     let home = home();
-    insta::assert_snapshot!("no_identity", error_of(&home, &["hit"], 3));
+    insta::assert_snapshot!("no_identity", error_of(&home, &["hit", "missing.pem"], 3));
     let write = |name: &str, text: &str| {
         fs::write(home.path().join(name), text).expect("written");
         fs::set_permissions(home.path().join(name), Permissions::from_mode(0o600)).expect("allowed");

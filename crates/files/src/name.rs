@@ -109,7 +109,9 @@ mod tests {
         assert_eq!(SafePath::new("a/.git/config", false), Err(BadName::Hidden));
         assert!(SafePath::new("a/.git/config", true).is_ok());
         assert_eq!(SafePath::new(".x.0123.part", true), Err(BadName::Part));
-        for bad in ["a\0b", "a\nb", "a\u{1b}[2Jb", "cod\u{202e}gpj.exe", "a\u{200f}", "a\u{2066}b", "\u{feff}a"] {
+        for bad in
+            ["a\0b", "a\nb", "a\u{1b}[2Jb", "cod\u{202e}gpj.exe", "a\u{200f}", "a\u{2066}b", "\u{feff}a"]
+        {
             assert_eq!(SafePath::new(bad, true), Err(BadName::Invisible), "{bad:?}");
         }
         assert_eq!(SafePath::new(&"ü".repeat(128), false), Err(BadName::Long));

@@ -160,7 +160,8 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         if offer.directory {
             return self.directory(number, name, &path, offer.mode).await;
         }
-        let place = if offer.asks { self.wish(number, &name, &path, &offer).await? } else { Place::New(path) };
+        let place =
+            if offer.asks { self.wish(number, &name, &path, &offer).await? } else { Place::New(path) };
         self.open.push_back(Open { number, name, offer, place });
         Ok(())
     }
@@ -249,8 +250,6 @@ fn verdict_of(error: &io::Error) -> Verdict {
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)?
 }

@@ -251,7 +251,9 @@ fn open(entry: &Entry) -> io::Result<(Option<Content>, Offer)> {
     let content = match (opened, offer.size) {
         (Opened::Directory, _) => None,
         (Opened::Input, _) => Some(Content::Input),
-        (Opened::File(mut file), Some(size)) if size <= SMALL => Some(Content::Small(read_all(&mut file, size)?)),
+        (Opened::File(mut file), Some(size)) if size <= SMALL => {
+            Some(Content::Small(read_all(&mut file, size)?))
+        }
         (Opened::File(file), _) => {
             offer.asks = true;
             Some(Content::Large(file))

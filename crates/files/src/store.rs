@@ -96,10 +96,9 @@ fn descend(at: &OwnedFd, name: &str, make: Option<u32>) -> io::Result<OwnedFd> {
         }
     }
     match openat(at, name, WALK, Mode::empty()) {
-        Err(Errno::LOOP | Errno::NOTDIR) => Err(io::Error::new(
-            io::ErrorKind::NotADirectory,
-            format!("{name} is there and is no directory"),
-        )),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{name} is there and is no directory")))
+        }
         opened => Ok(opened?),
     }
 }

@@ -156,7 +156,9 @@ fn speed(view: &View) -> String {
     }
     let rate = format!(", {:.1} Mbit/s", view.rate / 1e6);
     match view.left {
-        Some(left) => format!("{rate}, {:#} left", HumanDuration(Duration::from_secs(left.as_secs_f64().ceil() as u64))),
+        Some(left) => {
+            format!("{rate}, {:#} left", HumanDuration(Duration::from_secs(left.as_secs_f64().ceil() as u64)))
+        }
         None => rate,
     }
 }

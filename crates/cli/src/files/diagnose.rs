@@ -65,17 +65,23 @@ impl Diagnosis {
         let certain = self.found.iter().find(|(_, finding)| *finding != Finding::Nothing);
         let peer = self.peer;
         let Some((at, finding)) = certain else {
-            return Failure::system(format!("no answer from {peer}"), "nobody there, or packets do not get through")
-                .help(self.is_it_there(there));
+            return Failure::system(
+                format!("no answer from {peer}"),
+                "nobody there, or packets do not get through",
+            )
+            .help(self.is_it_there(there));
         };
         match finding {
-            Finding::Other(other) => Failure::system(format!("{at} is not {peer}"), format!("{other} answers there"))
-                .help(format!("if that is whom you mean: {other}@{at}")),
-            Finding::Closed => Failure::system(format!("{at} is closed"), "nobody listens on that UDP port there")
-                .help(format!("on that host: {there}; another port is named like this: HIT@ADDR:PORT")),
-            Finding::Unreachable(words) => {
-                Failure::system(format!("no way to {at}"), words).help("is the address right? see `ip route get`")
+            Finding::Other(other) => {
+                Failure::system(format!("{at} is not {peer}"), format!("{other} answers there"))
+                    .help(format!("if that is whom you mean: {other}@{at}"))
             }
+            Finding::Closed => {
+                Failure::system(format!("{at} is closed"), "nobody listens on that UDP port there")
+                    .help(format!("on that host: {there}; another port is named like this: HIT@ADDR:PORT"))
+            }
+            Finding::Unreachable(words) => Failure::system(format!("no way to {at}"), words)
+                .help("is the address right? see `ip route get`"),
             Finding::Nothing => unreachable!("filtered above"),
         }
     }

@@ -103,7 +103,9 @@ impl Serve<'_> {
         let all = if all.is_empty() { "127.0.0.1".to_owned() + &port } else { all.join(",") };
         match self.work {
             Work::Receive(_) => eprintln!("ready; to send here: polypath send{native} FILE {ours}@{all}"),
-            Work::Send(_) => eprintln!("ready; to fetch from here: polypath receive{native} --from {ours}@{all}"),
+            Work::Send(_) => {
+                eprintln!("ready; to fetch from here: polypath receive{native} --from {ours}@{all}")
+            }
         }
         if self.allow.is_empty() {
             eprintln!(

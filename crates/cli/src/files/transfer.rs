@@ -11,10 +11,10 @@ use polypath_files::{Entry, Failed, FileError, Step, Store, Transferred};
 use polypath_node::{AssociateError, Node, Stream, StreamError};
 use polypath_transport::ConnectionConfig;
 
+use super::Target;
 use super::bars::Bars;
 use super::diagnose::Diagnosis;
 use super::progress::Progress;
-use super::Target;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
@@ -252,7 +252,9 @@ impl<'a> Transfer<'a> {
         match tokio::time::timeout(wait, self.associate()).await {
             Ok(met) => met,
             Err(_) if self.met => Err(End::Again("no answer".into())),
-            Err(_) => Err(End::Final(Diagnosis::silence(self.to.hit, self.addresses()).failure(&self.there()))),
+            Err(_) => {
+                Err(End::Final(Diagnosis::silence(self.to.hit, self.addresses()).failure(&self.there())))
+            }
         }
     }
 

@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod bed;
+mod commands;
+mod disk;
 mod ends;
 mod narrow;
 mod native;
 mod nats;
+mod nobody;
 
 use std::time::Duration;
 
@@ -114,16 +117,4 @@ fn a_stranger_is_refused_and_told_what_to_do() {
     let told = String::from_utf8_lossy(&told.stderr);
     assert!(told.contains(&format!("refused {}", hits[0])), "{told}");
     assert!(!bed.path("in/small").exists());
-}
-
-#[test]
-fn a_receiver_who_is_not_there_is_said_to_be_missing() {
-    let Some(bed) = Bed::new() else { return };
-    let hit = bed.hit(1);
-    bed.hit(0);
-    let file = bed.file("small", 1000);
-    let output = end(bed.send_to(&file, &format!("{hit}@192.0.2.2:10509,fd00:1::2")), 60);
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("no answer") && said.contains("does UDP port 10500 or 10509 reach it"), "{said}");
 }

@@ -3,7 +3,8 @@
 use bytes::{BufMut, BytesMut};
 
 use super::{
-    Answer, Frame, MAGIC, MAX_PATH, MAX_REASON, Message, Modified, NotYet, Offer, Reply, Role, Said, Sha, Verdict,
+    Answer, Frame, MAGIC, MAX_PATH, MAX_REASON, Message, Modified, NotYet, Offer, Reply, Role, Said, Sha,
+    Verdict,
 };
 
 const OFFER: u8 = 1;

@@ -77,10 +77,14 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
             _ if at != 0 => return Err(wrong),
             Place::New(path) if small => Ok(Sink::Memory(Vec::new(), path)),
             Place::Part { mut part, .. } => {
-                blocking(move || part.begin_at(0).map(|()| Sink::Disk(bulk::Sink::start(part, Sha256::new())))).await
+                blocking(move || {
+                    part.begin_at(0).map(|()| Sink::Disk(bulk::Sink::start(part, Sha256::new())))
+                })
+                .await
             }
             Place::New(path) => {
-                blocking(move || Ok(Sink::Disk(bulk::Sink::start(store.fresh(from, &path)?, Sha256::new())))).await
+                blocking(move || Ok(Sink::Disk(bulk::Sink::start(store.fresh(from, &path)?, Sha256::new()))))
+                    .await
             }
             Place::Stored { path, .. } => {
                 blocking(move || {
@@ -106,7 +110,9 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         loop {
             let mut frame = match self.incoming.expect::<Frame>().await? {
                 Frame::Data(len) => len as usize,
-                Frame::End(_) if sized && left > 0 => return Err(FileError::Protocol("an end before the end")),
+                Frame::End(_) if sized && left > 0 => {
+                    return Err(FileError::Protocol("an end before the end"));
+                }
                 end => return Ok(end),
             };
             let rest = left.checked_sub(frame as u64);

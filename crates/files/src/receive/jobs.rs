@@ -97,7 +97,9 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
                 let (index, sha256, path) = (number as usize, hex(&sum), Some(path));
                 (self.tell)(Step::Done(Transferred { index, name, bytes, resumed_at, sha256, path }));
             }
-            Err(error) => return Err(FileError::File { path: PathBuf::new(), source: io::Error::other(error) }),
+            Err(error) => {
+                return Err(FileError::File { path: PathBuf::new(), source: io::Error::other(error) });
+            }
         }
         Ok(())
     }

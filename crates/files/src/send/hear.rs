@@ -44,7 +44,8 @@ impl<F: FnMut(Step)> Sending<'_, F> {
             }
             self.replied.notify_waiters();
         }
-        let complete = self.all_written.load(Ordering::Relaxed) && self.offered().iter().all(|offered| offered.answered);
+        let complete =
+            self.all_written.load(Ordering::Relaxed) && self.offered().iter().all(|offered| offered.answered);
         if complete { Ok(()) } else { Err(FileError::Cut) }
     }
 
@@ -88,7 +89,8 @@ impl<F: FnMut(Step)> Sending<'_, F> {
         if sha256.is_none() && !is_directory {
             return Err(FileError::Protocol("stored before it was sent"));
         }
-        let (name, sha256) = (shown(&self.entries[entry].name), sha256.map(|sum| hex(&sum)).unwrap_or_default());
+        let (name, sha256) =
+            (shown(&self.entries[entry].name), sha256.map(|sum| hex(&sum)).unwrap_or_default());
         self.tell(Step::Done(Transferred { index: entry, name, bytes, resumed_at, sha256, path: None }));
         Ok(())
     }

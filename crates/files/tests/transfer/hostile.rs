@@ -80,7 +80,8 @@ async fn no_name_leads_out_of_the_directory() {
     for name in bad {
         let said = offer(name, 1, false);
         let (replies, result) =
-            say(&bed, &[&said, &Said::Start(0), &Frame::Data(1), &Raw(vec![7]), &Frame::End(sum(&[7]))]).await;
+            say(&bed, &[&said, &Said::Start(0), &Frame::Data(1), &Raw(vec![7]), &Frame::End(sum(&[7]))])
+                .await;
         match name {
             "" => assert!(matches!(result, Err(FileError::Protocol(_)))),
             "link/x" => assert_eq!(verdicts(&replies), [(0, Verdict::Refused)]),
@@ -110,7 +111,8 @@ async fn what_is_there_is_neither_replaced_nor_told() {
 async fn pipes_links_and_directories_in_the_way_are_gone_round() {
     let bed = Bed::new();
     let file = bed.file("big", &noise(100_000));
-    let (replies, _) = say(&bed, &[&offer("big", 100_000, true), &Said::Start(0), &Frame::Data(1), &Raw(vec![1])]).await;
+    let (replies, _) =
+        say(&bed, &[&offer("big", 100_000, true), &Said::Start(0), &Frame::Data(1), &Raw(vec![1])]).await;
     assert_eq!(replies.len(), 1);
     let part = bed.inbox().join(&bed.names()[0]);
     for way in ["pipe", "link", "directory", "locked"] {
@@ -143,7 +145,8 @@ async fn a_pipe_of_the_files_own_name_does_not_hold_up_anything() {
     let bed = Bed::new();
     make_pipe(&bed.inbox().join("x"));
     let (small, large) = (bed.file("x", b"small"), bed.file("b/x", &noise(100_000)));
-    let ended = tokio::time::timeout(Duration::from_secs(20), bed.send(&[&small, &large])).await.unwrap().ok();
+    let ended =
+        tokio::time::timeout(Duration::from_secs(20), bed.send(&[&small, &large])).await.unwrap().ok();
     assert_eq!(ended.failed(), []);
     assert_eq!(bed.names(), ["x", "x.1", "x.2"]);
 }
@@ -198,7 +201,8 @@ async fn offers_without_end_are_not_kept() {
 async fn a_disk_that_cannot_hold_it_is_said_at_once() {
     let bed = Bed::new();
     let (replies, _) =
-        say(&bed, &[&offer("huge", 1 << 60, true), &Said::Start(0), &Frame::Abandoned, &directory("after")]).await;
+        say(&bed, &[&offer("huge", 1 << 60, true), &Said::Start(0), &Frame::Abandoned, &directory("after")])
+            .await;
     assert_eq!(verdicts(&replies), [(0, Verdict::NoSpace), (1, Verdict::Stored)]);
 }
 

@@ -168,11 +168,8 @@ async fn another_file_of_that_name_stays() {
 async fn two_senders_of_one_name_and_one_sender_twice_get_files_of_their_own() {
     let bed = Bed::new();
     let contents: Vec<Vec<u8>> = (0..4).map(|n| noise(300_000 + n)).collect();
-    let plans: Vec<Plan> = contents
-        .iter()
-        .enumerate()
-        .map(|(n, bytes)| plan(&[&bed.file(&format!("{n}/x"), bytes)]))
-        .collect();
+    let plans: Vec<Plan> =
+        contents.iter().enumerate().map(|(n, bytes)| plan(&[&bed.file(&format!("{n}/x"), bytes)])).collect();
     let (a, b, c, d) = tokio::join!(
         bed.send_plan(&plans[0], ALICE),
         bed.send_plan(&plans[1], ALICE),

@@ -1,0 +1,161 @@
+//! What can be sent, and in which direction one calls.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use crate::bed::{Bed, end, json};
+
+/// A host that offers `what` to whoever comes.
+fn offer(bed: &Bed, what: &[&Path]) -> Child {
+    let mut args = vec!["send"];
+    args.extend(what.iter().map(|path| path.to_str().unwrap()));
+    args.extend(["--allow", "any", "--once"]);
+    let child = bed.spawn(1, &args);
+    std::thread::sleep(Duration::from_millis(500));
+    child
+}
+
+#[test]
+fn a_receiver_behind_a_nat_fetches_what_is_offered() {
+    let Some(bed) = Bed::new() else { return };
+    let (hit, big, small) = (bed.hit(1), bed.file("big", 3_000_000), bed.file("small", 1000));
+    let offering = offer(&bed, &[&big, &small]);
+    let dir = bed.path("fetched");
+    let from = format!("{hit}@192.0.2.2");
+    let fetch = bed.spawn(0, &["receive", "--from", &from, "--dir", dir.to_str().unwrap(), "--json"]);
+    let (fetched, offered) = (end(fetch, 60), end(offering, 20));
+    let report = json(&fetched);
+    assert_eq!(report["files"].as_array().unwrap().len(), 2, "{report:#}");
+    assert!(report["paths"][0]["bytes"].as_u64() > Some(1_000_000), "{report:#}");
+    assert!(offered.status.success(), "{offered:?}");
+    let told = String::from_utf8_lossy(&offered.stderr);
+    assert!(told.contains(&format!("to fetch from here: polypath receive --from {hit}@")), "{told}");
+    for file in [big, small] {
+        let name = file.file_name().unwrap();
+        assert!(std::fs::read(dir.join(name)).unwrap() == std::fs::read(&file).unwrap(), "{name:?}");
+    }
+}
+
+#[test]
+fn who_sends_to_a_host_that_offers_is_told_so() {
+    let Some(bed) = Bed::new() else { return };
+    let (hit, file) = (bed.hit(1), bed.file("small", 1000));
+    let mut offering = offer(&bed, &[&file]);
+    let sent = end(bed.send(&file, &hit), 30);
+    assert_eq!(sent.status.code(), Some(3), "{sent:?}");
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert!(said.contains("it offers some") && said.contains("polypath receive --from"), "{said}");
+    offering.kill().unwrap();
+    offering.wait().unwrap();
+}
+
+#[test]
+fn a_directory_and_standard_input_go_in_one_command() {
+    let Some(bed) = Bed::new() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let album = bed.path("album/2024");
+    std::fs::create_dir_all(&album).unwrap();
+    for n in 0..30u8 {
+        std::fs::write(album.join(format!("{n}.jpg")), vec![n; 1000 * usize::from(n)]).unwrap();
+    }
+    std::os::unix::fs::symlink("/etc/passwd", album.join("link")).unwrap();
+    let receiver = bed.receive(&hits[0]);
+    let (album, to) = (bed.path("album"), format!("{}@192.0.2.2", hits[1]));
+    let args = ["send", album.to_str().unwrap(), "-", "--name", "said.txt", &to, "--json"];
+    let mut command = bed.polypath(0, &args);
+    command.stdin(Stdio::piped());
+    let mut sender = bed.hosts[0].run(|| command.spawn().unwrap()).unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    for n in 0..3 {
+        writeln!(input, "line {n}").unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    drop(input);
+    let (sent, received) = (end(sender, 60), end(receiver, 20));
+    assert!(received.status.success(), "{received:?}");
+    let report = json(&sent);
+    assert_eq!(report["files"].as_array().unwrap().len(), 33, "30 photos, two directories, what was said");
+    assert!(String::from_utf8_lossy(&sent.stderr).contains("link is a symbolic link"), "{sent:?}");
+    let inbox = bed.path("in");
+    for n in 0..30u8 {
+        let stored = std::fs::read(inbox.join(format!("album/2024/{n}.jpg"))).unwrap();
+        assert!(stored == vec![n; 1000 * usize::from(n)], "{n}");
+    }
+    assert_eq!(std::fs::read_to_string(inbox.join("said.txt")).unwrap(), "line 0\nline 1\nline 2\n");
+    assert!(!inbox.join("album/2024/link").exists());
+}
+
+#[test]
+fn ctrl_c_ends_who_waits_for_standard_input() {
+    let Some(bed) = Bed::new() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let mut receiver = bed.receive(&hits[0]);
+    let mut command = bed.polypath(0, &["send", "-", &format!("{}@192.0.2.2", hits[1])]);
+    command.stdin(Stdio::piped());
+    let sender = bed.hosts[0].run(|| command.spawn().unwrap()).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    crate::bed::tool(&bed.hosts[0], &format!("kill -INT {}", sender.id()));
+    // Standard input stays open as long as `sender` is there.
+    let ended = end(sender, 10);
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+    let left: Vec<_> = std::fs::read_dir(bed.path("in")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn only_the_interfaces_that_are_asked_for_are_used_and_a_backup_when_nothing_else_is() {
+    let Some(bed) = Bed::new() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let (file, to) = (bed.file("big", 1_000_000), format!("{}@192.0.2.2,fd00:1::2", hits[1]));
+    let locals = |choice: &[&str]| {
+        let receiver = bed.receive(&hits[0]);
+        let args = [&["send", file.to_str().unwrap(), &to, "--json"], choice].concat();
+        let sent = end(bed.spawn(0, &args), 30);
+        assert!(end(receiver, 10).status.success());
+        let report = json(&sent);
+        let paths = report["paths"].as_array().unwrap().clone();
+        let local = |path: &serde_json::Value| path["local"].as_str().unwrap().to_owned();
+        let mut locals: Vec<_> = paths.iter().map(local).collect();
+        locals.sort();
+        locals
+    };
+    let only = |locals: &[String], begin: &str| locals.len() == 1 && locals[0].starts_with(begin);
+    assert!(only(&locals(&["--only", "a1"]), "[fd00:1::1]"));
+    assert!(only(&locals(&["--backup", "a1"]), "10.0.0.2"));
+    crate::bed::tool(&bed.hosts[0], "ip link set a0 down");
+    assert!(only(&locals(&["--backup", "a1"]), "[fd00:1::1]"));
+    let args = ["send", file.to_str().unwrap(), &to, "--only", "eth9"];
+    let said = end(bed.spawn(0, &args), 10);
+    assert_eq!(said.status.code(), Some(2), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("no network interface is called eth9"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn arguments_that_make_no_sense_say_what_would() {
+    let Some(bed) = Bed::new() else { return };
+    let (hit, file) = (bed.hit(1), bed.file("small", 10));
+    let file = file.to_str().unwrap();
+    let to = format!("{hit}@192.0.2.2");
+    for (args, what) in [
+        (&["send", file][..], "the last argument says to whom"),
+        (&["send", &to], "nothing to send"),
+        (&["send", "missing", &to], "No such file"),
+        (&["send", &to, &to], "whom to send to comes last, and only once"),
+        (&["send", "-", "-", &to], "standard input can be read once only"),
+        (&["send", "-", "--allow", "any"], "standard input cannot be fetched"),
+        (&["send", "/dev/null", &to], "neither a file nor a directory"),
+        (&["send", file, &to, "--cc", "reno"], "invalid value 'reno'"),
+    ] {
+        let output = end(bed.spawn(0, args), 10);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(what), "{args:?}: {said}");
+    }
+}
