@@ -13,78 +13,26 @@ use polypath_wire::{Duration, Instant};
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
-    Connect {
-        host: bool,
-    },
-    Close {
-        host: bool,
-    },
-    AddPath {
-        host: bool,
-        n: u8,
-    },
-    RemovePath {
-        host: bool,
-        which: u8,
-    },
-    MovePath {
-        host: bool,
-        which: u8,
-        n: u8,
-    },
-    Rekey {
-        host: bool,
-        which: u8,
-        new_dh: bool,
-    },
-    Data {
-        host: bool,
-        which: u8,
-        bytes: u16,
-    },
+    Connect { host: bool },
+    Close { host: bool },
+    AddPath { host: bool, n: u8 },
+    RemovePath { host: bool, which: u8 },
+    MovePath { host: bool, which: u8, n: u8 },
+    Rekey { host: bool, which: u8, new_dh: bool },
+    Data { host: bool, which: u8, bytes: u16 },
     /// The message at that place of the queue arrives, and stays if it is to come again.
-    Deliver {
-        which: u8,
-        again: bool,
-    },
-    Lose {
-        which: u8,
-    },
+    Deliver { which: u8, again: bool },
+    Lose { which: u8 },
     /// It arrives with a byte changed, cut short, or with something behind it.
-    Change {
-        which: u8,
-        at: u16,
-        xor: u8,
-    },
-    Cut {
-        which: u8,
-        len: u16,
-    },
-    Append {
-        which: u8,
-        tail: &'a [u8],
-    },
+    Change { which: u8, at: u16, xor: u8 },
+    Cut { which: u8, len: u16 },
+    Append { which: u8, tail: &'a [u8] },
     /// Some other bytes arrive, after a header that may pass.
-    Forge {
-        host: bool,
-        packet_type: u8,
-        params: &'a [u8],
-    },
-    Raw {
-        host: bool,
-        bytes: &'a [u8],
-    },
-    Wait {
-        millis: u16,
-    },
-    Sleep {
-        seconds: u16,
-    },
-    Announce {
-        host: bool,
-        n: u8,
-        all: bool,
-    },
+    Forge { host: bool, packet_type: u8, params: &'a [u8] },
+    Raw { host: bool, bytes: &'a [u8] },
+    Wait { millis: u16 },
+    Sleep { seconds: u16 },
+    Announce { host: bool, n: u8, all: bool },
 }
 
 /// Messages in flight; more are lost.

@@ -2,6 +2,7 @@
 
 mod body;
 mod jobs;
+mod wish;
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,8 +12,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use polypath_node::Stream;
 use polypath_wire::hip::Hit;
-use rustix::io::Errno;
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::error::FileError;
@@ -186,28 +186,6 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         }
     }
 
-    /// Says what of a file is here, as far as this sender sent it.
-    async fn wish(
-        &mut self,
-        number: u32,
-        name: &str,
-        path: &SafePath,
-        offer: &Offer,
-    ) -> Result<Place, FileError> {
-        let size = offer.size.ok_or(FileError::Protocol("a question about a file without end"))?;
-        let (store, from, wanted) = (self.store.clone(), self.from, path.clone());
-        let found = blocking(move || find(&store, from, wanted, size)).await;
-        let (have, sha256, place) = match found {
-            Ok(found) => found,
-            Err(error) => {
-                self.refuse_for(number, name, &error).await?;
-                return Ok(Place::Refused);
-            }
-        };
-        self.say(&Reply::Want { index: number, have, sha256 }).await?;
-        Ok(place)
-    }
-
     async fn verdict(&mut self, index: u32, verdict: Verdict, reason: String) -> Result<(), FileError> {
         self.say(&Reply::Verdict { index, verdict, reason }).await
     }
@@ -228,19 +206,6 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
     async fn refuse_for(&mut self, number: u32, name: &str, error: &io::Error) -> Result<(), FileError> {
         self.refuse(number, name, verdict_of(error), error.to_string()).await
     }
-}
-
-/// What is here of a file that this sender sent before, and where the rest goes.
-fn find(store: &Store, from: Hit, path: SafePath, size: u64) -> io::Result<(u64, Sha, Place)> {
-    if let Some((sha256, at)) = store.receipt(from, &path, size) {
-        return Ok((size, sha256, Place::Stored { path, at, sha256 }));
-    }
-    let mut part = store.resume(from, &path)?;
-    let (have, hash) = part.have(size)?;
-    if !store.has_room(size - have) {
-        return Err(Errno::NOSPC.into());
-    }
-    Ok((have, hash.clone().finalize().into(), Place::Part { part, have, hash }))
 }
 
 fn verdict_of(error: &io::Error) -> Verdict {

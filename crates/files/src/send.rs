@@ -4,6 +4,7 @@
 //! so nobody waits a round trip for each; a small file goes with its offer, unasked.
 
 mod hear;
+mod open;
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,21 +18,19 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
-use crate::content::{Input, read_all, shorter};
+use crate::content::{Input, shorter};
 use crate::error::FileError;
 use crate::message::{Answer, Frame, Offer, Role, Said, Sha, Verdict};
 use crate::name::shown;
 use crate::peer::{Incoming, Outgoing, decline};
-use crate::source::{Entry, Opened};
+use crate::source::Entry;
 use crate::step::{Failed, Step};
-use crate::store::digest;
 use hear::Offered;
+pub(crate) use open::SMALL;
+use open::{Content, open, resume};
 
 /// Files that are offered before the bytes of the first of them are sent.
 const AHEAD: usize = 16;
-/// A file that is not longer goes unasked, bytes: asking takes longer than sending it twice.
-pub(crate) const SMALL: u64 = 64 << 10;
-
 /// Sends `entries` over a connection that we opened.
 pub async fn send(stream: &Stream, entries: &[Entry], tell: impl FnMut(Step)) -> Result<(), FileError> {
     let mut out = Outgoing::new(stream);
@@ -66,12 +65,6 @@ struct Waiting {
     number: usize,
     offer: Offer,
     content: Content,
-}
-
-enum Content {
-    Small(Bytes),
-    Large(std::fs::File),
-    Input,
 }
 
 impl<'a, F: FnMut(Step)> Sending<'a, F> {
@@ -243,37 +236,4 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         let name = shown(&self.entries[index].name);
         self.tell(Step::Failed(Failed { index, name, verdict, why }));
     }
-}
-
-/// Opens an entry; a small file is read at once. A directory has no content.
-fn open(entry: &Entry) -> io::Result<(Option<Content>, Offer)> {
-    let (opened, mut offer) = entry.open()?;
-    let content = match (opened, offer.size) {
-        (Opened::Directory, _) => None,
-        (Opened::Input, _) => Some(Content::Input),
-        (Opened::File(mut file), Some(size)) if size <= SMALL => {
-            Some(Content::Small(read_all(&mut file, size)?))
-        }
-        (Opened::File(file), _) => {
-            offer.asks = true;
-            Some(Content::Large(file))
-        }
-    };
-    Ok((content, offer))
-}
-
-/// Reads on behind what the peer has, if that is the beginning of this file.
-fn resume(mut file: std::fs::File, size: u64, want: Option<(u64, Sha)>) -> io::Result<(u64, Source<Input>)> {
-    use std::io::{Seek, SeekFrom};
-    let mut hash = Sha256::new();
-    if let Some((have, sha256)) = want
-        && have > 0
-        && have <= size
-        && digest(&mut file, have, &mut hash)? == have
-        && hash.clone().finalize()[..] == sha256
-    {
-        return Ok((have, Source::start(Input::File(file), size - have, hash)));
-    }
-    file.seek(SeekFrom::Start(0))?;
-    Ok((0, Source::start(Input::File(file), size, Sha256::new())))
 }

@@ -1,14 +1,21 @@
 //! Which interfaces of this host are used.
 
-use crate::addresses::Address;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::addresses::{Address, usable};
 
 /// A choice among the interfaces of this host, by their names. Loopback, which reaches this host itself, is always there.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+/// Clones are one choice: what is called up through one is used through all.
+#[derive(Clone, Default, Debug)]
 pub struct Choice {
     /// These and no others; all if there are none.
     pub only: Vec<String>,
-    /// These only while none of the others has an address.
+    /// These only while none of the others has an address, or when they are called up.
     pub backup: Vec<String>,
+    called_up: Arc<AtomicBool>,
 }
 
 impl Choice {
@@ -27,12 +34,37 @@ impl Choice {
         self.only.is_empty() || self.only.contains(device) || self.backup.contains(device)
     }
 
+    /// These interfaces, with these for backup.
+    pub fn new(only: Vec<String>, backup: Vec<String>) -> Self {
+        Self { only, backup, called_up: Arc::default() }
+    }
+
+    /// Whether the backups are used though others are there: within a second.
+    pub fn call_up(&self, backups: bool) {
+        self.called_up.store(backups, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_called_up(&self) -> bool {
+        self.called_up.load(Ordering::Relaxed)
+    }
+
+    /// The addresses of the backups.
+    pub fn backups(&self) -> io::Result<Vec<IpAddr>> {
+        let mut addresses = usable()?;
+        addresses.retain(|address| self.is_backup(address));
+        Ok(addresses.into_iter().map(|address| address.ip).collect())
+    }
+
+    fn is_backup(&self, address: &Address) -> bool {
+        address.device.as_ref().is_some_and(|device| self.backup.contains(device))
+    }
+
     /// Those of `addresses` that are used now.
     pub fn of(&self, mut addresses: Vec<Address>) -> Vec<Address> {
         addresses.retain(|address| self.admits(address));
-        let is_backup = |address: &Address| address.device.as_ref().is_some_and(|d| self.backup.contains(d));
-        let has_other = addresses.iter().any(|address| address.device.is_some() && !is_backup(address));
-        addresses.retain(|address| !has_other || !is_backup(address));
+        let has_other = addresses.iter().any(|address| address.device.is_some() && !self.is_backup(address));
+        let all = !has_other || self.is_called_up();
+        addresses.retain(|address| all || !self.is_backup(address));
         addresses
     }
 }
@@ -54,10 +86,14 @@ mod tests {
             used.iter().map(|a| a.device.clone().unwrap_or("lo".into())).collect::<Vec<_>>()
         };
         let text = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-        let backup = Choice { only: Vec::new(), backup: text(&["wwan0"]) };
+        let backup = Choice::new(Vec::new(), text(&["wwan0"]));
+        assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0"]);
+        backup.clone().call_up(true);
+        assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0", "wwan0"]);
+        backup.call_up(false);
         assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0"]);
         assert_eq!(names(&backup, &[all[0].clone(), all[3].clone()]), ["lo", "wwan0"]);
-        let only = Choice { only: text(&["eth0"]), backup: text(&["wwan0"]) };
+        let only = Choice::new(text(&["eth0"]), text(&["wwan0"]));
         assert_eq!(names(&only, &all), ["lo", "eth0"]);
         assert_eq!(names(&only, &all[2..]), ["wwan0"]);
         assert_eq!(names(&Choice::default(), &all).len(), 4);

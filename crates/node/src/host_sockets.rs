@@ -30,6 +30,8 @@ pub struct HostSockets {
     look: Interval,
     port: u16,
     choice: Choice,
+    /// Whether backups were called up at the last look.
+    called_up: bool,
     bound: BTreeMap<Address, SocketAddr>,
 }
 
@@ -58,6 +60,7 @@ impl HostSockets {
             look: tokio::time::interval(LOOK),
             port,
             choice,
+            called_up: false,
             bound: BTreeMap::new(),
         };
         all.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -75,6 +78,7 @@ impl HostSockets {
 
     /// Takes up new addresses and drops those that are gone; tells `inbox`. The last error of binding.
     fn update(&mut self, inbox: &mut Vec<Input>) -> io::Result<Option<io::Error>> {
+        self.called_up = self.choice.is_called_up();
         let now = self.choice.of(usable()?);
         let gone: Vec<_> = self.bound.keys().filter(|a| !now.contains(a)).cloned().collect();
         for address in gone {
@@ -148,7 +152,7 @@ impl Carrier for HostSockets {
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
-        let mut look = self.watch.poll_change(cx)?;
+        let mut look = self.watch.poll_change(cx)? | (self.called_up != self.choice.is_called_up());
         while self.look.poll_tick(cx).is_ready() {
             look = true;
         }

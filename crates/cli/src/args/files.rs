@@ -120,7 +120,7 @@ pub struct LinkArgs {
     /// Use this network interface and no other; repeat it for more
     #[arg(long, value_name = "IFACE")]
     pub only: Vec<String>,
-    /// Use this network interface only while the others carry nothing; repeat it for more
+    /// Use this network interface only while the others have no address or, where we call, carry nothing for 1 s; repeat it
     #[arg(long, value_name = "IFACE")]
     pub backup: Vec<String>,
 }

@@ -11,7 +11,7 @@ use polypath_wire::hip::udp;
 use super::bars::Bars;
 use super::report::Report;
 use super::transfer::{Transfer, Way};
-use super::{GRACE, Target, identity, node};
+use super::{GRACE, Target, choice, identity, node};
 use crate::args::LinkArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -35,17 +35,18 @@ impl Call<'_> {
         let (ours, peer) = (identity.hit(), self.to.hit);
         let default_port = if self.native { 0 } else { udp::PORT };
         let reach = self.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
+        let choice = choice(self.links);
         let interrupt = Interrupt::listen()?;
         interrupt.block_on(async {
             let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::default() };
-            let node = node(identity, hip, (!self.native).then_some(0), self.links)?;
+            let node = node(identity, hip, (!self.native).then_some(0), choice.clone())?;
             let (sent, count, total) = match &self.way {
                 Way::Send(entries) => (true, entries.len(), entries.iter().map(|entry| entry.size).sum()),
                 Way::Fetch(_) => (false, 0, None),
             };
             let (reach, bars) = (Reach::Addresses(reach), Bars::new(self.json, count, total));
             let mut transfer = Transfer::new(&node, self.to, reach, self.connection, self.way, bars);
-            transfer.wait = self.wait;
+            (transfer.wait, transfer.choice) = (self.wait, choice);
             let result = transfer.run(&interrupt).await;
             let (seconds, outcome, bars) = transfer.end();
             node.shutdown(GRACE).await;

@@ -3,6 +3,7 @@
 mod bars;
 mod call;
 mod diagnose;
+mod meet;
 mod progress;
 mod receive;
 mod report;
@@ -40,12 +41,11 @@ fn identity(file: Option<&Path>) -> Result<Identity, Failure> {
 
 /// The interfaces that the arguments admit.
 fn choice(links: &LinkArgs) -> Choice {
-    Choice { only: links.only.clone(), backup: links.backup.clone() }
+    Choice::new(links.only.clone(), links.backup.clone())
 }
 
 /// A secure node on all addresses of this host, on that port of UDP or without UDP.
-fn node(identity: Identity, hip: HipConfig, port: Option<u16>, links: &LinkArgs) -> Result<Node, Failure> {
-    let choice = choice(links);
+fn node(identity: Identity, hip: HipConfig, port: Option<u16>, choice: Choice) -> Result<Node, Failure> {
     choice.check().map_err(|e| Failure::usage(e).help("see `ip link`"))?;
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };

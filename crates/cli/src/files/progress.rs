@@ -123,7 +123,7 @@ impl Samples {
         let Some((now, bytes)) = self.0.back() else { return 0.0 };
         let first = self.0.iter().rev().find(|(then, _)| *then + window <= *now).or(self.0.front());
         let Some((then, before)) = first.filter(|(then, _)| then < now) else { return 0.0 };
-        (bytes - before) as f64 / (*now - *then).as_secs_f64()
+        bytes.saturating_sub(*before) as f64 / (*now - *then).as_secs_f64()
     }
 }
 

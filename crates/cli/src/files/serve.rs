@@ -14,7 +14,7 @@ use polypath_wire::hip::Hit;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::{GRACE, identity, node};
+use super::{GRACE, choice, identity, node};
 use crate::args::{Allow, LinkArgs};
 use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
@@ -57,7 +57,7 @@ impl Serve<'_> {
                 opportunistic: true,
                 ..HipConfig::default()
             };
-            let node = node(identity, hip, (!self.native).then_some(self.port), self.links)?;
+            let node = node(identity, hip, (!self.native).then_some(self.port), choice(self.links))?;
             let config = ListenConfig { connection: self.connection.clone(), ..ListenConfig::default() };
             let listener = node.listen(polypath_files::PORT, config);
             let listener = listener.map_err(|e| Failure::system("cannot listen", e))?;
@@ -94,7 +94,7 @@ impl Serve<'_> {
         let port = if self.port == 10_500 { String::new() } else { format!(":{}", self.port) };
         let native = if self.native { " --native" } else { "" };
         let usable = addresses::usable().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
-        let usable = usable.filter(|a| super::choice(self.links).admits(a));
+        let usable = usable.filter(|a| choice(self.links).admits(a));
         let show = |a: addresses::Address| match a.ip {
             std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
             ip => format!("{ip}{port}"),

@@ -1,19 +1,17 @@
 //! A transfer with a host that we call, over as many connections as it takes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polypath_endpoint::{PeerFailure, Reach};
+use polypath_endpoint::{PathReport, Reach};
 use polypath_files::{Entry, Failed, FileError, Step, Store, Transferred};
-use polypath_node::{AssociateError, Node, Stream, StreamError};
+use polypath_node::{Choice, Node, Stream, StreamError, StreamStats};
 use polypath_transport::ConnectionConfig;
 
 use super::Target;
 use super::bars::Bars;
-use super::diagnose::Diagnosis;
 use super::progress::Progress;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -23,11 +21,11 @@ const TICK: Duration = Duration::from_millis(200);
 /// A connection on which nothing moves for so long is given up for a new one.
 const STALL: Duration = Duration::from_secs(20);
 /// How long it is tried if the user does not say.
-const WAIT: Duration = Duration::from_secs(60);
-/// Without an answer for so long it is asked who is there.
-const DOUBT: Duration = Duration::from_millis(1500);
+pub(super) const WAIT: Duration = Duration::from_secs(60);
+/// When the links in use carry nothing for so long, those for backup are called up.
+const SILENCE: Duration = Duration::from_secs(1);
 /// Between two attempts.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is to be done.
 pub enum Way {
@@ -45,15 +43,17 @@ pub struct Transfer<'a> {
     pub connection: ConnectionConfig,
     /// How long it is tried when nothing moves, if the user says so.
     pub wait: Option<Duration>,
+    /// The interfaces, and which of them are for backup.
+    pub choice: Choice,
     pub way: Way,
     pub outcome: Outcome,
     pub bars: RefCell<Bars>,
     pub progress: RefCell<Progress>,
     began: Instant,
     /// When anything last moved.
-    moved: Instant,
+    pub(super) moved: Instant,
     /// Whether the peer has ever answered.
-    met: bool,
+    pub(super) met: bool,
 }
 
 /// What became of the files so far. Their numbers are those of the whole transfer.
@@ -63,8 +63,16 @@ pub struct Outcome {
     pub failed: Vec<Failed>,
 }
 
+/// What happens in one attempt.
+struct Notes {
+    /// When anything last moved.
+    moved: Cell<Instant>,
+    /// Files by their numbers in this attempt.
+    outcome: RefCell<Outcome>,
+}
+
 /// Why an attempt ended.
-enum End {
+pub(super) enum End {
     /// Another one may succeed.
     Again(String),
     Final(Failure),
@@ -90,6 +98,7 @@ impl<'a> Transfer<'a> {
             reach,
             connection,
             wait: None,
+            choice: Choice::default(),
             way,
             outcome: Outcome::default(),
             bars: RefCell::new(bars),
@@ -138,60 +147,83 @@ impl<'a> Transfer<'a> {
         (self.met, self.moved) = (true, Instant::now());
         let stream = self.node.connect_peer(self.connection.clone(), hit, polypath_files::PORT).await;
         let stream = stream.map_err(|e| End::Again(e.to_string()))?;
-        let moved = RefCell::new(Instant::now());
-        let steps = RefCell::new(Outcome::default());
-        let tell = |step: Step| {
-            self.progress.borrow_mut().step(&step);
-            match step {
-                Step::Done(file) => {
-                    // Later the peer may have ended the association, and the counts of its paths.
-                    self.look(&stream);
-                    steps.borrow_mut().done.push(file);
-                }
-                Step::Failed(file) => {
-                    self.bars.borrow().say(&format!("{}: {}", file.name, file.why));
-                    steps.borrow_mut().failed.push(file);
-                }
-                Step::Bytes { .. } => *moved.borrow_mut() = Instant::now(),
-                Step::Begin { .. } => {}
-            }
-        };
-        let work = async {
-            match &self.way {
-                Way::Send(left) => polypath_files::send(&stream, left, tell).await,
-                Way::Fetch(store) => polypath_files::fetch(&stream, hit, store, tell).await,
-            }
-        };
+        let notes = Notes { moved: Cell::new(Instant::now()), outcome: RefCell::default() };
         let result = tokio::select! {
-            result = work => result.map_err(end),
-            () = self.stalled(&stream, &moved) => {
-                Err(End::Again(format!("nothing moved for {} s", STALL.as_secs())))
+            result = self.work(&stream, &notes) => result.map_err(end),
+            () = self.stalled(&stream, &notes) => {
+                Err(End::Again(format!("nothing moved for {} s", self.patience().as_secs())))
             }
         };
         self.look(&stream);
-        self.moved = self.moved.max(moved.into_inner());
-        self.take(steps.into_inner());
+        self.moved = self.moved.max(notes.moved.get());
+        self.take(notes.outcome.into_inner());
         if result.is_err() {
             stream.abort();
         }
         self.read_once(result)
     }
 
+    async fn work(&self, stream: &Stream, notes: &Notes) -> Result<(), FileError> {
+        let tell = |step| self.note(stream, notes, step);
+        match &self.way {
+            Way::Send(left) => polypath_files::send(stream, left, tell).await,
+            Way::Fetch(store) => polypath_files::fetch(stream, self.to.hit, store, tell).await,
+        }
+    }
+
+    fn note(&self, stream: &Stream, notes: &Notes, step: Step) {
+        self.progress.borrow_mut().step(&step);
+        match step {
+            Step::Done(file) => {
+                // Later the peer may have ended the association, and the counts of its paths.
+                self.look(stream);
+                notes.outcome.borrow_mut().done.push(file);
+            }
+            Step::Failed(file) => {
+                self.bars.borrow().say(&format!("{}: {}", file.name, file.why));
+                notes.outcome.borrow_mut().failed.push(file);
+            }
+            Step::Bytes { .. } => notes.moved.set(Instant::now()),
+            Step::Begin { .. } => {}
+        }
+    }
+
     /// Shows how far it is until nothing has moved for long.
-    async fn stalled(&self, stream: &Stream, moved: &RefCell<Instant>) {
+    async fn stalled(&self, stream: &Stream, notes: &Notes) {
         let (mut ticks, mut before) = (tokio::time::interval(TICK), 0);
+        let (mut carried, mut others) = (0, Instant::now());
         loop {
             ticks.tick().await;
             self.look(stream);
             let acked = self.arrived(stream);
             if acked != before {
                 before = acked;
-                *moved.borrow_mut() = Instant::now();
+                notes.moved.set(Instant::now());
             }
-            if moved.borrow().elapsed() > STALL {
+            if notes.moved.get().elapsed() > self.patience() {
                 return;
             }
+            if !self.choice.backup.is_empty() {
+                let now = self.carried_by_others(&stream.stats());
+                if now != carried {
+                    (carried, others) = (now, Instant::now());
+                }
+                self.choice.call_up(others.elapsed() > SILENCE);
+            }
         }
+    }
+
+    fn patience(&self) -> Duration {
+        self.wait.map_or(STALL, |wait| wait.min(STALL))
+    }
+
+    /// Bytes over links that are not for backup.
+    fn carried_by_others(&self, stats: &StreamStats) -> u64 {
+        let backups = self.choice.backups().unwrap_or_default();
+        let local = |secure: &Option<_>| secure.as_ref().map(|path: &PathReport| path.locators.local.ip());
+        let paths = stats.paths.iter().zip(&stats.secure);
+        let others = paths.filter(|(_, secure)| local(secure).is_none_or(|ip| !backups.contains(&ip)));
+        others.map(|((_, _, path), _)| path.bytes_delivered + path.bytes_received).sum()
     }
 
     /// Bytes of the connection that are at their goal.
@@ -221,6 +253,7 @@ impl<'a> Transfer<'a> {
                 self.outcome.done.push(file);
             }
             self.outcome.failed = steps.failed;
+            self.progress.borrow_mut().restart(0, 0);
             return;
         };
         let indices = steps.done.iter().map(|file| file.index);
@@ -243,82 +276,6 @@ impl<'a> Transfer<'a> {
                 Err(End::Final(Failure::system("standard input cannot be read twice", why)))
             }
             (result, _) => result,
-        }
-    }
-
-    /// Associates with the peer, no longer than the user has patience.
-    async fn meet(&self) -> Result<(), End> {
-        let wait = self.wait.map_or(WAIT, |wait| wait.saturating_sub(self.moved.elapsed()));
-        match tokio::time::timeout(wait, self.associate()).await {
-            Ok(met) => met,
-            Err(_) if self.met => Err(End::Again("no answer".into())),
-            Err(_) => {
-                Err(End::Final(Diagnosis::silence(self.to.hit, self.addresses()).failure(&self.there())))
-            }
-        }
-    }
-
-    /// The same; meanwhile, if nobody answers at first, finds out why.
-    async fn associate(&self) -> Result<(), End> {
-        let mut associate = std::pin::pin!(self.node.associate(self.to.hit, self.reach.clone()));
-        let diagnose = async {
-            tokio::time::sleep(DOUBT).await;
-            let ours = self.node.hit().unwrap_or(polypath_wire::hip::Hit::NULL);
-            Diagnosis::make(ours, self.to.hit, self.addresses()).await
-        };
-        let diagnosis = tokio::select! {
-            met = &mut associate => return met.map_err(|error| self.no_association(error, None)),
-            diagnosis = diagnose, if !self.met => diagnosis,
-        };
-        if diagnosis.is_certain() {
-            return Err(self.nobody(&diagnosis));
-        }
-        associate.await.map_err(|error| self.no_association(error, Some(diagnosis)))
-    }
-
-    fn addresses(&self) -> &[SocketAddr] {
-        match &self.reach {
-            Reach::Addresses(addresses) => addresses,
-            Reach::Pairs(_) => &[],
-        }
-    }
-
-    /// What should run on the other host.
-    fn there(&self) -> String {
-        let ours = self.node.hit().map(|hit| hit.to_string()).unwrap_or_default();
-        match self.way {
-            Way::Send(_) => format!("polypath receive --allow {ours}"),
-            Way::Fetch(_) => format!("polypath send FILE --allow {ours}"),
-        }
-    }
-
-    /// Nobody has ever answered. That is the end unless the user said how long to try.
-    fn nobody(&self, diagnosis: &Diagnosis) -> End {
-        let failure = diagnosis.failure(&self.there());
-        match self.wait {
-            Some(wait) if self.moved.elapsed() + PAUSE < wait => End::Again(failure.to_string()),
-            _ => End::Final(failure),
-        }
-    }
-
-    fn no_association(&self, error: AssociateError, diagnosis: Option<Diagnosis>) -> End {
-        let hit = self.to.hit;
-        match error {
-            AssociateError::Failed(PeerFailure::Refused) => End::Final(
-                Failure::system(format!("{hit} does not let us in"), "we are strangers to it")
-                    .help(format!("on that host: {}", self.there())),
-            ),
-            AssociateError::Failed(PeerFailure::Timeout) if !self.met => {
-                self.nobody(&diagnosis.unwrap_or_else(|| Diagnosis::silence(hit, self.addresses())))
-            }
-            AssociateError::Begin(polypath_hip::ConnectError::NoRoute) if !self.met => End::Final(
-                Failure::system("no way to that address", "no local address of its family is usable")
-                    .help("see `ip address`"),
-            ),
-            error @ AssociateError::Begin(polypath_hip::ConnectError::Hit(_)) => {
-                End::Final(Failure::usage(error.to_string()))
-            }
-            error => End::Again(error.to_string()),
         }
     }
 }

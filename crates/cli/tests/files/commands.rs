@@ -138,6 +138,31 @@ fn only_the_interfaces_that_are_asked_for_are_used_and_a_backup_when_nothing_els
 }
 
 #[test]
+fn a_backup_steps_in_while_the_other_link_is_silent() {
+    let Some(bed) = Bed::slow() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let (file, to) = (bed.file("big", 12_000_000), format!("{}@192.0.2.2,fd00:1::2", hits[1]));
+    let receiver = bed.receive(&hits[0]);
+    let sender = bed.spawn(0, &["send", file.to_str().unwrap(), &to, "--backup", "a1", "--json"]);
+    std::thread::sleep(Duration::from_secs(2));
+    // The router drops everything: no address goes, and no host is told.
+    crate::bed::tool(
+        &bed.router,
+        "nft add chain ip nat fwd { type filter hook forward priority 0; policy drop; }",
+    );
+    let (sent, received) = (end(sender, 60), end(receiver, 20));
+    let report = json(&sent);
+    assert!(received.status.success(), "{received:?}");
+    let paths = report["paths"].as_array().unwrap();
+    let carried = |begin: &str| {
+        let path = paths.iter().find(|path| path["local"].as_str().unwrap().starts_with(begin));
+        path.and_then(|path| path["bytes"].as_u64()).unwrap_or_default()
+    };
+    assert!(carried("10.0.0.2") > 500_000 && carried("[fd00:1::1]") > 500_000, "{report:#}");
+    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+}
+
+#[test]
 fn arguments_that_make_no_sense_say_what_would() {
     let Some(bed) = Bed::new() else { return };
     let (hit, file) = (bed.hit(1), bed.file("small", 10));

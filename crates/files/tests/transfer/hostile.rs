@@ -221,6 +221,8 @@ async fn answer(bed: &Bed, replies: &[&dyn Say]) -> (Result<(), FileError>, Vec<
     let plan = plan(&[&bed.file("x", &noise(100_000))]);
     let mut steps = Vec::new();
     let script = async {
+        // The offer, which comes with the greeting.
+        theirs.read(1 << 20).await.unwrap();
         theirs.write(bytes(&[&Answer::Yes])).await.unwrap();
         theirs.write(bytes(replies)).await.unwrap();
         theirs.finish();

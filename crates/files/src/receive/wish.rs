@@ -1,0 +1,51 @@
+//! What is here of a file that is offered.
+
+use std::io;
+
+use polypath_wire::hip::Hit;
+use rustix::io::Errno;
+use sha2::Digest;
+
+use super::{Place, Receiving, blocking};
+use crate::error::FileError;
+use crate::message::{Offer, Reply, Sha};
+use crate::name::SafePath;
+use crate::step::Step;
+use crate::store::Store;
+
+impl<F: FnMut(Step)> Receiving<'_, F> {
+    /// Says what of a file is here, as far as this sender sent it.
+    pub(super) async fn wish(
+        &mut self,
+        number: u32,
+        name: &str,
+        path: &SafePath,
+        offer: &Offer,
+    ) -> Result<Place, FileError> {
+        let size = offer.size.ok_or(FileError::Protocol("a question about a file without end"))?;
+        let (store, from, wanted) = (self.store.clone(), self.from, path.clone());
+        let found = blocking(move || find(&store, from, wanted, size)).await;
+        let (have, sha256, place) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.refuse_for(number, name, &error).await?;
+                return Ok(Place::Refused);
+            }
+        };
+        self.say(&Reply::Want { index: number, have, sha256 }).await?;
+        Ok(place)
+    }
+}
+
+/// What is here of a file that this sender sent before, and where the rest goes.
+fn find(store: &Store, from: Hit, path: SafePath, size: u64) -> io::Result<(u64, Sha, Place)> {
+    if let Some((sha256, at)) = store.receipt(from, &path, size) {
+        return Ok((size, sha256, Place::Stored { path, at, sha256 }));
+    }
+    let mut part = store.resume(from, &path)?;
+    let (have, hash) = part.have(size)?;
+    if !store.has_room(size - have) {
+        return Err(Errno::NOSPC.into());
+    }
+    Ok((have, hash.clone().finalize().into(), Place::Part { part, have, hash }))
+}

@@ -1,0 +1,59 @@
+//! Files are opened when they are offered.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+
+use bytes::Bytes;
+use polypath_node::bulk::Source;
+use sha2::{Digest, Sha256};
+
+use crate::content::{Input, read_all};
+use crate::message::{Offer, Sha};
+use crate::source::{Entry, Opened};
+use crate::store::digest;
+
+/// A file that is not longer goes unasked, bytes: asking takes longer than sending it twice.
+pub(crate) const SMALL: u64 = 64 << 10;
+
+/// What is sent of a file.
+pub(super) enum Content {
+    Small(Bytes),
+    Large(File),
+    Input,
+}
+
+/// Opens an entry; a small file is read at once. A directory has no content.
+pub(super) fn open(entry: &Entry) -> io::Result<(Option<Content>, Offer)> {
+    let (opened, mut offer) = entry.open()?;
+    let content = match (opened, offer.size) {
+        (Opened::Directory, _) => None,
+        (Opened::Input, _) => Some(Content::Input),
+        (Opened::File(mut file), Some(size)) if size <= SMALL => {
+            Some(Content::Small(read_all(&mut file, size)?))
+        }
+        (Opened::File(file), _) => {
+            offer.asks = true;
+            Some(Content::Large(file))
+        }
+    };
+    Ok((content, offer))
+}
+
+/// Reads on behind what the peer has, if that is the beginning of this file.
+pub(super) fn resume(
+    mut file: File,
+    size: u64,
+    want: Option<(u64, Sha)>,
+) -> io::Result<(u64, Source<Input>)> {
+    let mut hash = Sha256::new();
+    if let Some((have, sha256)) = want
+        && have > 0
+        && have <= size
+        && digest(&mut file, have, &mut hash)? == have
+        && hash.clone().finalize()[..] == sha256
+    {
+        return Ok((have, Source::start(Input::File(file), size - have, hash)));
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok((0, Source::start(Input::File(file), size, Sha256::new())))
+}
