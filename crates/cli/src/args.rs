@@ -29,7 +29,7 @@ Examples:
 
 Exit status:
   0    done, and everything as expected
-  1    done, but an expectation failed, or a file arrived changed or was left out
+  1    done, but an expectation failed, or a file arrived changed or was refused
   2    bad arguments or a bad spec file
   3    the system did not allow it, or the paths did not carry it
   130  interrupted by Ctrl-C (129 by SIGHUP, 143 by SIGTERM)";

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use polypath_files::name::SafePath;
 use polypath_files::{Entry, Plan};
 use polypath_lab::registry;
 use polypath_transport::{CcConfig, ConnectionConfig};
@@ -77,7 +78,11 @@ fn plan(what: &[impl AsRef<OsStr>], name: &str) -> Result<Plan, Failure> {
     let mut plan = Plan::default();
     for one in what {
         match one.as_ref() {
-            input if input == "-" => plan.add_input(name),
+            input if input == "-" => {
+                let bad = |e| Failure::usage(format!("--name {name}: {e}"));
+                SafePath::new(name, true).map_err(bad)?;
+                plan.add_input(name);
+            }
             path => plan.add(Path::new(path)).map_err(|e| unreadable(Path::new(path), &e))?,
         }
     }

@@ -153,6 +153,7 @@ impl Desk {
     fn serve(&self, stream: Stream) {
         let Some(peer) = stream.peer() else { return };
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         let turn = turns.entry(peer).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))).clone();
         let (work, json, served) = (self.work.clone(), self.json, self.served.clone());
         tokio::spawn(async move {

@@ -8,13 +8,16 @@ use rustix::fs::Stat;
 use crate::message::Sha;
 use crate::name::SafePath;
 
-/// Most receipts kept; the oldest are forgotten.
-const MOST: usize = 16_384;
+/// Bytes of receipts that are kept at most, about; the oldest are forgotten.
+const MOST: usize = 8 << 20;
+/// Bytes of a receipt beside its paths, about.
+const FIXED: usize = 256;
 
 #[derive(Debug, Default)]
 pub struct Receipts {
     by_name: BTreeMap<(Hit, SafePath), Receipt>,
     order: VecDeque<(Hit, SafePath)>,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -54,12 +57,38 @@ impl Receipts {
     pub fn keep(&mut self, from: Hit, path: SafePath, stored: String, stamp: Stamp, sha256: Sha) {
         let key = (from, path);
         if self.by_name.insert(key.clone(), Receipt { stored, stamp, sha256 }).is_none() {
+            self.bytes += size(&key);
             self.order.push_back(key);
         }
-        if self.order.len() > MOST
+        while self.bytes > MOST
             && let Some(oldest) = self.order.pop_front()
         {
             self.by_name.remove(&oldest);
+            self.bytes -= size(&oldest);
         }
+    }
+}
+
+/// What a receipt takes, about: its path is there three times.
+fn size((_, path): &(Hit, SafePath)) -> usize {
+    3 * path.as_str().len() + FIXED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receipts_take_no_more_than_their_share() {
+        let mut receipts = Receipts::default();
+        let stamp = Stamp { size: 0, device: 0, inode: 0, changed: (0, 0) };
+        let path = |n: u32| SafePath::new(&format!("{}{n}", "long/".repeat(50)), false).unwrap();
+        for n in 0..20_000 {
+            receipts.keep(Hit([1; 16]), path(n), String::new(), stamp, [0; 32]);
+        }
+        assert!(receipts.bytes <= MOST && receipts.by_name.len() == receipts.order.len());
+        assert!(receipts.find(Hit([1; 16]), &path(0)).is_none());
+        assert!(receipts.find(Hit([1; 16]), &path(19_999)).is_some());
+        assert!(receipts.find(Hit([2; 16]), &path(19_999)).is_none(), "each sender has its own");
     }
 }
