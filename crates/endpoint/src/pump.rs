@@ -16,6 +16,21 @@ pub trait Outlet {
     /// without UDP (HIP without its marker). Only outlets of secure endpoints are asked.
     fn send_datagram(&mut self, _now: Instant, _locators: &Locators, _payload: &[u8]) {}
 
+    /// Sends a UDP payload of `len` bytes that `write` makes where it is sent from, or nothing if `write` says so. The
+    /// bytes it is given mean nothing.
+    fn send_datagram_with(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> bool,
+    ) {
+        let mut payload = vec![0; len];
+        if write(&mut payload) {
+            self.send_datagram(now, locators, &payload);
+        }
+    }
+
     /// Sends a whole IP packet, or loses it. Only an outlet that gave the endpoint IP packets is asked.
     fn send_packet(&mut self, _now: Instant, _packet: Bytes) {}
 

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use polypath_node::Sha256;
 use polypath_node::Stream;
 use polypath_wire::hip::Hit;
-use sha2::Sha256;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::error::FileError;

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use polypath_node::Sha256;
 use polypath_node::Stream;
 use polypath_node::bulk::Source;
-use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
@@ -161,7 +161,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         let len = bytes.len() as u64;
         out.put(&Said::Start(0));
         self.begin(number, 0, Some(len));
-        let sum = Sha256::digest(&bytes).into();
+        let sum = Sha256::digest(&bytes);
         if len > 0 {
             out.put(&Frame::Data(len as u32));
             out.put_bytes(bytes).await?;
@@ -190,7 +190,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
             let bytes = match source.next().await {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) if left.is_some_and(|left| sent < left) => return Ok(Err(shorter())),
-                Ok(None) => return Ok(source.finish().await.map(|(_, hash)| Some(hash.finalize().into()))),
+                Ok(None) => return Ok(source.finish().await.map(|(_, hash)| Some(hash.finalize()))),
                 Err(error) => return Ok(Err(error)),
             };
             let len = bytes.len() as u64;

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
+/// Data that fills less than this part of its buffer is copied out of it.
+const WORTH_KEEPING: usize = 4;
+
 /// Buffers of one size. What is in them goes on as `Bytes`; their memory comes back in the order they were taken.
 pub(crate) struct Buffers {
     size: usize,
@@ -27,6 +30,18 @@ impl Buffers {
         buffer
     }
 
+    /// The first `len` bytes of `buffer`, which is full again afterwards: little is copied, so that it does not hold
+    /// much memory; with much the buffer goes, and another one takes its place.
+    pub fn detach(&mut self, buffer: &mut BytesMut, len: usize) -> BytesMut {
+        if len < self.size / WORTH_KEEPING {
+            return BytesMut::from(&buffer[..len]);
+        }
+        let mut rest = std::mem::replace(buffer, self.take());
+        let data = rest.split_to(len);
+        self.give_back(rest);
+        data
+    }
+
     /// What is left of a buffer when its data was split off.
     pub fn give_back(&mut self, mut rest: BytesMut) {
         rest.clear();
@@ -40,6 +55,18 @@ impl Buffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn little_data_does_not_hold_a_buffer() {
+        let mut buffers = Buffers::new(1000, 2);
+        let mut buffer = buffers.take();
+        let place = buffer.as_ptr();
+        buffer[..1000].fill(7);
+        let (small, large) = (buffers.detach(&mut buffer, 249), buffers.detach(&mut buffer, 250));
+        assert!(small.capacity() < 1000 && small[..] == [7; 249]);
+        assert!(large.as_ptr() == place && large[..] == [7; 250]);
+        assert!(buffer.as_ptr() != place && buffer.len() == 1000);
+    }
 
     #[test]
     fn memory_is_used_again_when_its_data_is_dropped_and_not_before() {

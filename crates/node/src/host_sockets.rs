@@ -138,6 +138,18 @@ impl Outlet for HostSockets {
             Sockets::Native(sockets) => sockets.send(locators, payload),
         }
     }
+    fn send_datagram_with(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> bool,
+    ) {
+        match &mut self.sockets {
+            Sockets::Udp(sockets) => sockets.send_datagram_with(now, locators, len, write),
+            Sockets::Native(sockets) => sockets.send_with(locators, len, write),
+        }
+    }
     fn is_full(&self) -> bool {
         match &self.sockets {
             Sockets::Udp(sockets) => sockets.is_full(),

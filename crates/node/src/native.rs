@@ -26,6 +26,7 @@ const MAX_PENDING: usize = 64;
 /// The raw sockets of one endpoint.
 pub(crate) struct NativeSockets {
     pairs: Vec<Pair>,
+    /// For what is received, and for what is sent.
     buffer: Box<[u8]>,
     failures: u64,
     too_big: Vec<Input>,
@@ -81,6 +82,15 @@ impl NativeSockets {
                 self.too_big.extend(too_big(&e, pair.local, remote, packet.len()));
             }
         }
+    }
+
+    /// The same of `len` bytes that `write` makes.
+    pub fn send_with(&mut self, locators: &Locators, len: usize, write: impl FnOnce(&mut [u8]) -> bool) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        if buffer.get_mut(..len).is_some_and(write) {
+            self.send(locators, &buffer[..len]);
+        }
+        self.buffer = buffer;
     }
 
     pub fn is_full(&self) -> bool {

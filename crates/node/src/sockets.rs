@@ -19,6 +19,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use crate::buffers::Buffers;
 use crate::carrier::Carrier;
 
 /// Where one socket is bound.
@@ -54,8 +55,11 @@ impl UdpPath {
 
 /// What the kernel may hold for us, bytes in each direction: more than the usual limit only as root.
 const KERNEL_BUFFER: usize = 4 << 20;
-/// Buffers for one call that receives.
+/// Buffers for one call that receives, each of so many bytes: what the kernel joins is no longer.
 const RECEIVE_BUFFERS: usize = 8;
+const RECEIVE_BUFFER: usize = 1 << 16;
+/// Buffers of data that somebody still reads, at most, whose memory is used again.
+const RECEIVED: usize = 128;
 /// Calls that receive, for each socket and wake-up.
 const RECEIVES_PER_ROUND: usize = 4;
 /// Batches that wait for one socket before the endpoint is told to wait.
@@ -70,7 +74,9 @@ pub(crate) const SAFE_MTU: u32 = 1280;
 /// The sockets of one endpoint.
 pub struct UdpSockets {
     sockets: Vec<BoundSocket>,
-    receive: Vec<Box<[u8]>>,
+    /// Buffers that the next call fills, and those that others come from.
+    receive: Box<[BytesMut; RECEIVE_BUFFERS]>,
+    received: Buffers,
     /// Buffers of batches that were sent.
     spare: Vec<Box<[u8]>>,
     failures: u64,
@@ -105,8 +111,9 @@ impl UdpSockets {
     /// Takes sockets that are bound already, each to an address of its own. Needs a tokio runtime.
     pub fn new(sockets: impl IntoIterator<Item = std::net::UdpSocket>) -> io::Result<Self> {
         let sockets = sockets.into_iter().map(|s| BoundSocket::new(s.into())).collect::<io::Result<_>>()?;
-        let receive = (0..RECEIVE_BUFFERS).map(|_| vec![0; 1 << 16].into()).collect();
-        Ok(Self { sockets, receive, spare: Vec::new(), failures: 0, too_big: Vec::new() })
+        let mut received = Buffers::new(RECEIVE_BUFFER, RECEIVED);
+        let receive = Box::new(std::array::from_fn(|_| received.take()));
+        Ok(Self { sockets, receive, received, spare: Vec::new(), failures: 0, too_big: Vec::new() })
     }
 
     /// The addresses the sockets have.
@@ -143,9 +150,19 @@ impl Outlet for UdpSockets {
 
     fn send_datagram(&mut self, _now: Instant, locators: &Locators, payload: &[u8]) {
         self.put(locators, payload.len(), None, |room| {
-            room[..payload.len()].copy_from_slice(payload);
+            room.copy_from_slice(payload);
             true
         });
+    }
+
+    fn send_datagram_with(
+        &mut self,
+        _now: Instant,
+        locators: &Locators,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> bool,
+    ) {
+        self.put(locators, len, None, write);
     }
 
     fn is_full(&self) -> bool {
@@ -174,9 +191,13 @@ impl UdpSockets {
             socket.pending.push_back(Batch { to: locators.remote, segment_size: len, len: 0, buffer, first });
         }
         let Some(batch) = socket.pending.back_mut() else { return };
-        match write(&mut batch.buffer[batch.len..]) {
-            true => batch.len += len,
-            false => self.failures += 1,
+        if write(&mut batch.buffer[batch.len..batch.len + len]) {
+            batch.len += len;
+            return;
+        }
+        self.failures += 1;
+        if batch.len == 0 {
+            self.spare.extend(socket.pending.pop_back().map(|batch| batch.buffer));
         }
     }
 }
@@ -186,7 +207,7 @@ impl Carrier for UdpSockets {
         inbox.append(&mut self.too_big);
         let mut more = false;
         for socket in &self.sockets {
-            more |= socket.poll_receive(cx, &mut self.receive, inbox)?;
+            more |= socket.poll_receive(cx, &mut self.receive, &mut self.received, inbox)?;
         }
         Ok(more)
     }
@@ -219,7 +240,8 @@ impl BoundSocket {
     fn poll_receive(
         &self,
         cx: &mut Context<'_>,
-        buffers: &mut [Box<[u8]>],
+        buffers: &mut [BytesMut; RECEIVE_BUFFERS],
+        others: &mut Buffers,
         inbox: &mut Vec<Input>,
     ) -> io::Result<bool> {
         let mut receives = 0;
@@ -228,15 +250,13 @@ impl BoundSocket {
             ready?;
             let mut metas = [RecvMeta::default(); RECEIVE_BUFFERS];
             let result = self.io.try_io(Interest::READABLE, || {
-                let mut slices = buffers.iter_mut();
-                let mut slices: [_; RECEIVE_BUFFERS] =
-                    std::array::from_fn(|_| IoSliceMut::new(slices.next().map_or(&mut [], |b| b)));
+                let mut slices = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
                 self.state.recv((&self.io).into(), &mut slices, &mut metas)
             });
             match result {
                 Ok(n) => {
-                    for (meta, buffer) in metas[..n].iter().zip(buffers.iter()) {
-                        self.split(meta, &buffer[..meta.len], inbox);
+                    for (meta, buffer) in metas[..n].iter().zip(buffers.iter_mut()) {
+                        self.split(meta, others.detach(buffer, meta.len), inbox);
                     }
                     receives += 1;
                 }
@@ -250,9 +270,8 @@ impl BoundSocket {
     }
 
     /// Cuts what was received at once into its datagrams.
-    fn split(&self, meta: &RecvMeta, bytes: &[u8], inbox: &mut Vec<Input>) {
+    fn split(&self, meta: &RecvMeta, mut bytes: BytesMut, inbox: &mut Vec<Input>) {
         let locators = Locators { local: self.local, remote: meta.addr };
-        let mut bytes = BytesMut::from(bytes);
         let stride = meta.stride.max(1);
         while !bytes.is_empty() {
             let datagram = bytes.split_to(stride.min(bytes.len()));

@@ -13,7 +13,6 @@ use polypath_transport::{ConnectionConfig, ConnectionStats, PathConfig, PathStat
 use polypath_wire::hip::Hit;
 use polypath_wire::{PathId, Rate, Seed};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 use tokio::fs::File;
 
@@ -21,6 +20,7 @@ use crate::bulk::{CHUNK, Sink, Source};
 use crate::clock::Clock;
 use crate::emulated_link::LinkStats;
 use crate::node::{AssociateError, Node};
+use crate::sha256::Sha256;
 use crate::sockets::UdpSockets;
 use crate::stream::{Stream, StreamError};
 use crate::testbed::{Testbed, TestbedError};

@@ -197,7 +197,8 @@ pub struct Parcel {
     pub retransmission: bool,
     /// The path that it was on, if its timer ran out.
     pub timed_out: Option<PathId>,
-    /// Bytes not sent yet, these among them.
+    /// Bytes not sent yet, these among them, as far as their end is known: `u64::MAX` while the writer has more than was
+    /// taken.
     pub waiting: u64,
     /// Bytes that the peer lets us have outstanding.
     pub window: u64,

@@ -30,6 +30,8 @@ use crate::keys;
 
 /// What may be under way at once: 1 Gbit/s over 500 ms.
 const BUFFER: u64 = 64 << 20;
+/// What is read ahead of what is sent: 2 ms of 8 Gbit/s.
+const AHEAD: u64 = 2 << 20;
 /// How long what is left to say may take at the end.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -66,6 +68,7 @@ fn connection() -> ConnectionConfig {
     ConnectionConfig {
         cc: CcConfig::default().of_today(),
         send_buffer: BUFFER,
+        send_ahead: Some(AHEAD),
         receive_buffer: BUFFER,
         scheduler: SchedulerConfig::EarliestCompletion,
         fail_silent: true,

@@ -97,22 +97,24 @@ impl Security {
         None
     }
 
-    /// Gives `outlet` a segment on the path with these inner locators, sealed.
+    /// Gives `outlet` a segment on the path with these inner locators, sealed where it is sent from.
     pub fn send(&mut self, now: Instant, inner: &Locators, segment: &Segment, outlet: &mut impl Outlet) {
         let path = self.paths.get_mut(&inner.local.port());
         let Some(path) = path.filter(|p| p.peer.as_ipv6() == inner.remote.ip()) else {
             self.stats.unsent += 1;
             return;
         };
-        let Some(len) = path.seal_segment(self.ours, segment, &mut self.scratch) else {
+        let len = path.sealed_len(segment);
+        if !path.reachable && !self.hip.may_send(now, path.peer, path.spi(), len as u64) {
             self.stats.unsent += 1;
             return;
-        };
-        if path.reachable || self.hip.may_send(now, path.peer, path.spi(), len as u64) {
-            outlet.send_datagram(now, &path.locators, &self.scratch[..len]);
-        } else {
-            self.stats.unsent += 1;
         }
+        let (locators, ours, unsent) = (path.locators, self.ours, &mut self.stats.unsent);
+        outlet.send_datagram_with(now, &locators, len, |room| {
+            let sealed = path.seal_segment(ours, segment, room).is_some();
+            *unsent += u64::from(!sealed);
+            sealed
+        });
     }
 
     /// The next HIP packet or heartbeat to be sent.

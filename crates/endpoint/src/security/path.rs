@@ -89,6 +89,11 @@ impl SecurePath {
         used.map_or(0, |sa| sa.spi().0)
     }
 
+    /// Bytes of the packet made of `segment`.
+    pub fn sealed_len(&self, segment: &Segment) -> usize {
+        self.outbound.sealed_len(segment.header.len() + segment.payload.len() as usize)
+    }
+
     /// Makes a packet of `segment` in `out`; its length.
     pub fn seal_segment(&mut self, ours: Hit, segment: &Segment, out: &mut [u8]) -> Option<usize> {
         let at = self.outbound.payload_offset();

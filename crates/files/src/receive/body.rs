@@ -3,8 +3,8 @@
 use std::io;
 
 use bytes::Bytes;
+use polypath_node::Sha256;
 use polypath_node::bulk;
-use sha2::{Digest, Sha256};
 
 use super::jobs;
 use super::{Open, Place, Receiving, blocking};

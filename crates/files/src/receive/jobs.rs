@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use polypath_node::Sha256;
 use polypath_node::bulk::Sink;
 use polypath_wire::hip::Hit;
-use sha2::{Digest, Sha256};
 use tokio::task::JoinError;
 
 use super::{Receiving, blocking};
@@ -38,7 +38,7 @@ impl File {
     /// Stores what is written behind the connection.
     pub async fn store(self, store: Arc<Store>, writer: Sink<Part>) -> Job {
         let done = match writer.finish().await {
-            Ok((part, hash)) => self.settle(store, part, hash.finalize().into()).await,
+            Ok((part, hash)) => self.settle(store, part, hash.finalize()).await,
             Err(error) => Err(error),
         };
         Job::Settled(self, done)
@@ -46,7 +46,7 @@ impl File {
 
     /// Stores a file that is in memory.
     pub async fn store_small(self, store: Arc<Store>, from: Hit, path: SafePath, all: Vec<u8>) -> Job {
-        let sum: Sha = Sha256::digest(&all).into();
+        let sum: Sha = Sha256::digest(&all);
         let make = store.clone();
         let written = blocking(move || {
             let mut part = make.fresh(from, &path)?;

@@ -4,7 +4,6 @@ use std::io;
 
 use polypath_wire::hip::Hit;
 use rustix::io::Errno;
-use sha2::Digest;
 
 use super::{Place, Receiving, blocking};
 use crate::error::FileError;
@@ -47,5 +46,5 @@ fn find(store: &Store, from: Hit, path: SafePath, size: u64) -> io::Result<(u64,
     if !store.has_room(size - have) {
         return Err(Errno::NOSPC.into());
     }
-    Ok((have, hash.clone().finalize().into(), Place::Part { part, have, hash }))
+    Ok((have, hash.clone().finalize(), Place::Part { part, have, hash }))
 }

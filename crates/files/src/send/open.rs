@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 
 use bytes::Bytes;
+use polypath_node::Sha256;
 use polypath_node::bulk::Source;
-use sha2::{Digest, Sha256};
 
 use crate::content::{Input, read_all};
 use crate::message::{Offer, Sha};
@@ -50,7 +50,7 @@ pub(super) fn resume(
         && have > 0
         && have <= size
         && digest(&mut file, have, &mut hash)? == have
-        && hash.clone().finalize()[..] == sha256
+        && hash.clone().finalize() == sha256
     {
         return Ok((have, Source::start(Input::File(file), size - have, hash)));
     }

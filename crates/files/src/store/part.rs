@@ -5,10 +5,10 @@ use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use polypath_node::Sha256;
 use polypath_wire::hip::Hit;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
 
 use super::Store;
 use crate::name::{SafePath, shortened};

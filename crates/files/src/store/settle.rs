@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use polypath_node::Sha256;
 use polypath_wire::hip::Hit;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
 
 use super::Store;
 use super::part::{Entry, Part, WhenDropped, digest};
@@ -85,7 +85,7 @@ impl Stored {
         }
         let mut hash = Sha256::new();
         digest(&mut there, u64::MAX, &mut hash)?;
-        Ok((hash.finalize()[..] == self.sha256).then_some(there))
+        Ok((hash.finalize() == self.sha256).then_some(there))
     }
 }
 

@@ -13,6 +13,7 @@ impl Connection {
     /// arrives too. The peer may go on sending (half-close). To give up instead, [`abort`](Self::abort).
     pub fn close(&mut self) {
         self.sender.stream.finish();
+        self.sender.cut_short = false;
     }
 
     /// Ends the connection at once with a RST.

@@ -28,6 +28,9 @@ pub struct ConnectionConfig {
     pub loss: LossConfig,
     /// Send buffer, bytes: what the application may write before it has to wait.
     pub send_buffer: u64,
+    /// What may be written beyond what has been sent, bytes. A fast writer then stays in step with the paths, and what it
+    /// wrote is sent while the processor still has it. None limits nothing but by the send buffer.
+    pub send_ahead: Option<u64>,
     /// Receive buffer, bytes, at most 1 GiB: the window we advertise at most, in order or not.
     pub receive_buffer: u64,
     /// What we hold out of order at most, bytes; what comes early beyond it is dropped. None holds
@@ -105,6 +108,7 @@ impl Default for ConnectionConfig {
             scheduler: SchedulerConfig::default(),
             loss: LossConfig::default(),
             send_buffer: 4 << 20,
+            send_ahead: None,
             receive_buffer: 4 << 20,
             reorder_store: None,
             ack_return: AckReturn::default(),
@@ -155,6 +159,7 @@ impl ConnectionConfig {
             (self.receive_buffer == 0, empty("receive_buffer")),
             (self.receive_buffer > LARGEST_WINDOW, untold),
             (self.reorder_store == Some(0), empty("reorder_store")),
+            (self.send_ahead == Some(0), empty("send_ahead")),
         ])
     }
 

@@ -216,18 +216,24 @@ impl Connection {
 
     /// Bytes that [`write`](Self::write) would take now.
     pub fn writable(&self) -> u64 {
-        self.sender.stream.room()
+        let ahead = |most: u64| most.saturating_sub(self.sender.waiting());
+        self.sender.stream.room().min(self.config.send_ahead.map_or(u64::MAX, ahead))
     }
 
     /// Appends to the stream as much of `data` as the send buffer has room for; returns how many
     /// bytes were taken (0 after `close`). Patterns always fit: they are not stored. If less than all
-    /// was taken, [`Event::Writable`] tells when half the buffer is free.
+    /// was taken, [`Event::Writable`] tells when half the buffer is free, or half of [what may be
+    /// ahead](ConnectionConfig::send_ahead).
     pub fn write(&mut self, data: Payload) -> u64 {
         if self.state == State::Closed {
             return 0;
         }
-        let taken = self.sender.stream.write(&data);
-        self.blocked |= taken < data.len();
+        let taken = match &data {
+            Payload::Bytes(_) => self.sender.stream.write(&data.slice(0, self.writable())),
+            Payload::Pattern(_) => self.sender.stream.write(&data),
+        };
+        self.sender.cut_short = taken < data.len();
+        self.blocked |= self.sender.cut_short;
         taken
     }
 

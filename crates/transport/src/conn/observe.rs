@@ -13,7 +13,8 @@ impl Connection {
     }
 
     pub(super) fn tell_writable(&mut self) {
-        if self.blocked && self.sender.stream.room() >= self.config.send_buffer / 2 {
+        let most = self.config.send_ahead.unwrap_or(u64::MAX).min(self.config.send_buffer);
+        if self.blocked && self.writable() >= most / 2 {
             self.blocked = false;
             self.events.push_back(Event::Writable);
         }

@@ -87,6 +87,9 @@ impl Connection {
         }
         self.observe_packet(now, path, || Observation::Sent { offset, len, retransmission });
         self.write_data(now, &outgoing, segment);
+        if self.blocked {
+            self.tell_writable();
+        }
         Some(path)
     }
 

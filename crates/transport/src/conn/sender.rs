@@ -43,6 +43,8 @@ use silence::Silence;
 pub struct Sender {
     /// What the application wrote.
     pub stream: SendStream,
+    /// The last write was not taken whole: more than the stream holds waits to be sent.
+    pub cut_short: bool,
     /// What became of it.
     pub board: Scoreboard,
     /// How much of it may go.
@@ -109,6 +111,7 @@ impl Sender {
         let controller = config.cc.build();
         Self {
             stream: SendStream::new(config.send_buffer),
+            cut_short: false,
             board: Scoreboard::default(),
             window: PeerWindow::default(),
             exceptions: Exceptions::default(),
@@ -149,7 +152,7 @@ impl Sender {
     }
 
     /// How much of that has not been sent yet.
-    fn waiting(&self) -> u64 {
+    pub fn waiting(&self) -> u64 {
         self.goal().saturating_sub(self.board.nxt())
     }
 

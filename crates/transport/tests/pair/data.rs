@@ -1,6 +1,7 @@
 //! Data, windows and acknowledgments (RFC 9293 §3.7, §3.8, RFC 5681, 7323).
 
-use polypath_transport::{CloseReason, ConnectionConfig, State};
+use bytes::Bytes;
+use polypath_transport::{CloseReason, ConnectionConfig, Event, Payload, State};
 use polypath_wire::Duration;
 use polypath_wire::PathId;
 
@@ -290,4 +291,16 @@ fn the_sequence_numbers_wrap() {
     pair.write(CLIENT, 10_000); // the first number is 2001 below the wrap
     pair.run_until_received(SERVER, 10_000);
     assert_eq!(pair.end(CLIENT).path_stats(PathId(0)).retransmissions, 0);
+}
+
+#[test]
+fn a_writer_is_no_more_than_the_limit_ahead_of_what_is_sent() {
+    let config = ConnectionConfig { send_ahead: Some(20 * MSS), ..prompt() };
+    let mut pair = Pair::open(config, &[10]);
+    let data = Payload::from(Bytes::from(vec![7; 100 * MSS as usize]));
+    assert_eq!(pair.end(CLIENT).write(data.clone()), 20 * MSS);
+    assert_eq!((pair.end(CLIENT).writable(), pair.end(CLIENT).write(data.clone())), (0, 0));
+    pair.pump();
+    assert!(pair.has(CLIENT, Event::Writable), "the initial window, ten segments, has left");
+    assert_eq!(pair.end(CLIENT).write(data.slice(20 * MSS, u64::MAX)), 10 * MSS);
 }

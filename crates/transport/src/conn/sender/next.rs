@@ -109,7 +109,8 @@ impl Sender {
         }
         let len = usable.min(u64::from(u32::MAX)) as u32;
         let window = self.window.edge.saturating_sub(self.board.una());
-        let parcel = Parcel { offset, len, waiting, window, ..Parcel::default() };
+        let known = if self.cut_short { u64::MAX } else { waiting };
+        let parcel = Parcel { offset, len, waiting: known, window, ..Parcel::default() };
         let choice = self.choose(now, &parcel);
         let (path, others) = self.paths_of(choice, timers)?;
         let len = self.worth_sending(path, usable, waiting)?;
