@@ -221,7 +221,7 @@ mod tests {
         let room: Box<[u8]> = vec![0; 10].into();
         let mut sink = Sink::start(io::Cursor::new(room), Sha256::new());
         let mut result = Ok(());
-        for _ in 0..AHEAD + 2 {
+        for _ in 0..AHEAD + 3 {
             result = result.and(sink.write(vec![Bytes::from_static(b"12345678")]).await);
         }
         assert_eq!(result.unwrap_err().kind(), io::ErrorKind::WriteZero);
