@@ -202,9 +202,9 @@ impl Watch {
         Snapshot {
             flows: flows.map(|(source, windows)| level(built, *source, windows)).collect(),
             hops: hops
-                .map(|(hop, sum)| HopLevel {
-                    drops: built.world.hop_stats(*hop).dropped_total(),
-                    queue_sum: *sum,
+                .map(|(hop, sum)| {
+                    let stats = built.world.hop_stats(*hop);
+                    HopLevel { drops: stats.dropped_total(), bytes: stats.bytes_left, queue_sum: *sum }
                 })
                 .collect(),
             samples: self.taken,

@@ -61,6 +61,8 @@ pub struct PathLevel {
 pub struct HopLevel {
     /// Packets dropped.
     pub drops: u64,
+    /// Bytes that reached the far end.
+    pub bytes: u64,
     /// Sum of those that wait over the samples.
     pub queue_sum: u64,
 }
@@ -120,7 +122,7 @@ impl Layout {
     /// The number `what` of what happened between `a` and `b`, which took `seconds`.
     pub fn value(&self, what: &What, a: &Snapshot, b: &Snapshot, seconds: f64) -> Option<f64> {
         if what.metric.is_of_link() {
-            return self.at_link(what, a, b);
+            return self.at_link(what, (a, b), seconds);
         }
         let of = |name: &String| {
             let n = self.flows.iter().position(|f| f.name == *name)?;
@@ -139,12 +141,13 @@ impl Layout {
         }
     }
 
-    fn at_link(&self, what: &What, a: &Snapshot, b: &Snapshot) -> Option<f64> {
+    fn at_link(&self, what: &What, (a, b): (&Snapshot, &Snapshot), seconds: f64) -> Option<f64> {
         let (from, to) = ends(what.link.as_deref()?)?;
         let n = self.hops.iter().position(|hop| (hop.0.as_str(), hop.1.as_str()) == (from, to))?;
         let (before, after) = (a.hops.get(n).copied().unwrap_or_default(), b.hops.get(n)?);
         match what.metric {
             Metric::Drops => Some((after.drops - before.drops) as f64),
+            Metric::Carried => Some((after.bytes - before.bytes) as f64 * 8.0 / seconds),
             _ => ratio(after.queue_sum - before.queue_sum, b.samples - a.samples),
         }
     }
@@ -198,9 +201,8 @@ impl Layout {
                 Some(known.iter().sum::<f64>() / known.len() as f64).filter(|mean| mean.is_finite())?
             }
             Metric::EstimatedRate => chosen.iter().map(|p| after.paths[*p].rate_bps).sum::<Option<f64>>()?,
-            Metric::Completion | Metric::LossRate | Metric::Jain | Metric::Queue | Metric::Drops => {
-                return None;
-            }
+            Metric::Completion | Metric::LossRate | Metric::Jain => return None,
+            Metric::Queue | Metric::Drops | Metric::Carried => return None,
         })
     }
 }

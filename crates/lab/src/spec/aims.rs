@@ -91,7 +91,7 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
         return Err(aim.unknown_cell(figure.cell.as_deref().unwrap_or_default(), "cell"));
     }
     let drawable = |m: Metric| {
-        matches!(m, Goodput | Throughput | Window | EstimatedRate | Queue | Drops | Srtt | Sequence)
+        matches!(m, Goodput | Throughput | Window | EstimatedRate | Queue | Drops | Carried | Srtt | Sequence)
     };
     for (m, series) in figure.series.iter().enumerate() {
         let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
@@ -100,7 +100,7 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
         }
         let metric = series.of.metric.unwrap_or(figure.metric);
         if !drawable(metric) {
-            let known = "goodput, throughput, window, estimated_rate, queue, drops, srtt, sequence";
+            let known = "goodput, throughput, window, estimated_rate, queue, drops, carried, srtt, sequence";
             return Err(Problem::new(at, "has no course over time").help(format!("there are: {known}")));
         }
     }

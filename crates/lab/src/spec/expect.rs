@@ -70,6 +70,8 @@ pub enum Metric {
     Queue,
     /// Packets dropped at `link`, for any reason.
     Drops,
+    /// What `link` brought to its end, headers included, bit/s.
+    Carried,
     /// Jain's index of the goodput of `flows`: 1 if all have the same, 1/n if one has all.
     Jain,
     /// Mean reordering extent of the reordered packets (RFC 4737 §4.2), in the order in which they
@@ -122,7 +124,7 @@ impl Metric {
 
     /// Whether it is of a link and not of a flow.
     pub fn is_of_link(self) -> bool {
-        matches!(self, Self::Queue | Self::Drops)
+        matches!(self, Self::Queue | Self::Drops | Self::Carried)
     }
 
     /// Whether one path has it.
@@ -138,7 +140,7 @@ impl Metric {
     pub fn unit(self) -> (&'static str, f64) {
         use Metric::*;
         match self {
-            Goodput | Throughput | EstimatedRate => ("Mbit/s", 1e-6),
+            Goodput | Throughput | EstimatedRate | Carried => ("Mbit/s", 1e-6),
             Completion => ("s", 1.0),
             Srtt => ("ms", 1.0),
             Window | Queue | Sequence | ReorderingExtent | ReorderingExtentMax => ("packets", 1.0),

@@ -19,7 +19,7 @@ pub struct Number {
     pub flows: Vec<String>,
     /// Only on this path of the flow, from 0.
     pub path: Option<usize>,
-    /// At which link and in which direction, `"r->b"`: for `queue` and `drops`.
+    /// At which link and in which direction, `"r->b"`: for `queue`, `drops` and `carried`.
     pub link: Option<String>,
     /// Divided by the same metric of this flow: `metric = "goodput"` makes it a friendliness factor.
     pub over: Option<String>,
