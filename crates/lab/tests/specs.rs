@@ -238,6 +238,10 @@ fn parameters_of_a_connection_that_mean_nothing_are_refused_where_they_stand() {
         let cc = format!("cc = {{ algorithm = \"{algorithm}\", {key} = {value} }}");
         assert_eq!(connection(&cc).key, format!("connection.cc.{key}"));
     }
+    for (key, value) in [("every", "0"), ("most", "1"), ("per_round_trip", "1"), ("longest", "501")] {
+        let acks = format!("acks = {{ policy = \"thinned\", {key} = {value} }}");
+        assert_eq!(connection(&acks).key, format!("connection.acks.{key}"));
+    }
     let own = refused(SECONDS, "", "connection = { receive_buffer = 0 }", "");
     assert_eq!(own.key, "flow[0].connection.receive_buffer");
 }
@@ -246,6 +250,7 @@ fn parameters_of_a_connection_that_mean_nothing_are_refused_where_they_stand() {
 fn values_of_another_type_are_told_the_right_form() {
     let connection = |keys: &str| refused(SECONDS, "", "", &format!("[connection]\n{keys}"));
     told(connection("loss = { threshold = 4 }"), "connection.loss", "policy", "policy = \"sack\"");
+    told(connection("acks = { every = 2 }"), "connection.acks", "policy", "policy = \"thinned\"");
     told(connection("scheduler = {}"), "connection.scheduler", "policy", "policy = \"earliest_arrival\"");
     told(connection("cc = \"newreno\""), "connection.cc", "a table", "cc = { algorithm = \"newreno\" }");
     told(connection("sack = 1"), "connection.sack", "a boolean", "a boolean");

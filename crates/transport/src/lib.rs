@@ -20,5 +20,6 @@ pub use conn::stats::{ConnectionStats, PathStats};
 pub use facts::ConfigError;
 pub use loss::LossConfig;
 pub use payload::{Pattern, Payload};
+pub use recv::config::AckConfig;
 pub use sched::SchedulerConfig;
 pub use segment::{Segment, Transmit};

@@ -5,7 +5,7 @@ use polypath_hip::{Identity, KeyKind, Random};
 use polypath_lab::registry;
 use polypath_lab::units::{Human, Link};
 use polypath_sim::hop::{HopConfig, QueueLimit};
-use polypath_transport::{CcConfig, ConnectionConfig};
+use polypath_transport::{AckConfig, CcConfig, ConnectionConfig};
 use polypath_wire::{Duration, Rate};
 
 use super::content::Content;
@@ -90,6 +90,7 @@ impl Plan {
         let connection = ConnectionConfig {
             cc: registry::by_name("algorithm", &args.cc).map(CcConfig::of_today).expect(known),
             scheduler: registry::by_name("policy", &args.scheduler).expect(known),
+            acks: AckConfig::thinned(),
             send_buffer: buffer,
             receive_buffer: buffer,
             fail_silent: true,

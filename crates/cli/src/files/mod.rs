@@ -18,7 +18,7 @@ use std::time::Duration;
 use polypath_endpoint::{EndpointConfig, SecurityConfig};
 use polypath_hip::{HipConfig, Identity};
 use polypath_node::{Choice, HostSockets, Node};
-use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig};
+use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
 
 pub use receive::receive;
 pub use send::send;
@@ -67,6 +67,7 @@ fn node(identity: Identity, hip: HipConfig, port: Option<u16>, choice: Choice) -
 fn connection() -> ConnectionConfig {
     ConnectionConfig {
         cc: CcConfig::default().of_today(),
+        acks: AckConfig::thinned(),
         send_buffer: BUFFER,
         send_ahead: Some(AHEAD),
         receive_buffer: BUFFER,

@@ -286,6 +286,7 @@ fn example_of(field: &str, within: &str) -> String {
         ("link" | "flow", _) => return format!("add at least one [[{field}]] table"),
         ("algorithm", _) => "\"newreno\"",
         ("policy", "loss" | "inner") => "\"sack\"",
+        ("policy", "acks") => "\"thinned\"",
         ("policy", _) => "\"earliest_arrival\"",
         ("allowance", _) => "5",
         ("inner", _) => "{ policy = \"sack\" }",
@@ -302,6 +303,7 @@ fn form_of(path: &[Key]) -> Option<&'static str> {
     Some(match names.last().copied()? {
         "cc" => "cc = { algorithm = \"newreno\" }",
         "scheduler" => "scheduler = { policy = \"earliest_arrival\" }",
+        "acks" => "acks = { policy = \"thinned\" }",
         "inner" => "inner = { policy = \"sack\" }",
         "knowledge" => "knowledge = { heartbeat = 100 }",
         "reordering" => "reordering = { probability = 0.01, delay = \"20ms\" }",

@@ -20,7 +20,7 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
     let derived = settings.into_generator().into_root_schema_for::<ConnectionConfig>().to_value();
     let mut properties = derived["properties"].as_object().cloned().unwrap_or_default();
-    for (key, tag) in [("cc", "algorithm"), ("scheduler", "policy"), ("loss", "policy")] {
+    for (key, tag) in [("cc", "algorithm"), ("scheduler", "policy"), ("loss", "policy"), ("acks", "policy")] {
         let description = properties[key]["description"].clone();
         properties[key] = json!({
             "type": "object",

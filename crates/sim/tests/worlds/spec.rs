@@ -4,7 +4,7 @@ use polypath_sim::hop::{Change, HopConfig, QueueLimit, Step};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::loss::LossConfig;
 use polypath_transport::sched::SchedulerConfig;
-use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_transport::{AckConfig, ConnectionConfig, PathConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed, Seq};
 
 use crate::dice::Dice;
@@ -277,4 +277,5 @@ fn configure(dice: &mut Dice, config: &mut ConnectionConfig) {
     config.keep_alive = Duration::from_secs(dice.pick(&[0, 0, 30, 100]));
     config.no_delay = dice.chance(0.7);
     config.max_burst = dice.pick(&[0, 0, 0, 1, 3]);
+    config.acks = dice.pick(&[AckConfig::thinned(), AckConfig::Standard]);
 }

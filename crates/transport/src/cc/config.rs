@@ -42,7 +42,7 @@ impl CcConfig {
     #[must_use]
     pub fn of_today(self) -> Self {
         match self {
-            Self::Newreno(config) => Self::Newreno(NewRenoConfig { hystart: true, ..config }),
+            Self::Newreno(config) => Self::Newreno(NewRenoConfig { hystart: true, abc_limit: 64, ..config }),
             other => other,
         }
     }

@@ -7,6 +7,7 @@ use crate::cc::CcConfig;
 use crate::facts::ConfigError;
 use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
+use crate::recv::config::AckConfig;
 use crate::sched::SchedulerConfig;
 
 /// Longest of a connection's times.
@@ -49,6 +50,8 @@ pub struct ConnectionConfig {
     pub timestamps: bool,
     /// Offer window scaling (RFC 7323).
     pub window_scaling: bool,
+    /// When data is acknowledged.
+    pub acks: AckConfig,
     /// Acknowledge every second segment or after this time (RFC 9293 §3.8.6.3: at most 500 ms);
     /// zero acknowledges every segment, as the papers' simulations do.
     #[serde(with = "crate::conn::config::millis")]
@@ -117,6 +120,7 @@ impl Default for ConnectionConfig {
             sack: true,
             timestamps: true,
             window_scaling: true,
+            acks: AckConfig::default(),
             delayed_ack: Duration::from_millis(40),
             multi_route: false,
             min_rto: Duration::from_millis(200),
@@ -143,6 +147,7 @@ impl ConnectionConfig {
         self.check_times()?;
         self.cc.check()?;
         self.knowledge.check()?;
+        self.acks.check()?;
         self.loss.check(min_rtt)
     }
 

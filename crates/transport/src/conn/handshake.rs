@@ -132,13 +132,12 @@ impl Connection {
             self.handshake.our_shift = 0;
         }
         self.handshake.multi_route &= options.multi_route.is_some();
-        if self.handshake.multi_route {
-            self.receiver.agree_routes();
-        } else if self.config.multi_route {
+        if self.config.multi_route && !self.handshake.multi_route {
             self.removed = (0..self.paths.len() as u8).map(PathId).filter(|p| *p != path).collect();
         }
         let sack = self.config.sack && options.sack_permitted;
         self.sender.agree(&self.config, sack, self.handshake.multi_route);
+        self.receiver.agree(&self.config, sack, self.handshake.multi_route);
         self.sender.window.open(u64::from(syn.header.window)); // never scaled in a SYN
         let sizes: Vec<_> = self.paths.iter().map(|p| self.payload_size(p)).collect();
         for (path, mss) in self.paths.iter().zip(sizes) {

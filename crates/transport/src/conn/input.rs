@@ -58,6 +58,9 @@ impl Connection {
         self.heard_from(now, path, empty);
         if self.handle_ack(now, path, offset, segment) {
             self.receiver.on_timestamps(now, path, offset, timestamps);
+            if let Some(ts) = timestamps.filter(|_| self.receiver.thins() && !empty) {
+                self.receiver.on_echo(now, path, self.clock_instant(now, ts.echo));
+            }
             self.handle_data(now, path, offset, segment);
         }
         self.arm_persist(now);

@@ -109,6 +109,7 @@ impl Connection {
         if self.sender.rules.sack && !self.receiver.buffer.held().is_empty() {
             self.fill_with_blocks(outgoing.path, segment);
         }
+        self.receiver.told(now, outgoing.path);
     }
 
     /// SACK blocks where the data leaves room for them (RFC 2018 §4).
@@ -118,8 +119,7 @@ impl Connection {
         let most = (left.saturating_sub(SACK_HEADER) / SACK_BLOCK) as usize;
         let most = most.min(segment.header.options.sack_room());
         if most > 0 {
-            let ack = PendingAck { path, trigger: None, duplicate: None };
-            segment.header.options.sack = self.sack_blocks(&ack, most);
+            segment.header.options.sack = self.sack_blocks(&PendingAck::on(path), most);
         }
     }
 
@@ -140,6 +140,7 @@ impl Connection {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             segment.header.options.sack = self.sack_blocks(&pending, most);
         }
+        self.receiver.told(now, pending.path);
         self.sender.on_bare(now, path);
         Some(path)
     }

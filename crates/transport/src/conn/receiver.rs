@@ -1,27 +1,20 @@
-//! The receiving half: order, window, and when to acknowledge what on which path.
+//! The receiving half: order and window; `acks.rs` says when to acknowledge what on which path.
+
+mod acks;
 
 use std::collections::VecDeque;
 
-use polypath_wire::tcp::{SackBlocks, Timestamps};
-use polypath_wire::{Duration, Instant, PathId, Seq};
+use polypath_wire::tcp::Timestamps;
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
+pub use self::acks::PendingAck;
 use super::config::ConnectionConfig;
-use super::timers::{Timer, Timers};
+use super::timers::Timers;
 use crate::payload::Payload;
+use crate::recv::config::{AckConfig, Thinning};
 use crate::recv::path_receiver::PathReceiver;
 use crate::recv::reorder::{Inserted, ReorderBuffer};
 use crate::recv::sack::SackReporter;
-
-/// An acknowledgment that waits to be sent, on the path of what it acknowledges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PendingAck {
-    /// On this path.
-    pub path: PathId,
-    /// Offset of the segment that caused it, if that came out of order: its block goes first.
-    pub trigger: Option<u64>,
-    /// What that segment carried, if all of it had arrived before (RFC 2883).
-    pub duplicate: Option<(u64, u64)>,
-}
 
 /// The receiving half of a connection.
 #[derive(Debug)]
@@ -32,6 +25,9 @@ pub struct Receiver {
     pub paths: Vec<PathReceiver>,
     reporter: SackReporter,
     pending: VecDeque<PendingAck>,
+    /// How acknowledgments are thinned, if they are, and on which paths one is due.
+    thinning: Option<Thinning>,
+    due: PathSet,
     /// Bytes received in order that no acknowledgment told of yet, and where the last came.
     unacked: u64,
     unacked_path: PathId,
@@ -58,6 +54,8 @@ impl Receiver {
             paths: Vec::new(),
             reporter: SackReporter::default(),
             pending: VecDeque::new(),
+            thinning: None,
+            due: PathSet::EMPTY,
             unacked: 0,
             unacked_path: PathId::FIRST,
             last_ack: 0,
@@ -71,10 +69,15 @@ impl Receiver {
         }
     }
 
-    /// Both ends agreed on the multi-route option: acknowledgments are neither delayed nor merged.
-    pub fn agree_routes(&mut self) {
-        self.delay = Duration::ZERO;
-        self.one_by_one = true;
+    /// What both ends agreed on decides when to acknowledge. The multi-route option wants an acknowledgment for
+    /// each segment; without SACK a sender counts those of what comes out of order.
+    pub fn agree(&mut self, config: &ConnectionConfig, sack: bool, multi_route: bool) {
+        self.one_by_one = multi_route;
+        self.delay = if multi_route { Duration::ZERO } else { config.delayed_ack };
+        self.thinning = match config.acks {
+            AckConfig::Thinned(thinning) if sack && self.delay > Duration::ZERO => Some(thinning),
+            _ => None,
+        };
     }
 
     /// RCV.NXT: the next offset expected, one past the FIN once everything came.
@@ -110,7 +113,7 @@ impl Receiver {
         let len = data.len();
         self.paths[path.index()].bytes += len;
         self.peer_segment = self.peer_segment.max(len);
-        let was = self.next();
+        let (was, end) = (self.next(), self.buffer.end());
         let had_holes = !self.buffer.held().is_empty();
         if fin && self.fin.is_none() {
             self.fin = Some(offset + len);
@@ -122,24 +125,25 @@ impl Receiver {
         let inserted = self.buffer.insert(offset, data);
         self.finished = self.fin == Some(self.buffer.next());
         let in_order = offset <= was && self.next() > was;
-        if !in_order && self.buffer.held().containing(offset).is_some() {
-            self.reporter.touch(path, offset);
+        if !in_order && let Some(block) = self.buffer.held().containing(offset) {
+            self.reporter.touch(path, block);
         }
-        let trigger = (!in_order).then_some(offset);
         self.unacked += inserted.delivered;
         self.unacked_path = path;
-        let at_once = !in_order
-            || had_holes
-            || fin
-            || self.delay == Duration::ZERO
-            || inserted.duplicate > 0
-            || self.unacked >= 2 * self.peer_segment;
         if len > 0 && inserted.duplicate == len {
             self.ack_duplicate(path, offset, len, timers);
-        } else if at_once {
-            self.ack_now(path, trigger, timers);
-        } else if !timers.is_set(Timer::DelayedAck) {
-            timers.set(Timer::DelayedAck, now + self.delay);
+        } else if let Some(thinning) = self.thinning {
+            let gap = self.paths.len() == 1 && offset > end;
+            let clock = &mut self.paths[path.index()].clock;
+            clock.on_segment(now, (offset, offset + len), gap, &thinning);
+            if fin || inserted.duplicate > 0 {
+                clock.hurry();
+            }
+            self.consult(now, path, &thinning, timers);
+        } else if !in_order || had_holes || fin || inserted.duplicate > 0 || self.is_enough() {
+            self.ack_now(path, (!in_order).then_some(offset), timers);
+        } else {
+            self.ack_later(now, timers);
         }
         inserted
     }
@@ -148,57 +152,6 @@ impl Receiver {
     #[inline]
     pub fn on_timestamps(&mut self, now: Instant, path: PathId, offset: i64, ts: Option<Timestamps>) {
         self.paths[path.index()].on_segment(now, ts, offset <= self.last_ack as i64);
-    }
-
-    /// Acknowledge at once on `path`. Acknowledgments of what came in order merge; those of what came
-    /// out of order do not, since each carries news of its own.
-    pub fn ack_now(&mut self, path: PathId, trigger: Option<u64>, timers: &mut Timers) {
-        timers.stop(Timer::DelayedAck);
-        let ack = PendingAck { path, trigger, duplicate: None };
-        if trigger.is_none()
-            && !self.one_by_one
-            && let Some(last) = self.pending.back_mut()
-            && last.trigger.is_none()
-        {
-            *last = ack;
-        } else {
-            self.pending.push_back(ack);
-        }
-    }
-
-    /// Acknowledge at once on `path`, and tell that these `len` bytes at `offset` had arrived before.
-    pub fn ack_duplicate(&mut self, path: PathId, offset: u64, len: u64, timers: &mut Timers) {
-        timers.stop(Timer::DelayedAck);
-        let duplicate = Some((offset, offset + len));
-        self.pending.push_back(PendingAck { path, trigger: Some(offset), duplicate });
-    }
-
-    /// The delayed acknowledgment is due.
-    pub fn on_delayed_ack(&mut self, timers: &mut Timers) {
-        if self.unacked > 0 {
-            self.ack_now(self.unacked_path, None, timers);
-        }
-    }
-
-    /// Whether acknowledgments wait to be sent.
-    pub fn has_acks(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
-    /// The next acknowledgment to send.
-    pub fn pop_ack(&mut self) -> Option<PendingAck> {
-        self.pending.pop_front()
-    }
-
-    /// A data segment leaves on `path`: what waits in order for that path travels with it.
-    pub fn piggyback(&mut self, path: PathId, timers: &mut Timers) {
-        if self.pending.front().is_some_and(|a| a.trigger.is_none() && a.path == path) {
-            self.pending.pop_front();
-        }
-        if self.unacked_path == path {
-            timers.stop(Timer::DelayedAck);
-            self.unacked = 0;
-        }
     }
 
     /// A segment with an acknowledgment leaves: the window field for it.
@@ -216,27 +169,6 @@ impl Receiver {
     /// The window field as it was last advertised, for a segment that acknowledges nothing.
     pub fn advertised(&self, shift: u8) -> u16 {
         (self.edge.saturating_sub(self.next()) >> shift).min(65_535) as u16
-    }
-
-    /// Up to `max` SACK blocks for `ack`.
-    #[inline]
-    pub fn sack_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
-        match self.buffer.held().is_empty() && ack.duplicate.is_none() {
-            true => SackBlocks::default(),
-            false => self.report_blocks(ack, max, seq),
-        }
-    }
-
-    #[inline(never)]
-    fn report_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
-        self.reporter.blocks(
-            ack.path,
-            ack.trigger.unwrap_or(u64::MAX),
-            ack.duplicate,
-            self.buffer.held(),
-            max,
-            seq,
-        )
     }
 
     /// After a read: tells the peer if the window has become worth telling of (RFC 9293 §3.8.6.2.2).

@@ -14,7 +14,7 @@ impl Connection {
         while let Some(timer) = self.timers.pop_due(now) {
             match timer {
                 Timer::Handshake => self.on_handshake_timeout(now),
-                Timer::DelayedAck => self.receiver.on_delayed_ack(&mut self.timers),
+                Timer::DelayedAck => self.receiver.on_delayed_ack(now, &mut self.timers),
                 Timer::Persist => self.on_persist(now),
                 Timer::KeepAlive => self.on_keep_alive(now),
                 Timer::TimeWait => self.finish(State::Closed),

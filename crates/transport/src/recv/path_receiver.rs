@@ -1,10 +1,12 @@
-//! What the receiver keeps per path: the timestamp to echo (RFC 7323 §4.3).
+//! What the receiver keeps per path: the timestamp to echo (RFC 7323 §4.3), and when to acknowledge.
 //!
 //! Each path has its own TS.Recent. One for the connection would discard, as too old, what a slow
 //! path delivers after a fast one.
 
 use polypath_wire::tcp::Timestamps;
 use polypath_wire::{Duration, Instant, PathId};
+
+use super::ack_clock::AckClock;
 
 /// A timestamp this much older than the latest one of its path, in ticks of 1 ms, is from a previous
 /// pass through sequence space (PAWS). Below it is reordering within the path. Sequence space lasts
@@ -27,6 +29,8 @@ pub struct PathReceiver {
     pub route: Option<PathId>,
     /// How often we told the peer of it.
     pub announced: u32,
+    /// When what came on it is acknowledged, if acknowledgments are thinned.
+    pub clock: AckClock,
 }
 
 impl PathReceiver {

@@ -1,7 +1,14 @@
 //! Which SACK blocks to send (RFC 2018 §4): ahead of all what arrived again (RFC 2883 §4), then the one that the triggering segment is part of, then
-//! the most recently reported others that arrived on the path the acknowledgment takes. Blocks of
+//! the most recently changed others that arrived on the path the acknowledgment takes. Blocks of
 //! another path would arrive out of turn: this path may be the faster one, and what it tells first of
 //! the other's latest segments makes the sender believe that the ones before them are lost.
+//!
+//! Where several segments share an acknowledgment more blocks may have changed than fit. Then it tells the oldest
+//! of them, and the next ones the others: a sender that hears of the later ones first believes that the earlier
+//! ones are lost. It would believe so too if one of these acknowledgments did not arrive: each change is told
+//! twice, and more often once the peer has sent again what we had told it of.
+
+use std::collections::VecDeque;
 
 use polypath_wire::tcp::{SackBlock, SackBlocks};
 use polypath_wire::{PathId, Seq};
@@ -9,32 +16,69 @@ use polypath_wire::{PathId, Seq};
 use crate::ranges::Ranges;
 
 /// Remembers the order in which blocks changed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SackReporter {
-    /// One offset in each of the blocks changed last, latest first, and on which path it came.
-    recent: Vec<(PathId, u64)>,
+    paths: Vec<Changed>,
+    /// How often a change is told, in acknowledgments that do not leave together.
+    tells: u8,
 }
 
-/// Blocks remembered of one path, beyond the ones that fit one acknowledgment.
+impl Default for SackReporter {
+    fn default() -> Self {
+        Self { paths: Vec::new(), tells: FEWEST_TELLS }
+    }
+}
+
+/// Blocks in which something arrived out of order on one path.
+#[derive(Clone, Debug, Default)]
+struct Changed {
+    /// Changed last, latest first.
+    recent: VecDeque<Recent>,
+    /// So many of them, the latest, have their turn now.
+    due: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// An offset in it.
+    offset: u64,
+    /// How often it will be told yet.
+    owed: u8,
+}
+
+/// Limits of that: acknowledgments seldom get lost, and one that does is seldom followed by three others.
+const FEWEST_TELLS: u8 = 2;
+const MOST_TELLS: u8 = 4;
+
+/// Blocks remembered of one path after they were told, beyond the ones that fit one acknowledgment.
 const MEMORY: usize = 8;
 
 impl SackReporter {
-    /// What is held now at `offset` arrived out of order on `path`.
-    pub fn touch(&mut self, path: PathId, offset: u64) {
-        let mut kept = 1;
-        self.recent.retain(|&(p, o)| {
-            kept += usize::from(p == path);
-            p != path || (o != offset && kept <= MEMORY)
-        });
-        self.recent.insert(0, (path, offset));
+    /// A segment arrived out of order on `path`; it is part of `block` now, which is held.
+    pub fn touch(&mut self, path: PathId, block: (u64, u64)) {
+        if self.paths.len() <= path.index() {
+            self.paths.resize_with(path.index() + 1, Changed::default);
+        }
+        self.paths[path.index()].touch(block, self.tells);
+    }
+
+    /// The peer sent what is held, as if it had not been told.
+    pub fn was_not_heard(&mut self) {
+        self.tells = (self.tells + 1).min(MOST_TELLS);
+    }
+
+    /// Whether there are blocks that changed on `path` and have their turn.
+    pub fn has_news(&self, path: PathId) -> bool {
+        self.paths.get(path.index()).is_some_and(|changed| changed.due > 0)
     }
 
     /// Up to `max` blocks of `held` for an acknowledgment on `path`, written with `seq`, after the
-    /// `duplicate` that caused it. Forgets what is not held any more.
+    /// `duplicate` that caused it. The block of `trigger` goes first; without one the oldest news do. Forgets
+    /// what is not held any more.
     pub fn blocks(
         &mut self,
         path: PathId,
-        trigger: u64,
+        trigger: Option<u64>,
         duplicate: Option<(u64, u64)>,
         held: &Ranges,
         max: usize,
@@ -44,19 +88,19 @@ impl SackReporter {
         if let Some((start, end)) = duplicate {
             blocks.push(SackBlock { start: seq(start), end: seq(end) });
         }
-        let max = max - usize::from(duplicate.is_some());
-        if held.is_empty() {
-            self.recent.clear();
+        let max = (max - usize::from(duplicate.is_some())).min(4);
+        let Some((next, _)) = held.iter().next() else {
+            self.paths.iter_mut().for_each(Changed::clear);
             return blocks;
-        }
-        let next = held.iter().next().map_or(0, |(start, _)| start);
-        self.recent.retain(|(_, o)| *o >= next); // what is held is held until all before it has come
+        };
+        let Some(changed) = self.paths.get_mut(path.index()) else { return blocks };
+        changed.forget(|offset| offset < next); // what is held is held until all before it has come
+        let from = if trigger.is_some() { 0 } else { changed.due.saturating_sub(max) };
         let mut chosen: [(u64, u64); 4] = [(0, 0); 4];
         let mut n = 0;
-        let recent = self.recent.iter().filter(|(p, _)| *p == path).map(|(_, o)| *o);
-        for offset in std::iter::once(trigger).chain(recent) {
+        for offset in trigger.into_iter().chain(changed.turn(from)) {
             let Some(range) = held.containing(offset) else { continue };
-            if n == max.min(4) {
+            if n == max {
                 break;
             }
             if !chosen[..n].contains(&range) {
@@ -69,6 +113,37 @@ impl SackReporter {
     }
 }
 
+impl Changed {
+    /// The block changed. If no other has its turn, all have it that are owed.
+    fn touch(&mut self, block: (u64, u64), tells: u8) {
+        self.forget(|offset| (block.0..block.1).contains(&offset));
+        if self.due == 0 {
+            self.due = self.recent.iter().rposition(|r| r.owed > 0).map_or(0, |oldest| oldest + 1);
+        }
+        self.recent.push_front(Recent { offset: block.0, owed: tells });
+        self.due += 1;
+        self.recent.truncate(self.due.max(MEMORY));
+    }
+
+    /// Those that have their turn but for the latest `later`, and older ones after them.
+    fn turn(&mut self, later: usize) -> impl Iterator<Item = u64> {
+        let told = self.recent.iter_mut().take(self.due).skip(later);
+        told.for_each(|r| r.owed = r.owed.saturating_sub(1));
+        self.due = later;
+        self.recent.iter().skip(later).map(|r| r.offset)
+    }
+
+    fn clear(&mut self) {
+        self.recent.clear();
+        self.due = 0;
+    }
+
+    fn forget(&mut self, what: impl Fn(u64) -> bool) {
+        self.due -= self.recent.iter().take(self.due).filter(|r| what(r.offset)).count();
+        self.recent.retain(|r| !what(r.offset));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,28 +152,70 @@ mod tests {
     fn the_latest_block_comes_first_and_none_twice() {
         let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
         for start in [10, 30, 50, 70, 20] {
-            held.insert(start, start + 10);
-            sack.touch(PathId(0), start);
+            let block = held.insert(start, start + 10);
+            sack.touch(PathId(0), block);
         }
         let starts = |b: SackBlocks| b.iter().map(|b| (b.start.0, b.end.0)).collect::<Vec<_>>();
         let seq = |o: u64| Seq(o as u32);
-        assert_eq!(starts(sack.blocks(PathId(0), 20, None, &held, 3, seq)), [(10, 40), (70, 80), (50, 60)]);
+        assert_eq!(
+            starts(sack.blocks(PathId(0), Some(20), None, &held, 3, seq)),
+            [(10, 40), (70, 80), (50, 60)]
+        );
         held.remove_below(60);
-        assert_eq!(starts(sack.blocks(PathId(0), 20, None, &held, 4, seq)), [(70, 80)]);
+        assert_eq!(starts(sack.blocks(PathId(0), Some(20), None, &held, 4, seq)), [(70, 80)]);
         let again = Some((72, 75));
-        assert_eq!(starts(sack.blocks(PathId(0), 72, again, &held, 4, seq)), [(72, 75), (70, 80)]);
+        assert_eq!(starts(sack.blocks(PathId(0), Some(72), again, &held, 4, seq)), [(72, 75), (70, 80)]);
     }
 
     #[test]
     fn an_acknowledgment_tells_of_its_own_path() {
         let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
         for (path, start) in [(0, 10), (1, 30), (1, 50), (0, 70), (1, 90)] {
-            held.insert(start, start + 10);
-            sack.touch(PathId(path), start);
+            let block = held.insert(start, start + 10);
+            sack.touch(PathId(path), block);
         }
         let starts = |b: SackBlocks| b.iter().map(|b| b.start.0).collect::<Vec<_>>();
         let seq = |o: u64| Seq(o as u32);
-        assert_eq!(starts(sack.blocks(PathId(0), 70, None, &held, 4, seq)), [70, 10]);
-        assert_eq!(starts(sack.blocks(PathId(1), u64::MAX, None, &held, 4, seq)), [90, 50, 30]);
+        assert_eq!(starts(sack.blocks(PathId(0), Some(70), None, &held, 4, seq)), [70, 10]);
+        assert_eq!(starts(sack.blocks(PathId(1), None, None, &held, 4, seq)), [90, 50, 30]);
+    }
+
+    #[test]
+    fn more_news_than_fit_are_told_oldest_first_and_then_again() {
+        let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
+        let path = PathId(0);
+        for start in [10, 30, 50, 70, 75, 90] {
+            let block = held.insert(start, start + 10);
+            sack.touch(path, block);
+        }
+        let starts = |b: SackBlocks| b.iter().map(|b| b.start.0).collect::<Vec<_>>();
+        let seq = |o: u64| Seq(o as u32);
+        let next = |sack: &mut SackReporter| starts(sack.blocks(path, None, None, &held, 3, seq));
+        assert_eq!(next(&mut sack), [50, 30, 10]);
+        assert!(sack.has_news(path));
+        assert_eq!(next(&mut sack), [90, 70, 50]);
+        assert!(!sack.has_news(path));
+    }
+
+    #[test]
+    fn each_change_is_told_in_two_acknowledgments_that_do_not_leave_together() {
+        let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
+        let path = PathId(0);
+        let mut told = [0; 40];
+        for round in 0..8 {
+            for start in [0, 20, 40].map(|n| 100 * round + 10 + n) {
+                let block = held.insert(start, start + 10);
+                sack.touch(path, block);
+            }
+            let mut this_round = [0; 40];
+            while sack.has_news(path) {
+                for block in sack.blocks(path, None, None, &held, 3, |o| Seq(o as u32)).iter() {
+                    this_round[block.start.0 as usize / 20] = 1;
+                }
+            }
+            (0..40).for_each(|n| told[n] += this_round[n]);
+        }
+        let changed = (0..7).flat_map(|round| [0, 20, 40].map(|n| (100 * round + 10 + n) / 20));
+        changed.for_each(|n| assert!(told[n] >= 2, "{n}: {told:?}"));
     }
 }

@@ -1,6 +1,6 @@
 //! Any bytes as a script of forged segments: no panic, no wrong byte, no endless answers.
 
-use polypath_transport::ConnectionConfig;
+use polypath_transport::{AckConfig, ConnectionConfig};
 use polypath_wire::tcp::{MultiRoute, SackBlock, TcpFlags, Timestamps};
 use polypath_wire::{PathId, Seq};
 
@@ -21,6 +21,7 @@ pub fn play(script: &[u8]) {
         sack: kind & 2 == 0,
         timestamps: kind & 4 == 0,
         window_scaling: kind & 8 == 0,
+        acks: if kind & 64 == 0 { AckConfig::thinned() } else { AckConfig::Standard },
         ..Default::default()
     };
     let paths = 1 + usize::from(kind >> 4 & 3);

@@ -13,3 +13,4 @@ mod paths;
 mod recovery;
 mod routes;
 mod silence;
+mod thinned;

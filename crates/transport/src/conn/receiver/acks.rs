@@ -1,0 +1,152 @@
+//! When to acknowledge what on which path.
+//!
+//! As RFC 5681 has it, an acknowledgment waits for each segment that wants one. If they are thinned, each path
+//! has a clock (`recv/ack_clock.rs`) that says when the next is due: what an acknowledgment tells is decided
+//! when it leaves, so several segments that came before that share it.
+
+use polypath_wire::tcp::SackBlocks;
+use polypath_wire::{Duration, Instant, PathId, Seq};
+
+use super::Receiver;
+use crate::conn::timers::{Timer, Timers};
+use crate::recv::config::Thinning;
+
+/// An acknowledgment that waits to be sent, on the path of what it acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingAck {
+    /// On this path.
+    pub path: PathId,
+    /// Offset of the segment that caused it, if that came out of order: its block goes first.
+    pub trigger: Option<u64>,
+    /// What that segment carried, if all of it had arrived before (RFC 2883).
+    pub duplicate: Option<(u64, u64)>,
+}
+
+impl PendingAck {
+    /// Of what came on `path`, whatever that was.
+    pub fn on(path: PathId) -> Self {
+        Self { path, trigger: None, duplicate: None }
+    }
+}
+
+impl Receiver {
+    /// Acknowledge at once on `path`. Acknowledgments of what came in order merge; those of what came
+    /// out of order do not, since each carries news of its own.
+    pub fn ack_now(&mut self, path: PathId, trigger: Option<u64>, timers: &mut Timers) {
+        self.settle(timers);
+        let ack = PendingAck { trigger, ..PendingAck::on(path) };
+        if trigger.is_none()
+            && !self.one_by_one
+            && let Some(last) = self.pending.back_mut()
+            && last.trigger.is_none()
+        {
+            *last = ack;
+        } else {
+            self.pending.push_back(ack);
+        }
+    }
+
+    /// Acknowledge at once on `path`, and tell that these `len` bytes at `offset` had arrived before.
+    pub fn ack_duplicate(&mut self, path: PathId, offset: u64, len: u64, timers: &mut Timers) {
+        self.settle(timers);
+        self.reporter.was_not_heard();
+        let duplicate = Some((offset, offset + len));
+        self.pending.push_back(PendingAck { path, trigger: Some(offset), duplicate });
+    }
+
+    /// The timer need not wait for the one path it waits for. Where each path has a clock it does.
+    fn settle(&mut self, timers: &mut Timers) {
+        if self.thinning.is_none() {
+            timers.stop(Timer::DelayedAck);
+        }
+    }
+
+    /// Whether so much came in order that it is acknowledged at once.
+    pub(super) fn is_enough(&self) -> bool {
+        self.delay == Duration::ZERO || self.unacked >= 2 * self.peer_segment
+    }
+
+    /// What came in order waits for more.
+    pub(super) fn ack_later(&mut self, now: Instant, timers: &mut Timers) {
+        if !timers.is_set(Timer::DelayedAck) {
+            timers.set(Timer::DelayedAck, now + self.delay);
+        }
+    }
+
+    /// Asks the clock of `path` whether an acknowledgment is due, or when.
+    pub(super) fn consult(&mut self, now: Instant, path: PathId, rules: &Thinning, timers: &mut Timers) {
+        match self.paths[path.index()].clock.due(rules, self.delay) {
+            Some(at) if at <= now => self.due.insert(path),
+            Some(at) => timers.set_earlier(Timer::DelayedAck, at),
+            None => {}
+        }
+    }
+
+    /// The delayed acknowledgment is due.
+    pub fn on_delayed_ack(&mut self, now: Instant, timers: &mut Timers) {
+        if let Some(thinning) = self.thinning {
+            (0..self.paths.len()).for_each(|i| self.consult(now, PathId(i as u8), &thinning, timers));
+        } else if self.unacked > 0 {
+            self.ack_now(self.unacked_path, None, timers);
+        }
+    }
+
+    /// A segment of data on `path` echoes what we sent at `sent`.
+    #[inline]
+    pub fn on_echo(&mut self, now: Instant, path: PathId, sent: Instant) {
+        self.paths[path.index()].clock.on_echo(now, sent);
+    }
+
+    /// Whether acknowledgments are thinned.
+    #[inline]
+    pub fn thins(&self) -> bool {
+        self.thinning.is_some()
+    }
+
+    /// Whether acknowledgments wait to be sent.
+    #[inline]
+    pub fn has_acks(&self) -> bool {
+        !self.pending.is_empty() || !self.due.is_empty()
+    }
+
+    /// The next acknowledgment to send.
+    pub fn pop_ack(&mut self) -> Option<PendingAck> {
+        self.pending.pop_front().or_else(|| self.due.iter().next().map(PendingAck::on))
+    }
+
+    /// A data segment leaves on `path`: what waits in order for that path travels with it.
+    pub fn piggyback(&mut self, path: PathId, timers: &mut Timers) {
+        if self.pending.front().is_some_and(|a| a.trigger.is_none() && a.path == path) {
+            self.pending.pop_front();
+        }
+        if self.unacked_path == path {
+            self.settle(timers);
+            self.unacked = 0;
+        }
+    }
+
+    /// An acknowledgment left on `path`. If it had no room for all blocks that changed there, another one is due.
+    #[inline]
+    pub fn told(&mut self, now: Instant, path: PathId) {
+        let all = self.buffer.held().is_empty() || !self.reporter.has_news(path);
+        if self.thinning.is_some() && all {
+            self.due.remove(path);
+            self.paths[path.index()].clock.told(now);
+        }
+    }
+
+    /// Up to `max` SACK blocks for `ack`.
+    #[inline]
+    pub fn sack_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
+        match self.buffer.held().is_empty() && ack.duplicate.is_none() {
+            true => SackBlocks::default(),
+            false => self.report_blocks(ack, max, seq),
+        }
+    }
+
+    #[inline(never)]
+    fn report_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
+        let held = self.buffer.held();
+        self.reporter.blocks(ack.path, ack.trigger, ack.duplicate, held, max, seq)
+    }
+}

@@ -1,0 +1,151 @@
+//! Acknowledgments a few times a round trip of each path (`acks = { policy = "thinned" }`).
+
+use polypath_transport::cc::{CcConfig, NewRenoConfig};
+use polypath_transport::{AckConfig, ConnectionConfig};
+use polypath_wire::PathId;
+
+use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
+
+const MSS: u64 = 988;
+const MEGABYTES: u64 = 4_000_000;
+
+fn thinned() -> ConnectionConfig {
+    let cc = CcConfig::Newreno(NewRenoConfig { abc_limit: 64, ..NewRenoConfig::default() });
+    ConnectionConfig { acks: AckConfig::thinned(), delayed_ack: ms(40), cc, ..prompt() }
+}
+
+fn standard() -> ConnectionConfig {
+    ConnectionConfig { acks: AckConfig::Standard, ..thinned() }
+}
+
+/// A transfer of 4 MB over paths with these delays; `script` edits it.
+fn transfer(config: ConnectionConfig, delays: &[u64], script: impl FnMut(&Flying) -> Edit + 'static) -> Pair {
+    let mut pair = Pair::open(config, delays);
+    pair.script(script);
+    pair.write(CLIENT, MEGABYTES);
+    pair.run_until_received(SERVER, MEGABYTES);
+    pair.run_for(ms(1000));
+    pair
+}
+
+fn acks(pair: &Pair, path: u8) -> usize {
+    pair.log.iter().filter(|f| f.from == SERVER && f.path.0 == path).count()
+}
+
+fn sent_again(pair: &mut Pair) -> u64 {
+    (0..2).map(|p| pair.end(CLIENT).path_stats(PathId(p)).retransmissions).sum()
+}
+
+#[test]
+fn what_another_path_will_bring_is_no_reason_for_haste() {
+    let many = transfer(standard(), &[10, 40], |_| Edit::Pass);
+    let mut few = transfer(thinned(), &[10, 40], |_| Edit::Pass);
+    let [few_acks, many_acks] = [&few, &many].map(|pair| acks(pair, 0) + acks(pair, 1));
+    assert!(few_acks * 4 < many_acks, "{few_acks} of {many_acks}");
+    assert_eq!(sent_again(&mut few), 0);
+    assert_eq!(few.end(CLIENT).stats().timeouts, 0);
+    assert!(few.now <= many.now + ms(40), "{:?} beside {:?}", few.now, many.now);
+}
+
+#[test]
+fn both_paths_hear_of_what_they_carried() {
+    let pair = &mut transfer(thinned(), &[10, 40], |_| Edit::Pass);
+    for (path, round_trip) in [(0, ms(20)), (1, ms(50))] {
+        let stats = pair.end(CLIENT).path_stats(PathId(path));
+        assert_eq!(stats.in_flight, 0);
+        // the slow path's data is acknowledged by way of the quick one
+        assert!(
+            stats.srtt.is_some_and(|srtt| srtt >= round_trip && srtt.times(2) < round_trip.times(3)),
+            "{stats:?}"
+        );
+    }
+}
+
+#[test]
+fn losses_are_repaired_without_a_timeout_and_nothing_goes_twice() {
+    for delays in [&[10, 40][..], &[20]] {
+        let mut lost = 0;
+        let mut n = 0;
+        let counted = std::rc::Rc::new(std::cell::Cell::new(0));
+        let count = counted.clone();
+        let mut pair = transfer(thinned(), delays, move |f| {
+            n += u64::from(f.is_data_of(CLIENT));
+            if f.is_data_of(CLIENT) && n % 97 == 0 && n < 3500 {
+                lost += 1;
+                count.set(lost);
+                return Edit::Lose;
+            }
+            Edit::Pass
+        });
+        let paths = delays.len() as u8;
+        let again: u64 = (0..paths).map(|p| pair.end(CLIENT).path_stats(PathId(p)).retransmissions).sum();
+        assert!(counted.get() > 20);
+        assert_eq!(again, counted.get(), "{delays:?}");
+        assert_eq!(pair.end(CLIENT).stats().timeouts, 0, "{delays:?}");
+    }
+}
+
+#[test]
+fn an_acknowledgment_that_is_lost_makes_nobody_send_again() {
+    let mut n = 0;
+    let mut pair = transfer(thinned(), &[10, 40], move |f| {
+        n += u64::from(f.from == SERVER);
+        if f.from == SERVER && n % 7 == 0 { Edit::Lose } else { Edit::Pass }
+    });
+    assert_eq!(sent_again(&mut pair), 0);
+}
+
+#[test]
+fn a_gap_on_the_only_path_is_told_at_once() {
+    let mut pair = Pair::open(thinned(), &[50]);
+    pair.write(CLIENT, 300 * MSS);
+    pair.run_until_received(SERVER, 300 * MSS);
+    pair.run_for(ms(500));
+    pair.log.clear();
+    let start = pair.now.0 / 1_000_000;
+    let lost = 301 * MSS;
+    pair.script(move |f| match f.is_data_of(CLIENT) && f.offset() == lost {
+        true if f.sent < at(start + 20) => Edit::Lose,
+        _ => Edit::Pass,
+    });
+    for _ in 0..8 {
+        pair.write(CLIENT, MSS);
+        pair.run_for(ms(1));
+    }
+    pair.run_for(ms(60));
+    // 300 and 302 arrive, then 303 and 304 confirm; what follows is in no haste
+    let told: Vec<_> = pair.times(SERVER, |_| true).iter().map(|at| at - start).collect();
+    assert_eq!(told, [52, 54, 60], "each a path of 50 ms later than it was sent");
+}
+
+#[test]
+fn segments_that_came_before_it_leaves_share_an_acknowledgment() {
+    let mut pair = Pair::open(thinned(), &[10]);
+    pair.write(CLIENT, 400 * MSS);
+    pair.run_until_received(SERVER, 400 * MSS);
+    pair.run_for(ms(500));
+    pair.script(|f| if f.is_data_of(CLIENT) { Edit::Lose } else { Edit::Pass });
+    pair.log.clear();
+    pair.write(CLIENT, 40 * MSS);
+    pair.run_for(ms(1));
+    let sent: Vec<_> = pair.log.iter().filter(|f| f.is_data_of(CLIENT)).cloned().collect();
+    let now = pair.now;
+    for flying in &sent {
+        pair.end(SERVER).handle(now, flying.path, flying.segment.clone());
+    }
+    let answers = std::iter::from_fn(|| pair.end(SERVER).poll_transmit(now)).count();
+    assert_eq!((sent.len(), answers), (40, 1));
+}
+
+#[test]
+fn without_sack_or_delay_each_segment_out_of_order_is_acknowledged() {
+    for config in
+        [ConnectionConfig { sack: false, ..thinned() }, ConnectionConfig { delayed_ack: ms(0), ..thinned() }]
+    {
+        let mut pair = Pair::open(config, &[10]);
+        pair.script(|f| if f.is_data_of(CLIENT) && f.offset() == 0 { Edit::Lose } else { Edit::Pass });
+        pair.write(CLIENT, 10 * MSS);
+        pair.run_for(ms(12));
+        assert_eq!(pair.times(SERVER, |f| f.acks() == 0).len(), 9);
+    }
+}
