@@ -17,6 +17,7 @@ fn config(group: DhGroup) -> HipConfig {
         r1_rate: u32::MAX,
         calm_i1_rate: u32::MAX,
         max_associations: usize::MAX,
+        i2_rate: u32::MAX,
         ..HipConfig::default()
     }
 }

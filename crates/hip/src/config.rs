@@ -52,8 +52,11 @@ pub struct HipConfig {
     pub calm_i1_rate: u32,
     /// Highest difficulty we ask for or accept, bits, 0–26.
     pub max_difficulty: u8,
-    /// R1 packets per second to one address (RFC 7401 §6.7).
+    /// R1 packets and refusals per second to one address (RFC 7401 §6.7).
     pub r1_rate: u32,
+    /// I2 packets with solved puzzles whose keys are computed, per second and at once; 1 or more. Strangers leave
+    /// half of those at once to peers who are known.
+    pub i2_rate: u32,
     /// Associations kept at once.
     pub max_associations: usize,
 }
@@ -116,6 +119,7 @@ impl Default for HipConfig {
             calm_i1_rate: 100,
             max_difficulty: 20,
             r1_rate: 20,
+            i2_rate: 200,
             max_associations: 10_000,
         }
     }

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use polypath_wire::hip::{Hit, Multipath, MultipathPath};
+use polypath_wire::hip::{Hit, Kind, Multipath, MultipathPath, PacketView, Param, Signature, coverage};
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use crate::Random;
 use crate::config::HipConfig;
-use crate::event::{Event, PeerEvent, Route, Transmit};
-use crate::identity::Identity;
+use crate::dh::{DhGroup, DhKey, SharedSecret};
+use crate::effort::Effort;
+use crate::error::CryptoError;
+use crate::event::{DropReason, Event, PeerEvent, Route, Transmit};
+use crate::identity::{Identity, PublicIdentity};
 
 /// The version of the multipath shim header that we speak.
 pub(crate) const SHIM_VERSION: u8 = 1;
@@ -35,6 +38,7 @@ pub(crate) struct Context<'a> {
     pub spis: &'a mut BTreeSet<u32>,
     pub outbox: &'a mut VecDeque<Transmit>,
     pub events: &'a mut VecDeque<PeerEvent>,
+    pub effort: &'a mut Effort,
 }
 
 impl Context<'_> {
@@ -46,6 +50,50 @@ impl Context<'_> {
     /// Says what happened.
     pub fn event(&mut self, peer: Hit, event: Event) {
         self.events.push_back((self.name.unwrap_or(peer), event));
+    }
+
+    /// Our signature over `message`.
+    pub fn sign(&mut self, message: &[u8]) -> Result<Signature, CryptoError> {
+        self.effort.signed += 1;
+        self.identity.sign(message)
+    }
+
+    /// Checks the signature of `peer` in the parameter `kind` over `covered`.
+    pub fn verify(
+        &mut self,
+        peer: &PublicIdentity,
+        view: &PacketView<'_>,
+        kind: Kind,
+        covered: &[u8],
+    ) -> Result<(), DropReason> {
+        let signature = view.param(kind).and_then(|p| match Param::parse(kind, p.contents) {
+            Ok(Param::HipSignature(s) | Param::HipSignature2(s)) => Some(s),
+            _ => None,
+        });
+        let signature = signature.ok_or(DropReason::Signature)?;
+        self.effort.verified += 1;
+        peer.verify(covered, &signature).map_err(|_| DropReason::Signature)
+    }
+
+    /// Checks HIP_SIGNATURE.
+    pub fn verify_signature(
+        &mut self,
+        peer: &PublicIdentity,
+        view: &PacketView<'_>,
+    ) -> Result<(), DropReason> {
+        self.verify(peer, view, Kind::HIP_SIGNATURE, &coverage::signature(view))
+    }
+
+    /// A fresh key.
+    pub fn dh_key(&mut self, group: DhGroup) -> DhKey {
+        self.effort.agreed += 1;
+        DhKey::generate(group, self.random)
+    }
+
+    /// What we share with the owner of the public value `peer`.
+    pub fn agree(&mut self, key: &DhKey, peer: &[u8]) -> Result<SharedSecret, CryptoError> {
+        self.effort.agreed += 1;
+        key.agree(peer)
     }
 
     /// A random inbound SPI that nobody uses.

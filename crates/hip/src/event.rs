@@ -110,6 +110,11 @@ pub enum Event {
         /// The route that user data may take from now on.
         route: Route,
     },
+    /// The peer's address on a path is good no longer: no data may go there until it is [`Self::Reachable`] again.
+    Withdrawn {
+        /// The inbound SPI of the path.
+        inbound: u32,
+    },
     /// A path could not be had, or its address not be verified.
     PathFailed {
         /// The route that was tried.
@@ -148,6 +153,8 @@ pub enum DropReason {
     NoAssociation,
     /// It makes no sense in this state.
     State,
+    /// It comes from where its sender is not known to be.
+    Source,
     /// Policy, or a limit on rate or number.
     Policy,
     /// Not our puzzle, not a solution of it, or one too old.

@@ -12,11 +12,12 @@ use polypath_wire::hip::{Hit, NotifyType, PacketType, PacketView, Param, udp};
 use crate::Random;
 use crate::association::update::Request;
 use crate::association::{Association, State, notify};
-use crate::config::HipConfig;
+use crate::config::{Accept, HipConfig};
 use crate::context::{Context, Link, Links};
+use crate::effort::Effort;
 use crate::event::{DropReason, Event, PeerEvent, Route, Transmit};
 use crate::identity::Identity;
-use crate::responder::{Refused, Responder, i2_digest};
+use crate::responder::{Refused, Responder};
 use crate::suite::HitSuite;
 
 /// A host: answers I1 without keeping anything, and holds an [`Association`] for each peer.
@@ -47,6 +48,7 @@ pub struct Host {
     outbox: VecDeque<Transmit>,
     events: VecDeque<PeerEvent>,
     dropped: BTreeMap<DropReason, u64>,
+    effort: Effort,
 }
 
 /// Why nothing was begun.
@@ -82,6 +84,7 @@ impl Host {
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             dropped: BTreeMap::new(),
+            effort: Effort::default(),
         }
     }
 
@@ -100,6 +103,10 @@ impl Host {
     /// How many packets were dropped for `reason`.
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped.get(&reason).copied().unwrap_or(0)
+    }
+    /// What public-key operations were done.
+    pub fn effort(&self) -> Effort {
+        self.effort
     }
     /// How many packets were dropped.
     pub fn dropped_total(&self) -> u64 {
@@ -206,7 +213,7 @@ impl Host {
             PacketType::I2 => self.on_i2(now, route, &view),
             packet_type => {
                 if packet_type == PacketType::R1 {
-                    self.adopt(route, sender);
+                    self.adopt(now, route, &view);
                 }
                 if matches!(packet_type, PacketType::R1 | PacketType::R2)
                     && let Some(result) = self.with_renewal(now, sender, |a, ctx| a.handle(ctx, route, &view))
@@ -219,12 +226,11 @@ impl Host {
         }
     }
 
-    /// The first to answer an opportunistic I1 is the peer.
-    fn adopt(&mut self, route: Route, sender: Hit) {
-        let asked =
-            self.peers.get(&Hit::NULL).is_some_and(|a| a.routes().iter().any(|r| r.remote == route.remote));
-        if asked
-            && !self.peers.contains_key(&sender)
+    /// The first to answer an opportunistic I1 with an R1 of its own is the peer.
+    fn adopt(&mut self, now: Instant, route: Route, r1: &PacketView<'_>) {
+        let sender = r1.sender();
+        if !self.peers.contains_key(&sender)
+            && self.with(now, Hit::NULL, |a, ctx| a.is_answered_by(ctx, route, r1)) == Some(true)
             && let Some(mut association) = self.peers.remove(&Hit::NULL)
         {
             association.name_peer(sender);
@@ -250,10 +256,10 @@ impl Host {
         let groups = groups.ok_or(DropReason::Proposal)?;
         let (responder, mut ctx) = self.context(now);
         if !responder.limit.allow(now, route.remote.ip(), ctx.config.r1_rate) {
-            responder.load.on_i1(now, ctx.config);
+            responder.load.count(now, ctx.config);
             return Err(DropReason::Policy);
         }
-        let r1 = responder.r1(&mut ctx, peer, groups, route.is_udp()).map_err(|_| DropReason::Crypto)?;
+        let r1 = responder.r1(&mut ctx, peer, groups, route).map_err(|_| DropReason::Crypto)?;
         ctx.send(route, &r1);
         Ok(())
     }
@@ -267,45 +273,71 @@ impl Host {
         if !allowed && !self.config.tell_refused {
             return Err(DropReason::Policy);
         }
-        let digest = i2_digest(view);
-        let known = |name: &Hit| self.peers.get(name).is_some_and(|a| a.is_from_i2(&digest));
+        let known = |name: &Hit| self.peers.get(name).is_some_and(|a| a.is_from_i2(view));
         let repeated = self.names_of(peer).find(known);
         if let Some(name) = repeated {
             self.with(now, name, |a, ctx| a.repeat_r2(ctx, route));
             return Ok(());
         }
-        if self.with(now, peer, |a, ctx| a.has_just_won(ctx)) == Some(true) {
+        if self.with(now, peer, |a, ctx| a.has_just_won(ctx) || a.prevails(ctx)) == Some(true) {
             return Err(DropReason::State);
         }
-        if self.with(now, peer, |a, ctx| a.prevails(ctx)) == Some(true) {
-            return Err(DropReason::State);
-        }
-        if !self.peers.contains_key(&peer) && self.peers.len() >= self.config.max_associations {
-            return Err(DropReason::Policy);
-        }
+        let known = match self.config.accept {
+            Accept::Only(_) => allowed,
+            Accept::Everybody | Accept::Nobody => self.peers.contains_key(&peer),
+        };
         let (responder, mut ctx) = self.context(now);
-        let accepted = match responder.check(&mut ctx, view) {
-            Ok(accepted) => accepted,
+        let accepted = match responder.check(&mut ctx, view, known) {
+            Ok(accepted) if allowed => accepted,
+            Ok(_) => {
+                ctx.event(peer, Event::Refused { route });
+                self.refuse(now, route, peer, Some(NotifyType::BLOCKED_BY_POLICY));
+                return Err(DropReason::Policy);
+            }
             Err(Refused(reason, notify_type)) => {
-                let allowed = |_: &_| responder.limit.allow(now, route.remote.ip(), ctx.config.r1_rate);
-                let notify = notify_type.filter(allowed).and_then(|t| notify(&ctx, peer, t, Vec::new()));
-                if let Some(packet) = notify {
-                    ctx.send(route, &packet);
-                }
+                self.refuse(now, route, peer, notify_type);
                 return Err(reason);
             }
         };
-        if !allowed {
-            let packet = notify(&ctx, peer, NotifyType::BLOCKED_BY_POLICY, Vec::new());
-            packet.iter().for_each(|packet| ctx.send(route, packet));
-            ctx.event(peer, Event::Refused { route });
-            return Err(DropReason::Policy);
+        let at = |name: Hit| self.peers.get(&name).is_some_and(|a| a.is_at(route));
+        if !self.names_of(peer).any(at) {
+            self.make_room(now)?;
         }
         self.cancel_renewal(now, peer);
         let name = self.name_for(now, peer, route);
         self.peers.entry(name).or_insert_with(|| Association::new(peer, vec![route], now));
         self.with(now, name, |a, ctx| a.accept(ctx, route, accepted))
             .unwrap_or(Err(DropReason::NoAssociation))
+    }
+
+    /// Tells whoever sent an I2 why it is refused, as often as it may be told anything.
+    fn refuse(&mut self, now: Instant, route: Route, peer: Hit, notify_type: Option<NotifyType>) {
+        let (responder, mut ctx) = self.context(now);
+        let may = |_: &_| responder.limit.allow(now, route.remote.ip(), ctx.config.r1_rate);
+        if let Some(notify_type) = notify_type.filter(may)
+            && let Some(packet) = notify(&mut ctx, peer, notify_type, Vec::new())
+        {
+            ctx.send(route, &packet);
+        }
+    }
+
+    /// Room for one more association: at its limit, the one that is missed least has to go.
+    fn make_room(&mut self, now: Instant) -> Result<(), DropReason> {
+        if self.peers.len() < self.config.max_associations {
+            return Ok(());
+        }
+        let mut from: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        self.peers
+            .values()
+            .filter_map(Association::guest_from)
+            .for_each(|ip| *from.entry(ip).or_default() += 1);
+        let guests = self.peers.iter().filter_map(|(name, a)| {
+            let crowd = from[&a.guest_from()?];
+            Some((a.worth(now, crowd), *name))
+        });
+        let (_, name) = guests.min().filter(|(worth, _)| worth.is_low()).ok_or(DropReason::Policy)?;
+        self.with(now, name, |a, ctx| a.evict(ctx));
+        Ok(())
     }
 
     /// Does what is due at `now`.
@@ -347,6 +379,7 @@ impl Host {
             spis: &mut self.spis,
             outbox: &mut self.outbox,
             events: &mut self.events,
+            effort: &mut self.effort,
         };
         (&mut self.responder, ctx)
     }

@@ -1,5 +1,5 @@
-//! Load and limits of the Responder, in memory of fixed size: how hard puzzles must be, who gets
-//! another R1, and which solutions were used.
+//! Load and limits, in memory of fixed size: how hard puzzles must be, who gets another answer, how much is computed
+//! for whom, and which puzzles and solutions were used.
 
 use std::collections::BTreeSet;
 use std::hash::Hasher;
@@ -12,7 +12,7 @@ use crate::config::HipConfig;
 
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Counts I1 packets per second and says how hard puzzles must be (RFC 7401 §4.1.1).
+/// Counts I1 packets and failed I2 packets per second and says how hard puzzles must be (RFC 7401 §4.1.1).
 pub(crate) struct Load {
     since: Instant,
     count: u32,
@@ -24,9 +24,8 @@ impl Load {
         Self { since: Instant::ZERO, count: 0, difficulty: config.calm_difficulty }
     }
 
-    /// One more I1; the difficulty of the puzzle that answers it. It rises at once and falls by
-    /// one bit a second.
-    pub fn on_i1(&mut self, now: Instant, config: &HipConfig) -> u8 {
+    /// One more; the difficulty of puzzles from now on. It rises at once and falls by one bit a second.
+    pub fn count(&mut self, now: Instant, config: &HipConfig) -> u8 {
         let passed = now.since(self.since);
         if passed >= WINDOW {
             let seconds = u8::try_from(passed.as_nanos() / WINDOW.as_nanos()).unwrap_or(u8::MAX);
@@ -70,15 +69,73 @@ impl RateLimit {
             self.since = now;
             self.counts.fill(0);
         }
+        let bucket = self.digest(address) as usize % BUCKETS;
+        let count = &mut self.counts[bucket];
+        *count = count.saturating_add(1);
+        *count <= limit
+    }
+
+    /// Two bytes that tell most addresses apart, and that nobody else can compute.
+    pub fn mark(&self, address: IpAddr) -> [u8; 2] {
+        let [.., a, b] = self.digest(address).to_le_bytes();
+        [a, b]
+    }
+
+    fn digest(&self, address: IpAddr) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         match address {
             IpAddr::V4(a) => hasher.write(&a.octets()),
             // A whole /64 belongs to one host.
             IpAddr::V6(a) => hasher.write(&a.octets()[..8]),
         }
-        let count = &mut self.counts[hasher.finish() as usize % BUCKETS];
+        hasher.finish()
+    }
+}
+
+/// So many at once, and then so many a second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bucket {
+    size: u32,
+    per_second: u32,
+    /// When it is full, if nothing is taken until then.
+    full_at: Instant,
+}
+
+impl Bucket {
+    /// A full one, of `size` and more than 0 `per_second`.
+    pub const fn new(size: u32, per_second: u32) -> Self {
+        Self { size, per_second, full_at: Instant::ZERO }
+    }
+
+    /// Takes one, if more than `kept` are left.
+    pub fn take(&mut self, now: Instant, kept: u32) -> bool {
+        let one = Duration::from_nanos(1_000_000_000 / u64::from(self.per_second.max(1)));
+        let taken = self.full_at.since(now);
+        let room = u64::from(self.size.saturating_sub(kept));
+        if taken + one > one.times(room) {
+            return false;
+        }
+        self.full_at = self.full_at.max(now) + one;
+        true
+    }
+}
+
+/// How often each puzzle of one generation was answered. Puzzles share counters by their random part, which nobody
+/// can choose.
+#[derive(Default)]
+pub(crate) struct Answered(Vec<u8>);
+
+/// Answers that one puzzle is good for: one, and some for whoever meets a forger who saw it.
+const ANSWERS: u8 = 4;
+
+impl Answered {
+    /// Whether one more answer to the puzzle with this I is worth looking at; then it counts.
+    pub fn allow(&mut self, random: &[u8]) -> bool {
+        let Some([a, b]) = random.first_chunk() else { return false };
+        self.0.resize(1 << 16, 0);
+        let count = &mut self.0[usize::from(u16::from_be_bytes([*a, *b]))];
         *count = count.saturating_add(1);
-        *count <= limit
+        *count <= ANSWERS
     }
 }
 
@@ -110,12 +167,12 @@ mod tests {
         let config = HipConfig::default();
         let mut load = Load::new(&config);
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(5_000 + ms);
-        assert_eq!(load.on_i1(at(0), &config), 0);
-        let last = (0..10_000).map(|_| load.on_i1(at(500), &config)).last();
+        assert_eq!(load.count(at(0), &config), 0);
+        let last = (0..10_000).map(|_| load.count(at(500), &config)).last();
         assert_eq!(last, Some(12), "8 + log2(100), down to a step of four");
-        assert_eq!(load.on_i1(at(1_000), &config), 14, "8 + log2(100)");
-        assert_eq!(load.on_i1(at(4_000), &config), 11);
-        assert_eq!(load.on_i1(at(60_000), &config), 0);
+        assert_eq!(load.count(at(1_000), &config), 14, "8 + log2(100)");
+        assert_eq!(load.count(at(4_000), &config), 11);
+        assert_eq!(load.count(at(60_000), &config), 0);
     }
 
     #[test]
@@ -126,5 +183,23 @@ mod tests {
         assert_eq!((0..50).filter(|_| limit.allow(now, a, 20)).count(), 20);
         assert!(limit.allow(now, b, 20));
         assert!(limit.allow(now + WINDOW, a, 20));
+    }
+
+    #[test]
+    fn a_bucket_gives_what_it_holds_and_then_its_rate() {
+        let mut bucket = Bucket::new(10, 5);
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        assert_eq!((0..50).filter(|_| bucket.take(at(9_000), 4)).count(), 6, "four are kept");
+        assert_eq!((0..50).filter(|_| bucket.take(at(9_000), 0)).count(), 4);
+        assert_eq!((0..50).filter(|_| bucket.take(at(10_000), 0)).count(), 5, "five a second");
+        assert_eq!((0..50).filter(|_| bucket.take(at(60_000), 0)).count(), 10, "never more than it holds");
+    }
+
+    #[test]
+    fn a_puzzle_is_good_for_few_answers() {
+        let mut answered = Answered::default();
+        assert_eq!((0..50).filter(|_| answered.allow(&[1, 2, 3])).count(), 4);
+        assert!(answered.allow(&[2, 1, 3]), "another one is another one");
+        assert!(!answered.allow(&[1]), "too short to be one");
     }
 }

@@ -92,6 +92,15 @@ impl PeerLocators {
         }
     }
 
+    /// There is a path to `address`, whether or not the peer has listed it.
+    pub(crate) fn meet(&mut self, address: IpAddr) {
+        self.list.retain(|l| l.address != address || l.state != LocatorState::Deprecated);
+        if self.list.iter().all(|l| l.address != address) {
+            let state = LocatorState::Unverified;
+            self.add(PeerLocator { address, spi: None, state, preferred: false, expires: None });
+        }
+    }
+
     /// The peer proved that it is at `address`, which a NAT may have kept it from listing.
     pub(crate) fn verified(&mut self, address: IpAddr) {
         match self.list.iter_mut().find(|l| l.address == address) {
@@ -109,10 +118,14 @@ impl PeerLocators {
         self.list.iter().filter(|l| l.state != LocatorState::Deprecated).filter_map(|l| l.expires).min()
     }
 
-    /// Deprecates what is over at `now`.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    /// Deprecates what is over at `now`; whether anything is.
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
+        if self.timeout().is_none_or(|at| at > now) {
+            return false;
+        }
         let over = |l: &&mut PeerLocator| l.expires.is_some_and(|at| at <= now);
         self.list.iter_mut().filter(over).for_each(|l| l.state = LocatorState::Deprecated);
+        true
     }
 }
 

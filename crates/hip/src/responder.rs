@@ -1,16 +1,19 @@
 //! The Responder before it knows anybody: R1 packets prepared in advance, and I2 packets checked
 //! without having kept anything about their sender (RFC 7401 §6.7, §6.9, appendix A).
 //!
-//! The puzzle's I is a MAC over both HITs and K with a secret of this generation, so an I2 proves by
-//! itself that it answers one of our R1s. Addresses are left out: I2 may come over another path.
+//! The puzzle's I is a MAC over both HITs, K and the opaque field with a secret of this generation, so an I2 proves by
+//! itself that it answers one of our R1s. It may come over another path than I1 did; but the opaque field is a mark of
+//! where the R1 went, so that nobody elsewhere gets the puzzle of somebody else's HIT.
+//!
+//! Keys are computed for a puzzle a few times only, and not for more than so many I2s a second.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aws_lc_rs::constant_time;
 use polypath_wire::hip::{
-    DiffieHellman, Hit, HostId, Kind, Multipath, NatTraversal, NotifyType, Packet, PacketType, PacketView,
-    Param, Puzzle, R1Counter, Solution, coverage,
+    DiffieHellman, EspInfo, Hit, HostId, Kind, Multipath, NatTraversal, NotifyType, Packet, PacketType,
+    PacketView, Param, Puzzle, R1Counter, Solution, coverage,
 };
 use polypath_wire::{Checksum, Instant};
 use zeroize::Zeroizing;
@@ -19,12 +22,12 @@ use crate::config::HipConfig;
 use crate::context::Context;
 use crate::dh::{DhGroup, DhKey};
 use crate::error::CryptoError;
-use crate::event::DropReason;
+use crate::event::{DropReason, Route};
 use crate::identity::{Identity, PublicIdentity};
 use crate::keymat::Keymat;
-use crate::load::{Load, RateLimit, Used};
+use crate::load::{Answered, Bucket, Load, RateLimit, Used};
 use crate::puzzle;
-use crate::session::{Session, verify_signature};
+use crate::session::Session;
 use crate::suite::{EspSuite, Hash, HipCipher, HitSuite};
 
 pub(crate) struct Responder {
@@ -34,6 +37,8 @@ pub(crate) struct Responder {
     pub load: Load,
     pub limit: RateLimit,
     used: Used,
+    /// I2s whose keys are computed.
+    work: Bucket,
 }
 
 /// Everything that R1s of one generation have in common.
@@ -44,6 +49,7 @@ struct Generation {
     secret: Zeroizing<[u8; 32]>,
     keys: BTreeMap<DhGroup, Arc<DhKey>>,
     templates: BTreeMap<Form, Template>,
+    answered: Answered,
 }
 
 /// What distinguishes the R1s of one generation.
@@ -83,13 +89,9 @@ impl From<DropReason> for Refused {
 const PUZZLE_LIFETIME: u8 = 37;
 
 impl Generation {
-    fn opaque(&self) -> [u8; 2] {
-        (self.counter as u16).to_be_bytes()
-    }
-
     /// I of the puzzle for `initiator`.
-    fn random(&self, hash: Hash, initiator: Hit, responder: Hit, difficulty: u8) -> Vec<u8> {
-        hash.mac(&*self.secret, &[&initiator.0[..], &responder.0, &[difficulty]].concat())
+    fn random(&self, hash: Hash, initiator: Hit, responder: Hit, difficulty: u8, opaque: [u8; 2]) -> Vec<u8> {
+        hash.mac(&*self.secret, &[&initiator.0[..], &responder.0, &[difficulty], &opaque].concat())
     }
 }
 
@@ -103,12 +105,14 @@ impl Responder {
                 secret: Zeroizing::new(random.bytes()),
                 keys: BTreeMap::new(),
                 templates: BTreeMap::new(),
+                answered: Answered::default(),
             },
             previous: None,
             began: now,
             load: Load::new(config),
             limit: RateLimit::new(random.bytes()),
             used: Used::default(),
+            work: Bucket::new(config.i2_rate, config.i2_rate),
         }
     }
 
@@ -126,6 +130,7 @@ impl Responder {
             secret: Zeroizing::new(ctx.random.bytes()),
             keys: if worn { BTreeMap::new() } else { self.current.keys.clone() },
             templates: BTreeMap::new(),
+            answered: Answered::default(),
         };
         let last = std::mem::replace(&mut self.current, next);
         self.previous = (age < ctx.config.puzzle_generation.times(2)).then_some(last);
@@ -138,14 +143,15 @@ impl Responder {
         ctx: &mut Context<'_>,
         initiator: Hit,
         groups: &[u8],
-        udp: bool,
+        route: Route,
     ) -> Result<Vec<u8>, CryptoError> {
         self.rotate(ctx);
-        let difficulty = self.load.on_i1(ctx.now, ctx.config);
+        let difficulty = self.load.count(ctx.now, ctx.config);
         let ours = &ctx.config.dh_groups;
         let common = ours.iter().find(|g| groups.contains(&(**g as u8)));
         let group = *common.or(ours.first()).ok_or(CryptoError::Unsupported(0))?;
-        let form = Form { group, difficulty, udp };
+        let form = Form { group, difficulty, udp: route.is_udp() };
+        let opaque = self.limit.mark(route.remote.ip());
         let generation = &mut self.current;
         if !generation.templates.contains_key(&form) {
             let template = template(generation, form, ctx)?;
@@ -155,55 +161,97 @@ impl Responder {
         let mut packet = template.packet.clone();
         packet[24..40].copy_from_slice(&initiator.0);
         let hash = ctx.identity.public().suite().hash();
-        let random = generation.random(hash, initiator, ctx.identity.hit(), difficulty);
+        let random = generation.random(hash, initiator, ctx.identity.hit(), difficulty, opaque);
         let at = template.puzzle_at;
-        packet[at + 2..at + 4].copy_from_slice(&generation.opaque());
+        packet[at + 2..at + 4].copy_from_slice(&opaque);
         packet[at + 4..at + 4 + random.len()].copy_from_slice(&random);
         Ok(packet)
     }
 
-    /// Checks an I2 from start to end, the cheap things first (RFC 7401 §6.9).
-    pub fn check(&mut self, ctx: &mut Context<'_>, view: &PacketView<'_>) -> Result<Accepted, Refused> {
+    /// Checks an I2 from start to end, the cheap things first (RFC 7401 §6.9). Strangers leave half of the work that
+    /// may be done at once to those who are `known`.
+    pub fn check(
+        &mut self,
+        ctx: &mut Context<'_>,
+        view: &PacketView<'_>,
+        known: bool,
+    ) -> Result<Accepted, Refused> {
+        let result = self.look_at(ctx, view, known);
+        if result.is_err() {
+            self.load.count(ctx.now, ctx.config);
+        }
+        result
+    }
+
+    fn look_at(
+        &mut self,
+        ctx: &mut Context<'_>,
+        view: &PacketView<'_>,
+        known: bool,
+    ) -> Result<Accepted, Refused> {
         self.rotate(ctx);
-        let params = view.values().map_err(|_| DropReason::Malformed)?;
-        let offer = Offer::read(&params)?;
-        let digest = i2_digest(view);
-        let generation = self.generation_of(ctx.identity, view.sender(), &offer)?;
-        let used = solution_digest(view.sender(), offer.solution);
+        let (solution, counter) = solution_in(view).ok_or(DropReason::Puzzle)?;
+        let used = solution_digest(view.sender(), &solution);
+        let generations = [Some(&mut self.current), self.previous.as_mut()].into_iter().flatten();
+        let generation = solved(generations, ctx.identity, view.sender(), &solution, counter)?;
         if self.used.contains(&used) {
             return Err(DropReason::Replay.into());
         }
+        let params = view.values().map_err(|_| DropReason::Malformed)?;
+        let offer = Offer::read(&params)?;
+        let kept = if known { 0 } else { ctx.config.i2_rate / 2 };
+        if !self.work.take(ctx.now, kept) {
+            return Err(DropReason::Policy.into());
+        }
+        if !generation.answered.allow(&solution.random) {
+            return Err(DropReason::Puzzle.into());
+        }
         let session = establish(ctx, generation, view, &offer)?;
         self.used.insert(used);
-        let index = offer.esp_info.keymat_index.into();
+        let (index, digest) = (offer.esp_info.keymat_index.into(), i2_digest(view));
         Ok(Accepted { session, outbound: offer.esp_info.new_spi, index, multipath: offer.multipath, digest })
     }
+}
 
-    /// The generation whose puzzle was solved.
-    fn generation_of(
-        &self,
-        identity: &Identity,
-        initiator: Hit,
-        offer: &Offer<'_>,
-    ) -> Result<&Generation, DropReason> {
-        let (hash, solution) = (identity.public().suite().hash(), offer.solution);
-        let ours = |g: &&Generation| {
-            let random = g.random(hash, initiator, identity.hit(), solution.difficulty);
-            g.opaque() == solution.opaque
-                && offer.counter.is_none_or(|c| c == g.counter)
-                && constant_time::verify_slices_are_equal(&random, &solution.random).is_ok()
-        };
-        let generation = [Some(&self.current), self.previous.as_ref()].into_iter().flatten().find(ours);
-        let generation = generation.ok_or(DropReason::Puzzle)?;
-        let solved = puzzle::is_solved(hash, solution, initiator, identity.hit());
-        solved.then_some(generation).ok_or(DropReason::Puzzle)
-    }
+/// The one of `generations` whose puzzle was solved.
+fn solved<'a>(
+    mut generations: impl Iterator<Item = &'a mut Generation>,
+    identity: &Identity,
+    initiator: Hit,
+    solution: &Solution,
+    counter: Option<u64>,
+) -> Result<&'a mut Generation, DropReason> {
+    let (hash, responder) = (identity.public().suite().hash(), identity.hit());
+    let ours = |g: &&mut Generation| {
+        counter.is_none_or(|c| c == g.counter) && {
+            let random = g.random(hash, initiator, responder, solution.difficulty, solution.opaque);
+            constant_time::verify_slices_are_equal(&random, &solution.random).is_ok()
+        }
+    };
+    let generation = generations.find(ours).ok_or(DropReason::Puzzle)?;
+    let solved = puzzle::is_solved(hash, solution, initiator, responder);
+    solved.then_some(generation).ok_or(DropReason::Puzzle)
+}
+
+/// SOLUTION and R1_COUNTER of an I2, and nothing else of it.
+fn solution_in(view: &PacketView<'_>) -> Option<(Solution, Option<u64>)> {
+    let value = |kind| view.param(kind).and_then(|p| Param::parse(kind, p.contents).ok());
+    let Some(Param::Solution(solution)) = value(Kind::SOLUTION) else { return None };
+    let counter = match value(Kind::R1_COUNTER) {
+        Some(Param::R1Counter(counter)) => Some(counter.counter),
+        _ => None,
+    };
+    Some((solution, counter))
+}
+
+/// Whether a peer may have that SPI: those below 256 are reserved (RFC 4303 §2.1).
+pub(crate) fn is_usable(spi: u32) -> bool {
+    spi > 255
 }
 
 fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> Result<Template, CryptoError> {
     let Form { group, difficulty, udp } = form;
-    let random = &mut *ctx.random;
-    let key = generation.keys.entry(group).or_insert_with(|| Arc::new(DhKey::generate(group, random)));
+    let key = generation.keys.entry(group).or_insert_with(|| Arc::new(ctx.dh_key(group))).clone();
     let (config, public) = (ctx.config, ctx.identity.public());
     let puzzle = Puzzle {
         difficulty,
@@ -230,7 +278,7 @@ fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> R
     params.extend(crate::context::announcement(config, ctx.links, &[]).map(Param::Multipath));
     let mut packet = Packet::new(PacketType::R1, public.hit(), Hit::NULL, params);
     let covered = packet.emit(Checksum::Unused).map_err(|_| CryptoError::Key)?;
-    packet.push(Param::HipSignature2(ctx.identity.sign(&covered)?));
+    packet.push(Param::HipSignature2(ctx.sign(&covered)?));
     let bytes = packet.emit(Checksum::Unused).map_err(|_| CryptoError::Key)?;
     let view = PacketView::new(&bytes).map_err(|_| CryptoError::Key)?;
     let puzzle_at = view.param(Kind::PUZZLE).map_or(0, |p| p.span.start + 4);
@@ -239,8 +287,7 @@ fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> R
 
 /// What an I2 says.
 struct Offer<'a> {
-    esp_info: polypath_wire::hip::EspInfo,
-    counter: Option<u64>,
+    esp_info: EspInfo,
     solution: &'a Solution,
     dh: &'a DiffieHellman,
     cipher: u16,
@@ -266,8 +313,7 @@ impl<'a> Offer<'a> {
             return Err(DropReason::Proposal);
         }
         Ok(Self {
-            esp_info: *find!(EspInfo).ok_or(DropReason::Proposal)?,
-            counter: find!(R1Counter).map(|c| c.counter),
+            esp_info: *find!(EspInfo).filter(|i| is_usable(i.new_spi)).ok_or(DropReason::Proposal)?,
             solution: find!(Solution).ok_or(DropReason::Puzzle)?,
             dh: find!(DiffieHellman).ok_or(DropReason::Proposal)?,
             cipher: one(find!(HipCipher))?,
@@ -281,7 +327,7 @@ impl<'a> Offer<'a> {
 
 /// Computes the keys and checks everything that needs them.
 fn establish(
-    ctx: &Context<'_>,
+    ctx: &mut Context<'_>,
     generation: &Generation,
     view: &PacketView<'_>,
     offer: &Offer<'_>,
@@ -293,7 +339,7 @@ fn establish(
     let suite = suite.ok_or(refuse(NotifyType::INVALID_ESP_TRANSFORM_CHOSEN))?;
     let key = DhGroup::from_id(offer.dh.group).and_then(|g| generation.keys.get(&g));
     let key = key.ok_or(refuse(NotifyType::INVALID_DH_CHOSEN))?;
-    let kij = key.agree(&offer.dh.public).map_err(|_| DropReason::Crypto)?;
+    let (group, kij) = (key.group(), ctx.agree(key, &offer.dh.public).map_err(|_| DropReason::Crypto)?);
     let (ours, peers) = (ctx.identity.hit(), view.sender());
     let hash = ctx.identity.public().suite().hash();
     let salt = (offer.solution.random.clone(), offer.solution.answer.clone());
@@ -317,8 +363,9 @@ fn establish(
     if usize::from(offer.esp_info.keymat_index) != next_index || offer.esp_info.old_spi != 0 {
         return Err(refuse(NotifyType::INVALID_SYNTAX));
     }
-    let session = Session { hash, cipher, suite, keymat, next_index, drawn: Vec::new(), keys, peer, salt };
-    verify_signature(&session.peer, view)?;
+    let session =
+        Session { hash, cipher, suite, group, keymat, next_index, drawn: Vec::new(), keys, peer, salt };
+    ctx.verify_signature(&session.peer, view)?;
     Ok(session)
 }
 

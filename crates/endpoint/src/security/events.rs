@@ -22,6 +22,7 @@ impl Security {
                     let locators = Locators { local: route.local, remote: route.remote };
                     self.on_reachable(now, inbound, locators);
                 }
+                Event::Withdrawn { inbound } => self.on_withdrawn(inbound),
                 Event::PathFailed { route } => {
                     let (retry, flows) = (self.config.retry, self.note_flow(now, peer, false));
                     let locators = Locators { local: route.local, remote: route.remote };
@@ -171,6 +172,18 @@ impl Security {
             self.resize(now, number, &locators);
         }
         self.bring_up(now, number);
+    }
+
+    /// Nothing goes there any more, until HIP says that the peer is there again.
+    fn on_withdrawn(&mut self, inbound: u32) {
+        let Some(&number) = self.spis.get(&inbound) else { return };
+        let Some(path) = self.paths.get_mut(&number) else { return };
+        let (peer, locators) = (path.peer, path.locators);
+        path.reachable = false;
+        if std::mem::take(&mut path.up) {
+            self.changes.push_back(Change::Down(inner(self.ours, peer, number)));
+            self.events.push_back((peer, PeerEvent::PathDown(locators)));
+        }
     }
 
     fn on_removed(&mut self, peer: Hit, inbound: u32) {

@@ -12,6 +12,8 @@ use super::Security;
 use super::path::SecurePath;
 use crate::paths::Locators;
 
+/// Most addresses of a peer whose links are remembered.
+const MOST: usize = 64;
 /// Peers hear no more often of what was measured.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -55,7 +57,9 @@ impl Security {
         for path in &multipath.paths {
             let link = Link { bandwidth: path.bandwidth, delay: path.delay };
             let known = if path.measured { &mut peer.measured } else { &mut peer.links };
-            known.insert(path.address, link);
+            if known.len() < MOST || known.contains_key(&path.address) {
+                known.insert(path.address, link);
+            }
         }
     }
 

@@ -13,8 +13,7 @@ impl Association {
         match self.state {
             State::R2Sent | State::Established => self.send_close(ctx),
             State::I1Sent | State::I2Sent => {
-                self.attempt = None;
-                self.drop_draft(ctx);
+                self.drop_drafts(ctx);
                 self.go(ctx, State::Unassociated);
             }
             State::Unassociated | State::Closing | State::Closed | State::EFailed => {}
@@ -32,7 +31,7 @@ impl Association {
         let nonce = ctx.random.vec(16);
         let params = vec![Param::EchoRequestSigned(nonce.clone())];
         let packet = Packet::new(PacketType::Close, ctx.identity.hit(), self.peer, params);
-        let Ok(packet) = session.seal(packet, ctx.identity, Vec::new()) else { return };
+        let Ok(packet) = session.seal(ctx, packet, Vec::new()) else { return };
         (self.packet, self.close_nonce, self.closing_since) = (packet, nonce, ctx.now);
         ctx.send(self.routes[0], &self.packet);
         self.go(ctx, State::Closing);
@@ -51,7 +50,7 @@ impl Association {
     /// The keys that a CLOSE must be sealed with.
     fn closing_session(&self) -> Option<&Session> {
         match self.state {
-            State::I2Sent => self.draft.as_ref().map(|d| &d.session),
+            State::I2Sent => self.drafts.last().map(|d| &d.session),
             State::R2Sent | State::Established | State::Closing | State::Closed => self.session.as_ref(),
             State::Unassociated | State::I1Sent | State::EFailed => None,
         }
@@ -63,8 +62,12 @@ impl Association {
         route: Route,
         view: &PacketView<'_>,
     ) -> Result<(), DropReason> {
+        self.closing_session().ok_or(DropReason::State)?.check_mac(view)?;
+        if !self.favours.take(ctx.now, 0) {
+            return Err(DropReason::Policy);
+        }
         let session = self.closing_session().ok_or(DropReason::State)?;
-        session.verify(view)?;
+        session.verify_signature(ctx, view)?;
         let params = view.values().map_err(|_| DropReason::Malformed)?;
         let echo = params.into_iter().find_map(|p| match p {
             Param::EchoRequestSigned(nonce) => Some(Param::EchoResponseSigned(nonce)),
@@ -72,12 +75,13 @@ impl Association {
         });
         let answer = vec![echo.ok_or(DropReason::Proposal)?];
         let packet = Packet::new(PacketType::CloseAck, ctx.identity.hit(), self.peer, answer);
-        let packet = session.seal(packet, ctx.identity, Vec::new()).map_err(|_| DropReason::Crypto)?;
+        let packet = session.seal(ctx, packet, Vec::new()).map_err(|_| DropReason::Crypto)?;
         ctx.send(route, &packet);
-        if let Some(draft) = self.draft.take() {
+        if let Some(draft) = self.drafts.pop() {
             ctx.spis.remove(&draft.inbound());
             self.session = Some(draft.session);
         }
+        self.drop_drafts(ctx);
         if self.state != State::Closed {
             self.go(ctx, State::Closed);
         }
@@ -90,12 +94,14 @@ impl Association {
         view: &PacketView<'_>,
     ) -> Result<(), DropReason> {
         let session = self.session.as_ref().filter(|_| matches!(self.state, State::Closing | State::Closed));
-        session.ok_or(DropReason::State)?.verify(view)?;
+        let session = session.ok_or(DropReason::State)?;
+        session.check_mac(view)?;
         let params = view.values().map_err(|_| DropReason::Malformed)?;
         let answers = |p: &Param| matches!(p, Param::EchoResponseSigned(nonce) if *nonce == self.close_nonce);
         if self.close_nonce.is_empty() || !params.iter().any(answers) {
             return Err(DropReason::Replay);
         }
+        session.verify_signature(ctx, view)?;
         self.go(ctx, State::Unassociated);
         Ok(())
     }

@@ -1,26 +1,27 @@
 //! The Initiator's side: I1, the answer to R1, and R2 (RFC 7401 §6.6, §6.8, §6.10).
 
 use polypath_wire::hip::{
-    DiffieHellman, EspInfo, Hit, Kind, Multipath, NatTraversal, NotifyType, Packet, PacketType, PacketView,
-    Param, R1Counter, Solution, coverage,
+    DiffieHellman, EspInfo, Hit, Kind, NatTraversal, NotifyType, Packet, PacketType, PacketView, Param,
+    Solution, coverage,
 };
 use polypath_wire::{Checksum, Duration, Instant};
 
+use super::r1::{Choice, R1, counter_of};
 use super::{Association, Path, State};
 use crate::context::{Context, announcement};
-use crate::dh::{DhGroup, DhKey};
 use crate::error::CryptoError;
 use crate::event::{DropReason, Failure, Route};
-use crate::identity::PublicIdentity;
 use crate::keymat::Keymat;
 use crate::locators::PeerLocators;
 use crate::puzzle::Search;
-use crate::session::{Session, signature_in, verify_signature};
-use crate::suite::{EspSuite, HipCipher};
+use crate::responder::is_usable;
+use crate::session::Session;
 
 /// How many hashes are tried before other work gets a turn: some milliseconds' worth.
 const TRIES_AT_ONCE: u64 = 1 << 14;
 const TURN: Duration = Duration::from_millis(1);
+/// Most proposals of ours that may still be answered.
+const MOST_DRAFTS: usize = 8;
 /// I1 goes to so many addresses at once, and later to one at a time (RFC 7401 §6.6.1).
 const PARALLEL_I1: usize = 3;
 
@@ -32,22 +33,6 @@ pub(super) struct Attempt {
     r1: R1,
 }
 
-/// What we take from an R1.
-struct R1 {
-    peer: PublicIdentity,
-    /// The whole HOST_ID parameter, which HIP_MAC_2 covers.
-    host_id: Vec<u8>,
-    counter: Option<R1Counter>,
-    group: DhGroup,
-    public: Vec<u8>,
-    cipher: HipCipher,
-    suite: EspSuite,
-    udp_mode: bool,
-    multipath: Option<Multipath>,
-    echo_signed: Vec<Vec<u8>>,
-    echo_unsigned: Vec<Vec<u8>>,
-}
-
 /// The association as our I2 proposes it.
 pub(super) struct Draft {
     pub session: Session,
@@ -55,6 +40,8 @@ pub(super) struct Draft {
     inbound: u32,
     index: usize,
     route: Route,
+    /// The I2.
+    packet: Vec<u8>,
 }
 
 impl Draft {
@@ -66,32 +53,43 @@ impl Draft {
 impl Association {
     /// Begins, or begins anew: sends I1.
     pub(crate) fn connect(&mut self, ctx: &mut Context<'_>) {
-        let groups = ctx.config.dh_groups.iter().map(|g| *g as u8).collect();
-        let i1 = Packet::new(PacketType::I1, ctx.identity.hit(), self.peer, vec![Param::DhGroupList(groups)]);
-        self.packet = i1.emit(Checksum::Unused).unwrap_or_default();
-        self.attempt = None;
-        self.drop_draft(ctx);
+        self.drop_drafts(ctx);
         self.release(ctx);
+        self.guest = false;
         self.go(ctx, State::I1Sent);
+        let i1 = self.i1(ctx);
         for route in self.routes.iter().take(PARALLEL_I1) {
-            ctx.send(*route, &self.packet);
+            ctx.send(*route, &i1);
         }
     }
 
-    /// I1 or I2 was not answered.
+    fn i1(&self, ctx: &Context<'_>) -> Vec<u8> {
+        let groups = ctx.config.dh_groups.iter().map(|g| *g as u8).collect();
+        let i1 = Packet::new(PacketType::I1, ctx.identity.hit(), self.peer, vec![Param::DhGroupList(groups)]);
+        i1.emit(Checksum::Unused).unwrap_or_default()
+    }
+
+    /// I1 or I2 was not answered: another R1 is, if one came. Else both go again, for what our I2 answered may not have
+    /// been the peer's R1, or that of its life before.
     pub(super) fn retry(&mut self, ctx: &mut Context<'_>) {
         self.tries += 1;
         if self.tries > ctx.config.retries {
-            return self.fail(ctx, Failure::Timeout);
-        }
-        let route = match &self.draft {
-            Some(draft) => Some(draft.route),
-            None => self.routes.get(self.tries as usize % self.routes.len().max(1)).copied(),
-        };
-        if let Some(route) = route {
-            ctx.send(route, &self.packet);
+            return self.fail(ctx, self.doubt.unwrap_or(Failure::Timeout));
         }
         self.timer = Some(ctx.now + ctx.config.retransmit.times(1 << self.tries.min(16)));
+        while let Some((route, r1)) = self.offers.next() {
+            if PacketView::new(&r1).is_ok_and(|r1| self.take_r1(ctx, route, &r1).is_ok()) {
+                return;
+            }
+        }
+        match (self.drafts.last(), self.doubt) {
+            (Some(draft), _) => ctx.send(draft.route, &draft.packet),
+            (None, Some(doubt)) => return self.fail(ctx, doubt),
+            (None, None) => {}
+        }
+        if let Some(route) = self.routes.get(self.tries as usize % self.routes.len().max(1)) {
+            ctx.send(*route, &self.i1(ctx));
+        }
     }
 
     /// Learns whom an opportunistic I1 reached.
@@ -99,41 +97,68 @@ impl Association {
         self.peer = peer;
     }
 
+    /// Whether an R1 of its sender answers us, and its sender signed it.
+    pub(crate) fn is_answered_by(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        r1: &PacketView<'_>,
+    ) -> bool {
+        let asked = self.routes.iter().any(|r| r.remote == route.remote);
+        asked && self.favours.take(ctx.now, 0) && R1::check(ctx, r1).is_ok()
+    }
+
+    /// The first R1 from where we asked is answered, and one of a later generation; others wait (see [`super::offers`]).
     pub(super) fn on_r1(
         &mut self,
         ctx: &mut Context<'_>,
         route: Route,
         view: &PacketView<'_>,
     ) -> Result<(), DropReason> {
-        if !matches!(self.state, State::I1Sent | State::I2Sent) || self.attempt.is_some() {
+        if !matches!(self.state, State::I1Sent | State::I2Sent) {
             return Err(DropReason::State);
         }
-        let r1 = R1::check(view)?;
-        let counter = r1.0.counter.map(|c| c.counter);
-        let newer = match self.state {
-            State::I1Sent => counter >= self.r1_counter,
-            _ => counter > self.r1_counter,
-        };
-        if !newer {
+        let counter = counter_of(view).map(|c| c.counter);
+        if counter < self.r1_counter || self.offers.is_taken(view) {
             return Err(DropReason::Replay);
         }
-        let (identity, params) = r1;
-        let r1 = match identity.choose(ctx, &params) {
+        let asked = self.routes.iter().any(|r| r.remote == route.remote);
+        let better = self.state == State::I1Sent || counter > self.r1_counter;
+        if asked && better && self.attempt.is_none() {
+            return self.take_r1(ctx, route, view);
+        }
+        self.offers.keep(route, view).then_some(()).ok_or(DropReason::Policy)
+    }
+
+    /// Begins to answer an R1, if it is genuine. What is genuine and no good may still be an old one, or not for us: it
+    /// only casts doubt.
+    fn take_r1(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        view: &PacketView<'_>,
+    ) -> Result<(), DropReason> {
+        if !self.favours.take(ctx.now, 0) {
+            return Err(DropReason::Policy);
+        }
+        let (signer, params) = R1::check(ctx, view)?;
+        let counter = signer.counter();
+        let r1 = match signer.choose(ctx, &params) {
             Ok(r1) => r1,
             Err(Choice::Drop(reason)) => return Err(reason),
             Err(Choice::Fail(failure)) => {
-                self.fail(ctx, failure);
+                self.doubt = Some(failure);
                 return Err(DropReason::Proposal);
             }
         };
-        self.drop_draft(ctx);
-        self.r1_counter = counter;
         let puzzle = params.into_iter().find_map(|p| if let Param::Puzzle(p) = p { Some(p) } else { None });
         let puzzle = puzzle.ok_or(DropReason::Puzzle)?;
         if puzzle.difficulty > ctx.config.max_difficulty {
-            self.fail(ctx, Failure::Puzzle);
+            self.doubt = Some(Failure::Puzzle);
             return Err(DropReason::Puzzle);
         }
+        self.r1_counter = counter;
+        self.offers.take(view);
         let expires = ctx.now + puzzle.valid_for();
         let hash = r1.peer.suite().hash();
         let search = Search::new(hash, puzzle, ctx.identity.hit(), self.peer, ctx.random);
@@ -146,7 +171,7 @@ impl Association {
     pub(super) fn search(&mut self, ctx: &mut Context<'_>) {
         let Some(mut attempt) = self.attempt.take() else { return };
         if ctx.now > attempt.expires {
-            return self.fail(ctx, Failure::Puzzle);
+            return self.despair(ctx, Failure::Puzzle);
         }
         let Some(solution) = attempt.search.run(TRIES_AT_ONCE) else {
             self.attempt = Some(attempt);
@@ -155,16 +180,28 @@ impl Association {
         };
         let Attempt { route, r1, .. } = attempt;
         match self.i2(ctx, route, &r1, solution) {
-            Ok((packet, draft)) => {
-                self.packet = packet;
-                self.draft = Some(draft);
-                self.routes.retain(|r| *r != route);
-                self.routes.insert(0, route);
-                self.go(ctx, State::I2Sent);
-                ctx.send(route, &self.packet);
-            }
-            Err(_) => self.fail(ctx, Failure::NoProposal(NotifyType::INVALID_DH_CHOSEN)),
+            Ok(draft) => self.propose(ctx, draft),
+            Err(_) => self.despair(ctx, Failure::NoProposal(NotifyType::INVALID_DH_CHOSEN)),
         }
+    }
+
+    /// Nothing comes of this R1; perhaps of another one.
+    fn despair(&mut self, ctx: &Context<'_>, failure: Failure) {
+        self.doubt = Some(failure);
+        self.timer = Some(ctx.now);
+    }
+
+    /// Sends an I2. Others before it may still be answered.
+    fn propose(&mut self, ctx: &mut Context<'_>, draft: Draft) {
+        self.routes.retain(|r| *r != draft.route);
+        self.routes.insert(0, draft.route);
+        self.go(ctx, State::I2Sent);
+        self.timer = Some(ctx.now + ctx.config.retransmit.times(1 << self.tries.min(16)));
+        ctx.send(draft.route, &draft.packet);
+        if self.drafts.len() == MOST_DRAFTS {
+            ctx.spis.remove(&self.drafts.remove(0).inbound);
+        }
+        self.drafts.push(draft);
     }
 
     fn i2(
@@ -173,10 +210,10 @@ impl Association {
         route: Route,
         r1: &R1,
         solution: Solution,
-    ) -> Result<(Vec<u8>, Draft), CryptoError> {
+    ) -> Result<Draft, CryptoError> {
         let (ours, hash) = (ctx.identity.hit(), r1.peer.suite().hash());
-        let key = DhKey::generate(r1.group, ctx.random);
-        let kij = key.agree(&r1.public)?;
+        let key = ctx.dh_key(r1.group);
+        let kij = ctx.agree(&key, &r1.public)?;
         let salt = (solution.random.clone(), solution.answer.clone());
         let keymat = Keymat::new(hash, &kij, &salt.0, &salt.1, ours, self.peer);
         let keys = keymat.hip_keys(r1.cipher, ours, self.peer)?;
@@ -185,6 +222,7 @@ impl Association {
             hash,
             cipher: r1.cipher,
             suite: r1.suite,
+            group: r1.group,
             keymat,
             next_index: index,
             drawn: Vec::new(),
@@ -213,12 +251,15 @@ impl Association {
         }
         let tail = r1.echo_unsigned.iter().cloned().map(Param::EchoResponseUnsigned).collect();
         let packet = Packet::new(PacketType::I2, ours, self.peer, params);
-        let packet = session.seal(packet, ctx.identity, tail)?;
-        Ok((packet, Draft { session, host_id: r1.host_id.clone(), inbound, index, route }))
+        let packet = session.seal(ctx, packet, tail)?;
+        Ok(Draft { session, host_id: r1.host_id.clone(), inbound, index, route, packet })
     }
 
-    pub(super) fn drop_draft(&mut self, ctx: &mut Context<'_>) {
-        if let Some(draft) = self.draft.take() {
+    /// Forgets all that an exchange had come to.
+    pub(super) fn drop_drafts(&mut self, ctx: &mut Context<'_>) {
+        (self.attempt, self.doubt) = (None, None);
+        self.offers = Default::default();
+        for draft in self.drafts.drain(..) {
             ctx.spis.remove(&draft.inbound);
         }
     }
@@ -229,16 +270,22 @@ impl Association {
         route: Route,
         view: &PacketView<'_>,
     ) -> Result<(), DropReason> {
-        let draft = self.draft.as_ref().filter(|_| self.state == State::I2Sent).ok_or(DropReason::State)?;
-        draft.session.verify_mac(view, Kind::HIP_MAC_2, &coverage::mac_2(view, &draft.host_id))?;
-        verify_signature(&draft.session.peer, view)?;
+        if self.state != State::I2Sent {
+            return Err(DropReason::State);
+        }
+        let answers = |draft: &Draft| {
+            let covered = coverage::mac_2(view, &draft.host_id);
+            draft.session.verify_mac(view, Kind::HIP_MAC_2, &covered).is_ok()
+        };
+        let n = self.drafts.iter().position(answers).ok_or(DropReason::Mac)?;
+        let draft = &self.drafts[n];
+        ctx.verify_signature(&draft.session.peer, view)?;
         let params = view.values().map_err(|_| DropReason::Malformed)?;
         let info = params.iter().find_map(|p| if let Param::EspInfo(i) = p { Some(*i) } else { None });
-        let info = info.filter(|i| i.old_spi == 0 && usize::from(i.keymat_index) == draft.index);
-        let info = info.ok_or(DropReason::Proposal)?;
-        let Some(Draft { mut session, inbound, index, .. }) = self.draft.take() else {
-            return Err(DropReason::State);
-        };
+        let fits = |i: &EspInfo| i.old_spi == 0 && usize::from(i.keymat_index) == draft.index;
+        let info = info.filter(|i| fits(i) && is_usable(i.new_spi)).ok_or(DropReason::Proposal)?;
+        let Draft { mut session, inbound, index, .. } = self.drafts.remove(n);
+        self.drop_drafts(ctx);
         let keys = session.draw(index, ctx.identity).map_err(|_| DropReason::Crypto)?;
         self.session = Some(session);
         self.accepted_i2 = None;
@@ -247,7 +294,7 @@ impl Association {
         self.active = ctx.now;
         self.updates = Default::default();
         self.go(ctx, State::Established);
-        self.install(ctx, Path { route, inbound, outbound: info.new_spi, reachable: true }, keys, true);
+        self.install(ctx, Path::new(route, inbound, info.new_spi, true), keys, true);
         let multipath =
             params.into_iter().find_map(|p| if let Param::Multipath(m) = p { Some(m) } else { None });
         self.learn_multipath(ctx, multipath);
@@ -265,90 +312,4 @@ fn host_id(ctx: &mut Context<'_>, session: &Session) -> Result<Param, CryptoErro
     host_id.emit(&mut plain);
     let sealed = session.cipher.encrypt(&session.keys.outgoing.encryption, ctx.random.bytes(), &plain)?;
     Ok(Param::Encrypted(sealed))
-}
-
-/// Why an R1 is not answered.
-enum Choice {
-    /// It is not to be believed: wait for a better one.
-    Drop(DropReason),
-    /// It is genuine, and we have nothing in common.
-    Fail(Failure),
-}
-
-/// The signer of an R1 and what it holds.
-struct Signer {
-    peer: PublicIdentity,
-    host_id: Vec<u8>,
-    counter: Option<R1Counter>,
-}
-
-impl R1 {
-    /// Checks that the owner of the sender's HIT signed it (RFC 7401 §6.8 steps 4 and 10).
-    fn check(view: &PacketView<'_>) -> Result<(Signer, Vec<Param>), DropReason> {
-        let params = view.values().map_err(|_| DropReason::Malformed)?;
-        let host_id = params.iter().find_map(|p| if let Param::HostId(h) = p { Some(h) } else { None });
-        let peer =
-            PublicIdentity::new(host_id.ok_or(DropReason::Hit)?.clone()).map_err(|_| DropReason::Hit)?;
-        if peer.hit() != view.sender() {
-            return Err(DropReason::Hit);
-        }
-        let signature = signature_in(view, Kind::HIP_SIGNATURE_2).ok_or(DropReason::Signature)?;
-        peer.verify(&coverage::signature_2(view), &signature).map_err(|_| DropReason::Signature)?;
-        let span = view.param(Kind::HOST_ID).map(|p| p.span).unwrap_or_default();
-        let counter = params.iter().find_map(|p| if let Param::R1Counter(c) = p { Some(*c) } else { None });
-        Ok((Signer { peer, host_id: view.bytes()[span].to_vec(), counter }, params))
-    }
-}
-
-impl Signer {
-    /// Takes the peer's first proposals that we accept (RFC 7401 §6.8 steps 6, 7, 14, 15).
-    fn choose(self, ctx: &Context<'_>, params: &[Param]) -> Result<R1, Choice> {
-        macro_rules! find {
-            ($name:ident) => {
-                params.iter().find_map(|p| if let Param::$name(v) = p { Some(v) } else { None })
-            };
-        }
-        let config = ctx.config;
-        let missing = Choice::Drop(DropReason::Proposal);
-        let fail = |notify| Choice::Fail(Failure::NoProposal(notify));
-        let suites = find!(HitSuiteList).ok_or(Choice::Drop(DropReason::Proposal))?;
-        if !suites.contains(&ctx.identity.public().suite().list_byte()) {
-            return Err(Choice::Fail(Failure::HitSuite));
-        }
-        let dh = find!(DiffieHellman).ok_or(Choice::Drop(DropReason::Proposal))?;
-        let theirs = find!(DhGroupList).ok_or(missing)?;
-        let best = theirs.iter().filter_map(|g| DhGroup::from_id(*g)).find(|g| config.dh_groups.contains(g));
-        let group = best.ok_or_else(|| fail(NotifyType::NO_DH_PROPOSAL_CHOSEN))?;
-        if dh.group != group as u8 {
-            // Someone took our preference out of the I1 (RFC 7401 §4.1.7).
-            return Err(Choice::Drop(DropReason::Proposal));
-        }
-        let ciphers = find!(HipCipher).into_iter().flatten().filter_map(|c| HipCipher::from_id(*c));
-        let cipher = ciphers.into_iter().find(|c| config.hip_ciphers.contains(c));
-        let suites = find!(EspTransform).into_iter().flatten().filter_map(|s| EspSuite::from_number(*s));
-        let suite = suites.into_iter().find(|s| config.esp_suites.contains(s));
-        let esp = find!(TransportFormatList).is_some_and(|f| f.contains(&Kind::ESP_TRANSFORM));
-        let modes = find!(NatTraversalMode);
-        Ok(R1 {
-            peer: self.peer,
-            host_id: self.host_id,
-            counter: self.counter,
-            group,
-            public: dh.public.clone(),
-            cipher: cipher.ok_or_else(|| fail(NotifyType::NO_HIP_PROPOSAL_CHOSEN))?,
-            suite: suite.filter(|_| esp).ok_or_else(|| fail(NotifyType::NO_ESP_PROPOSAL_CHOSEN))?,
-            udp_mode: modes.is_some_and(|m| m.modes.contains(&NatTraversal::UDP_ENCAPSULATION)),
-            multipath: find!(Multipath).cloned(),
-            echo_signed: echoes(params, Kind::ECHO_REQUEST_SIGNED),
-            echo_unsigned: echoes(params, Kind::ECHO_REQUEST_UNSIGNED),
-        })
-    }
-}
-
-fn echoes(params: &[Param], kind: Kind) -> Vec<Vec<u8>> {
-    let bytes = |p: &Param| match p {
-        Param::EchoRequestSigned(b) | Param::EchoRequestUnsigned(b) => Some(b.clone()),
-        _ => None,
-    };
-    params.iter().filter(|p| p.kind() == kind).filter_map(bytes).collect()
 }

@@ -1,7 +1,10 @@
 //! The association with one peer: the states of RFC 7401 §4.4 and what moves it between them.
 
 mod close;
+mod guest;
 mod initiator;
+mod offers;
+mod r1;
 pub(crate) mod update;
 
 use polypath_wire::hip::{Hit, Multipath, NotifyType, PacketType, PacketView, Param};
@@ -10,10 +13,12 @@ use polypath_wire::{Checksum, Instant};
 use crate::context::{Context, announcement};
 use crate::event::{DropReason, Event, Failure, Route, SaPair};
 use crate::keymat::{EspKeys, Pair};
+use crate::load::Bucket;
 use crate::locators::{Credit, PeerLocators};
-use crate::responder::Accepted;
-use crate::session::{Session, seal, verify_signature};
+use crate::responder::{Accepted, i2_digest};
+use crate::session::{Session, seal};
 use initiator::{Attempt, Draft};
+use offers::Offers;
 use update::Updates;
 
 /// The states of RFC 7401 §4.4.2.
@@ -50,7 +55,12 @@ pub struct Association {
     /// What is sent again: I1, I2, R2 or CLOSE.
     packet: Vec<u8>,
     attempt: Option<Attempt>,
-    draft: Option<Draft>,
+    /// R1s that may have to be answered too.
+    offers: Offers,
+    /// What our I2s propose; the last one is in use.
+    drafts: Vec<Draft>,
+    /// Why nothing may come of it, if nothing better comes.
+    doubt: Option<Failure>,
     session: Option<Session>,
     paths: Vec<Path>,
     updates: Updates,
@@ -62,12 +72,20 @@ pub struct Association {
     rival: Option<Instant>,
     close_nonce: Vec<u8>,
     closing_since: Instant,
+    /// Signatures that are checked although anybody may have sent the packet, and answers that are sent again.
+    favours: Bucket,
+    /// Whether the peer began, and whether user data ever came from it.
+    guest: bool,
+    carried: bool,
     active: Instant,
     notified: Option<Instant>,
     peer_multipath: Option<Multipath>,
     locators: PeerLocators,
     credit: Credit,
 }
+
+/// Enough for whoever means well.
+const FAVOURS: Bucket = Bucket::new(16, 4);
 
 /// One path with its SA pair.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,6 +98,14 @@ pub struct Path {
     pub outbound: u32,
     /// Whether the peer proved that it is there (RFC 8046 §5.4).
     pub reachable: bool,
+    /// Whether the peer's address is listed no longer, or its lifetime is over: it gets no data (RFC 8046 §5.1).
+    pub withdrawn: bool,
+}
+
+impl Path {
+    fn new(route: Route, inbound: u32, outbound: u32, reachable: bool) -> Self {
+        Self { route, inbound, outbound, reachable, withdrawn: false }
+    }
 }
 
 impl Association {
@@ -92,7 +118,9 @@ impl Association {
             tries: 0,
             packet: Vec::new(),
             attempt: None,
-            draft: None,
+            offers: Offers::default(),
+            drafts: Vec::new(),
+            doubt: None,
             session: None,
             paths: Vec::new(),
             updates: Updates::default(),
@@ -102,6 +130,9 @@ impl Association {
             rival: None,
             close_nonce: Vec::new(),
             closing_since: now,
+            favours: FAVOURS,
+            guest: false,
+            carried: false,
             active: now,
             notified: None,
             peer_multipath: None,
@@ -130,15 +161,14 @@ impl Association {
     pub fn locators(&self) -> &PeerLocators {
         &self.locators
     }
-    pub(crate) fn routes(&self) -> &[Route] {
-        &self.routes
-    }
     pub(crate) fn timeout(&self) -> Option<Instant> {
         [self.timer, self.updates.timeout(), self.locators.timeout()].into_iter().flatten().min()
     }
 
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
-        self.locators.expire(ctx.now);
+        if self.locators.expire(ctx.now) {
+            self.review_paths(ctx);
+        }
         if self.updates.timeout().is_some_and(|at| at <= ctx.now) {
             self.retransmit_updates(ctx);
         }
@@ -170,7 +200,7 @@ impl Association {
             PacketType::R1 => self.on_r1(ctx, route, view),
             PacketType::R2 => self.on_r2(ctx, route, view),
             PacketType::Update => self.on_update(ctx, route, view),
-            PacketType::Notify => self.on_notify(ctx, view),
+            PacketType::Notify => self.on_notify(ctx, route, view),
             PacketType::Close => self.on_close(ctx, route, view),
             PacketType::CloseAck => self.on_close_ack(ctx, view),
             PacketType::I1 | PacketType::I2 | PacketType::Other(_) => Err(DropReason::Unknown),
@@ -190,14 +220,23 @@ impl Association {
     pub(crate) fn may_send(&mut self, ctx: &mut Context<'_>, inbound: u32, bytes: u64) -> bool {
         self.on_data(ctx, false);
         let path = self.paths.iter().find(|p| p.inbound == inbound);
-        path.is_some_and(|p| p.reachable || self.credit.spend(ctx.now, bytes))
+        path.is_some_and(|p| p.reachable || !p.withdrawn && self.credit.spend(ctx.now, bytes))
     }
 
     /// User data arrived on the SA `spi`.
     pub(crate) fn on_sa_data(&mut self, ctx: &mut Context<'_>, spi: u32, bytes: u64) {
         self.on_data(ctx, true);
+        self.carried = true;
         self.credit.earn(ctx.now, bytes);
         self.retire(ctx, spi);
+    }
+
+    /// Whether the peer may send from there: on a path, at an address of its own, or where we looked for it.
+    fn may_be_at(&self, route: Route) -> bool {
+        let from = route.remote.ip();
+        self.routes.iter().any(|r| r.remote.ip() == from)
+            || self.paths.iter().any(|p| p.route.remote.ip() == from)
+            || self.locators.iter().any(|l| l.address == from)
     }
 
     fn go(&mut self, ctx: &mut Context<'_>, to: State) {
@@ -211,7 +250,9 @@ impl Association {
             State::Closed => Some(ctx.now + config.unused_lifetime + config.segment_lifetime.times(2)),
             State::EFailed => Some(ctx.now + config.failed_hold),
         };
-        self.tries = 0;
+        if to != from {
+            self.tries = 0;
+        }
         self.rival = None;
         if matches!(to, State::Closing | State::Closed | State::EFailed | State::Unassociated) {
             self.release(ctx);
@@ -222,8 +263,7 @@ impl Association {
     }
 
     fn fail(&mut self, ctx: &mut Context<'_>, failure: Failure) {
-        self.attempt = None;
-        self.drop_draft(ctx);
+        self.drop_drafts(ctx);
         ctx.event(self.peer, Event::Failed(failure));
         self.go(ctx, State::EFailed);
     }
@@ -247,8 +287,9 @@ impl Association {
     }
 
     /// Whether this I2 is the one that made the association (RFC 7401 §6.9 step 4).
-    pub(crate) fn is_from_i2(&self, digest: &[u8; 32]) -> bool {
-        self.accepted_i2.as_ref() == Some(digest) && matches!(self.state, State::R2Sent | State::Established)
+    pub(crate) fn is_from_i2(&self, view: &PacketView<'_>) -> bool {
+        matches!(self.state, State::R2Sent | State::Established)
+            && self.accepted_i2.is_some_and(|digest| digest == i2_digest(view))
     }
 
     /// Whether an I2 of the peer may still be under way that lost against ours when both began at once.
@@ -277,9 +318,7 @@ impl Association {
 
     /// Whether the MAC of a packet is made with its keys.
     pub(crate) fn is_keyed_for(&self, view: &PacketView<'_>) -> bool {
-        use polypath_wire::hip::{Kind, coverage};
-        let mac = |s: &Session| s.verify_mac(view, Kind::HIP_MAC, &coverage::mac(view)).is_ok();
-        self.session.as_ref().is_some_and(mac)
+        self.session.as_ref().is_some_and(|s| s.check_mac(view).is_ok())
     }
 
     /// No R1 counts that is older than what `other` has seen of the same peer (RFC 7401 §6.8).
@@ -294,14 +333,16 @@ impl Association {
 
     /// Forgets everything without a word to the peer: another association takes its place, or none.
     pub(crate) fn forget(&mut self, ctx: &mut Context<'_>) {
-        self.attempt = None;
-        self.drop_draft(ctx);
+        self.drop_drafts(ctx);
         self.release(ctx);
         self.state = State::Unassociated;
     }
 
     /// The same I2 came again: the R2 was lost.
     pub(crate) fn repeat_r2(&mut self, ctx: &mut Context<'_>, route: Route) {
+        if !self.favours.take(ctx.now, 0) {
+            return;
+        }
         ctx.send(route, &self.packet);
         if self.state == State::R2Sent {
             self.timer = Some(ctx.now + ctx.config.patience());
@@ -328,8 +369,8 @@ impl Association {
             return Err(DropReason::Crypto);
         };
         self.release(ctx);
-        self.attempt = None;
-        self.drop_draft(ctx);
+        self.drop_drafts(ctx);
+        (self.guest, self.carried) = (true, false);
         self.packet = packet;
         self.session = Some(accepted.session);
         self.accepted_i2 = Some(accepted.digest);
@@ -340,7 +381,7 @@ impl Association {
         self.updates = Updates::default();
         ctx.send(route, &self.packet);
         self.go(ctx, State::R2Sent);
-        self.install(ctx, Path { route, inbound, outbound: accepted.outbound, reachable: true }, esp, false);
+        self.install(ctx, Path::new(route, inbound, accepted.outbound, true), esp, false);
         self.learn_multipath(ctx, accepted.multipath);
         Ok(())
     }
@@ -352,9 +393,23 @@ impl Association {
         }
     }
 
-    fn on_notify(&mut self, ctx: &mut Context<'_>, view: &PacketView<'_>) -> Result<(), DropReason> {
-        let session = self.draft.as_ref().map(|d| &d.session).or(self.session.as_ref());
-        verify_signature(&session.ok_or(DropReason::State)?.peer, view)?;
+    /// A NOTIFY has a signature and nothing that is cheaper to check, so few are looked at, and only those from where
+    /// the peer may be.
+    fn on_notify(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        view: &PacketView<'_>,
+    ) -> Result<(), DropReason> {
+        let session = self.drafts.last().map(|d| &d.session).or(self.session.as_ref());
+        let session = session.ok_or(DropReason::State)?;
+        if !self.may_be_at(route) {
+            return Err(DropReason::Source);
+        }
+        if !self.favours.take(ctx.now, 0) {
+            return Err(DropReason::Policy);
+        }
+        ctx.verify_signature(&session.peer, view)?;
         for param in view.values().map_err(|_| DropReason::Malformed)? {
             if let Param::Notification(notification) = param {
                 ctx.event(self.peer, Event::Notified(notification));
@@ -365,8 +420,9 @@ impl Association {
 
     /// Tells the peer about a critical parameter that we do not know, if it is the peer who sent it.
     fn on_unknown(&mut self, ctx: &mut Context<'_>, route: Route, view: &PacketView<'_>, kind: u16) {
-        let authentic = self.session.as_ref().is_some_and(|s| s.verify(view).is_ok());
-        if authentic {
+        let session = self.session.as_ref().filter(|s| s.check_mac(view).is_ok());
+        let may = |s: &Session| self.favours.take(ctx.now, 0) && s.verify_signature(ctx, view).is_ok();
+        if session.is_some_and(may) {
             self.notify(ctx, route, NotifyType::UNSUPPORTED_CRITICAL_PARAMETER, kind.to_be_bytes().to_vec());
         }
     }
@@ -386,7 +442,7 @@ impl Association {
 
 /// A signed NOTIFY (RFC 7401 §5.3.6).
 pub(crate) fn notify(
-    ctx: &Context<'_>,
+    ctx: &mut Context<'_>,
     peer: Hit,
     notify_type: NotifyType,
     data: Vec<u8>,
@@ -397,14 +453,14 @@ pub(crate) fn notify(
         Param::HostId(ctx.identity.public().host_id().clone()),
     ];
     let mut packet = Packet::new(PacketType::Notify, ctx.identity.hit(), peer, params);
-    let signature = ctx.identity.sign(&packet.emit(Checksum::Unused).ok()?).ok()?;
+    let signature = ctx.sign(&packet.emit(Checksum::Unused).ok()?).ok()?;
     packet.push(Param::HipSignature(signature));
     packet.emit(Checksum::Unused).ok()
 }
 
 /// An R2: its MAC covers our Host Identity too (RFC 7401 §5.2.13).
 fn r2(
-    ctx: &Context<'_>,
+    ctx: &mut Context<'_>,
     session: &Session,
     peer: Hit,
     params: Vec<Param>,
@@ -417,7 +473,7 @@ fn r2(
         let covered = PacketView::new(bytes).map(|view| coverage::mac_2(&view, &host_id));
         Param::HipMac2(session.hash.mac(&session.keys.outgoing.integrity, &covered.unwrap_or_default()))
     };
-    seal(packet, mac, ctx.identity, Vec::new())
+    seal(ctx, packet, mac, Vec::new())
 }
 
 impl std::fmt::Debug for Association {

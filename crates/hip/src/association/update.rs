@@ -12,6 +12,7 @@
 mod answer;
 mod outstanding;
 mod request;
+mod withdrawn;
 
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param};
 
@@ -20,6 +21,7 @@ use crate::context::Context;
 use crate::dh::DhKey;
 use crate::event::{DropReason, Event, Route};
 use crate::keymat::Keymat;
+use crate::responder::is_usable;
 pub(crate) use outstanding::Request;
 pub(super) use outstanding::Updates;
 use outstanding::{Pending, What};
@@ -80,10 +82,11 @@ impl Association {
         self.updates.waiting.clear();
     }
 
-    /// Data came on the SA `inbound`: what it replaced is not needed any more.
-    pub(super) fn retire(&mut self, ctx: &mut Context<'_>, inbound: u32) {
+    /// Data came on the SA `inbound`: what it replaced is not needed any more, nor what that had replaced.
+    pub(super) fn retire(&mut self, ctx: &mut Context<'_>, mut inbound: u32) {
         while let Some(n) = self.updates.retired.iter().position(|(new, _)| *new == inbound) {
             let (_, old) = self.updates.retired.remove(n);
+            inbound = old.inbound;
             ctx.spis.remove(&old.inbound);
             ctx.event(self.peer, Event::SaRemoved { inbound: old.inbound, outbound: old.outbound });
         }
@@ -109,24 +112,17 @@ impl Association {
         if !matches!(self.state, State::R2Sent | State::Established) {
             return Err(DropReason::State);
         }
-        session.verify(view)?;
+        session.check_mac(view)?;
         let update = Update::read(view)?;
-        if update.seq.is_none() && update.acks.is_empty() {
-            return Err(DropReason::Proposal);
-        }
-        self.on_data(ctx, true);
         if let Some(answer) = update.seq.and_then(|id| self.updates.answered.get(&id)) {
-            // The peer did not get our answer.
-            ctx.send(route, answer);
-            return Ok(());
+            // The peer did not get our answer, or somebody repeats what it sent.
+            return self.favours.take(ctx.now, 0).then(|| ctx.send(route, answer)).ok_or(DropReason::Policy);
         }
-        if update
-            .seq
-            .is_some_and(|id| !(-WINDOW..WINDOW).contains(&(id.wrapping_sub(self.updates.peer_next) as i32)))
-        {
-            return Err(DropReason::Replay);
-        }
+        self.updates.may_be_new(&update)?;
+        session.verify_signature(ctx, view)?;
+        self.on_data(ctx, true);
         let result = self.process(ctx, route, &update);
+        self.review_paths(ctx);
         self.next_request(ctx);
         result
     }
@@ -144,10 +140,10 @@ impl Association {
             return Err(DropReason::Replay);
         }
         let is_request = !answered && update.esp_info.is_some();
-        if !is_request {
-            self.take_locators(ctx, route, update)?;
-        }
+        self.check_locators(ctx, route, update)?;
+        let is_news = id.wrapping_sub(self.updates.peer_next) as i32 >= 0;
         let params = if is_request { self.answer(ctx, route, id, update)? } else { Some(vec![]) };
+        self.take_locators(ctx, update, is_news);
         if let Some(mut params) = params {
             params.extend(update.echo_requests.iter().cloned());
             params.push(Param::Ack(vec![id]));
@@ -197,7 +193,7 @@ impl Association {
                 Ok(false)
             }
             What::Request { .. } => {
-                let info = update.esp_info.ok_or(DropReason::Proposal)?;
+                let info = self.check_answer(update, n)?;
                 let pending = self.updates.pending.remove(n);
                 if let What::Request { request, inbound, dh, index } = pending.what {
                     // Both ends' indices count (RFC 7402 §6.9); ours, as it was when we asked.
@@ -208,6 +204,14 @@ impl Association {
                 Ok(true)
             }
         }
+    }
+
+    /// ESP_INFO of an answer to the request number `n`: with an SPI that is not reserved, and a Diffie-Hellman value if
+    /// and only if we sent one.
+    fn check_answer(&self, update: &Update, n: usize) -> Result<EspInfo, DropReason> {
+        let info = update.esp_info.filter(|info| is_usable(info.new_spi)).ok_or(DropReason::Proposal)?;
+        let asked = matches!(&self.updates.pending[n].what, What::Request { dh: Some(_), .. });
+        (asked == update.dh.is_some()).then_some(info).ok_or(DropReason::Proposal)
     }
 
     /// The answer to our request is here.
@@ -248,7 +252,8 @@ impl Association {
     ) -> Result<(), DropReason> {
         let session = self.session.as_mut().ok_or(DropReason::State)?;
         let keys = session.draw(info.keymat_index.into(), ctx.identity).map_err(|_| DropReason::Crypto)?;
-        self.install(ctx, Path { route, inbound, outbound: info.new_spi, reachable }, keys, confirmed);
+        self.locators.meet(route.remote.ip());
+        self.install(ctx, Path::new(route, inbound, info.new_spi, reachable), keys, confirmed);
         Ok(())
     }
 
@@ -272,7 +277,7 @@ impl Association {
     /// New key material from a new exchange, with the salt of the first (RFC 7402 §6.9).
     fn renew_keymat(
         &mut self,
-        ctx: &Context<'_>,
+        ctx: &mut Context<'_>,
         key: &DhKey,
         peer: &DiffieHellman,
     ) -> Result<(), DropReason> {
@@ -280,7 +285,7 @@ impl Association {
         if peer.group != key.group() as u8 {
             return Err(DropReason::Proposal);
         }
-        let kij = key.agree(&peer.public).map_err(|_| DropReason::Crypto)?;
+        let kij = ctx.agree(key, &peer.public).map_err(|_| DropReason::Crypto)?;
         let (i, j) = &session.salt;
         session.keymat = Keymat::new(session.hash, &kij, i, j, ctx.identity.hit(), self.peer);
         session.begin_keymat();
@@ -290,7 +295,7 @@ impl Association {
     fn reached(&mut self, ctx: &mut Context<'_>, inbound: u32, route: Route) {
         let Some(path) = self.paths.iter_mut().find(|p| p.inbound == inbound) else { return };
         path.route = route;
-        path.reachable = true;
+        (path.reachable, path.withdrawn) = (true, false);
         self.locators.verified(route.remote.ip());
         if self.paths.first().is_some_and(|p| p.inbound == inbound) {
             self.routes = vec![route];

@@ -1,16 +1,16 @@
 //! Our answers to the peer's requests.
 
-use polypath_wire::hip::{EspInfo, NotifyType, Param};
+use polypath_wire::hip::{DiffieHellman, EspInfo, Param};
 
 use super::{Update, What, public};
 use crate::association::Association;
 use crate::context::Context;
-use crate::dh::{DhGroup, DhKey};
-use crate::event::{DropReason, Event, Route};
+use crate::event::{DropReason, Route};
 use crate::keymat::esp_draw_len;
+use crate::responder::is_usable;
 
-/// Most addresses of a peer that the owner hears of.
-const MOST_TOLD: usize = 16;
+/// Old keys that a path may have at most when it gets new ones: more, and the peer sends no data meanwhile.
+const MOST_OLD: usize = 2;
 
 impl Association {
     /// Answers a request. `None` if the answer is an UPDATE of our own, which was sent.
@@ -22,7 +22,6 @@ impl Association {
         update: &Update,
     ) -> Result<Option<Vec<Param>>, DropReason> {
         let info = update.esp_info.ok_or(DropReason::Proposal)?;
-        self.take_locators(ctx, route, update)?;
         if info.new_spi == 0 {
             // One that is not there any more: both ends gave it up at once.
             let path = self.paths.iter().find(|p| p.outbound == info.old_spi).map(|p| p.inbound);
@@ -33,6 +32,7 @@ impl Association {
             return Ok(Some(Vec::new()));
         }
         let rekeyed = info.old_spi != 0 && info.old_spi != info.new_spi;
+        self.check_request(info, update, rekeyed)?;
         if info.old_spi != info.new_spi && self.is_our_turn(ctx, rekeyed) {
             return Err(DropReason::State);
         }
@@ -50,6 +50,15 @@ impl Association {
         let packet = self.updates.pending.last().map(|p| p.packet.clone()).unwrap_or_default();
         self.remember(id, packet);
         Ok(None)
+    }
+
+    /// SPIs below 256 are reserved (RFC 4303 §2.1). A new Diffie-Hellman value is for new keys, of the group of the base
+    /// exchange, and they are drawn from its beginning (RFC 7402 §5.1.1, §6.9).
+    fn check_request(&self, info: EspInfo, update: &Update, rekeyed: bool) -> Result<(), DropReason> {
+        let group = self.session.as_ref().ok_or(DropReason::State)?.group as u8;
+        let good = |dh: &DiffieHellman| rekeyed && dh.group == group && info.keymat_index == 0;
+        let sound = is_usable(info.new_spi) && update.dh.as_ref().is_none_or(good);
+        sound.then_some(()).ok_or(DropReason::Proposal)
     }
 
     /// While we ask for new keys, the peer gets none; if it asks for new keys too, the greater HIT finishes its
@@ -99,10 +108,12 @@ impl Association {
         update: &Update,
     ) -> Result<(u32, Vec<Param>), DropReason> {
         let path = self.paths.iter().find(|p| p.outbound == old).ok_or(DropReason::Proposal)?.inbound;
+        if self.updates.old_keys(path) >= MOST_OLD {
+            return Err(DropReason::Policy);
+        }
         let key = match &update.dh {
             Some(dh) => {
-                let group = DhGroup::from_id(dh.group).filter(|g| ctx.config.dh_groups.contains(g));
-                let key = DhKey::generate(group.ok_or(DropReason::Proposal)?, ctx.random);
+                let key = ctx.dh_key(self.session.as_ref().ok_or(DropReason::State)?.group);
                 self.renew_keymat(ctx, &key, dh)?;
                 Some(key)
             }
@@ -115,36 +126,5 @@ impl Association {
         let mut params = vec![Param::EspInfo(EspInfo { old_spi: path, new_spi: inbound, ..info })];
         params.extend(key.as_ref().map(public));
         Ok((inbound, params))
-    }
-
-    /// Takes the peer's locators, each of which must be one that a host can have, of a type that we
-    /// know (RFC 8046 §5.3).
-    pub(super) fn take_locators(
-        &mut self,
-        ctx: &mut Context<'_>,
-        route: Route,
-        update: &Update,
-    ) -> Result<(), DropReason> {
-        for locator in update.locators.iter().flatten() {
-            let Some(address) = locator.address.ip() else {
-                if locator.preferred {
-                    self.notify(ctx, route, NotifyType::LOCATOR_TYPE_UNSUPPORTED, Vec::new());
-                }
-                continue;
-            };
-            let broadcast = address == std::net::IpAddr::from([255; 4]);
-            if address.is_multicast() || address.is_unspecified() || broadcast || locator.lifetime == 0 {
-                return Err(DropReason::Proposal);
-            }
-        }
-        if self.peer_multipath.is_some() && update.multipath.is_some() {
-            self.learn_multipath(ctx, update.multipath.clone());
-        }
-        if let Some(set) = &update.locators {
-            self.locators.replace(ctx.now, set);
-            let addresses = set.iter().filter_map(|l| l.address.ip()).take(MOST_TOLD).collect();
-            ctx.event(self.peer, Event::Locators(addresses));
-        }
-        Ok(())
     }
 }

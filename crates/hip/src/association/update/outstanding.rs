@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use polypath_wire::Instant;
 
+use super::{Update, WINDOW};
 use crate::association::Path;
 use crate::dh::DhKey;
-use crate::event::Route;
+use crate::event::{DropReason, Route};
 
 /// What is under way in both directions.
 #[derive(Default)]
@@ -76,8 +77,28 @@ pub(super) enum What {
 }
 
 impl Updates {
+    /// Whether an UPDATE can be one that we have not seen: its own number is near the newest, or it acknowledges
+    /// something of ours.
+    pub(super) fn may_be_new(&self, update: &Update) -> Result<(), DropReason> {
+        let ours = || self.pending.iter().any(|p| update.acks.contains(&p.id));
+        match update.seq {
+            None if update.acks.is_empty() => Err(DropReason::Proposal),
+            None => ours().then_some(()).ok_or(DropReason::Replay),
+            Some(id) => {
+                let ahead = id.wrapping_sub(self.peer_next) as i32;
+                (-WINDOW..WINDOW).contains(&ahead).then_some(()).ok_or(DropReason::Replay)
+            }
+        }
+    }
+
     pub fn timeout(&self) -> Option<Instant> {
         self.pending.iter().map(|p| p.due).min()
+    }
+
+    /// How many SA pairs the path with that inbound SPI had before and still has.
+    pub(super) fn old_keys(&self, inbound: u32) -> usize {
+        let before = |new: u32| self.retired.iter().find(|(n, _)| *n == new).map(|(_, old)| old.inbound);
+        std::iter::successors(before(inbound), |new| before(*new)).take(self.retired.len()).count()
     }
 
     /// Our requests that draw keys and are under way.
@@ -87,6 +108,14 @@ impl Updates {
             What::Answer { .. } => None,
         };
         self.pending.iter().filter_map(request).filter(Request::draws_keys)
+    }
+
+    /// The paths that we asked for, with the SPI that we will receive on.
+    pub(super) fn adding(&self) -> impl Iterator<Item = (u32, Route)> {
+        self.pending.iter().filter_map(|p| match p.what {
+            What::Request { request: Request::Add(route), inbound, .. } => Some((inbound, route)),
+            _ => None,
+        })
     }
 
     /// Whether one of them asks for new keys of a path.

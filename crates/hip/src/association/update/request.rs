@@ -7,7 +7,6 @@ use polypath_wire::hip::{EspInfo, Locator, LocatorAddress, Packet, PacketType, P
 use super::{Pending, Request, What, public};
 use crate::association::{Association, Path, State};
 use crate::context::{Context, announcement};
-use crate::dh::DhKey;
 use crate::event::{Event, Route};
 use crate::session::Session;
 
@@ -64,8 +63,8 @@ impl Association {
             Request::Announce => return self.send_announcement(ctx),
             Request::Rekey { inbound, new_dh } => {
                 let path = find(inbound)?;
-                let group = *ctx.config.dh_groups.first()?;
-                (path.route, ctx.new_spi(), inbound, new_dh.then(|| DhKey::generate(group, ctx.random)))
+                let group = self.session.as_ref()?.group;
+                (path.route, ctx.new_spi(), inbound, new_dh.then(|| ctx.dh_key(group)))
             }
             Request::Move { inbound, route } => (route, find(inbound)?.inbound, inbound, None),
             Request::Remove { inbound } => {
@@ -100,10 +99,11 @@ impl Association {
         announcement(ctx.config, ctx.links, &addresses).map(Param::Multipath)
     }
 
-    /// All our locators as they will be after `request`.
+    /// All our locators as they will be after `request` and the requests for paths before it.
     fn our_locators(&self, ctx: &Context<'_>, request: Request, inbound: u32) -> Vec<Locator> {
         let stays = |p: &&Path| !self.updates.is_removing(p.inbound);
         let mut ends: Vec<_> = self.paths.iter().filter(stays).map(|p| (p.inbound, p.route)).collect();
+        ends.extend(self.updates.adding());
         match request {
             Request::Add(route) => ends.push((inbound, route)),
             Request::Rekey { inbound: old, .. } => {
@@ -149,10 +149,10 @@ impl Association {
         Some(())
     }
 
-    pub(super) fn update_packet(&self, ctx: &Context<'_>, params: Vec<Param>) -> Option<Vec<u8>> {
+    pub(super) fn update_packet(&self, ctx: &mut Context<'_>, params: Vec<Param>) -> Option<Vec<u8>> {
         let (tail, params) = params.into_iter().partition(|p| matches!(p, Param::EchoResponseUnsigned(_)));
         let packet = Packet::new(PacketType::Update, ctx.identity.hit(), self.peer, params);
-        self.session.as_ref()?.seal(packet, ctx.identity, tail).ok()
+        self.session.as_ref()?.seal(ctx, packet, tail).ok()
     }
 
     pub(in crate::association) fn retransmit_updates(&mut self, ctx: &mut Context<'_>) {

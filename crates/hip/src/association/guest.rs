@@ -1,0 +1,61 @@
+//! Associations that peers began, and which of them go when there are too many.
+
+use std::cmp::Reverse;
+use std::net::{IpAddr, Ipv6Addr};
+
+use polypath_wire::{Duration, Instant};
+
+use super::{Association, State};
+use crate::context::Context;
+
+/// Heartbeats come more often from whoever is there.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How much an association is missed; the least first, and among equals the one that was used least recently.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Worth {
+    /// It is over.
+    Over(Instant),
+    /// Nothing ever came on its SAs.
+    Unused(Instant),
+    /// Nothing came for long.
+    Idle(Instant),
+    /// So many others come from the same address.
+    Crowd(Reverse<usize>, Instant),
+    /// It stays.
+    High,
+}
+
+impl Worth {
+    /// Whether another association is worth more.
+    pub fn is_low(self) -> bool {
+        self != Self::High
+    }
+}
+
+impl Association {
+    /// The address of a peer that began; of IPv6 the network, all of which belongs to one host.
+    pub(crate) fn guest_from(&self) -> Option<IpAddr> {
+        let ip = self.routes.first().filter(|_| self.guest)?.remote.ip();
+        Some(match ip {
+            IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+            v4 => v4,
+        })
+    }
+
+    /// Its worth, if `crowd` associations come from its address.
+    pub(crate) fn worth(&self, now: Instant, crowd: usize) -> Worth {
+        match self.state {
+            State::Closing | State::Closed | State::EFailed => Worth::Over(self.active),
+            State::R2Sent | State::Established if !self.carried => Worth::Unused(self.active),
+            State::R2Sent | State::Established if now.since(self.active) >= IDLE => Worth::Idle(self.active),
+            State::R2Sent | State::Established if crowd > 1 => Worth::Crowd(Reverse(crowd), self.active),
+            _ => Worth::High,
+        }
+    }
+
+    /// Makes room for another one. The peer hears nothing, and finds out.
+    pub(crate) fn evict(&mut self, ctx: &mut Context<'_>) {
+        self.go(ctx, State::Unassociated);
+    }
+}

@@ -1,0 +1,85 @@
+//! The peer's locators (RFC 8046 §5.3), and the paths to those that it has withdrawn.
+
+use polypath_wire::hip::{NotifyType, Param};
+
+use super::{Update, What};
+use crate::association::{Association, Path};
+use crate::context::Context;
+use crate::event::{DropReason, Event, Route};
+use crate::locators::LocatorState;
+
+/// Most addresses of a peer that the owner hears of.
+const MOST_TOLD: usize = 16;
+
+impl Association {
+    /// Each of the peer's locators must be one that a host can have, of a type that we know (RFC 8046 §5.3).
+    pub(super) fn check_locators(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        update: &Update,
+    ) -> Result<(), DropReason> {
+        for locator in update.locators.iter().flatten() {
+            let Some(address) = locator.address.ip() else {
+                if locator.preferred {
+                    self.notify(ctx, route, NotifyType::LOCATOR_TYPE_UNSUPPORTED, Vec::new());
+                }
+                continue;
+            };
+            let broadcast = address == std::net::IpAddr::from([255; 4]);
+            if address.is_multicast() || address.is_unspecified() || broadcast || locator.lifetime == 0 {
+                return Err(DropReason::Proposal);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what the peer says of its addresses, unless it has said other things since.
+    pub(super) fn take_locators(&mut self, ctx: &mut Context<'_>, update: &Update, is_news: bool) {
+        if self.peer_multipath.is_some() && update.multipath.is_some() {
+            self.learn_multipath(ctx, update.multipath.clone());
+        }
+        if let Some(set) = update.locators.as_ref().filter(|_| is_news) {
+            self.locators.replace(ctx.now, set);
+            let addresses = set.iter().filter_map(|l| l.address.ip()).take(MOST_TOLD).collect();
+            ctx.event(self.peer, Event::Locators(addresses));
+        }
+    }
+
+    /// Paths whose locator is listed no longer, or is too old, get no data; one that is listed again does when the peer
+    /// has proved that it is there.
+    pub(in crate::association) fn review_paths(&mut self, ctx: &mut Context<'_>) {
+        let mut listed_again = Vec::new();
+        for n in 0..self.paths.len() {
+            let listed = self.is_listed(&self.paths[n]);
+            let path = &mut self.paths[n];
+            if listed && path.withdrawn {
+                path.withdrawn = false;
+                listed_again.push((path.inbound, path.route));
+            } else if !listed && !path.withdrawn {
+                (path.reachable, path.withdrawn) = (false, true);
+                ctx.event(self.peer, Event::Withdrawn { inbound: path.inbound });
+            }
+        }
+        for (inbound, route) in listed_again {
+            let nonce = ctx.random.vec(16);
+            let params = vec![Param::EchoRequestSigned(nonce.clone())];
+            // Without a proof the path is given up when the last retransmission is over.
+            let _ =
+                self.send_update(ctx, route, params, What::Answer { inbound, nonce, route, rekeyed: false });
+        }
+    }
+
+    /// Whether a good locator names the path: by its address, or behind a NAT by the SPI that the peer receives on, or
+    /// received on before its last keys.
+    fn is_listed(&self, path: &Path) -> bool {
+        let before = |spi: u32| {
+            self.updates.retired.iter().any(|(new, old)| *new == path.inbound && old.outbound == spi)
+        };
+        let mut good = self.locators.iter().filter(|l| l.state != LocatorState::Deprecated);
+        good.any(|l| {
+            l.address == path.route.remote.ip()
+                || l.spi.is_some_and(|spi| spi == path.outbound || before(spi))
+        })
+    }
+}
