@@ -88,6 +88,12 @@ impl Host {
         }
     }
 
+    /// Does now what would be done for the first who asks: a key and signatures, some milliseconds of work.
+    pub fn prepare(&mut self, now: Instant) {
+        let (responder, mut ctx) = self.context(now);
+        responder.prepare(&mut ctx);
+    }
+
     /// Our HIT.
     pub fn hit(&self) -> Hit {
         self.identity.hit()

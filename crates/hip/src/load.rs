@@ -120,23 +120,31 @@ impl Bucket {
     }
 }
 
-/// How often each puzzle of one generation was answered. Puzzles share counters by their random part, which nobody
-/// can choose.
+/// How often an answer to each puzzle of one generation was bad. Puzzles share counters by their random part, which
+/// nobody can choose.
 #[derive(Default)]
-pub(crate) struct Answered(Vec<u8>);
+pub(crate) struct Failures(Vec<u8>);
 
-/// Answers that one puzzle is good for: one, and some for whoever meets a forger who saw it.
-const ANSWERS: u8 = 4;
+/// Bad answers after which a puzzle is good no more: some, for whoever meets a forger who saw it.
+const MOST_FAILURES: u8 = 4;
 
-impl Answered {
-    /// Whether one more answer to the puzzle with this I is worth looking at; then it counts.
-    pub fn allow(&mut self, random: &[u8]) -> bool {
-        let Some([a, b]) = random.first_chunk() else { return false };
-        self.0.resize(1 << 16, 0);
-        let count = &mut self.0[usize::from(u16::from_be_bytes([*a, *b]))];
-        *count = count.saturating_add(1);
-        *count <= ANSWERS
+impl Failures {
+    /// Whether an answer to the puzzle with this I is worth looking at.
+    pub fn allow(&self, random: &[u8]) -> bool {
+        index(random).is_some_and(|n| self.0.get(n).is_none_or(|count| *count < MOST_FAILURES))
     }
+
+    /// An answer to it was bad.
+    pub fn count(&mut self, random: &[u8]) {
+        self.0.resize(1 << 16, 0);
+        if let Some(n) = index(random) {
+            self.0[n] = self.0[n].saturating_add(1);
+        }
+    }
+}
+
+fn index(random: &[u8]) -> Option<usize> {
+    random.first_chunk().map(|bytes| u16::from_be_bytes(*bytes).into())
 }
 
 /// Solutions accepted in the current and the previous generation of puzzles.
@@ -196,10 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn a_puzzle_is_good_for_few_answers() {
-        let mut answered = Answered::default();
-        assert_eq!((0..50).filter(|_| answered.allow(&[1, 2, 3])).count(), 4);
-        assert!(answered.allow(&[2, 1, 3]), "another one is another one");
-        assert!(!answered.allow(&[1]), "too short to be one");
+    fn a_puzzle_is_good_for_few_bad_answers() {
+        let mut failures = Failures::default();
+        let allowed = |failures: &mut Failures, random: &[u8]| {
+            let allowed = failures.allow(random);
+            failures.count(random);
+            allowed
+        };
+        assert_eq!((0..1_000).filter(|_| allowed(&mut failures, &[1, 2, 3])).count(), 4);
+        assert!(allowed(&mut failures, &[2, 1, 3]), "another one is another one");
+        assert!(!allowed(&mut failures, &[1]), "too short to be one");
     }
 }

@@ -5,7 +5,7 @@
 //! itself that it answers one of our R1s. It may come over another path than I1 did; but the opaque field is a mark of
 //! where the R1 went, so that nobody elsewhere gets the puzzle of somebody else's HIT.
 //!
-//! Keys are computed for a puzzle a few times only, and not for more than so many I2s a second.
+//! A puzzle is good for a few bad answers only, and keys are not computed for more than so many I2s a second.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::error::CryptoError;
 use crate::event::{DropReason, Route};
 use crate::identity::{Identity, PublicIdentity};
 use crate::keymat::Keymat;
-use crate::load::{Answered, Bucket, Load, RateLimit, Used};
+use crate::load::{Bucket, Failures, Load, RateLimit, Used};
 use crate::puzzle;
 use crate::session::Session;
 use crate::suite::{EspSuite, Hash, HipCipher, HitSuite};
@@ -49,7 +49,7 @@ struct Generation {
     secret: Zeroizing<[u8; 32]>,
     keys: BTreeMap<DhGroup, Arc<DhKey>>,
     templates: BTreeMap<Form, Template>,
-    answered: Answered,
+    failures: Failures,
 }
 
 /// What distinguishes the R1s of one generation.
@@ -61,6 +61,7 @@ struct Form {
 }
 
 /// A signed R1 without receiver, opaque data and I.
+#[derive(Clone)]
 struct Template {
     packet: Vec<u8>,
     puzzle_at: usize,
@@ -89,6 +90,15 @@ impl From<DropReason> for Refused {
 const PUZZLE_LIFETIME: u8 = 37;
 
 impl Generation {
+    /// The R1 of that form, made when it is first wanted.
+    fn template(&mut self, form: Form, ctx: &mut Context<'_>) -> Result<&Template, CryptoError> {
+        if !self.templates.contains_key(&form) {
+            let made = template(self, form, ctx)?;
+            self.templates.insert(form, made);
+        }
+        Ok(&self.templates[&form])
+    }
+
     /// I of the puzzle for `initiator`.
     fn random(&self, hash: Hash, initiator: Hit, responder: Hit, difficulty: u8, opaque: [u8; 2]) -> Vec<u8> {
         hash.mac(&*self.secret, &[&initiator.0[..], &responder.0, &[difficulty], &opaque].concat())
@@ -105,7 +115,7 @@ impl Responder {
                 secret: Zeroizing::new(random.bytes()),
                 keys: BTreeMap::new(),
                 templates: BTreeMap::new(),
-                answered: Answered::default(),
+                failures: Failures::default(),
             },
             previous: None,
             began: now,
@@ -130,7 +140,7 @@ impl Responder {
             secret: Zeroizing::new(ctx.random.bytes()),
             keys: if worn { BTreeMap::new() } else { self.current.keys.clone() },
             templates: BTreeMap::new(),
-            answered: Answered::default(),
+            failures: Failures::default(),
         };
         let last = std::mem::replace(&mut self.current, next);
         self.previous = (age < ctx.config.puzzle_generation.times(2)).then_some(last);
@@ -153,19 +163,21 @@ impl Responder {
         let form = Form { group, difficulty, udp: route.is_udp() };
         let opaque = self.limit.mark(route.remote.ip());
         let generation = &mut self.current;
-        if !generation.templates.contains_key(&form) {
-            let template = template(generation, form, ctx)?;
-            generation.templates.insert(form, template);
-        }
-        let template = &generation.templates[&form];
-        let mut packet = template.packet.clone();
+        let Template { mut packet, puzzle_at: at } = generation.template(form, ctx)?.clone();
         packet[24..40].copy_from_slice(&initiator.0);
         let hash = ctx.identity.public().suite().hash();
         let random = generation.random(hash, initiator, ctx.identity.hit(), difficulty, opaque);
-        let at = template.puzzle_at;
         packet[at + 2..at + 4].copy_from_slice(&opaque);
         packet[at + 4..at + 4 + random.len()].copy_from_slice(&random);
         Ok(packet)
+    }
+
+    /// Makes what the first I1s will be answered with.
+    pub fn prepare(&mut self, ctx: &mut Context<'_>) {
+        for (group, udp) in ctx.config.dh_groups.first().into_iter().flat_map(|g| [(*g, true), (*g, false)]) {
+            // What fails now fails again when it is needed, and is told then.
+            let _ = self.current.template(Form { group, difficulty: ctx.config.calm_difficulty, udp }, ctx);
+        }
     }
 
     /// Checks an I2 from start to end, the cheap things first (RFC 7401 §6.9). Strangers leave half of the work that
@@ -200,13 +212,14 @@ impl Responder {
         let params = view.values().map_err(|_| DropReason::Malformed)?;
         let offer = Offer::read(&params)?;
         let kept = if known { 0 } else { ctx.config.i2_rate / 2 };
+        if !generation.failures.allow(&solution.random) {
+            return Err(DropReason::Puzzle.into());
+        }
         if !self.work.take(ctx.now, kept) {
             return Err(DropReason::Policy.into());
         }
-        if !generation.answered.allow(&solution.random) {
-            return Err(DropReason::Puzzle.into());
-        }
-        let session = establish(ctx, generation, view, &offer)?;
+        let session = establish(ctx, generation, view, &offer);
+        let session = session.inspect_err(|_| generation.failures.count(&solution.random))?;
         self.used.insert(used);
         let (index, digest) = (offer.esp_info.keymat_index.into(), i2_digest(view));
         Ok(Accepted { session, outbound: offer.esp_info.new_spi, index, multipath: offer.multipath, digest })

@@ -158,6 +158,19 @@ fn many_puzzles_make_us_compute_so_much_a_second_and_a_friend_gets_in() {
 }
 
 #[test]
+fn a_friend_may_come_again_and_again() {
+    let mut pair = Pair::quick();
+    for n in 0..30 {
+        pair.connect(0);
+        pair.run(Duration::from_millis(100));
+        assert!(pair.is_up(), "time {n}");
+        let (now, peer) = (pair.now, pair.hit(1));
+        pair.hosts[0].close(now, peer);
+        pair.run(Duration::from_millis(900));
+    }
+}
+
+#[test]
 fn nobody_uses_up_the_puzzle_of_a_friend() {
     let mut pair = Pair::quick();
     let now = Instant::ZERO + Duration::from_secs(1);

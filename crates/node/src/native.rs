@@ -14,7 +14,9 @@ use polypath_wire::hip::udp::HIP_MARKER;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 
-use crate::sockets::{SAFE_MTU, UdpPath, enlarge_buffers, heed_routers, ip_header, is_transient, mtu_to};
+use crate::sockets::{
+    SAFE_MTU, UdpPath, allow_fragments, enlarge_buffers, ip_header, is_transient, mtu_to, refuse_fragments,
+};
 
 const HIP: i32 = 139;
 const ESP: i32 = 50;
@@ -136,7 +138,10 @@ impl RawSocket {
                 socket.bind_device(Some(device.as_bytes()))?;
             }
             socket.bind(&local.into())?;
-            heed_routers(&socket)?;
+            match protocol {
+                HIP => allow_fragments(&socket, local.is_ipv4())?,
+                _ => refuse_fragments(&socket, local.is_ipv4())?,
+            }
             enlarge_buffers(&socket)?;
             socket.set_nonblocking(true)?;
             Ok(socket)

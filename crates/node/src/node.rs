@@ -82,7 +82,8 @@ impl Node {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(secret.as_mut()).map_err(|error| io::Error::other(error.to_string()))?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let endpoint = Endpoint::secure(config, security, identity, *secret, since.as_secs());
+        let mut endpoint = Endpoint::secure(config, security, identity, *secret, since.as_secs());
+        endpoint.prepare(Instant::ZERO);
         let shared = Shared::new(endpoint);
         for local in carrier.locals() {
             shared.act(|state, now| state.endpoint.handle(now, local));

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
@@ -10,6 +11,7 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use polypath_endpoint::frame::{MAX_DATAGRAM, encode_datagram};
 use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::{Ports, Segment};
+use polypath_wire::hip::udp::HIP_MARKER;
 use polypath_wire::{Instant, Seq};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
@@ -70,6 +72,8 @@ const UDP_HEADER: u32 = 8;
 const LEAST_MTU: u32 = 576;
 /// What every IPv6 network carries, and nearly every other one.
 pub(crate) const SAFE_MTU: u32 = 1280;
+/// What of that is left for a payload of UDP, over IPv6 too.
+const SAFE_PAYLOAD: usize = SAFE_MTU as usize - 48;
 
 /// The sockets of one endpoint.
 pub struct UdpSockets {
@@ -99,6 +103,8 @@ struct Batch {
     buffer: Box<[u8]>,
     /// Ports and sequence number of the first, if it is a plain segment.
     first: Option<(Ports, Seq)>,
+    /// Whether it may travel in fragments: then it is one datagram.
+    divisible: bool,
 }
 
 impl UdpSockets {
@@ -145,11 +151,12 @@ impl Outlet for UdpSockets {
         let len = segment.header.len() + segment.payload.len() as usize;
         let ports = Ports { local: segment.header.src_port, remote: segment.header.dst_port };
         let first = Some((ports, segment.header.seq));
-        self.put(locators, len, first, |room| encode_datagram(segment, room).is_ok());
+        self.put(locators, len, first, false, |room| encode_datagram(segment, room).is_ok());
     }
 
     fn send_datagram(&mut self, _now: Instant, locators: &Locators, payload: &[u8]) {
-        self.put(locators, payload.len(), None, |room| {
+        let divisible = payload.starts_with(&HIP_MARKER) && payload.len() > SAFE_PAYLOAD;
+        self.put(locators, payload.len(), None, divisible, |room| {
             room.copy_from_slice(payload);
             true
         });
@@ -162,7 +169,7 @@ impl Outlet for UdpSockets {
         len: usize,
         write: impl FnOnce(&mut [u8]) -> bool,
     ) {
-        self.put(locators, len, None, write);
+        self.put(locators, len, None, false, write);
     }
 
     fn is_full(&self) -> bool {
@@ -172,12 +179,13 @@ impl Outlet for UdpSockets {
 
 impl UdpSockets {
     /// Queues a datagram of `len` bytes, which `write` puts into the room it is given; `first` are the ports
-    /// and the sequence number of a plain segment.
+    /// and the sequence number of a plain segment. One that is `divisible` goes alone.
     fn put(
         &mut self,
         locators: &Locators,
         len: usize,
         first: Option<(Ports, Seq)>,
+        divisible: bool,
         write: impl FnOnce(&mut [u8]) -> bool,
     ) {
         let socket = self.sockets.iter_mut().find(|s| s.local == locators.local);
@@ -185,10 +193,12 @@ impl UdpSockets {
             self.failures += 1;
             return;
         };
-        if !socket.pending.back().is_some_and(|b| b.takes(locators.remote, len, &socket.state)) {
+        let joins = |b: &Batch| !divisible && b.takes(locators.remote, len, &socket.state);
+        if !socket.pending.back().is_some_and(joins) {
             self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
             let buffer = self.spare.pop().unwrap_or_else(|| vec![0; 1 << 16].into());
-            socket.pending.push_back(Batch { to: locators.remote, segment_size: len, len: 0, buffer, first });
+            let to = locators.remote;
+            socket.pending.push_back(Batch { to, segment_size: len, len: 0, buffer, first, divisible });
         }
         let Some(batch) = socket.pending.back_mut() else { return };
         if write(&mut batch.buffer[batch.len..batch.len + len]) {
@@ -230,7 +240,7 @@ impl BoundSocket {
     fn new(socket: Socket) -> io::Result<Self> {
         enlarge_buffers(&socket)?;
         let state = UdpSocketState::new((&socket).into())?;
-        heed_routers(&socket)?;
+        refuse_fragments(&socket, socket.local_addr()?.is_ipv4())?;
         socket.set_nonblocking(true)?;
         let io = UdpSocket::from_std(socket.into())?;
         Ok(Self { local: io.local_addr()?, io, state, pending: VecDeque::new() })
@@ -304,6 +314,7 @@ impl Batch {
     fn takes(&self, to: SocketAddr, len: usize, state: &UdpSocketState) -> bool {
         let segments = self.len.div_ceil(self.segment_size.max(1));
         self.to == to
+            && !self.divisible
             && len <= self.segment_size
             && self.len == segments * self.segment_size
             && self.len + len <= MAX_DATAGRAM
@@ -330,7 +341,14 @@ impl Batch {
             segment_size: (self.len > self.segment_size).then_some(self.segment_size),
             src_ip: None,
         };
-        state.try_send(io.into(), &transmit)
+        if self.divisible {
+            allow_fragments(io, self.to.is_ipv4())?;
+        }
+        let result = state.try_send(io.into(), &transmit);
+        if self.divisible {
+            refuse_fragments(io, self.to.is_ipv4())?;
+        }
+        result
     }
 }
 
@@ -348,10 +366,24 @@ pub(crate) fn mtu_to(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
 }
 
 /// No fragments, and nothing larger than what routers said they take: the kernel refuses it, so we hear of it.
-pub(crate) fn heed_routers(socket: &Socket) -> io::Result<()> {
-    match socket.local_addr()?.is_ipv4() {
+pub(crate) fn refuse_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> {
+    match ipv4 {
         true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
-        false => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?,
+        false => {
+            // Its own word against fragments would outlast ours for them.
+            setsockopt(&socket, sockopt::Ipv6DontFrag, &false)?;
+            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
+        }
+    }
+    Ok(())
+}
+
+/// HIP packets of large keys do not fit everywhere, and nothing makes them smaller: IP may cut them
+/// (RFC 7401 §5.1.3).
+pub(crate) fn allow_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> {
+    match ipv4 {
+        true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT)?,
+        false => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)?,
     }
     Ok(())
 }

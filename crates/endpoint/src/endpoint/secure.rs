@@ -37,6 +37,13 @@ impl Endpoint {
         Self { security: Some(Box::new(security)), ..Self::new(config, seed) }
     }
 
+    /// Signs now what the first peers to ask will be given, so that none of them waits for it.
+    pub fn prepare(&mut self, now: Instant) {
+        if let Some(security) = &mut self.security {
+            security.prepare(now);
+        }
+    }
+
     /// Our HIT, if the endpoint is secure.
     pub fn hit(&self) -> Option<Hit> {
         self.security.as_ref().map(|s| s.hit())

@@ -20,7 +20,7 @@ mod sas;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_hip::{ConnectError, Host, Identity, Link, Route, State};
+use polypath_hip::{Accept, ConnectError, Host, Identity, Link, Route, State};
 use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, udp::HIP_MARKER};
 use polypath_wire::{Duration, Instant};
@@ -128,6 +128,13 @@ impl Security {
     /// Whether to observe the states of associations.
     pub fn observe(&mut self, states: bool) {
         self.records = states.then(VecDeque::new);
+    }
+
+    /// Does now what would be done for the first who asks, unless nobody may.
+    pub fn prepare(&mut self, now: Instant) {
+        if self.config.hip.accept != Accept::Nobody {
+            self.hip.prepare(now);
+        }
     }
 
     pub fn hit(&self) -> Hit {
