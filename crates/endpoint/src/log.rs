@@ -31,7 +31,7 @@ use crate::input::Input;
 use crate::paths::Locators;
 use crate::security::LocalInfo;
 
-const MAGIC: &[u8; 8] = b"PPINPUT1";
+const MAGIC: &[u8; 8] = b"PPINPUT2";
 const TURN: u8 = 0;
 const SEGMENT: u8 = 1;
 const DATAGRAM: u8 = 2;
@@ -81,6 +81,7 @@ impl LogWriter {
                 self.bytes.put_u32_le(info.mtu.unwrap_or(0));
                 self.bytes.put_u64_le(info.link.bandwidth.map_or(0, |rate| rate.0));
                 self.bytes.put_u64_le(info.link.delay.map_or(u64::MAX, |delay| delay.0));
+                self.bytes.put_u32_le(info.interface.unwrap_or(0));
             }
             Input::LocalDown { local } => {
                 self.head(at, LOCAL_DOWN);
@@ -192,9 +193,11 @@ impl LogReader {
         let mtu = self.rest.try_get_u32_le().map_err(truncated)?;
         let rate = self.rest.try_get_u64_le().map_err(truncated)?;
         let delay = self.rest.try_get_u64_le().map_err(truncated)?;
+        let interface = self.rest.try_get_u32_le().map_err(truncated)?;
         let bandwidth = (rate != 0).then_some(Rate(rate));
         let delay = (delay != u64::MAX).then_some(Duration(delay));
-        Ok(LocalInfo { mtu: (mtu != 0).then_some(mtu), link: Link { bandwidth, delay } })
+        let (mtu, interface) = ((mtu != 0).then_some(mtu), (interface != 0).then_some(interface));
+        Ok(LocalInfo { mtu, link: Link { bandwidth, delay }, interface })
     }
 
     fn locators(&mut self) -> Result<Locators, LogError> {
@@ -270,7 +273,7 @@ mod tests {
         let ports = Ports { local: 1, remote: 2 };
         log.input(Instant(5), &Input::TooBig { locators: v4, ports, seq: Seq(7), mtu: 1300 }).unwrap();
         let link = Link { bandwidth: None, delay: Some(Duration(7)) };
-        let info = LocalInfo { mtu: Some(1500), link };
+        let info = LocalInfo { mtu: Some(1500), link, interface: Some(3) };
         log.input(Instant(6), &Input::LocalUp { local: v6.local, info }).unwrap();
         log.input(Instant(7), &Input::LocalDown { local: v6.local }).unwrap();
         log.input(Instant(8), &Input::PathMtu { locators: v6, mtu: 1400 }).unwrap();

@@ -23,9 +23,22 @@ pub struct Address {
     pub mtu: Option<u32>,
 }
 
-/// The addresses of interfaces that are up and have a carrier, one of each family for each interface;
-/// of IPv6 global ones only. Loopback is among them: it reaches this host itself.
+/// The addresses to tell others, of those that can be [used](all): one of each family for each interface.
 pub fn usable() -> io::Result<Vec<Address>> {
+    let mut found: Vec<Address> = Vec::new();
+    for address in all()? {
+        let same = |a: &Address| a.device == address.device && a.ip.is_ipv4() == address.ip.is_ipv4();
+        if !found.iter().any(same) {
+            found.push(address);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The addresses of interfaces that are up and have a carrier, as the system lists them; of IPv6 global ones only.
+/// Loopback is among them: it reaches this host itself.
+pub fn all() -> io::Result<Vec<Address>> {
     let mut found: Vec<Address> = Vec::new();
     for interface in getifaddrs()? {
         let needed = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
@@ -36,14 +49,17 @@ pub fn usable() -> io::Result<Vec<Address>> {
             continue;
         }
         let device = (!loopback).then_some(interface.interface_name);
-        let known = |a: &Address| a.device == device && a.ip.is_ipv4() == ip.is_ipv4();
-        if !found.iter().any(known) {
+        if !found.iter().any(|a| (a.ip, &a.device) == (ip, &device)) {
             let mtu = device.as_deref().and_then(mtu);
             found.push(Address { ip, device, mtu });
         }
     }
-    found.sort();
     Ok(found)
+}
+
+/// The number of an interface.
+pub(crate) fn index(device: &str) -> Option<u32> {
+    nix::net::if_::if_nametoindex(device).ok()
 }
 
 fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {

@@ -11,7 +11,7 @@ use polypath_transport::Segment;
 use polypath_wire::Instant;
 use tokio::time::Interval;
 
-use crate::addresses::{Address, Watch, usable};
+use crate::addresses::{Address, Watch, all, index};
 use crate::carrier::Carrier;
 use crate::choice::Choice;
 use crate::native::NativeSockets;
@@ -54,7 +54,7 @@ impl HostSockets {
     }
 
     fn open(sockets: Sockets, port: u16, choice: Choice) -> io::Result<Self> {
-        let mut all = Self {
+        let mut host = Self {
             sockets,
             watch: Watch::start()?,
             look: tokio::time::interval(LOOK),
@@ -63,11 +63,11 @@ impl HostSockets {
             called_up: false,
             bound: BTreeMap::new(),
         };
-        all.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let refused = all.update(&mut Vec::new())?;
+        host.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let refused = host.update(&mut Vec::new())?;
         match refused {
-            Some(error) if all.bound.is_empty() => Err(error),
-            _ => Ok(all),
+            Some(error) if host.bound.is_empty() => Err(error),
+            _ => Ok(host),
         }
     }
 
@@ -79,7 +79,7 @@ impl HostSockets {
     /// Takes up new addresses and drops those that are gone; tells `inbox`. The last error of binding.
     fn update(&mut self, inbox: &mut Vec<Input>) -> io::Result<Option<io::Error>> {
         self.called_up = self.choice.is_called_up();
-        let now = self.choice.of(usable()?);
+        let now = self.choice.of(all()?);
         let gone: Vec<_> = self.bound.keys().filter(|a| !now.contains(a)).cloned().collect();
         for address in gone {
             if let Some(local) = self.bound.remove(&address) {
@@ -122,7 +122,8 @@ impl HostSockets {
 
 fn up(address: &Address, local: SocketAddr) -> Input {
     let mtu = address.mtu.map_or(MAX_MTU, |mtu| mtu.min(MAX_MTU));
-    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), ..LocalInfo::default() } }
+    let interface = address.device.as_deref().and_then(index);
+    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), interface, ..LocalInfo::default() } }
 }
 
 impl Outlet for HostSockets {

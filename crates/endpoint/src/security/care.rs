@@ -1,6 +1,6 @@
 //! What paths and peers need from time to time: heartbeats, new keys, somebody who asks for them anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use polypath_hip::State;
 use polypath_wire::hip::Hit;
@@ -8,7 +8,7 @@ use polypath_wire::{Duration, Instant};
 
 use super::mtu::PathMtu;
 use super::path::SecurePath;
-use super::{Change, Security, UNANSWERED, inner, route};
+use super::{Change, Security, UNANSWERED, Wanted, inner, route};
 use crate::paths::Locators;
 
 /// So long after the last data a silent path is still asked in a hurry.
@@ -175,11 +175,14 @@ impl Security {
             if self.hip.association(hit).is_none_or(|a| a.state() != State::Established) {
                 continue;
             }
+            let live = |w: &Wanted| {
+                let of = |p: &SecurePath| p.peer == hit && p.locators == w.locators;
+                self.paths.values().any(|p| of(p) && now.since(p.heart.heard) < lost)
+            };
+            let taken = |w: &&Wanted| w.asked || live(w);
+            let mut busy: BTreeSet<usize> = peer.wanted.iter().filter(taken).map(|w| w.link).collect();
             for wanted in peer.wanted.iter_mut().filter(|w| !w.asked && w.at <= now) {
-                let live = |p: &SecurePath| {
-                    p.peer == hit && p.locators == wanted.locators && now.since(p.heart.heard) < lost
-                };
-                if !self.paths.values().any(live) {
+                if busy.insert(wanted.link) {
                     wanted.asked = true;
                     self.hip.add_path(now, hit, route(wanted.locators));
                 }

@@ -1,13 +1,14 @@
 //! Our own addresses, which come and go, and the paths that they make possible.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
 use super::path::SecurePath;
-use super::reach::{Reach, Wanted};
-use super::{Change, LocalInfo, PeerEvent, Security, inner};
+use super::reach::{End, OwnLink, Pair, Reach, Wanted};
+use super::{Change, LocalInfo, PeerEvent, Security, UNANSWERED, inner};
 use crate::paths::Locators;
 
 impl Security {
@@ -19,7 +20,7 @@ impl Security {
             |(n, p): (&u16, &SecurePath)| (p.locators.local == local && !same).then_some((*n, p.locators));
         let changed: Vec<_> = self.paths.iter().filter_map(on).collect();
         changed.into_iter().for_each(|(number, locators)| self.resize(now, number, &locators));
-        self.hip.set_addresses(self.locals.keys().map(SocketAddr::ip).collect());
+        self.hip.set_addresses(told(&self.locals, |_| false));
         self.want_anew(now);
         self.announce(now);
         self.settle(now);
@@ -38,7 +39,7 @@ impl Security {
     /// there is another.
     pub fn local_down(&mut self, now: Instant, local: SocketAddr) {
         self.locals.remove(&local);
-        self.hip.set_addresses(self.locals.keys().map(SocketAddr::ip).collect());
+        self.hip.set_addresses(told(&self.locals, |_| false));
         let gone: Vec<_> =
             self.paths.iter().filter(|(_, p)| p.locators.local == local).map(|(n, _)| *n).collect();
         gone.into_iter().for_each(|number| self.abandon(now, number));
@@ -47,13 +48,17 @@ impl Security {
         self.settle(now);
     }
 
-    pub(super) fn local_addresses(&self) -> Vec<SocketAddr> {
-        self.locals.keys().copied().collect()
+    /// Our addresses, each with the link that it is on.
+    pub(super) fn local_ends(&self) -> Vec<End> {
+        let link =
+            |(n, info): (usize, &LocalInfo)| info.interface.map_or(OwnLink::Address(n), OwnLink::Interface);
+        let links = self.locals.values().enumerate().map(link);
+        self.locals.keys().copied().zip(links).map(|(address, link)| End { address, link }).collect()
     }
 
     /// The pairs of locators that should be paths may be others now.
     pub(super) fn want_anew(&mut self, now: Instant) {
-        let locals = self.local_addresses();
+        let locals = self.local_ends();
         for (&hit, peer) in &mut self.peers {
             let Some(reach @ Reach::Addresses(_)) = &peer.reach else { continue };
             let of_peer = || self.paths.values().filter(|p| p.peer == hit);
@@ -61,12 +66,13 @@ impl Security {
             let announced: Vec<_> = peer.announced.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
             let is_proven = |remote: &SocketAddr| of_peer().any(|p| p.up && p.locators.remote == *remote);
             let pairs = reach.pairs(&locals, &announced, is_proven);
-            peer.wanted.retain(|w| pairs.contains(&w.locators));
-            for pair in pairs {
-                if !peer.wanted.iter().any(|w| w.locators == pair) {
-                    peer.wanted.push(Wanted::new(pair, now));
-                }
-            }
+            let before = std::mem::take(&mut peer.wanted);
+            let known = |pair: &Pair| before.iter().find(|w| w.locators == pair.locators).cloned();
+            let wanted = |pair: Pair| match known(&pair) {
+                Some(wanted) => wanted.on(pair.link),
+                None => Wanted::new(pair, now),
+            };
+            peer.wanted = pairs.into_iter().map(wanted).collect();
         }
     }
 
@@ -84,40 +90,49 @@ impl Security {
 
     /// Peers that began their association with us hear of our addresses, when these are others than they know.
     pub(super) fn announce(&mut self, now: Instant) {
-        let ours: Vec<IpAddr> = self.locals.keys().map(SocketAddr::ip).collect();
         for (&hit, peer) in &mut self.peers {
             let of_peer = || self.paths.values().filter(|p| p.peer == hit);
             let Some(first) = of_peer().next().filter(|_| peer.reach.is_none() && peer.up) else { continue };
             let here = first.locators.local.ip().is_loopback();
-            let list: Vec<IpAddr> = ours.iter().copied().filter(|ip| ip.is_loopback() == here).collect();
             let has_path = |ip: &IpAddr| of_peer().any(|p| p.locators.local.ip() == *ip);
+            let mut list = told(&self.locals, has_path);
+            list.retain(|ip| ip.is_loopback() == here);
             let known = match &peer.told {
                 Some(told) => *told == list,
                 None => list.iter().all(has_path),
             };
             if !known {
+                self.hip.set_addresses(list.clone());
                 self.hip.announce(now, hit, true);
                 peer.told = Some(list);
             }
         }
     }
 
-    /// A path came up. Another one that is wanted no longer is given up, if both its addresses have paths that are.
+    /// A path came up. Another one that is wanted no longer is given up, if both its addresses have paths that are; and
+    /// of two over one link the one that is silent, or else wanted less.
     pub(super) fn prune(&mut self, now: Instant, hit: Hit) {
         self.want_anew(now);
         let Some(peer) = self.peers.get(&hit).filter(|p| matches!(p.reach, Some(Reach::Addresses(_)))) else {
             return;
         };
-        let wanted = |p: &SecurePath| peer.wanted.iter().any(|w| w.locators == p.locators);
+        let place = |p: &SecurePath| peer.wanted.iter().position(|w| w.locators == p.locators);
+        let of_peer = || self.paths.iter().filter(|(_, p)| p.peer == hit && p.up);
+        let rank =
+            |p: &SecurePath| place(p).map(|n| (peer.wanted[n].link, (p.heart.silent() > UNANSWERED, n)));
         let kept: Vec<Locators> =
-            self.paths.values().filter(|p| p.peer == hit && p.up && wanted(p)).map(|p| p.locators).collect();
+            of_peer().filter(|(_, p)| place(p).is_some()).map(|(_, p)| p.locators).collect();
         let covered = |l: &Locators| {
             kept.iter().any(|k| k.local == l.local) && kept.iter().any(|k| k.remote == l.remote)
         };
-        let spare = |(n, p): (&u16, &SecurePath)| {
-            (p.peer == hit && p.up && !wanted(p) && covered(&p.locators)).then_some(*n)
+        let better = |link: usize, own: (bool, usize)| {
+            of_peer().filter_map(|(_, p)| rank(p)).any(|(l, other)| l == link && other < own)
         };
-        let spare: Vec<_> = self.paths.iter().filter_map(spare).collect();
+        let spare = |p: &SecurePath| match rank(p) {
+            Some((link, own)) => better(link, own),
+            None => covered(&p.locators),
+        };
+        let spare: Vec<u16> = of_peer().filter(|(_, p)| spare(p)).map(|(n, _)| *n).collect();
         spare.into_iter().for_each(|number| self.abandon(now, number));
     }
 
@@ -136,4 +151,22 @@ impl Security {
             self.hip.remove_path(now, peer, spi);
         }
     }
+}
+
+/// The addresses that a peer is told: one of each family for each interface, with a path if one has.
+fn told(locals: &BTreeMap<SocketAddr, LocalInfo>, has_path: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
+    let mut all: Vec<_> = locals.iter().map(|(address, info)| (address.ip(), info.interface)).collect();
+    all.sort_by_key(|(ip, _)| !has_path(ip));
+    let mut told: Vec<(IpAddr, Option<u32>)> = Vec::new();
+    for (ip, interface) in all {
+        let same = |t: &(IpAddr, Option<u32>)| {
+            interface.is_some() && t.1 == interface && t.0.is_ipv4() == ip.is_ipv4()
+        };
+        if !told.iter().any(same) {
+            told.push((ip, interface));
+        }
+    }
+    let mut told: Vec<IpAddr> = told.into_iter().map(|(ip, _)| ip).collect();
+    told.sort();
+    told
 }

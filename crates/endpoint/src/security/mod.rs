@@ -43,6 +43,8 @@ pub struct LocalInfo {
     pub mtu: Option<u32>,
     /// What is known of its link before anything was measured.
     pub link: Link,
+    /// The number of its interface, from 1: addresses of one interface are one link. Without, it is a link of its own.
+    pub interface: Option<u32>,
 }
 
 /// Associations, SAs and secure paths of one endpoint.
@@ -143,8 +145,8 @@ impl Security {
 
     /// Begins an association.
     pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
-        let pairs = reach.pairs(&self.local_addresses(), &[], |_| false);
-        self.hip.connect(now, peer, pairs.iter().map(|p| route(*p)).collect())?;
+        let pairs = reach.pairs(&self.local_ends(), &[], |_| false);
+        self.hip.connect(now, peer, pairs.iter().map(|p| route(p.locators)).collect())?;
         let entry = self.peers.entry(peer).or_default();
         entry.wanted = pairs.into_iter().map(|p| Wanted::new(p, now)).collect();
         (entry.reach, entry.refused) = (Some(reach), false);

@@ -19,6 +19,8 @@ pub enum Reach {
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub locators: Locators,
+    /// Which of our links to the peer it is: one pair of each is wanted, the first that works.
+    pub link: usize,
     /// Not before this instant.
     pub at: Instant,
     /// Attempts that failed in a row.
@@ -28,8 +30,13 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub fn new(locators: Locators, now: Instant) -> Self {
-        Self { locators, at: now, tries: 0, asked: false }
+    pub fn new(Pair { locators, link }: Pair, now: Instant) -> Self {
+        Self { locators, link, at: now, tries: 0, asked: false }
+    }
+
+    /// The same, on that link.
+    pub fn on(self, link: usize) -> Self {
+        Self { link, ..self }
     }
 
     /// The attempt failed: the next one follows after `retry`, and ever later unless data `flows` to the peer.
@@ -46,53 +53,112 @@ impl Wanted {
     }
 }
 
+/// A pair of locators, and which link it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pair {
+    pub locators: Locators,
+    pub link: usize,
+}
+
+/// An address of ours and the link that it is on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub address: SocketAddr,
+    pub link: OwnLink,
+}
+
+/// A link of ours: an interface, or an address of which no interface is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OwnLink {
+    Interface(u32),
+    Address(usize),
+}
+
 impl Reach {
-    /// The pairs for our addresses `locals`, in the order in which they are best tried. What the peer `announced`
-    /// counts like what we were told once a path has proved it; before, it is tried beside the others.
+    /// The pairs for our addresses `locals`, in the order in which they are best tried: first one for each link, then
+    /// those that may stand for it. What the peer `announced` counts like what we were told once a path has proved
+    /// it; before, it is tried beside the others, if it is on a link that none of them is on.
     pub(super) fn pairs(
         &self,
-        locals: &[SocketAddr],
+        locals: &[End],
         announced: &[SocketAddr],
         is_proven: impl Fn(&SocketAddr) -> bool,
-    ) -> Vec<Locators> {
-        let remotes = match self {
-            Self::Pairs(pairs) => return pairs.clone(),
+    ) -> Vec<Pair> {
+        let told = match self {
+            Self::Pairs(pairs) => {
+                return pairs.iter().enumerate().map(|(link, &locators)| Pair { locators, link }).collect();
+            }
             Self::Addresses(remotes) => remotes,
         };
-        let news = announced.iter().filter(|a| remotes.iter().all(|r| r.ip() != a.ip()));
+        let news = announced.iter().filter(|a| told.iter().all(|r| r.ip() != a.ip()));
         let (proven, fresh): (Vec<SocketAddr>, Vec<SocketAddr>) = news.copied().partition(is_proven);
-        let mut pairs = pair_up(locals, &[remotes.as_slice(), &proven].concat());
-        let nearest = |remote: SocketAddr| {
-            let pairs = locals.iter().map(|&local| Locators { local, remote });
-            pairs.filter(usable).max_by_key(likeness)
+        let known = [told.as_slice(), &proven].concat();
+        let all = candidates(locals, &number(&[known.as_slice(), &fresh].concat()));
+        let (tried, sure): (Vec<Candidate>, Vec<Candidate>) =
+            all.into_iter().partition(|c| fresh.contains(&c.locators.remote));
+        let mut links = choose(&sure);
+        for remote in fresh {
+            let nearest = tried.iter().find(|c| {
+                let taken =
+                    links.iter().any(|l| l.ours == c.ours) && links.iter().any(|l| l.theirs == c.theirs);
+                c.locators.remote == remote && !taken
+            });
+            links.extend(nearest);
+        }
+        let stands_for = |c: &Candidate| {
+            let link = links.iter().position(|l| (l.ours, l.theirs) == (c.ours, c.theirs))?;
+            (links[link].locators != c.locators).then_some(Pair { locators: c.locators, link })
         };
-        pairs.extend(fresh.into_iter().filter_map(nearest));
-        pairs
+        let others = sure.iter().chain(&tried).filter_map(stands_for);
+        let first = links.iter().enumerate().map(|(link, c)| Pair { locators: c.locators, link });
+        first.chain(others).collect()
     }
 }
 
-/// Every address of either side in at least one pair, and no more pairs than that takes: paths that
-/// share a link gain nothing and take more than one connection's part of it. Addresses that look
-/// alike, as those on one link do, come together first.
-fn pair_up(locals: &[SocketAddr], remotes: &[SocketAddr]) -> Vec<Locators> {
+/// A pair that may be a path, and the link that it is as far as each end's addresses tell.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    locators: Locators,
+    ours: OwnLink,
+    theirs: usize,
+}
+
+/// The link of each address of the peer: the first of either family are taken for one link, the second for another.
+fn number(remotes: &[SocketAddr]) -> Vec<(SocketAddr, usize)> {
+    let before = |n: usize| remotes[..n].iter().filter(|r| r.is_ipv4() == remotes[n].is_ipv4()).count();
+    (0..remotes.len()).map(|n| (remotes[n], before(n))).collect()
+}
+
+/// All pairs; addresses that look alike, as those on one link do, first.
+fn candidates(locals: &[End], remotes: &[(SocketAddr, usize)]) -> Vec<Candidate> {
+    let pair = |end: &End, (remote, theirs): (SocketAddr, usize)| Candidate {
+        locators: Locators { local: end.address, remote },
+        ours: end.link,
+        theirs,
+    };
     let mut all: Vec<_> = locals
         .iter()
-        .flat_map(|&local| remotes.iter().map(move |&remote| Locators { local, remote }))
-        .filter(usable)
+        .flat_map(|end| remotes.iter().map(move |&remote| pair(end, remote)))
+        .filter(|c| usable(&c.locators))
         .collect();
-    all.sort_by_key(|pair| std::cmp::Reverse(likeness(pair)));
-    let (mut ours, mut theirs, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+    all.sort_by_key(|c| std::cmp::Reverse(likeness(&c.locators)));
+    all
+}
+
+/// Every link of either side in at least one pair, and no more pairs than that takes: paths that share a link gain
+/// nothing and take more than one connection's part of it.
+fn choose(all: &[Candidate]) -> Vec<Candidate> {
+    let mut chosen: Vec<Candidate> = Vec::new();
     for both in [true, false] {
-        for pair in &all {
-            let fresh = (!ours.contains(&pair.local), !theirs.contains(&pair.remote));
-            if fresh == (true, true) || !both && (fresh.0 || fresh.1) {
-                ours.push(pair.local);
-                theirs.push(pair.remote);
-                pairs.push(*pair);
+        for c in all {
+            let ours = chosen.iter().all(|k| k.ours != c.ours);
+            let theirs = chosen.iter().all(|k| k.theirs != c.theirs);
+            if ours && theirs || !both && (ours || theirs) {
+                chosen.push(*c);
             }
         }
     }
-    pairs
+    chosen
 }
 
 fn usable(pair: &Locators) -> bool {
@@ -117,8 +183,17 @@ mod tests {
     fn pairs(locals: &[&str], remotes: &[&str]) -> Vec<String> {
         let parse =
             |list: &[&str]| list.iter().map(|a| format!("{a}:1").parse().unwrap()).collect::<Vec<_>>();
-        let pairs = pair_up(&parse(locals), &parse(remotes));
-        pairs.iter().map(|p| format!("{} {}", p.local.ip(), p.remote.ip())).collect()
+        shown(&Reach::Addresses(parse(remotes)).pairs(&ends(&parse(locals)), &[], |_| false))
+    }
+
+    fn shown(pairs: &[Pair]) -> Vec<String> {
+        pairs.iter().map(|p| format!("{} {}", p.locators.local.ip(), p.locators.remote.ip())).collect()
+    }
+
+    /// Each on a link of its own.
+    fn ends(locals: &[SocketAddr]) -> Vec<End> {
+        let end = |(n, &address): (usize, _)| End { address, link: OwnLink::Address(n) };
+        locals.iter().enumerate().map(end).collect()
     }
 
     #[test]
@@ -138,11 +213,51 @@ mod tests {
         let locals = parse(&["192.0.2.9", "10.0.0.9"]);
         let pairs = |proven: bool| -> Vec<String> {
             let announced = parse(&["192.0.2.1", "10.0.0.1", "[fd00::1]"]);
-            let pairs = reach.pairs(&locals, &announced, |_| proven);
-            pairs.iter().map(|p| format!("{} {}", p.local.ip(), p.remote.ip())).collect()
+            shown(&reach.pairs(&ends(&locals), &announced, |_| proven))
         };
         assert_eq!(pairs(false), ["192.0.2.9 192.0.2.1", "10.0.0.9 192.0.2.1", "10.0.0.9 10.0.0.1"]);
         assert_eq!(pairs(true), ["192.0.2.9 192.0.2.1", "10.0.0.9 10.0.0.1"]);
+    }
+
+    /// Addresses of interfaces, `1 10.1.0.1`, and of the peer: the pairs of addresses, each with its link.
+    fn links(locals: &[&str], remotes: &[&str]) -> Vec<(usize, String)> {
+        let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 1);
+        let end = |text: &&str| {
+            let (interface, ip) = text.split_once(' ').unwrap();
+            End { address: at(ip), link: OwnLink::Interface(interface.parse().unwrap()) }
+        };
+        let locals: Vec<End> = locals.iter().map(end).collect();
+        let pairs =
+            Reach::Addresses(remotes.iter().map(|ip| at(ip)).collect()).pairs(&locals, &[], |_| false);
+        pairs.iter().map(|p| p.link).zip(shown(&pairs)).collect()
+    }
+
+    #[test]
+    fn addresses_of_one_interface_are_one_link() {
+        let one = |n: usize, pair: &str| (n, pair.to_owned());
+        assert_eq!(
+            links(&["1 10.1.0.1", "1 10.1.0.9"], &["10.1.0.2"]),
+            [one(0, "10.1.0.1 10.1.0.2"), one(0, "10.1.0.9 10.1.0.2")]
+        );
+        assert_eq!(
+            links(&["1 10.1.0.1", "1 fd00::1"], &["10.1.0.2", "fd00::2"]),
+            [one(0, "fd00::1 fd00::2"), one(0, "10.1.0.1 10.1.0.2")],
+            "both families, and one that may stand for the other"
+        );
+        let both =
+            links(&["1 10.1.0.1", "1 fd00:1::1", "2 10.2.0.1", "2 fd00:2::1"], &["192.0.2.1", "2001:db8::1"]);
+        assert_eq!(both.iter().filter(|(link, _)| *link == 0).count(), 2);
+        assert_eq!(both.iter().map(|(link, _)| *link).max(), Some(1), "{both:?}");
+        assert_eq!(
+            links(&["1 10.1.0.1", "2 fd00::1"], &["192.0.2.1", "fd00::2"]),
+            [one(0, "fd00::1 fd00::2"), one(1, "10.1.0.1 192.0.2.1")],
+            "each interface reaches one address"
+        );
+        assert_eq!(
+            links(&["1 10.1.0.1"], &["192.0.2.1", "198.51.100.1"]),
+            [one(0, "10.1.0.1 192.0.2.1"), one(1, "10.1.0.1 198.51.100.1")],
+            "the peer's links count too"
+        );
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn a_path_that_falls_silent_holds_the_stream_up_for_little_more_than_it_takes_to
     for forward_only in [false, true] {
         let mut pair = flowing();
         cut(&mut pair, move |f| f.path == FAST && (f.from == CLIENT || !forward_only));
-        // 150 ms of silence, until the next acknowledgments on the other path, 80 ms apart, and one way there.
+        // 100 ms of silence, until the next acknowledgments on the other path, 80 ms apart, and one way there.
         let pause = longest_pause(&mut pair, 2000);
         assert!(pause < 280, "{pause} ms");
         assert_eq!(states(&mut pair), [(FAST, PathState::Failed)], "once and for all");

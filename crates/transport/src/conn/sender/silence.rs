@@ -12,7 +12,7 @@ use crate::conn::timers::{Timer, Timers};
 use crate::facts::{LossCause, LossEvent, PathState};
 
 /// No path is given up sooner: acknowledgments may be delayed by 40 ms at one end and by the scheduler of either.
-const SHORTEST: Duration = Duration::from_millis(150);
+const SHORTEST: Duration = Duration::from_millis(100);
 /// No pause of all paths counts for more than this part of what fails a path: the peer may just have been busy.
 const PART: u64 = 2;
 /// The window of a path that is back, segments (RFC 6928), as after any idle time (RFC 5681 §4.1).
