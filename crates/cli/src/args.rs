@@ -187,7 +187,7 @@ const SCHEDULERS: [(&str, &str); 5] = [
 
 /// What the help says of each congestion control.
 const CONTROLLERS: [(&str, &str); 6] = [
-    ("newreno", "A NewReno window per path (RFC 5681, 6582), with HyStart++: what to use"),
+    ("newreno", "A NewReno window per path (RFC 5681, 6582), paced: what to use"),
     ("fast", "A FAST window per path, which keeps a few packets queued"),
     ("fast_one_window", "Reproduction of \"simple FAST\": one FAST window over all paths"),
     ("mhip_simple", "Reproduction of mHIP's first generation: one NewReno window over all paths"),

@@ -51,6 +51,17 @@ fn the_file_that_is_sent_is_never_written() {
 }
 
 #[test]
+fn a_demo_sends_next_to_nothing_again_and_fills_both_paths() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = demo(dir.path(), &["--sim", "--json"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let paths = report["paths"].as_array().unwrap();
+    let again: u64 = paths.iter().map(|path| path["retransmitted"].as_u64().unwrap()).sum();
+    assert!(again < 20, "{report:#}");
+    assert!(report["utilisation"].as_f64().unwrap() > 0.87, "{report:#}");
+}
+
+#[test]
 fn the_output_takes_the_place_of_what_was_there() {
     for more in [&[][..], &["--sim"]] {
         let dir = tempfile::tempdir().unwrap();

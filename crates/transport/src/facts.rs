@@ -99,6 +99,17 @@ impl PathView {
     }
 }
 
+/// How a controller spreads what leaves on a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// Rate of the segments' payload.
+    pub rate: Rate,
+    /// Bytes that leave at once.
+    pub quantum: u64,
+    /// So much of a timer's lateness is made up for.
+    pub credit: Duration,
+}
+
 /// What one acknowledgment says of one path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct AckSample {
@@ -110,8 +121,14 @@ pub struct AckSample {
     pub rtt: Option<Duration>,
     /// Change of the one-way delay to the peer against the smallest seen.
     pub one_way_queueing: Option<Duration>,
+    /// Smoothed round trip time, and the smallest.
+    pub srtt: Option<Duration>,
+    /// See `srtt`.
+    pub min_rtt: Option<Duration>,
     /// Delivery rate over the flight of the latest segment.
     pub delivery_rate: Option<Rate>,
+    /// Rate of the bottleneck as packet trains tell it, for controllers that pace.
+    pub train_rate: Option<Rate>,
     /// Bytes in flight on the path before this acknowledgment.
     pub prior_in_flight: u64,
     /// What R-M/TCP estimates of the route, if both ends know of routes.

@@ -3,7 +3,7 @@
 
 use polypath_sim::{FlowConfig, FlowId, Headers, HopConfig, HopId, HostConfig, NodeId, Path, QueueLimit};
 use polypath_sim::{World, WorldConfig, WorldError};
-use polypath_transport::cc::{CcConfig, NewRenoConfig};
+use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
 use polypath_transport::loss::LossConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::{Duration, Instant, PathId, Rate, Seed};
@@ -179,8 +179,12 @@ fn hop(delay_ms: u64, limit: u32) -> HopConfig {
 
 /// The sender and receiver of ns-2; the table in docs/validation.md says which field is what.
 fn connection(variant: Variant, window: u32, ssthresh: u32) -> ConnectionConfig {
-    let cc =
-        NewRenoConfig { initial_window: 2, initial_ssthresh: Some(ssthresh), abc_limit: 1, hystart: false };
+    let cc = NewRenoConfig {
+        initial_window: 2,
+        initial_ssthresh: Some(ssthresh),
+        abc_limit: 1,
+        slow_start: SlowStart::Standard,
+    };
     let partial_acks = variant == Variant::Newreno;
     ConnectionConfig {
         cc: CcConfig::Newreno(cc),

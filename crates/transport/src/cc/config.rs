@@ -6,7 +6,7 @@ use super::controller::Controller;
 use super::fast::{Fast, FastConfig};
 use super::mhip_simple::{MhipSimple, MhipSimpleConfig};
 use super::mhip_two_level::MhipTwoLevel;
-use super::newreno::{NewReno, NewRenoConfig};
+use super::newreno::{NewReno, NewRenoConfig, SlowStart};
 use super::one_window::OneWindow;
 use super::per_path::PerPath;
 use super::rm_tcp::{RmTcp, RmTcpConfig};
@@ -38,11 +38,13 @@ impl Default for CcConfig {
 }
 
 impl CcConfig {
-    /// The same with what today's hosts add to it: HyStart++ in slow start.
+    /// The same with what today's hosts add to it: pacing, and a slow start that does not overshoot.
     #[must_use]
     pub fn of_today(self) -> Self {
         match self {
-            Self::Newreno(config) => Self::Newreno(NewRenoConfig { hystart: true, abc_limit: 64, ..config }),
+            Self::Newreno(config) => {
+                Self::Newreno(NewRenoConfig { slow_start: SlowStart::Paced, abc_limit: 64, ..config })
+            }
             other => other,
         }
     }
@@ -50,7 +52,10 @@ impl CcConfig {
     /// The controller.
     pub fn build(&self) -> Box<dyn Controller> {
         match self.clone() {
-            Self::Newreno(config) => Box::new(PerPath::new(move |_, mss| NewReno::new(config, mss))),
+            Self::Newreno(config) => {
+                let paths = PerPath::new(move |_, mss| NewReno::new(config, mss));
+                Box::new(paths.window_only(config.slow_start != SlowStart::Paced))
+            }
             Self::Fast(config) => Box::new(PerPath::new(move |_, mss| Fast::new(config, mss))),
             Self::MhipSimple(config) => Box::new(OneWindow::new(MhipSimple::new(config))),
             Self::MhipTwoLevel(config) => Box::new(MhipTwoLevel::new(config)),

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use polypath_wire::{Instant, PathId, Rate};
 use serde::Serialize;
 
-use crate::facts::{AckSample, Episode, LossEvent, PathView};
+use crate::facts::{AckSample, Episode, LossEvent, Pace, PathView};
 
 /// What a controller is doing, for records and statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -68,13 +68,9 @@ pub trait Controller: Debug + Send {
     fn total_window(&self) -> Option<u64> {
         None
     }
-    /// Rate at which `path` may send; none is as fast as the window allows.
-    fn pacing_rate(&self, _path: PathId) -> Option<Rate> {
+    /// How `path` may send; none is as fast as the window allows.
+    fn pace(&self, _path: PathId) -> Option<Pace> {
         None
-    }
-    /// Segments that may leave `path` at once where it is paced.
-    fn burst(&self, _path: PathId) -> u32 {
-        1
     }
     /// State of `path`.
     fn snapshot(&self, path: PathId) -> Snapshot;

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controller::{Phase, Snapshot};
 use super::per_path::Algorithm;
-use crate::facts::{AckSample, Episode, LossCause, LossEvent};
+use crate::facts::{AckSample, Episode, LossCause, LossEvent, Pace};
 use alpha::Alpha;
 use delays::Delays;
 
@@ -216,10 +216,11 @@ impl Algorithm for Fast {
         (self.window * self.mss as f64) as u64
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
+    fn pace(&self) -> Option<Pace> {
         let gain = self.config.pacing * if self.slow_start { 2.0 } else { 1.0 };
         let paced = gain > 0.0 && self.delays.round_trip > 0.0;
-        paced.then(|| Rate((gain * 8.0 * self.window * self.mss as f64 / self.delays.round_trip) as u64))
+        let rate = gain * 8.0 * self.window * self.mss as f64 / self.delays.round_trip;
+        paced.then_some(Pace { rate: Rate(rate as u64), quantum: self.mss, credit: Duration::ZERO })
     }
 
     fn snapshot(&self) -> Snapshot {

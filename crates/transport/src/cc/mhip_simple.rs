@@ -15,7 +15,7 @@ use polypath_wire::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::controller::Snapshot;
-use super::newreno::{NewReno, NewRenoConfig};
+use super::newreno::{NewReno, NewRenoConfig, SlowStart};
 use super::per_path::Algorithm;
 use crate::facts::{AckSample, Episode, LossCause, LossEvent};
 
@@ -54,7 +54,8 @@ impl MhipSimple {
     /// The window begins with the first path.
     pub fn new(config: MhipSimpleConfig) -> Self {
         let MhipSimpleConfig { initial_window, initial_ssthresh, abc_limit, halve } = config;
-        let config = NewRenoConfig { initial_window, initial_ssthresh, abc_limit, hystart: false };
+        let config =
+            NewRenoConfig { initial_window, initial_ssthresh, abc_limit, slow_start: SlowStart::Standard };
         Self { config, halve, reno: None }
     }
 }

@@ -16,13 +16,14 @@
 //! shrink it to the initial one: a path may be idle because the scheduler found others better, and as a window
 //! grows only while it is filled, this one was filled once.
 
-use polypath_wire::Instant;
+use polypath_wire::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::controller::{Phase, Snapshot};
-use super::hystart::{Advice, HyStart};
+use super::hystart::{self, HyStart};
+use super::paced::{self, Paced};
 use super::per_path::Algorithm;
-use crate::facts::{AckSample, Episode, LossCause, LossEvent};
+use crate::facts::{AckSample, Episode, LossCause, LossEvent, Pace};
 
 /// Parameters of NewReno.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -36,14 +37,38 @@ pub struct NewRenoConfig {
     /// Most segments that one acknowledgment may count for (RFC 3465's L: 2; ns-2 counts
     /// acknowledgments: 1).
     pub abc_limit: u32,
-    /// Leave the first slow start when the round trip grows (RFC 9406).
-    pub hystart: bool,
+    /// How the first slow start grows and ends.
+    pub slow_start: SlowStart,
+}
+
+/// The first slow start of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SlowStart {
+    /// It doubles until something is lost (RFC 5681).
+    #[default]
+    Standard,
+    /// It also ends when the round trip grows (RFC 9406).
+    Hystart,
+    /// It goes where packet trains say that the path is full, and all that leaves is paced, also later.
+    Paced,
 }
 
 impl Default for NewRenoConfig {
     fn default() -> Self {
-        Self { initial_window: 10, initial_ssthresh: None, abc_limit: 2, hystart: false }
+        Self { initial_window: 10, initial_ssthresh: None, abc_limit: 2, slow_start: SlowStart::Standard }
     }
+}
+
+/// What leaves at once is as much as a path carries in this time, and no more than this, bytes.
+const GRAIN: Duration = Duration::from_millis(1);
+const MAX_QUANTUM: u64 = 1 << 16;
+/// In slow start at least so many segments, which make a train.
+const TRAIN: u64 = 8;
+
+fn gain(rate: Rate, times: u64, over: u64) -> Rate {
+    Rate(rate.0.saturating_mul(times) / over)
 }
 
 /// NewReno on one path.
@@ -55,9 +80,28 @@ pub struct NewReno {
     cwnd: f64,
     /// Bytes; infinite until it is known.
     ssthresh: f64,
-    /// Until slow start ends for the first time, if wanted.
-    hystart: Option<HyStart>,
+    start: Start,
+    /// What pacing needs to know, if it is wanted.
+    paced: Option<Known>,
     saved: Option<Saved>,
+}
+
+/// The law of the first slow start.
+#[derive(Clone, Debug)]
+enum Start {
+    /// RFC 5681's, which is that of all others too.
+    Standard,
+    Hystart(HyStart),
+    Paced(Paced),
+}
+
+/// What acknowledgments told of the path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    srtt: Option<Duration>,
+    train_rate: Option<Rate>,
+    /// What is under way without a queue at the rate of delivery, bytes.
+    pipe: u64,
 }
 
 /// What was before the last reduction, for undo.
@@ -66,7 +110,16 @@ struct Saved {
     episode: Episode,
     cwnd: f64,
     ssthresh: f64,
-    hystart: Option<HyStart>,
+    start: Start,
+}
+
+impl Known {
+    fn learn(&mut self, sample: &AckSample) {
+        (self.srtt, self.train_rate) = (sample.srtt, sample.train_rate);
+        if let (Some(rate), Some(rtt), false) = (sample.delivery_rate, sample.min_rtt, sample.in_recovery) {
+            self.pipe = rate.bytes_in(rtt);
+        }
+    }
 }
 
 impl NewReno {
@@ -78,17 +131,62 @@ impl NewReno {
             abc_limit: u64::from(config.abc_limit.max(1)),
             cwnd: (u64::from(config.initial_window.max(1)) * mss) as f64,
             ssthresh: config.initial_ssthresh.map_or(f64::INFINITY, |s| (u64::from(s) * mss) as f64),
-            hystart: config.hystart.then(HyStart::default),
+            start: match config.slow_start {
+                SlowStart::Standard => Start::Standard,
+                SlowStart::Hystart => Start::Hystart(HyStart::default()),
+                SlowStart::Paced => Start::Paced(Paced::default()),
+            },
+            paced: (config.slow_start == SlowStart::Paced).then(Known::default),
             saved: None,
         }
     }
 
-    /// HyStart++ sees every acknowledgment, for its rounds; the window grows only while it is what limits.
-    fn slow_start(&mut self, sample: &AckSample, acked: u64) {
-        match self.hystart.as_mut().map_or(Advice::Grow(acked), |h| h.on_ack(sample, acked)) {
-            Advice::Grow(bytes) if sample.window_limited => self.cwnd += bytes as f64, // (2)
-            Advice::Grow(_) => {}
-            Advice::Leave => self.ssthresh = self.cwnd,
+    /// The law sees every acknowledgment, for its rounds; the window grows only while it is what limits.
+    fn slow_start(&mut self, now: Instant, sample: &AckSample, acked: u64) {
+        let advice = match &mut self.start {
+            Start::Standard => hystart::Advice::Grow(acked),
+            Start::Hystart(hystart) => hystart.on_ack(sample, acked),
+            Start::Paced(paced) => {
+                let advice = paced.on_ack(now, sample, self.cwnd);
+                return self.follow(advice);
+            }
+        };
+        match advice {
+            hystart::Advice::Grow(bytes) if sample.window_limited => self.cwnd += bytes as f64, // (2)
+            hystart::Advice::Grow(_) => {}
+            hystart::Advice::Leave => self.ssthresh = self.cwnd,
+        }
+    }
+
+    fn follow(&mut self, advice: paced::Advice) {
+        match advice {
+            paced::Advice::Grow(window) => self.cwnd = window,
+            paced::Advice::Leave(window) => (self.cwnd, self.ssthresh) = (window, window),
+        }
+    }
+
+    /// Whether the window was in the way: pacing keeps back what opens it last.
+    fn is_limiting(&self, sample: &AckSample) -> bool {
+        let held = self.pace().map_or(0, |pace| 2 * pace.quantum);
+        sample.window_limited || sample.prior_in_flight + held > self.window()
+    }
+
+    /// Stretched acknowledgments count for all they acknowledge where what they let go is paced.
+    fn counted(&self, acked: u64) -> u64 {
+        match self.paced {
+            Some(_) => acked,
+            None => acked.min(self.abc_limit * self.mss),
+        }
+    }
+
+    /// What the path holds, bytes, if slow start lost this: as that is known, half of what was under way need not
+    /// do for it.
+    fn pipe_at_start(&self, start: &Start, loss: &LossEvent) -> f64 {
+        match (start, self.paced) {
+            (Start::Paced(paced), Some(known)) if paced.is_to_blame(loss.oldest_sent) => {
+                (known.pipe as f64).min(self.cwnd)
+            }
+            _ => 0.0,
         }
     }
 
@@ -98,8 +196,6 @@ impl NewReno {
 }
 
 impl Algorithm for NewReno {
-    const WINDOW_ONLY: bool = true;
-
     fn on_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss);
         self.cwnd = self.cwnd.max(self.mss as f64);
@@ -109,14 +205,17 @@ impl Algorithm for NewReno {
         self.cwnd = self.cwnd.min(bytes as f64);
     }
 
-    fn on_ack(&mut self, _: Instant, sample: &AckSample) {
+    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        if let Some(known) = &mut self.paced {
+            known.learn(sample);
+        }
         if sample.in_recovery {
             return;
         }
-        let acked = sample.newly_acked.min(self.abc_limit * self.mss);
+        let acked = self.counted(sample.newly_acked);
         match self.phase() {
-            Phase::SlowStart => self.slow_start(sample, acked),
-            Phase::CongestionAvoidance if sample.window_limited => {
+            Phase::SlowStart => self.slow_start(now, sample, acked),
+            Phase::CongestionAvoidance if self.is_limiting(sample) => {
                 self.cwnd += (self.mss * acked) as f64 / self.cwnd; // (3)
             }
             Phase::CongestionAvoidance => {}
@@ -124,9 +223,10 @@ impl Algorithm for NewReno {
     }
 
     fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
-        let (episode, hystart) = (loss.episode, self.hystart.take());
-        self.saved = Some(Saved { episode, cwnd: self.cwnd, ssthresh: self.ssthresh, hystart });
-        self.ssthresh = (loss.flight_size as f64 / 2.0).max((2 * self.mss) as f64); // (4)
+        let (episode, start) = (loss.episode, std::mem::replace(&mut self.start, Start::Standard));
+        let (ssthresh, pipe) = (self.ssthresh, self.pipe_at_start(&start, loss));
+        self.ssthresh = (loss.flight_size as f64 / 2.0).max((2 * self.mss) as f64).max(pipe); // (4)
+        self.saved = Some(Saved { episode, cwnd: self.cwnd, ssthresh, start });
         self.cwnd = match loss.cause {
             LossCause::Timeout => self.mss as f64, // loss window, §3.1
             _ => self.ssthresh,                    // §3.2, step 6 brought forward
@@ -137,12 +237,28 @@ impl Algorithm for NewReno {
         if let Some(saved) = self.saved.take_if(|s| s.episode == episode) {
             self.cwnd = self.cwnd.max(saved.cwnd);
             self.ssthresh = saved.ssthresh;
-            self.hystart = saved.hystart;
+            self.start = saved.start;
         }
     }
 
     fn window(&self) -> u64 {
         self.cwnd as u64
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        let known = self.paced?;
+        let window = Rate::from_bytes_per(self.window(), known.srtt?);
+        let rate = match self.phase() {
+            Phase::SlowStart => {
+                let doubled = gain(window, 2, 1);
+                let trains = known.train_rate.map(|rate| doubled.clamp(gain(rate, 3, 4), rate));
+                trains.unwrap_or(doubled).max(window)
+            }
+            Phase::CongestionAvoidance => gain(window, 5, 4),
+        };
+        let least = self.mss * if self.phase() == Phase::SlowStart { TRAIN } else { 2 };
+        let quantum = rate.bytes_in(GRAIN).clamp(least, MAX_QUANTUM.max(least));
+        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum) })
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -153,8 +269,6 @@ impl Algorithm for NewReno {
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::Duration;
-
     use super::*;
 
     fn ack(segments: u64) -> AckSample {
@@ -232,8 +346,57 @@ mod tests {
         (0..10).for_each(|_| r.on_ack(Instant::ZERO, &sample));
     }
 
+    fn paced(window: u32) -> NewReno {
+        let config = NewRenoConfig { slow_start: SlowStart::Paced, ..Default::default() };
+        NewReno::new(NewRenoConfig { initial_window: window, ..config }, 1000)
+    }
+
+    /// An acknowledgment on a path of 80 Mbit/s, 40 ms: 400 kB.
+    fn of_path(rtt_ms: u64, in_flight: u64) -> AckSample {
+        let rtt = Some(Duration::from_millis(rtt_ms));
+        let (delivery_rate, train_rate) = (Some(Rate::from_mbps(80)), Some(Rate::from_mbps(80)));
+        let (srtt, min_rtt) = (rtt, Some(Duration::from_millis(40)));
+        let sample = AckSample { rtt, srtt, min_rtt, delivery_rate, train_rate, ..ack(1) };
+        AckSample { prior_in_flight: in_flight, ..sample }
+    }
+
+    #[test]
+    fn what_slow_start_lost_leaves_what_the_path_holds_and_what_is_lost_later_half() {
+        let mut r = paced(600);
+        (0..4).for_each(|_| r.on_ack(Instant(9), &of_path(50, 600_000)));
+        assert_eq!((r.window(), r.phase()), (450_000, Phase::CongestionAvoidance));
+        r.on_loss(Instant::ZERO, &loss(LossCause::LaterDelivered, 450_000));
+        assert_eq!(r.window(), 400_000, "it left before slow start did");
+        r.on_loss(Instant::ZERO, &loss(LossCause::LaterDelivered, 400_000));
+        assert_eq!(r.window(), 200_000);
+    }
+
+    #[test]
+    fn paced_is_what_leaves_at_twice_the_window_then_as_fast_as_the_bottleneck_then_at_the_window_and_a_quarter()
+     {
+        let mut r = paced(100);
+        assert_eq!(r.pace(), None, "nothing is known");
+        r.on_ack(Instant::ZERO, &AckSample { train_rate: None, ..of_path(40, 0) });
+        let rate = |r: &NewReno| r.pace().map(|p| p.rate);
+        assert_eq!(rate(&r), Some(Rate::from_mbps(40)), "100 kB in 40 ms are 20 Mbit/s");
+        r.on_ack(Instant::ZERO, &of_path(40, 0));
+        assert_eq!(rate(&r), Some(Rate::from_mbps(60)), "three quarters of what trains tell");
+        r.cwnd = 300_000.0;
+        assert_eq!(rate(&r), Some(Rate::from_mbps(80)));
+        r.ssthresh = 0.0;
+        assert_eq!(rate(&r), Some(Rate::from_mbps(75)));
+        assert_eq!(r.pace().map(|p| (p.quantum, p.credit.0)), Some((9375, 1_000_000)), "1 ms");
+    }
+
+    #[test]
+    fn a_stretched_acknowledgment_counts_for_all_it_acknowledges_if_what_follows_is_paced() {
+        let mut r = paced(20);
+        r.on_ack(Instant::ZERO, &AckSample { prior_in_flight: 20_000, ..ack(16) });
+        assert_eq!(r.window(), 36_000);
+    }
+
     fn with_hystart() -> NewReno {
-        NewReno::new(NewRenoConfig { hystart: true, ..Default::default() }, 1000)
+        NewReno::new(NewRenoConfig { slow_start: SlowStart::Hystart, ..Default::default() }, 1000)
     }
 
     #[test]

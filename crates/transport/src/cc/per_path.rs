@@ -1,22 +1,20 @@
 //! Lifts a one-path algorithm to a connection: one instance per path, uncoupled.
 
-use polypath_wire::{Instant, PathId, Rate};
+use polypath_wire::{Instant, PathId};
 
 use super::controller::{Controller, Snapshot};
-use crate::facts::{AckSample, Episode, LossEvent, PathView};
+use crate::facts::{AckSample, Episode, LossEvent, Pace, PathView};
 
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
 #[allow(missing_docs)]
 pub trait Algorithm: std::fmt::Debug + Send {
-    /// See [`Controller::window_only`].
-    const WINDOW_ONLY: bool = false;
     fn on_mss(&mut self, mss: u32);
     fn limit_window(&mut self, bytes: u64);
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     fn on_loss(&mut self, now: Instant, loss: &LossEvent);
     fn on_undo(&mut self, _now: Instant, _episode: Episode) {}
     fn window(&self) -> u64;
-    fn pacing_rate(&self) -> Option<Rate> {
+    fn pace(&self) -> Option<Pace> {
         None
     }
     fn snapshot(&self) -> Snapshot;
@@ -26,12 +24,19 @@ pub trait Algorithm: std::fmt::Debug + Send {
 pub struct PerPath<A, F> {
     paths: Vec<Option<A>>,
     new: F,
+    window_only: bool,
 }
 
 impl<A, F: Fn(Instant, u32) -> A> PerPath<A, F> {
     /// `new(now, mss)` makes the instance of a path.
     pub fn new(new: F) -> Self {
-        Self { paths: Vec::new(), new }
+        Self { paths: Vec::new(), new, window_only: false }
+    }
+
+    /// The same with what [`Controller::window_only`] says.
+    #[must_use]
+    pub fn window_only(self, window_only: bool) -> Self {
+        Self { window_only, ..self }
     }
 }
 
@@ -51,7 +56,7 @@ impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F>
     }
 
     fn window_only(&self) -> bool {
-        A::WINDOW_ONLY
+        self.window_only
     }
 
     fn on_path_removed(&mut self, path: PathId) {
@@ -92,8 +97,8 @@ impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F>
         self.paths[path.index()].as_ref().map_or(0, Algorithm::window)
     }
 
-    fn pacing_rate(&self, path: PathId) -> Option<Rate> {
-        self.paths[path.index()].as_ref().and_then(Algorithm::pacing_rate)
+    fn pace(&self, path: PathId) -> Option<Pace> {
+        self.paths[path.index()].as_ref().and_then(Algorithm::pace)
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {

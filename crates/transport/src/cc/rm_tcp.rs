@@ -13,11 +13,11 @@
 //! once a round trip, since the queue takes that long to show it;
 //! without estimates (the peer does not know of routes) a loss halves, as in RFC 5681.
 
-use polypath_wire::{Instant, PathId, Rate};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::controller::{Controller, Phase, Snapshot};
-use crate::facts::{AckSample, LossCause, LossEvent, PathView, RouteEstimate};
+use crate::facts::{AckSample, LossCause, LossEvent, Pace, PathView, RouteEstimate};
 
 /// Parameters of R-M/TCP.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -180,13 +180,11 @@ impl Controller for RmTcp {
     }
 
     /// Equation (7): numBurst packets every RTT_avg · numBurst / cwnd are cwnd packets every RTT_avg.
-    fn pacing_rate(&self, path: PathId) -> Option<Rate> {
-        let rtt = self.routes[path.index()].estimate?.rtt;
-        (self.config.num_burst > 0).then(|| Rate::from_bytes_per(self.window(path), rtt))
-    }
-
-    fn burst(&self, _: PathId) -> u32 {
-        self.config.num_burst.max(1)
+    fn pace(&self, path: PathId) -> Option<Pace> {
+        let route = &self.routes[path.index()];
+        let rate = Rate::from_bytes_per(self.window(path), route.estimate?.rtt);
+        let quantum = u64::from(self.config.num_burst) * route.mss as u64;
+        (quantum > 0).then_some(Pace { rate, quantum, credit: Duration::ZERO })
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {
@@ -200,8 +198,6 @@ impl Controller for RmTcp {
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::Duration;
-
     use super::*;
 
     fn rm(config: RmTcpConfig) -> RmTcp {
@@ -279,10 +275,11 @@ mod tests {
     #[test]
     fn equation_7_spreads_the_window_over_a_round_trip() {
         let mut rm = rm(RmTcpConfig { initial_window: 49, ..Default::default() });
-        assert_eq!(rm.pacing_rate(PathId(0)), None);
+        assert_eq!(rm.pace(PathId(0)), None);
         feed(&mut rm, Some(estimate(40, true)));
         // 50 packets of 1,000 bytes in 40 ms: two every 1.6 ms
-        assert_eq!((rm.pacing_rate(PathId(0)), rm.burst(PathId(0))), (Some(Rate::from_mbps(10)), 2));
+        let pace = Pace { rate: Rate::from_mbps(10), quantum: 2000, credit: Duration::ZERO };
+        assert_eq!(rm.pace(PathId(0)), Some(pace));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use polypath_wire::{Duration, Instant, Rate};
 use super::bandwidth::{Bandwidth, DeliveryMark};
 use super::oneway::OneWay;
 use super::rtt::{RtoLimits, RttEstimator};
+use super::trains::Trains;
 
 const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
@@ -17,6 +18,8 @@ pub struct PathEstimator {
     pub one_way: OneWay,
     /// Delivery rate.
     pub bandwidth: Bandwidth,
+    /// Rate of the bottleneck, for controllers that pace.
+    pub trains: Trains,
     told_rate: Option<Rate>,
     told_one_way: Option<Duration>,
     /// When the bottleneck will have sent what we gave it, rounded down, and what is left of that division
@@ -32,6 +35,7 @@ impl PathEstimator {
             rtt: RttEstimator::new(limits),
             one_way: OneWay::default(),
             bandwidth: Bandwidth::default(),
+            trains: Trains::default(),
             told_rate: rate.filter(|r| r.0 > 0),
             told_one_way: one_way,
             idle_at: Instant::ZERO,
@@ -43,6 +47,16 @@ impl PathEstimator {
     pub fn on_sent(&mut self, now: Instant, bytes: u64, idle: bool, app_limited: bool) -> DeliveryMark {
         self.occupy(now, bytes);
         self.bandwidth.on_sent(now, idle, app_limited)
+    }
+
+    /// `bytes` were delivered by one acknowledgment, of them the newest that was sent once at `sent_at`, `rtt` ago;
+    /// none if something is ambiguous or missing. Returns the rate of the bottleneck.
+    pub fn on_train(&mut self, now: Instant, bytes: u64, sent: Option<(Instant, Duration)>) -> Option<Rate> {
+        match sent {
+            Some((sent_at, rtt)) => self.trains.on_delivered(now, bytes, sent_at, rtt),
+            None => self.trains.interrupt(),
+        }
+        self.trains.rate()
     }
 
     /// `bytes` on the wire leave that are no data: they keep the bottleneck busy too.

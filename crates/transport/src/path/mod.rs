@@ -6,3 +6,4 @@ pub mod knowledge;
 pub mod oneway;
 pub mod routes;
 pub mod rtt;
+pub mod trains;

@@ -1,6 +1,6 @@
 //! Paths that come, go, fail and recover.
 
-use polypath_transport::cc::{CcConfig, FastConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig};
+use polypath_transport::cc::{CcConfig, FastConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig, SlowStart};
 use polypath_transport::facts::{PathState, Why};
 use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::sched::SchedulerConfig;
@@ -205,8 +205,12 @@ fn probes_of_a_failed_path_take_their_time() {
 #[test]
 fn limits_out_of_reach_limit_nothing() {
     const MOST: u32 = u32::MAX;
-    let reno =
-        NewRenoConfig { initial_window: MOST, initial_ssthresh: Some(MOST), abc_limit: MOST, hystart: true };
+    let reno = NewRenoConfig {
+        initial_window: MOST,
+        initial_ssthresh: Some(MOST),
+        abc_limit: MOST,
+        slow_start: SlowStart::Hystart,
+    };
     let fast = FastConfig {
         alpha: MOST,
         slow_start_exit: MOST,

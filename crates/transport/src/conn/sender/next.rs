@@ -4,7 +4,7 @@ use polypath_wire::{Instant, PathId, PathSet};
 
 use super::Sender;
 use crate::conn::timers::{Timer, Timers};
-use crate::facts::{Parcel, PathView, Why};
+use crate::facts::{Pace, Parcel, PathView, Why};
 use crate::loss::scoreboard::SentId;
 use crate::path::bandwidth::DeliveryMark;
 use crate::sched::scheduler::{Choice, Scheduler, only};
@@ -260,11 +260,11 @@ impl Sender {
 
     #[inline(never)]
     fn pace(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
-        if let Some(rate) = self.controller.pacing_rate(path) {
+        if let Some(Pace { rate, quantum, credit }) = self.controller.pace(path) {
             let (view, burst) = (&mut self.views[path.index()], &mut self.paths[path.index()].burst);
             *burst += u64::from(len);
-            if *burst >= u64::from(self.controller.burst(path)) * u64::from(view.mss) {
-                view.earliest_send = view.earliest_send.max(now) + rate.transmission_time(*burst);
+            if *burst >= quantum {
+                view.earliest_send = view.earliest_send.max(now - credit) + rate.transmission_time(*burst);
                 *burst = 0;
             }
         }

@@ -81,13 +81,23 @@ impl Sender {
             let bandwidth = &mut p.estimator.bandwidth;
             delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
         }
+        let train_rate = match self.rules.window_only {
+            true => None,
+            false => {
+                let sent = fresh.newest.filter(|_| !in_recovery).map(|n| n.sent_at).zip(rtt);
+                p.estimator.on_train(now, fresh.bytes, sent)
+            }
+        };
         let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path.index()];
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
             rtt,
             one_way_queueing: p.estimator.one_way.forward_queueing(),
+            srtt: p.estimator.rtt.srtt(),
+            min_rtt: p.estimator.rtt.min(),
             delivery_rate,
+            train_rate,
             prior_in_flight,
             route,
             app_limited,

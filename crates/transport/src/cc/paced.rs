@@ -1,0 +1,196 @@
+//! Slow start that knows where it goes: packet trains tell the rate of the bottleneck before the window fills it.
+//!
+//! Standard slow start learns that a path is full when it has sent twice as much, HyStart++ (RFC 9406) little sooner.
+//! The acknowledgments of the first ten segments already tell the rate (`path/trains.rs`), and with the smallest round
+//! trip what the path holds, its *pipe*.
+//!
+//! | window | grows |
+//! |---|---|
+//! | pipe unknown | by what is acknowledged (RFC 5681), twofold in a round trip |
+//! | below half the pipe | up to fourfold, as in SUSS (Arghavani, Zhang, Eager and Arlitt, SIGCOMM 2024) |
+//! | below the pipe | twofold, up to the pipe |
+//! | from there on | by an eighth of what is acknowledged, until a queue shows |
+//!
+//! A queue ends it: the window becomes what was delivered in a round trip without one, and a little more. A queue on a
+//! path of which less than three quarters are used is of others, or is none: then growth is twofold at most.
+//!
+//! Pacing makes this possible: no growth leaves faster than the bottleneck sends it on, and what leaves together is a
+//! train again.
+
+use polypath_wire::{Duration, Instant, Rate};
+
+use crate::facts::AckSample;
+
+/// Most growth of the window in a round trip.
+const MOST: f64 = 4.0;
+/// Share of what is acknowledged by which the window grows once the path should be full.
+const CAREFUL: f64 = 1.0 / 8.0;
+/// Share of the pipe below which a queue is not ours.
+const FULL: f64 = 3.0 / 4.0;
+/// A queue of this share of the smallest round trip ends slow start, within these bounds (RFC 9406 §4.3).
+const DIVISOR: u64 = 8;
+const LEAST: Duration = Duration::from_millis(4);
+const LARGEST: Duration = Duration::from_millis(16);
+/// As many acknowledgments in a row must tell of the queue.
+const WITNESSES: usize = 4;
+
+/// What becomes of the window, bytes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Advice {
+    /// Slow start goes on.
+    Grow(f64),
+    /// It is over.
+    Leave(f64),
+}
+
+/// Slow start on one path.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Paced {
+    /// Bytes of the present round still to be acknowledged, and those that were.
+    left: u64,
+    acked: f64,
+    /// The window when it began.
+    began: f64,
+    /// What the last acknowledgments said of the queue, and how many ever did.
+    queueing: [Duration; WITNESSES],
+    seen: usize,
+    /// The best that trains told: among the packets of others they tell less.
+    best: Option<Rate>,
+    left_at: Option<Instant>,
+}
+
+impl Paced {
+    /// An acknowledgment came while the window was `window`, bytes.
+    pub fn on_ack(&mut self, now: Instant, sample: &AckSample, window: f64) -> Advice {
+        self.count(sample, window);
+        let least = sample.min_rtt.unwrap_or(Duration::ZERO);
+        let limit = least.over(DIVISOR).clamp(LEAST, LARGEST);
+        self.best = self.best.max(sample.train_rate);
+        let pipe = self.best.map(|rate| rate.bytes_in(least) as f64);
+        let queued = self.queue(sample).is_some_and(|queue| queue >= limit);
+        if queued && pipe.is_none_or(|pipe| window >= pipe * FULL) {
+            self.left_at = Some(now);
+            let rate = sample.delivery_rate.max(sample.train_rate);
+            let holds = rate.map_or(0.0, |rate| rate.bytes_in(least + limit) as f64);
+            return Advice::Leave(holds.clamp(window / 2.0, window));
+        }
+        // Half is enough: pacing holds back the other half (as Linux has it in slow start).
+        match 2.0 * sample.prior_in_flight as f64 >= window {
+            true => Advice::Grow(self.grown(sample.newly_acked as f64, window, pipe, queued)),
+            false => Advice::Grow(window),
+        }
+    }
+
+    fn grown(&self, acked: f64, window: f64, pipe: Option<f64>, queued: bool) -> f64 {
+        let Some(pipe) = pipe else { return window + acked };
+        if window >= pipe {
+            return window + acked * CAREFUL;
+        }
+        let leap = (self.began + (MOST - 1.0) * self.acked).min(pipe / 2.0);
+        (window + acked).min(pipe).max(if queued { 0.0 } else { leap })
+    }
+
+    /// Whether what left at `sent` was lost to this slow start.
+    pub fn is_to_blame(&self, sent: Instant) -> bool {
+        self.left_at.is_none_or(|left| sent <= left)
+    }
+
+    fn count(&mut self, sample: &AckSample, window: f64) {
+        if self.left <= sample.newly_acked {
+            (self.left, self.acked, self.began) = (sample.prior_in_flight, 0.0, window);
+        } else {
+            self.left -= sample.newly_acked;
+        }
+        self.acked += sample.newly_acked as f64;
+    }
+
+    /// The queue that all of the last acknowledgments saw: on the way there, as far as that can be told.
+    fn queue(&mut self, sample: &AckSample) -> Option<Duration> {
+        if let Some((rtt, least)) = sample.rtt.zip(sample.min_rtt) {
+            let above = rtt - least;
+            self.queueing[self.seen % WITNESSES] = sample.one_way_queueing.map_or(above, |q| q.min(above));
+            self.seen += 1;
+        }
+        self.queueing.into_iter().min().filter(|_| self.seen >= WITNESSES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// Acknowledges a window of 1,000 bytes each with this round trip; the smallest is 40 ms. What the window becomes.
+    fn round(paced: &mut Paced, window: &mut f64, rtt: u64, train_rate: Option<Rate>) -> Option<f64> {
+        for _ in 0..(*window / 1000.0) as u64 {
+            let sample = AckSample {
+                newly_acked: 1000,
+                prior_in_flight: *window as u64,
+                rtt: Some(MS(rtt)),
+                min_rtt: Some(MS(40)),
+                delivery_rate: Some(Rate::from_mbps(80)),
+                train_rate,
+                ..AckSample::default()
+            };
+            match paced.on_ack(Instant::ZERO, &sample, *window) {
+                Advice::Grow(grown) => *window = grown,
+                Advice::Leave(left) => return Some(left),
+            }
+        }
+        None
+    }
+
+    fn rounds(train_rate: Option<Rate>) -> [f64; 5] {
+        let (mut paced, mut window) = (Paced::default(), 10_000.0);
+        [(); 5].map(|()| {
+            assert_eq!(round(&mut paced, &mut window, 40, train_rate), None);
+            window
+        })
+    }
+
+    #[test]
+    fn doubles_while_nothing_is_known() {
+        assert_eq!(rounds(None), [20e3, 40e3, 80e3, 160e3, 320e3]);
+    }
+
+    /// 80 Mbit/s are 400 kB in 40 ms.
+    #[test]
+    fn leaps_to_half_the_pipe_then_doubles_to_the_pipe_and_grows_carefully_from_there() {
+        let [first, second, third, fourth, fifth] = rounds(Some(Rate::from_mbps(80)));
+        assert_eq!((first, second), (40e3, 160e3));
+        assert!((320e3..360e3).contains(&third), "{third}");
+        assert!((400e3..440e3).contains(&fourth), "{fourth}");
+        assert!((1.12..1.13).contains(&(fifth / fourth)), "{fifth}");
+    }
+
+    #[test]
+    fn a_queue_ends_it_with_what_the_path_holds() {
+        let (mut paced, mut window) = (Paced::default(), 600_000.0);
+        assert_eq!(round(&mut paced, &mut window, 44, None), None, "less than an eighth of 40 ms");
+        let left = round(&mut paced, &mut window, 45, None);
+        assert_eq!(left.map(f64::round), Some(window / 2.0), "450 kB are less than half");
+        let (mut paced, mut window) = (Paced::default(), 600_000.0);
+        assert_eq!(round(&mut paced, &mut window, 45, Some(Rate::from_mbps(80))), Some(450_000.0));
+    }
+
+    #[test]
+    fn a_queue_on_a_path_that_we_do_not_fill_only_ends_the_leaps() {
+        let (mut paced, mut window) = (Paced::default(), 10_000.0);
+        assert_eq!(round(&mut paced, &mut window, 60, Some(Rate::from_mbps(80))), None);
+        round(&mut paced, &mut window, 60, Some(Rate::from_mbps(80)));
+        assert!(window < 2.0 * 40e3 + 1.0, "{window}");
+    }
+
+    #[test]
+    fn a_few_late_acknowledgments_end_nothing() {
+        let (mut paced, mut window) = (Paced::default(), 600_000.0);
+        for _ in 0..100 {
+            let mut three = 3000.0;
+            assert_eq!(round(&mut paced, &mut three, 80, None), None);
+            let mut one = 1000.0;
+            assert_eq!(round(&mut paced, &mut one, 40, None), None);
+        }
+        assert_eq!(round(&mut paced, &mut window, 40, None), None);
+    }
+}
