@@ -1,6 +1,7 @@
 //! All connections of one host.
 
 mod arrival;
+mod recall;
 mod secure;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,6 +17,7 @@ use crate::config::{EndpointConfig, ListenConfig};
 use crate::demux::{Demux, Route, Trail};
 use crate::error::OpenError;
 use crate::isn::IsnKey;
+use crate::known::KnownPaths;
 use crate::paths::{Locators, PathTable};
 use crate::pump::Outlet;
 use crate::reset::RateLimit;
@@ -73,6 +75,8 @@ pub struct Endpoint {
     events: VecDeque<(ConnectionHandle, Event)>,
     records: VecDeque<(ConnectionHandle, Record)>,
     stats: EndpointStats,
+    /// What connections measured, for those to come.
+    known: KnownPaths,
     /// HIP and ESP below the connections; segments travel as they are without it.
     security: Option<Box<Security>>,
 }
@@ -99,6 +103,7 @@ impl Endpoint {
             events: VecDeque::new(),
             records: VecDeque::new(),
             stats: EndpointStats::default(),
+            known: KnownPaths::default(),
             security: None,
             config,
         }
@@ -122,7 +127,8 @@ impl Endpoint {
             return Err(OpenError::TooManyConnections { max: self.config.max_connections });
         }
         let ports = self.free_ports(remote_port, paths).ok_or(OpenError::InUse(*first))?;
-        let path_configs: Vec<_> = paths.iter().map(|(_, config)| *config).collect();
+        let path_configs: Vec<_> =
+            paths.iter().map(|(locators, config)| self.recalled(now, locators, *config)).collect();
         config.check_on(&path_configs)?;
         let isn = self.isn.at(now, first, ports);
         let connection = Connection::connect(now, config, ports, isn, &path_configs);
@@ -206,7 +212,7 @@ impl Endpoint {
         locators: Locators,
         config: PathConfig,
     ) -> Result<PathId, OpenError> {
-        let max = self.max_paths();
+        let (max, config) = (self.max_paths(), self.recalled(now, &locators, config));
         let index = self.slots.index(handle).ok_or(OpenError::NoConnection)?;
         let slot = self.slots.at(index).filter(|s| !s.retired).ok_or(OpenError::NoConnection)?;
         if slot.paths.len() >= max {
@@ -363,8 +369,9 @@ impl Endpoint {
     fn settle(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;
-        let mut more = false;
+        let (mut more, mut finished) = (false, false);
         while let Some(event) = slot.connection.poll_event() {
+            finished |= event == TcpEvent::Finished;
             more |= slot.react(now, event);
             let accepted = event == TcpEvent::Connected && std::mem::take(&mut slot.half_open);
             self.half_open -= u32::from(accepted);
@@ -381,6 +388,10 @@ impl Endpoint {
             self.records.push_back((slot.handle, record));
         }
         let state = slot.connection.state();
+        if finished || state == State::Closed {
+            self.remember(now, index);
+        }
+        let Some(slot) = self.slots.at(index) else { return };
         if state == State::Closed {
             return self.retire(index);
         }

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use bytes::{Bytes, BytesMut};
-use polypath_transport::{Ports, Segment};
-use polypath_wire::Seq;
+use polypath_transport::{KnownPath, Ports, Segment};
+use polypath_wire::{Duration, Seq};
 
+use crate::known::PathName;
 use crate::paths::Locators;
 use crate::security::LocalInfo;
 
@@ -62,5 +63,14 @@ pub enum Input {
     LocalDown {
         /// The address and the port of its socket.
         local: SocketAddr,
+    },
+    /// What was measured of a path before this endpoint was there.
+    Known {
+        /// Which path.
+        name: PathName,
+        /// What it was found to carry.
+        path: KnownPath,
+        /// How long ago.
+        age: Duration,
     },
 }

@@ -10,6 +10,7 @@ mod error;
 pub mod frame;
 mod input;
 mod isn;
+mod known;
 pub mod log;
 pub mod packet;
 mod paths;
@@ -25,6 +26,7 @@ pub use demux::Trail;
 pub use endpoint::{Endpoint, Event};
 pub use error::OpenError;
 pub use input::Input;
+pub use known::{LIFE as KNOWN_LIFE, PathName};
 pub use paths::Locators;
 pub use pump::{Outlet, pump};
 pub use security::{

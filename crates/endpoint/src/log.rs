@@ -15,6 +15,7 @@
 //!           delay (u64, ns, all ones if unknown)
 //! kind 6    local address down: address
 //! kind 7    path MTU: local address, remote address, length (u32, 4), largest packet (u32)
+//! kind 8    known path: peer, local address, remote address, rate (u64, bit/s), round trip (u64, ns), age (u64, ns)
 //! address   family (u8: 4 or 6), octets, port (u16)
 //! ```
 
@@ -22,12 +23,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use polypath_hip::Link;
-use polypath_transport::Ports;
+use polypath_transport::{KnownPath, Ports};
 use polypath_wire::{Duration, Instant, Rate, Seq, WireError};
 use thiserror::Error;
 
 use crate::frame::{decode_datagram, encode_datagram};
 use crate::input::Input;
+use crate::known::PathName;
 use crate::paths::Locators;
 use crate::security::LocalInfo;
 
@@ -40,6 +42,7 @@ const TOO_BIG: u8 = 4;
 const LOCAL_UP: u8 = 5;
 const LOCAL_DOWN: u8 = 6;
 const PATH_MTU: u8 = 7;
+const KNOWN: u8 = 8;
 
 /// Writes a log into memory.
 #[derive(Clone, Debug)]
@@ -86,6 +89,13 @@ impl LogWriter {
             Input::LocalDown { local } => {
                 self.head(at, LOCAL_DOWN);
                 self.address(*local);
+            }
+            Input::Known { name, path, age } => {
+                self.head(at, KNOWN);
+                let ends = [name.peer, name.local, name.remote];
+                ends.into_iter().for_each(|ip| self.address(SocketAddr::new(ip, 0)));
+                let numbers = [path.rate.0, path.rtt.0, age.0];
+                numbers.into_iter().for_each(|number| self.bytes.put_u64_le(number));
             }
         }
         Ok(())
@@ -183,6 +193,7 @@ impl LogReader {
                 Input::PathMtu { locators, mtu: u32::from_le_bytes(mtu) }
             }
             LOCAL_DOWN => Input::LocalDown { local: self.address()? },
+            KNOWN => self.known()?,
             got => return Err(LogError::Unknown { what: "kind", got }),
         };
         Ok((at, Some(input)))
@@ -227,6 +238,13 @@ impl LogReader {
         }
         let ports = Ports { local: bytes.get_u16_le(), remote: bytes.get_u16_le() };
         Ok(Input::TooBig { locators, ports, seq: Seq(bytes.get_u32_le()), mtu: bytes.get_u32_le() })
+    }
+
+    fn known(&mut self) -> Result<Input, LogError> {
+        let [peer, local, remote] = [self.address()?.ip(), self.address()?.ip(), self.address()?.ip()];
+        let mut number = || self.rest.try_get_u64_le().map_err(|_| LogError::Truncated);
+        let path = KnownPath { rate: Rate(number()?), rtt: Duration(number()?) };
+        Ok(Input::Known { name: PathName { peer, local, remote }, path, age: Duration(number()?) })
     }
 
     fn bytes(&mut self) -> Result<Bytes, LogError> {
@@ -277,6 +295,9 @@ mod tests {
         log.input(Instant(6), &Input::LocalUp { local: v6.local, info }).unwrap();
         log.input(Instant(7), &Input::LocalDown { local: v6.local }).unwrap();
         log.input(Instant(8), &Input::PathMtu { locators: v6, mtu: 1400 }).unwrap();
+        let name = PathName { peer: v6.local.ip(), local: v4.local.ip(), remote: v4.remote.ip() };
+        let path = KnownPath { rate: Rate(1), rtt: Duration(2) };
+        log.input(Instant(9), &Input::Known { name, path, age: Duration(3) }).unwrap();
         log.into_bytes()
     }
 
@@ -291,7 +312,7 @@ mod tests {
             again
         });
         assert_eq!(again.into_bytes(), log());
-        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(entries.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     }
 
     proptest! {

@@ -169,6 +169,7 @@ impl Place<'_> {
                 rate: flow.told.then(|| spec.path_rate(flow, via)),
                 one_way: flow.told.then(|| spec.path_delay(flow, via)),
                 carried: None,
+                known: None,
                 overhead: flow.headers() + options,
             };
             let path = self.path(flow, via)?;

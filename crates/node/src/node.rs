@@ -8,11 +8,11 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polypath_endpoint::{
-    ConnectionHandle, Endpoint, EndpointConfig, EndpointStats, ListenConfig, Locators, OpenError, PathReport,
-    PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
+    ConnectionHandle, Endpoint, EndpointConfig, EndpointStats, Input, ListenConfig, Locators, OpenError,
+    PathName, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };
 use polypath_hip::{ConnectError, Identity};
-use polypath_transport::{ConnectionConfig, PathConfig, State};
+use polypath_transport::{ConnectionConfig, KnownPath, PathConfig, State};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, Seed};
 use thiserror::Error;
@@ -131,6 +131,17 @@ impl Node {
         port: u16,
     ) -> Result<Stream, StreamError> {
         self.open(|endpoint, now| endpoint.connect_peer(now, config, peer, port)).await
+    }
+
+    /// What is known of paths, each with its age, for [`recall`](Self::recall) of a later process.
+    pub fn known_paths(&self) -> Vec<(PathName, KnownPath, polypath_wire::Duration)> {
+        let mut state = self.shared.lock();
+        state.endpoint.known_paths(self.shared.clock.now())
+    }
+
+    /// An earlier process measured this, so long ago.
+    pub fn recall(&self, name: PathName, path: KnownPath, age: polypath_wire::Duration) {
+        self.shared.act(|state, now| state.endpoint.handle(now, Input::Known { name, path, age }));
     }
 
     /// What happened to associations since the last call, oldest first; waits until something does.

@@ -99,6 +99,15 @@ impl PathView {
     }
 }
 
+/// What a connection measured of a path, for the next one (RFC 9040).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KnownPath {
+    /// Rate of delivery, payload.
+    pub rate: Rate,
+    /// Smallest round trip.
+    pub rtt: Duration,
+}
+
 /// How a controller spreads what leaves on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {

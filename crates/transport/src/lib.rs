@@ -17,7 +17,7 @@ pub use conn::config::{ConnectionConfig, PathConfig};
 pub use conn::connection::{CloseReason, Connection, Event, Ports, State};
 pub use conn::record::{DropReason, Observation, Record, RecordFilter};
 pub use conn::stats::{ConnectionStats, PathStats};
-pub use facts::ConfigError;
+pub use facts::{ConfigError, KnownPath};
 pub use loss::LossConfig;
 pub use payload::{Pattern, Payload};
 pub use recv::config::AckConfig;

@@ -11,10 +11,11 @@ use polypath_wire::hip::udp;
 use super::bars::Bars;
 use super::report::Report;
 use super::transfer::{Transfer, Way};
-use super::{GRACE, Target, choice, identity, node};
+use super::{GRACE, Target, choice, identity, known, node};
 use crate::args::LinkArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::keys::file::path_or_default;
 
 /// A transfer as the arguments ask for it.
 pub struct Call<'a> {
@@ -31,6 +32,7 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// Carries it out, and says how it went.
     pub fn run(self) -> Result<(), Failure> {
+        let paths = known::beside(&path_or_default(self.identity)?);
         let identity = identity(self.identity)?;
         let (ours, peer) = (identity.hit(), self.to.hit);
         let default_port = if self.native { 0 } else { udp::PORT };
@@ -40,6 +42,7 @@ impl Call<'_> {
         interrupt.block_on(async {
             let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::default() };
             let node = node(identity, hip, (!self.native).then_some(0), choice.clone())?;
+            known::recall(&node, &paths);
             let (sent, count, total) = match &self.way {
                 Way::Send(entries) => (true, entries.len(), entries.iter().map(|entry| entry.size).sum()),
                 Way::Fetch(_) => (false, 0, None),
@@ -49,6 +52,7 @@ impl Call<'_> {
             (transfer.wait, transfer.choice) = (self.wait, choice);
             let result = transfer.run(&interrupt).await;
             let (seconds, outcome, bars) = transfer.end();
+            known::keep(&node, &paths);
             node.shutdown(GRACE).await;
             bars.clear();
             result?;

@@ -3,6 +3,7 @@
 mod bars;
 mod call;
 mod diagnose;
+mod known;
 mod meet;
 mod progress;
 mod receive;

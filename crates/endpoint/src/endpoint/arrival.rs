@@ -42,6 +42,7 @@ impl Endpoint {
             Input::PathMtu { locators, mtu } => self.path_mtu(now, &locators, mtu),
             Input::LocalUp { local, info } => self.local_up(now, local, info),
             Input::LocalDown { local } => self.local_down(now, local),
+            Input::Known { name, path, age } => self.known.insert(now, name, path, age),
         }
     }
 
@@ -116,7 +117,10 @@ impl Endpoint {
         let index = self.joinable(locators, ports, segment)?;
         let slot = self.slots.at(index)?;
         let config = self.security.as_ref().and_then(|s| s.config_of(locators));
-        let path = slot.connection.add_path(now, config.unwrap_or(slot.join?.path));
+        let config = config.or(slot.join.map(|join| join.path))?;
+        let config = self.recalled(now, locators, config);
+        let slot = self.slots.at(index)?;
+        let path = slot.connection.add_path(now, config);
         slot.paths.insert(path, *locators);
         let route = Route { index, path };
         self.demux.insert(locators, ports, route);
@@ -145,7 +149,7 @@ impl Endpoint {
         let isn = self.isn.at(now, &locators, ports);
         let config = listener.connection.clone();
         let secure = self.security.as_ref().and_then(|s| s.config_of(&locators));
-        let path = secure.unwrap_or(listener.path);
+        let path = self.recalled(now, &locators, secure.unwrap_or(listener.path));
         let takes_paths = listener.accept_paths || secure.is_some();
         let join = takes_paths.then_some(Join { isn: syn.header.seq, path });
         let connection = Connection::accept(now, config, ports, isn, &[path], PathId::FIRST, syn);

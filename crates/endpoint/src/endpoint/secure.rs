@@ -166,6 +166,9 @@ impl Endpoint {
                 }
             }
             security.handle_timeout(now);
+            let open: Vec<u32> =
+                self.slots.iter().filter(|s| !s.retired).map(|s| s.handle.index() as u32).collect();
+            open.into_iter().for_each(|index| self.remember(now, index));
             self.apply(now);
         }
     }
@@ -228,7 +231,7 @@ impl Endpoint {
     /// A connection has one more path; what it kept for want of another goes.
     fn path_up(&mut self, now: Instant, index: u32, inner: Locators) {
         let (Some(security), max) = (&self.security, self.max_paths()) else { return };
-        let config = security.config_of(&inner).unwrap_or_default();
+        let config = self.recalled(now, &inner, security.config_of(&inner).unwrap_or_default());
         let live: Vec<Locators> = security.reports().filter(|p| p.up).map(|p| p.inner).collect();
         let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
         let known = slot.paths.iter().any(|(_, l)| l == inner);

@@ -33,6 +33,11 @@ impl Security {
         }
     }
 
+    /// The addresses of the path with these inner locators.
+    pub fn outer(&self, inner: &Locators) -> Option<Locators> {
+        self.paths.get(&inner.local.port()).map(|path| path.locators)
+    }
+
     /// A connection delivers at `rate` on the path with these inner locators.
     pub fn measured(&mut self, inner: &Locators, rate: Rate) {
         if let Some(path) = self.paths.get_mut(&inner.local.port()) {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use polypath_wire::{Instant, PathId, Rate};
 use serde::Serialize;
 
-use crate::facts::{AckSample, Episode, LossEvent, Pace, PathView};
+use crate::facts::{AckSample, Episode, KnownPath, LossEvent, Pace, PathView};
 
 /// What a controller is doing, for records and statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -50,6 +50,9 @@ pub trait Controller: Debug + Send {
     /// The window of `path` is at most `bytes` now, a segment or more, and grows from there: data begins with
     /// less than the initial window.
     fn limit_window(&mut self, path: PathId, bytes: u64);
+    /// A connection before this one had this of `path`, and the round trip is as it was then: the window may begin with
+    /// half of it.
+    fn on_known(&mut self, _path: PathId, _known: &KnownPath) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
     /// A loss episode began.

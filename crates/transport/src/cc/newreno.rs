@@ -23,7 +23,7 @@ use super::controller::{Phase, Snapshot};
 use super::hystart::{self, HyStart};
 use super::paced::{self, Paced};
 use super::per_path::Algorithm;
-use crate::facts::{AckSample, Episode, LossCause, LossEvent, Pace};
+use crate::facts::{AckSample, Episode, KnownPath, LossCause, LossEvent, Pace};
 
 /// Parameters of NewReno.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -182,8 +182,9 @@ impl NewReno {
     /// What the path holds, bytes, if slow start lost this: as that is known, half of what was under way need not
     /// do for it.
     fn pipe_at_start(&self, start: &Start, loss: &LossEvent) -> f64 {
+        let lives = !matches!(loss.cause, LossCause::Timeout | LossCause::Silence);
         match (start, self.paced) {
-            (Start::Paced(paced), Some(known)) if paced.is_to_blame(loss.oldest_sent) => {
+            (Start::Paced(paced), Some(known)) if lives && paced.is_to_blame(loss.oldest_sent) => {
                 (known.pipe as f64).min(self.cwnd)
             }
             _ => 0.0,
@@ -203,6 +204,14 @@ impl Algorithm for NewReno {
 
     fn limit_window(&mut self, bytes: u64) {
         self.cwnd = self.cwnd.min(bytes as f64);
+    }
+
+    /// Until the first of it is acknowledged it leaves at half the known rate, and if it is too much, what was delivered
+    /// counts (draft-ietf-tsvwg-careful-resume, "Unvalidated" and "Safe Retreat").
+    fn on_known(&mut self, known: &KnownPath) {
+        let (Start::Paced(_), Some(paced)) = (&self.start, &mut self.paced) else { return };
+        self.cwnd = self.cwnd.max(known.rate.bytes_in(known.rtt) as f64 / 2.0);
+        *paced = Known { srtt: Some(known.rtt), train_rate: Some(Rate(known.rate.0 / 2)), ..*paced };
     }
 
     fn on_ack(&mut self, now: Instant, sample: &AckSample) {
@@ -386,6 +395,20 @@ mod tests {
         r.ssthresh = 0.0;
         assert_eq!(rate(&r), Some(Rate::from_mbps(75)));
         assert_eq!(r.pace().map(|p| (p.quantum, p.credit.0)), Some((9375, 1_000_000)), "1 ms");
+    }
+
+    #[test]
+    fn a_path_that_is_known_begins_with_half_of_what_it_holds_at_half_its_rate() {
+        let known = KnownPath { rate: Rate::from_mbps(80), rtt: Duration::from_millis(40) };
+        let mut r = paced(10);
+        r.on_known(&known);
+        assert_eq!(r.window(), 200_000);
+        assert_eq!(r.pace().map(|p| p.rate), Some(Rate::from_mbps(40)));
+        r.on_loss(Instant::ZERO, &loss(LossCause::LaterDelivered, 200_000));
+        assert_eq!(r.window(), 100_000, "it was too much");
+        let mut standard = reno(10, None);
+        standard.on_known(&known);
+        assert_eq!(standard.window(), 10_000);
     }
 
     #[test]

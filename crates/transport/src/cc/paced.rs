@@ -54,7 +54,8 @@ pub struct Paced {
     /// What the last acknowledgments said of the queue, and how many ever did.
     queueing: [Duration; WITNESSES],
     seen: usize,
-    /// The best that trains told: among the packets of others they tell less.
+    /// What trains told in the last round, and the best that two in a row told: among the packets of others they tell less.
+    told: Option<Rate>,
     best: Option<Rate>,
     left_at: Option<Instant>,
 }
@@ -65,10 +66,10 @@ impl Paced {
         self.count(sample, window);
         let least = sample.min_rtt.unwrap_or(Duration::ZERO);
         let limit = least.over(DIVISOR).clamp(LEAST, LARGEST);
-        self.best = self.best.max(sample.train_rate);
-        let pipe = self.best.map(|rate| rate.bytes_in(least) as f64);
+        let holds = |rate: Rate| rate.bytes_in(least) as f64;
+        let (pipe, best) = (sample.train_rate.map(holds), self.best.max(sample.train_rate).map(holds));
         let queued = self.queue(sample).is_some_and(|queue| queue >= limit);
-        if queued && pipe.is_none_or(|pipe| window >= pipe * FULL) {
+        if queued && best.is_none_or(|best| window >= best * FULL) {
             self.left_at = Some(now);
             let rate = sample.delivery_rate.max(sample.train_rate);
             let holds = rate.map_or(0.0, |rate| rate.bytes_in(least + limit) as f64);
@@ -98,6 +99,8 @@ impl Paced {
     fn count(&mut self, sample: &AckSample, window: f64) {
         if self.left <= sample.newly_acked {
             (self.left, self.acked, self.began) = (sample.prior_in_flight, 0.0, window);
+            let before = std::mem::replace(&mut self.told, sample.train_rate);
+            self.best = self.best.max(before.min(self.told));
         } else {
             self.left -= sample.newly_acked;
         }

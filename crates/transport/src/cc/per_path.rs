@@ -3,13 +3,14 @@
 use polypath_wire::{Instant, PathId};
 
 use super::controller::{Controller, Snapshot};
-use crate::facts::{AckSample, Episode, LossEvent, Pace, PathView};
+use crate::facts::{AckSample, Episode, KnownPath, LossEvent, Pace, PathView};
 
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
 #[allow(missing_docs)]
 pub trait Algorithm: std::fmt::Debug + Send {
     fn on_mss(&mut self, mss: u32);
     fn limit_window(&mut self, bytes: u64);
+    fn on_known(&mut self, _known: &KnownPath) {}
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     fn on_loss(&mut self, now: Instant, loss: &LossEvent);
     fn on_undo(&mut self, _now: Instant, _episode: Episode) {}
@@ -72,6 +73,12 @@ impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F>
     fn limit_window(&mut self, path: PathId, bytes: u64) {
         if let Some(a) = self.paths[path.index()].as_mut() {
             a.limit_window(bytes);
+        }
+    }
+
+    fn on_known(&mut self, path: PathId, known: &KnownPath) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.on_known(known);
         }
     }
 

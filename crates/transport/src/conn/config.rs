@@ -4,7 +4,7 @@ use polypath_wire::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::cc::CcConfig;
-use crate::facts::ConfigError;
+use crate::facts::{ConfigError, KnownPath};
 use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
 use crate::recv::config::AckConfig;
@@ -234,6 +234,8 @@ pub struct PathConfig {
     pub rate: Option<Rate>,
     /// One-way delay without queueing, if told; nanoseconds.
     pub one_way: Option<Duration>,
+    /// What a connection measured here not long ago.
+    pub known: Option<KnownPath>,
     /// Bytes that headers add to each segment on the wire, where a told rate counts them
     /// (IPv4 and TCP: 40, with timestamps 52).
     pub overhead: u32,
@@ -248,7 +250,7 @@ impl PathConfig {
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { mss: 1460, carried: None, rate: None, one_way: None, overhead: 40 }
+        Self { mss: 1460, carried: None, rate: None, one_way: None, known: None, overhead: 40 }
     }
 }
 

@@ -6,7 +6,7 @@ use super::config::PathConfig;
 use super::connection::Connection;
 use super::stats::PathStats;
 use super::timers::Timer;
-use crate::facts::PathState;
+use crate::facts::{KnownPath, PathState};
 
 impl Connection {
     /// Adds a path to an open connection; there may be 64 in its life, as many as a `PathSet` holds.
@@ -114,6 +114,11 @@ impl Connection {
     /// Whether a path may carry data.
     pub fn path_state(&self, path: PathId) -> Option<PathState> {
         self.sender.views.get(path.index()).map(|v| v.state)
+    }
+
+    /// What the next connection may know of one path, and since when, if this one delivered enough there.
+    pub fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
+        self.sender.known_path(path)
     }
 
     /// Counters and state of one path; zeros for a path that is not there or has not joined yet.

@@ -23,7 +23,7 @@ use polypath_wire::{Instant, PathId};
 use super::config::ConnectionConfig;
 use super::stats::PathStats;
 use crate::cc::controller::Controller;
-use crate::facts::{Episode, LossCause, PathView, Why};
+use crate::facts::{Episode, KnownPath, LossCause, PathView, Why};
 use crate::flow::stream::SendStream;
 use crate::loss::policy::{LossPolicy, Verdict};
 use crate::loss::scoreboard::Scoreboard;
@@ -100,6 +100,8 @@ struct PathSender {
     timed_from: u64,
     /// Bytes sent since pacing last held the path back.
     burst: u64,
+    /// Until the first round trip shows whether it still holds.
+    known: Option<KnownPath>,
 }
 
 /// Losses, for records: path, offset, length, cause, episode.

@@ -98,6 +98,11 @@ impl Bandwidth {
         Some(rate)
     }
 
+    /// When something was last delivered, or sent after nothing was under way.
+    pub fn measured_at(&self) -> Instant {
+        self.state.delivered_at
+    }
+
     /// The estimate.
     pub fn rate(&self) -> Option<Rate> {
         self.best.map(|(last, present, _)| last.max(present))

@@ -1,6 +1,6 @@
 //! All that is known of one path: told, measured, and modelled.
 
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::bandwidth::{Bandwidth, DeliveryMark};
 use super::oneway::OneWay;
@@ -50,10 +50,16 @@ impl PathEstimator {
     }
 
     /// `bytes` were delivered by one acknowledgment, of them the newest that was sent once at `sent_at`, `rtt` ago;
-    /// none if something is ambiguous or missing. Returns the rate of the bottleneck.
-    pub fn on_train(&mut self, now: Instant, bytes: u64, sent: Option<(Instant, Duration)>) -> Option<Rate> {
+    /// none if something is ambiguous or missing; it came back by `via`. Returns the rate of the bottleneck.
+    pub fn on_train(
+        &mut self,
+        now: Instant,
+        bytes: u64,
+        sent: Option<(Instant, Duration)>,
+        via: PathId,
+    ) -> Option<Rate> {
         match sent {
-            Some((sent_at, rtt)) => self.trains.on_delivered(now, bytes, sent_at, rtt),
+            Some((sent_at, rtt)) => self.trains.on_delivered(now, bytes, (sent_at, rtt), via),
             None => self.trains.interrupt(),
         }
         self.trains.rate()

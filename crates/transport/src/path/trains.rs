@@ -5,7 +5,7 @@
 //! acknowledgments of segments that left together, the bottleneck was busy. Trains of the last two round trips count
 //! together, each with its bytes and its time, so that neither a short one nor one late acknowledgment says it all.
 
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 
 /// Between two acknowledgments segments are of one train if they left in less than this part of the time.
 const TOGETHER: u64 = 4;
@@ -29,8 +29,8 @@ impl Sum {
 /// Trains of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trains {
-    /// When the last acknowledgment came, and when the newest segment left of those it told of.
-    last: Option<(Instant, Instant)>,
+    /// When the last acknowledgment came, by which path, and when the newest segment left of those it told of.
+    last: Option<(Instant, PathId, Instant)>,
     /// Sums of the round trip before and of the present one, and when that began.
     past: Sum,
     present: Sum,
@@ -38,15 +38,24 @@ pub struct Trains {
 }
 
 impl Trains {
-    /// `bytes` were delivered by one acknowledgment, the newest segment of them sent at `sent_at`, once.
-    pub fn on_delivered(&mut self, now: Instant, bytes: u64, sent_at: Instant, rtt: Duration) {
+    /// `bytes` were delivered by one acknowledgment that came back by `via`, the newest segment of them sent at
+    /// `sent_at`, once. Another way back takes another time.
+    pub fn on_delivered(
+        &mut self,
+        now: Instant,
+        bytes: u64,
+        (sent_at, rtt): (Instant, Duration),
+        via: PathId,
+    ) {
         if now.since(self.began) > rtt {
             self.began = now;
             if self.present.is_enough() {
                 (self.past, self.present) = (self.present, Sum::default());
             }
         }
-        if let Some((acked, sent)) = self.last.replace((now, sent_at)) {
+        if let Some((acked, way, sent)) = self.last.replace((now, via, sent_at))
+            && way == via
+        {
             let (arriving, leaving) = (now.since(acked), sent_at.since(sent));
             if sent_at >= sent && leaving.times(TOGETHER) <= arriving {
                 self.present.bytes += bytes;
@@ -81,7 +90,8 @@ mod tests {
     /// Acknowledges pairs of 1,000 bytes: (when they left, when their acknowledgment came), µs.
     fn trains(acks: &[(u64, u64)]) -> Trains {
         let mut trains = Trains::default();
-        acks.iter().for_each(|&(sent, acked)| trains.on_delivered(at(acked), 2000, at(sent), RTT));
+        acks.iter()
+            .for_each(|&(sent, acked)| trains.on_delivered(at(acked), 2000, (at(sent), RTT), PathId::FIRST));
         trains
     }
 
@@ -101,6 +111,16 @@ mod tests {
     #[test]
     fn acknowledgments_that_come_together_tell_nothing() {
         assert_eq!(trains(&[(0, 40_000); 20]).rate(), None);
+    }
+
+    #[test]
+    fn two_ways_back_are_not_compared() {
+        let mut trains = Trains::default();
+        for n in 0..20 {
+            let via = PathId((n % 2) as u8);
+            trains.on_delivered(at(40_000 + 200 * n), 2000, (at(0), RTT), via);
+        }
+        assert_eq!(trains.rate(), None);
     }
 
     #[test]

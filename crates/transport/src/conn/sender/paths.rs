@@ -7,13 +7,16 @@ use super::{PathSender, Sender};
 use crate::conn::config::PathConfig;
 use crate::conn::stats::PathStats;
 use crate::conn::timers::{Timer, Timers};
-use crate::facts::{Episode, LossCause, PathState, PathView};
+use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
 use crate::path::estimator::PathEstimator;
 use crate::path::knowledge::Knowledge;
 use crate::path::routes::Routes;
 
 /// A failed path is probed at most and, after the first time, at least this often.
 const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
+
+/// Who delivered less on a path knows nothing of it, bytes.
+const WORTH_KNOWING: u64 = 100_000;
 
 impl Sender {
     /// Adds a path whose segments carry up to `mss` bytes.
@@ -33,6 +36,7 @@ impl Sender {
             silence: Silence::default(),
             timed_from: 0,
             burst: 0,
+            known: config.known,
         });
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
         self.views.push(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
@@ -111,7 +115,23 @@ impl Sender {
     /// Something that is not data took `rtt` on `path` and back.
     pub fn measured(&mut self, now: Instant, path: PathId, rtt: Duration) {
         self.paths[path.index()].estimator.rtt.sample(rtt);
+        self.recall(path, rtt);
         self.refresh(now, path);
+    }
+
+    /// The first round trip of `path` tells whether it is the one that was known.
+    pub(super) fn recall(&mut self, path: PathId, rtt: Duration) {
+        let Some(known) = self.paths[path.index()].known.take() else { return };
+        if rtt.times(2) >= known.rtt && rtt <= known.rtt.times(2) {
+            self.controller.on_known(path, &KnownPath { rtt: rtt.min(known.rtt), ..known });
+        }
+    }
+
+    /// What the next connection may know of `path`, and since when.
+    pub fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
+        let p = self.paths.get(path.index()).filter(|p| p.stats.bytes_delivered >= WORTH_KNOWING)?;
+        let (rate, rtt) = p.estimator.bandwidth.rate().zip(p.estimator.rtt.min())?;
+        Some((KnownPath { rate, rtt }, p.estimator.bandwidth.measured_at()))
     }
 
     /// Whether `path` is there, as it is once the peer's SYN came.

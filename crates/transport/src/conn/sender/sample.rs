@@ -62,6 +62,11 @@ impl Sender {
         learnt: Learnt,
     ) {
         let Learnt { rtt, timed, proven, route } = learnt;
+        if let Some(rtt) = rtt
+            && self.paths[path.index()].known.is_some()
+        {
+            self.recall(path, rtt);
+        }
         let in_recovery = self.is_recovering(path);
         let p = &mut self.paths[path.index()];
         p.timeouts = 0;
@@ -84,8 +89,9 @@ impl Sender {
         let train_rate = match self.rules.window_only {
             true => None,
             false => {
-                let sent = fresh.newest.filter(|_| !in_recovery).map(|n| n.sent_at).zip(rtt);
-                p.estimator.on_train(now, fresh.bytes, sent)
+                let calm = fresh.newest.filter(|_| !in_recovery);
+                let sent = calm.map(|n| n.sent_at).zip(rtt);
+                p.estimator.on_train(now, fresh.bytes, sent, ack.path)
             }
         };
         let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path.index()];

@@ -1,0 +1,116 @@
+//! What connections measured of paths, for those that come after them (RFC 9040): also of the next process, if its owner
+//! keeps it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use polypath_transport::KnownPath;
+use polypath_wire::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// What was measured longer ago says nothing any more.
+pub const LIFE: Duration = Duration::from_secs(600);
+/// Most paths that are remembered; the oldest are forgotten.
+const MOST: usize = 1024;
+
+/// Which path: to whom, between which addresses. An address of a NAT's inside is as good a name as any.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct PathName {
+    /// The peer: its HIT, or its address.
+    pub peer: IpAddr,
+    /// Our address.
+    pub local: IpAddr,
+    /// The peer's.
+    pub remote: IpAddr,
+}
+
+/// What is known of the paths of one endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct KnownPaths {
+    /// Each until when it counts.
+    paths: BTreeMap<PathName, (Instant, KnownPath)>,
+}
+
+impl KnownPaths {
+    /// A connection measured `path` `age` ago. Less than what is known says that the connection sent less, until that is old.
+    pub fn measured(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
+        let known = self.at(now, &name);
+        if known.is_none_or(|known| path.rate >= known.rate || path.rtt > known.rtt.times(2)) {
+            self.insert(now, name, path, age);
+        }
+    }
+
+    /// `path` was measured `age` ago.
+    pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
+        self.paths.insert(name, (now + (LIFE - age), path));
+        if self.paths.len() > MOST {
+            let oldest = self.paths.iter().min_by_key(|(_, (until, _))| *until).map(|(name, _)| *name);
+            oldest.iter().for_each(|name| _ = self.paths.remove(name));
+        }
+    }
+
+    /// What is known of `name`, if it is not too old.
+    pub fn at(&self, now: Instant, name: &PathName) -> Option<KnownPath> {
+        let (until, path) = self.paths.get(name)?;
+        (*until > now).then_some(*path)
+    }
+
+    /// All that is not too old, with its age.
+    pub fn iter(&self, now: Instant) -> impl Iterator<Item = (PathName, KnownPath, Duration)> {
+        let all = self.paths.iter().map(move |(name, (until, path))| (*name, *path, LIFE - until.since(now)));
+        all.filter(|(_, _, age)| *age < LIFE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_wire::Rate;
+
+    use super::*;
+
+    fn name(last: u8) -> PathName {
+        let ip = |n| IpAddr::from([10, 0, n, last]);
+        PathName { peer: ip(1), local: ip(2), remote: ip(3) }
+    }
+
+    fn path(mbps: u64) -> KnownPath {
+        KnownPath { rate: Rate::from_mbps(mbps), rtt: Duration::from_millis(40) }
+    }
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn the_best_of_the_last_ten_minutes_counts() {
+        let mut known = KnownPaths::default();
+        known.measured(at(0), name(1), path(80), Duration::ZERO);
+        known.measured(at(10), name(1), path(5), Duration::ZERO);
+        assert_eq!(known.at(at(599), &name(1)), Some(path(80)));
+        assert_eq!((known.at(at(600), &name(1)), known.iter(at(600)).count()), (None, 0));
+        known.measured(at(601), name(1), path(5), Duration::ZERO);
+        assert_eq!(known.at(at(602), &name(1)), Some(path(5)));
+        assert_eq!(known.at(at(602), &name(2)), None);
+    }
+
+    #[test]
+    fn what_another_process_measured_is_as_old_as_it_is() {
+        let mut known = KnownPaths::default();
+        known.insert(at(1), name(1), path(80), Duration::from_secs(590));
+        known.insert(at(1), name(2), path(80), Duration::from_secs(700));
+        let all: Vec<_> = known.iter(at(2)).collect();
+        assert_eq!(all, [(name(1), path(80), Duration::from_secs(591))]);
+        assert_eq!((known.at(at(10), &name(1)), known.at(at(11), &name(1))), (Some(path(80)), None));
+    }
+
+    #[test]
+    fn strangers_cannot_fill_the_memory() {
+        let mut known = KnownPaths::default();
+        for n in 0..2 * MOST as u64 {
+            let peer = IpAddr::from((n as u128).to_be_bytes());
+            known.measured(at(n), PathName { peer, ..name(1) }, path(1), Duration::ZERO);
+        }
+        assert_eq!(known.paths.len(), MOST);
+        assert!(known.at(at(2 * MOST as u64), &PathName { peer: [0; 16].into(), ..name(1) }).is_none());
+    }
+}
