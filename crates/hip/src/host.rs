@@ -2,6 +2,8 @@
 
 mod renewal;
 mod several;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;

@@ -149,7 +149,7 @@ impl Association {
         Some(())
     }
 
-    pub(super) fn update_packet(&self, ctx: &mut Context<'_>, params: Vec<Param>) -> Option<Vec<u8>> {
+    pub(crate) fn update_packet(&self, ctx: &mut Context<'_>, params: Vec<Param>) -> Option<Vec<u8>> {
         let (tail, params) = params.into_iter().partition(|p| matches!(p, Param::EchoResponseUnsigned(_)));
         let packet = Packet::new(PacketType::Update, ctx.identity.hit(), self.peer, params);
         self.session.as_ref()?.seal(ctx, packet, tail).ok()
