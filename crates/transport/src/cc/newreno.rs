@@ -64,6 +64,8 @@ impl Default for NewRenoConfig {
 /// What leaves at once is as much as a path carries in this time, and no more than this, bytes.
 const GRAIN: Duration = Duration::from_millis(1);
 const MAX_QUANTUM: u64 = 1 << 16;
+/// How late a timer of a real host may be: its tick and what else runs there.
+const LATENESS: Duration = Duration::from_millis(5);
 /// In slow start at least so many segments, which make a train.
 const TRAIN: u64 = 8;
 
@@ -267,7 +269,7 @@ impl Algorithm for NewReno {
         };
         let least = self.mss * if self.phase() == Phase::SlowStart { TRAIN } else { 2 };
         let quantum = rate.bytes_in(GRAIN).clamp(least, MAX_QUANTUM.max(least));
-        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum) })
+        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS) })
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -372,7 +374,7 @@ mod tests {
     #[test]
     fn what_slow_start_lost_leaves_what_the_path_holds_and_what_is_lost_later_half() {
         let mut r = paced(600);
-        (0..4).for_each(|_| r.on_ack(Instant(9), &of_path(50, 600_000)));
+        (0..610).for_each(|_| r.on_ack(Instant(9), &of_path(50, 600_000)));
         assert_eq!((r.window(), r.phase()), (450_000, Phase::CongestionAvoidance));
         r.on_loss(Instant::ZERO, &loss(LossCause::LaterDelivered, 450_000));
         assert_eq!(r.window(), 400_000, "it left before slow start did");
@@ -394,7 +396,7 @@ mod tests {
         assert_eq!(rate(&r), Some(Rate::from_mbps(80)));
         r.ssthresh = 0.0;
         assert_eq!(rate(&r), Some(Rate::from_mbps(75)));
-        assert_eq!(r.pace().map(|p| (p.quantum, p.credit.0)), Some((9375, 1_000_000)), "1 ms");
+        assert_eq!(r.pace().map(|p| (p.quantum, p.credit.0)), Some((9375, 5_000_000)), "1 ms");
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //! | below the pipe | twofold, up to the pipe |
 //! | from there on | by an eighth of what is acknowledged, until a queue shows |
 //!
-//! A queue ends it: the window becomes what was delivered in a round trip without one, and a little more. A queue on a
+//! A queue stops growth, and if it stands for a round trip, ends it: a machine that was busy for a moment is no queue. The
+//! window becomes what was delivered in a round trip without one, and a little more. A queue on a
 //! path of which less than three quarters are used is of others, or is none: then growth is twofold at most.
 //!
 //! Pacing makes this possible: no growth leaves faster than the bottleneck sends it on, and what leaves together is a
@@ -57,6 +58,8 @@ pub struct Paced {
     /// What trains told in the last round, and the best that two in a row told: among the packets of others they tell less.
     told: Option<Rate>,
     best: Option<Rate>,
+    /// Bytes to be acknowledged until a queue that stands so long is believed.
+    doubt: Option<u64>,
     left_at: Option<Instant>,
 }
 
@@ -69,17 +72,29 @@ impl Paced {
         let holds = |rate: Rate| rate.bytes_in(least) as f64;
         let (pipe, best) = (sample.train_rate.map(holds), self.best.max(sample.train_rate).map(holds));
         let queued = self.queue(sample).is_some_and(|queue| queue >= limit);
-        if queued && best.is_none_or(|best| window >= best * FULL) {
+        let ours = queued && best.is_none_or(|best| window >= best * FULL);
+        if ours && !self.is_certain(sample) {
+            return Advice::Grow(window);
+        }
+        if ours {
             self.left_at = Some(now);
             let rate = sample.delivery_rate.max(sample.train_rate);
             let holds = rate.map_or(0.0, |rate| rate.bytes_in(least + limit) as f64);
             return Advice::Leave(holds.clamp(window / 2.0, window));
         }
+        self.doubt = None;
         // Half is enough: pacing holds back the other half (as Linux has it in slow start).
         match 2.0 * sample.prior_in_flight as f64 >= window {
             true => Advice::Grow(self.grown(sample.newly_acked as f64, window, pipe, queued)),
             false => Advice::Grow(window),
         }
+    }
+
+    /// Whether the queue stands for a whole round by now.
+    fn is_certain(&mut self, sample: &AckSample) -> bool {
+        let left = self.doubt.unwrap_or(sample.prior_in_flight);
+        self.doubt = left.checked_sub(sample.newly_acked);
+        self.doubt.is_none()
     }
 
     fn grown(&self, acked: f64, window: f64, pipe: Option<f64>, queued: bool) -> f64 {
@@ -171,9 +186,11 @@ mod tests {
     fn a_queue_ends_it_with_what_the_path_holds() {
         let (mut paced, mut window) = (Paced::default(), 600_000.0);
         assert_eq!(round(&mut paced, &mut window, 44, None), None, "less than an eighth of 40 ms");
+        assert_eq!(round(&mut paced, &mut window, 45, None), None, "not yet a round trip");
         let left = round(&mut paced, &mut window, 45, None);
         assert_eq!(left.map(f64::round), Some(window / 2.0), "450 kB are less than half");
         let (mut paced, mut window) = (Paced::default(), 600_000.0);
+        assert_eq!(round(&mut paced, &mut window, 45, Some(Rate::from_mbps(80))), None);
         assert_eq!(round(&mut paced, &mut window, 45, Some(Rate::from_mbps(80))), Some(450_000.0));
     }
 
