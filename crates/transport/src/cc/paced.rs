@@ -106,6 +106,12 @@ impl Paced {
         (window + acked).min(pipe).max(if queued { 0.0 } else { leap })
     }
 
+    /// After it: how much the window grows while nothing was lost yet and no queue shows, bytes; it may have left too early.
+    pub fn on_ack_later(&mut self, sample: &AckSample) -> Option<f64> {
+        let limit = sample.min_rtt?.over(DIVISOR).clamp(LEAST, LARGEST);
+        self.queue(sample).filter(|queue| *queue < limit).map(|_| sample.newly_acked as f64 * CAREFUL)
+    }
+
     /// Whether what left at `sent` was lost to this slow start.
     pub fn is_to_blame(&self, sent: Instant) -> bool {
         self.left_at.is_none_or(|left| sent <= left)
