@@ -78,6 +78,7 @@ impl Receiver {
             AckConfig::Thinned(thinning) if sack && self.delay > Duration::ZERO => Some(thinning),
             _ => None,
         };
+        self.reporter.share(self.thinning.is_some());
     }
 
     /// RCV.NXT: the next offset expected, one past the FIN once everything came.
@@ -126,7 +127,7 @@ impl Receiver {
         self.finished = self.fin == Some(self.buffer.next());
         let in_order = offset <= was && self.next() > was;
         if !in_order && let Some(block) = self.buffer.held().containing(offset) {
-            self.reporter.touch(path, block);
+            self.reporter.touch(path, offset, block);
         }
         self.unacked += inserted.delivered;
         self.unacked_path = path;

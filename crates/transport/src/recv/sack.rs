@@ -21,11 +21,13 @@ pub struct SackReporter {
     paths: Vec<Changed>,
     /// How often a change is told, in acknowledgments that do not leave together.
     tells: u8,
+    /// Several segments share an acknowledgment: blocks have turns, and none is remembered twice.
+    shares: bool,
 }
 
 impl Default for SackReporter {
     fn default() -> Self {
-        Self { paths: Vec::new(), tells: FEWEST_TELLS }
+        Self { paths: Vec::new(), tells: FEWEST_TELLS, shares: false }
     }
 }
 
@@ -54,8 +56,14 @@ const MOST_TELLS: u8 = 4;
 const MEMORY: usize = 8;
 
 impl SackReporter {
-    /// A segment arrived out of order on `path`; it is part of `block` now, which is held.
-    pub fn touch(&mut self, path: PathId, block: (u64, u64)) {
+    /// From now on several segments share an acknowledgment, or each has its own.
+    pub fn share(&mut self, shares: bool) {
+        self.shares = shares;
+    }
+
+    /// A segment arrived out of order on `path`, at `offset`; it is part of `block` now, which is held.
+    pub fn touch(&mut self, path: PathId, offset: u64, block: (u64, u64)) {
+        let block = if self.shares { block } else { (offset, offset + 1) };
         if self.paths.len() <= path.index() {
             self.paths.resize_with(path.index() + 1, Changed::default);
         }
@@ -93,9 +101,11 @@ impl SackReporter {
             self.paths.iter_mut().for_each(Changed::clear);
             return blocks;
         };
+        // what is held is held until all before it has come
+        self.paths.iter_mut().for_each(|changed| changed.forget(|offset| offset < next));
+        let shares = self.shares && trigger.is_none();
         let Some(changed) = self.paths.get_mut(path.index()) else { return blocks };
-        changed.forget(|offset| offset < next); // what is held is held until all before it has come
-        let from = if trigger.is_some() { 0 } else { changed.due.saturating_sub(max) };
+        let from = if shares { changed.due.saturating_sub(max) } else { 0 };
         let mut chosen: [(u64, u64); 4] = [(0, 0); 4];
         let mut n = 0;
         for offset in trigger.into_iter().chain(changed.turn(from)) {
@@ -153,7 +163,7 @@ mod tests {
         let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
         for start in [10, 30, 50, 70, 20] {
             let block = held.insert(start, start + 10);
-            sack.touch(PathId(0), block);
+            sack.touch(PathId(0), start, block);
         }
         let starts = |b: SackBlocks| b.iter().map(|b| (b.start.0, b.end.0)).collect::<Vec<_>>();
         let seq = |o: u64| Seq(o as u32);
@@ -172,7 +182,7 @@ mod tests {
         let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
         for (path, start) in [(0, 10), (1, 30), (1, 50), (0, 70), (1, 90)] {
             let block = held.insert(start, start + 10);
-            sack.touch(PathId(path), block);
+            sack.touch(PathId(path), start, block);
         }
         let starts = |b: SackBlocks| b.iter().map(|b| b.start.0).collect::<Vec<_>>();
         let seq = |o: u64| Seq(o as u32);
@@ -184,9 +194,10 @@ mod tests {
     fn more_news_than_fit_are_told_oldest_first_and_then_again() {
         let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
         let path = PathId(0);
+        sack.share(true);
         for start in [10, 30, 50, 70, 75, 90] {
             let block = held.insert(start, start + 10);
-            sack.touch(path, block);
+            sack.touch(path, start, block);
         }
         let starts = |b: SackBlocks| b.iter().map(|b| b.start.0).collect::<Vec<_>>();
         let seq = |o: u64| Seq(o as u32);
@@ -201,11 +212,12 @@ mod tests {
     fn each_change_is_told_in_two_acknowledgments_that_do_not_leave_together() {
         let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
         let path = PathId(0);
+        sack.share(true);
         let mut told = [0; 40];
         for round in 0..8 {
             for start in [0, 20, 40].map(|n| 100 * round + 10 + n) {
                 let block = held.insert(start, start + 10);
-                sack.touch(path, block);
+                sack.touch(path, start, block);
             }
             let mut this_round = [0; 40];
             while sack.has_news(path) {
