@@ -213,12 +213,16 @@ fn paths_that_are_too_fast_are_said_to_be_and_the_fastest_end() {
 #[test]
 fn a_path_that_is_merely_slow_gets_its_time() {
     let dir = tempfile::tempdir().unwrap();
-    let done = demo(dir.path(), &["--sim", "--path", "2kbit/1ms", "--size", "20kB", "--json"]);
-    assert!(done.status.success(), "{done:?}");
-    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
-    // 86 s for the bytes; the base exchange, probes of the packet size and the handshake before them.
-    assert!(report["seconds"].as_f64() < Some(150.0), "{report:#}");
+    let done = |rate| demo(dir.path(), &["--sim", "--path", rate, "--size", "20kB", "--json"]);
+    let slow = done("4kbit/1ms");
+    assert!(slow.status.success(), "{slow:?}");
+    let report: Value = serde_json::from_slice(&slow.stdout).unwrap();
+    // 43 s for the bytes; the base exchange, probes of the packet size and the handshake before them.
+    assert!(report["seconds"].as_f64() < Some(75.0), "{report:#}");
     assert_eq!(report["retransmitted"], 0, "{report:#}");
+    // Its full segments take longer than its timer allows (docs/performance.md): it arrives all the same.
+    let slower = done("2kbit/1ms");
+    assert!(slower.status.success(), "{slower:?}");
 }
 
 #[test]

@@ -28,7 +28,12 @@ fn users_may() -> bool {
     if !output.status.success() {
         excuse(&format!("the kernel refuses user namespaces: {}", String::from_utf8_lossy(&output.stderr)));
     }
-    output.status.success()
+    let device =
+        Command::new(NOBODY[0]).args(&NOBODY[1..]).args(["test", "-w", "/dev/net/tun"]).status().unwrap();
+    if !device.success() {
+        excuse("only root may open /dev/net/tun here");
+    }
+    output.status.success() && device.success()
 }
 
 fn ready() -> bool {

@@ -14,6 +14,10 @@ use crate::paths::Locators;
 /// So long after the last data a silent path is still asked in a hurry.
 const FLOWING: Duration = Duration::from_secs(10);
 
+/// Heartbeats in a hurry leave no sooner after one another than this many times the smallest one-way delay: on a
+/// link of 2 kbit/s they would take half of it.
+const HURRY: u64 = 16;
+
 impl Security {
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
@@ -48,7 +52,8 @@ impl Security {
         if silence {
             self.paths.get_mut(&number).into_iter().for_each(|p| p.heart.next = now + every);
         } else if let Some(path) = self.paths.get_mut(&number) {
-            let hurry = flows.then(|| every.times(3).over(10));
+            let least = path.measured.delay.unwrap_or(Duration::ZERO).times(HURRY);
+            let hurry = flows.then(|| every.times(3).over(10).max(least));
             let len = path.beat(self.ours, number, now, (every, missed, hurry), &mut self.scratch);
             self.send_scratch(now, number, len);
             self.probe(now, number);
@@ -70,7 +75,7 @@ impl Security {
 
     /// One of several associations of a peer has fallen silent: that program has ended.
     fn close_if_silent(&mut self, now: Instant, name: Hit) {
-        let beside = self.hip.names_of(self.hit_of(name)).count() > 1;
+        let beside = self.hip.names_of(self.hit_of(name)).count() > 1 && self.is_quiet(now, name);
         let mut silent = self.paths.values().filter(|p| p.peer == name).map(|p| p.heart.silent());
         if beside && silent.all(|beats| beats > UNANSWERED) {
             self.hip.close(now, name);
@@ -138,6 +143,9 @@ impl Security {
     /// association, after each heartbeat and on its path, so that a peer that has lost nothing answers that first.
     fn renew_if_silent(&mut self, now: Instant, number: u16) {
         let Some((hit, locators)) = self.paths.get(&number).map(|p| (p.peer, p.locators)) else { return };
+        if !self.is_quiet(now, hit) {
+            return;
+        }
         let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up && p.reach.is_some()) else { return };
         let mut others = self.paths.values().filter(|p| p.peer == hit).map(|p| p.heart.silent());
         if path_silence(&self.paths, number) > UNANSWERED && others.all(|beats| beats >= UNANSWERED) {
@@ -146,6 +154,14 @@ impl Security {
             }
             self.hip.renew(now, hit, vec![route(locators)]);
         }
+    }
+
+    /// Whether nothing came on any path for longer than two full packets each way may take on the quickest: where the rate
+    /// is what takes time, they take up to 64 times what the smallest of heartbeats takes one way.
+    fn is_quiet(&self, now: Instant, name: Hit) -> bool {
+        let of_peer = || self.paths.values().filter(|p| p.peer == name);
+        let delay = of_peer().filter_map(|p| p.measured.delay).min().unwrap_or(Duration::ZERO);
+        of_peer().all(|p| now.since(p.heart.heard) >= delay.times(64))
     }
 
     /// A HIP packet came: a peer that has answered on an SA since we asked for a new association needs none.

@@ -93,7 +93,7 @@ impl Reach {
         let news = announced.iter().filter(|a| told.iter().all(|r| r.ip() != a.ip()));
         let (proven, fresh): (Vec<SocketAddr>, Vec<SocketAddr>) = news.copied().partition(is_proven);
         let known = [told.as_slice(), &proven].concat();
-        let all = candidates(locals, &number(&[known.as_slice(), &fresh].concat()));
+        let all = candidates(locals, &number(locals, &[known.as_slice(), &fresh].concat()));
         let (tried, sure): (Vec<Candidate>, Vec<Candidate>) =
             all.into_iter().partition(|c| fresh.contains(&c.locators.remote));
         let mut links = choose(&sure);
@@ -123,10 +123,29 @@ struct Candidate {
     theirs: usize,
 }
 
-/// The link of each address of the peer: the first of either family are taken for one link, the second for another.
-fn number(remotes: &[SocketAddr]) -> Vec<(SocketAddr, usize)> {
-    let before = |n: usize| remotes[..n].iter().filter(|r| r.is_ipv4() == remotes[n].is_ipv4()).count();
-    (0..remotes.len()).map(|n| (remotes[n], before(n))).collect()
+/// The link of each address of the peer: neighbours on one interface of ours are on one link; of others the first of
+/// either family are taken for one link, the second for another.
+fn number(locals: &[End], remotes: &[SocketAddr]) -> Vec<(SocketAddr, usize)> {
+    let interface = |remote: SocketAddr| locals.iter().find(|end| end.is_beside(remote)).map(|end| end.link);
+    let mut numbered: Vec<(SocketAddr, usize)> = Vec::new();
+    for &remote in remotes {
+        let beside = |(other, _): &&(SocketAddr, usize)| {
+            interface(remote).is_some() && interface(*other) == interface(remote)
+        };
+        let before = numbered.iter().filter(|(other, _)| other.is_ipv4() == remote.is_ipv4()).count();
+        let number = numbered.iter().find(beside).map_or(before, |(_, number)| *number);
+        numbered.push((remote, number));
+    }
+    numbered
+}
+
+impl End {
+    /// Whether `remote` is a neighbour on our interface: their addresses share the usual length of a prefix.
+    fn is_beside(&self, remote: SocketAddr) -> bool {
+        let pair = Locators { local: self.address, remote };
+        let prefix = if remote.is_ipv4() { 24 } else { 64 };
+        matches!(self.link, OwnLink::Interface(_)) && usable(&pair) && likeness(&pair) >= prefix
+    }
 }
 
 /// All pairs; addresses that look alike, as those on one link do, first.
@@ -257,6 +276,11 @@ mod tests {
             links(&["1 10.1.0.1"], &["192.0.2.1", "198.51.100.1"]),
             [one(0, "10.1.0.1 192.0.2.1"), one(1, "10.1.0.1 198.51.100.1")],
             "the peer's links count too"
+        );
+        assert_eq!(
+            links(&["1 10.0.0.1", "2 10.1.0.1", "2 fd00::1"], &["10.0.0.2", "fd00::2", "10.1.0.2"])[..3],
+            [one(0, "fd00::1 fd00::2"), one(1, "10.0.0.1 10.0.0.2"), one(0, "10.1.0.1 10.1.0.2")],
+            "neighbours on one interface are on one link, however the peer lists them"
         );
     }
 

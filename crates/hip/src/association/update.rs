@@ -27,7 +27,7 @@ pub(super) use outstanding::Updates;
 use outstanding::{Pending, What};
 
 /// How many of the peer's UPDATE ids around the newest are accepted and remembered.
-const WINDOW: i32 = 32;
+const WINDOW: i32 = 64;
 
 /// What an UPDATE says.
 #[derive(Default)]

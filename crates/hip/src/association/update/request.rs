@@ -10,6 +10,11 @@ use crate::context::{Context, announcement};
 use crate::event::{Event, Route};
 use crate::session::Session;
 
+/// More links than these, and more locators, are not told in a request: it fits into one IP packet of 1500 bytes. Without
+/// locators it is about the address that it comes from.
+const MOST_LINKS: usize = 8;
+const MOST_LISTED: usize = 24;
+
 impl Association {
     /// Does what is asked: at once if nothing is under way that it depends on.
     pub(crate) fn request(&mut self, ctx: &mut Context<'_>, request: Request) {
@@ -74,10 +79,10 @@ impl Association {
         };
         let keymat_index = if dh.is_some() { 0 } else { u16::try_from(index).ok()? };
         let locators = self.our_locators(ctx, request, inbound);
-        let mut params = vec![
-            Param::EspInfo(EspInfo { keymat_index, old_spi: old, new_spi: inbound }),
-            Param::LocatorSet(locators.clone()),
-        ];
+        let mut params = vec![Param::EspInfo(EspInfo { keymat_index, old_spi: old, new_spi: inbound })];
+        if locators.len() <= MOST_LISTED {
+            params.push(Param::LocatorSet(locators.clone()));
+        }
         params.extend(dh.as_ref().map(public));
         params.extend(self.our_links(ctx, &locators));
         self.send_update(ctx, route, params, What::Request { request, inbound, dh, index })
@@ -92,10 +97,12 @@ impl Association {
         self.send_update(ctx, route, params, What::Request { request, inbound: 0, dh: None, index: 0 })
     }
 
-    /// What we know of the links behind `locators`, for a peer that wants to know.
+    /// What we know of the links behind `locators`, for a peer that wants to know; of many only the last one's, which
+    /// is the one that is asked for: a packet has no room for more.
     fn our_links(&self, ctx: &Context<'_>, locators: &[Locator]) -> Option<Param> {
         self.peer_multipath.as_ref()?;
-        let addresses: Vec<_> = locators.iter().filter_map(|l| l.address.ip()).collect();
+        let first = if locators.len() > MOST_LINKS { locators.len() - 1 } else { 0 };
+        let addresses: Vec<_> = locators[first..].iter().filter_map(|l| l.address.ip()).collect();
         announcement(ctx.config, ctx.links, &addresses).map(Param::Multipath)
     }
 
