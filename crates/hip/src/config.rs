@@ -82,6 +82,11 @@ impl Accept {
             Self::Nobody => false,
         }
     }
+
+    /// Whether `peer` is one of a list.
+    pub fn names(&self, peer: Hit) -> bool {
+        matches!(self, Self::Only(peers) if peers.contains(&peer))
+    }
 }
 
 impl HipConfig {

@@ -262,8 +262,9 @@ impl Host {
         let params = view.values().map_err(|_| DropReason::Malformed)?;
         let groups = params.iter().find_map(|p| if let Param::DhGroupList(g) = p { Some(g) } else { None });
         let groups = groups.ok_or(DropReason::Proposal)?;
+        let known = self.config.accept.names(peer) || self.peers.contains_key(&peer);
         let (responder, mut ctx) = self.context(now);
-        if !responder.limit.allow(now, route.remote.ip(), ctx.config.r1_rate) {
+        if !responder.limit.allow(now, route.remote.ip(), known, ctx.config.r1_rate) {
             responder.load.count(now, ctx.config);
             return Err(DropReason::Policy);
         }
@@ -321,7 +322,7 @@ impl Host {
     /// Tells whoever sent an I2 why it is refused, as often as it may be told anything.
     fn refuse(&mut self, now: Instant, route: Route, peer: Hit, notify_type: Option<NotifyType>) {
         let (responder, mut ctx) = self.context(now);
-        let may = |_: &_| responder.limit.allow(now, route.remote.ip(), ctx.config.r1_rate);
+        let may = |_: &_| responder.limit.allow(now, route.remote.ip(), false, ctx.config.r1_rate);
         if let Some(notify_type) = notify_type.filter(may)
             && let Some(packet) = notify(&mut ctx, peer, notify_type, Vec::new())
         {

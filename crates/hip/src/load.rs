@@ -63,13 +63,13 @@ impl RateLimit {
         Self { key, since: Instant::ZERO, counts: vec![0; BUCKETS].into() }
     }
 
-    /// Whether one more goes to `address`.
-    pub fn allow(&mut self, now: Instant, address: IpAddr, limit: u32) -> bool {
+    /// Whether one more goes to `address`. Peers that we know share no bucket with strangers behind the same address.
+    pub fn allow(&mut self, now: Instant, address: IpAddr, known: bool, limit: u32) -> bool {
         if now.since(self.since) >= WINDOW {
             self.since = now;
             self.counts.fill(0);
         }
-        let bucket = self.digest(address) as usize % BUCKETS;
+        let bucket = (self.digest(address) as usize).wrapping_add(usize::from(known)) % BUCKETS;
         let count = &mut self.counts[bucket];
         *count = count.saturating_add(1);
         *count <= limit
@@ -188,9 +188,10 @@ mod tests {
         let mut limit = RateLimit::new([0; 16]);
         let (a, b) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         let now = Instant::ZERO + Duration::from_secs(9);
-        assert_eq!((0..50).filter(|_| limit.allow(now, a, 20)).count(), 20);
-        assert!(limit.allow(now, b, 20));
-        assert!(limit.allow(now + WINDOW, a, 20));
+        assert_eq!((0..50).filter(|_| limit.allow(now, a, false, 20)).count(), 20);
+        assert!(limit.allow(now, b, false, 20));
+        assert!(limit.allow(now, a, true, 20), "a peer that we know, behind the address of a flood");
+        assert!(limit.allow(now + WINDOW, a, false, 20));
     }
 
     #[test]
