@@ -11,6 +11,7 @@ pub mod ranges;
 pub mod recv;
 pub mod sched;
 pub mod segment;
+pub mod windowed;
 
 pub use cc::CcConfig;
 pub use conn::config::{ConnectionConfig, PathConfig};

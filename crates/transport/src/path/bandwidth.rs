@@ -6,7 +6,11 @@
 //! The estimate is the largest sample of the last ten round trips: losses and idle phases only
 //! ever make samples too small.
 
+use std::cmp::Reverse;
+
 use polypath_wire::{Duration, Instant, Rate};
+
+use crate::windowed::WindowedMin;
 
 /// State of a path at the moment a segment leaves. Each segment in flight keeps one, so it is small.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -61,8 +65,8 @@ struct State {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bandwidth {
     state: State,
-    /// Largest rate of the last and of the present half window, and when the present began.
-    best: Option<(Rate, Rate, Instant)>,
+    /// Largest rate of late.
+    best: WindowedMin<Reverse<Rate>>,
 }
 
 impl Bandwidth {
@@ -93,7 +97,7 @@ impl Bandwidth {
         }
         let rate = Rate::from_bytes_per(delivered - mark.delivered / 2, span);
         if !mark.app_limited() || self.rate().is_none_or(|best| rate > best) {
-            self.keep(now, rate, rtt);
+            self.best.add(now, Reverse(rate), rtt.times(ROUNDS / 2));
         }
         Some(rate)
     }
@@ -105,15 +109,7 @@ impl Bandwidth {
 
     /// The estimate.
     pub fn rate(&self) -> Option<Rate> {
-        self.best.map(|(last, present, _)| last.max(present))
-    }
-
-    fn keep(&mut self, now: Instant, rate: Rate, rtt: Duration) {
-        self.best = Some(match self.best {
-            None => (rate, rate, now),
-            Some((_, present, began)) if now.since(began) > rtt.times(ROUNDS / 2) => (present, rate, now),
-            Some((last, present, began)) => (last, present.max(rate), began),
-        });
+        self.best.value().map(|Reverse(rate)| rate)
     }
 }
 

@@ -7,6 +7,8 @@
 
 use polypath_wire::{Duration, Instant};
 
+use crate::windowed::WindowedMin;
+
 /// Minima are kept over this long, so that drifting clocks and moved routes are followed.
 const MEMORY: Duration = Duration::from_secs(30);
 
@@ -15,8 +17,8 @@ const MEMORY: Duration = Duration::from_secs(30);
 pub struct OneWay {
     forward: Option<i64>,
     reverse: Option<i64>,
-    /// Smallest forward delay of the last and of the present window, and when the present began.
-    floor: Option<(i64, i64, Instant)>,
+    /// Smallest forward delay lately.
+    floor: WindowedMin<i64>,
 }
 
 impl OneWay {
@@ -28,16 +30,12 @@ impl OneWay {
             self.reverse = Some(reverse);
         }
         self.forward = Some(forward);
-        self.floor = Some(match self.floor {
-            None => (forward, forward, now),
-            Some((_, present, began)) if now.since(began) > MEMORY => (present, forward, now),
-            Some((last, present, began)) => (last, present.min(forward), began),
-        });
+        self.floor.add(now, forward, MEMORY);
     }
 
     /// Smallest forward delay lately, up to `−θ`.
     pub fn min_forward(&self) -> Option<i64> {
-        self.floor.map(|(last, present, _)| last.min(present))
+        self.floor.value()
     }
 
     /// Latest reverse delay, up to `+θ`.

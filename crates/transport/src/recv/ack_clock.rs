@@ -7,6 +7,7 @@
 use polypath_wire::{Duration, Instant};
 
 use super::config::Thinning;
+use crate::windowed::WindowedMin;
 
 /// A single segment waits at least so long for another.
 const LEAST_PATIENCE: Duration = Duration::from_millis(5);
@@ -29,7 +30,8 @@ pub struct AckClock {
     haste: Haste,
     /// When there was haste last.
     hurried_at: Instant,
-    round_trip: RoundTrip,
+    /// The smallest round trip of late: data that waited for something else than its acknowledgment makes samples too long.
+    round_trip: WindowedMin<Duration>,
 }
 
 /// Something is missing on the path, or came after it had been.
@@ -67,7 +69,7 @@ impl AckClock {
 
     /// A segment came that echoes what we sent at `sent`.
     pub fn on_echo(&mut self, now: Instant, sent: Instant) {
-        self.round_trip.sample(now, now.since(sent));
+        self.round_trip.add(now, now.since(sent), MEMORY);
     }
 
     /// When an acknowledgment is due, if anything is to be told; a single segment waits for `delay` at most.
@@ -93,38 +95,17 @@ impl AckClock {
 
     /// How long few segments wait for more: where a window holds few, each round trip ends with such.
     fn patience(&self) -> Duration {
-        self.round_trip.least().map_or(Duration(u64::MAX), |rtt| rtt.over(4).max(LEAST_PATIENCE))
+        self.round_trip.value().map_or(Duration(u64::MAX), |rtt| rtt.over(4).max(LEAST_PATIENCE))
     }
 
     /// Time between two acknowledgments.
     fn interval(&self, rules: &Thinning) -> Duration {
-        match self.round_trip.least() {
+        match self.round_trip.value() {
             Some(rtt) if self.came > rules.first.into() => {
                 rtt.over(rules.per_round_trip.into()).min(rules.longest)
             }
             _ => Duration::ZERO,
         }
-    }
-}
-
-/// The smallest round trip of late: data that waited for something else than its acknowledgment makes samples too long.
-#[derive(Clone, Copy, Debug, Default)]
-struct RoundTrip {
-    /// Smallest of the last and of the present period, and when that began.
-    least: Option<(Duration, Duration, Instant)>,
-}
-
-impl RoundTrip {
-    fn sample(&mut self, now: Instant, rtt: Duration) {
-        self.least = Some(match self.least {
-            None => (rtt, rtt, now),
-            Some((_, present, began)) if now.since(began) > MEMORY => (present, rtt, now),
-            Some((last, present, began)) => (last, present.min(rtt), began),
-        });
-    }
-
-    fn least(&self) -> Option<Duration> {
-        self.least.map(|(last, present, _)| last.min(present))
     }
 }
 
