@@ -24,6 +24,11 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
+/// RttThresh: how much longer than `rtt` a round trip is when a queue grows (§4.2).
+pub(super) fn threshold(rtt: Duration) -> Duration {
+    rtt.over(MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
+}
+
 /// What slow start should do with an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
@@ -84,10 +89,7 @@ impl HyStart {
                 self.cautious_rounds = 0;
             }
             Some(_) => {}
-            None => {
-                let thresh = last.over(MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
-                self.baseline = Some(present).filter(|p| *p >= last + thresh);
-            }
+            None => self.baseline = Some(present).filter(|p| *p >= last + threshold(last)),
         }
     }
 }

@@ -20,6 +20,7 @@
 
 use polypath_wire::{Duration, Instant, Rate};
 
+use super::hystart::threshold;
 use crate::facts::AckSample;
 
 /// Most growth of the window in a round trip.
@@ -28,10 +29,6 @@ const MOST: f64 = 4.0;
 const CAREFUL: f64 = 1.0 / 8.0;
 /// Share of the pipe below which a queue is not ours.
 const FULL: f64 = 3.0 / 4.0;
-/// A queue of this share of the smallest round trip ends slow start, within these bounds (RFC 9406 §4.3).
-const DIVISOR: u64 = 8;
-const LEAST: Duration = Duration::from_millis(4);
-const LARGEST: Duration = Duration::from_millis(16);
 /// As many acknowledgments in a row must tell of the queue.
 const WITNESSES: usize = 4;
 
@@ -68,7 +65,7 @@ impl Paced {
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample, window: f64) -> Advice {
         self.count(sample, window);
         let least = sample.min_rtt.unwrap_or(Duration::ZERO);
-        let limit = least.over(DIVISOR).clamp(LEAST, LARGEST);
+        let limit = threshold(least);
         let holds = |rate: Rate| rate.bytes_in(least) as f64;
         let (pipe, best) = (sample.train_rate.map(holds), self.best.max(sample.train_rate).map(holds));
         let queued = self.queue(sample).is_some_and(|queue| queue >= limit);
@@ -108,7 +105,7 @@ impl Paced {
 
     /// After it: how much the window grows while nothing was lost yet and no queue shows, bytes; it may have left too early.
     pub fn on_ack_later(&mut self, sample: &AckSample) -> Option<f64> {
-        let limit = sample.min_rtt?.over(DIVISOR).clamp(LEAST, LARGEST);
+        let limit = threshold(sample.min_rtt?);
         self.queue(sample).filter(|queue| *queue < limit).map(|_| sample.newly_acked as f64 * CAREFUL)
     }
 

@@ -76,7 +76,7 @@ impl Connection {
         if !self.sender.has_joined(path) || self.removed.contains(path) {
             return;
         }
-        if self.sender.is_sign_of_life(path, Instant(now.0.saturating_sub(rtt.0))) {
+        if self.sender.is_sign_of_life(path, now - rtt) {
             self.revive(now, path);
         }
         if self.sender.flight_size(path) == 0 {
