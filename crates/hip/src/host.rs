@@ -308,12 +308,12 @@ impl Host {
                 return Err(reason);
             }
         };
-        let at = |name: Hit| self.peers.get(&name).is_some_and(|a| a.is_at(route));
-        if !self.names_of(peer).any(at) {
+        let is_there = |name: Hit| self.peers.contains_key(&name);
+        if !self.name_taken(peer, route).is_some_and(is_there) {
             self.make_room(now)?;
         }
         self.cancel_renewal(now, peer);
-        let name = self.name_for(now, peer, route);
+        let name = self.name_taken(peer, route).unwrap_or_else(|| self.new_name(peer));
         self.peers.entry(name).or_insert_with(|| Association::new(peer, vec![route], now));
         self.with(now, name, |a, ctx| a.accept(ctx, route, accepted))
             .unwrap_or(Err(DropReason::NoAssociation))

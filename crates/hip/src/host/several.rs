@@ -4,7 +4,6 @@
 //! is, it replaces that one, as RFC 7401 §4.5.4 has it. The first association of a peer goes by its HIT, each further one by
 //! a name of our own that is no HIT. Nothing of this is on the wire.
 
-use polypath_wire::Instant;
 use polypath_wire::hip::{Hit, PacketView};
 
 use super::Host;
@@ -28,22 +27,21 @@ impl Host {
         }
     }
 
-    /// The name for what an I2 of `peer` begins.
-    pub(super) fn name_for(&mut self, now: Instant, peer: Hit, route: Route) -> Hit {
-        let at = |name: &Hit| self.peers.get(name).is_none_or(|a| a.is_at(route));
-        let replaced = self.names_of(peer).find(at);
-        if let Some(name) = replaced {
-            return name;
-        }
+    /// The name that an I2 of `peer` from `route` takes over: of the association that is there, or else of the first,
+    /// unless that one stays. `None` if another association begins beside those that there are.
+    pub(super) fn name_taken(&self, peer: Hit, route: Route) -> Option<Hit> {
+        let at = |name: &Hit| self.peers.get(name).is_some_and(|a| a.is_at(route));
         let stands = |a: &Association| a.is_host() && matches!(a.state(), State::R2Sent | State::Established);
-        let count = self.names_of(peer).count();
-        if !self.peers.get(&peer).is_some_and(stands) || count >= MOST || !route.is_udp() {
-            return peer;
-        }
+        let first_stays = self.peers.get(&peer).is_some_and(stands);
+        let beside = first_stays && self.names_of(peer).count() < MOST && route.is_udp();
+        self.names_of(peer).find(at).or((!beside).then_some(peer))
+    }
+
+    /// A new name for a further association with `peer`.
+    pub(super) fn new_name(&mut self, peer: Hit) -> Hit {
         let mut name = Hit(self.random.bytes());
         name.0[0] = NAME;
         self.others.entry(peer).or_default().push(name);
-        self.peers.insert(name, Association::new(peer, vec![route], now));
         name
     }
 

@@ -16,13 +16,16 @@ fn route(from: u8) -> Route {
     Route { local: end(from), remote: end(1 - from) }
 }
 
+fn host(identity: u8, seed: u8, max_associations: usize) -> Host {
+    let identity = Identity::generate(KeyKind::P256, &mut Random::from_seed([identity; 32])).unwrap();
+    let dh_groups = vec![DhGroup::P256, DhGroup::P384];
+    let config = HipConfig { dh_groups, max_associations, ..HipConfig::default() };
+    Host::new(identity, config, [seed; 32], 1, Instant::ZERO)
+}
+
 /// Two hosts with an association.
 fn pair() -> [Host; 2] {
-    let mut hosts = [0, 1].map(|n| {
-        let identity = Identity::generate(KeyKind::P256, &mut Random::from_seed([n + 1; 32])).unwrap();
-        let config = HipConfig { dh_groups: vec![DhGroup::P256, DhGroup::P384], ..HipConfig::default() };
-        Host::new(identity, config, [n; 32], 1, Instant::ZERO)
-    });
+    let mut hosts = [0, 1].map(|n| host(n + 1, n, 100));
     let peer = hosts[1].hit();
     hosts[0].connect(at(0), peer, vec![route(0)]).unwrap();
     for n in [0, 1, 0, 1] {
@@ -100,4 +103,75 @@ fn a_locator_that_is_too_old_or_unlisted_gets_no_data() {
     let private = LocatorAddress::Esp { spi: spi(&behind_nat), address: [192, 168, 0, 2].into() };
     assert_eq!(say(&mut behind_nat, 0, vec![list(private, u32::MAX)]), 0);
     assert!(gets_data(&mut behind_nat, 2), "the SPI names the path");
+}
+
+/// `client`, at `port`, begins an association with `server`, at port 10500 of another address; the server's name for it.
+fn meet(client: &mut Host, port: u16, server: &mut Host, now: Instant) -> Option<Hit> {
+    let there = Route { local: ([10, 0, 0, 1], port).into(), remote: route(0).remote };
+    let back = Route { local: there.remote, remote: there.local };
+    client.connect(now, server.hit(), vec![there]).unwrap();
+    for _ in 0..2 {
+        while let Some(sent) = client.poll_transmit() {
+            server.handle(now, back, &sent.payload);
+        }
+        while let Some(sent) = server.poll_transmit() {
+            client.handle(now, there, &sent.payload);
+        }
+    }
+    server.peers.iter().find(|(_, a)| a.is_at(back)).map(|(name, _)| *name)
+}
+
+/// User data comes on the first path of that association.
+fn carry(host: &mut Host, now: Instant, name: Hit) {
+    let inbound = host.association(name).unwrap().paths()[0].inbound;
+    host.on_data(now, name, inbound, 1000);
+}
+
+#[test]
+fn at_the_limit_the_one_of_several_goes_that_is_missed_least() {
+    for used in [0, 1] {
+        let mut server = host(2, 0, 2);
+        let names = [0, 1].map(|n| {
+            let now = at(n.into());
+            meet(&mut host(1, 10 + n, 100), 4000 + u16::from(n), &mut server, now).unwrap()
+        });
+        assert_eq!(names.map(|name| name.is_orchid()), [true, false]);
+        carry(&mut server, at(2), names[used]);
+        let stranger = meet(&mut host(3, 3, 100), 5000, &mut server, at(3)).unwrap();
+        let left: BTreeSet<Hit> = server.names().collect();
+        assert_eq!(left, BTreeSet::from([names[used], stranger]));
+    }
+}
+
+#[test]
+fn who_begins_anew_where_it_was_replaces_its_own_also_when_the_first_is_gone() {
+    let mut server = host(2, 0, 2);
+    let [first, second] = [0, 1].map(|n| {
+        let now = at(n.into());
+        meet(&mut host(1, 10 + n, 100), 4000 + u16::from(n), &mut server, now).unwrap()
+    });
+    carry(&mut server, at(2), second);
+    let stranger = meet(&mut host(3, 3, 100), 5000, &mut server, at(3)).unwrap();
+    assert!(server.association(first).is_none());
+    assert_eq!(meet(&mut host(1, 12, 100), 4001, &mut server, at(4)), Some(second));
+    assert_eq!(server.names().collect::<BTreeSet<_>>(), BTreeSet::from([second, stranger]));
+}
+
+#[test]
+fn who_replaces_an_association_of_its_own_takes_nobody_elses_place() {
+    let mut server = host(2, 0, 2);
+    let mut friend = host(1, 1, 100);
+    let (out, back) = (route(1), Route { local: route(1).remote, remote: route(1).local });
+    server.connect(at(0), friend.hit(), vec![out]).unwrap();
+    for _ in 0..2 {
+        while let Some(sent) = server.poll_transmit() {
+            friend.handle(at(0), back, &sent.payload);
+        }
+        while let Some(sent) = friend.poll_transmit() {
+            server.handle(at(0), out, &sent.payload);
+        }
+    }
+    let stranger = meet(&mut host(3, 3, 100), 5000, &mut server, at(1)).unwrap();
+    assert_eq!(meet(&mut host(1, 4, 100), 6000, &mut server, at(100)), Some(friend.hit()));
+    assert!(server.association(stranger).is_some(), "there was room already");
 }
