@@ -34,9 +34,14 @@ impl Worth {
 }
 
 impl Association {
+    /// Whether the peer began it.
+    pub(crate) fn is_guest(&self) -> bool {
+        self.accepted_i2.is_some()
+    }
+
     /// The address of a peer that began; of IPv6 the network, all of which belongs to one host.
     pub(crate) fn guest_from(&self) -> Option<IpAddr> {
-        let ip = self.routes.first().filter(|_| self.guest)?.remote.ip();
+        let ip = self.routes.first().filter(|_| self.is_guest())?.remote.ip();
         Some(match ip {
             IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
             v4 => v4,

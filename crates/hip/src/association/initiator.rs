@@ -55,7 +55,6 @@ impl Association {
     pub(crate) fn connect(&mut self, ctx: &mut Context<'_>) {
         self.drop_drafts(ctx);
         self.release(ctx);
-        self.guest = false;
         self.go(ctx, State::I1Sent);
         let i1 = self.i1(ctx);
         for route in self.routes.iter().take(PARALLEL_I1) {

@@ -64,6 +64,7 @@ pub struct Association {
     session: Option<Session>,
     paths: Vec<Path>,
     updates: Updates,
+    /// The digest of the peer's I2, if the peer began.
     accepted_i2: Option<[u8; 32]>,
     r1_counter: Option<u64>,
     /// When our own I2 was answered.
@@ -74,8 +75,7 @@ pub struct Association {
     closing_since: Instant,
     /// Signatures that are checked although anybody may have sent the packet, and answers that are sent again.
     favours: Bucket,
-    /// Whether the peer began, and whether user data ever came from it.
-    guest: bool,
+    /// Whether user data ever came from the peer.
     carried: bool,
     active: Instant,
     notified: Option<Instant>,
@@ -131,7 +131,6 @@ impl Association {
             close_nonce: Vec::new(),
             closing_since: now,
             favours: FAVOURS,
-            guest: false,
             carried: false,
             active: now,
             notified: None,
@@ -306,11 +305,6 @@ impl Association {
         precedes && (self.tries < 2 || ctx.now.since(first) < ctx.config.retransmit.times(2))
     }
 
-    /// Whether the peer began it.
-    pub(crate) fn is_host(&self) -> bool {
-        self.accepted_i2.is_some()
-    }
-
     /// Whether the peer is known to be at the other end of `route`.
     pub(crate) fn is_at(&self, route: Route) -> bool {
         self.paths.iter().any(|p| p.route.remote == route.remote)
@@ -370,7 +364,7 @@ impl Association {
         };
         self.release(ctx);
         self.drop_drafts(ctx);
-        (self.guest, self.carried) = (true, false);
+        self.carried = false;
         self.packet = packet;
         self.session = Some(accepted.session);
         self.accepted_i2 = Some(accepted.digest);
