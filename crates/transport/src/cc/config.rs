@@ -38,13 +38,11 @@ impl Default for CcConfig {
 }
 
 impl CcConfig {
-    /// The same with what today's hosts add to it: pacing, and a slow start that does not overshoot.
+    /// The same as today's hosts have it: paced, with a slow start that watches where the path is full.
     #[must_use]
     pub fn of_today(self) -> Self {
         match self {
-            Self::Newreno(config) => {
-                Self::Newreno(NewRenoConfig { slow_start: SlowStart::Paced, abc_limit: 64, ..config })
-            }
+            Self::Newreno(config) => Self::Newreno(NewRenoConfig { slow_start: SlowStart::Paced, ..config }),
             other => other,
         }
     }

@@ -35,7 +35,7 @@ pub struct NewRenoConfig {
     /// Initial slow start threshold, segments; none is as large as possible (RFC 5681 §3.1).
     pub initial_ssthresh: Option<u32>,
     /// Most segments that one acknowledgment may count for (RFC 3465's L: 2; ns-2 counts
-    /// acknowledgments: 1).
+    /// acknowledgments: 1). Paced, one counts for all that it acknowledges.
     pub abc_limit: u32,
     /// How the first slow start grows and ends.
     pub slow_start: SlowStart,
