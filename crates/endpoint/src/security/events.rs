@@ -17,7 +17,7 @@ impl Security {
             match event {
                 Event::State { from, to } => self.on_state(now, peer, from, to),
                 Event::SaAdded(pair) => self.on_added(now, peer, &pair),
-                Event::SaRemoved { inbound, .. } => self.on_removed(peer, inbound),
+                Event::SaRemoved { inbound, .. } => self.on_removed(inbound),
                 Event::Reachable { inbound, route } => {
                     let locators = Locators { local: route.local, remote: route.remote };
                     self.on_reachable(now, inbound, locators);
@@ -177,16 +177,11 @@ impl Security {
     /// Nothing goes there any more, until HIP says that the peer is there again.
     fn on_withdrawn(&mut self, inbound: u32) {
         let Some(&number) = self.spis.get(&inbound) else { return };
-        let Some(path) = self.paths.get_mut(&number) else { return };
-        let (peer, locators) = (path.peer, path.locators);
-        path.reachable = false;
-        if std::mem::take(&mut path.up) {
-            self.changes.push_back(Change::Down(inner(self.ours, peer, number)));
-            self.events.push_back((peer, PeerEvent::PathDown(locators)));
-        }
+        self.paths.get_mut(&number).into_iter().for_each(|p| p.reachable = false);
+        self.bring_down(number);
     }
 
-    fn on_removed(&mut self, peer: Hit, inbound: u32) {
+    fn on_removed(&mut self, inbound: u32) {
         let Some(number) = self.spis.remove(&inbound) else { return };
         let Some(path) = self.paths.get_mut(&number) else { return };
         path.inbound.retain(|sa| sa.spi().0 != inbound);
@@ -194,12 +189,16 @@ impl Security {
             path.use_next();
             return;
         }
-        let (up, hit, locators) = (path.up, path.hit, path.locators);
+        self.bring_down(number);
         self.paths.remove(&number);
-        if up {
-            let inner = inner(self.ours, peer, number);
-            self.changes.push_back(Change::Down(inner));
-            self.events.push_back((hit, PeerEvent::PathDown(locators)));
+    }
+
+    /// Connections may use the path no longer.
+    pub(super) fn bring_down(&mut self, number: u16) {
+        let Some(path) = self.paths.get_mut(&number) else { return };
+        if std::mem::take(&mut path.up) {
+            self.changes.push_back(Change::Down(inner(self.ours, path.peer, number)));
+            self.events.push_back((path.hit, PeerEvent::PathDown(path.locators)));
         }
     }
 

@@ -8,7 +8,7 @@ use polypath_wire::hip::Hit;
 
 use super::path::SecurePath;
 use super::reach::{End, OwnLink, Pair, Reach, Wanted};
-use super::{Change, LocalInfo, PeerEvent, Security, UNANSWERED, inner};
+use super::{LocalInfo, Security, UNANSWERED};
 use crate::paths::Locators;
 
 impl Security {
@@ -138,13 +138,9 @@ impl Security {
 
     /// Connections use the path no longer; HIP takes it away if it is not the peer's last.
     pub(super) fn abandon(&mut self, now: Instant, number: u16) {
-        let Some(path) = self.paths.get_mut(&number) else { return };
-        let (peer, hit, spi, locators) = (path.peer, path.hit, path.spi(), path.locators);
-        if std::mem::take(&mut path.up) {
-            let inner = inner(self.ours, peer, number);
-            self.changes.push_back(Change::Down(inner));
-            self.events.push_back((hit, PeerEvent::PathDown(locators)));
-        }
+        self.bring_down(number);
+        let Some(path) = self.paths.get(&number) else { return };
+        let (peer, spi) = (path.peer, path.spi());
         let others = self.hip.association(peer).is_some_and(|a| a.paths().iter().any(|p| p.inbound != spi));
         if let Some(path) = self.paths.get_mut(&number).filter(|p| others && !p.gone) {
             path.gone = true;
