@@ -10,8 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use polypath_node::Sha256;
-use polypath_node::Stream;
+use polypath_node::{Sha256, Stream};
 use polypath_wire::hip::Hit;
 use tokio::task::{JoinSet, spawn_blocking};
 

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use polypath_node::Sha256;
-use polypath_node::Stream;
 use polypath_node::bulk::Source;
+use polypath_node::{Sha256, Stream};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
@@ -31,6 +30,7 @@ use open::{Content, open, resume};
 
 /// Files that are offered before the bytes of the first of them are sent.
 const AHEAD: usize = 16;
+
 /// Sends `entries` over a connection that we opened.
 pub async fn send(stream: &Stream, entries: &[Entry], tell: impl FnMut(Step)) -> Result<(), FileError> {
     let mut out = Outgoing::new(stream);

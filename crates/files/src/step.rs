@@ -64,7 +64,3 @@ pub struct Failed {
     /// Why, in words.
     pub why: String,
 }
-
-pub(crate) fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}

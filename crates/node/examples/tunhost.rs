@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators};
-use polypath_node::{Node, Stream, StreamError, Tun, TunConfig};
+use polypath_node::{Node, Sha256, Stream, StreamError, Tun, TunConfig, hex};
 use polypath_transport::{ConnectionConfig, PathConfig, Pattern, Payload};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 #[derive(Parser)]
 struct Args {
@@ -181,8 +180,4 @@ fn network(text: &str) -> Result<(IpAddr, u8), String> {
     let address = address.parse().map_err(|e| format!("{address}: {e}"))?;
     let prefix = prefix.parse().map_err(|e| format!("/{prefix}: {e}"))?;
     Ok((address, prefix))
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

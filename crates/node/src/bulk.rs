@@ -165,12 +165,6 @@ fn failed_before() -> io::Error {
 mod tests {
     use super::*;
 
-    fn digest(bytes: &[u8]) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        hash.update(bytes);
-        hash.finalize()
-    }
-
     fn some_bytes(len: usize) -> Vec<u8> {
         (0..len).map(|i| (i * 7 + i / 251) as u8).collect()
     }
@@ -185,7 +179,7 @@ mod tests {
         }
         let (_, hash) = source.finish().await.unwrap();
         assert!(got == all);
-        assert_eq!(hash.finalize(), digest(&all));
+        assert_eq!(hash.finalize(), Sha256::digest(&all));
     }
 
     #[tokio::test]
@@ -193,7 +187,7 @@ mod tests {
         let mut source = Source::start(io::Cursor::new(some_bytes(1000)), 300, Sha256::new());
         assert_eq!(source.next().await.unwrap().unwrap(), some_bytes(300));
         assert_eq!(source.next().await.unwrap(), None);
-        assert_eq!(source.finish().await.unwrap().1.finalize(), digest(&some_bytes(300)));
+        assert_eq!(source.finish().await.unwrap().1.finalize(), Sha256::digest(&some_bytes(300)));
     }
 
     #[tokio::test]
@@ -213,7 +207,7 @@ mod tests {
         }
         let (file, hash) = sink.finish().await.unwrap();
         assert!(file == all);
-        assert_eq!(hash.finalize(), digest(&all));
+        assert_eq!(hash.finalize(), Sha256::digest(&all));
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ pub use choice::Choice;
 pub use clock::Clock;
 pub use host_sockets::HostSockets;
 pub use node::{AssociateError, Listener, Node};
-pub use sha256::Sha256;
+pub use sha256::{Sha256, hex};
 pub use sockets::{UdpPath, UdpSockets};
 pub use stream::{Stream, StreamError, StreamStats};
 pub use tun::{Tun, TunConfig};

@@ -20,7 +20,7 @@ use crate::bulk::{CHUNK, Sink, Source};
 use crate::clock::Clock;
 use crate::emulated_link::LinkStats;
 use crate::node::{AssociateError, Node};
-use crate::sha256::Sha256;
+use crate::sha256::{Sha256, hex};
 use crate::sockets::UdpSockets;
 use crate::stream::{Stream, StreamError};
 use crate::testbed::{Testbed, TestbedError};
@@ -309,8 +309,4 @@ fn failed(side: &'static str) -> impl Fn(StreamError) -> TransferError {
 
 fn file_error(path: &Path) -> impl Fn(io::Error) -> TransferError {
     move |source| TransferError::File { path: path.to_owned(), source }
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use indicatif::BinaryBytes;
+use polypath_node::{Sha256, hex};
 use polypath_transport::{Pattern, Payload};
-use sha2::{Digest, Sha256};
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
@@ -94,7 +94,7 @@ fn write_made_up(len: u64, dir: &Path) -> io::Result<File> {
 }
 
 /// A digest that grows, and its length.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Digested {
     hash: Sha256,
     pub len: u64,
@@ -108,6 +108,6 @@ impl Digested {
 
     /// The SHA-256 in hexadecimal.
     pub fn finish(self) -> String {
-        self.hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+        hex(&self.hash.finalize())
     }
 }

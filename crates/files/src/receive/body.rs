@@ -3,8 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use polypath_node::Sha256;
-use polypath_node::bulk;
+use polypath_node::{Sha256, bulk, hex};
 
 use super::jobs;
 use super::{Open, Place, Receiving, blocking};
@@ -12,7 +11,7 @@ use crate::error::FileError;
 use crate::message::{Frame, Offer, Sha, Verdict};
 use crate::name::SafePath;
 use crate::send::SMALL;
-use crate::step::{Step, Transferred, hex};
+use crate::step::{Step, Transferred};
 use crate::store::Part;
 
 /// Files that are being stored while the next one arrives.

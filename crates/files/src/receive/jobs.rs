@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use polypath_node::Sha256;
 use polypath_node::bulk::Sink;
+use polypath_node::{Sha256, hex};
 use polypath_wire::hip::Hit;
 use tokio::task::JoinError;
 
@@ -13,7 +13,7 @@ use super::{Receiving, blocking};
 use crate::error::FileError;
 use crate::message::{Offer, Sha, Verdict};
 use crate::name::SafePath;
-use crate::step::{Step, Transferred, hex};
+use crate::step::{Step, Transferred};
 use crate::store::{Part, Store, Stored};
 
 /// A file whose bytes are here.

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use polypath_node::hex;
+
 use super::Sending;
 use crate::error::FileError;
 use crate::message::{Answer, Reply, Sha, Verdict};
 use crate::name::shown;
 use crate::peer::Incoming;
-use crate::step::{Step, Transferred, hex};
+use crate::step::{Step, Transferred};
 
 /// A file that the peer knows of.
 pub(super) struct Offered {

@@ -5,7 +5,8 @@ use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use polypath_node::Sha256;
+use polypath_node::bulk::CHUNK;
+use polypath_node::{Sha256, hex};
 use polypath_wire::hip::Hit;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
@@ -20,8 +21,6 @@ const FRESH: u32 = 10_000;
 /// How often and how long it is waited for a connection that is about to let go of the file.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
-/// Read at a time, bytes.
-const CHUNK: usize = 256 << 10;
 
 /// An unfinished file, which nobody else writes.
 #[derive(Debug)]
@@ -192,6 +191,5 @@ fn part_name(path: &SafePath, from: Hit, number: u32) -> String {
     hash.update(from.0);
     hash.update(number.to_be_bytes());
     hash.update(path.as_str());
-    let tail: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!(".{}.{tail}.part", shortened(path.name(), 23))
+    format!(".{}.{}.part", shortened(path.name(), 23), hex(&hash.finalize()[..8]))
 }
