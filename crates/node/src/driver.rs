@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -28,9 +29,10 @@ impl<C: Carrier> Driver<C> {
         Self { shared, carrier, inbox: Vec::new(), sleep: Box::pin(tokio::time::sleep_until(now.into())) }
     }
 
-    /// One round: receive, let timers expire, send, tell. `true` if there is more to do at once. What arrived
-    /// together is answered together. The state is free while the system receives and sends.
-    fn round(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+    /// One round: receive, let timers expire, send, pass on events. What arrived together is answered together. The
+    /// lock is free while the system receives and sends. Continues with whether there is more to do at once; breaks
+    /// after it has reset all connections.
+    fn round(&mut self, cx: &mut Context<'_>) -> io::Result<ControlFlow<(), bool>> {
         let mut more = self.carrier.poll_receive(cx, &mut self.inbox)?;
         let mut state = self.shared.lock();
         state.driver = Some(cx.waker().clone());
@@ -38,7 +40,8 @@ impl<C: Carrier> Driver<C> {
         for input in self.inbox.drain(..) {
             state.endpoint.handle(now, input);
         }
-        if state.stop == Stop::Asked {
+        let stopping = state.stop == Stop::Asked;
+        if stopping {
             state.abort_all(now);
         }
         let due = pump(&mut state.endpoint, now, &mut self.carrier);
@@ -46,8 +49,11 @@ impl<C: Carrier> Driver<C> {
         drop(state);
         let was_full = self.carrier.is_full();
         self.carrier.poll_flush(cx)?;
+        if stopping {
+            return Ok(ControlFlow::Break(()));
+        }
         more |= was_full && !self.carrier.is_full();
-        Ok(more | self.sleep_until(cx, due))
+        Ok(ControlFlow::Continue(more | self.sleep_until(cx, due)))
     }
 
     /// Has the task woken at `due`; `true` if that has passed.
@@ -65,19 +71,17 @@ impl<C: Carrier> Future for Driver<C> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let result = self.round(cx);
-        let mut state = self.shared.lock();
-        let error = match result {
-            Ok(_) if state.stop == Stop::Asked => None,
-            Ok(more) => {
+        let error = match self.round(cx) {
+            Ok(ControlFlow::Continue(more)) => {
                 if more {
                     cx.waker().wake_by_ref();
                 }
                 return Poll::Pending;
             }
+            Ok(ControlFlow::Break(())) => None,
             Err(error) => Some(error.to_string()),
         };
-        state.end(error);
+        self.shared.lock().end(error);
         Poll::Ready(())
     }
 }
@@ -88,5 +92,46 @@ impl<C> Drop for Driver<C> {
         if !matches!(state.stop, Stop::Done(_)) {
             state.end(Some("the runtime was shut down".into()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_endpoint::{Endpoint, EndpointConfig, Locators, Outlet};
+    use polypath_transport::{ConnectionConfig, PathConfig, Segment, State};
+    use polypath_wire::Seed;
+
+    use super::*;
+
+    /// Asks the driver to stop while it flushes, with the lock free.
+    struct StopsInFlush(Arc<Shared>);
+
+    impl Outlet for StopsInFlush {
+        fn send(&mut self, _now: Instant, _locators: &Locators, _segment: &mut Box<Segment>) {}
+    }
+
+    impl Carrier for StopsInFlush {
+        fn poll_receive(&mut self, _cx: &mut Context<'_>, _inbox: &mut Vec<Input>) -> io::Result<bool> {
+            Ok(false)
+        }
+
+        fn poll_flush(&mut self, _cx: &mut Context<'_>) -> io::Result<()> {
+            self.0.act(|state, _| state.ask_to_stop());
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stop_asked_for_during_the_flush_resets_connections_too() {
+        let shared = Shared::new(Endpoint::new(EndpointConfig::default(), Seed(1)));
+        let end = |last| ([127, 0, 0, last], 7).into();
+        let path = (Locators { local: end(1), remote: end(2) }, PathConfig::default());
+        let open = |state: &mut crate::shared::State, now| {
+            state.endpoint.connect(now, ConnectionConfig::default(), 1, &[path])
+        };
+        shared.act(open).unwrap();
+        Driver::new(shared.clone(), StopsInFlush(shared.clone())).await;
+        let state = shared.lock();
+        assert!(state.endpoint.connections().all(|(_, connection)| connection.state() == State::Closed));
     }
 }
