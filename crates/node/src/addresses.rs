@@ -23,10 +23,10 @@ pub struct Address {
     pub mtu: Option<u32>,
 }
 
-/// The addresses to tell others, of those that can be [used](all): one of each family for each interface.
-pub fn usable() -> io::Result<Vec<Address>> {
+/// The addresses to advertise: of the [usable] ones, the first of each family for each interface.
+pub fn advertised() -> io::Result<Vec<Address>> {
     let mut found: Vec<Address> = Vec::new();
-    for address in all()? {
+    for address in usable()? {
         let same = |a: &Address| a.device == address.device && a.ip.is_ipv4() == address.ip.is_ipv4();
         if !found.iter().any(same) {
             found.push(address);
@@ -36,9 +36,9 @@ pub fn usable() -> io::Result<Vec<Address>> {
     Ok(found)
 }
 
-/// The addresses of interfaces that are up and have a carrier, as the system lists them; of IPv6 global ones only.
+/// The addresses of interfaces that are up and have a carrier, in the system's order; of IPv6 global ones only.
 /// Loopback is among them: it reaches this host itself.
-pub fn all() -> io::Result<Vec<Address>> {
+pub fn usable() -> io::Result<Vec<Address>> {
     let mut found: Vec<Address> = Vec::new();
     for interface in getifaddrs()? {
         let needed = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
@@ -57,7 +57,7 @@ pub fn all() -> io::Result<Vec<Address>> {
     Ok(found)
 }
 
-/// The number of an interface.
+/// The number of the interface `device`, if there is one.
 pub(crate) fn index(device: &str) -> Option<u32> {
     nix::net::if_::if_nametoindex(device).ok()
 }

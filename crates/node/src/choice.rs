@@ -5,24 +5,23 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::addresses::{Address, usable};
+use crate::addresses::{Address, index, usable};
 
-/// A choice among the interfaces of this host, by their names. Loopback, which reaches this host itself, is always there.
-/// Clones are one choice: what is called up through one is used through all.
+/// A choice among the interfaces of this host, by their names. Loopback, which reaches this host itself, is always used.
+/// Clones share whether the backups are called up.
 #[derive(Clone, Default, Debug)]
 pub struct Choice {
-    /// These and no others; all if there are none.
+    /// The interfaces that may be used; empty: all.
     pub only: Vec<String>,
-    /// These only while none of the others has an address, or when they are called up.
+    /// The interfaces that are used only while no other one has an address, or while they are called up.
     pub backup: Vec<String>,
     called_up: Arc<AtomicBool>,
 }
 
 impl Choice {
-    /// Names an interface that is not there.
+    /// An error names a chosen interface that does not exist.
     pub fn check(&self) -> Result<(), String> {
-        let known = |name: &&String| nix::net::if_::if_nametoindex(name.as_str()).is_ok();
-        match self.only.iter().chain(&self.backup).find(|name| !known(name)) {
+        match self.only.iter().chain(&self.backup).find(|name| index(name).is_none()) {
             Some(name) => Err(format!("no network interface is called {name}")),
             None => Ok(()),
         }
@@ -34,12 +33,13 @@ impl Choice {
         self.only.is_empty() || self.only.contains(device) || self.backup.contains(device)
     }
 
-    /// These interfaces, with these for backup.
+    /// The interfaces `only`, or all, with `backup` among them or besides.
     pub fn new(only: Vec<String>, backup: Vec<String>) -> Self {
         Self { only, backup, called_up: Arc::default() }
     }
 
-    /// Whether the backups are used though others are there: within a second.
+    /// Has the backups used though others have addresses, or not any more. [`HostSockets`](crate::HostSockets) notices
+    /// when the driver next runs, 2 s later at most.
     pub fn call_up(&self, backups: bool) {
         self.called_up.store(backups, Ordering::Relaxed);
     }
@@ -48,7 +48,7 @@ impl Choice {
         self.called_up.load(Ordering::Relaxed)
     }
 
-    /// The addresses of the backups.
+    /// All usable addresses of the backups.
     pub fn backups(&self) -> io::Result<Vec<IpAddr>> {
         let mut addresses = usable()?;
         addresses.retain(|address| self.is_backup(address));

@@ -11,7 +11,7 @@ use polypath_transport::Segment;
 use polypath_wire::Instant;
 use tokio::time::Interval;
 
-use crate::addresses::{Address, Watch, all, index};
+use crate::addresses::{Address, Watch, index, usable};
 use crate::carrier::Carrier;
 use crate::choice::Choice;
 use crate::native::NativeSockets;
@@ -79,7 +79,7 @@ impl HostSockets {
     /// Takes up new addresses and drops those that are gone; tells `inbox`. The last error of binding.
     fn update(&mut self, inbox: &mut Vec<Input>) -> io::Result<Option<io::Error>> {
         self.called_up = self.choice.is_called_up();
-        let now = self.choice.of(all()?);
+        let now = self.choice.of(usable()?);
         let gone: Vec<_> = self.bound.keys().filter(|a| !now.contains(a)).cloned().collect();
         for address in gone {
             if let Some(local) = self.bound.remove(&address) {

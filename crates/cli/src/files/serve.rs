@@ -93,7 +93,7 @@ impl Serve<'_> {
     fn greet(&self, ours: Hit) {
         let port = if self.port == 10_500 { String::new() } else { format!(":{}", self.port) };
         let native = if self.native { " --native" } else { "" };
-        let usable = addresses::usable().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
+        let usable = addresses::advertised().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
         let usable = usable.filter(|a| choice(self.links).admits(a));
         let show = |a: addresses::Address| match a.ip {
             std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
