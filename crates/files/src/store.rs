@@ -54,7 +54,7 @@ impl Store {
     /// Makes the directory `path`, and those above it, unless they are there.
     pub(crate) fn make_directory(&self, path: &SafePath, mode: u16) -> io::Result<PathBuf> {
         let parent = self.parent(path)?;
-        descend(&parent, path.name(), Some(u32::from(mode & 0o777) | 0o700))?;
+        descend(&parent, path.name(), u32::from(mode & 0o777) | 0o700)?;
         Ok(self.dir.join(path.as_str()))
     }
 
@@ -62,7 +62,7 @@ impl Store {
     fn parent(&self, path: &SafePath) -> io::Result<OwnedFd> {
         let mut at = self.root.try_clone()?;
         for name in path.directories() {
-            at = descend(&at, name, Some(0o777))?;
+            at = descend(&at, name, 0o777)?;
         }
         Ok(at)
     }
@@ -88,12 +88,10 @@ impl Store {
 }
 
 /// Opens a directory in a directory; makes it with that mode if it is not there.
-fn descend(at: &OwnedFd, name: &str, make: Option<u32>) -> io::Result<OwnedFd> {
-    if let Some(mode) = make {
-        match mkdirat(at, name, Mode::from_raw_mode(mode)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
+fn descend(at: &OwnedFd, name: &str, mode: u32) -> io::Result<OwnedFd> {
+    match mkdirat(at, name, Mode::from_raw_mode(mode)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
     }
     match openat(at, name, WALK, Mode::empty()) {
         Err(Errno::LOOP | Errno::NOTDIR) => {

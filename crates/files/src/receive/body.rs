@@ -70,30 +70,18 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         let wrong = FileError::Protocol("a start at the wrong place");
         let (store, from) = (self.store.clone(), self.from);
         let small = offer.size.is_some_and(|size| size <= SMALL);
-        Ok(match place {
-            Place::Refused => Ok(Sink::Nowhere),
-            Place::Part { part, have, hash } if at == have => Ok(Sink::Disk(bulk::Sink::start(part, hash))),
+        let part = match place {
+            Place::Refused => return Ok(Ok(Sink::Nowhere)),
+            Place::Part { part, have, hash } if at == have => {
+                return Ok(Ok(Sink::Disk(bulk::Sink::start(part, hash))));
+            }
             _ if at != 0 => return Err(wrong),
-            Place::New(path) if small => Ok(Sink::Memory(Vec::new(), path)),
-            Place::Part { mut part, .. } => {
-                blocking(move || {
-                    part.begin_at(0).map(|()| Sink::Disk(bulk::Sink::start(part, Sha256::new())))
-                })
-                .await
-            }
-            Place::New(path) => {
-                blocking(move || Ok(Sink::Disk(bulk::Sink::start(store.fresh(from, &path)?, Sha256::new()))))
-                    .await
-            }
-            Place::Stored { path, .. } => {
-                blocking(move || {
-                    let mut part = store.resume(from, &path)?;
-                    part.begin_at(0)?;
-                    Ok(Sink::Disk(bulk::Sink::start(part, Sha256::new())))
-                })
-                .await
-            }
-        })
+            Place::New(path) if small => return Ok(Ok(Sink::Memory(Vec::new(), path))),
+            Place::New(path) => blocking(move || store.fresh(from, &path)).await,
+            Place::Part { part, .. } => blocking(move || part.emptied()).await,
+            Place::Stored { path, .. } => blocking(move || store.resume(from, &path)?.emptied()).await,
+        };
+        Ok(part.map(|part| Sink::Disk(bulk::Sink::start(part, Sha256::new()))))
     }
 
     /// Takes bytes until the file ends. If they cannot be stored the peer is told, and the rest goes nowhere.

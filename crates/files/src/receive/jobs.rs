@@ -37,8 +37,9 @@ pub(super) enum Job {
 impl File {
     /// Stores what is written behind the connection.
     pub async fn store(self, store: Arc<Store>, writer: Sink<Part>) -> Job {
+        let (offer, wanted) = (self.offer.clone(), self.sum);
         let done = match writer.finish().await {
-            Ok((part, hash)) => self.settle(store, part, hash.finalize()).await,
+            Ok((part, hash)) => blocking(move || settle(&store, part, &offer, hash.finalize(), wanted)).await,
             Err(error) => Err(error),
         };
         Job::Settled(self, done)
@@ -46,32 +47,31 @@ impl File {
 
     /// Stores a file that is in memory.
     pub async fn store_small(self, store: Arc<Store>, from: Hit, path: SafePath, all: Vec<u8>) -> Job {
-        let sum: Sha = Sha256::digest(&all);
-        let make = store.clone();
-        let written = blocking(move || {
-            let mut part = make.fresh(from, &path)?;
+        let (offer, wanted) = (self.offer.clone(), self.sum);
+        let done = blocking(move || {
+            let mut part = store.fresh(from, &path)?;
             part.file.write_all(&all)?;
-            Ok(part)
+            settle(&store, part, &offer, Sha256::digest(&all), wanted)
         });
-        let done = match written.await {
-            Ok(part) => self.settle(store, part, sum).await,
-            Err(error) => Err(error),
-        };
+        let done = done.await;
         Job::Settled(self, done)
     }
+}
 
-    async fn settle(&self, store: Arc<Store>, part: Part, sum: Sha) -> io::Result<Option<(Stored, u64)>> {
-        let (offer, wanted) = (self.offer.clone(), self.sum);
-        blocking(move || {
-            if sum != wanted {
-                part.discard();
-                return Ok(None);
-            }
-            let bytes = part.file.metadata()?.len();
-            Ok(Some((store.settle(part, &offer, sum)?, bytes)))
-        })
-        .await
+/// Gives a whole file its name if `sum` is the `wanted` one; its length beside.
+fn settle(
+    store: &Store,
+    part: Part,
+    offer: &Offer,
+    sum: Sha,
+    wanted: Sha,
+) -> io::Result<Option<(Stored, u64)>> {
+    if sum != wanted {
+        part.discard();
+        return Ok(None);
     }
+    let bytes = part.file.metadata()?.len();
+    Ok(Some((store.settle(part, offer, sum)?, bytes)))
 }
 
 impl<F: FnMut(Step)> Receiving<'_, F> {

@@ -100,8 +100,14 @@ impl Part {
         Ok((hashed, hash))
     }
 
-    /// Forgets what is behind `at`, and writes there.
-    pub fn begin_at(&mut self, at: u64) -> io::Result<()> {
+    /// Without its bytes, to be written from the start.
+    pub fn emptied(mut self) -> io::Result<Self> {
+        self.begin_at(0)?;
+        Ok(self)
+    }
+
+    /// Cuts off what is behind `at`, where writing goes on.
+    fn begin_at(&mut self, at: u64) -> io::Result<()> {
         self.file.set_len(at)?;
         self.file.seek(SeekFrom::Start(at)).map(drop)
     }
