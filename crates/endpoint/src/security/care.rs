@@ -1,6 +1,6 @@
 //! What paths and peers need from time to time: heartbeats, new keys, somebody who asks for them anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use polypath_hip::State;
 use polypath_wire::hip::Hit;
@@ -11,12 +11,12 @@ use super::path::SecurePath;
 use super::{Change, Security, UNANSWERED, Wanted, inner, route};
 use crate::paths::Locators;
 
-/// So long after the last data a silent path is still asked in a hurry.
+/// How long after the last data a silent path is still asked in a hurry.
 const FLOWING: Duration = Duration::from_secs(10);
 
-/// Heartbeats in a hurry leave no sooner after one another than this many times the smallest one-way delay: on a
-/// link of 2 kbit/s they would take half of it.
-const HURRY: u64 = 16;
+/// A peer is not silent before this many times the smallest one-way delay, which heartbeats measure: on a slow link two
+/// full packets each way take that long.
+const SILENT: u64 = 64;
 
 impl Security {
     /// Does what is due.
@@ -39,22 +39,20 @@ impl Security {
         };
         let Some(path) = self.paths.get_mut(&number) else { return };
         let (peer, missed) = (path.peer, self.config.missed_heartbeats.max(2));
-        let carried = path.carried_data();
+        let (carried, unanswered) = (path.carried_data(), path.heart.silent() > 0);
         if path.is_worn() {
             path.rekeying = true;
             let spi = path.spi();
             self.hip.rekey(now, peer, spi, true);
         }
-        let (flows, unanswered) = (self.note_flow(now, peer, carried), path_silence(&self.paths, number) > 0);
+        let flows = self.note_flow(now, peer, carried);
         if flows && unanswered {
             self.ask_all(now, peer);
         }
         if silence {
             self.paths.get_mut(&number).into_iter().for_each(|p| p.heart.next = now + every);
         } else if let Some(path) = self.paths.get_mut(&number) {
-            let least = path.measured.delay.unwrap_or(Duration::ZERO).times(HURRY);
-            let hurry = flows.then(|| every.times(3).over(10).max(least));
-            let len = path.beat(self.ours, number, now, (every, missed, hurry), &mut self.scratch);
+            let len = path.beat(self.ours, number, now, (every, missed, flows), &mut self.scratch);
             self.send_scratch(now, number, len);
             self.probe(now, number);
             self.renew_if_silent(now, number);
@@ -64,8 +62,8 @@ impl Security {
         self.tell_links(now, peer);
     }
 
-    /// Another program of this peer's host began an association beside others: what they are for may have ended
-    /// without a word, so they are asked at once.
+    /// An association of this peer began. Programs behind its other associations may have ended without a word: their
+    /// paths are asked at once.
     pub(super) fn doubt_others(&mut self, now: Instant, peer: Hit) {
         let hit = self.hit_of(peer);
         for path in self.paths.values_mut().filter(|p| p.hit == hit && p.peer != peer) {
@@ -75,14 +73,13 @@ impl Security {
 
     /// One of several associations of a peer has fallen silent: that program has ended.
     fn close_if_silent(&mut self, now: Instant, name: Hit) {
-        let beside = self.hip.names_of(self.hit_of(name)).count() > 1 && self.is_quiet(now, name);
-        let mut silent = self.paths.values().filter(|p| p.peer == name).map(|p| p.heart.silent());
-        if beside && silent.all(|beats| beats > UNANSWERED) {
+        let several = self.hip.names_of(self.hit_of(name)).count() > 1;
+        if several && self.is_silent(now, name, UNANSWERED + 1) {
             self.hip.close(now, name);
         }
     }
 
-    /// Whether data flows to or from `peer`, or did a moment ago; `carried`: it did just now.
+    /// Whether data flows to or from `peer`, or did within [`FLOWING`]; `carried`: it does now.
     pub(super) fn note_flow(&mut self, now: Instant, peer: Hit, carried: bool) -> bool {
         let Some(peer) = self.peers.get_mut(&peer) else { return false };
         if carried {
@@ -133,35 +130,32 @@ impl Security {
         PathMtu::new(now, link, locators.remote.is_ipv4(), self.config.heartbeat > Duration::ZERO)
     }
 
-    /// A path is silent: the others are asked at once, lest it be the peer.
+    /// A path is silent: the others are asked at once, which tells whether the peer is.
     fn ask_all(&mut self, now: Instant, peer: Hit) {
         let calm = |p: &&mut SecurePath| p.peer == peer && p.heart.silent() == 0;
         self.paths.values_mut().filter(calm).for_each(|p| p.heart.next = p.heart.next.min(now));
     }
 
-    /// If nothing was heard of the peer on any path, it may have been restarted: whoever began asks for a new
-    /// association, after each heartbeat and on its path, so that a peer that has lost nothing answers that first.
+    /// A peer that is silent on all paths may have been restarted: whoever began the association asks for a new one after
+    /// each heartbeat and on its path. A peer that has lost nothing answers the heartbeat first.
     fn renew_if_silent(&mut self, now: Instant, number: u16) {
-        let Some((hit, locators)) = self.paths.get(&number).map(|p| (p.peer, p.locators)) else { return };
-        if !self.is_quiet(now, hit) {
+        let Some(path) = self.paths.get(&number).filter(|p| p.heart.silent() > UNANSWERED) else { return };
+        let (hit, locators) = (path.peer, path.locators);
+        if !self.is_silent(now, hit, UNANSWERED) {
             return;
         }
         let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up && p.reach.is_some()) else { return };
-        let mut others = self.paths.values().filter(|p| p.peer == hit).map(|p| p.heart.silent());
-        if path_silence(&self.paths, number) > UNANSWERED && others.all(|beats| beats >= UNANSWERED) {
-            if !self.hip.is_renewing(hit) {
-                peer.renewing = Some(now);
-            }
-            self.hip.renew(now, hit, vec![route(locators)]);
+        if !self.hip.is_renewing(hit) {
+            peer.renewing = Some(now);
         }
+        self.hip.renew(now, hit, vec![route(locators)]);
     }
 
-    /// Whether nothing came on any path for longer than two full packets each way may take on the quickest: where the rate
-    /// is what takes time, they take up to 64 times what the smallest of heartbeats takes one way.
-    fn is_quiet(&self, now: Instant, name: Hit) -> bool {
+    /// Whether nothing came on any path for at least `beats` heartbeats, and for [`SILENT`] delays of the quickest path.
+    fn is_silent(&self, now: Instant, name: Hit, beats: u32) -> bool {
         let of_peer = || self.paths.values().filter(|p| p.peer == name);
         let delay = of_peer().filter_map(|p| p.measured.delay).min().unwrap_or(Duration::ZERO);
-        of_peer().all(|p| now.since(p.heart.heard) >= delay.times(64))
+        of_peer().all(|p| p.heart.silent() >= beats && now.since(p.heart.heard) >= delay.times(SILENT))
     }
 
     /// A HIP packet came: a peer that has answered on an SA since we asked for a new association needs none.
@@ -205,9 +199,4 @@ impl Security {
             }
         }
     }
-}
-
-/// Heartbeats since anything came on the path.
-fn path_silence(paths: &BTreeMap<u16, SecurePath>, number: u16) -> u32 {
-    paths.get(&number).map_or(0, |p| p.heart.silent())
 }

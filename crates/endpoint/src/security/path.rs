@@ -22,6 +22,9 @@ pub(super) const ROOM: usize = 1 << 16;
 const SMALL: usize = 500;
 /// Packets between two heartbeats that are no flow of data.
 const FEW: u64 = 4;
+/// Heartbeats in a hurry leave no sooner after one another than this many times the smallest one-way delay: on a
+/// link of 2 kbit/s they would take half of it.
+const HURRY: u64 = 16;
 
 /// A path to a peer: its SAs and what it measures.
 #[derive(Debug)]
@@ -42,7 +45,7 @@ pub(super) struct SecurePath {
     pub reachable: bool,
     /// Whether connections may use it.
     pub up: bool,
-    /// It was silent when a connection began that does not have it.
+    /// It was silent when a connection began, which does not have it.
     pub left_out: bool,
     /// The program at its other end may have ended without a word.
     pub doubted: bool,
@@ -226,16 +229,21 @@ impl SecurePath {
         }
     }
 
-    /// Makes the heartbeat that is due; the next one follows after `every`, see [`Heart::beat`].
+    /// Makes the heartbeat that is due; the next one follows after `every`, see [`Heart::beat`]. There is a hurry while data
+    /// flows to the peer, and more of it where a program may have ended.
     pub fn beat(
         &mut self,
         ours: Hit,
         id: u16,
         now: Instant,
-        (every, missed, hurry): (Duration, u32, Option<Duration>),
+        (every, missed, flows): (Duration, u32, bool),
         out: &mut [u8],
     ) -> Option<usize> {
-        let hurry = if self.doubted { Some(every.over(10)) } else { hurry };
+        let least = self.measured.delay.unwrap_or(Duration::ZERO).times(HURRY);
+        let hurry = match self.doubted {
+            true => Some(every.over(10)),
+            false => flows.then(|| every.times(3).over(10).max(least)),
+        };
         let (seq, family) = (self.heart.beat(now, every, missed, hurry), self.family(ours, false));
         self.seal_icmp(heartbeat::LEN, out, |message| heartbeat::request(id, seq, now, family, message))
     }
