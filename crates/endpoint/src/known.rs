@@ -1,5 +1,5 @@
-//! What connections measured of paths, for those that come after them (RFC 9040): also of the next process, if its owner
-//! keeps it.
+//! What connections measured of paths, for later connections (RFC 9040), and for those of the next process if this one's
+//! owner stores it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,12 +8,12 @@ use polypath_transport::KnownPath;
 use polypath_wire::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// What was measured longer ago says nothing any more.
+/// What was measured longer ago is not used.
 pub const LIFE: Duration = Duration::from_secs(600);
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
 
-/// Which path: to whom, between which addresses. An address of a NAT's inside is as good a name as any.
+/// Names a path by the peer and both addresses. Behind a NAT, ours is the one on its inside.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct PathName {
     /// The peer: its HIT, or its address.
@@ -32,7 +32,8 @@ pub(crate) struct KnownPaths {
 }
 
 impl KnownPaths {
-    /// A connection measured `path` `age` ago. Less than what is known says that the connection sent less, until that is old.
+    /// A connection measured `path` `age` ago. A lower rate than the known one counts only when that is old, or when the
+    /// round trip has doubled: the connection may just have sent less.
     pub fn measured(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
         let known = self.at(now, &name);
         if known.is_none_or(|known| path.rate >= known.rate || path.rtt > known.rtt.times(2)) {

@@ -37,7 +37,7 @@ pub(crate) struct Slot {
     pub connection: Connection,
     pub ports: Ports,
     pub paths: PathTable,
-    /// The peer's address: of its first path, or what its association goes by.
+    /// The peer's address: of its first path, or the name of its association.
     pub remote: Option<IpAddr>,
     /// The peer's HIT, if the connection is secure.
     pub peer: Option<Hit>,

@@ -52,10 +52,10 @@ pub struct HipConfig {
     pub calm_i1_rate: u32,
     /// Highest difficulty we ask for or accept, bits, 0–26.
     pub max_difficulty: u8,
-    /// R1 packets and refusals per second to one address (RFC 7401 §6.7).
+    /// R1 packets and refusals per second to one address (RFC 7401 §6.7); as many R1s for peers that we know.
     pub r1_rate: u32,
-    /// I2 packets with solved puzzles whose keys are computed, per second and at once; 1 or more. Strangers leave
-    /// half of those at once to peers who are known.
+    /// I2 packets with solved puzzles whose keys are computed, per second, and as many at once; 1 or more. Half of those at
+    /// once are kept for peers that we know.
     pub i2_rate: u32,
     /// Associations kept at once.
     pub max_associations: usize,

@@ -25,7 +25,7 @@ const SPI_RANDOM: u32 = 0x077f_87ff;
 
 pub(crate) struct Context<'a> {
     pub now: Instant,
-    /// What the association goes by, if not by the HIT of its peer.
+    /// The association's name, if that is not the HIT of its peer.
     pub name: Option<Hit>,
     pub config: &'a HipConfig,
     pub identity: &'a Identity,

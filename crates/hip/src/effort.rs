@@ -1,4 +1,4 @@
-//! What public-key operations were done: the work that strangers may ask for is bounded, and this shows it.
+//! Counts public-key operations, to show that the work that strangers can cause is bounded.
 
 /// Public-key operations of one host since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

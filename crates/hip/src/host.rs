@@ -40,11 +40,11 @@ pub struct Host {
     addresses: Vec<IpAddr>,
     random: Random,
     responder: Responder,
-    /// By their names: HITs, or those that `others` has.
+    /// By name: the peer's HIT, or for a further association one of `others`.
     peers: BTreeMap<Hit, Association>,
-    /// The names of further associations of a peer.
+    /// The names of further associations, by the peer's HIT.
     others: BTreeMap<Hit, Vec<Hit>>,
-    /// What may take the place of an association whose peer is silent.
+    /// Exchanges that may replace an association whose peer is silent.
     renewals: BTreeMap<Hit, Association>,
     spis: BTreeSet<u32>,
     outbox: VecDeque<Transmit>,
@@ -90,7 +90,7 @@ impl Host {
         }
     }
 
-    /// Does now what would be done for the first who asks: a key and signatures, some milliseconds of work.
+    /// Makes a key and the signatures for the first R1s in advance: some milliseconds of work.
     pub fn prepare(&mut self, now: Instant) {
         let (responder, mut ctx) = self.context(now);
         responder.prepare(&mut ctx);
@@ -100,11 +100,11 @@ impl Host {
     pub fn hit(&self) -> Hit {
         self.identity.hit()
     }
-    /// The association with `peer`.
-    pub fn association(&self, peer: Hit) -> Option<&Association> {
-        self.peers.get(&peer)
+    /// The association of that name: the peer's HIT, or one of [`names_of`](Self::names_of).
+    pub fn association(&self, name: Hit) -> Option<&Association> {
+        self.peers.get(&name)
     }
-    /// All associations in the order of their peers' HITs.
+    /// All associations in the order of their names.
     pub fn associations(&self) -> impl Iterator<Item = &Association> {
         self.peers.values()
     }
@@ -112,7 +112,7 @@ impl Host {
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped.get(&reason).copied().unwrap_or(0)
     }
-    /// What public-key operations were done.
+    /// How many public-key operations were done.
     pub fn effort(&self) -> Effort {
         self.effort
     }
@@ -330,7 +330,7 @@ impl Host {
         }
     }
 
-    /// Room for one more association: at its limit, the one that is missed least has to go.
+    /// Makes room for one more association: at the limit, the one of least [`worth`](Association::worth) is removed.
     fn make_room(&mut self, now: Instant) -> Result<(), DropReason> {
         if self.peers.len() < self.config.max_associations {
             return Ok(());

@@ -63,7 +63,7 @@ impl RateLimit {
         Self { key, since: Instant::ZERO, counts: vec![0; BUCKETS].into() }
     }
 
-    /// Whether one more goes to `address`. Peers that we know share no bucket with strangers behind the same address.
+    /// Whether one more goes to `address`. Peers that we know and strangers at one address have a bucket each.
     pub fn allow(&mut self, now: Instant, address: IpAddr, known: bool, limit: u32) -> bool {
         if now.since(self.since) >= WINDOW {
             self.since = now;
@@ -92,12 +92,12 @@ impl RateLimit {
     }
 }
 
-/// So many at once, and then so many a second.
+/// Limits a rate: `size` at once, and then `per_second`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
     size: u32,
     per_second: u32,
-    /// When it is full, if nothing is taken until then.
+    /// When it will be full if nothing is taken until then.
     full_at: Instant,
 }
 
@@ -125,7 +125,7 @@ impl Bucket {
 #[derive(Default)]
 pub(crate) struct Failures(Vec<u8>);
 
-/// Bad answers after which a puzzle is good no more: some, for whoever meets a forger who saw it.
+/// Bad answers after which a puzzle is void: more than one, as a forger may have seen the puzzle too.
 const MOST_FAILURES: u8 = 4;
 
 impl Failures {

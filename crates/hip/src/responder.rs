@@ -5,7 +5,7 @@
 //! itself that it answers one of our R1s. It may come over another path than I1 did; but the opaque field is a mark of
 //! where the R1 went, so that nobody elsewhere gets the puzzle of somebody else's HIT.
 //!
-//! A puzzle is good for a few bad answers only, and keys are not computed for more than so many I2s a second.
+//! A puzzle is good for a few bad answers only, and keys are computed for a limited number of I2s a second.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) struct Responder {
     pub load: Load,
     pub limit: RateLimit,
     used: Used,
-    /// I2s whose keys are computed.
+    /// Limits the I2s whose keys are computed.
     work: Bucket,
 }
 
@@ -180,8 +180,8 @@ impl Responder {
         }
     }
 
-    /// Checks an I2 from start to end, the cheap things first (RFC 7401 §6.9). Strangers leave half of the work that
-    /// may be done at once to those who are `known`.
+    /// Checks an I2 from start to end, the cheap things first (RFC 7401 §6.9). Half of the work that may be done at once
+    /// is kept for peers that are `known`.
     pub fn check(
         &mut self,
         ctx: &mut Context<'_>,

@@ -115,9 +115,9 @@ impl Endpoint {
     /// A segment from new locators that belongs to a connection which takes new paths.
     fn join(&mut self, now: Instant, locators: &Locators, ports: Ports, segment: &Segment) -> Option<Route> {
         let index = self.joinable(locators, ports, segment)?;
-        let slot = self.slots.at(index)?;
+        let join = self.slots.get(index)?.join;
         let config = self.security.as_ref().and_then(|s| s.config_of(locators));
-        let config = config.or(slot.join.map(|join| join.path))?;
+        let config = config.or(join.map(|join| join.path))?;
         let config = self.recalled(now, locators, config);
         let slot = self.slots.at(index)?;
         let path = slot.connection.add_path(now, config);

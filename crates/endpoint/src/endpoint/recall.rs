@@ -11,9 +11,15 @@ impl Endpoint {
     /// What is known of paths, each with its age: for [`Input::Known`](crate::Input::Known) of another endpoint of this
     /// host.
     pub fn known_paths(&mut self, now: Instant) -> Vec<(PathName, KnownPath, Duration)> {
-        let open: Vec<u32> = self.connections().map(|(handle, _)| handle.index() as u32).collect();
-        open.into_iter().for_each(|index| self.remember(now, index));
+        self.remember_open(now);
         self.known.iter(now).collect()
+    }
+
+    /// Keeps what open connections have measured.
+    pub(super) fn remember_open(&mut self, now: Instant) {
+        let open: Vec<u32> =
+            self.slots.iter().filter(|s| !s.retired).map(|s| s.handle.index() as u32).collect();
+        open.into_iter().for_each(|index| self.remember(now, index));
     }
 
     /// `config` of a path between `locators`, with what is known of it.

@@ -166,9 +166,7 @@ impl Endpoint {
                 }
             }
             security.handle_timeout(now);
-            let open: Vec<u32> =
-                self.slots.iter().filter(|s| !s.retired).map(|s| s.handle.index() as u32).collect();
-            open.into_iter().for_each(|index| self.remember(now, index));
+            self.remember_open(now);
             self.apply(now);
         }
     }

@@ -33,7 +33,7 @@ pub use config::SecurityConfig;
 pub use reach::Reach;
 pub use report::{HipRecord, PathReport, PeerEvent, PeerFailure, SecurityStats};
 
-/// Heartbeats on a path without any answer after which it, or if all are so, the peer may be lost.
+/// Unanswered heartbeats after which a path may be lost, or the peer if all its paths are so.
 const UNANSWERED: u32 = 3;
 
 /// What a local address is good for.
@@ -88,7 +88,7 @@ struct Peer {
     tell_links_at: Instant,
     up: bool,
     refused: bool,
-    /// When data was seen to flow.
+    /// When data was last seen to flow.
     flowed: Option<Instant>,
     /// Since when a new association is asked for, as the peer is silent.
     renewing: Option<Instant>,
@@ -132,7 +132,7 @@ impl Security {
         self.records = states.then(VecDeque::new);
     }
 
-    /// Does now what would be done for the first who asks, unless nobody may.
+    /// Makes the key and the signatures for the first R1s in advance, unless nobody is let in.
     pub fn prepare(&mut self, now: Instant) {
         if self.config.hip.accept != Accept::Nobody {
             self.hip.prepare(now);
@@ -199,8 +199,8 @@ impl Security {
         self.events.pop_front()
     }
 
-    /// The paths to `peer` that a new connection may use, with what it is told of them. Those that are silent join it when
-    /// they answer, unless all are.
+    /// The paths to `peer` that a new connection begins with, and their parameters. A silent path is left out, and joins
+    /// the connection when it answers; if all paths are silent, none is left out.
     pub fn usable(&mut self, peer: Hit) -> Vec<(Locators, PathConfig)> {
         let up = |p: &SecurePath| p.peer == peer && p.up;
         let answers = |p: &SecurePath| p.heart.silent() <= UNANSWERED;
@@ -225,12 +225,12 @@ impl Security {
         self.hip.association(peer).map(polypath_hip::Association::state)
     }
 
-    /// What the associations of any state go by.
+    /// The names of all associations, whatever their state.
     pub fn peers(&self) -> impl Iterator<Item = Hit> {
         self.hip.names()
     }
 
-    /// The HIT of the peer whose association goes by `name`.
+    /// The HIT of the peer whose association has this `name`.
     pub fn hit_of(&self, name: Hit) -> Hit {
         self.hip.association(name).map_or(name, polypath_hip::Association::peer)
     }

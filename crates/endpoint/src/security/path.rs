@@ -29,7 +29,7 @@ const HURRY: u64 = 16;
 /// A path to a peer: its SAs and what it measures.
 #[derive(Debug)]
 pub(super) struct SecurePath {
-    /// What its association goes by, and the peer's HIT.
+    /// The name of its association, and the peer's HIT.
     pub peer: Hit,
     pub hit: Hit,
     /// The outer addresses.

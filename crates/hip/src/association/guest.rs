@@ -1,4 +1,4 @@
-//! Associations that peers began, and which of them go when there are too many.
+//! Associations that peers began, and which of them are removed at the limit.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,26 +8,26 @@ use polypath_wire::{Duration, Instant};
 use super::{Association, State};
 use crate::context::Context;
 
-/// Heartbeats come more often from whoever is there.
+/// A peer that is there sends heartbeats more often.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How much an association is missed; the least first, and among equals the one that was used least recently.
+/// How much an association is worth; the least first, and among equals the one that was used least recently.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Worth {
     /// It is over.
     Over(Instant),
     /// Nothing ever came on its SAs.
     Unused(Instant),
-    /// Nothing came for long.
+    /// Nothing came for [`IDLE`].
     Idle(Instant),
-    /// So many others come from the same address.
+    /// That many come from the same address.
     Crowd(Reverse<usize>, Instant),
     /// It stays.
     High,
 }
 
 impl Worth {
-    /// Whether another association is worth more.
+    /// Whether it may be removed for another.
     pub fn is_low(self) -> bool {
         self != Self::High
     }
@@ -39,7 +39,7 @@ impl Association {
         self.accepted_i2.is_some()
     }
 
-    /// The address of a peer that began; of IPv6 the network, all of which belongs to one host.
+    /// The address of a peer that began; of IPv6 the /64, all of which belongs to one host.
     pub(crate) fn guest_from(&self) -> Option<IpAddr> {
         let ip = self.routes.first().filter(|_| self.is_guest())?.remote.ip();
         Some(match ip {
@@ -59,7 +59,7 @@ impl Association {
         }
     }
 
-    /// Makes room for another one. The peer hears nothing, and finds out.
+    /// Ends it without a word to the peer, to make room for another one.
     pub(crate) fn evict(&mut self, ctx: &mut Context<'_>) {
         self.go(ctx, State::Unassociated);
     }

@@ -59,7 +59,7 @@ pub struct Association {
     offers: Offers,
     /// What our I2s propose; the last one is in use.
     drafts: Vec<Draft>,
-    /// Why nothing may come of it, if nothing better comes.
+    /// Why the attempt fails unless a better R1 comes.
     doubt: Option<Failure>,
     session: Option<Session>,
     paths: Vec<Path>,
@@ -73,7 +73,7 @@ pub struct Association {
     rival: Option<Instant>,
     close_nonce: Vec<u8>,
     closing_since: Instant,
-    /// Signatures that are checked although anybody may have sent the packet, and answers that are sent again.
+    /// Limits signature checks of packets that anybody may have sent, and answers that are sent again.
     favours: Bucket,
     /// Whether user data ever came from the peer.
     carried: bool,
@@ -84,7 +84,7 @@ pub struct Association {
     credit: Credit,
 }
 
-/// Enough for whoever means well.
+/// More than an honest peer needs.
 const FAVOURS: Bucket = Bucket::new(16, 4);
 
 /// One path with its SA pair.
@@ -98,7 +98,7 @@ pub struct Path {
     pub outbound: u32,
     /// Whether the peer proved that it is there (RFC 8046 §5.4).
     pub reachable: bool,
-    /// Whether the peer's address is listed no longer, or its lifetime is over: it gets no data (RFC 8046 §5.1).
+    /// Whether the peer's address is no longer listed, or its lifetime is over: no data goes there (RFC 8046 §5.1).
     pub withdrawn: bool,
 }
 
@@ -387,8 +387,8 @@ impl Association {
         }
     }
 
-    /// A NOTIFY has a signature and nothing that is cheaper to check, so few are looked at, and only those from where
-    /// the peer may be.
+    /// A NOTIFY has a signature and nothing that is cheaper to check, so only a few are, and only from where the peer may
+    /// be.
     fn on_notify(
         &mut self,
         ctx: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! R1s that came while another one was being answered. Anybody can send us an R1 that its signature vouches for: the
-//! puzzle's I is not signed. So no R1 is the last one: if its I2 is not answered, the next is taken.
+//! R1s that came while another one was being answered. Anybody can send us an R1 with a good signature, as it does not cover
+//! the puzzle's I. So if the I2 for one is not answered, the next is taken.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ impl Offers {
         }
     }
 
-    /// Keeps one for later, unless its puzzle is known. Whether it was kept or is known.
+    /// Keeps one for later if its puzzle is new and there is room. Whether it was kept, or its puzzle is known.
     pub fn keep(&mut self, route: Route, r1: &PacketView<'_>) -> bool {
         let is_it = |bytes: &[u8]| PacketView::new(bytes).is_ok_and(|other| puzzle(&other) == puzzle(r1));
         let known = self.is_taken(r1) || self.waiting.iter().any(|(_, bytes)| is_it(bytes));

@@ -1,5 +1,5 @@
-//! A second base exchange with a peer that may have lost its state, beside the association that there is
-//! (RFC 7401 §4.5.4): only its success ends that one, so nobody ends an association by silence or by a forged answer.
+//! A second base exchange with a peer that may have lost its state, beside the association in force (RFC 7401 §4.5.4):
+//! only its R2 ends that one, so neither silence nor a forged answer does.
 
 use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::event::Route;
 
 impl Host {
-    /// Asks `peer` at `routes` for a new association in the place of the present one, or asks again. What there is
-    /// stays until the peer's R2; the events tell of its end then.
+    /// Asks `peer` at `routes` for a new association in the place of the present one, or asks again. The present one stays
+    /// until the peer's R2; events report its end then.
     pub fn renew(&mut self, now: Instant, peer: Hit, routes: Vec<Route>) {
         let Some(present) = self.peers.get(&peer).filter(|a| a.state() == State::Established) else { return };
         if self.renewals.get(&peer).is_some_and(|a| !a.waits_for_r1()) {
@@ -33,7 +33,7 @@ impl Host {
         self.renewals.contains_key(&peer)
     }
 
-    /// Lets the new association do something. Its events count only once it stands.
+    /// Lets the new association do something. Its events are reported only once it is established.
     pub(super) fn with_renewal<T>(
         &mut self,
         now: Instant,

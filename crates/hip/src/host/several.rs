@@ -1,8 +1,8 @@
 //! Several associations with one peer at once: two programs of a host, each with its own ports, have one identity.
 //!
-//! An I2 from where the peer is not known to be begins another association beside the one that there is; from where it
-//! is, it replaces that one, as RFC 7401 §4.5.4 has it. The first association of a peer goes by its HIT, each further one by
-//! a name of our own that is no HIT. Nothing of this is on the wire.
+//! An I2 from the address and port of one of the peer's paths replaces the association of that path, as RFC 7401 §4.5.4
+//! has it; from elsewhere it begins another one. The name of a peer's first association is its HIT, that of each further
+//! one is made here and is no HIT. Nothing of this is on the wire.
 
 use polypath_wire::hip::{Hit, PacketView};
 
@@ -12,11 +12,11 @@ use crate::event::Route;
 
 /// Most associations of one peer.
 const MOST: usize = 8;
-/// The first byte of names: unique local addresses (RFC 4193) are no ORCHIDs.
+/// The first byte of names, that of unique local addresses (RFC 4193), which are no ORCHIDs.
 const NAME: u8 = 0xfd;
 
 impl Host {
-    /// The name of the association that a packet of `sender` is for: where it came from tells, or else its MAC.
+    /// The name of the association that a packet of `sender` is for, by the address that it came from, or else by its MAC.
     pub(super) fn named(&self, sender: Hit, route: Route, view: &PacketView<'_>) -> Hit {
         let is = |test: &dyn Fn(&Association) -> bool| {
             self.names_of(sender).find(|name| self.peers.get(name).is_some_and(test))
@@ -55,7 +55,7 @@ impl Host {
         self.peers.keys().copied()
     }
 
-    /// The association that went by `name` is over.
+    /// The association of that name is over.
     pub(super) fn forget_name(&mut self, peer: Hit, name: Hit) {
         if let Some(names) = self.others.get_mut(&peer) {
             names.retain(|n| *n != name);

@@ -10,8 +10,8 @@ use crate::context::{Context, announcement};
 use crate::event::{Event, Route};
 use crate::session::Session;
 
-/// More links than these, and more locators, are not told in a request: it fits into one IP packet of 1500 bytes. Without
-/// locators it is about the address that it comes from.
+/// Most links and most locators in a request, so that it fits into one IP packet of 1500 bytes. LOCATOR_SET is the complete
+/// list (RFC 8046 §5.3), so it is left out rather than cut: the request is then about the address that it comes from.
 const MOST_LINKS: usize = 8;
 const MOST_LISTED: usize = 24;
 
@@ -97,8 +97,8 @@ impl Association {
         self.send_update(ctx, route, params, What::Request { request, inbound: 0, dh: None, index: 0 })
     }
 
-    /// What we know of the links behind `locators`, for a peer that wants to know; of many only the last one's, which
-    /// is the one that is asked for: a packet has no room for more.
+    /// What we know of the links behind `locators`, for a peer that uses MULTIPATH; of many only the last one's, which is
+    /// the one that the request is for.
     fn our_links(&self, ctx: &Context<'_>, locators: &[Locator]) -> Option<Param> {
         self.peer_multipath.as_ref()?;
         let first = if locators.len() > MOST_LINKS { locators.len() - 1 } else { 0 };
