@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use polypath_node::StreamError;
 use thiserror::Error;
 
-/// Why a transfer ended early. What became of single files is told by [`Step`](crate::Step)s.
+/// Why a transfer ended early. A single file that fails is a [`Step::Failed`](crate::Step::Failed).
 #[derive(Debug, Error)]
 pub enum FileError {
     /// A file could not be read or written.

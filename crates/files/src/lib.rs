@@ -1,8 +1,8 @@
 //! Floor 5: files and directories over a connection, in either direction (docs/protocol.md, "Files").
 //!
-//! [`send`] and [`receive`] are the two ends of a connection that the sender opened, [`serve`] and [`fetch`] those of one
-//! that the receiver opened. An interrupted transfer goes on where it stopped, and nothing counts as received whose
-//! SHA-256 is not that of what was sent.
+//! The sender opens a connection and calls [`send`], the receiver accepts it and calls [`receive`]. Or the receiver
+//! opens it and calls [`fetch`], and the sender calls [`serve`]. An interrupted transfer goes on where it stopped. A file
+//! counts as received only if it has the SHA-256 that the sender gives.
 
 mod content;
 mod error;

@@ -1,12 +1,12 @@
 //! The messages of a file transfer as bytes (docs/protocol.md, "Files").
 //!
-//! `parse` reads one message from the front of what has arrived and says how long it was.
+//! `parse` reads one message from the front of the bytes that have arrived, and returns its length with it.
 
 mod form;
 
 use bytes::BytesMut;
 
-/// Begins what either end says: the protocol and its version.
+/// The first bytes of either direction: the protocol and its version.
 pub const MAGIC: &[u8; 8] = b"PPFILE2\n";
 /// Longest path of an offer, bytes.
 pub const MAX_PATH: usize = 4096;
@@ -57,7 +57,7 @@ pub struct Offer {
     pub path: String,
     /// A directory, which has no bytes.
     pub directory: bool,
-    /// Length, bytes; `None` if nobody knows before the end.
+    /// Length, bytes; `None` if it is not known before the end.
     pub size: Option<u64>,
     /// The sender waits for a [`Want`] before the bytes of this file.
     pub asks: bool,
@@ -76,12 +76,12 @@ pub struct Modified {
     pub nanos: u32,
 }
 
-/// What a sender says outside a file's bytes.
+/// What a sender says between the bytes of files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
     /// One more file. Offers are numbered from 0.
     Offer(Offer),
-    /// The bytes from here on follow: of the first file offered that had none yet.
+    /// The bytes from this offset on follow, of the first file offered that had no start yet.
     Start(u64),
 }
 
@@ -99,7 +99,7 @@ pub enum Frame {
 /// What a receiver says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// How many bytes of a file are there already, and what they are.
+    /// How many bytes of a file the receiver has already, and their SHA-256.
     Want {
         /// The number of the offer.
         index: u32,
@@ -114,7 +114,7 @@ pub enum Reply {
         index: u32,
         /// What.
         verdict: Verdict,
-        /// The system's words, if it has any.
+        /// The error of the system, if there is one.
         reason: String,
     },
 }
@@ -125,11 +125,11 @@ pub enum Reply {
 pub enum Verdict {
     /// It is stored, whole.
     Stored,
-    /// Its bytes are not those of the SHA-256.
+    /// Its SHA-256 is not the one that the sender says.
     Changed,
     /// The disk is full.
     NoSpace,
-    /// Its name is not taken.
+    /// Its name is not accepted.
     Name,
     /// The system refused.
     Refused,

@@ -11,7 +11,7 @@ pub const MAX_DEPTH: usize = 64;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SafePath(String);
 
-/// Why a path is not taken.
+/// Why a path is not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum BadName {
     /// No name, or one that is not below the directory.
@@ -20,8 +20,8 @@ pub enum BadName {
     /// A name begins with a dot.
     #[error("a name begins with a dot (`receive --hidden` takes such)")]
     Hidden,
-    /// A name looks like that of an unfinished file.
-    #[error("a name is that of an unfinished file")]
+    /// A name looks like one of an unfinished file.
+    #[error("a name is reserved for unfinished files")]
     Part,
     /// Characters that do not show, or that turn the direction of those that do.
     #[error("a name has characters that do not show")]
@@ -78,7 +78,7 @@ fn is_invisible(c: char) -> bool {
         || c == '\u{feff}'
 }
 
-/// `text` of a peer as it can be shown.
+/// `text` of a peer for a terminal: invisible characters are replaced.
 pub fn shown(text: &str) -> String {
     text.chars().map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -10,7 +10,7 @@ use polypath_node::bulk::CHUNK;
 use crate::error::FileError;
 use crate::message::{Answer, Message, NotYet};
 
-/// What the peer says.
+/// What the peer sends.
 pub(crate) struct Incoming<'a> {
     stream: &'a Stream,
     /// Read from the connection and not taken yet; no piece is empty.
@@ -70,7 +70,7 @@ impl<'a> Incoming<'a> {
         Some(piece)
     }
 
-    /// The first two pieces become one if there are two: a message is in both.
+    /// Joins the first two pieces, if there are two: a message spans them.
     fn join(&mut self) {
         if let Some(second) = self.rest.remove(1)
             && let Some(first) = self.rest.front_mut()
@@ -88,14 +88,14 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// What we say. Messages are gathered until [`flush`](Self::flush): a small file leaves in one piece.
+/// What we send. Messages are gathered until [`flush`](Self::flush), so that a small file is written at once.
 pub(crate) struct Outgoing<'a> {
     stream: &'a Stream,
     gathered: BytesMut,
     pub written: u64,
 }
 
-/// Messages that are gathered at most, bytes; also how large bytes of a file are copied to be among them.
+/// Most bytes that are gathered. Bytes of a file are copied to the gathered ones if they fit, else written by themselves.
 const GATHERED: usize = 64 << 10;
 
 impl<'a> Outgoing<'a> {

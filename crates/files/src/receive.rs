@@ -22,7 +22,7 @@ use crate::step::{Failed, Step, Transferred};
 use crate::store::{Part, Store};
 use jobs::Job;
 
-/// Files that may be offered before the bytes of the first of them come.
+/// Most offers that wait for their bytes.
 const MOST_OPEN: usize = 64;
 
 /// Receives what the peer, which opened the connection, sends.
@@ -85,7 +85,7 @@ enum Place {
     New(SafePath),
     /// Behind what is there.
     Part { part: Part, have: u64, hash: Sha256 },
-    /// Nowhere if the sender's file still is what it was when it was stored.
+    /// Nowhere, if the sender's file is still the one that was stored.
     Stored { path: SafePath, at: PathBuf, sha256: Sha },
 }
 
@@ -127,8 +127,8 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
             return Err(FileError::Cut);
         }
         self.stream.finish();
-        // The peer knows of each file: if it ends the association before we hear that it has our end too
-        // (its CLOSE may take a faster path), nothing is lost.
+        // The peer has a verdict on each file: nothing is lost if it ends the association before its acknowledgment of
+        // our end arrives (its CLOSE may take a faster path).
         let _ = self.stream.finished().await;
         Ok(())
     }

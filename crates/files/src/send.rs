@@ -1,7 +1,7 @@
 //! The end that has the files.
 //!
-//! One half writes offers and bytes, the other hears wishes and verdicts. Offers run ahead of the bytes by some files,
-//! so nobody waits a round trip for each; a small file goes with its offer, unasked.
+//! One half writes offers and bytes, the other reads wants and verdicts. Several files are offered before their bytes are
+//! sent, so that not each waits a round trip for its want. A small file follows its offer at once.
 
 mod hear;
 mod open;
@@ -28,7 +28,7 @@ use hear::Offered;
 pub(crate) use open::SMALL;
 use open::{Content, open, resume};
 
-/// Files that are offered before the bytes of the first of them are sent.
+/// Most files that are offered before the bytes of the first of them are sent.
 const AHEAD: usize = 16;
 
 /// Sends `entries` over a connection that we opened.

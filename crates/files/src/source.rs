@@ -14,9 +14,9 @@ use crate::name::SafePath;
 /// One thing to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The path that the receiver is told.
+    /// The path that is offered.
     pub name: String,
-    /// Bytes when it was found; `None` if nobody knows.
+    /// Bytes when it was found; `None` if not known before the end.
     pub size: Option<u64>,
     from: From,
 }
@@ -45,7 +45,7 @@ pub struct Skipped {
 pub struct Plan {
     /// What.
     pub entries: Vec<Entry>,
-    /// What was found in directories and is not.
+    /// What was found in directories and is not sent.
     pub skipped: Vec<Skipped>,
 }
 
@@ -162,7 +162,7 @@ impl Entry {
         self.from == From::Input
     }
 
-    /// Opens it, and says what to offer. Blocks, but not for a pipe in the place of a file.
+    /// Opens it; what to offer. Blocks, but not for a pipe in the place of a file.
     pub(crate) fn open(&self) -> io::Result<(Opened, Offer)> {
         let offer = |size, mode, modified| Offer {
             path: self.name.clone(),

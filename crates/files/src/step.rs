@@ -1,10 +1,10 @@
-//! What happens while files go, for whoever shows it.
+//! Progress of a transfer, to be shown.
 
 use std::path::PathBuf;
 
 use crate::message::Verdict;
 
-/// Something to show while files go.
+/// A step of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// A file begins.
@@ -15,10 +15,10 @@ pub enum Step {
         name: String,
         /// Bytes, if they are known.
         size: Option<u64>,
-        /// How many of them are there already.
+        /// How many of them the receiver has already.
         at: u64,
     },
-    /// Bytes of it went by.
+    /// Bytes of it were sent or received.
     Bytes {
         /// How many.
         bytes: u64,
@@ -41,7 +41,7 @@ pub struct Transferred {
     pub name: String,
     /// Its length, bytes.
     pub bytes: u64,
-    /// How much of it was there already.
+    /// How much of it the receiver had already, bytes.
     pub resumed_at: u64,
     /// SHA-256, hexadecimal; empty for a directory.
     #[serde(skip_serializing_if = "String::is_empty")]

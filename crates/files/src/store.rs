@@ -1,7 +1,7 @@
 //! The directory that files are received into. Everything here blocks.
 //!
-//! No name leads out of it: directories are opened one by one and no symbolic link is followed. Nothing that is there
-//! is replaced, and nothing of it is told to a peer but what that peer sent itself.
+//! No name leads out of it: directories are opened one by one and no symbolic link is followed. No file in it is
+//! replaced, and a peer learns only of files that it sent itself.
 
 mod part;
 mod receipts;
@@ -67,12 +67,12 @@ impl Store {
         Ok(at)
     }
 
-    /// Whether the disk has room for `bytes` more. What cannot be found out is so.
+    /// Whether the disk has room for `bytes` more; yes if that cannot be found out.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         fstatvfs(&self.root).map_or(true, |fs| fs.f_bavail.saturating_mul(fs.f_frsize) >= bytes)
     }
 
-    /// What the file `path` of `size` bytes was when `from` sent it, if it is unchanged since.
+    /// SHA-256 and place of the file `path` of `size` bytes that `from` sent, if it is unchanged since.
     pub(crate) fn receipt(&self, from: Hit, path: &SafePath, size: u64) -> Option<(Sha, PathBuf)> {
         let receipts = self.receipts.lock().unwrap_or_else(PoisonError::into_inner);
         let receipt = receipts.find(from, path).filter(|receipt| receipt.stamp.size == size)?;

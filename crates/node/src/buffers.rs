@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
-/// Data that fills less than this part of its buffer is copied out of it.
+/// Data shorter than its buffer divided by this is copied out of it.
 const WORTH_KEEPING: usize = 4;
 
-/// Buffers of one size. What is in them goes on as `Bytes`; their memory comes back in the order they were taken.
+/// Buffers of one size. Their data is handed on as `Bytes`; their memory is reused in the order they were taken.
 pub(crate) struct Buffers {
     size: usize,
-    /// Most that are remembered.
+    /// Largest number of `rests`.
     most: usize,
     /// What is left of each after its data was split off, the oldest first.
     rests: VecDeque<BytesMut>,
@@ -30,8 +30,8 @@ impl Buffers {
         buffer
     }
 
-    /// The first `len` bytes of `buffer`, which is full again afterwards: little is copied, so that it does not hold
-    /// much memory; with much the buffer goes, and another one takes its place.
+    /// The first `len` bytes of `buffer`, which has its full length again afterwards. Short data is copied, so that it
+    /// does not keep a whole buffer; long data keeps the buffer, and another one takes its place.
     pub fn detach(&mut self, buffer: &mut BytesMut, len: usize) -> BytesMut {
         if len < self.size / WORTH_KEEPING {
             return BytesMut::from(&buffer[..len]);
@@ -42,7 +42,7 @@ impl Buffers {
         data
     }
 
-    /// What is left of a buffer when its data was split off.
+    /// Takes back what is left of a buffer after its data was split off.
     pub fn give_back(&mut self, mut rest: BytesMut) {
         rest.clear();
         if self.rests.len() == self.most {

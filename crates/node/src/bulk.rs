@@ -1,6 +1,6 @@
-//! Files at the speed of a connection: one thread reads ahead and hashes, another writes behind and hashes, so
-//! that neither the file nor the digest holds up whoever drives the connection. What was received is written
-//! from the memory it was received in.
+//! Files beside a connection: one thread reads ahead and hashes, another writes behind and hashes, so that
+//! neither the file nor the hash delays the task that drives the connection. Pieces are written from the memory
+//! that holds them.
 
 use std::io::{self, IoSlice, Read, Write};
 
@@ -25,7 +25,7 @@ pub struct Source<R> {
 }
 
 impl<R: Read + Send + 'static> Source<R> {
-    /// Reads `len` bytes from where `file` stands, or as many as there are. `hash` has what comes before.
+    /// Reads `len` bytes from the position of `file`, or up to its end. `hash` already contains the bytes before.
     pub fn start(file: R, len: u64, hash: Sha256) -> Self {
         let (full, chunks) = mpsc::channel(AHEAD);
         Self { chunks, thread: Thread::start(move || read(file, len, hash, &full)) }
@@ -39,7 +39,7 @@ impl<R: Read + Send + 'static> Source<R> {
         }
     }
 
-    /// After the last chunk: the file, and the hash with all of it. What is not read yet is not read any more.
+    /// Stops reading: the file, and the hash with all that was read. After the last chunk that is all.
     pub async fn finish(mut self) -> io::Result<(R, Sha256)> {
         self.chunks.close();
         while self.chunks.recv().await.is_some() {}
@@ -80,13 +80,13 @@ pub struct Sink<W> {
 }
 
 impl<W: Write + Send + 'static> Sink<W> {
-    /// Writes from where `file` stands. `hash` has what comes before.
+    /// Writes from the position of `file`. `hash` already contains the bytes before.
     pub fn start(file: W, hash: Sha256) -> Self {
         let (chunks, full) = mpsc::channel(AHEAD);
         Self { chunks, thread: Thread::start(move || write(file, hash, full)) }
     }
 
-    /// Has `chunks` written, once there is room for them. Tells of what became of earlier ones.
+    /// Queues `chunks` to be written, once the queue has room. The error of an earlier write.
     pub async fn write(&mut self, chunks: Vec<Bytes>) -> io::Result<()> {
         match self.chunks.send(chunks).await {
             Ok(()) => Ok(()),
@@ -115,7 +115,7 @@ fn write<W: Write>(
     Ok((file, hash))
 }
 
-/// Writes all of `chunks`, in as few calls as may be.
+/// Writes all of `chunks`, in as few calls as possible.
 fn write_all(file: &mut impl Write, chunks: &[Bytes]) -> io::Result<()> {
     let mut slices: Vec<_> = chunks.iter().map(|chunk| IoSlice::new(chunk)).collect();
     let mut left = &mut slices[..];
@@ -130,7 +130,7 @@ fn write_all(file: &mut impl Write, chunks: &[Bytes]) -> io::Result<()> {
     Ok(())
 }
 
-/// Work on a file beside the tasks: under way, done, or failed and told.
+/// Work on a file on a thread of its own: under way, done, or failed and reported.
 struct Thread<F> {
     work: Option<JoinHandle<io::Result<(F, Sha256)>>>,
     done: Option<(F, Sha256)>,
@@ -141,7 +141,7 @@ impl<F: Send + 'static> Thread<F> {
         Self { work: Some(spawn_blocking(work)), done: None }
     }
 
-    /// Waits for its end; whether it failed.
+    /// Waits for its end; its error if it failed.
     async fn check(&mut self) -> io::Result<()> {
         if let Some(work) = &mut self.work {
             let result = work.await;

@@ -33,7 +33,7 @@ impl Choice {
         self.only.is_empty() || self.only.contains(device) || self.backup.contains(device)
     }
 
-    /// The interfaces `only`, or all, with `backup` among them or besides.
+    /// Uses `only`, or all interfaces if it is empty, and `backup` for backup.
     pub fn new(only: Vec<String>, backup: Vec<String>) -> Self {
         Self { only, backup, called_up: Arc::default() }
     }

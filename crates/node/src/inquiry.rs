@@ -1,4 +1,4 @@
-//! A datagram to an address, and what comes back: for finding out why nobody answers.
+//! A datagram to an address and what comes back, to find out why a peer does not answer.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,15 +8,15 @@ use nix::sys::socket::{setsockopt, sockopt};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
-/// Sends `payload` from a new socket, twice if need be, and waits `patience` each time. The answer; or the error that a
-/// host or a router reports, or that this host knows itself (no route); `TimedOut` if there is nothing at all.
+/// Sends `payload` from a new socket and waits `patience` for an answer; then once more. Errors are those that a host or
+/// a router reports or this host finds itself (no route), and `TimedOut` without any answer.
 pub async fn inquire(to: SocketAddr, payload: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
     let any = match to {
         SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((any, 0)).await?;
-    // Without it only a closed port would be reported, not a host that is not there (ip(7)).
+    // Without it a closed port would be reported, but not an unreachable host (ip(7)).
     match to {
         SocketAddr::V4(_) => setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?,
         SocketAddr::V6(_) => setsockopt(&socket, sockopt::Ipv6RecvErr, &true)?,

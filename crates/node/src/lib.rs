@@ -1,4 +1,4 @@
-//! Floor 3: the real driver. Sockets, the TUN device and the OS clock live here and nowhere below.
+//! Floor 4: the real driver. Sockets, the TUN device and the OS clock live here and nowhere below.
 //!
 //! A [`Node`] is an endpoint with a task that drives it; a [`Stream`] is one of its connections.
 

@@ -28,7 +28,7 @@ const MAX_PENDING: usize = 64;
 /// The raw sockets of one endpoint.
 pub(crate) struct NativeSockets {
     pairs: Vec<Pair>,
-    /// For what is received, and for what is sent.
+    /// Holds one packet while it is received or made.
     buffer: Box<[u8]>,
     failures: u64,
     too_big: Vec<Input>,
@@ -86,7 +86,7 @@ impl NativeSockets {
         }
     }
 
-    /// The same of `len` bytes that `write` makes.
+    /// Sends the `len` bytes that `write` makes, or nothing if it returns `false`.
     pub fn send_with(&mut self, locators: &Locators, len: usize, write: impl FnOnce(&mut [u8]) -> bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         if buffer.get_mut(..len).is_some_and(write) {

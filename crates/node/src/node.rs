@@ -133,13 +133,13 @@ impl Node {
         self.open(|endpoint, now| endpoint.connect_peer(now, config, peer, port)).await
     }
 
-    /// What is known of paths, each with its age, for [`recall`](Self::recall) of a later process.
+    /// What was measured of paths, each with its age: a later process can [`recall`](Self::recall) it.
     pub fn known_paths(&self) -> Vec<(PathName, KnownPath, polypath_wire::Duration)> {
         let mut state = self.shared.lock();
         state.endpoint.known_paths(self.shared.clock.now())
     }
 
-    /// An earlier process measured this, so long ago.
+    /// Gives the endpoint what an earlier process measured of the path `name`, `age` ago.
     pub fn recall(&self, name: PathName, path: KnownPath, age: polypath_wire::Duration) {
         self.shared.act(|state, now| state.endpoint.handle(now, Input::Known { name, path, age }));
     }

@@ -1,4 +1,4 @@
-//! What the driver and the applications share: the endpoint under a lock, and what they tell each other.
+//! What the driver and the applications share: the endpoint under a lock, its events, and who waits for them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ pub(crate) struct State {
     pub stop: Stop,
     /// Who waits for the driver's end, for an association, or for the last connection to close.
     pub waiting: Vec<Waker>,
-    /// Who waits for what happens to associations.
+    /// Who waits for events of associations.
     pub curious: Vec<Waker>,
     pub driver: Option<Waker>,
 }
@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// Takes what the endpoint has to say, and wakes whom it concerns.
+    /// Takes the events of the endpoint, and wakes those who wait for them.
     pub fn take_events(&mut self, now: Instant) {
         self.take_peer_events();
         while let Some((handle, event)) = self.endpoint.poll_event() {

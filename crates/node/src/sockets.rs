@@ -57,10 +57,11 @@ impl UdpPath {
 
 /// What the kernel may hold for us, bytes in each direction: more than the usual limit only as root.
 const KERNEL_BUFFER: usize = 4 << 20;
-/// Buffers for one call that receives, each of so many bytes: what the kernel joins is no longer.
+/// Buffers for one receiving call.
 const RECEIVE_BUFFERS: usize = 8;
+/// Size of each, bytes: the kernel joins no more datagrams than that.
 const RECEIVE_BUFFER: usize = 1 << 16;
-/// Buffers of data that somebody still reads, at most, whose memory is used again.
+/// Most buffers with data in use whose memory is reused later.
 const RECEIVED: usize = 128;
 /// Calls that receive, for each socket and wake-up.
 const RECEIVES_PER_ROUND: usize = 4;
@@ -72,13 +73,13 @@ const UDP_HEADER: u32 = 8;
 const LEAST_MTU: u32 = 576;
 /// What every IPv6 network carries, and nearly every other one.
 pub(crate) const SAFE_MTU: u32 = 1280;
-/// What of that is left for a payload of UDP, over IPv6 too.
+/// What the headers of IPv6 and UDP leave of that.
 const SAFE_PAYLOAD: usize = SAFE_MTU as usize - 48;
 
 /// The sockets of one endpoint.
 pub struct UdpSockets {
     sockets: Vec<BoundSocket>,
-    /// Buffers that the next call fills, and those that others come from.
+    /// The buffers that the next call fills; one whose data is handed on is replaced from `received`.
     receive: Box<[BytesMut; RECEIVE_BUFFERS]>,
     received: Buffers,
     /// Buffers of batches that were sent.
@@ -103,7 +104,7 @@ struct Batch {
     buffer: Box<[u8]>,
     /// Ports and sequence number of the first, if it is a plain segment.
     first: Option<(Ports, Seq)>,
-    /// Whether it may travel in fragments: then it is one datagram.
+    /// Whether IP may fragment it: then it is one datagram.
     divisible: bool,
 }
 
@@ -179,7 +180,7 @@ impl Outlet for UdpSockets {
 
 impl UdpSockets {
     /// Queues a datagram of `len` bytes, which `write` puts into the room it is given; `first` are the ports
-    /// and the sequence number of a plain segment. One that is `divisible` goes alone.
+    /// and the sequence number of a plain segment. One that is `divisible`, by IP, is sent alone.
     fn put(
         &mut self,
         locators: &Locators,
@@ -370,7 +371,7 @@ pub(crate) fn refuse_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> 
     match ipv4 {
         true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
         false => {
-            // Its own word against fragments would outlast ours for them.
+            // `UdpSocketState` sets this, and it would overrule `allow_fragments`.
             setsockopt(&socket, sockopt::Ipv6DontFrag, &false)?;
             set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
         }
@@ -378,7 +379,7 @@ pub(crate) fn refuse_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> 
     Ok(())
 }
 
-/// HIP packets of large keys do not fit everywhere, and nothing makes them smaller: IP may cut them
+/// Lets IP fragment what exceeds the MTU: HIP packets with large keys do, and cannot be made smaller
 /// (RFC 7401 §5.1.3).
 pub(crate) fn allow_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> {
     match ipv4 {

@@ -99,7 +99,8 @@ impl Stream {
         self.read_with(|connection| Some(connection.read(max as u64)?.to_bytes())).await
     }
 
-    /// The same for who reads much: everything there is, as the pieces in which it arrived.
+    /// The bytes from the peer that can be read now, in the pieces in which they arrived: at most `max` and at least
+    /// one; `None` after its last. Cancelled, it has read nothing.
     pub async fn read_chunks(&self, max: usize) -> Result<Option<Vec<Bytes>>, StreamError> {
         self.read_with(|connection| {
             let mut left = max as u64;
@@ -195,8 +196,8 @@ impl Stream {
         self.when(Wish::State, |stream, _| stream.connected.then_some(())).await
     }
 
-    /// Waits until `ready` gives something, or the connection can no more. The driver is woken only if that left
-    /// it something to do.
+    /// Waits until `ready` gives something, or the connection can no more. The driver is woken only if the connection
+    /// then has something to send.
     async fn when<T>(
         &self,
         wish: Wish,

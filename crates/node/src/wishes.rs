@@ -1,10 +1,10 @@
-//! Who waits for what, and is woken when it may have come true.
+//! Which tasks wait for what, to be woken when it may be there.
 
 use std::task::{Context, Waker};
 
 use polypath_transport::{CloseReason, Event};
 
-/// What the application was told of one connection, and who waits for more.
+/// What the events of one connection said, and who waits for more.
 #[derive(Debug, Default)]
 pub(crate) struct StreamState {
     pub connected: bool,
@@ -34,7 +34,7 @@ impl Wish {
 }
 
 impl StreamState {
-    /// Remembers to wake the task of `cx` when `wish` may have come true.
+    /// Remembers to wake the task of `cx` when `wish` may be fulfilled.
     pub fn wait(&mut self, wish: Wish, cx: &Context<'_>) {
         wait(&mut self.waiting[wish as usize], cx);
     }
@@ -48,7 +48,7 @@ impl StreamState {
         self.waiting.iter_mut().for_each(wake);
     }
 
-    /// Takes note of an event and wakes whom it concerns.
+    /// Records an event and wakes those who wait for it.
     pub fn note(&mut self, event: Event) {
         match event {
             Event::Readable => self.wake(Wish::Read),

@@ -1,4 +1,4 @@
-//! HIP packets that no packet carries whole: large keys over a link of the smallest MTU there is.
+//! HIP packets larger than the MTU: large keys over a link with the least MTU of IPv6.
 //!
 //! The test makes its own network namespaces; without root it is skipped, and says so.
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! Datagrams are made where they are sent from, in trains.
+//! Datagrams are written into the batch that is sent.
 
 #![allow(clippy::unwrap_used)]
 

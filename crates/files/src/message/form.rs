@@ -14,7 +14,7 @@ const VERDICT: u8 = 4;
 const ASKS: u8 = 1;
 const ENDLESS: u8 = 2;
 const DIRECTORY: u8 = 4;
-/// The length of a frame that says: no more of this file.
+/// The length that stands for [`Frame::Abandoned`].
 const ABANDONED: u32 = u32::MAX;
 const VERDICTS: [Verdict; 6] = [
     Verdict::Stored,
@@ -181,7 +181,7 @@ impl Message for Reply {
     }
 }
 
-/// What of some bytes was not read yet.
+/// The bytes that are not read yet.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -137,7 +137,7 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         }
     }
 
-    /// What follows of a file that has its verdict is not looked at.
+    /// Drops the bytes of a file that has its verdict.
     async fn refused(&mut self, offer: &Offer, at: u64) -> Result<(), FileError> {
         let left = offer.size.map(|size| size.saturating_sub(at));
         self.bytes(0, "", left, &mut Sink::Nowhere).await.map(drop)

@@ -1,4 +1,4 @@
-//! What is here of a file that is offered.
+//! What the store already has of an offered file.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::step::Step;
 use crate::store::Store;
 
 impl<F: FnMut(Step)> Receiving<'_, F> {
-    /// Says what of a file is here, as far as this sender sent it.
+    /// Tells the sender how much of a file is here from an earlier transfer of its own.
     pub(super) async fn wish(
         &mut self,
         number: u32,

@@ -34,7 +34,7 @@ impl Offered {
 }
 
 impl<F: FnMut(Step)> Sending<'_, F> {
-    /// Hears the peer until it has nothing more to say. `asks`: we opened the connection, and it answers that first.
+    /// Reads replies until the peer ends. `asks`: we opened the connection, so an [`Answer`] comes first.
     pub(super) async fn hear(&self, mut incoming: Incoming<'_>, asks: bool) -> Result<(), FileError> {
         if asks && incoming.expect::<Answer>().await? == Answer::No {
             return Err(FileError::Direction { sends: true });

@@ -1,4 +1,4 @@
-//! Unfinished files. They are hidden, only their owner reads them, and their names are those of a sender and a path.
+//! Unfinished files. They are hidden, only their owner reads them, and their names follow from a sender and a path.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
@@ -16,16 +16,16 @@ use crate::name::{SafePath, shortened};
 
 /// Names tried for an unfinished file that can be resumed: something else may be in the place of the first.
 const RESUMABLE: u32 = 4;
-/// Names tried for one that cannot.
+/// Names tried for one that cannot be resumed.
 const FRESH: u32 = 10_000;
-/// How often and how long it is waited for a connection that is about to let go of the file.
+/// How often and at which intervals the lock is tried: another connection may be about to release it.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// An unfinished file, which nobody else writes.
 #[derive(Debug)]
 pub struct Part {
-    /// Before the file, whose lock ends when it is closed.
+    /// Dropped before the file, whose lock ends when it is closed.
     pub(super) entry: Entry,
     pub file: File,
     pub(super) path: SafePath,
@@ -47,12 +47,12 @@ pub enum WhenDropped {
     Remove,
     /// It stays for the next attempt, unless the file is empty.
     Resume,
-    /// It is nobody's any more.
+    /// It is not there any more: the file has its final name.
     Settled,
 }
 
 impl Store {
-    /// The unfinished file `path` of `from`: what came of it before, or a new one.
+    /// The unfinished file `path` of `from`: the one of an earlier transfer, or a new one.
     pub(crate) fn resume(&self, from: Hit, path: &SafePath) -> io::Result<Part> {
         let parent = self.parent(path)?;
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
@@ -112,7 +112,7 @@ impl Part {
         self.file.seek(SeekFrom::Start(at)).map(drop)
     }
 
-    /// It is not needed any more.
+    /// Removes it.
     pub fn discard(mut self) {
         self.entry.when_dropped = WhenDropped::Remove;
     }
@@ -191,7 +191,7 @@ fn is_in_the_way(error: &io::Error) -> bool {
         || known.iter().any(|errno| Some(errno.raw_os_error()) == error.raw_os_error())
 }
 
-/// Nobody but who sends as `from` writes to a file of this name.
+/// The name of an unfinished file. Only transfers from `from` use it.
 fn part_name(path: &SafePath, from: Hit, number: u32) -> String {
     let mut hash = Sha256::new();
     hash.update(from.0);

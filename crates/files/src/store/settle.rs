@@ -54,8 +54,8 @@ impl Store {
         Ok(Stored { path: self.dir.join(stored), entry, asked, from, number, file, sha256 })
     }
 
-    /// Keeps one file if the same is there twice; where it is. The sender has its verdict by then, so it learns nothing of
-    /// what was there.
+    /// Removes the stored file if one of the same name and bytes was there before; where the bytes are now. The sender has
+    /// its verdict by then, so it does not learn of the other file.
     pub(crate) fn without_copies(&self, stored: Stored) -> PathBuf {
         let same = (0..stored.number.min(COMPARED)).find_map(|number| {
             let there = stored.same(number).ok().flatten()?;
@@ -111,7 +111,7 @@ fn rename(parent: &OwnedFd, part: &str, name: &str) -> io::Result<u32> {
             Err(Errno::INVAL | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
-        // A file system that cannot: an empty file takes the name first, and nobody but us replaces that.
+        // The file system cannot rename so. An empty file of ours takes the name first, and is replaced.
         let claim = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(parent, &to, claim, Mode::RUSR | Mode::WUSR) {
             Ok(_) => {

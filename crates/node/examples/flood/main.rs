@@ -30,7 +30,7 @@ struct Args {
     /// The HIT of that host.
     #[arg(long)]
     hit: Hit,
-    /// The HIT that NOTIFY and R1 claim to come from; without, everybody's.
+    /// The HIT that NOTIFY and R1 claim to come from; if not given, another one in each.
     #[arg(long)]
     peer: Option<Hit>,
     /// The address to send from. One that is not ours takes CAP_NET_ADMIN.
@@ -39,7 +39,7 @@ struct Args {
     /// Packets a second.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     rate: u32,
-    /// For so long.
+    /// Duration, s.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
 }
