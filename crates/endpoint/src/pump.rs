@@ -16,8 +16,8 @@ pub trait Outlet {
     /// without UDP (HIP without its marker). Only outlets of secure endpoints are asked.
     fn send_datagram(&mut self, _now: Instant, _locators: &Locators, _payload: &[u8]) {}
 
-    /// Sends a UDP payload of `len` bytes that `write` makes where it is sent from, or nothing if `write` says so. The
-    /// bytes it is given mean nothing.
+    /// Sends a UDP payload of `len` bytes, which `write` makes in the buffer that it is sent from, or nothing if `write`
+    /// returns false. The buffer's bytes are unspecified before.
     fn send_datagram_with(
         &mut self,
         now: Instant,

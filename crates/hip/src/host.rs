@@ -14,7 +14,7 @@ use polypath_wire::hip::{Hit, NotifyType, PacketType, PacketView, Param, udp};
 use crate::Random;
 use crate::association::update::Request;
 use crate::association::{Association, State, notify};
-use crate::config::{Accept, HipConfig};
+use crate::config::HipConfig;
 use crate::context::{Context, Link, Links};
 use crate::effort::Effort;
 use crate::event::{DropReason, Event, PeerEvent, Route, Transmit};
@@ -262,7 +262,7 @@ impl Host {
         let params = view.values().map_err(|_| DropReason::Malformed)?;
         let groups = params.iter().find_map(|p| if let Param::DhGroupList(g) = p { Some(g) } else { None });
         let groups = groups.ok_or(DropReason::Proposal)?;
-        let known = self.config.accept.names(peer) || self.peers.contains_key(&peer);
+        let known = self.knows(peer);
         let (responder, mut ctx) = self.context(now);
         if !responder.limit.allow(now, route.remote.ip(), known, ctx.config.r1_rate) {
             responder.load.count(now, ctx.config);
@@ -282,8 +282,8 @@ impl Host {
         if !allowed && !self.config.tell_refused {
             return Err(DropReason::Policy);
         }
-        let known = |name: &Hit| self.peers.get(name).is_some_and(|a| a.is_from_i2(view));
-        let repeated = self.names_of(peer).find(known);
+        let made = |name: &Hit| self.peers.get(name).is_some_and(|a| a.is_from_i2(view));
+        let repeated = self.names_of(peer).find(made);
         if let Some(name) = repeated {
             self.with(now, name, |a, ctx| a.repeat_r2(ctx, route));
             return Ok(());
@@ -291,10 +291,7 @@ impl Host {
         if self.with(now, peer, |a, ctx| a.has_just_won(ctx) || a.prevails(ctx)) == Some(true) {
             return Err(DropReason::State);
         }
-        let known = match self.config.accept {
-            Accept::Only(_) => allowed,
-            Accept::Everybody | Accept::Nobody => self.peers.contains_key(&peer),
-        };
+        let known = self.knows(peer);
         let (responder, mut ctx) = self.context(now);
         let accepted = match responder.check(&mut ctx, view, known) {
             Ok(accepted) if allowed => accepted,
@@ -319,7 +316,12 @@ impl Host {
             .unwrap_or(Err(DropReason::NoAssociation))
     }
 
-    /// Tells whoever sent an I2 why it is refused, as often as it may be told anything.
+    /// Whether `peer` is one of a list, or there is an association with it.
+    fn knows(&self, peer: Hit) -> bool {
+        self.config.accept.names(peer) || self.peers.contains_key(&peer)
+    }
+
+    /// Says why an I2 is refused, within the limit of R1s to its address.
     fn refuse(&mut self, now: Instant, route: Route, peer: Hit, notify_type: Option<NotifyType>) {
         let (responder, mut ctx) = self.context(now);
         let may = |_: &_| responder.limit.allow(now, route.remote.ip(), false, ctx.config.r1_rate);

@@ -68,12 +68,12 @@ impl Session {
         seal(ctx, packet, mac, tail)
     }
 
-    /// Checks HIP_MAC, which costs little. Whoever repeats what the peer once sent passes, too.
+    /// Checks HIP_MAC, which costs little. A replayed packet passes.
     pub fn check_mac(&self, view: &PacketView<'_>) -> Result<(), DropReason> {
         self.verify_mac(view, Kind::HIP_MAC, &coverage::mac(view))
     }
 
-    /// Checks HIP_SIGNATURE, which costs much: at last.
+    /// Checks HIP_SIGNATURE, which costs much and so comes last.
     pub fn verify_signature(&self, ctx: &mut Context<'_>, view: &PacketView<'_>) -> Result<(), DropReason> {
         ctx.verify_signature(&self.peer, view)
     }

@@ -189,6 +189,25 @@ fn nobody_uses_up_the_puzzle_of_a_friend() {
 }
 
 #[test]
+fn strangers_at_the_address_of_a_friend_do_not_use_up_its_r1s() {
+    let friend = identity(KeyKind::P256, 1).hit();
+    let accept = Accept::Only(BTreeSet::from([friend]));
+    let mut pair =
+        Pair::new([quick(), HipConfig { accept, tell_refused: true, ..quick() }], [KeyKind::P256; 2]);
+    assert_eq!(pair.hit(0), friend);
+    let now = Instant::ZERO + Duration::from_secs(1);
+    let mut i1 = parse(&former(PacketType::I1));
+    i1.sender = identity(KeyKind::P256, 77).hit();
+    let flood = payload(&i1);
+    (0..FLOOD).for_each(|_| pair.hosts[1].handle(now, to_server(address(0, 0)), &flood));
+    assert_eq!(answers(&mut pair.hosts[1]).len(), 20);
+    pair.now = now;
+    pair.connect(0);
+    pair.run(Duration::from_millis(500));
+    assert!(pair.is_up(), "{:?}", pair.states());
+}
+
+#[test]
 fn refusals_are_as_rare_as_r1s() {
     let strict = HipConfig { accept: Accept::Only(BTreeSet::new()), tell_refused: true, ..quick() };
     let mut pair = Pair::new([quick(), strict], [KeyKind::P256; 2]);

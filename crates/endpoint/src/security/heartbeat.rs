@@ -78,7 +78,7 @@ pub(super) struct Heart {
     /// Time between two, and the least of it.
     interval: Duration,
     every: Duration,
-    /// What the last answer took.
+    /// The round trip of the last one that was answered.
     round_trip: Duration,
 }
 
@@ -104,10 +104,9 @@ impl Heart {
         self.silent = 0;
     }
 
-    /// One leaves now: its number. The next one follows after `every`, or after what the last answer took; sooner, after
-    /// `hurry` and twice a round trip, as long as nothing answers although data flows to the peer. Where no answer came, but other
-    /// packets did, the path is slow, or lost it, and gets half as many; likewise once nothing came in answer to `missed` and
-    /// there is no hurry.
+    /// One leaves now: its number. The next one follows after `every`, or what the last answer took if that is longer. In a
+    /// `hurry`, it follows after that, or two round trips, unless an answer comes. Where no answer came, but other packets
+    /// did, the path is slow or lost one, and gets half as many; likewise without a hurry once `missed` brought nothing.
     pub fn beat(&mut self, now: Instant, every: Duration, missed: u32, hurry: Option<Duration>) -> u16 {
         let (slow, lost) = (self.silent == 0, self.silent >= missed);
         if !self.answered && (slow || lost && hurry.is_none()) {

@@ -109,8 +109,8 @@ impl Security {
         }
     }
 
-    /// A path came up. Another one that is wanted no longer is given up, if both its addresses have paths that are; and
-    /// of two over one link the one that is silent, or else wanted less.
+    /// A path came up. One that is wanted no longer is given up if both its addresses are in paths that are wanted; of two
+    /// over one link, the silent one is given up, or else the one later in the list.
     pub(super) fn prune(&mut self, now: Instant, hit: Hit) {
         self.want_anew(now);
         let Some(peer) = self.peers.get(&hit).filter(|p| matches!(p.reach, Some(Reach::Addresses(_)))) else {
@@ -149,7 +149,7 @@ impl Security {
     }
 }
 
-/// The addresses that a peer is told: one of each family for each interface, with a path if one has.
+/// The addresses that are announced: one of each family for each interface, one with a path if there is one.
 fn told(locals: &BTreeMap<SocketAddr, LocalInfo>, has_path: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
     let mut all: Vec<_> = locals.iter().map(|(address, info)| (address.ip(), info.interface)).collect();
     all.sort_by_key(|(ip, _)| !has_path(ip));

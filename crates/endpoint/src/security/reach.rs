@@ -19,7 +19,7 @@ pub enum Reach {
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub locators: Locators,
-    /// Which of our links to the peer it is: one pair of each is wanted, the first that works.
+    /// The number of its link to the peer: of each link, the first pair that works is used.
     pub link: usize,
     /// Not before this instant.
     pub at: Instant,
@@ -39,7 +39,7 @@ impl Wanted {
         Self { link, ..self }
     }
 
-    /// The attempt failed: the next one follows after `retry`, and ever later unless data `flows` to the peer.
+    /// The attempt failed: the next one follows after `retry`, and later each time unless data `flows` to the peer.
     pub fn fail(&mut self, now: Instant, retry: Duration, flows: bool) {
         self.at = now + retry.times(if flows { 1 } else { 1 << self.tries.min(4) });
         self.tries += 1;
@@ -53,7 +53,7 @@ impl Wanted {
     }
 }
 
-/// A pair of locators, and which link it is.
+/// A pair of locators and the number of its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pair {
     pub locators: Locators,
@@ -67,7 +67,7 @@ pub(super) struct End {
     pub link: OwnLink,
 }
 
-/// A link of ours: an interface, or an address of which no interface is known.
+/// A link of ours: an interface, or an address whose interface is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OwnLink {
     Interface(u32),
@@ -75,8 +75,8 @@ pub(super) enum OwnLink {
 }
 
 impl Reach {
-    /// The pairs for our addresses `locals`, in the order in which they are best tried: first one for each link, then
-    /// those that may stand for it. What the peer `announced` counts like what we were told once a path has proved
+    /// The pairs for our addresses `locals`, in the order in which they are tried: first one for each link, then other
+    /// pairs over the same links. An address that the peer `announced` counts like a configured one once a path has proved
     /// it; before, it is tried beside the others, if it is on a link that none of them is on.
     pub(super) fn pairs(
         &self,
@@ -115,7 +115,7 @@ impl Reach {
     }
 }
 
-/// A pair that may be a path, and the link that it is as far as each end's addresses tell.
+/// A pair that may be a path, and the link of either end that it is over.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     locators: Locators,
@@ -123,8 +123,8 @@ struct Candidate {
     theirs: usize,
 }
 
-/// The link of each address of the peer: neighbours on one interface of ours are on one link; of others the first of
-/// either family are taken for one link, the second for another.
+/// The number of the link of each address of the peer: neighbours on one interface of ours are on one link; of others, the
+/// first of either family are taken for one link, the second for another.
 fn number(locals: &[End], remotes: &[SocketAddr]) -> Vec<(SocketAddr, usize)> {
     let interface = |remote: SocketAddr| locals.iter().find(|end| end.is_beside(remote)).map(|end| end.link);
     let mut numbered: Vec<(SocketAddr, usize)> = Vec::new();

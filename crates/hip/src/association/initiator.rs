@@ -68,8 +68,8 @@ impl Association {
         i1.emit(Checksum::Unused).unwrap_or_default()
     }
 
-    /// I1 or I2 was not answered: another R1 is, if one came. Else both go again, for what our I2 answered may not have
-    /// been the peer's R1, or that of its life before.
+    /// I1 or I2 was not answered: the next R1 is taken, if one came. Else both are sent again, as our I2 may have answered
+    /// an R1 that was not the peer's, or one from before the peer was restarted.
     pub(super) fn retry(&mut self, ctx: &mut Context<'_>) {
         self.tries += 1;
         if self.tries > ctx.config.retries {
@@ -91,7 +91,7 @@ impl Association {
         }
     }
 
-    /// Learns whom an opportunistic I1 reached.
+    /// Learns which peer an opportunistic I1 reached.
     pub(crate) fn name_peer(&mut self, peer: Hit) {
         self.peer = peer;
     }
@@ -107,7 +107,7 @@ impl Association {
         asked && self.favours.take(ctx.now, 0) && R1::check(ctx, r1).is_ok()
     }
 
-    /// The first R1 from where we asked is answered, and one of a later generation; others wait (see [`super::offers`]).
+    /// Takes the first R1 from where we asked, and one of a later generation; others wait (see [`super::offers`]).
     pub(super) fn on_r1(
         &mut self,
         ctx: &mut Context<'_>,
@@ -129,8 +129,8 @@ impl Association {
         self.offers.keep(route, view).then_some(()).ok_or(DropReason::Policy)
     }
 
-    /// Begins to answer an R1, if it is genuine. What is genuine and no good may still be an old one, or not for us: it
-    /// only casts doubt.
+    /// Begins to answer an R1, if it is genuine. One that is genuine and of no use may be old, or not for us: it ends the
+    /// attempt only if no better one comes.
     fn take_r1(
         &mut self,
         ctx: &mut Context<'_>,
@@ -184,7 +184,7 @@ impl Association {
         }
     }
 
-    /// Nothing comes of this R1; perhaps of another one.
+    /// This R1 led to nothing; the next one is tried.
     fn despair(&mut self, ctx: &Context<'_>, failure: Failure) {
         self.doubt = Some(failure);
         self.timer = Some(ctx.now);
@@ -254,7 +254,7 @@ impl Association {
         Ok(Draft { session, host_id: r1.host_id.clone(), inbound, index, route, packet })
     }
 
-    /// Forgets all that an exchange had come to.
+    /// Forgets what an exchange has computed and received.
     pub(super) fn drop_drafts(&mut self, ctx: &mut Context<'_>) {
         (self.attempt, self.doubt) = (None, None);
         self.offers = Default::default();

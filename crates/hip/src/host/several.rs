@@ -31,7 +31,8 @@ impl Host {
     /// unless that one stays. `None` if another association begins beside those that there are.
     pub(super) fn name_taken(&self, peer: Hit, route: Route) -> Option<Hit> {
         let at = |name: &Hit| self.peers.get(name).is_some_and(|a| a.is_at(route));
-        let stands = |a: &Association| a.is_guest() && matches!(a.state(), State::R2Sent | State::Established);
+        let stands =
+            |a: &Association| a.is_guest() && matches!(a.state(), State::R2Sent | State::Established);
         let first_stays = self.peers.get(&peer).is_some_and(stands);
         let beside = first_stays && self.names_of(peer).count() < MOST && route.is_udp();
         self.names_of(peer).find(at).or((!beside).then_some(peer))

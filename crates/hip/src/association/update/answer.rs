@@ -9,7 +9,7 @@ use crate::event::{DropReason, Route};
 use crate::keymat::esp_draw_len;
 use crate::responder::is_usable;
 
-/// Old keys that a path may have at most when it gets new ones: more, and the peer sends no data meanwhile.
+/// Most old SA pairs of a path that gets new ones: a peer that has more sends no data on them.
 const MOST_OLD: usize = 2;
 
 impl Association {

@@ -77,8 +77,7 @@ pub(super) enum What {
 }
 
 impl Updates {
-    /// Whether an UPDATE can be one that we have not seen: its own number is near the newest, or it acknowledges
-    /// something of ours.
+    /// Whether an UPDATE can be new: its own number is near the newest, or it acknowledges one of ours.
     pub(super) fn may_be_new(&self, update: &Update) -> Result<(), DropReason> {
         let ours = || self.pending.iter().any(|p| update.acks.contains(&p.id));
         match update.seq {
@@ -95,7 +94,7 @@ impl Updates {
         self.pending.iter().map(|p| p.due).min()
     }
 
-    /// How many SA pairs the path with that inbound SPI had before and still has.
+    /// How many old SA pairs are kept of the path with that inbound SPI.
     pub(super) fn old_keys(&self, inbound: u32) -> usize {
         let before = |new: u32| self.retired.iter().find(|(n, _)| *n == new).map(|(_, old)| old.inbound);
         std::iter::successors(before(inbound), |new| before(*new)).take(self.retired.len()).count()

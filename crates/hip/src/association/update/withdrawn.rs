@@ -34,7 +34,7 @@ impl Association {
         Ok(())
     }
 
-    /// Takes what the peer says of its addresses, unless it has said other things since.
+    /// Takes what the peer says of its addresses; a LOCATOR_SET only if it `is_news`, not older than one that came.
     pub(super) fn take_locators(&mut self, ctx: &mut Context<'_>, update: &Update, is_news: bool) {
         if self.peer_multipath.is_some() && update.multipath.is_some() {
             self.learn_multipath(ctx, update.multipath.clone());
@@ -46,8 +46,8 @@ impl Association {
         }
     }
 
-    /// Paths whose locator is listed no longer, or is too old, get no data; one that is listed again does when the peer
-    /// has proved that it is there.
+    /// A path whose locator is no longer listed, or whose lifetime is over, gets no data; if it is listed again, it does
+    /// after the peer has proved that it is there.
     pub(in crate::association) fn review_paths(&mut self, ctx: &mut Context<'_>) {
         let mut listed_again = Vec::new();
         for n in 0..self.paths.len() {
@@ -70,8 +70,8 @@ impl Association {
         }
     }
 
-    /// Whether a good locator names the path: by its address, or behind a NAT by the SPI that the peer receives on, or
-    /// received on before its last keys.
+    /// Whether a locator that is not deprecated names the path: by its address, or behind a NAT by the SPI on which the
+    /// peer receives, or received before its last keys.
     fn is_listed(&self, path: &Path) -> bool {
         let before = |spi: u32| {
             self.updates.retired.iter().any(|(new, old)| *new == path.inbound && old.outbound == spi)
