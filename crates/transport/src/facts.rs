@@ -115,7 +115,7 @@ pub struct Pace {
     pub rate: Rate,
     /// Bytes that leave at once.
     pub quantum: u64,
-    /// So much of a timer's lateness is made up for.
+    /// Most lateness of a timer that is made up for.
     pub credit: Duration,
 }
 
@@ -187,7 +187,7 @@ pub enum LossCause {
     Timeout,
     /// Larger than what the path turned out to carry (RFC 1191).
     TooBig,
-    /// Nothing came of the path while others delivered.
+    /// Nothing was delivered on the path while others delivered.
     Silence,
     /// The path was removed.
     PathRemoved,

@@ -76,7 +76,7 @@ impl Checksum {
     }
 }
 
-/// Sums side by side: as many as vector units add at once, and one after the other would wait for each other.
+/// Partial sums kept side by side: vector units add several at once, and none waits for the one before.
 const LANES: usize = 8;
 
 fn number(word: &[u8; 4]) -> u64 {

@@ -70,7 +70,7 @@ pub enum Metric {
     Queue,
     /// Packets dropped at `link`, for any reason.
     Drops,
-    /// What `link` brought to its end, headers included, bit/s.
+    /// What `link` delivered to its far end, headers included, bit/s.
     Carried,
     /// Jain's index of the goodput of `flows`: 1 if all have the same, 1/n if one has all.
     Jain,

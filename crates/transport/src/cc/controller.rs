@@ -50,8 +50,8 @@ pub trait Controller: Debug + Send {
     /// The window of `path` is at most `bytes` now, a segment or more, and grows from there: data begins with
     /// less than the initial window.
     fn limit_window(&mut self, path: PathId, bytes: u64);
-    /// A connection before this one had this of `path`, and the round trip is as it was then: the window may begin with
-    /// half of it.
+    /// An earlier connection measured `known` on `path`, and the first round trip is like it: the window may begin with
+    /// half of what the path held.
     fn on_known(&mut self, _path: PathId, _known: &KnownPath) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);

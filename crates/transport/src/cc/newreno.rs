@@ -46,12 +46,12 @@ pub struct NewRenoConfig {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SlowStart {
-    /// It doubles until something is lost (RFC 5681).
+    /// The window doubles in a round trip until something is lost (RFC 5681).
     #[default]
     Standard,
     /// It also ends when the round trip grows (RFC 9406).
     Hystart,
-    /// It goes where packet trains say that the path is full, and all that leaves is paced, also later.
+    /// Packet trains show when the path is full; all segments are paced, also after slow start.
     Paced,
 }
 
@@ -61,12 +61,12 @@ impl Default for NewRenoConfig {
     }
 }
 
-/// What leaves at once is as much as a path carries in this time, and no more than this, bytes.
+/// A quantum is what the paced rate carries in this time, at most `MAX_QUANTUM` bytes.
 const GRAIN: Duration = Duration::from_millis(1);
 const MAX_QUANTUM: u64 = 1 << 16;
 /// How late a timer of a real host may be: its tick and what else runs there.
 const LATENESS: Duration = Duration::from_millis(5);
-/// In slow start at least so many segments, which make a train.
+/// Smallest quantum in slow start, segments: a train.
 const TRAIN: u64 = 8;
 
 fn gain(rate: Rate, times: u64, over: u64) -> Rate {
@@ -83,7 +83,7 @@ pub struct NewReno {
     /// Bytes; infinite until it is known.
     ssthresh: f64,
     start: Start,
-    /// What pacing needs to know, if it is wanted.
+    /// What pacing needs to know; none if the path is not paced.
     paced: Option<Known>,
     saved: Option<Saved>,
 }
@@ -91,18 +91,18 @@ pub struct NewReno {
 /// The law of the first slow start.
 #[derive(Clone, Debug)]
 enum Start {
-    /// RFC 5681's, which is that of all others too.
+    /// RFC 5681, as every later slow start.
     Standard,
     Hystart(HyStart),
     Paced(Paced),
 }
 
-/// What acknowledgments told of the path.
+/// What acknowledgments showed of the path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     srtt: Option<Duration>,
     train_rate: Option<Rate>,
-    /// What is under way without a queue at the rate of delivery, bytes.
+    /// Delivery rate times smallest round trip, bytes.
     pipe: u64,
 }
 
@@ -167,13 +167,13 @@ impl NewReno {
         }
     }
 
-    /// Whether the window was in the way: pacing keeps back what opens it last.
+    /// Whether the window limited what was sent. Pacing may hold back the last two quanta that it had room for.
     fn is_limiting(&self, sample: &AckSample) -> bool {
         let held = self.pace().map_or(0, |pace| 2 * pace.quantum);
         sample.window_limited || sample.prior_in_flight + held > self.window()
     }
 
-    /// Stretched acknowledgments count for all they acknowledge where what they let go is paced.
+    /// Bytes that an acknowledgment counts for: all that it acknowledges if what follows is paced.
     fn counted(&self, acked: u64) -> u64 {
         match self.paced {
             Some(_) => acked,
@@ -181,8 +181,8 @@ impl NewReno {
         }
     }
 
-    /// What the path holds, bytes, if slow start lost this: as that is known, half of what was under way need not
-    /// do for it.
+    /// What the path holds, bytes, if slow start caused this loss, else 0: a better threshold than half of what was
+    /// in flight.
     fn pipe_at_start(&self, start: &Start, loss: &LossEvent) -> f64 {
         let lives = !matches!(loss.cause, LossCause::Timeout | LossCause::Silence);
         match (start, self.paced) {
@@ -208,8 +208,9 @@ impl Algorithm for NewReno {
         self.cwnd = self.cwnd.min(bytes as f64);
     }
 
-    /// Until the first of it is acknowledged it leaves at half the known rate, and if it is too much, what was delivered
-    /// counts (draft-ietf-tsvwg-careful-resume, "Unvalidated" and "Safe Retreat").
+    /// The window holds half of what the path held, and leaves at half the known rate until the next acknowledgment
+    /// (draft-ietf-tsvwg-careful-resume, "Unvalidated"). A loss leaves what was delivered, or half of what was in flight
+    /// ("Safe Retreat").
     fn on_known(&mut self, known: &KnownPath) {
         let (Start::Paced(_), Some(paced)) = (&self.start, &mut self.paced) else { return };
         self.cwnd = self.cwnd.max(known.rate.bytes_in(known.rtt) as f64 / 2.0);

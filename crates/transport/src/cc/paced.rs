@@ -15,8 +15,8 @@
 //! window becomes what was delivered in a round trip without one, and a little more. A queue on a
 //! path of which less than three quarters are used is of others, or is none: then growth is twofold at most.
 //!
-//! Pacing makes this possible: no growth leaves faster than the bottleneck sends it on, and what leaves together is a
-//! train again.
+//! Pacing makes this possible: once trains tell the rate, growth leaves no faster than the bottleneck sends it on,
+//! and what leaves together is a train again.
 
 use polypath_wire::{Duration, Instant, Rate};
 
@@ -29,7 +29,7 @@ const MOST: f64 = 4.0;
 const CAREFUL: f64 = 1.0 / 8.0;
 /// Share of the pipe below which a queue is not ours.
 const FULL: f64 = 3.0 / 4.0;
-/// As many acknowledgments in a row must tell of the queue.
+/// Acknowledgments in a row that must show the queue.
 const WITNESSES: usize = 4;
 
 /// What becomes of the window, bytes.
@@ -52,11 +52,13 @@ pub struct Paced {
     /// What the last acknowledgments said of the queue, and how many ever did.
     queueing: [Duration; WITNESSES],
     seen: usize,
-    /// What trains told in the last round, and the best that two in a row told: among the packets of others they tell less.
+    /// Rate by the trains of the last round, and the best that two rounds in a row reached: among the packets of others
+    /// trains show less.
     told: Option<Rate>,
     best: Option<Rate>,
-    /// Bytes to be acknowledged until a queue that stands so long is believed.
+    /// Bytes to be acknowledged until the queue has stood for a round trip.
     doubt: Option<u64>,
+    /// When it ended.
     left_at: Option<Instant>,
 }
 

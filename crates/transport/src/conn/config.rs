@@ -29,8 +29,8 @@ pub struct ConnectionConfig {
     pub loss: LossConfig,
     /// Send buffer, bytes: what the application may write before it has to wait.
     pub send_buffer: u64,
-    /// What may be written beyond what has been sent, bytes. A fast writer then stays in step with the paths, and what it
-    /// wrote is sent while the processor still has it. None limits nothing but by the send buffer.
+    /// Most bytes that are written and not sent yet. A fast writer then stays in step with the paths, and its bytes are
+    /// sent while they are in the processor's cache. None: only the send buffer limits.
     pub send_ahead: Option<u64>,
     /// Receive buffer, bytes, at most 1 GiB: the window we advertise at most, in order or not.
     pub receive_buffer: u64,
@@ -80,8 +80,8 @@ pub struct ConnectionConfig {
     /// Consecutive timeouts of one path, while another works, that make it fail.
     pub path_fail_timeouts: u32,
     /// A path of which nothing was delivered for a while, although others delivered meanwhile, fails at once, and so
-    /// does one whose timer expires while another path works (`sender/silence.rs`). TCP as the papers have it waits
-    /// for that many timeouts.
+    /// does one whose timer expires while another path works (`sender/silence.rs`). If false,
+    /// only `path_fail_timeouts` fails a path, as in the papers.
     pub fail_silent: bool,
     /// Consecutive timeouts of all paths that end the connection (RFC 9293 §3.8.3, R2).
     pub max_timeouts: u32,

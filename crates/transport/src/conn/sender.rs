@@ -100,7 +100,7 @@ struct PathSender {
     timed_from: u64,
     /// Bytes sent since pacing last held the path back.
     burst: u64,
-    /// Until the first round trip shows whether it still holds.
+    /// What an earlier connection measured, until the first round trip shows whether it still holds.
     known: Option<KnownPath>,
 }
 

@@ -49,8 +49,8 @@ impl PathEstimator {
         self.bandwidth.on_sent(now, idle, app_limited)
     }
 
-    /// `bytes` were delivered by one acknowledgment, of them the newest that was sent once at `sent_at`, `rtt` ago;
-    /// none if something is ambiguous or missing; it came back by `via`. Returns the rate of the bottleneck.
+    /// `bytes` were delivered by one acknowledgment that came back by `via`; `sent` is when the newest of them left,
+    /// and its round trip; none if that is ambiguous or something is missing. Returns the rate of the bottleneck.
     pub fn on_train(
         &mut self,
         now: Instant,

@@ -3,13 +3,13 @@
 //!
 //! Delivery over a round trip tells no more than what was sent. A train tells what could be: between two
 //! acknowledgments of segments that left together, the bottleneck was busy. Trains of the last two round trips count
-//! together, each with its bytes and its time, so that neither a short one nor one late acknowledgment says it all.
+//! together, each with its bytes and its time, so that neither a short one nor one late acknowledgment decides alone.
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 /// Between two acknowledgments segments are of one train if they left in less than this part of the time.
 const TOGETHER: u64 = 4;
-/// So little says nothing, bytes and time: a timer's grain, packets that a link or a driver gathers.
+/// Fewer bytes or less time are not used: timers are coarse, and links and drivers gather packets.
 const LEAST_BYTES: u64 = 8_000;
 const LEAST_TIME: Duration = Duration::from_micros(50);
 
@@ -29,7 +29,7 @@ impl Sum {
 /// Trains of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trains {
-    /// When the last acknowledgment came, by which path, and when the newest segment left of those it told of.
+    /// When the last acknowledgment came, by which path, and when the newest segment that it acknowledged had left.
     last: Option<(Instant, PathId, Instant)>,
     /// Sums of the round trip before and of the present one, and when that began.
     past: Sum,

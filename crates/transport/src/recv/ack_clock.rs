@@ -18,7 +18,7 @@ const MEMORY: Duration = Duration::from_secs(1);
 /// What came on one path and was not acknowledged there.
 #[derive(Clone, Debug, Default)]
 pub struct AckClock {
-    /// Segments of which no acknowledgment on this path told, and when the first of them came.
+    /// Segments that came since the last acknowledgment on this path, and when the first of them did.
     untold: u32,
     since: Instant,
     /// When the last acknowledgment left.

@@ -15,11 +15,11 @@ pub enum AckConfig {
     /// several paths nearly each.
     #[default]
     Standard,
-    /// A few times a round trip of each path. With a peer that does not know SACK as `standard`.
+    /// A few times a round trip of each path. Without SACK the same as `standard`.
     Thinned(Thinning),
 }
 
-/// How few acknowledgments a path gets. In the middle of a transfer one leaves whenever `every` segments came
+/// How acknowledgments are thinned, on each path. In the middle of a transfer one leaves whenever `every` segments came
 /// and a part of the round trip has passed, and after `most` segments at the latest.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -36,8 +36,8 @@ pub struct Thinning {
     #[serde(with = "crate::conn::config::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub longest: Duration,
-    /// Segments at the beginning of a path of which every `every`th is acknowledged: slow start wants to
-    /// know soon.
+    /// Segments at the beginning of a path of which every `every`th is acknowledged: slow start
+    /// needs them soon.
     pub first: u32,
 }
 

@@ -3,10 +3,10 @@
 //! another path would arrive out of turn: this path may be the faster one, and what it tells first of
 //! the other's latest segments makes the sender believe that the ones before them are lost.
 //!
-//! Where several segments share an acknowledgment more blocks may have changed than fit. Then it tells the oldest
-//! of them, and the next ones the others: a sender that hears of the later ones first believes that the earlier
-//! ones are lost. It would believe so too if one of these acknowledgments did not arrive: each change is told
-//! twice, and more often once the peer has sent again what we had told it of.
+//! Where several segments share an acknowledgment, more blocks may have changed than fit. The oldest then go first,
+//! and the others in the next acknowledgments: a sender that hears of later blocks first takes earlier segments
+//! for lost. So it does if one of these acknowledgments is lost: each change is reported twice, and up to four
+//! times once the peer has sent again what was reported.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::ranges::Ranges;
 #[derive(Clone, Debug)]
 pub struct SackReporter {
     paths: Vec<Changed>,
-    /// How often a change is told, in acknowledgments that do not leave together.
+    /// How often a change is reported, in acknowledgments that do not leave together.
     tells: u8,
     /// Several segments share an acknowledgment: blocks have turns, and none is remembered twice.
     shares: bool,
@@ -36,7 +36,7 @@ impl Default for SackReporter {
 struct Changed {
     /// Changed last, latest first.
     recent: VecDeque<Recent>,
-    /// So many of them, the latest, have their turn now.
+    /// How many of them, from the latest on, have their turn now.
     due: usize,
 }
 
@@ -44,11 +44,11 @@ struct Changed {
 struct Recent {
     /// An offset in it.
     offset: u64,
-    /// How often it will be told yet.
+    /// How many reports are still due.
     owed: u8,
 }
 
-/// Limits of that: acknowledgments seldom get lost, and one that does is seldom followed by three others.
+/// Bounds of `tells`: acknowledgments seldom get lost, and one that does is seldom followed by three others.
 const FEWEST_TELLS: u8 = 2;
 const MOST_TELLS: u8 = 4;
 
@@ -70,7 +70,7 @@ impl SackReporter {
         self.paths[path.index()].touch(block, self.tells);
     }
 
-    /// The peer sent what is held, as if it had not been told.
+    /// The peer sent again what had arrived: a report of it may have been lost.
     pub fn was_not_heard(&mut self) {
         self.tells = (self.tells + 1).min(MOST_TELLS);
     }

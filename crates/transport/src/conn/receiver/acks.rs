@@ -23,7 +23,7 @@ pub struct PendingAck {
 }
 
 impl PendingAck {
-    /// Of what came on `path`, whatever that was.
+    /// Of whatever came on `path`.
     pub fn on(path: PathId) -> Self {
         Self { path, trigger: None, duplicate: None }
     }
@@ -54,14 +54,14 @@ impl Receiver {
         self.pending.push_back(PendingAck { path, trigger: Some(offset), duplicate });
     }
 
-    /// The timer need not wait for the one path it waits for. Where each path has a clock it does.
+    /// Stops the timer of a delayed acknowledgment, unless it is for the clocks of all paths.
     fn settle(&mut self, timers: &mut Timers) {
         if self.thinning.is_none() {
             timers.stop(Timer::DelayedAck);
         }
     }
 
-    /// Whether so much came in order that it is acknowledged at once.
+    /// Whether enough came in order to be acknowledged at once.
     pub(super) fn is_enough(&self) -> bool {
         self.delay == Duration::ZERO || self.unacked >= 2 * self.peer_segment
     }

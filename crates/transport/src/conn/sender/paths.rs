@@ -15,7 +15,7 @@ use crate::path::routes::Routes;
 /// A failed path is probed at most and, after the first time, at least this often.
 const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
 
-/// Who delivered less on a path knows nothing of it, bytes.
+/// Bytes delivered on a path before what was measured is worth keeping.
 const WORTH_KNOWING: u64 = 100_000;
 
 impl Sender {
@@ -119,7 +119,7 @@ impl Sender {
         self.refresh(now, path);
     }
 
-    /// The first round trip of `path` tells whether it is the one that was known.
+    /// The first round trip of `path`: if it is like the known one, the controller hears what was known.
     pub(super) fn recall(&mut self, path: PathId, rtt: Duration) {
         let Some(known) = self.paths[path.index()].known.take() else { return };
         if rtt.times(2) >= known.rtt && rtt <= known.rtt.times(2) {

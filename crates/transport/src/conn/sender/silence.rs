@@ -13,7 +13,7 @@ use crate::facts::{LossCause, LossEvent, PathState};
 
 /// No path is given up sooner: acknowledgments may be delayed by 40 ms at one end and by the scheduler of either.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// No pause of all paths counts for more than this part of what fails a path: the peer may just have been busy.
+/// A pause of all paths counts for at most 1/`PART` of what fails a path: the peer may just have been busy.
 const PART: u64 = 2;
 /// The window of a path that is back, segments (RFC 6928), as after any idle time (RFC 5681 §4.1).
 const RESTART: u64 = 10;
@@ -25,13 +25,14 @@ pub(super) struct Silence {
     heard: Instant,
     /// For how long only others delivered.
     unheard: Duration,
-    /// When it failed, and what the controller has not heard of that.
+    /// Set while the path is failed for its silence.
     failure: Option<Failure>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     since: Instant,
+    /// The controller has not heard of it.
     loss: LossEvent,
     /// The first heartbeat that probed it.
     asked: Option<u32>,
