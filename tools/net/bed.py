@@ -15,7 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 CLONE_NEWNET = 0x40000000
-IPPROTO_MPTCP = 262
 MTU = 1500
 LEAST_QUEUE = 10 * MTU
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -109,7 +108,7 @@ class Bed:
         """Starts a program on a host."""
         words = ["ip", "netns", "exec", self.names[side], *map(str, words)]
         child = Child(words, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
-                                           "stdin": subprocess.DEVNULL, "text": True, **more})
+                                "stdin": subprocess.DEVNULL, "text": True, **more})
         self.children.append(child)
         return child
 
@@ -143,7 +142,6 @@ class Bed:
         return path
 
     def close(self):
-        atexit.unregister(self.close)
         for child in self.children:
             if child.poll() is None:
                 child.kill()
@@ -154,6 +152,7 @@ class Bed:
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
         shutil.rmtree(self.dir, ignore_errors=True)
+        atexit.unregister(self.close)
 
     def __enter__(self):
         return self

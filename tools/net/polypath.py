@@ -1,26 +1,27 @@
 """`polypath receive` and `polypath send` on a test bed, timed from outside."""
 
-import json
 import os
 import time
 
 from bed import TARGET
 
 BINARY = os.environ.get("POLYPATH", str(TARGET / "polypath"))
+# Seconds that a transfer may take.
+WITHIN = 120
 
 
 class Pair:
     """An identity for each host, and the runs between them."""
 
-    def __init__(self, bed, binary=None):
-        self.bed, self.binary = bed, binary or BINARY
+    def __init__(self, bed):
+        self.bed = bed
         self.hits = [self._hit(side) for side in (0, 1)]
         self.inbox = bed.dir / "in"
         self.inbox.mkdir(exist_ok=True)
 
     def _command(self, side, *words, **more):
         config = self.bed.dir / f"config{side}"
-        return self.bed.spawn(side, self.binary, *words, env={**os.environ, "XDG_CONFIG_HOME": str(config)}, **more)
+        return self.bed.spawn(side, BINARY, *words, env={**os.environ, "XDG_CONFIG_HOME": str(config)}, **more)
 
     def _hit(self, side):
         self._command(side, "keygen").wait()
@@ -45,18 +46,18 @@ class Pair:
         return self.bed.spawn(0, TARGET / "examples" / "flood", kind, to, "--hit", self.hits[1], "--peer", self.hits[0],
                               "--rate", rate, "--seconds", 60)
 
-    def transfer(self, path, paths=None, within=120):
-        """One file to a receiver of its own: seconds from the start of `send` until it is whole, CPU seconds
-        of both ends, and the sender's report."""
+    def transfer(self, path, paths=None):
+        """One file to a receiver of its own: seconds from the start of `send` until it is whole, and CPU seconds
+        of both ends."""
         receiver = self.receive("--once")
         final = self.inbox / path.name
         began = time.monotonic()
         sender = self.send(path, paths=paths)
-        while not final.exists() and sender.poll() is None and time.monotonic() - began < within:
+        while not final.exists() and sender.poll() is None and time.monotonic() - began < WITHIN:
             time.sleep(0.0005)
         took = time.monotonic() - began
         try:
-            report = self._finish(sender, within)
+            report = self._finish(sender)
         except RuntimeError:
             receiver.kill()
             raise
@@ -65,10 +66,10 @@ class Pair:
         if not whole:
             raise RuntimeError(f"{path.name} did not arrive: {report}")
         final.unlink()
-        return took, cpu, json.loads(report)
+        return took, cpu
 
-    def _finish(self, sender, within):
-        out, err = sender.communicate(timeout=within)
+    def _finish(self, sender):
+        out, err = sender.communicate(timeout=WITHIN)
         if sender.returncode != 0:
             raise RuntimeError(err)
         return out

@@ -6,18 +6,20 @@ import socket
 import threading
 import time
 
-from bed import IPPROTO_MPTCP, run
+from bed import run
 
 CHUNK = 1 << 18
+# In `socket` from Python 3.10 on.
+IPPROTO_MPTCP = 262
 
 
-def tcp(bed, size, seconds=None, cc="cubic", mptcp=False):
+def tcp(bed, size, seconds=None, mptcp=False):
     """Moves `size` bytes, or as many as go in `seconds`, from host a to host b over a new connection: seconds until
     the receiver has all, and the samples (time, bytes received)."""
     protocol = IPPROTO_MPTCP if mptcp else 0
     server, client = bed.socket(1, protocol), bed.socket(0, protocol)
     for end in (server, client):
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
     server.bind((bed.links[0][1], 0))
     server.listen(1)
     samples, done = [], threading.Event()

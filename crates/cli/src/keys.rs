@@ -3,7 +3,7 @@
 pub mod file;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use polypath_hip::{Identity, KeyKind, PublicIdentity, Random};
 use serde_json::json;
@@ -38,17 +38,14 @@ pub fn generate(algorithm: KeyAlgorithm) -> Result<Identity, Failure> {
     .map_err(|e| Failure::system("cannot make a key", e))
 }
 
-/// Makes the identity of this host if there is none and no other `file` is named.
-pub fn ensure(file: Option<&Path>) -> Result<(), Failure> {
-    if file.is_some() {
-        return Ok(());
-    }
-    let path = file::default_path()?;
-    if !path.exists() {
+/// The key file to use: `file`, or the default one, which is made if it does not exist.
+pub fn ensure(file: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = file::path_or_default(file)?;
+    if file.is_none() && !path.exists() {
         file::store(&path, &generate(KeyAlgorithm::EcdsaP384)?, false)?;
         eprintln!("made an identity for this host: {}", path.display());
     }
-    Ok(())
+    Ok(path)
 }
 
 /// Prints the public key of an identity.
@@ -72,8 +69,7 @@ pub fn hit(args: &KeyArgs) -> Result<(), Failure> {
 }
 
 fn public(file: Option<&Path>) -> Result<PublicIdentity, Failure> {
-    ensure(file)?;
-    file::load_public(&file::path_or_default(file)?)
+    file::load_public(&ensure(file)?)
 }
 
 fn print_json(value: &serde_json::Value) -> Result<(), Failure> {

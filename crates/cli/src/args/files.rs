@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use polypath_wire::hip::{Hit, ParseHitError};
+use polypath_wire::hip::{Hit, ParseHitError, udp};
 
 use super::{controllers, schedulers};
 use crate::files::Target;
@@ -18,13 +18,14 @@ Examples:
   polypath send big.iso --allow 2001:22:…                   wait until that host fetches it
   polypath send big.iso 2001:22:…@192.0.2.1 --only eth0 --only wlan0
 
-`polypath receive` prints what to write after the @. Every usable address of this host becomes a path,
-also those that come while files go, up to 8 at once: each path costs heartbeats and keys. (`polypath demo`
-emulates up to 64, as many as a connection can have.) An interrupted transfer goes on where it stopped, by itself for
---wait seconds, and then when the same command is given again; standard input can be read once only.
+`polypath receive` prints what to write after the @. Every network interface of either host that has a usable
+address becomes a path, also one that comes up during the transfer, up to 8 at once: each path costs heartbeats
+and keys. (`polypath demo` emulates up to 64, the most that a connection can have.) An interrupted transfer
+resumes by itself for --wait seconds, later when the same command is given again; standard input cannot be
+resumed.
 
-With --allow nobody is called: this host waits, and prints what the other one has to write after `receive --from`.
-Use it where the receiver is behind a NAT and the sender is not.
+With --allow this host waits for the other one, and prints the arguments of its `receive --from`. Use it where the
+receiver is behind a NAT and the sender is not.
 
 Links in directories are left out, and so is what is neither file nor directory.";
 
@@ -34,14 +35,14 @@ Examples:
   polypath receive --dir in --allow any --once        from whoever comes first, then end
   polypath receive --from 2001:22:…@192.0.2.1         fetch what `polypath send FILE --allow HIT` offers there
 
-Without --allow nobody is let in, but strangers are shown with their HITs. A sender uses up to 8 paths at
-once, see `polypath send --help`. A file that is there already and has other content stays: the new one gets a
-number. What is unfinished is hidden (.NAME.….part), and goes on when the same sender sends it again. No name leads
-out of the directory or begins with a dot, and no link is followed.";
+Without --allow nobody is let in, but the HITs of those who tried are printed. A sender uses up to 8 paths at
+once, see `polypath send --help`. An existing file with other content stays: the new one gets a number. An
+unfinished file is hidden (.NAME.….part) and resumed when the same sender sends it again. Names that lead out of
+the directory or begin with a dot are refused (--hidden takes the latter), and no link is followed.";
 
 #[derive(Args, Debug)]
 pub struct SendArgs {
-    /// What to send (`-`: standard input), and last to whom: its Host Identity Tag and its addresses
+    /// What to send (`-`: standard input), then the receiver: its Host Identity Tag and its addresses
     #[arg(value_name = "FILE… HIT@ADDR[,ADDR…]", required = true)]
     pub what: Vec<OsString>,
     /// Let this host fetch the files (a Host Identity Tag, or `any`) instead of sending them; repeat it for more
@@ -51,7 +52,7 @@ pub struct SendArgs {
     #[arg(long, requires = "allow")]
     pub once: bool,
     /// The UDP port at which files are fetched
-    #[arg(long, value_name = "PORT", default_value_t = 10500, requires = "allow")]
+    #[arg(long, value_name = "PORT", default_value_t = udp::PORT, requires = "allow")]
     pub port: u16,
     /// What standard input is called at the receiver
     #[arg(long, value_name = "NAME", default_value = "stdin")]
@@ -59,11 +60,11 @@ pub struct SendArgs {
     /// The identity of this host [default: the one in the user's configuration directory, made if need be]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
-    /// How long to try when nobody answers or nothing moves, seconds [default: 8 at first, 60 once it has begun]
+    /// How long to try while nobody answers or nothing moves, seconds [default: 8 for the first answer, then 60]
     #[arg(long, value_name = "SECONDS", conflicts_with = "allow")]
     pub wait: Option<u64>,
     /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
-    #[arg(long)]
+    #[arg(long, conflicts_with = "port")]
     pub native: bool,
     #[command(flatten)]
     pub links: LinkArgs,
@@ -73,7 +74,7 @@ pub struct SendArgs {
     /// Congestion control
     #[arg(long, value_name = "C", default_value = "newreno", value_parser = controllers())]
     pub cc: String,
-    /// Print one JSON object at the end instead of bars and text
+    /// Print JSON instead of bars and text: one object at the end, or with --allow one for each file
     #[arg(long)]
     pub json: bool,
 }
@@ -89,7 +90,7 @@ pub struct ReceiveArgs {
     /// Fetch the files that this host offers with `polypath send FILE --allow HIT`, then end
     #[arg(long, value_name = "HIT@ADDR[,ADDR…]")]
     pub from: Option<Target>,
-    /// How long to try when nobody answers or nothing moves, seconds [default: 8 at first, 60 once it has begun]
+    /// How long to try while nobody answers or nothing moves, seconds [default: 8 for the first answer, then 60]
     #[arg(long, value_name = "SECONDS", requires = "from")]
     pub wait: Option<u64>,
     /// Take names that begin with a dot: such files may change what programs do here
@@ -99,7 +100,7 @@ pub struct ReceiveArgs {
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// The UDP port of HIP and ESP
-    #[arg(long, value_name = "PORT", default_value_t = 10500, conflicts_with = "from")]
+    #[arg(long, value_name = "PORT", default_value_t = udp::PORT, conflicts_with = "from")]
     pub port: u16,
     /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
     #[arg(long, conflicts_with = "port")]
@@ -109,7 +110,7 @@ pub struct ReceiveArgs {
     /// End when one sender has nothing left
     #[arg(long)]
     pub once: bool,
-    /// Print one JSON object for each file instead of text
+    /// Print JSON instead of text: one object for each file, or with --from one at the end
     #[arg(long)]
     pub json: bool,
 }
@@ -120,7 +121,8 @@ pub struct LinkArgs {
     /// Use this network interface and no other; repeat it for more
     #[arg(long, value_name = "IFACE")]
     pub only: Vec<String>,
-    /// Use this network interface only while the others have no address or, where we call, carry nothing for 1 s; repeat it
+    /// Use this network interface only while the others have no address or, at the end that calls, carry nothing for
+    /// 1 s; repeat it for more
     #[arg(long, value_name = "IFACE")]
     pub backup: Vec<String>,
 }

@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polypath_endpoint::PathReport;
 use polypath_node::StreamStats;
+use polypath_transport::PathStats;
 
 use super::progress::View;
 
-/// The bars. Nothing is drawn where standard error is no terminal. They move when something arrives, and not otherwise.
+/// The bars. Nothing is drawn where standard error is no terminal. They move only when something arrives.
 pub struct Bars {
     all: MultiProgress,
     file: ProgressBar,
     /// Shown where there are several files.
     sum: ProgressBar,
-    count: usize,
-    total: Option<u64>,
+    /// Number of files, 0 if it is not known.
+    files: usize,
     paths: BTreeMap<Ends, PathBar>,
     last: Instant,
 }
@@ -31,9 +32,13 @@ struct PathBar {
     report: PathReport,
     /// Bytes delivered by the present path between these locators.
     seen: u64,
+    total: u64,
+    /// `total` when the bar was last drawn.
+    shown: u64,
     /// The highest rate so far: the bar's length.
     top: f64,
-    total: u64,
+    /// There is no path between these addresses now.
+    gone: bool,
 }
 
 /// What one pair of addresses carried.
@@ -45,18 +50,25 @@ pub struct Carried {
 }
 
 impl Bars {
-    /// For `count` files of `total` bytes; 0 if nobody knows how many.
-    pub fn new(hidden: bool, count: usize, total: Option<u64>) -> Self {
+    /// For `files` files, 0 if the number is not known, of `total` bytes.
+    pub fn new(hidden: bool, files: usize, total: Option<u64>) -> Self {
         let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let all = MultiProgress::with_draw_target(target);
         let file = all.add(ProgressBar::new(0));
         let sum = ProgressBar::new(total.unwrap_or_default());
-        let sum = if count > 1 { all.add(sum.with_style(style(SUM))) } else { sum };
-        Self { all, file, sum, count, total, paths: BTreeMap::new(), last: Instant::now() }
+        let sum = if files > 1 { all.add(sum.with_style(style(SUM))) } else { sum };
+        Self { all, file, sum, files, paths: BTreeMap::new(), last: Instant::now() }
     }
 
-    /// Draws how far it is.
-    pub fn show(&self, view: &View) {
+    /// Draws all bars; the rates of the paths are those since they were last drawn.
+    pub fn show(&mut self, view: &View) {
+        let passed = self.last.elapsed().as_secs_f64().max(1e-3);
+        self.last = Instant::now();
+        self.paths.values_mut().for_each(|path| path.show(passed));
+        self.show_files(view);
+    }
+
+    fn show_files(&self, view: &View) {
         let Some((number, name)) = &view.file else { return };
         let (at, size) = view.of_file;
         let known = size.filter(|size| *size > 0);
@@ -64,21 +76,18 @@ impl Bars {
         known.into_iter().for_each(|size| self.file.set_length(size));
         self.file.set_position(at);
         let speed = speed(view);
-        match self.count {
+        match self.files {
             0 => self.file.set_message(format!("file {number}: {name}")),
             1 => self.file.set_message(name.clone()),
             count => self.file.set_message(format!("file {number} of {count}: {name}")),
         }
-        self.file.set_prefix(if self.count > 1 { String::new() } else { speed.clone() });
-        self.total.into_iter().for_each(|total| self.sum.set_length(total));
+        self.file.set_prefix(if self.files > 1 { String::new() } else { speed.clone() });
         self.sum.set_position(view.position);
         self.sum.set_prefix(speed);
     }
 
-    /// Rates of the paths since the last look; `delivered` picks the direction.
-    pub fn look(&mut self, stats: &StreamStats, delivered: impl Fn(&polypath_transport::PathStats) -> u64) {
-        let passed = self.last.elapsed().as_secs_f64().max(1e-3);
-        self.last = Instant::now();
+    /// Counts what the paths carried; `delivered` picks the direction.
+    pub fn count(&mut self, stats: &StreamStats, delivered: impl Fn(&PathStats) -> u64) {
         let mut now: BTreeMap<Ends, (u64, &PathReport)> = BTreeMap::new();
         for ((_, _, path), secure) in stats.paths.iter().zip(&stats.secure) {
             if let Some(secure) = secure {
@@ -88,15 +97,14 @@ impl Bars {
             }
         }
         for (ends, path) in &mut self.paths {
-            if !now.contains_key(ends) {
-                path.bar.set_position(0);
-                path.bar.set_message(format!("{} → {}: gone", ends.0, ends.1));
+            path.gone = !now.contains_key(ends);
+            if path.gone {
                 path.seen = 0;
             }
         }
         for (ends, (bytes, report)) in now {
             let path = self.paths.entry(ends).or_insert_with(|| PathBar::new(&self.all, report));
-            path.update(report, bytes, passed);
+            path.count(report, bytes);
         }
     }
 
@@ -124,24 +132,26 @@ impl Bars {
 impl PathBar {
     fn new(all: &MultiProgress, report: &PathReport) -> Self {
         let bar = all.add(ProgressBar::new(1).with_style(style("  {wide_bar} {msg}")));
-        Self { bar, report: report.clone(), seen: 0, top: 1.0, total: 0 }
+        Self { bar, report: report.clone(), seen: 0, total: 0, shown: 0, top: 1.0, gone: false }
     }
 
-    fn update(&mut self, report: &PathReport, bytes: u64, passed: f64) {
+    fn count(&mut self, report: &PathReport, bytes: u64) {
         self.report = report.clone();
         // A new path between the same addresses counts from 0.
         let new = if bytes >= self.seen { bytes - self.seen } else { bytes };
         (self.seen, self.total) = (bytes, self.total + new);
-        let rate = new as f64 * 8.0 / passed;
+    }
+
+    /// Draws the rate of the `passed` seconds since the bar was last drawn.
+    fn show(&mut self, passed: f64) {
+        let rate = (self.total - self.shown) as f64 * 8.0 / passed;
+        self.shown = self.total;
         self.top = self.top.max(rate);
         self.bar.set_length(self.top as u64);
-        self.bar.set_position(rate as u64);
-        self.bar.set_message(format!(
-            "{} → {}: {:6.1} Mbit/s",
-            report.locators.local.ip(),
-            report.locators.remote,
-            rate / 1e6
-        ));
+        self.bar.set_position(if self.gone { 0 } else { rate as u64 });
+        let ends = self.report.locators;
+        let state = if self.gone { "gone".to_owned() } else { format!("{:6.1} Mbit/s", rate / 1e6) };
+        self.bar.set_message(format!("{} → {}: {state}", ends.local.ip(), ends.remote));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why a host does not answer: asks its addresses who is there, with an I1 to nobody in particular (RFC 7401 §4.1.8).
+//! Why a host does not answer: each of its addresses gets an I1 without a receiver's HIT (opportunistic mode, RFC 7401 §4.1.8).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,9 +11,9 @@ use polypath_wire::hip::{Hit, Packet, PacketType, PacketView, Param, udp};
 
 use crate::failure::Failure;
 
-/// How long an answer is waited for, twice.
+/// How long each of two I1s waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// The groups that every host has one of (RFC 7401 §5.2.7): NIST P-384, 3072-bit MODP, NIST P-256.
+/// Diffie-Hellman groups of which every host has one (RFC 7401 §5.2.7): NIST P-384, 3072-bit MODP, NIST P-256.
 const GROUPS: [u8; 3] = [8, 4, 7];
 
 /// What was found at one address.
@@ -25,7 +25,7 @@ enum Finding {
     Closed,
     /// No such host, or no way to it, in the system's words.
     Unreachable(String),
-    /// Nothing; or the right one, by now.
+    /// No answer, or one of the host that was meant.
     Nothing,
 }
 
@@ -37,7 +37,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Nothing is known but that nobody answers.
+    /// No address has answered.
     pub fn silence(peer: Hit, addresses: &[SocketAddr]) -> Self {
         Self { peer, found: addresses.iter().map(|address| (*address, Finding::Nothing)).collect() }
     }
@@ -55,12 +55,12 @@ impl Diagnosis {
         all
     }
 
-    /// Whether waiting is of no use: each address is known not to be the peer's.
+    /// Whether waiting is of no use: the peer is at none of the addresses.
     pub fn is_certain(&self) -> bool {
         self.found.iter().all(|(_, finding)| *finding != Finding::Nothing)
     }
 
-    /// As it is told. `there` is what should run on that host.
+    /// The error to print. `there` is the command that should run on that host.
     pub fn failure(&self, there: &str) -> Failure {
         let certain = self.found.iter().find(|(_, finding)| *finding != Finding::Nothing);
         let peer = self.peer;
@@ -86,7 +86,7 @@ impl Diagnosis {
         }
     }
 
-    /// What to look at if nobody answers.
+    /// The help if nobody answers.
     fn is_it_there(&self, there: &str) -> String {
         let ports: BTreeSet<u16> = self.found.iter().map(|(address, _)| address.port()).collect();
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();

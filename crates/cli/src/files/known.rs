@@ -1,4 +1,4 @@
-//! What is known of paths from one `send` to the next: a small file beside the key, which may be missing or wrong.
+//! Rates and round trips of paths, kept from one `send` to the next in a small file beside the key. It may be missing or damaged.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use polypath_transport::KnownPath;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-/// A longer file is none of ours, bytes.
+/// Largest file that is read, bytes. A larger one was not written by us.
 const LONGEST: u64 = 1 << 20;
 
 /// One path in the file.
@@ -25,12 +25,12 @@ struct Entry {
     at: u64,
 }
 
-/// Where it is if the key is in `key`.
+/// The file that belongs to the key file `key`.
 pub fn beside(key: &Path) -> PathBuf {
     key.with_file_name("paths.json")
 }
 
-/// Tells `node` what `file` holds.
+/// Passes the paths in `file` to `node`.
 pub fn recall(node: &Node, file: &Path) {
     let now = now();
     for entry in read(file) {
@@ -39,7 +39,7 @@ pub fn recall(node: &Node, file: &Path) {
     }
 }
 
-/// Keeps in `file` what `node` knows. A file that cannot be written is done without.
+/// Writes the paths that `node` knows to `file`. If that fails, the next transfer starts without them.
 pub fn keep(node: &Node, file: &Path) {
     let now = now();
     let entry = |(name, path, age): (PathName, KnownPath, polypath_wire::Duration)| Entry {
@@ -53,7 +53,7 @@ pub fn keep(node: &Node, file: &Path) {
     }
 }
 
-/// What is known now, and of other paths what was known before.
+/// The paths `known` now, and the others of `before` that are young enough.
 fn merged(mut known: Vec<Entry>, before: Vec<Entry>, now: u64) -> Vec<Entry> {
     let life = KNOWN_LIFE.as_secs_f64() as u64;
     let others = before.into_iter().filter(|e| now.abs_diff(e.at) < life);

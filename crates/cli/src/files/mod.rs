@@ -13,7 +13,6 @@ mod serve;
 mod target;
 mod transfer;
 
-use std::path::Path;
 use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, SecurityConfig};
@@ -27,20 +26,13 @@ pub use target::Target;
 
 use crate::args::LinkArgs;
 use crate::failure::Failure;
-use crate::keys;
 
-/// What may be under way at once: 1 Gbit/s over 500 ms.
+/// Send and receive buffer, bytes: 1 Gbit/s with a round trip of 500 ms.
 const BUFFER: u64 = 64 << 20;
-/// What is read ahead of what is sent: 2 ms of 8 Gbit/s.
+/// Bytes read from the file ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;
-/// How long what is left to say may take at the end.
+/// How long the last packets may take at the end.
 const GRACE: Duration = Duration::from_millis(500);
-
-/// The identity of this host; made on first use.
-fn identity(file: Option<&Path>) -> Result<Identity, Failure> {
-    keys::ensure(file)?;
-    keys::file::load(&keys::file::path_or_default(file)?)
-}
 
 /// The interfaces that the arguments admit.
 fn choice(links: &LinkArgs) -> Choice {

@@ -1,4 +1,4 @@
-//! How far a transfer is, by what the peer has acknowledged, and how fast it goes.
+//! Progress and rate of a transfer, by the bytes that the peer has acknowledged.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use polypath_files::Step;
 /// What is shown of a transfer at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct View {
-    /// The file that is going: its number from 1 on, and its name.
+    /// The current file: its number, from 1 on, and its name.
     pub file: Option<(usize, String)>,
     /// Its bytes that have arrived, and all, if they are known.
     pub of_file: (u64, Option<u64>),
     /// Bytes of all files that have arrived or were there.
     pub position: u64,
-    /// Bit a second in the last seconds; 0 if nothing moves.
+    /// Average rate of the last two seconds, bit/s; 0 if nothing moves.
     pub rate: f64,
-    /// Until the end, at the rate of the last while; `None` if nothing moves or nobody knows.
+    /// Time left at the average rate of the last 15 s; `None` if nothing moves or the length is not known.
     pub left: Option<Duration>,
 }
 
@@ -25,15 +25,15 @@ pub struct View {
 pub struct Progress {
     /// Bytes of all files, if they are known.
     total: Option<u64>,
-    /// Files that have begun and that are not known to have arrived, the oldest first.
+    /// Files that have begun and have not arrived as far as is known, the oldest first.
     spans: VecDeque<Span>,
     /// Bytes of all files begun that were written or skipped.
     written: u64,
     /// Bytes written to the connection, or read from it.
     stream: u64,
-    /// The most that was shown.
+    /// The highest position shown.
     position: u64,
-    /// Files of earlier connections.
+    /// Files finished on earlier connections.
     over: usize,
     samples: Samples,
 }
@@ -51,7 +51,7 @@ impl Progress {
         Self { total, ..Self::default() }
     }
 
-    /// A new connection, on which the first `files` of all, `done` bytes long, are over.
+    /// A new connection begins; the first `files` files, of `done` bytes, are finished.
     pub fn restart(&mut self, done: u64, files: usize) {
         (self.written, self.position, self.stream) = (done, done, 0);
         self.over = files;
@@ -101,12 +101,12 @@ impl Progress {
     }
 }
 
-/// The rate that is shown is that of so long.
+/// The rate shown is the average over this time.
 const RECENT: Duration = Duration::from_secs(2);
-/// The time that is left is reckoned with the rate of so long.
+/// The time left is computed from the average rate over this time.
 const AVERAGED: Duration = Duration::from_secs(15);
 
-/// When how many bytes had been acknowledged.
+/// Times and the bytes acknowledged by then.
 #[derive(Debug, Default)]
 struct Samples(VecDeque<(Duration, u64)>);
 

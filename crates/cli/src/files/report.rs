@@ -1,4 +1,4 @@
-//! What is said when a transfer is over.
+//! The report at the end of a transfer.
 
 use std::io::Write;
 
@@ -75,7 +75,7 @@ impl Report {
     }
 }
 
-/// A line on a file that is stored.
+/// The line for a stored file.
 pub fn line(file: &Transferred) -> String {
     let name = file.path.as_ref().map_or(file.name.clone(), |path| path.display().to_string());
     if file.sha256.is_empty() {
@@ -88,7 +88,7 @@ pub fn line(file: &Transferred) -> String {
     format!("{name}: {} bytes{resumed}, SHA-256 {}\n", file.bytes, file.sha256)
 }
 
-/// How a run ends in which `failed` are not stored; there is at least one.
+/// The error of a transfer in which the files `failed`, at least one, are not stored.
 pub fn failure(failed: &[Failed]) -> Failure {
     let first = failed.first().map(|file| format!("{}: {}", file.name, file.why)).unwrap_or_default();
     let more = match failed.len() {

@@ -8,16 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use polypath_endpoint::{ListenConfig, PeerEvent};
 use polypath_files::{Entry, FileError, Step, Store, Transferred};
 use polypath_hip::{Accept, HipConfig};
-use polypath_node::{Node, Stream, addresses};
+use polypath_node::{Choice, Node, Stream, addresses};
 use polypath_transport::ConnectionConfig;
-use polypath_wire::hip::Hit;
+use polypath_wire::hip::{Hit, udp};
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::{GRACE, choice, identity, node};
+use super::{GRACE, choice, node};
 use crate::args::{Allow, LinkArgs};
 use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
+use crate::keys;
 
 /// Connections of one host that are served at once; more wait.
 const AT_ONCE: usize = 8;
@@ -29,14 +30,14 @@ pub struct Serve<'a> {
     pub port: u16,
     pub native: bool,
     pub links: &'a LinkArgs,
-    /// Ends when one peer has or gave everything.
+    /// End when one peer has everything, or has sent everything.
     pub once: bool,
     pub json: bool,
     pub connection: ConnectionConfig,
     pub work: Work,
 }
 
-/// What is done for them.
+/// What is done for a host that calls.
 #[derive(Clone)]
 pub enum Work {
     Receive(Arc<Store>),
@@ -46,22 +47,23 @@ pub enum Work {
 impl Serve<'_> {
     /// Serves until it is interrupted, or has served one peer if that is all that is asked.
     pub fn run(&self) -> Result<(), Failure> {
-        let identity = identity(self.identity)?;
+        let identity = keys::file::load(&keys::ensure(self.identity)?)?;
+        let choice = choice(self.links);
         let interrupt = Interrupt::listen()?;
         interrupt.block_on(async {
             let ours = identity.hit();
-            // Whoever asks who is here is told: a sender that has the wrong name hears the right one.
+            // Opportunistic I1s are answered: a sender that was given a wrong HIT learns the right one.
             let hip = HipConfig {
                 accept: accept(self.allow),
                 tell_refused: true,
                 opportunistic: true,
                 ..HipConfig::default()
             };
-            let node = node(identity, hip, (!self.native).then_some(self.port), choice(self.links))?;
+            let node = node(identity, hip, (!self.native).then_some(self.port), choice.clone())?;
             let config = ListenConfig { connection: self.connection.clone(), ..ListenConfig::default() };
             let listener = node.listen(polypath_files::PORT, config);
             let listener = listener.map_err(|e| Failure::system("cannot listen", e))?;
-            self.greet(ours);
+            self.greet(ours, &choice);
             let result = interrupt.or(self.serve(&node, &listener)).await;
             drop(listener);
             node.shutdown(GRACE).await;
@@ -89,12 +91,12 @@ impl Serve<'_> {
         }
     }
 
-    /// Says how to reach us.
-    fn greet(&self, ours: Hit) {
-        let port = if self.port == 10_500 { String::new() } else { format!(":{}", self.port) };
+    /// Prints the command that reaches us.
+    fn greet(&self, ours: Hit, choice: &Choice) {
+        let port = if self.port == udp::PORT { String::new() } else { format!(":{}", self.port) };
         let native = if self.native { " --native" } else { "" };
         let usable = addresses::advertised().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
-        let usable = usable.filter(|a| choice(self.links).admits(a));
+        let usable = usable.filter(|a| choice.admits(a));
         let show = |a: addresses::Address| match a.ip {
             std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
             ip => format!("{ip}{port}"),
@@ -140,11 +142,11 @@ fn tell(json: bool, peer: Hit, event: &PeerEvent) {
     }
 }
 
-/// Where connections are served, some of one peer at once.
+/// Serves connections, up to [`AT_ONCE`] of each peer at once.
 struct Desk {
     work: Work,
     json: bool,
-    /// Told when a peer is through: whether nothing was left.
+    /// Gets one message for each connection that ends: whether all its files were stored.
     served: mpsc::UnboundedSender<bool>,
     turns: Arc<Mutex<BTreeMap<Hit, Arc<Semaphore>>>>,
 }

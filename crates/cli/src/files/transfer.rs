@@ -2,53 +2,60 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polypath_endpoint::{PathReport, Reach};
+use polypath_endpoint::PathReport;
 use polypath_files::{Entry, Failed, FileError, Step, Store, Transferred};
 use polypath_node::{Choice, Node, Stream, StreamError, StreamStats};
-use polypath_transport::ConnectionConfig;
 
-use super::Target;
 use super::bars::Bars;
+use super::call::Call;
 use super::progress::Progress;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// How often the bars move.
 const TICK: Duration = Duration::from_millis(200);
-/// A connection on which nothing moves for so long is given up for a new one.
+/// A connection on which nothing has moved for this long is replaced by a new one.
 const STALL: Duration = Duration::from_secs(20);
-/// How long it is tried if the user does not say.
+/// Default of `--wait` once the transfer has begun.
 pub(super) const WAIT: Duration = Duration::from_secs(60);
-/// When the links in use carry nothing for so long, those for backup are called up.
+/// Backup links are used when the others have carried nothing for this long.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Between two attempts.
+/// Pause between two attempts.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// What is to be done.
+/// The direction, and what is transferred.
 pub enum Way {
-    /// Sends what is left.
+    /// Sends these entries: those that are left.
     Send(Vec<Entry>),
-    /// Fetches everything.
+    /// Fetches what the peer offers into this directory.
     Fetch(Arc<Store>),
+}
+
+impl Way {
+    /// Number of entries and sum of their lengths; 0 and `None` where they are not known.
+    fn extent(&self) -> (usize, Option<u64>) {
+        match self {
+            Self::Send(entries) => (entries.len(), entries.iter().map(|entry| entry.size).sum()),
+            Self::Fetch(_) => (0, None),
+        }
+    }
 }
 
 /// A transfer and how far it is.
 pub struct Transfer<'a> {
-    pub node: &'a Node,
-    pub to: &'a Target,
-    pub reach: Reach,
-    pub connection: ConnectionConfig,
-    /// How long it is tried when nothing moves, if the user says so.
-    pub wait: Option<Duration>,
+    pub(super) node: &'a Node,
+    pub(super) call: Call<'a>,
+    /// The peer's addresses.
+    pub(super) addresses: Vec<SocketAddr>,
     /// The interfaces, and which of them are for backup.
-    pub choice: Choice,
-    pub way: Way,
-    pub outcome: Outcome,
-    pub bars: RefCell<Bars>,
-    pub progress: RefCell<Progress>,
+    choice: Choice,
+    outcome: Outcome,
+    bars: RefCell<Bars>,
+    progress: RefCell<Progress>,
     began: Instant,
     /// When anything last moved.
     pub(super) moved: Instant,
@@ -56,18 +63,18 @@ pub struct Transfer<'a> {
     pub(super) met: bool,
 }
 
-/// What became of the files so far. Their numbers are those of the whole transfer.
+/// The files that are stored and those that failed.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub done: Vec<Transferred>,
     pub failed: Vec<Failed>,
 }
 
-/// What happens in one attempt.
+/// What one attempt has achieved.
 struct Notes {
     /// When anything last moved.
     moved: Cell<Instant>,
-    /// Files by their numbers in this attempt.
+    /// The numbers of its files are those of this attempt.
     outcome: RefCell<Outcome>,
 }
 
@@ -79,27 +86,15 @@ pub(super) enum End {
 }
 
 impl<'a> Transfer<'a> {
-    pub fn new(
-        node: &'a Node,
-        to: &'a Target,
-        reach: Reach,
-        connection: ConnectionConfig,
-        way: Way,
-        bars: Bars,
-    ) -> Self {
-        let total = match &way {
-            Way::Send(entries) => entries.iter().map(|entry| entry.size).sum(),
-            Way::Fetch(_) => None,
-        };
+    pub fn new(node: &'a Node, call: Call<'a>, addresses: Vec<SocketAddr>, choice: Choice) -> Self {
+        let (count, total) = call.way.extent();
+        let bars = Bars::new(call.json, count, total);
         let now = Instant::now();
         Self {
             node,
-            to,
-            reach,
-            connection,
-            wait: None,
-            choice: Choice::default(),
-            way,
+            call,
+            addresses,
+            choice,
             outcome: Outcome::default(),
             bars: RefCell::new(bars),
             progress: RefCell::new(Progress::new(total)),
@@ -109,7 +104,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Tries until it is done, or nothing has moved for longer than it may. The node ends with it.
+    /// Tries until everything is done, or nothing has moved for longer than `--wait`.
     pub async fn run(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
         let result = interrupt.or(self.attempts()).await;
         result.map_err(|failure| match failure.status.is_interruption() {
@@ -118,7 +113,7 @@ impl<'a> Transfer<'a> {
         })
     }
 
-    /// How many seconds it took, what became of the files, and what was shown.
+    /// Its duration in seconds, what became of the files, and the bars.
     pub fn end(self) -> (f64, Outcome, Bars) {
         (self.began.elapsed().as_secs_f64(), self.outcome, self.bars.into_inner())
     }
@@ -130,22 +125,22 @@ impl<'a> Transfer<'a> {
                 Err(End::Final(failure)) => return Err(failure),
                 Err(End::Again(why)) => why,
             };
-            let wait = self.wait.unwrap_or(WAIT);
+            let wait = self.call.wait.unwrap_or(WAIT);
             if self.moved.elapsed() >= wait {
                 return Err(Failure::system(format!("gave up after {} s", wait.as_secs()), why)
                     .help("the same command goes on where it stopped"));
             }
             self.bars.borrow().say(&format!("interrupted ({why}); trying again"));
-            self.node.dissociate(self.to.hit);
+            self.node.dissociate(self.call.to.hit);
             tokio::time::sleep(PAUSE).await;
         }
     }
 
     async fn attempt(&mut self) -> Result<(), End> {
-        let hit = self.to.hit;
+        let hit = self.call.to.hit;
         self.meet().await?;
         (self.met, self.moved) = (true, Instant::now());
-        let stream = self.node.connect_peer(self.connection.clone(), hit, polypath_files::PORT).await;
+        let stream = self.node.connect_peer(self.call.connection.clone(), hit, polypath_files::PORT).await;
         let stream = stream.map_err(|e| End::Again(e.to_string()))?;
         let notes = Notes { moved: Cell::new(Instant::now()), outcome: RefCell::default() };
         let result = tokio::select! {
@@ -154,7 +149,7 @@ impl<'a> Transfer<'a> {
                 Err(End::Again(format!("nothing moved for {} s", self.patience().as_secs())))
             }
         };
-        self.look(&stream);
+        self.look(&stream.stats());
         self.moved = self.moved.max(notes.moved.get());
         self.take(notes.outcome.into_inner());
         if result.is_err() {
@@ -165,9 +160,9 @@ impl<'a> Transfer<'a> {
 
     async fn work(&self, stream: &Stream, notes: &Notes) -> Result<(), FileError> {
         let tell = |step| self.note(stream, notes, step);
-        match &self.way {
+        match &self.call.way {
             Way::Send(left) => polypath_files::send(stream, left, tell).await,
-            Way::Fetch(store) => polypath_files::fetch(stream, self.to.hit, store, tell).await,
+            Way::Fetch(store) => polypath_files::fetch(stream, self.call.to.hit, store, tell).await,
         }
     }
 
@@ -176,7 +171,7 @@ impl<'a> Transfer<'a> {
         match step {
             Step::Done(file) => {
                 // Later the peer may have ended the association, and the counts of its paths.
-                self.look(stream);
+                self.count(&stream.stats());
                 notes.outcome.borrow_mut().done.push(file);
             }
             Step::Failed(file) => {
@@ -188,23 +183,24 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Shows how far it is until nothing has moved for long.
+    /// Draws the bars until nothing has moved for [`patience`](Self::patience).
     async fn stalled(&self, stream: &Stream, notes: &Notes) {
         let (mut ticks, mut before) = (tokio::time::interval(TICK), 0);
         let (mut carried, mut others) = (0, Instant::now());
         loop {
             ticks.tick().await;
-            self.look(stream);
-            let acked = self.arrived(stream);
-            if acked != before {
-                before = acked;
+            let stats = stream.stats();
+            self.look(&stats);
+            let arrived = self.arrived(&stats);
+            if arrived != before {
+                before = arrived;
                 notes.moved.set(Instant::now());
             }
             if notes.moved.get().elapsed() > self.patience() {
                 return;
             }
             if !self.choice.backup.is_empty() {
-                let now = self.carried_by_others(&stream.stats());
+                let now = self.carried_by_others(&stats);
                 if now != carried {
                     (carried, others) = (now, Instant::now());
                 }
@@ -214,7 +210,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn patience(&self) -> Duration {
-        self.wait.map_or(STALL, |wait| wait.min(STALL))
+        self.call.wait.map_or(STALL, |wait| wait.min(STALL))
     }
 
     /// Bytes over links that are not for backup.
@@ -226,27 +222,32 @@ impl<'a> Transfer<'a> {
         others.map(|((_, _, path), _)| path.bytes_delivered + path.bytes_received).sum()
     }
 
-    /// Bytes of the connection that are at their goal.
-    fn arrived(&self, stream: &Stream) -> u64 {
-        let stats = stream.stats().connection;
-        match &self.way {
-            Way::Send(_) => stats.bytes_acked,
-            Way::Fetch(_) => stats.bytes_received,
+    /// Bytes of the connection that the receiving end has.
+    fn arrived(&self, stats: &StreamStats) -> u64 {
+        match &self.call.way {
+            Way::Send(_) => stats.connection.bytes_acked,
+            Way::Fetch(_) => stats.connection.bytes_received,
         }
     }
 
-    fn look(&self, stream: &Stream) {
-        let mut bars = self.bars.borrow_mut();
-        match &self.way {
-            Way::Send(_) => bars.look(&stream.stats(), |path| path.bytes_delivered),
-            Way::Fetch(_) => bars.look(&stream.stats(), |path| path.bytes_received),
-        }
-        bars.show(&self.progress.borrow_mut().look(self.began.elapsed(), self.arrived(stream)));
+    /// Counts what the paths carried.
+    fn count(&self, stats: &StreamStats) {
+        self.bars.borrow_mut().count(stats, |path| match &self.call.way {
+            Way::Send(_) => path.bytes_delivered,
+            Way::Fetch(_) => path.bytes_received,
+        });
     }
 
-    /// What became of files in one attempt counts for all: those are not sent again.
+    /// Draws the bars.
+    fn look(&self, stats: &StreamStats) {
+        self.count(stats);
+        let view = self.progress.borrow_mut().look(self.began.elapsed(), self.arrived(stats));
+        self.bars.borrow_mut().show(&view);
+    }
+
+    /// Adds the outcome of one attempt. What it stored or gave up is not sent again.
     fn take(&mut self, steps: Outcome) {
-        let Way::Send(left) = &mut self.way else {
+        let Way::Send(left) = &mut self.call.way else {
             // What was fetched before is offered again, and is here already.
             for file in steps.done {
                 self.outcome.done.retain(|before| before.name != file.name);
@@ -269,9 +270,9 @@ impl<'a> Transfer<'a> {
         self.progress.borrow_mut().restart(done, self.outcome.done.len() + self.outcome.failed.len());
     }
 
-    /// Standard input that was read in part cannot be read again.
+    /// Another attempt is not possible while standard input is left: it cannot be read again.
     fn read_once(&self, result: Result<(), End>) -> Result<(), End> {
-        match (result, &self.way) {
+        match (result, &self.call.way) {
             (Err(End::Again(why)), Way::Send(left)) if left.iter().any(Entry::is_input) => {
                 Err(End::Final(Failure::system("standard input cannot be read twice", why)))
             }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 const LONGEST: u64 = 64 * 1024;
 
 /// Where the identity is if nobody says otherwise: in the user's configuration directory.
-pub fn default_path() -> Result<PathBuf, Failure> {
+fn default_path() -> Result<PathBuf, Failure> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let config = config.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
     let config = config.ok_or_else(|| {

@@ -34,23 +34,26 @@ pub fn emulated(a: (&Netns, &str, &str), b: (&Netns, &str, &str)) -> EmulatedLin
 pub struct Bed {
     pub hosts: [Netns; 2],
     pub router: Netns,
-    /// What carries packets on slow links.
-    #[allow(dead_code, reason = "it works as long as it is there")]
+    /// The slow links.
+    #[allow(dead_code, reason = "a link carries packets until it is dropped")]
     links: Vec<EmulatedLink>,
     dir: TempDir,
 }
 
-/// Runs a tool in a namespace; what it said if it failed.
-fn run(ns: &Netns, line: &str) -> Result<(), String> {
+/// Runs a tool in a namespace; it must not fail.
+pub fn tool(ns: &Netns, line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     let output = ns.run(|| Command::new(words[0]).args(&words[1..]).output()).unwrap().unwrap();
-    let said = || format!("{line}: {}{}", output.status, String::from_utf8_lossy(&output.stderr));
-    if output.status.success() { Ok(()) } else { Err(said()) }
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {}{said}", output.status);
 }
 
-/// Runs a tool that must not fail.
-pub fn tool(ns: &Netns, line: &str) {
-    run(ns, line).unwrap_or_else(|said| panic!("{said}"));
+/// Makes a router of a namespace, which masquerades what leaves by `device`.
+pub fn masquerade(router: &Netns, device: &str) {
+    router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
+    tool(router, "nft add table ip nat");
+    tool(router, "nft add chain ip nat post { type nat hook postrouting priority 100; }");
+    tool(router, &format!("nft add rule ip nat post oifname {device} masquerade"));
 }
 
 /// A veth pair between two namespaces, by way of the process that holds both.
@@ -82,7 +85,7 @@ impl Bed {
             skip("network namespaces need root");
             return None;
         }
-        if !installed(&["ip", "tc", "ss", "nft", "setpriv", "script"]) {
+        if !installed(&["ip", "ss", "nft", "setpriv", "script"]) {
             return None;
         }
         let ns = |name| Netns::create(name).unwrap();
@@ -91,11 +94,7 @@ impl Bed {
         let links = connect(&hosts, &router);
         let bed = Self { hosts, router, links, dir: TempDir::new().unwrap() };
         bed.route();
-        let r = &bed.router;
-        r.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
-        tool(r, "nft add table ip nat");
-        tool(r, "nft add chain ip nat post { type nat hook postrouting priority 100; }");
-        tool(r, "nft add rule ip nat post oifname r1 masquerade");
+        masquerade(&bed.router, "r1");
         Some(bed)
     }
 

@@ -1,25 +1,17 @@
 //! A host behind two NATs, one for each of its links, as a home with fibre and LTE is.
 
-use std::process::{Command, Stdio};
-
+use polypath_node::emulated_link::EmulatedLink;
 use polypath_node::netns::Netns;
 
-use crate::bed::{Bed, emulated, end, join, json, tool};
+use crate::bed::{Bed, emulated, end, join, json, masquerade, tool};
 
 /// A second router that masquerades, and ordinary default routes of both links.
-fn second_nat(bed: &Bed) -> (Netns, polypath_node::emulated_link::EmulatedLink) {
+fn second_nat(bed: &Bed) -> (Netns, EmulatedLink) {
     let (router, [a, b]) = (Netns::create("r2").unwrap(), &bed.hosts);
     tool(a, "ip link del a1");
     let link = emulated((a, "a1", "10.1.0.2"), (&router, "s0", "10.1.0.1"));
     join((&router, "s1", "198.51.100.1/24"), (b, "b2", "198.51.100.2/24"));
-    router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
-    let mut nft = Command::new("nft");
-    nft.args(["-f", "-"]).stdin(Stdio::piped());
-    let rules =
-        "table ip nat { chain post { type nat hook postrouting priority 100; oifname s1 masquerade; }; }";
-    let mut child = router.run(|| nft.spawn().unwrap()).unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), rules.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
+    masquerade(&router, "s1");
     tool(a, "ip route del 192.0.2.0/24");
     tool(a, "ip route add default via 10.0.0.1 dev a0 metric 100");
     tool(a, "ip route add default via 10.1.0.1 dev a1 metric 200");
