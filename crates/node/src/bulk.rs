@@ -187,7 +187,7 @@ mod tests {
         let mut source = Source::start(io::Cursor::new(some_bytes(1000)), 300, Sha256::new());
         assert_eq!(source.next().await.unwrap().unwrap(), some_bytes(300));
         assert_eq!(source.next().await.unwrap(), None);
-        assert_eq!(source.finish().await.unwrap().1.finalize(), Sha256::digest(&some_bytes(300)));
+        assert_eq!(source.finish().await.unwrap().1.finalize(), Sha256::digest(some_bytes(300)));
     }
 
     #[tokio::test]

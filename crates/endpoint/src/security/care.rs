@@ -33,10 +33,7 @@ impl Security {
 
     /// Sends the heartbeat of a path and looks after it.
     fn beat(&mut self, now: Instant, number: u16) {
-        let (silence, every) = match self.config.heartbeat {
-            Duration::ZERO => (true, Duration::from_secs(1)),
-            every => (false, every),
-        };
+        let every = self.config.heartbeat.max(Duration::from_millis(1));
         let Some(path) = self.paths.get_mut(&number) else { return };
         let (peer, missed) = (path.peer, self.config.missed_heartbeats.max(2));
         let (carried, unanswered) = (path.carried_data(), path.heart.silent() > 0);
@@ -49,9 +46,7 @@ impl Security {
         if flows && unanswered {
             self.ask_all(now, peer);
         }
-        if silence {
-            self.paths.get_mut(&number).into_iter().for_each(|p| p.heart.next = now + every);
-        } else if let Some(path) = self.paths.get_mut(&number) {
+        if let Some(path) = self.paths.get_mut(&number) {
             let len = path.beat(self.ours, number, now, (every, missed, flows), &mut self.scratch);
             self.send_scratch(now, number, len);
             self.probe(now, number);
@@ -127,7 +122,7 @@ impl Security {
     /// What is known of the packet size between these locators before anything was sent.
     pub(super) fn new_size(&self, now: Instant, locators: &Locators) -> PathMtu {
         let link = self.locals.get(&locators.local).and_then(|info| info.mtu).unwrap_or(self.config.mtu);
-        PathMtu::new(now, link, locators.remote.is_ipv4(), self.config.heartbeat > Duration::ZERO)
+        PathMtu::new(now, link, locators.remote.is_ipv4())
     }
 
     /// A path is silent: the others are asked at once, which tells whether the peer is.

@@ -15,7 +15,7 @@ pub struct SecurityConfig {
     pub replay_window: u32,
     /// Packets of an SA after which its path gets new keys (2²⁹: see `EspConfig`).
     pub rekey_after: u64,
-    /// Time between two heartbeats of a path, ms; zero sends none. At most 15 s keeps NAT bindings
+    /// Time between two heartbeats of a path, ms; at least 1. At most 15 s keeps NAT bindings
     /// alive (RFC 5770 §4.10).
     #[serde(with = "millis")]
     pub heartbeat: Duration,

@@ -58,12 +58,12 @@ struct Probe {
 }
 
 impl PathMtu {
-    /// A path over a link that takes packets of `link` bytes. Without probes it is taken to carry them.
-    pub fn new(now: Instant, link: u32, v4: bool, probes: bool) -> Self {
+    /// A path over a link that takes packets of `link` bytes.
+    pub fn new(now: Instant, link: u32, v4: bool) -> Self {
         let least = if v4 { LEAST_V4 } else { BASE };
-        let carried = if probes { link.min(BASE) } else { link };
+        let carried = link.min(BASE);
         let (raise, confirm) = (now + RAISE, now + CONFIRM);
-        Self { link, told: link, least, carried, proven: !probes, failed: None, probe: None, raise, confirm }
+        Self { link, told: link, least, carried, proven: false, failed: None, probe: None, raise, confirm }
     }
 
     /// The largest packet to be sent.
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_repeated_when_it_is_lost_and_not_when_it_takes_long() {
-        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true);
         let second = |n| Instant::ZERO + Duration::from_secs(n);
         assert_eq!(mtu.next_probe(second(0), false), Some(1500));
         assert!(!mtu.overtaken(second(0)), "that heartbeat left before it");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_first_probe_is_the_last_where_the_link_is_the_narrowest() {
-        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true);
         assert_eq!(mtu.carried(), 1280);
         assert_eq!(settle(&mut mtu, 1500), 1);
         assert_eq!(mtu.carried(), 1500);
@@ -197,19 +197,19 @@ mod tests {
     #[test]
     fn a_black_hole_is_searched_for_its_edge() {
         for carries in [576, 1000, 1280, 1300, 1400, 1492, 1499] {
-            let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+            let mut mtu = PathMtu::new(Instant::ZERO, 1500, true);
             settle(&mut mtu, carries);
             assert!(mtu.carried() <= carries, "{carries}: {mtu:?}");
             assert!(carries < 1280 || mtu.carried() + PRECISION >= carries, "{carries}: {mtu:?}");
         }
-        let mut mtu = PathMtu::new(Instant::ZERO, 1500, false, true);
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, false);
         settle(&mut mtu, 1000);
         assert_eq!(mtu.carried(), 1280, "IPv6 carries no less (RFC 8200 §5)");
     }
 
     #[test]
     fn a_way_that_becomes_narrower_is_noticed_while_it_is_used() {
-        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true);
         settle(&mut mtu, 1500);
         assert_eq!(mtu.next_probe(Instant::ZERO, true), None, "not so soon");
         for _ in 0..MAX_PROBES {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_routers_word_is_taken_within_bounds_and_tried_again_later() {
-        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, true);
+        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true);
         settle(&mut mtu, 1500);
         assert!(mtu.too_big(1400) && mtu.carried() == 1400);
         assert!(!mtu.too_big(1450) && mtu.carried() == 1400, "it cannot make packets larger");
@@ -233,11 +233,5 @@ mod tests {
         let later = Instant::ZERO + RAISE;
         assert_eq!(mtu.next_probe(later, false), Some(1500));
         assert!(mtu.answered() && mtu.carried() == 1500);
-    }
-
-    #[test]
-    fn without_probes_the_link_is_believed() {
-        let mut mtu = PathMtu::new(Instant::ZERO, 1500, true, false);
-        assert_eq!((mtu.carried(), mtu.next_probe(Instant::ZERO, false)), (1500, None));
     }
 }

@@ -141,13 +141,3 @@ fn what_was_recorded_of_an_exchange_ends_nothing() {
     assert!(bed.finished && bed.received == 8 << 20);
     assert_eq!(paths(&bed), before);
 }
-
-#[test]
-fn without_heartbeats_no_path_is_sought_anew() {
-    let config = || SecurityConfig { heartbeat: Duration::ZERO, ..quick() };
-    let mut bed = Bed::new([config(), config()], [v4, v4]);
-    bed.associate();
-    bed.run(MS(10_000));
-    assert_eq!(bed.paths_up(), [2, 2]);
-    assert_eq!(bed.endpoints[CLIENT].secure_paths().map(|p| p.rekeyed).sum::<u32>(), 0);
-}
