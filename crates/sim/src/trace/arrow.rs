@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array,
+    ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::ArrowError;
@@ -46,7 +46,7 @@ fn batch(rows: &[Row], [names, events, details]: &[ArrayRef; 3]) -> Result<Recor
         ("time_ns", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.time.0))), false),
         ("source", named(sources, names)?, false),
         ("flow", Arc::new(UInt32Array::from_iter(rows.iter().map(|r| r.flow))), true),
-        ("path", Arc::new(UInt8Array::from_iter(rows.iter().map(|r| r.path))), true),
+        ("path", Arc::new(UInt32Array::from_iter(rows.iter().map(|r| r.path))), true),
         ("event", named(kinds, events)?, false),
         ("detail", named(reasons, details)?, true),
     ];

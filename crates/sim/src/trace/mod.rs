@@ -49,7 +49,7 @@ struct Row {
     time: Instant,
     source: u32,
     flow: Option<u32>,
-    path: Option<u8>,
+    path: Option<u32>,
     event: Kind,
     detail: Option<Detail>,
     numbers: [u64; NUMBERS.len()],
@@ -129,7 +129,7 @@ impl Trace {
     /// An observation of a connection of `flow` at `node`.
     pub(crate) fn record(&mut self, now: Instant, node: NodeId, flow: Option<u32>, record: &Record) {
         let (event, detail, numbers) = columns(&record.what);
-        let path = record.path.map(|p| p.0);
+        let path = record.path.map(|p| u32::from(p.0));
         self.push(Row { time: now, source: self.nodes[node.index()], flow, path, event, detail, numbers });
     }
 
@@ -154,8 +154,9 @@ impl Trace {
         self.hash.write(&row.time.0.to_le_bytes());
         self.hash.write(&row.source.to_le_bytes());
         self.hash.write(&row.flow.unwrap_or(u32::MAX).to_le_bytes());
+        self.hash.write(&row.path.unwrap_or(u32::MAX).to_le_bytes());
         let detail = row.detail.map_or(0, |d| d.number() as u8 + 1);
-        self.hash.write(&[row.path.unwrap_or(u8::MAX), row.event as u8, detail]);
+        self.hash.write(&[row.event as u8, detail]);
         for number in row.numbers {
             self.hash.write(&number.to_le_bytes());
         }

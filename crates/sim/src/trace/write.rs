@@ -108,7 +108,7 @@ impl Trace {
         writeln!(out, "time_ns,source,flow,path,event,detail,{}", NUMBERS.join(","))?;
         for row in &self.rows {
             let source = quoted(&self.names[row.source as usize]);
-            let [flow, path] = [row.flow, row.path.map(u32::from)].map(|v| text(v.map(u64::from)));
+            let [flow, path] = [row.flow, row.path].map(|v| text(v.map(u64::from)));
             let detail = row.detail.map_or("", |d| DETAILS[d.number()]);
             write!(out, "{},{source},{flow},{path},{},{detail}", row.time.0, EVENTS[row.event as usize])?;
             for number in row.numbers {
