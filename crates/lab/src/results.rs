@@ -122,7 +122,7 @@ impl Run {
     /// One number of the flow `flow` in the measured time.
     pub fn metric(&self, metric: Metric, flow: &str) -> Option<f64> {
         let flows = vec![flow.to_owned()];
-        self.value(&What { metric, flows, path: None, link: None, from: None, to: None })
+        self.value(&What { metric, flows, path: None, link: None, solo: None, from: None, to: None })
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use polypath_sim::Reordering;
 use polypath_wire::Duration;
 
-use crate::spec::{Metric, Spec, What, ends};
+use crate::spec::{Metric, Spec, Traffic, What, ends};
 
 /// How often windows and queues are looked at, if anybody asks for them.
 pub const SAMPLE: Duration = Duration::from_millis(10);
@@ -75,12 +75,15 @@ pub struct Layout {
     measured: (Duration, Duration),
 }
 
-/// A flow's name, its capacity (bit/s), and the payload of a full segment on each of its paths (bytes).
+/// A flow's name, its capacity (bit/s), and of each of its paths the payload of a full segment (bytes).
 #[derive(Clone, PartialEq, Debug, Default)]
 struct FlowLayout {
     name: String,
+    is_tcp: bool,
     capacity: f64,
     packets: Vec<f64>,
+    /// The hops of each path, by their places in [`Layout::hops`].
+    ways: Vec<Vec<usize>>,
 }
 
 /// One run's counters at the instants that matter.
@@ -108,8 +111,10 @@ impl Layout {
     pub fn of(spec: &Spec, packet: impl Fn(usize, usize) -> f64) -> Self {
         let flows = spec.flow.iter().enumerate().map(|(n, f)| FlowLayout {
             name: f.name.clone(),
+            is_tcp: f.traffic == Traffic::Tcp,
             capacity: spec.capacity(f).0 as f64,
             packets: (0..f.paths.len()).map(|p| packet(n, p)).collect(),
+            ways: f.paths.iter().map(|via| spec.hops_of(f, via)).collect(),
         });
         let ends = |l: &crate::spec::Link| [(l.from.clone(), l.to.clone()), (l.to.clone(), l.from.clone())];
         Self {
@@ -123,6 +128,9 @@ impl Layout {
     pub fn value(&self, what: &What, a: &Snapshot, b: &Snapshot, seconds: f64) -> Option<f64> {
         if what.metric.is_of_link() {
             return self.at_link(what, (a, b), seconds);
+        }
+        if what.metric == Metric::FfBottleneck {
+            return self.at_bottleneck(what, (a, b));
         }
         let of = |name: &String| {
             let n = self.flows.iter().position(|f| f.name == *name)?;
@@ -142,14 +150,41 @@ impl Layout {
     }
 
     fn at_link(&self, what: &What, (a, b): (&Snapshot, &Snapshot), seconds: f64) -> Option<f64> {
-        let (from, to) = ends(what.link.as_deref()?)?;
-        let n = self.hops.iter().position(|hop| (hop.0.as_str(), hop.1.as_str()) == (from, to))?;
+        let n = self.hop(what)?;
         let (before, after) = (a.hops.get(n).copied().unwrap_or_default(), b.hops.get(n)?);
         match what.metric {
             Metric::Drops => Some((after.drops - before.drops) as f64),
             Metric::Carried => Some((after.bytes - before.bytes) as f64 * 8.0 / seconds),
             _ => ratio(after.queue_sum - before.queue_sum, b.samples - a.samples),
         }
+    }
+
+    fn hop(&self, what: &What) -> Option<usize> {
+        let (from, to) = ends(what.link.as_deref()?)?;
+        self.hops.iter().position(|hop| (hop.0.as_str(), hop.1.as_str()) == (from, to))
+    }
+
+    /// What a flow takes at a link over what another TCP flow has there.
+    fn at_bottleneck(&self, what: &What, (a, b): (&Snapshot, &Snapshot)) -> Option<f64> {
+        let hop = self.hop(what)?;
+        let ours = self.flows.iter().position(|f| what.flows.contains(&f.name))?;
+        let is_rival = |n: &usize| {
+            let flow = &self.flows[*n];
+            *n != ours && flow.is_tcp && flow.ways.iter().any(|way| way.contains(&hop))
+        };
+        let rivals: Vec<usize> = (0..self.flows.len()).filter(is_rival).collect();
+        let theirs: u64 = rivals.iter().map(|n| self.through(hop, *n, (a, b))).sum();
+        Some(self.through(hop, ours, (a, b)) as f64 * rivals.len() as f64 / theirs as f64)
+            .filter(|ff| ff.is_finite())
+    }
+
+    /// Bytes that flow `n` delivered over its paths through `hop`.
+    fn through(&self, hop: usize, n: usize, (a, b): (&Snapshot, &Snapshot)) -> u64 {
+        let delivered = |s: &Snapshot, p: usize| {
+            s.flows.get(n).and_then(|flow| flow.paths.get(p)).map_or(0, |path| path.delivered)
+        };
+        let ways = self.flows[n].ways.iter().enumerate().filter(|(_, way)| way.contains(&hop));
+        ways.map(|(p, _)| delivered(b, p).saturating_sub(delivered(a, p))).sum()
     }
 
     fn of_flow(
@@ -203,6 +238,7 @@ impl Layout {
             Metric::EstimatedRate => chosen.iter().map(|p| after.paths[*p].rate_bps).sum::<Option<f64>>()?,
             Metric::Completion | Metric::LossRate | Metric::Jain => return None,
             Metric::Queue | Metric::Drops | Metric::Carried => return None,
+            Metric::Harm | Metric::FfBottleneck => return None,
         })
     }
 }

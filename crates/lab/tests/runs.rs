@@ -206,6 +206,7 @@ fn no_more_arrives_than_the_links_carry_and_every_number_is_of_the_measured_time
                 flows: vec!["bulk".into()],
                 path: None,
                 link: None,
+                solo: None,
                 from: None,
                 to: None,
             })
@@ -307,4 +308,62 @@ fn a_capture_that_cannot_be_written_leaves_nothing_that_looks_like_one() {
     let error = run(&experiment.cells[0], 1, &keep).unwrap_err().to_string();
     assert!(error.contains(&format!("{name}.pcapng")), "{error}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// A connection of 40 segments and two of 20 each, all limited by their windows, through one link; the first has a second
+/// path that avoids it.
+#[test]
+fn ff_at_a_bottleneck_is_what_the_paths_through_it_take_over_what_another_tcp_has_there() {
+    let link = |from, to| {
+        format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"50Mbit/s\"\ndelay = \"20ms\"\n")
+    };
+    let links = [("a", "x"), ("a", "y"), ("a", "z"), ("c", "x"), ("x", "b"), ("y", "x"), ("z", "b")];
+    let flow = |name: &str, from: &str, paths: &str, window: u32| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"b\"\npaths = {paths}\n\
+             connection = {{ receive_buffer = {window}, scheduler = {{ policy = \"round_robin\" }} }}\n"
+        )
+    };
+    let text = [
+        "version = 1\ntitle = \"x\"\nduration = \"20s\"\nmeasure_from = \"5s\"\n".to_owned(),
+        links.map(|(from, to)| link(from, to)).concat(),
+        flow("bundle", "a", "[[\"x\"]]", 58_400),
+        flow("one", "c", "[[\"x\"]]", 29_200),
+        flow("other", "c", "[[\"x\"]]", 29_200),
+        "[[flow]]\nname = \"udp\"\nfrom = \"a\"\nto = \"b\"\npaths = [[\"x\"]]\n\
+         traffic = { cbr = { rate = \"1Mbit/s\", packet = \"1000B\" } }\n"
+            .to_owned(),
+        "[[expect]]\nmetric = \"ff_bottleneck\"\nflow = \"bundle\"\nlink = \"x->b\"\nmin = 1.95\nmax = 2.05\n".to_owned(),
+    ]
+    .concat();
+    let of = |text: &str| {
+        let experiment = spec::parse(text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+        value(&experiment, &first(&experiment, 1), 0)
+    };
+    let one_path = of(&text);
+    assert!((one_path - 2.0).abs() < 0.02, "{one_path}");
+    let avoiding = of(&text.replace(
+        "[[\"x\"]]\nconnection = { receive_buffer = 58400",
+        "[[\"x\"], [\"z\"]]\nconnection = { receive_buffer = 58400",
+    ));
+    assert!((avoiding - 1.0).abs() < 0.1, "half of it goes by z: {avoiding}");
+}
+
+#[test]
+fn harm_is_what_a_flow_loses_of_what_it_has_alone_and_is_compared_with_another_cells() {
+    let cells = "{ label = \"alone\", set = { \"flow.other.size\" = \"0B\" } }, { label = \"tcp\", set = {} }, \
+                 { label = \"half\", set = { \"flow.other.stop\" = \"10s\" } }";
+    let expect = "[[expect]]\nmetric = \"harm\"\nflow = \"bulk\"\nsolo = \"alone\"\nmin = -1\n";
+    let text = format!(
+        "{BULK}{}start = \"2s\"\n[[grid]]\nname = \"other\"\nvalues = [{cells}]\n\
+         {expect}cell = \"tcp\"\n{expect}cell = \"half\"\nover_cell = \"tcp\"\n",
+        BULK.replace("bulk", "other")
+    );
+    let experiment = one_link(&text);
+    let runs = sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), |_| ()).unwrap();
+    let [alone, tcp, half] = [0, 1, 2].map(|n| runs[n].flows[0].goodput_bps);
+    let verdicts = check((&experiment, &runs), &[]);
+    let of = |n: usize| verdicts[n].value.expect("it has one");
+    assert!(of(0) > 0.2 && (of(0) - (1.0 - tcp / alone)).abs() < 1e-12, "{}", of(0));
+    assert!(of(1) < 0.9 && (of(1) - (1.0 - half / alone) / (1.0 - tcp / alone)).abs() < 1e-12, "{}", of(1));
 }

@@ -128,6 +128,7 @@ fn the_base_exchange_tells_of_both_ends_of_a_path() {
             flows: vec!["bulk".into()],
             path: Some(path),
             link: None,
+            solo: None,
             from: None,
             to: None,
         };

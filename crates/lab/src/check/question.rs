@@ -178,7 +178,11 @@ impl Question<'_> {
             other => name(serde_json::json!(other)),
         };
         let what = |w: &What| {
-            let of = w.link.clone().unwrap_or_else(|| w.flows.join("+"));
+            let of = match (&w.link, w.flows.join("+")) {
+                (Some(link), flows) if flows.is_empty() => link.clone(),
+                (Some(link), flows) => format!("{flows} at {link}"),
+                (None, flows) => flows,
+            };
             format!("{of}{}{}", w.path.map_or(String::new(), |p| format!(" path {p}")), time(w))
         };
         let (top, below) = (&self.selector.what, self.selector.over.as_ref());

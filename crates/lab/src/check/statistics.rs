@@ -2,13 +2,13 @@
 
 use super::Ensemble;
 use crate::results::{Run, Summary};
-use crate::spec::{Cell, Selector, Statistic, beside};
+use crate::spec::{Cell, Metric, Selector, Statistic, What, beside};
 
 /// One number of every run in the cell labelled `cell`, in the order of seeds.
 pub fn values(selector: &Selector, cell: &Cell, (experiment, runs): Ensemble<'_>) -> Vec<f64> {
     let below = selector.over_cell.as_ref().map(|other| beside(&experiment.cells, cell, other));
     let value = |run: &Run| {
-        let value = run.value(&selector.what)?;
+        let value = number(&selector.what, run, (experiment, runs))?;
         let Some(over) = &selector.over else { return Some(value) };
         let other = match below {
             Some(cell) => {
@@ -16,9 +16,19 @@ pub fn values(selector: &Selector, cell: &Cell, (experiment, runs): Ensemble<'_>
             }
             None => run,
         };
-        Some(value / other.value(over)?).filter(|ratio| ratio.is_finite())
+        Some(value / number(over, other, (experiment, runs))?).filter(|ratio| ratio.is_finite())
     };
     runs.iter().filter(|r| r.cell == cell.label).filter_map(value).collect()
+}
+
+/// One number of `run`; harm needs the run with the same seed in which the flow is alone.
+fn number(what: &What, run: &Run, (experiment, runs): Ensemble<'_>) -> Option<f64> {
+    let Some(solo) = &what.solo else { return run.value(what) };
+    let cell = experiment.cells.iter().find(|c| c.label == run.cell)?;
+    let label = &beside(&experiment.cells, cell, solo)?.label;
+    let alone = runs.iter().find(|r| r.cell == *label && r.seed == run.seed)?;
+    let goodput = What { metric: Metric::Goodput, ..what.clone() };
+    Some(1.0 - run.value(&goodput)? / alone.value(&goodput)?)
 }
 
 /// A statistic of `values` and half the width of its confidence interval.

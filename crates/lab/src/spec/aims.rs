@@ -174,9 +174,11 @@ impl Aim<'_> {
             _ if short == "flow" => self.key("over"),
             _ => self.key(&format!("over_{short}")),
         };
-        if what.metric.is_of_link() {
+        if what.metric.needs_link() {
             self.link(what)?;
-        } else {
+        }
+        self.solo(what, cells)?;
+        if !what.metric.is_of_link() {
             let flows: Vec<&str> = self.spec.flow.iter().map(|f| f.name.as_str()).collect();
             let missing = |flow: &&String| !flows.contains(&flow.as_str());
             if let Some(flow) = what.flows.iter().find(missing) {
@@ -190,6 +192,23 @@ impl Aim<'_> {
             self.path(what, cells, name("path"))?;
         }
         self.window(what, cells, [name("from"), name("to")])
+    }
+
+    /// Harm, and nothing else, is seen from the cell where the flow is alone.
+    fn solo(&self, what: &What, cells: &[&Cell]) -> Result<(), Problem> {
+        match &what.solo {
+            None if what.metric == Metric::Harm => {
+                let problem = Problem::new(self.at.clone(), "harm against what?");
+                Err(problem.help("add solo = \"…\", the cell in which the flow is alone"))
+            }
+            Some(_) if what.metric != Metric::Harm => {
+                Err(Problem::new(self.key("solo"), "only harm is measured against a flow alone"))
+            }
+            Some(solo) if cells.iter().any(|c| beside(self.cells, c, solo).is_none()) => {
+                Err(self.unknown_cell(solo, "solo"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn path(&self, what: &What, cells: &[&Cell], at: Vec<Key>) -> Result<(), Problem> {

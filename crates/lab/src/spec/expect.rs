@@ -84,6 +84,12 @@ pub enum Metric {
     /// Payload that arrived since the start of the run, packets (segments of the path's size): for
     /// sequence plots.
     Sequence,
+    /// Share of its goodput that the flow loses beside the others: 1 − its goodput over that in the cell `solo`, where
+    /// they send nothing (Ware, Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index", HotNets 2019).
+    Harm,
+    /// Friendliness factor at a bottleneck: goodput of those paths of the flow that lead through `link`, over the mean
+    /// goodput that another TCP flow has through it.
+    FfBottleneck,
 }
 
 /// A statistic over the seeds of an ensemble.
@@ -125,6 +131,11 @@ impl Metric {
     /// Whether it is of a link and not of a flow.
     pub fn is_of_link(self) -> bool {
         matches!(self, Self::Queue | Self::Drops | Self::Carried)
+    }
+
+    /// Whether it is taken at a link.
+    pub fn needs_link(self) -> bool {
+        self.is_of_link() || self == Self::FfBottleneck
     }
 
     /// Whether one path has it.

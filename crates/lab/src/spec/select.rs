@@ -19,8 +19,10 @@ pub struct Number {
     pub flows: Vec<String>,
     /// Only on this path of the flow, from 0.
     pub path: Option<usize>,
-    /// At which link and in which direction, `"r->b"`: for `queue`, `drops` and `carried`.
+    /// At which link and in which direction, `"r->b"`: for `queue`, `drops`, `carried` and `ff_bottleneck`.
     pub link: Option<String>,
+    /// The cell in which the flow is alone: for `harm`.
+    pub solo: Option<String>,
     /// Divided by the same metric of this flow: `metric = "goodput"` makes it a friendliness factor.
     pub over: Option<String>,
     /// Only on this path of `over`, from 0.
@@ -54,6 +56,8 @@ pub struct What {
     pub path: Option<usize>,
     /// At this link and direction, `r->b`.
     pub link: Option<String>,
+    /// Against what the flow has in this cell, where it is alone.
+    pub solo: Option<String>,
     /// From this time. Default: `measure_from`.
     pub from: Option<Duration>,
     /// To this time. Default: the end.
@@ -77,10 +81,12 @@ impl Number {
         let metric = self.metric.unwrap_or(metric);
         let flows: Vec<String> = self.flow.iter().chain(&self.flows).cloned().collect();
         let (from, to) = (self.from.map(|t| t.0), self.to.map(|t| t.0));
-        let what = What { metric, flows, path: self.path, link: self.link.clone(), from, to };
+        let (link, solo) = (self.link.clone(), self.solo.clone());
+        let what = What { metric, flows, path: self.path, link, solo, from, to };
         let over = self.is_ratio().then(|| What {
             metric: self.over_metric.unwrap_or(metric),
             flows: self.over.as_ref().map_or_else(|| what.flows.clone(), |f| vec![f.clone()]),
+            solo: what.solo.clone().filter(|_| self.over_metric.is_none_or(|m| m == metric)),
             path: if self.over.is_some() { self.over_path } else { self.over_path.or(self.path) },
             from: self.over_from.map_or(from, |t| Some(t.0)),
             to: self.over_to.map_or(to, |t| Some(t.0)),

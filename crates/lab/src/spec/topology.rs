@@ -28,6 +28,13 @@ impl Spec {
         stations.windows(2).filter_map(|pair| self.link_between(pair[0], pair[1])).collect()
     }
 
+    /// The hops of a path by number: each link there and back, in the order of the spec.
+    pub fn hops_of(&self, flow: &Flow, via: &[String]) -> Vec<usize> {
+        let number = |link: &Link| self.link.iter().position(|l| std::ptr::eq(l, link));
+        let links = self.links_of(flow, via).into_iter();
+        links.filter_map(|(link, there)| Some(2 * number(link)? + usize::from(!there))).collect()
+    }
+
     /// Smallest MTU of a path, bytes.
     pub fn path_mtu(&self, flow: &Flow, via: &[String]) -> u32 {
         self.links_of(flow, via).iter().map(|(l, _)| l.mtu).min().unwrap_or(u32::MAX)
