@@ -1,5 +1,6 @@
 //! Floor 1: one TCP over any number of paths, as a pure state machine.
 
+pub mod about;
 pub mod cc;
 pub mod conn;
 pub mod facts;
@@ -13,6 +14,7 @@ pub mod sched;
 pub mod segment;
 pub mod windowed;
 
+pub use about::{About, Registry};
 pub use cc::CcConfig;
 pub use conn::config::{ConnectionConfig, PathConfig};
 pub use conn::connection::{CloseReason, Connection, Event, Ports, State};

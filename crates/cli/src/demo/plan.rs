@@ -88,8 +88,8 @@ impl Plan {
         let known = "clap admits only names of the registry";
         let buffer = buffer(&args.paths);
         let connection = ConnectionConfig {
-            cc: registry::by_name("algorithm", &args.cc).map(CcConfig::of_today).expect(known),
-            scheduler: registry::by_name("policy", &args.scheduler).expect(known),
+            cc: registry::by_name(&args.cc).map(CcConfig::of_today).expect(known),
+            scheduler: registry::by_name(&args.scheduler).expect(known),
             acks: AckConfig::thinned(),
             send_buffer: buffer,
             receive_buffer: buffer,

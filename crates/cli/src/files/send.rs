@@ -113,8 +113,8 @@ fn unreadable(path: &Path, error: &polypath_files::FileError) -> Failure {
 fn tuned(args: &SendArgs) -> ConnectionConfig {
     let known = "clap admits only names of the registry";
     ConnectionConfig {
-        cc: registry::by_name("algorithm", &args.cc).map(CcConfig::of_today).expect(known),
-        scheduler: registry::by_name("policy", &args.scheduler).expect(known),
+        cc: registry::by_name(&args.cc).map(CcConfig::of_today).expect(known),
+        scheduler: registry::by_name(&args.scheduler).expect(known),
         ..connection()
     }
 }

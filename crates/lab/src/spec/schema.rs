@@ -1,7 +1,7 @@
 //! The JSON Schema of spec files. What the transport reads is described by its own types, so a new key or
 //! algorithm there appears here by itself.
 
-use polypath_transport::ConnectionConfig;
+use polypath_transport::{CcConfig, ConnectionConfig, Registry, SchedulerConfig};
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -20,12 +20,19 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
     let derived = settings.into_generator().into_root_schema_for::<ConnectionConfig>().to_value();
     let mut properties = derived["properties"].as_object().cloned().unwrap_or_default();
-    for (key, tag) in [("cc", "algorithm"), ("scheduler", "policy"), ("loss", "policy"), ("acks", "policy")] {
+    let (cc, scheduler) = (helps::<CcConfig>(), helps::<SchedulerConfig>());
+    let which = "Which one.";
+    for (key, tag, helps) in [
+        ("cc", CcConfig::TAG, &*cc),
+        ("scheduler", SchedulerConfig::TAG, &*scheduler),
+        ("loss", "policy", which),
+        ("acks", "policy", which),
+    ] {
         let description = properties[key]["description"].clone();
         properties[key] = json!({
             "type": "object",
             "description": description,
-            "properties": choices(&properties[key], tag),
+            "properties": choices(&properties[key], tag, helps),
             "additionalProperties": false,
         });
     }
@@ -40,6 +47,11 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// What each algorithm says of itself.
+fn helps<T: Registry>() -> String {
+    T::ALL.iter().map(|about| format!("{}: {}.", about.name, about.help)).collect::<Vec<_>>().join("\n")
+}
+
 /// What is said of a variant is said of its key, too, which editors show.
 pub(super) fn describe_variants(schema: &mut Schema) {
     for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -50,8 +62,8 @@ pub(super) fn describe_variants(schema: &mut Schema) {
     }
 }
 
-/// The keys of all variants of an enum told apart by `tag`, and its names.
-fn choices(derived: &Value, tag: &str) -> Map<String, Value> {
+/// The keys of all variants of an enum told apart by `tag`, and its names, which `helps` describes.
+fn choices(derived: &Value, tag: &str, helps: &str) -> Map<String, Value> {
     let mut names = Vec::new();
     let mut keys = Map::new();
     for variant in derived["oneOf"].as_array().into_iter().flatten() {
@@ -71,16 +83,13 @@ fn choices(derived: &Value, tag: &str) -> Map<String, Value> {
             }
         }
     }
-    keys.insert(tag.to_owned(), json!({ "description": "Which one.", "enum": names }));
+    keys.insert(tag.to_owned(), json!({ "description": helps, "enum": names }));
     keys
 }
 
 #[cfg(test)]
 mod tests {
-    use polypath_transport::cc::CcConfig;
-
     use super::*;
-    use crate::registry::names;
 
     #[test]
     fn it_knows_the_keys_and_algorithms_of_the_transport() {
@@ -90,7 +99,10 @@ mod tests {
         let policies = connection["scheduler"]["properties"]["policy"]["enum"].as_array().unwrap();
         assert!(policies.contains(&json!("earliest_arrival")), "{policies:?}");
         let cc = &connection["cc"];
-        assert_eq!(cc["properties"]["algorithm"]["enum"], json!(names::<CcConfig>("algorithm")));
+        let names: Vec<_> = CcConfig::ALL.iter().map(|about| about.name).collect();
+        let algorithm = &cc["properties"]["algorithm"];
+        assert_eq!(algorithm["enum"], json!(names));
+        assert!(algorithm["description"].as_str().unwrap().contains("fast: A FAST window per path"));
         assert_eq!(
             (&cc["properties"]["alpha"]["type"], &cc["additionalProperties"]),
             (&json!("integer"), &json!(false))

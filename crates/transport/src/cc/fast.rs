@@ -20,72 +20,19 @@
 //! the paper says nothing): where the pipe is not full, the queue of one's own bursts counts as queueing.
 
 mod alpha;
+mod config;
 mod delays;
 
 use polypath_wire::{Duration, Instant, Rate};
-use serde::{Deserialize, Serialize};
 
-use super::controller::{Phase, Snapshot};
-use super::per_path::Algorithm;
-use crate::facts::{AckSample, Episode, LossCause, LossEvent, Pace};
+use super::controller::{Controller, Phase, Snapshot};
+use super::law::{Env, Law};
+use super::per_path::{Algorithm, PerPath};
+use crate::about::About;
+use crate::facts::{AckSample, ConfigError, Episode, LossCause, LossEvent, Pace};
 use alpha::Alpha;
+pub use config::{DelaySignal, FastConfig};
 use delays::Delays;
-
-/// Parameters of FAST.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct FastConfig {
-    /// Packets kept in the queues of the path, at least 1 (paper §5.1: 100).
-    pub alpha: u32,
-    /// Set α from the throughput achieved, in three ranges: 8 below 1,500 packets/s, 20, 200 above 15,000.
-    pub tune_alpha: bool,
-    /// How far one update goes towards its aim, above 0 to 1 (equation 1; half-way, §2.1).
-    pub gamma: f64,
-    /// Queued packets that end slow start (our choice: 20).
-    pub slow_start_exit: u32,
-    /// Queueing delay below which the window doubles, ms (our choice: 0.75).
-    #[serde(with = "crate::conn::config::millis")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
-    pub multiplicative_increase_below: Duration,
-    /// Round trips per update, at least 1 (§2.1: alternate ones, 2).
-    pub rounds_per_update: u32,
-    /// What counts as queueing.
-    pub signal: DelaySignal,
-    /// Initial window, packets.
-    pub initial_window: u32,
-    /// Pace at so many windows per round trip, above 1 (twice that in slow start); 0, as in the paper,
-    /// does not pace. The one-way signal needs it where the way back is full (1.25).
-    pub pacing: f64,
-}
-
-/// Which delay FAST keeps short.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DelaySignal {
-    /// The round trip: a queue on the way back slows down as well (§4).
-    #[default]
-    RoundTrip,
-    /// The way to the peer (§4's future work). Needs timestamps; until they tell, the round trip.
-    OneWay,
-}
-
-impl Default for FastConfig {
-    fn default() -> Self {
-        Self {
-            alpha: 100,
-            tune_alpha: false,
-            gamma: 0.5,
-            slow_start_exit: 20,
-            multiplicative_increase_below: Duration::from_micros(750),
-            rounds_per_update: 2,
-            signal: DelaySignal::RoundTrip,
-            initial_window: 2,
-            pacing: 0.0,
-        }
-    }
-}
 
 /// A window never shrinks below this many packets.
 const LEAST_WINDOW: f64 = 2.0;
@@ -106,6 +53,20 @@ pub struct Fast {
     rounds: u32,
     round_ends: Instant,
     saved: Option<(Episode, f64, bool)>,
+}
+
+impl Law for Fast {
+    type Config = FastConfig;
+    const ABOUT: About =
+        About { name: "fast", help: "A FAST window per path, which keeps a few packets queued" };
+
+    fn check(config: &FastConfig) -> Result<(), ConfigError> {
+        config.check()
+    }
+
+    fn build(config: FastConfig, _: &Env) -> Box<dyn Controller> {
+        Box::new(PerPath::new(move |_, mss| Self::new(config, mss)))
+    }
 }
 
 impl Fast {

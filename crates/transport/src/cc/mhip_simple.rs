@@ -14,10 +14,14 @@
 use polypath_wire::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::controller::Snapshot;
-use super::newreno::{NewReno, NewRenoConfig, SlowStart};
+use super::controller::{Controller, Snapshot};
+use super::law::{Env, Law};
+use super::newreno::{NewReno, NewRenoConfig};
+use super::one_window::OneWindow;
 use super::per_path::Algorithm;
-use crate::facts::{AckSample, Episode, LossCause, LossEvent};
+use super::window::SlowStart;
+use crate::about::About;
+use crate::facts::{AckSample, ConfigError, Episode, LossCause, LossEvent};
 
 /// Parameters of simple mHIP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -50,13 +54,33 @@ pub struct MhipSimple {
     reno: Option<NewReno>,
 }
 
+impl Law for MhipSimple {
+    type Config = MhipSimpleConfig;
+    const ABOUT: About = About {
+        name: "mhip_simple",
+        help: "Reproduction of mHIP's first generation: one NewReno window over all paths",
+    };
+
+    fn check(config: &MhipSimpleConfig) -> Result<(), ConfigError> {
+        config.window().check()
+    }
+
+    fn build(config: MhipSimpleConfig, _: &Env) -> Box<dyn Controller> {
+        Box::new(OneWindow::new(Self::new(config)))
+    }
+}
+
+impl MhipSimpleConfig {
+    fn window(self) -> NewRenoConfig {
+        let Self { initial_window, initial_ssthresh, abc_limit, .. } = self;
+        NewRenoConfig { initial_window, initial_ssthresh, abc_limit, slow_start: SlowStart::Standard }
+    }
+}
+
 impl MhipSimple {
     /// The window begins with the first path.
     pub fn new(config: MhipSimpleConfig) -> Self {
-        let MhipSimpleConfig { initial_window, initial_ssthresh, abc_limit, halve } = config;
-        let config =
-            NewRenoConfig { initial_window, initial_ssthresh, abc_limit, slow_start: SlowStart::Standard };
-        Self { config, halve, reno: None }
+        Self { config: config.window(), halve: config.halve, reno: None }
     }
 }
 
@@ -98,8 +122,6 @@ mod tests {
     use polypath_wire::PathId;
 
     use super::*;
-    use crate::cc::controller::Controller;
-    use crate::cc::one_window::OneWindow;
 
     const NOW: Instant = Instant::ZERO;
 

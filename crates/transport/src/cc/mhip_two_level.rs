@@ -17,15 +17,33 @@
 use polypath_wire::{Instant, PathId};
 
 use super::controller::{Controller, Snapshot};
+use super::law::{Env, Law};
 use super::newreno::{NewReno, NewRenoConfig};
 use super::per_path::Algorithm;
-use crate::facts::{AckSample, Episode, LossEvent, PathView};
+use crate::about::About;
+use crate::facts::{AckSample, ConfigError, Episode, LossEvent, PathView};
 
 /// Per-path AIMD under a global window.
 #[derive(Debug)]
 pub struct MhipTwoLevel {
     config: NewRenoConfig,
     paths: Vec<Option<NewReno>>,
+}
+
+impl Law for MhipTwoLevel {
+    type Config = NewRenoConfig;
+    const ABOUT: About = About {
+        name: "mhip_two_level",
+        help: "Reproduction of mHIP's second generation: NewReno per path under the sum of the windows",
+    };
+
+    fn check(config: &NewRenoConfig) -> Result<(), ConfigError> {
+        config.check()
+    }
+
+    fn build(config: NewRenoConfig, _: &Env) -> Box<dyn Controller> {
+        Box::new(Self::new(config))
+    }
 }
 
 impl MhipTwoLevel {

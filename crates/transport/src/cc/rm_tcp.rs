@@ -17,7 +17,10 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::controller::{Controller, Phase, Snapshot};
-use crate::facts::{AckSample, LossCause, LossEvent, Pace, PathView, RouteEstimate};
+use super::law::{Env, Law};
+use super::window::no_window;
+use crate::about::About;
+use crate::facts::{AckSample, ConfigError, LossCause, LossEvent, Pace, PathView, RouteEstimate};
 
 /// Parameters of R-M/TCP.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -68,6 +71,29 @@ struct Route {
     slow_start: bool,
     estimate: Option<RouteEstimate>,
     gone: bool,
+}
+
+impl Law for RmTcp {
+    type Config = RmTcpConfig;
+    const ABOUT: About = About {
+        name: "rm_tcp",
+        help: "Reproduction of R-M/TCP; without its multi-route option a loss halves a window",
+    };
+
+    fn check(config: &RmTcpConfig) -> Result<(), ConfigError> {
+        let positive = |x: &f64| *x > 0.0 && x.is_finite();
+        let queue = ConfigError::new("cc.queue", "not above 0", "the paper's is 20 packets");
+        let weights = ConfigError::new("cc.weights", "not all above 0", "write for example [1, 1.5]");
+        ConfigError::first(&[
+            (config.initial_window == 0, no_window()),
+            (!positive(&config.queue), queue),
+            (!config.weights.iter().all(positive), weights),
+        ])
+    }
+
+    fn build(config: RmTcpConfig, _: &Env) -> Box<dyn Controller> {
+        Box::new(Self::new(config))
+    }
 }
 
 impl RmTcp {

@@ -11,6 +11,8 @@ use super::record::{Record, RecordFilter};
 use super::sender::Sender;
 use super::stats::ConnectionStats;
 use super::timers::Timers;
+use crate::cc::Env;
+use crate::facts::Shared;
 use crate::payload::Payload;
 use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
@@ -132,7 +134,7 @@ impl Connection {
         isn: Seq,
         paths: &[PathConfig],
     ) -> Self {
-        let mut connection = Self::new(config, ports, isn, paths, State::SynSent);
+        let mut connection = Self::new(now, config, ports, isn, paths, State::SynSent);
         connection.start_handshake(now, PathId::FIRST);
         connection
     }
@@ -147,16 +149,24 @@ impl Connection {
         path: PathId,
         syn: &Segment,
     ) -> Self {
-        let mut connection = Self::new(config, ports, isn, paths, State::SynReceived);
+        let mut connection = Self::new(now, config, ports, isn, paths, State::SynReceived);
         connection.learn_options(now, path, syn);
         connection.last_path = path;
         connection.start_handshake(now, path);
         connection
     }
 
-    fn new(config: ConnectionConfig, ports: Ports, isn: Seq, paths: &[PathConfig], state: State) -> Self {
+    fn new(
+        now: Instant,
+        config: ConnectionConfig,
+        ports: Ports,
+        isn: Seq,
+        paths: &[PathConfig],
+        state: State,
+    ) -> Self {
+        let env = Env { now, seed: isn.0.into(), shared: Shared::default() };
         let mut connection = Self {
-            sender: Sender::new(&config),
+            sender: Sender::new(&config, &env),
             receiver: Receiver::new(&config),
             handshake: Handshake::new(&config, isn),
             config,

@@ -22,6 +22,7 @@ use polypath_wire::{Instant, PathId};
 
 use super::config::ConnectionConfig;
 use super::stats::PathStats;
+use crate::cc::Env;
 use crate::cc::controller::Controller;
 use crate::facts::{Episode, KnownPath, LossCause, PathView, Why};
 use crate::flow::stream::SendStream;
@@ -109,8 +110,8 @@ pub type Losses = Vec<(PathId, u64, u32, LossCause, Episode)>;
 
 impl Sender {
     /// A sender without paths; the policy is chosen when SACK is agreed upon.
-    pub fn new(config: &ConnectionConfig) -> Self {
-        let controller = config.cc.build();
+    pub fn new(config: &ConnectionConfig, env: &Env) -> Self {
+        let controller = config.cc.build(env);
         Self {
             stream: SendStream::new(config.send_buffer),
             cut_short: false,

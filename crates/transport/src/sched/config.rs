@@ -1,4 +1,4 @@
-//! The schedulers by name.
+//! The schedulers by name. Each describes itself in its own file; this lists them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,29 +8,39 @@ use super::earliest_completion::EarliestCompletion;
 use super::min_rtt::MinRtt;
 use super::round_robin::RoundRobin;
 use super::scheduler::Scheduler;
+use crate::about::{About, Registry};
 
-/// Which scheduler, with its parameters.
+/// Which scheduler, with its parameters. What each is says [`Registry::ALL`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SchedulerConfig {
-    /// Each path in turn that has room.
+    /// [`RoundRobin`].
     RoundRobin,
-    /// The path with the smallest smoothed round trip time that has room.
+    /// [`MinRtt`].
     MinRtt,
-    /// The path on which the segment is expected to arrive first.
+    /// [`EarliestArrival`].
     #[default]
     EarliestArrival,
-    /// The same, unless waiting for a quicker path, whose window is full, delivers more: for receive buffers that
-    /// do not hold what all paths have under way.
+    /// [`EarliestCompletion`].
     EarliestCompletion,
-    /// A copy on every path (paper 003, §2.1). With `lost_only` new data takes each path in turn and what
-    /// is sent again takes all.
+    /// [`Duplicate`].
     Duplicate {
-        /// Only what is sent again.
+        /// Only what is sent again; new data takes each path in turn.
         #[serde(default)]
         lost_only: bool,
     },
+}
+
+impl Registry for SchedulerConfig {
+    const TAG: &'static str = "policy";
+    const ALL: &'static [About] = &[
+        RoundRobin::ABOUT,
+        MinRtt::ABOUT,
+        EarliestArrival::ABOUT,
+        EarliestCompletion::ABOUT,
+        Duplicate::ABOUT,
+    ];
 }
 
 impl SchedulerConfig {

@@ -8,6 +8,7 @@ use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::round_robin::RoundRobin;
 use super::scheduler::{Choice, Scheduler, is_open, next_opening};
+use crate::about::About;
 use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// How long a full path is waited for while its round trip is not known.
@@ -25,6 +26,10 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
+    /// Name and help.
+    pub const ABOUT: About =
+        About { name: "duplicate", help: "A copy on every path, against losses: no faster than the slowest" };
+
     /// Everything on all paths, or only what is sent again.
     pub fn new(lost_only: bool) -> Self {
         Self { lost_only, ..Self::default() }

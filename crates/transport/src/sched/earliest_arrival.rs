@@ -7,11 +7,18 @@
 use polypath_wire::{Instant, PathId};
 
 use super::scheduler::{Choice, Scheduler, arrival, cheapest, why_cheapest};
+use crate::about::About;
 use crate::facts::{Parcel, PathView, Why};
 
 /// Earliest arrival first.
 #[derive(Debug, Default)]
 pub struct EarliestArrival;
+
+impl EarliestArrival {
+    /// Name and help.
+    pub const ABOUT: About =
+        About { name: "earliest_arrival", help: "The path on which the segment should arrive first" };
+}
 
 impl Scheduler for EarliestArrival {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {

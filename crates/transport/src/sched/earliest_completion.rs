@@ -10,11 +10,20 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::earliest_arrival::EarliestArrival;
 use super::scheduler::{Choice, Scheduler, arrival, is_open, next_opening, opening};
+use crate::about::About;
 use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// Earliest arrival, unless waiting for a quicker path delivers more.
 #[derive(Debug, Default)]
 pub struct EarliestCompletion;
+
+impl EarliestCompletion {
+    /// Name and help.
+    pub const ABOUT: About = About {
+        name: "earliest_completion",
+        help: "The same, but waits rather than let a slow path hold up the others",
+    };
+}
 
 impl Scheduler for EarliestCompletion {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {

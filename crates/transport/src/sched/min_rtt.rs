@@ -3,11 +3,18 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::scheduler::{Choice, Scheduler, cheapest, why_cheapest};
+use crate::about::About;
 use crate::facts::{Parcel, PathView, Why};
 
 /// Smallest round trip first; a path without a sample counts as the best, so that it gets one.
 #[derive(Debug, Default)]
 pub struct MinRtt;
+
+impl MinRtt {
+    /// Name and help.
+    pub const ABOUT: About =
+        About { name: "min_rtt", help: "The path with the smallest round trip that has room" };
+}
 
 impl Scheduler for MinRtt {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {

@@ -3,12 +3,18 @@
 use polypath_wire::{Instant, PathId};
 
 use super::scheduler::{Choice, Scheduler, has_others, is_open, next_opening};
+use crate::about::About;
 use crate::facts::{Parcel, PathView, Why};
 
 /// Each path in turn; one without room is passed over.
 #[derive(Debug, Default)]
 pub struct RoundRobin {
     next: usize,
+}
+
+impl RoundRobin {
+    /// Name and help.
+    pub const ABOUT: About = About { name: "round_robin", help: "Each path in turn that has room" };
 }
 
 impl Scheduler for RoundRobin {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use polypath_wire::Duration;
 
 use super::*;
+use crate::cc::Env;
 use crate::conn::config::{ConnectionConfig, PathConfig};
 use crate::loss::LossConfig;
 use crate::payload::Pattern;
@@ -12,7 +13,7 @@ use crate::payload::Pattern;
 const MSS: u64 = 1000;
 
 fn sender(config: &ConnectionConfig) -> (Sender, Timers) {
-    let (mut sender, mut timers) = (Sender::new(config), Timers::default());
+    let (mut sender, mut timers) = (Sender::new(config, &Env::default()), Timers::default());
     timers.add_path();
     sender.agree(config, config.sack, false);
     sender.add_path(Instant::ZERO, &PathConfig::default(), MSS as u32);
