@@ -42,6 +42,8 @@ pub struct InboundStats {
 pub struct Opened {
     /// Its sequence number, all 64 bits.
     pub seq: u64,
+    /// How many numbers lie between it and the largest opened before: packets that are lost or late. 0 if it is late itself.
+    pub skipped: u64,
     /// Protocol of the payload.
     pub next_header: u8,
     /// Where the payload stands in the packet.
@@ -124,10 +126,11 @@ impl Inbound {
         let seq = self.number_of(header.seq)?;
         self.window.check(seq)?;
         self.transform.open(seq, packet).map_err(|_| OpenError::Forged)?;
+        let skipped = seq.saturating_sub(self.window.top().saturating_add(1));
         self.window.accept(seq);
         let trailer = EspTrailer::parse(&packet[body.clone()]).map_err(OpenError::Trailer)?;
         let payload = body.start..body.end - trailer.len();
-        Ok(Opened { seq, next_header: trailer.next_header, payload })
+        Ok(Opened { seq, skipped, next_header: trailer.next_header, payload })
     }
 
     /// Where payload and trailer stand in a packet of `len` bytes.

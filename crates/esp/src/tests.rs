@@ -116,6 +116,14 @@ fn every_bit_of_a_packet_counts() {
 }
 
 #[test]
+fn a_packet_tells_how_many_before_it_did_not_come() {
+    let (mut out, mut inbound) = pair(EspConfig::default());
+    let packets: Vec<_> = (0..6).map(|_| sealed(&mut out, b"data")).collect();
+    let skipped = [0, 3, 2, 1, 5].map(|n: usize| inbound.open(&mut packets[n].clone()).unwrap().skipped);
+    assert_eq!(skipped, [0, 2, 0, 0, 1]);
+}
+
+#[test]
 fn old_packets_are_refused_and_far_ones_taken() {
     let (mut out, mut inbound) = pair(EspConfig::default());
     let first = sealed(&mut out, b"1");

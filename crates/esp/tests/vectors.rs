@@ -66,7 +66,7 @@ fn every_vector_opens() {
     for v in vectors() {
         let mut sa = Inbound::new(v.spi(), v.config(), &v.keys()).unwrap();
         let mut packet = unhex(&v.packet);
-        let Opened { seq, next_header, payload } = sa.open(&mut packet).expect(&v.case);
+        let Opened { seq, next_header, payload, .. } = sa.open(&mut packet).expect(&v.case);
         assert_eq!((seq, next_header), (v.seq, v.next_header), "{}", v.case);
         let trailer = payload.end..payload.end + v.padding.len() / 2;
         assert_eq!(packet[payload], unhex(&v.payload), "{}", v.case);

@@ -188,7 +188,8 @@ impl Endpoint {
                 Change::Up(inner)
                 | Change::Down(inner)
                 | Change::Sample(inner, _)
-                | Change::Carries(inner, _) => inner.remote.ip(),
+                | Change::Carries(inner, _)
+                | Change::Skipped(inner) => inner.remote.ip(),
                 Change::Over(hit) => hit.as_ipv6().into(),
             };
             for index in self.slots.with_peer(peer) {
@@ -207,6 +208,7 @@ impl Endpoint {
             Change::Carries(inner, mss) => {
                 self.on_path(index, inner, |connection, path| connection.path_carries(now, path, mss));
             }
+            Change::Skipped(inner) => self.on_path(index, inner, Connection::path_skipped),
             Change::Over(_) => {
                 if let Some(slot) = self.slots.at(index) {
                     slot.connection.abort(now);

@@ -102,6 +102,8 @@ pub(crate) enum Change {
     Sample(Locators, Duration),
     /// It carries payloads of so many bytes.
     Carries(Locators, u32),
+    /// Packets on it are lost or late.
+    Skipped(Locators),
     Over(Hit),
 }
 

@@ -40,6 +40,9 @@ impl Security {
                 self.stats.opened += 1;
                 path.heart.hear(now);
                 path.untold += bytes.len() as u64;
+                if opened.skipped > 0 {
+                    self.changes.push_back(Change::Skipped(inner(self.ours, path.peer, number)));
+                }
                 if path.fresh && path.spi() == spi {
                     path.fresh = false;
                     path.use_next();

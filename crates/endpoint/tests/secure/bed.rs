@@ -51,8 +51,20 @@ pub struct Bed {
     /// What the server is given, and what it sends.
     pub log: LogWriter,
     pub sent: Vec<(Instant, Locators, Vec<u8>)>,
+    pub loss: Option<Loss>,
     wire: BTreeMap<(Instant, u64), Flight>,
     number: u64,
+}
+
+/// A large packet of the client is lost.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Loss {
+    /// The next one on this link.
+    Due(usize),
+    /// One was, and the next one on this link shows it.
+    Done(usize),
+    /// Which arrives then.
+    Shown(Instant),
 }
 
 /// To which side, on which link, between which locators as seen there, and what.
@@ -121,6 +133,7 @@ impl Bed {
             seen: Vec::new(),
             log: LogWriter::default(),
             sent: Vec::new(),
+            loss: None,
             wire: BTreeMap::new(),
             number: 0,
         };
@@ -281,12 +294,20 @@ impl Bed {
             }
             return;
         }
+        let is_data = side == CLIENT && payload.len() > 500;
+        if is_data && self.loss == Some(Loss::Due(index)) {
+            self.loss = Some(Loss::Done(index));
+            return;
+        }
         let leaves = link.idle[side].max(self.now);
         if leaves.since(self.now) > QUEUE {
             return;
         }
         link.idle[side] = leaves + RATE.transmission_time(payload.len() as u64);
         let arrival = link.idle[side] + link.delay;
+        if is_data && self.loss == Some(Loss::Done(index)) {
+            self.loss = Some(Loss::Shown(arrival));
+        }
         let source = if side == CLIENT { link.nat.unwrap_or(locators.local) } else { locators.local };
         let arrives = Locators { local: link.ends[1 - side], remote: source };
         self.seen.push(payload.clone());

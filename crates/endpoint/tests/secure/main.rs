@@ -1,6 +1,7 @@
 //! Connections over HIP and ESP, end to end, in virtual time.
 #![allow(clippy::unwrap_used)]
 
+mod acks;
 mod bed;
 mod several;
 mod silence;

@@ -84,6 +84,14 @@ impl Connection {
         }
     }
 
+    /// The layer below numbers the packets of `path`, and some before the one that comes now are lost or late: what they
+    /// held may be missing, which the next data on the path tells the peer at once.
+    pub fn path_skipped(&mut self, path: PathId) {
+        if let Some(path) = self.receiver.paths.get_mut(path.index()) {
+            path.skipped = true;
+        }
+    }
+
     /// Something on `path` answered: if it had failed, it works again.
     #[inline]
     pub(super) fn revive(&mut self, now: Instant, path: PathId) {

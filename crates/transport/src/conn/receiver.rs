@@ -134,8 +134,9 @@ impl Receiver {
         if len > 0 && inserted.duplicate == len {
             self.ack_duplicate(path, offset, len, timers);
         } else if let Some(thinning) = self.thinning {
-            let gap = self.paths.len() == 1 && offset > end;
-            let clock = &mut self.paths[path.index()].clock;
+            let only = self.paths.len() == 1;
+            let PathReceiver { clock, skipped, .. } = &mut self.paths[path.index()];
+            let gap = std::mem::take(skipped) || (only && offset > end);
             clock.on_segment(now, (offset, offset + len), gap, &thinning);
             if fin || inserted.duplicate > 0 {
                 clock.hurry();

@@ -29,6 +29,8 @@ pub struct PathReceiver {
     pub route: Option<PathId>,
     /// How often we told the peer of it.
     pub announced: u32,
+    /// Packets on it were lost or late since data came on it last.
+    pub skipped: bool,
     /// When what came on it is acknowledged, if acknowledgments are thinned.
     pub clock: AckClock,
 }

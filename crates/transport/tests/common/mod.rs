@@ -27,6 +27,8 @@ pub struct Flying {
     pub path: PathId,
     pub segment: Segment,
     arrives: Instant,
+    /// Which packet of its path it is, in its direction.
+    number: u64,
 }
 
 /// What the script does with it.
@@ -54,6 +56,10 @@ pub struct Pair {
     pub log: Vec<Flying>,
     /// Segments that are on the wire, in order of arrival.
     pub queue: VecDeque<Flying>,
+    /// Whether each end hears that packets of a path are lost or late, as it does over ESP.
+    pub numbered: bool,
+    /// Per direction and path: packets sent, and the largest number that came.
+    numbers: [Vec<(u64, u64)>; 2],
     script: Box<dyn FnMut(&Flying) -> Edit>,
     config: ConnectionConfig,
     paths: Vec<PathConfig>,
@@ -112,6 +118,8 @@ impl Pair {
             reads: [true; 2],
             log: Vec::new(),
             queue: VecDeque::new(),
+            numbered: false,
+            numbers: [vec![(0, 0); delays.len()], vec![(0, 0); delays.len()]],
             script: Box::new(|_| Edit::Pass),
             config: server,
             paths,
@@ -179,6 +187,7 @@ impl Pair {
     /// A path with this one-way delay, added at both ends.
     pub fn add_path(&mut self, delay: u64) -> PathId {
         self.delays.push(ms(delay));
+        self.numbers.iter_mut().for_each(|paths| paths.push((0, 0)));
         let (now, config) = (self.now, self.paths[0]);
         self.paths.push(config);
         let ids: Vec<_> = self.ends.iter_mut().flatten().map(|e| e.add_path(now, config)).collect();
@@ -243,8 +252,13 @@ impl Pair {
         self.pump();
     }
 
-    fn deliver(&mut self, Flying { from, path, segment, .. }: Flying) {
+    fn deliver(&mut self, Flying { from, path, segment, number, .. }: Flying) {
         let (now, to) = (self.now, 1 - from);
+        let largest = &mut self.numbers[from][path.index()].1;
+        let skipped = number > std::mem::replace(largest, number.max(*largest)) + 1;
+        if self.numbered && skipped {
+            self.end(to).path_skipped(path);
+        }
         match &mut self.ends[to] {
             Some(connection) => connection.handle(now, path, segment),
             closed if segment.header.flags == TcpFlags::SYN => {
@@ -275,7 +289,9 @@ impl Pair {
 
     fn send(&mut self, from: usize, path: PathId, segment: Segment) {
         let arrives = self.now + self.delays[path.index()];
-        let mut flying = Flying { sent: self.now, from, path, segment, arrives };
+        let (sent, _) = &mut self.numbers[from][path.index()];
+        *sent += 1;
+        let mut flying = Flying { sent: self.now, from, path, segment, arrives, number: *sent };
         self.seen[from].look(&flying.segment);
         self.log.push(flying.clone());
         match (self.script)(&flying) {

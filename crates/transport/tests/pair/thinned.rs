@@ -28,6 +28,16 @@ fn transfer(config: ConnectionConfig, delays: &[u64], script: impl FnMut(&Flying
     pair
 }
 
+/// A transfer over two paths whose packets are numbered, if `numbered`.
+fn numbered(numbered: bool, script: impl FnMut(&Flying) -> Edit + 'static) -> Pair {
+    let mut pair = Pair::open(thinned(), &[10, 40]);
+    pair.numbered = numbered;
+    pair.script(script);
+    pair.write(CLIENT, MEGABYTES);
+    pair.run_until_received(SERVER, MEGABYTES);
+    pair
+}
+
 fn acks(pair: &Pair, path: u8) -> usize {
     pair.log.iter().filter(|f| f.from == SERVER && f.path.0 == path).count()
 }
@@ -95,15 +105,17 @@ fn an_acknowledgment_that_is_lost_makes_nobody_send_again() {
     assert_eq!(sent_again(&mut pair), 0);
 }
 
-#[test]
-fn a_gap_on_the_only_path_is_told_at_once() {
-    let mut pair = Pair::open(thinned(), &[50]);
+/// When acknowledgments leave, ms, after eight segments begin to leave a millisecond apart on the first path, of 50 ms.
+/// The `lost`th is lost.
+fn told_of_a_loss(delays: &[u64], numbered: bool, lost: u64) -> Vec<u64> {
+    let mut pair = Pair::open(thinned(), delays);
+    pair.numbered = numbered;
     pair.write(CLIENT, 300 * MSS);
     pair.run_until_received(SERVER, 300 * MSS);
     pair.run_for(ms(500));
     pair.log.clear();
     let start = pair.now.0 / 1_000_000;
-    let lost = 301 * MSS;
+    let lost = (300 + lost) * MSS;
     pair.script(move |f| match f.is_data_of(CLIENT) && f.offset() == lost {
         true if f.sent < at(start + 20) => Edit::Lose,
         _ => Edit::Pass,
@@ -113,9 +125,21 @@ fn a_gap_on_the_only_path_is_told_at_once() {
         pair.run_for(ms(1));
     }
     pair.run_for(ms(60));
-    // 300 and 302 arrive, then 303 and 304 confirm; what follows is in no haste
-    let told: Vec<_> = pair.times(SERVER, |_| true).iter().map(|at| at - start).collect();
-    assert_eq!(told, [52, 54, 60], "each a path of 50 ms later than it was sent");
+    assert!(pair.log.iter().all(|f| f.path.0 == 0));
+    pair.times(SERVER, |_| true).iter().map(|at| at - start).collect()
+}
+
+#[test]
+fn a_gap_on_the_only_path_is_told_at_once() {
+    // 0 and 2 arrive, then 3 and 4 confirm; what follows is in no haste
+    assert_eq!(told_of_a_loss(&[50], false, 1), [52, 54, 60], "each a path of 50 ms later than it was sent");
+}
+
+#[test]
+fn a_gap_within_one_of_several_paths_is_told_at_once_if_their_packets_are_numbered() {
+    let [plain, numbered] = [false, true].map(|numbered| told_of_a_loss(&[50, 55], numbered, 3));
+    // 0 and 1 were acknowledged; 2 and 4 show that 3 is missing
+    assert_eq!((plain[..2].to_vec(), numbered[..3].to_vec()), (vec![51, 57], vec![51, 54, 56]));
 }
 
 #[test]
@@ -148,4 +172,23 @@ fn without_sack_or_delay_each_segment_out_of_order_is_acknowledged() {
         pair.run_for(ms(12));
         assert_eq!(pair.times(SERVER, |f| f.acks() == 0).len(), 9);
     }
+}
+
+#[test]
+fn what_another_path_will_bring_is_no_reason_for_haste_with_numbers_either() {
+    let with = [false, true].map(|numbers| numbered(numbers, |_| Edit::Pass).log.len());
+    assert_eq!(with[0], with[1]);
+}
+
+#[test]
+fn a_path_that_reorders_costs_few_acknowledgments_more() {
+    let counts = [false, true].map(|numbers| {
+        let mut n = 0;
+        let pair = numbered(numbers, move |f| {
+            n += 1;
+            if f.from == CLIENT && n % 3 == 0 { Edit::Delay(ms(2)) } else { Edit::Pass }
+        });
+        acks(&pair, 0) + acks(&pair, 1)
+    });
+    assert!(counts[1] * 2 < counts[0] * 3, "{counts:?}");
 }
