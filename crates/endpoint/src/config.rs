@@ -11,6 +11,10 @@ pub struct EndpointConfig {
     pub max_connections: u32,
     /// Most accepted connections whose handshake is not complete (RFC 4987 §3.2); 0 or more.
     pub max_half_open: u32,
+    /// Most connections that peers opened and the application has not taken up, half open ones included; 1 or more.
+    pub max_unserved: u32,
+    /// The same of one peer: of one HIT, or of one address.
+    pub max_unserved_of_peer: u32,
     /// Most paths of one connection, 1 to 64.
     pub max_paths: u8,
     /// Most resets a second in answer to segments of no connection; 0 sends none.
@@ -24,6 +28,8 @@ impl Default for EndpointConfig {
         Self {
             max_connections: 65_536,
             max_half_open: 1024,
+            max_unserved: 4096,
+            max_unserved_of_peer: 4096,
             max_paths: 64,
             resets_per_second: 1000,
             record: RecordFilter::default(),

@@ -25,6 +25,7 @@ use crate::security::Security;
 use crate::slots::{ConnectionHandle, Join, Slot, Slots};
 use crate::stats::EndpointStats;
 use crate::timers::Timers;
+use crate::unserved::Unserved;
 
 /// What the application should know of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,7 @@ pub struct Endpoint {
     next_port: u16,
     slots: Slots,
     half_open: u32,
+    unserved: Unserved,
     listeners: BTreeMap<u16, Box<ListenConfig>>,
     demux: Demux,
     /// Where the last segment of a driver went that keeps no trails.
@@ -91,6 +93,7 @@ impl Endpoint {
             next_port: FIRST_EPHEMERAL_PORT + (seed.child("ports").0 % 0x4000) as u16,
             slots: Slots::default(),
             half_open: 0,
+            unserved: Unserved::default(),
             listeners: BTreeMap::new(),
             demux: Demux::default(),
             last: None,
@@ -157,10 +160,12 @@ impl Endpoint {
         self.slots.find(handle).map(|slot| &slot.connection)
     }
 
-    /// A connection to write to, read from or close. Poll afterwards.
+    /// A connection to write to, read from or close. Poll afterwards. One that a peer opened counts as taken up from
+    /// now on.
     pub fn connection_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
         let index = self.slots.index(handle)?;
         self.mark(index);
+        self.serve(index);
         self.slots.at(index).map(|slot| &mut slot.connection)
     }
 
@@ -180,6 +185,7 @@ impl Endpoint {
     /// [not waited for](ConnectionConfig::fin_wait) for ever. Pump afterwards.
     pub fn release(&mut self, handle: ConnectionHandle) {
         let Some(index) = self.slots.index(handle) else { return };
+        self.serve(index);
         let Some(slot) = self.slots.at(index) else { return };
         slot.released = true;
         if slot.retired {
@@ -338,6 +344,7 @@ impl Endpoint {
             paths,
             join,
             half_open: false,
+            unserved: None,
             queued: false,
             retired: false,
             released: false,
@@ -362,6 +369,12 @@ impl Endpoint {
             slot.queued = true;
             self.ready.push_back(index);
         }
+    }
+
+    /// A connection that a peer opened does not wait any more.
+    fn serve(&mut self, index: u32) {
+        let peer = self.slots.at(index).and_then(|slot| slot.unserved.take());
+        peer.into_iter().for_each(|peer| self.unserved.leave(peer));
     }
 
     /// Takes what a connection has to say beside segments.
@@ -415,6 +428,7 @@ impl Endpoint {
             slot.released = true;
         }
         if slot.released {
+            self.serve(index);
             self.slots.remove(index);
         } else {
             self.events.push_back((slot.handle, Event::Closed));

@@ -20,6 +20,7 @@ mod security;
 mod slots;
 mod stats;
 mod timers;
+mod unserved;
 
 pub use config::{EndpointConfig, ListenConfig};
 pub use demux::Trail;

@@ -45,6 +45,8 @@ pub(crate) struct Slot {
     pub join: Option<Join>,
     /// Accepted, and its handshake is not complete.
     pub half_open: bool,
+    /// The peer that opened it, until the application takes it up.
+    pub unserved: Option<IpAddr>,
     /// In the queue of connections that may have something to say.
     pub queued: bool,
     /// Closed, and no segment can reach it any more.

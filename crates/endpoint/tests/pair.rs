@@ -230,3 +230,33 @@ fn a_peer_that_does_not_finish_is_waited_for_while_anybody_cares() {
         assert_eq!(state(&pair).is_none(), released.is_some(), "released at {released:?}");
     }
 }
+
+/// Bytes that connections of the server hold, read by nobody.
+fn held(pair: &Pair) -> u64 {
+    let all = pair.endpoints[SERVER].connections();
+    all.map(|(_, c)| c.stats().bytes_received + c.stats().bytes_early).sum()
+}
+
+#[test]
+fn a_peer_that_writes_without_end_to_a_host_that_serves_nobody_fills_little_of_its_memory() {
+    const WINDOW: u64 = 100_000;
+    let limits = EndpointConfig { max_unserved_of_peer: 4, ..EndpointConfig::default() };
+    let mut pair = Pair::new([EndpointConfig::default(), limits]);
+    let connection = ConnectionConfig { unread_window: Some(WINDOW), ..ConnectionConfig::default() };
+    pair.endpoints[SERVER].listen(PORT, ListenConfig { connection, ..Default::default() }).unwrap();
+    let clients: Vec<_> = (0..6).map(|_| pair.connect(1)).collect();
+    clients.iter().for_each(|client| pair.write(CLIENT, *client, 10_000_000));
+    pair.run(Duration::from_millis(900));
+    assert_eq!((pair.endpoints[SERVER].stats().accepted, pair.endpoints[SERVER].stats().refused), (4, 2));
+    assert!((3 * WINDOW..=4 * WINDOW).contains(&held(&pair)), "{}", held(&pair));
+
+    // One that is taken up makes room for another; its first read opens the window.
+    let first = pair.events[SERVER].iter().find(|(_, event)| *event == Event::Accepted { port: PORT });
+    let first = first.unwrap().0;
+    pair.read(SERVER, first);
+    pair.run(secs(10));
+    assert_eq!(pair.endpoints[SERVER].stats().accepted, 5);
+    let received = |handle| pair.endpoints[SERVER].connection(handle).unwrap().stats().bytes_received;
+    assert!(received(first) > 4_000_000, "{}", received(first));
+    assert!(held(&pair) - received(first) <= 4 * WINDOW);
+}

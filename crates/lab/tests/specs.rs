@@ -201,7 +201,8 @@ fn grids_that_are_too_large_or_undo_themselves_are_refused() {
 #[test]
 fn parameters_of_a_connection_that_mean_nothing_are_refused_where_they_stand() {
     let connection = |keys: &str| refused(SECONDS, "", "", &format!("[connection]\n{keys}"));
-    for key in ["receive_buffer", "send_buffer", "reorder_store", "min_rto", "initial_rto", "max_timeouts"] {
+    let buffers = ["receive_buffer", "send_buffer", "unread_window", "reorder_store"];
+    for key in buffers.into_iter().chain(["min_rto", "initial_rto", "max_timeouts"]) {
         let error = connection(&format!("{key} = 0"));
         assert!(error.key == format!("connection.{key}") && error.line == 17, "{error}");
         assert!(error.help.is_some_and(|help| !help.contains("round trip")));

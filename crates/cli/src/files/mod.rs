@@ -29,6 +29,8 @@ use crate::failure::Failure;
 
 /// Send and receive buffer, bytes: 1 Gbit/s with a round trip of 500 ms.
 const BUFFER: u64 = 64 << 20;
+/// Receive window of a connection until somebody reads it, bytes: more than leaves before the peer hears of that.
+const UNREAD: u64 = 256 << 10;
 /// Bytes read from the file ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;
 /// How long the last packets may take at the end.
@@ -53,8 +55,9 @@ fn node(identity: Identity, hip: HipConfig, port: Option<u16>, choice: Choice) -
                 .help("--native needs root; without it HIP and ESP travel in UDP")
         }),
     }?;
-    Node::secure(EndpointConfig::default(), security, identity, sockets)
-        .map_err(|e| Failure::system("cannot start", e))
+    // With `UNREAD`: what peers that are not served make us hold is 64 MiB at most.
+    let limits = EndpointConfig { max_unserved: 256, max_unserved_of_peer: 32, ..EndpointConfig::default() };
+    Node::secure(limits, security, identity, sockets).map_err(|e| Failure::system("cannot start", e))
 }
 
 fn connection() -> ConnectionConfig {
@@ -64,6 +67,7 @@ fn connection() -> ConnectionConfig {
         send_buffer: BUFFER,
         send_ahead: Some(AHEAD),
         receive_buffer: BUFFER,
+        unread_window: Some(UNREAD),
         scheduler: SchedulerConfig::EarliestCompletion,
         fail_silent: true,
         ..ConnectionConfig::default()

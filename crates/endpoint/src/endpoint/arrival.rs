@@ -1,6 +1,9 @@
 //! What happens when something arrives.
 
+use std::net::IpAddr;
+
 use polypath_transport::{Connection, DropReason, Ports, Segment};
+use polypath_wire::hip::Hit;
 use polypath_wire::tcp::{MIN_HEADER_LEN, TcpFlags};
 use polypath_wire::{Instant, PathId, Seq, WireError};
 
@@ -141,7 +144,9 @@ impl Endpoint {
     /// Answers a SYN for one of our listeners.
     fn accept(&mut self, now: Instant, locators: Locators, ports: Ports, syn: &Segment) {
         let full = self.slots.len() >= self.config.max_connections as usize;
-        if full || self.half_open >= self.config.max_half_open {
+        let peer = self.host_of(locators.remote.ip());
+        let admitted = self.half_open < self.config.max_half_open && self.unserved.admits(peer, &self.config);
+        if full || !admitted {
             self.stats.refused += 1;
             return;
         }
@@ -158,6 +163,16 @@ impl Endpoint {
         let handle = self.install(connection, ports, PathTable::new([locators]), join);
         if let Some(slot) = self.slots.index(handle).and_then(|index| self.slots.at(index)) {
             slot.half_open = true;
+            slot.unserved = Some(peer);
+            self.unserved.enter(peer);
+        }
+    }
+
+    /// The host behind an address of connections: several associations may be with one.
+    fn host_of(&self, remote: IpAddr) -> IpAddr {
+        match (&self.security, remote) {
+            (Some(security), IpAddr::V6(name)) => security.hit_of(Hit(name.octets())).as_ipv6().into(),
+            _ => remote,
         }
     }
 

@@ -13,7 +13,7 @@ use super::link::is_whole;
 use super::{Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, grid, validate};
 
 /// Keys of a connection that count bytes, or packets.
-pub(super) const BUFFERS: [&str; 3] = ["send_buffer", "receive_buffer", "reorder_store"];
+pub(super) const BUFFERS: [&str; 4] = ["send_buffer", "receive_buffer", "unread_window", "reorder_store"];
 
 /// An experiment: the spec as written, and one spec per cell of its grid.
 #[derive(Clone, PartialEq, Debug)]

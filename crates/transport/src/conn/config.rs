@@ -34,6 +34,9 @@ pub struct ConnectionConfig {
     pub send_ahead: Option<u64>,
     /// Receive buffer, bytes, at most 1 GiB: the window we advertise at most, in order or not.
     pub receive_buffer: u64,
+    /// The window until the application reads for the first time, bytes: what a peer that nobody serves can make us hold.
+    /// None: the whole receive buffer.
+    pub unread_window: Option<u64>,
     /// What we hold out of order at most, bytes; what comes early beyond it is dropped. None holds
     /// whatever the window admits.
     pub reorder_store: Option<u64>,
@@ -113,6 +116,7 @@ impl Default for ConnectionConfig {
             send_buffer: 4 << 20,
             send_ahead: None,
             receive_buffer: 4 << 20,
+            unread_window: None,
             reorder_store: None,
             ack_return: AckReturn::default(),
             divide_window: false,
@@ -163,6 +167,7 @@ impl ConnectionConfig {
             (self.send_buffer == 0, empty("send_buffer")),
             (self.receive_buffer == 0, empty("receive_buffer")),
             (self.receive_buffer > LARGEST_WINDOW, untold),
+            (self.unread_window == Some(0), empty("unread_window")),
             (self.reorder_store == Some(0), empty("reorder_store")),
             (self.send_ahead == Some(0), empty("send_ahead")),
         ])

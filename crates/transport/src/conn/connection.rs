@@ -247,15 +247,23 @@ impl Connection {
         taken
     }
 
-    /// The next bytes of the peer's stream, at most `max`; reading opens the window.
+    /// The next bytes of the peer's stream, at most `max`; reading opens the window, the first time
+    /// [as far as it goes](ConnectionConfig::unread_window).
     pub fn read(&mut self, max: u64) -> Option<Payload> {
-        let chunk = self.receiver.buffer.read(max)?;
+        let opened = self.receiver.open();
+        let chunk = self.receiver.buffer.read(max);
+        if opened || chunk.is_some() {
+            self.after_read();
+        }
+        chunk
+    }
+
+    fn after_read(&mut self) {
         if self.receiver.has_finished() {
             self.tell_peer_finished();
         } else if !matches!(self.state, State::Closed | State::TimeWait) {
             self.receiver.after_read(self.last_path, &mut self.timers);
         }
-        Some(chunk)
     }
 
     /// From now on `scheduler` chooses the paths: R-M/TCP's modes of distribution and of duplication may

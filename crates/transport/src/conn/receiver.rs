@@ -49,8 +49,9 @@ pub struct Receiver {
 impl Receiver {
     /// An empty receiver.
     pub fn new(config: &ConnectionConfig) -> Self {
+        let unread = config.unread_window.unwrap_or(u64::MAX).min(config.receive_buffer);
         Self {
-            buffer: ReorderBuffer::new(config.receive_buffer, config.reorder_store),
+            buffer: ReorderBuffer::new(unread, config.reorder_store),
             paths: Vec::new(),
             reporter: SackReporter::default(),
             pending: VecDeque::new(),
@@ -59,7 +60,7 @@ impl Receiver {
             unacked: 0,
             unacked_path: PathId::FIRST,
             last_ack: 0,
-            edge: config.receive_buffer.min(65_535),
+            edge: unread.min(65_535),
             capacity: config.receive_buffer,
             fin: None,
             finished: false,
@@ -171,6 +172,11 @@ impl Receiver {
     /// The window field as it was last advertised, for a segment that acknowledges nothing.
     pub fn advertised(&self, shift: u8) -> u16 {
         (self.edge.saturating_sub(self.next()) >> shift).min(65_535) as u16
+    }
+
+    /// The application reads: from the first time on the whole buffer is the window. Whether this was the first time.
+    pub fn open(&mut self) -> bool {
+        self.buffer.extend(self.capacity)
     }
 
     /// After a read: tells the peer if the window has become worth telling of (RFC 9293 §3.8.6.2.2).

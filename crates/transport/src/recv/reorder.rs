@@ -29,8 +29,8 @@ const FEWEST_CHUNKS: u64 = 64;
 #[derive(Debug)]
 pub struct ReorderBuffer {
     capacity: u64,
-    /// Bytes held early, at most.
-    store: u64,
+    /// Bytes held early, at most; by default all of it.
+    store: Option<u64>,
     /// Next offset expected.
     next: u64,
     ready: VecDeque<Payload>,
@@ -47,7 +47,7 @@ impl ReorderBuffer {
     pub fn new(capacity: u64, store: Option<u64>) -> Self {
         Self {
             capacity,
-            store: store.unwrap_or(capacity),
+            store,
             next: 0,
             ready: VecDeque::new(),
             ready_bytes: 0,
@@ -55,6 +55,13 @@ impl ReorderBuffer {
             held: Ranges::default(),
             occupancy: 0,
         }
+    }
+
+    /// Makes the capacity `capacity` if it was less; whether it was.
+    pub fn extend(&mut self, capacity: u64) -> bool {
+        let less = self.capacity < capacity;
+        self.capacity = self.capacity.max(capacity);
+        less
     }
 
     /// Next offset expected (RCV.NXT).
@@ -147,7 +154,7 @@ impl ReorderBuffer {
     /// Whether one more early chunk of `len` bytes fits.
     fn has_room(&self, len: u64) -> bool {
         let most_chunks = (self.capacity / SMALLEST_CHUNK).max(FEWEST_CHUNKS);
-        self.occupancy + len <= self.store && (self.early.len() as u64) < most_chunks
+        self.occupancy + len <= self.store.unwrap_or(self.capacity) && (self.early.len() as u64) < most_chunks
     }
 
     /// Whether what we hold from `offset` on is `data`.

@@ -14,3 +14,4 @@ mod recovery;
 mod routes;
 mod silence;
 mod thinned;
+mod unread;

@@ -1,0 +1,60 @@
+//! The window of a connection whose application has not read yet (`unread_window`).
+
+use polypath_transport::ConnectionConfig;
+
+use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+
+const UNREAD: u64 = 150_000;
+const MEGABYTES: u64 = 5_000_000;
+
+fn limited() -> ConnectionConfig {
+    ConnectionConfig {
+        unread_window: Some(UNREAD),
+        receive_buffer: 8 << 20,
+        send_buffer: 8 << 20,
+        ..prompt()
+    }
+}
+
+#[test]
+fn whoever_reads_at_once_receives_as_soon_as_without_it() {
+    let done = |unread_window| {
+        let mut pair = Pair::open(ConnectionConfig { unread_window, ..limited() }, &[20, 30]);
+        pair.write(CLIENT, MEGABYTES);
+        pair.run_until_received(SERVER, MEGABYTES);
+        pair.now
+    };
+    assert_eq!(done(Some(UNREAD)), done(None));
+}
+
+#[test]
+fn a_peer_fills_no_more_than_it_until_the_first_read_and_goes_on_at_once_then() {
+    let mut pair = Pair::connecting(limited(), limited(), &[20]);
+    pair.reads[SERVER] = false;
+    pair.run_until(at(100));
+    pair.write(CLIENT, MEGABYTES);
+    pair.run_until(at(30_000));
+    let stats = pair.end(SERVER).stats();
+    assert!((UNREAD - 988..=UNREAD).contains(&stats.bytes_received), "{stats:?}");
+    pair.reads[SERVER] = true;
+    let opened = pair.now;
+    pair.run_until_received(SERVER, UNREAD + 1);
+    assert_eq!(pair.now, opened + ms(40), "a round trip later");
+    pair.run_until_received(SERVER, MEGABYTES);
+}
+
+#[test]
+fn a_first_read_that_finds_nothing_opens_it_too() {
+    let mut pair = Pair::connecting(limited(), limited(), &[20]);
+    pair.reads[SERVER] = false;
+    pair.script(|f| if f.is_data_of(CLIENT) && f.offset() == 0 { Edit::Lose } else { Edit::Pass });
+    pair.run_until(at(100));
+    pair.write(CLIENT, MEGABYTES);
+    pair.run_until(at(1000));
+    assert_eq!(pair.end(SERVER).stats().bytes_received, 0);
+    pair.log.clear();
+    pair.reads[SERVER] = true;
+    pair.pump();
+    let told: Vec<_> = pair.log.iter().map(|f| (f.from, f.segment.header.window)).collect();
+    assert_eq!(told, [(SERVER, (8 << 20 >> 8) as u16)], "scaled by eight bits");
+}
