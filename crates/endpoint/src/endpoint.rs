@@ -228,6 +228,7 @@ impl Endpoint {
             return Err(OpenError::InUse(locators));
         }
         let path = slot.connection.add_path(now, config);
+        let path = path.ok_or(OpenError::TooManyPaths { max: self.config.max_paths })?;
         slot.connection.announce(now, path);
         slot.paths.insert(path, locators);
         self.demux.insert(&locators, slot.ports, Route { index, path });

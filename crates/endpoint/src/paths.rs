@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use polypath_transport::path_map::{OfPath, PathMap};
 use polypath_wire::PathId;
 use serde::{Deserialize, Serialize};
 
@@ -30,40 +31,54 @@ impl fmt::Display for Locators {
     }
 }
 
-/// The locators of one connection's paths, by [`PathId`].
+/// The locators of one connection's paths.
+#[derive(Debug, Default)]
+pub(crate) struct PathTable(PathMap<Named>);
+
+/// A path by the number that the connection gave it.
 #[derive(Debug)]
-pub(crate) struct PathTable(Vec<Option<Locators>>);
+struct Named {
+    path: PathId,
+    locators: Locators,
+}
+
+impl OfPath for Named {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
 
 impl PathTable {
+    /// The paths a connection begins with.
     pub fn new(locators: impl IntoIterator<Item = Locators>) -> Self {
-        Self(locators.into_iter().map(Some).collect())
+        let mut table = Self::default();
+        locators.into_iter().zip(0..).for_each(|(locators, n)| table.insert(PathId(n), locators));
+        table
     }
 
-    /// The locators of a path that was not removed.
+    /// The locators of a path that is there.
     pub fn locators(&self, path: PathId) -> Option<&Locators> {
-        self.0.get(path.index())?.as_ref()
+        self.0.get(path).map(|named| &named.locators)
     }
 
     /// Adds the path the connection numbered `path`.
     pub fn insert(&mut self, path: PathId, locators: Locators) {
-        if path.index() >= self.0.len() {
-            self.0.resize(path.index() + 1, None);
-        }
-        self.0[path.index()] = Some(locators);
+        self.0.insert(Named { path, locators });
     }
 
-    /// Removes a path; its id is not used again.
+    /// Removes a path.
     pub fn remove(&mut self, path: PathId) -> Option<Locators> {
-        self.0.get_mut(path.index())?.take()
+        self.0.remove(path).map(|named| named.locators)
     }
 
-    /// Number of paths ever added.
+    /// Number of paths.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// The paths in use.
     pub fn iter(&self) -> impl Iterator<Item = (PathId, Locators)> {
-        self.0.iter().zip(0u8..).filter_map(|(l, id)| Some((PathId(id), (*l)?)))
+        self.0.iter().map(|named| (named.path, named.locators))
     }
 }

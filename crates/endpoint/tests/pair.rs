@@ -108,6 +108,27 @@ fn a_path_added_later_is_used_and_a_removed_one_is_not() {
     assert_eq!(pair.endpoints[CLIENT].locators(client, PathId::FIRST), None);
 }
 
+/// Each time it is a new path: what counts is how many there are, not how many there were.
+#[test]
+fn a_link_that_flaps_keeps_getting_paths() {
+    let mut pair = Pair::listening(true);
+    let client = pair.connect(1);
+    pair.run(secs(1));
+    let server = pair.only(SERVER);
+    for n in 2..200 {
+        let now = pair.now;
+        let added = pair.endpoints[CLIENT].add_path(now, client, locators(1), PathConfig::default());
+        pair.write(CLIENT, client, 50_000);
+        pair.run(secs(n));
+        assert_eq!(pair.read(SERVER, server), 50_000);
+        let path = added.expect("a link that came back has a path");
+        let stats = pair.endpoints[CLIENT].connection(client).unwrap().path_stats(path);
+        assert!(stats.bytes_delivered > 0, "{path:?} carries nothing");
+        let now = pair.now;
+        pair.endpoints[CLIENT].remove_path(now, client, path);
+    }
+}
+
 #[test]
 fn nobody_listening_means_refused() {
     let mut pair = Pair::new([EndpointConfig::default(), EndpointConfig::default()]);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use polypath_wire::hip::{Hit, Kind, Multipath, MultipathPath, PacketView, Param, Signature, coverage};
-use polypath_wire::{Duration, Instant, PathId, Rate};
+use polypath_wire::{Duration, Instant, Rate};
 
 use crate::Random;
 use crate::config::HipConfig;
@@ -123,7 +123,7 @@ pub(crate) type Links = BTreeMap<IpAddr, (Link, bool)>;
 pub(crate) fn announcement(config: &HipConfig, links: &Links, addresses: &[IpAddr]) -> Option<Multipath> {
     let path = |(address, id): (&IpAddr, u8)| {
         let (Link { bandwidth, delay }, measured) = links.get(address).copied().unwrap_or_default();
-        MultipathPath { id: PathId(id), address: *address, measured, bandwidth, delay }
+        MultipathPath { id, address: *address, measured, bandwidth, delay }
     };
     (config.max_paths > 1).then(|| Multipath {
         shim_version: SHIM_VERSION,

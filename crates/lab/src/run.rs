@@ -178,7 +178,7 @@ impl Watch {
         for (windows, source) in self.windows.iter_mut().zip(&built.sources) {
             let Carried::Tcp(flow) = *source else { continue };
             for (path, sum) in windows.iter_mut().enumerate() {
-                *sum += built.world.flow_window(flow, PathId(path as u8));
+                *sum += built.world.flow_window(flow, PathId(path as u16));
             }
         }
         for (sum, hop) in self.queues.iter_mut().zip(&built.hops) {

@@ -171,8 +171,7 @@ impl Stream {
         let Some(connection) = state.endpoint.connection(self.handle) else {
             return StreamStats::default();
         };
-        let ids = (0..connection.path_count() as u8).map(PathId);
-        let paths = ids.filter_map(|id| {
+        let paths = connection.paths().filter_map(|id| {
             let locators = state.endpoint.locators(self.handle, id)?;
             Some((id, locators, connection.path_stats(id)))
         });

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use polypath_endpoint::{
-    ConnectionHandle, Endpoint, Event as EndpointEvent, ListenConfig, Locators, OpenError, PathReport, Reach,
+    ConnectionHandle, Event as EndpointEvent, ListenConfig, Locators, OpenError, PathReport, Reach,
 };
 use polypath_hip::State as HipState;
 use polypath_transport::conn::config::millis;
@@ -214,7 +214,7 @@ impl Flow {
         };
         let local = host.clock.local(now);
         for (n, (path, _)) in self.config.paths.iter().enumerate() {
-            connection.reveal_queues(local, PathId(n as u8), net.wait(path.there));
+            connection.reveal_queues(local, PathId(n as u16), net.wait(path.there));
         }
     }
 
@@ -297,41 +297,29 @@ impl Flow {
             Side::Receiver => self.receiver.take(),
         };
         let Some(handle) = handle else { return };
-        self.report.take_stats(side, &host.endpoint, handle);
-        self.report.sort_paths(side, &self.config, host, handle);
+        self.report.take_stats(side, &self.config, host, handle);
         host.endpoint.release(handle);
     }
 }
 
 impl FlowReport {
-    /// Takes the counters of one end.
-    pub(crate) fn take_stats(&mut self, side: Side, endpoint: &Endpoint, handle: ConnectionHandle) {
-        let Some(connection) = endpoint.connection(handle) else { return };
-        let paths = (0..connection.path_count() as u8).map(|n| connection.path_stats(PathId(n))).collect();
-        match side {
-            Side::Sender => (self.sender, self.sender_paths) = (connection.stats().clone(), paths),
-            Side::Receiver => (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths),
-        }
-    }
-
-    /// Puts the paths in the order of the flow's: the receiver numbers them as they show up, and base
-    /// exchanges as they are done.
-    pub(crate) fn sort_paths(
+    /// Takes the counters of one end, those of its paths in the order of the flow's: the receiver numbers them as they
+    /// show up, and base exchanges as they are done.
+    pub(crate) fn take_stats(
         &mut self,
         side: Side,
         config: &FlowConfig,
         host: &Host,
         handle: ConnectionHandle,
     ) {
+        let Some(connection) = host.endpoint.connection(handle) else { return };
         let ids = config.path_ids(side, host, handle);
-        let sorted = |known: &mut Vec<PathStats>| {
-            let stats = |id: &Option<PathId>| id.and_then(|id| known.get(id.index()).cloned());
-            *known = ids.iter().map(|id| stats(id).unwrap_or_default()).collect();
-        };
+        let stats = |id: &Option<PathId>| id.map(|id| connection.path_stats(id)).unwrap_or_default();
+        let paths = ids.iter().map(stats).collect();
         match side {
-            Side::Receiver => sorted(&mut self.receiver_paths),
+            Side::Receiver => (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths),
             Side::Sender => {
-                sorted(&mut self.sender_paths);
+                (self.sender, self.sender_paths) = (connection.stats().clone(), paths);
                 if host.endpoint.hit().is_some() {
                     let report = |id: &Option<PathId>| host.endpoint.secure_path(handle, (*id)?);
                     self.secure_paths = ids.iter().map(report).collect();
@@ -347,18 +335,18 @@ impl FlowConfig {
     pub(crate) fn path_ids(&self, side: Side, host: &Host, handle: ConnectionHandle) -> Vec<Option<PathId>> {
         let endpoint = &host.endpoint;
         if side == Side::Sender && endpoint.hit().is_none() {
-            return (0..self.paths.len() as u8).map(|n| Some(PathId(n))).collect();
+            return (0..self.paths.len() as u16).map(|n| Some(PathId(n))).collect();
         }
-        let count = endpoint.connection(handle).map_or(0, Connection::path_count) as u8;
         let outer = |id: PathId| match endpoint.hit() {
             Some(_) => endpoint.secure_path(handle, id).map(|path| path.locators),
             None => endpoint.locators(handle, id),
         };
         let ends = |l: Locators| (l.local.ip(), l.remote.ip());
-        let known: Vec<_> = (0..count).map(|n| outer(PathId(n)).map(ends)).collect();
+        let paths = endpoint.connection(handle).into_iter().flat_map(Connection::paths);
+        let known: Vec<_> = paths.filter_map(|path| Some((path, ends(outer(path)?)))).collect();
         let id = |path: &Path| {
             let seen = if side == Side::Sender { path.locators } else { path.locators.reversed() };
-            known.iter().rposition(|l| *l == Some(ends(seen))).map(|n| PathId(n as u8))
+            known.iter().rfind(|(_, l)| *l == ends(seen)).map(|(path, _)| *path)
         };
         self.paths.iter().map(|(path, _)| id(path)).collect()
     }

@@ -331,8 +331,7 @@ impl World {
         {
             let host = self.hosts[node.index()].as_deref();
             let Some((host, handle)) = host.zip(handle) else { continue };
-            report.take_stats(side, &host.endpoint, handle);
-            report.sort_paths(side, &flow.config, host, handle);
+            report.take_stats(side, &flow.config, host, handle);
         }
         report.reordering = flow.watch.sums;
         report

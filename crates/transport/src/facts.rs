@@ -3,6 +3,8 @@
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
+use crate::path_map::OfPath;
+
 /// Whether a path may carry new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -14,7 +16,7 @@ pub enum PathState {
     Congested,
     /// Timed out while others work: only probes until it answers.
     Failed,
-    /// Removed; its id is not used again.
+    /// Removed: nothing is kept of it.
     Removed,
 }
 
@@ -75,6 +77,13 @@ pub struct PathView {
     pub rate: Option<Rate>,
     /// Bytes per segment that `rate` counts beyond the payload.
     pub overhead: u32,
+}
+
+impl OfPath for PathView {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.id
+    }
 }
 
 impl PathView {

@@ -7,6 +7,7 @@ pub mod facts;
 pub mod flow;
 pub mod loss;
 pub mod path;
+pub mod path_map;
 pub mod payload;
 pub mod ranges;
 pub mod recv;

@@ -215,37 +215,61 @@ impl Seq {
     }
 }
 
-/// Index of a path within its connection.
+/// Number of a path in the life of its connection: the first is 0, and each that joins has the next one whose place is free.
+///
+/// At most [`PLACES`](Self::PLACES) paths are there at a time, each in a place of its own. A path that joins when all
+/// places have had a path takes one that is free again, as that place's next generation: its number is another one.
+/// Numbers begin again after 65,536 paths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
-pub struct PathId(pub u8);
+pub struct PathId(pub u16);
 
 impl PathId {
     /// The path a connection starts on.
     pub const FIRST: Self = Self(0);
-    /// For indexing a table of paths.
+    /// As many paths of a connection are there at a time, at most.
+    pub const PLACES: usize = 64;
+
+    /// Its place among the paths that are there. Options of segments name paths so.
+    pub const fn place(self) -> u8 {
+        (self.0 as usize % Self::PLACES) as u8
+    }
+    /// Its place, for indexing a table.
     pub const fn index(self) -> usize {
-        self.0 as usize
+        self.place() as usize
+    }
+    /// How many paths had its place before.
+    pub const fn generation(self) -> u16 {
+        self.0 / Self::PLACES as u16
+    }
+    /// The next number.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+    /// Whether it is before `other`, by no more than half of all numbers.
+    pub const fn is_before(self, other: Self) -> bool {
+        self.0.wrapping_sub(other.0) > u16::MAX / 2
     }
 }
 
-/// A set of up to 64 paths.
+/// A set of paths that are there at the same time, by their places.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct PathSet(u64);
 
 impl PathSet {
     /// No path.
     pub const EMPTY: Self = Self(0);
-    /// Adds `path`; ids of 64 and above are not representable and ignored.
+    /// Adds `path`.
     pub fn insert(&mut self, path: PathId) {
-        self.0 |= 1u64.checked_shl(u32::from(path.0)).unwrap_or(0);
+        self.0 |= 1 << path.place();
     }
     /// Removes `path`.
     pub fn remove(&mut self, path: PathId) {
-        self.0 &= !1u64.checked_shl(u32::from(path.0)).unwrap_or(0);
+        self.0 &= !(1 << path.place());
     }
-    /// Whether `path` is in the set.
+    /// Whether `path`, which is there, is in the set.
     pub fn contains(self, path: PathId) -> bool {
-        self.0 & 1u64.checked_shl(u32::from(path.0)).unwrap_or(0) != 0
+        self.0 >> path.place() & 1 == 1
     }
     /// Number of paths.
     pub fn len(self) -> usize {
@@ -254,15 +278,6 @@ impl PathSet {
     /// Whether there is no path in it.
     pub fn is_empty(self) -> bool {
         self.0 == 0
-    }
-    /// The paths in ascending order.
-    pub fn iter(self) -> impl Iterator<Item = PathId> {
-        let mut rest = self.0;
-        std::iter::from_fn(move || {
-            let next = rest.trailing_zeros() as u8;
-            rest &= rest.checked_sub(1)?;
-            Some(PathId(next))
-        })
     }
 }
 
@@ -323,8 +338,19 @@ mod tests {
     }
 
     #[test]
+    fn a_place_is_used_again_by_the_next_generation() {
+        let (first, again) = (PathId(3), PathId(3 + PathId::PLACES as u16));
+        assert_eq!((first.place(), again.place()), (3, 3));
+        assert_eq!((first.generation(), again.generation()), (0, 1));
+        assert!(first.is_before(again) && !again.is_before(first) && !first.is_before(first));
+        assert!(PathId(u16::MAX).is_before(PathId(u16::MAX).next()));
+    }
+
+    #[test]
     fn path_set_holds_what_it_was_given() {
-        let set: PathSet = [PathId(0), PathId(3), PathId(99)].into_iter().collect();
-        assert_eq!(set.iter().collect::<Vec<_>>(), [PathId(0), PathId(3)]);
+        let mut set: PathSet = [PathId(0), PathId(3), PathId(99)].into_iter().collect();
+        assert_eq!((set.len(), set.contains(PathId(99)), set.contains(PathId(1))), (3, true, false));
+        set.remove(PathId(3));
+        assert_eq!((set.len(), set.contains(PathId(3))), (2, false));
     }
 }

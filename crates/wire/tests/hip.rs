@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use polypath_wire::hip::udp::{self, Payload};
 use polypath_wire::hip::*;
-use polypath_wire::{Checksum, Duration, PathId, Rate};
+use polypath_wire::{Checksum, Duration, Rate};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -252,14 +252,14 @@ fn layout_of_the_multipath_parameter() {
         paths: vec![
             MultipathPath {
                 measured: true,
-                id: PathId(3),
+                id: 3,
                 address: "192.0.2.1".parse().unwrap(),
                 bandwidth: Some(Rate::from_mbps(80)),
                 delay: Some(Duration::from_millis(20)),
             },
             MultipathPath {
                 measured: false,
-                id: PathId(4),
+                id: 4,
                 address: "2001:db8::1".parse().unwrap(),
                 bandwidth: None,
                 delay: None,
@@ -370,7 +370,7 @@ fn param() -> impl Strategy<Value = Param> {
                 max_paths,
                 paths: vec![MultipathPath {
                     measured: false,
-                    id: PathId(id),
+                    id,
                     address,
                     bandwidth: (rate != 0).then_some(Rate(rate)),
                     delay: (delay != u32::MAX).then(|| Duration::from_micros(delay.into())),

@@ -3,7 +3,7 @@
 use polypath_wire::tcp::{
     MultiRoute, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps,
 };
-use polypath_wire::{Checksum, PathId, Seq};
+use polypath_wire::{Checksum, Seq};
 use proptest::prelude::*;
 
 const SUM: Checksum =
@@ -49,7 +49,7 @@ fn options_are_aligned_as_receivers_like_them() {
     let expected = [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 5, 10, 0, 0, 0, 0, 0, 0, 3, 232];
     assert_eq!(on_the_wire(&ack), expected);
     let routed = TcpOptions {
-        multi_route: Some(MultiRoute { route: PathId(1), reply: None }),
+        multi_route: Some(MultiRoute { route: 1, reply: None }),
         sack_permitted: true,
         ..Default::default()
     };
@@ -174,8 +174,8 @@ prop_compose! {
             sack_permitted,
             timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
             multi_route: multi_route.map(|(route, reply)| MultiRoute {
-                route: PathId(route),
-                reply: reply.filter(|r| *r != 255).map(PathId),
+                route,
+                reply: reply.filter(|r| *r != 255),
             }),
             sack: SackBlocks::default(),
             unknown,

@@ -123,7 +123,7 @@ impl Endpoint {
         let config = config.or(join.map(|join| join.path))?;
         let config = self.recalled(now, locators, config);
         let slot = self.slots.at(index)?;
-        let path = slot.connection.add_path(now, config);
+        let path = slot.connection.add_path(now, config)?;
         slot.paths.insert(path, *locators);
         let route = Route { index, path };
         self.demux.insert(locators, ports, route);

@@ -235,8 +235,10 @@ impl Endpoint {
         let live: Vec<Locators> = security.reports().filter(|p| p.up).map(|p| p.inner).collect();
         let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
         let known = slot.paths.iter().any(|(_, l)| l == inner);
-        if !known && slot.paths.len() < max {
-            let path = slot.connection.add_path(now, config);
+        if !known
+            && slot.paths.len() < max
+            && let Some(path) = slot.connection.add_path(now, config)
+        {
             slot.connection.announce(now, path);
             slot.paths.insert(path, inner);
             self.demux.insert(&inner, slot.ports, Route { index, path });
@@ -249,7 +251,7 @@ impl Endpoint {
     /// A connection has a path less, unless it is its last: that one stays until there is another.
     fn path_down(&mut self, now: Instant, index: u32, inner: Locators) {
         let Some(slot) = self.slots.at(index) else { return };
-        if slot.paths.iter().count() < 2 {
+        if slot.paths.len() < 2 {
             return;
         }
         let (handle, path) = (slot.handle, slot.paths.iter().find(|(_, l)| *l == inner));

@@ -312,7 +312,7 @@ fn what_links_are_said_to_be_reaches_the_other_end() {
     bed.send(1000);
     bed.run(Duration::from_millis(1));
     let connection = bed.endpoints[CLIENT].connection(bed.client.unwrap()).unwrap();
-    assert_eq!(connection.path_count(), 2);
+    assert_eq!(connection.paths().count(), 2);
     bed.run(Duration::from_secs(1));
     let connection = bed.endpoints[CLIENT].connection(bed.client.unwrap()).unwrap();
     let rates: Vec<_> = (0..2).map(|p| connection.path_stats(polypath_wire::PathId(p)).rate).collect();

@@ -161,7 +161,7 @@ impl<'a> World<'a> {
                 for end in &mut self.ends {
                     let local = end.spec.clock.local(self.now);
                     if let Some(connection) = &mut end.connection {
-                        connection.remove_path(local, PathId(i as u8));
+                        connection.remove_path(local, PathId(i as u16));
                     }
                 }
                 self.tell(|| format!("path {i} left"));
@@ -190,7 +190,7 @@ impl<'a> World<'a> {
 
     /// The segment reaches its connection, a listener, or nobody.
     fn deliver(&mut self, path: usize, to: usize, segment: Segment) {
-        let (now, id) = (self.now, PathId(path as u8));
+        let (now, id) = (self.now, PathId(path as u16));
         let flags = segment.header.flags;
         let opens = flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK);
         if self.ends[to].connection.is_none() && opens {
@@ -252,7 +252,7 @@ impl<'a> World<'a> {
             let end = &mut self.ends[from];
             let local = end.spec.clock.local(self.now);
             if let Some(connection) = &mut end.connection {
-                connection.path_mss(local, PathId(path as u8), mtu - IPV4_HEADER - 20);
+                connection.path_mss(local, PathId(path as u16), mtu - IPV4_HEADER - 20);
             }
         }
     }

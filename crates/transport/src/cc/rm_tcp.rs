@@ -160,15 +160,19 @@ impl Route {
 }
 
 impl Controller for RmTcp {
-    fn on_path_added(&mut self, _: Instant, _: PathId, mss: u32) {
-        self.routes.push(Route {
+    fn on_path_added(&mut self, _: Instant, path: PathId, mss: u32) {
+        let route = Route {
             mss: f64::from(mss),
             cwnd: f64::from(self.config.initial_window.max(1)),
             ssthresh: f64::INFINITY,
             slow_start: true,
             estimate: None,
             gone: false,
-        });
+        };
+        match self.routes.get_mut(path.index()) {
+            Some(before) => *before = route,
+            None => self.routes.push(route),
+        }
     }
 
     fn on_path_removed(&mut self, path: PathId) {

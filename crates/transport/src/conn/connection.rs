@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId, PathSet, Seq};
+use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::{ConnectionConfig, PathConfig};
 use super::handshake::Handshake;
+use super::paths::Paths;
 use super::receiver::Receiver;
 use super::record::{Record, RecordFilter};
 use super::sender::Sender;
@@ -93,9 +94,7 @@ pub struct Connection {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) timers: Timers,
-    pub(super) paths: Vec<PathConfig>,
-    /// Paths that were taken away; their ids are not used again.
-    pub(super) removed: PathSet,
+    pub(super) paths: Paths,
     /// Segments that are neither data nor acknowledgments of data: RST, probes.
     pub(super) control: VecDeque<Transmit>,
     pub(super) stats: ConnectionStats,
@@ -125,7 +124,7 @@ pub struct Connection {
 
 impl Connection {
     /// Opens a connection: a SYN leaves on the first path; the others join when it is answered, and
-    /// stand in for the first while it is not. `isn` is the initial sequence number (RFC 6528: the
+    /// stand in for the first while it is not. Of more than 64 the first 64 count. `isn` is the initial sequence number (RFC 6528: the
     /// driver draws it).
     pub fn connect(
         now: Instant,
@@ -139,7 +138,7 @@ impl Connection {
         connection
     }
 
-    /// Answers the SYN `syn` that came on `path`, which indexes `paths`.
+    /// Answers the SYN `syn` that came on `path`, which indexes `paths`, at most 64.
     pub fn accept(
         now: Instant,
         config: ConnectionConfig,
@@ -173,8 +172,7 @@ impl Connection {
             ports,
             state,
             timers: Timers::default(),
-            paths: Vec::new(),
-            removed: PathSet::EMPTY,
+            paths: Paths::default(),
             control: VecDeque::new(),
             stats: ConnectionStats::default(),
             last_path: PathId::FIRST,
@@ -192,7 +190,7 @@ impl Connection {
             filter: RecordFilter::default(),
             records: VecDeque::new(),
         };
-        paths.iter().for_each(|p| connection.enrol(p));
+        paths.iter().for_each(|p| _ = connection.enrol(p));
         connection
     }
 

@@ -36,11 +36,11 @@ impl Connection {
         }
         let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
         let reply = segment.header.options.multi_route.filter(|_| self.handshake.multi_route);
-        let ours = |route: &PathId| self.sender.has_joined(*route);
+        let ours = |place| self.paths.at_place(place).filter(|route| self.sender.has_joined(*route));
         let bare = segment.payload.is_empty();
         let ack = Ack {
             path,
-            route: reply.and_then(|m| m.reply).filter(ours).unwrap_or(path),
+            route: reply.and_then(|m| m.reply).and_then(ours).unwrap_or(path),
             una,
             blocks: &blocks[..n],
             bare,
@@ -98,7 +98,10 @@ impl Connection {
         }
         self.count_episodes(acked);
         self.observe_losses(now);
-        acked.failed.iter().for_each(|path| self.observe_path(now, path, PathState::Failed));
+        if !acked.failed.is_empty() {
+            let failed: Vec<_> = self.paths().filter(|path| acked.failed.contains(*path)).collect();
+            failed.into_iter().for_each(|path| self.observe_path(now, path, PathState::Failed));
+        }
         self.stats.bytes_acked = self.sender.board.una().min(self.sender.stream.end());
         if acked.delivered > 0 {
             self.persists = 0;

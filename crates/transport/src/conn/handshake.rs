@@ -69,7 +69,7 @@ impl Handshake {
 
 impl Connection {
     pub(super) fn start_handshake(&mut self, now: Instant, path: PathId) {
-        self.handshake.path = if self.removed.contains(path) { self.next_path(path) } else { path };
+        self.handshake.path = if self.paths.contains(path) { path } else { self.paths.after(path) };
         self.handshake.due = true;
         let timeout = self.config.initial_rto.times(1 << self.handshake.attempts.min(6));
         self.timers.set(Timer::Handshake, now + timeout.min(self.config.max_rto));
@@ -81,7 +81,7 @@ impl Connection {
         if self.handshake.attempts > self.config.max_timeouts {
             return self.lose(CloseReason::TimedOut);
         }
-        self.start_handshake(now, self.next_path(self.handshake.path));
+        self.start_handshake(now, self.paths.after(self.handshake.path));
     }
 
     /// The SYN or SYN-ACK, if it is due.
@@ -91,7 +91,7 @@ impl Connection {
             return None;
         }
         let answer = self.state == State::SynReceived;
-        let path = self.handshake.path;
+        let path = self.path_for_answer(self.handshake.path);
         if self.handshake.sent_on.is_empty() {
             self.handshake.began_at = now;
         }
@@ -110,11 +110,14 @@ impl Connection {
     fn syn_options(&self, now: Instant, path: PathId, answer: bool) -> TcpOptions {
         let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
         TcpOptions {
-            mss: self.paths.iter().map(|p| p.mss.min(65_535) as u16).min(),
+            mss: self.paths.iter().map(|(_, p)| p.mss.min(65_535) as u16).min(),
             window_scale: self.handshake.scaling.then_some(self.handshake.our_shift),
             sack_permitted: if answer { self.sender.rules.sack } else { self.config.sack },
             timestamps,
-            multi_route: self.handshake.multi_route.then_some(MultiRoute { route: path, reply: None }),
+            multi_route: self
+                .handshake
+                .multi_route
+                .then_some(MultiRoute { route: path.place(), reply: None }),
             ..Default::default()
         }
     }
@@ -133,20 +136,18 @@ impl Connection {
         }
         self.handshake.multi_route &= options.multi_route.is_some();
         if self.config.multi_route && !self.handshake.multi_route {
-            self.removed = (0..self.paths.len() as u8).map(PathId).filter(|p| *p != path).collect();
+            let others: Vec<_> = self.paths().filter(|p| *p != path).collect();
+            others.into_iter().for_each(|other| self.remove_path(now, other));
         }
         let sack = self.config.sack && options.sack_permitted;
         self.sender.agree(&self.config, sack, self.handshake.multi_route);
         self.receiver.agree(&self.config, sack, self.handshake.multi_route);
         self.sender.window.open(u64::from(syn.header.window)); // never scaled in a SYN
-        let sizes: Vec<_> = self.paths.iter().map(|p| self.payload_size(p)).collect();
-        for (path, mss) in self.paths.iter().zip(sizes) {
-            self.sender.add_path(now, path, mss);
+        let sizes: Vec<_> = self.paths.iter().map(|(_, p)| self.payload_size(p)).collect();
+        for ((path, config), mss) in self.paths.iter().zip(sizes) {
+            self.sender.add_path(now, path, config, mss);
         }
-        for path in self.removed.iter() {
-            self.sender.remove_path(now, path, &mut self.timers);
-        }
-        self.receiver.paths[path.index()].heard = true;
+        self.receiver.paths.get_mut(path).into_iter().for_each(|p| p.heard = true);
         self.learn_route(path, syn);
         self.receiver.on_timestamps(now, path, 0, options.timestamps);
     }
@@ -154,7 +155,7 @@ impl Connection {
     /// Remembers what the peer calls `path`: its numbers need not be ours.
     pub(super) fn learn_route(&mut self, path: PathId, segment: &Segment) {
         if let Some(option) = segment.header.options.multi_route.filter(|_| self.handshake.multi_route) {
-            self.receiver.paths[path.index()].route = Some(option.route);
+            self.receiver.paths.get_mut(path).into_iter().for_each(|p| p.route = Some(option.route));
         }
     }
 
@@ -238,7 +239,8 @@ impl Connection {
 
     /// Timestamps for a segment that leaves now on `path`.
     pub(super) fn timestamps(&self, now: Instant, path: PathId) -> Timestamps {
-        Timestamps { value: self.clock(now), echo: self.receiver.paths[path.index()].echo().unwrap_or(0) }
+        let echo = self.receiver.paths.get(path).and_then(|p| p.echo());
+        Timestamps { value: self.clock(now), echo: echo.unwrap_or(0) }
     }
 
     /// Our timestamp clock: 1 ms, with an offset that tells nothing of the host (RFC 7323 §5.4).

@@ -53,7 +53,7 @@ impl Connection {
         }
         self.heartbeats = self.heartbeats.wrapping_add(1);
         for i in 0..self.sender.views.len() {
-            let path = PathId(i as u8);
+            let path = self.sender.views.id_at(i);
             if matches!(self.sender.path_state(path), PathState::Active | PathState::Congested) {
                 self.sender.heartbeat_sent(now, path, self.heartbeats);
                 self.send_beat(now, path, Beat::Ask(self.heartbeats));

@@ -20,7 +20,7 @@ impl Connection {
     /// The same for a driver that keeps segments in slots: the payload is taken out of `segment`.
     pub fn handle_mut(&mut self, now: Instant, path: PathId, segment: &mut Segment) {
         self.burst = 0;
-        if path.index() >= self.paths.len() {
+        if !self.paths.knows(path) {
             return self.dropped(now, path, DropReason::UnknownPath);
         }
         match self.state {
@@ -39,7 +39,8 @@ impl Connection {
         if self.handshake.timestamps && timestamps.is_none() && !exempt {
             return self.dropped(now, path, DropReason::MissingTimestamp);
         }
-        let old = timestamps.is_some() && self.receiver.paths[path.index()].is_old(now, timestamps);
+        let old =
+            timestamps.is_some() && self.receiver.paths.get(path).is_some_and(|p| p.is_old(now, timestamps));
         if old && !flags.contains(TcpFlags::RST) {
             self.dropped(now, path, DropReason::OldTimestamp); // RFC 7323 §5.3 R1
             return self.challenge(now, path);
@@ -105,7 +106,8 @@ impl Connection {
             if offset >= self.earliest_recent() {
                 self.learn_route(path, segment); // a slow path may bring nothing but what came already
             }
-            self.receiver.paths[path.index()].bytes += segment.payload.len();
+            let known = self.receiver.paths.get_mut(path);
+            known.into_iter().for_each(|p| p.bytes += segment.payload.len());
             self.stats.segments_received += u64::from(!segment.payload.is_empty());
             self.stats.duplicate_bytes += segment.payload.len();
         }
@@ -129,9 +131,11 @@ impl Connection {
     /// An acceptable segment came on `path`: the peer lives. If it carries no data, it answers something
     /// that we sent there, so a path that had failed works again.
     fn heard_from(&mut self, now: Instant, path: PathId, answer: bool) {
-        self.last_path = path;
         self.unanswered = 0;
-        self.receiver.paths[path.index()].heard = true;
+        if let Some(known) = self.receiver.paths.get_mut(path) {
+            self.last_path = path;
+            known.heard = true;
+        }
         if self.timers.is_set(Timer::KeepAlive) {
             self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
         }

@@ -93,7 +93,7 @@ impl Connection {
     /// Window and estimate of `path`, after an acknowledgment.
     #[inline]
     pub(super) fn observe_state(&mut self, at: Instant, path: PathId) {
-        if self.filter.state {
+        if self.filter.state && self.sender.has_joined(path) {
             self.tell_state(at, path);
         }
     }

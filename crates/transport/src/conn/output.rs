@@ -33,6 +33,9 @@ impl Connection {
     #[must_use]
     #[inline]
     pub fn poll_transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
+        if self.paths.is_empty() {
+            return None;
+        }
         let data = self.sender.has_work();
         match data || self.has_more_than_data() {
             true => self.next_segment(now, data, segment),
@@ -42,7 +45,8 @@ impl Connection {
 
     /// Whether [`poll_transmit`](Self::poll_transmit) or [`poll_event`](Self::poll_event) may have something.
     pub fn has_output(&self) -> bool {
-        self.sender.has_work() || self.has_more_than_data() || self.readable_news || !self.events.is_empty()
+        let segments = !self.paths.is_empty() && (self.sender.has_work() || self.has_more_than_data());
+        segments || self.readable_news || !self.events.is_empty()
     }
 
     #[inline]
@@ -115,7 +119,7 @@ impl Connection {
     /// SACK blocks where the data leaves room for them (RFC 2018 §4).
     #[cold]
     fn fill_with_blocks(&mut self, path: PathId, segment: &mut Segment) {
-        let left = u64::from(self.sender.views[path.index()].mss).saturating_sub(segment.payload.len());
+        let left = u64::from(self.sender.views[path].mss).saturating_sub(segment.payload.len());
         let most = (left.saturating_sub(SACK_HEADER) / SACK_BLOCK) as usize;
         let most = most.min(segment.header.options.sack_room());
         if most > 0 {
@@ -134,7 +138,7 @@ impl Connection {
         self.write_bare(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK, segment);
         self.acknowledge(segment);
         if let Some(multi_route) = &mut segment.header.options.multi_route {
-            multi_route.reply = self.receiver.paths[pending.path.index()].route;
+            multi_route.reply = self.receiver.paths.get(pending.path).and_then(|p| p.route);
         }
         if self.sender.rules.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
@@ -148,7 +152,7 @@ impl Connection {
     /// The path of an acknowledgment of what came on `from`.
     fn ack_path(&mut self, from: PathId) -> PathId {
         if self.config.ack_return == AckReturn::RoundRobin {
-            self.last_return = self.next_path(self.last_return);
+            self.last_return = self.paths.after(self.last_return);
             return self.last_return;
         }
         self.path_for_answer(from)
@@ -156,10 +160,10 @@ impl Connection {
 
     /// An answer goes where the question came from, unless that path has been removed since.
     #[inline]
-    fn path_for_answer(&self, path: PathId) -> PathId {
-        match self.removed.contains(path) {
-            true => self.sender.path_for_control(self.next_path(path)),
-            false => path,
+    pub(super) fn path_for_answer(&self, path: PathId) -> PathId {
+        match self.paths.contains(path) {
+            true => path,
+            false => self.sender.path_for_control(self.paths.after(path)),
         }
     }
 
@@ -180,7 +184,8 @@ impl Connection {
     fn write_bare(&self, now: Instant, path: PathId, seq: Seq, flags: TcpFlags, segment: &mut Segment) {
         let (Ports { local: src_port, remote: dst_port }, ack) = (self.ports, Seq(0));
         let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
-        let multi_route = self.handshake.multi_route.then_some(MultiRoute { route: path, reply: None });
+        let multi_route =
+            self.handshake.multi_route.then_some(MultiRoute { route: path.place(), reply: None });
         let options = TcpOptions { timestamps, multi_route, ..Default::default() };
         segment.header = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, urgent: 0, options };
         segment.payload = Payload::EMPTY;
@@ -191,12 +196,12 @@ impl Connection {
     /// nothing before the handshake is complete.
     pub fn announce(&mut self, now: Instant, path: PathId) {
         let open = !matches!(self.state, State::SynSent | State::SynReceived | State::Closed);
-        if open && path.index() < self.paths.len() {
+        if open && self.paths.contains(path) {
             let next = self.snd_seq(self.sender.board.nxt());
             let mut segment = self.bare_segment(now, path, next, TcpFlags::ACK);
             self.acknowledge(&mut segment);
             self.control.push_back(Transmit { path, segment });
-            let receiver = &mut self.receiver.paths[path.index()];
+            let receiver = &mut self.receiver.paths[path];
             receiver.announced += 1;
             if receiver.announced < ANNOUNCEMENTS {
                 let wait = self.config.initial_rto.times(1 << receiver.announced);

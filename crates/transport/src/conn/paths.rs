@@ -7,57 +7,136 @@ use super::connection::Connection;
 use super::stats::PathStats;
 use super::timers::Timer;
 use crate::facts::{KnownPath, PathState};
+use crate::path_map::{OfPath, PathMap};
+
+/// Which paths there are: what is said here of a path holds, whatever else is kept of it elsewhere.
+#[derive(Debug, Default)]
+pub struct Paths {
+    members: PathMap<Member>,
+    /// The number to be given next, unless its place is taken.
+    next: PathId,
+}
+
+/// A path as its owner configured it.
+#[derive(Debug)]
+struct Member {
+    path: PathId,
+    config: PathConfig,
+}
+
+impl OfPath for Member {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
+impl Paths {
+    /// One more path, in the place that was free for longest; none if no place is.
+    fn add(&mut self, config: PathConfig) -> Option<PathId> {
+        if self.members.len() >= PathId::PLACES {
+            return None;
+        }
+        while self.members.at_place(self.next.place()).is_some() {
+            self.next = self.next.next();
+        }
+        let path = self.next;
+        self.next = path.next();
+        self.members.insert(Member { path, config });
+        Some(path)
+    }
+
+    /// Whether `path` is there.
+    #[inline]
+    pub fn contains(&self, path: PathId) -> bool {
+        self.members.contains(path)
+    }
+
+    /// Whether `path` is there, or was.
+    #[inline]
+    pub fn knows(&self, path: PathId) -> bool {
+        self.contains(path) || path.is_before(self.next)
+    }
+
+    /// Number of paths.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The paths with their configurations, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = (PathId, &PathConfig)> {
+        self.members.iter().map(|m| (m.path, &m.config))
+    }
+
+    /// The path that has this place.
+    pub fn at_place(&self, place: u8) -> Option<PathId> {
+        self.members.at_place(place)
+    }
+
+    /// The path that came after `path`, after the last the first; `path` itself if there is no other.
+    pub fn after(&self, path: PathId) -> PathId {
+        let mut later = self.members.ids().skip_while(|p| *p == path || p.is_before(path));
+        later.next().or(self.members.ids().next()).unwrap_or(path)
+    }
+}
 
 impl Connection {
-    /// Adds a path to an open connection; there may be 64 in its life, as many as a `PathSet` holds.
-    pub fn add_path(&mut self, now: Instant, path: PathConfig) -> PathId {
-        self.enrol(&path);
+    /// Adds a path to an open connection. None if it has as many as there may be at a time,
+    /// [64](PathId::PLACES).
+    pub fn add_path(&mut self, now: Instant, path: PathConfig) -> Option<PathId> {
+        let id = self.enrol(&path)?;
         if self.handshake.peer.is_some() {
             let mss = self.payload_size(&path);
-            self.sender.add_path(now, &path, mss);
+            self.sender.add_path(now, id, &path, mss);
         }
-        PathId((self.paths.len() - 1) as u8)
+        Some(id)
     }
 
-    pub(super) fn enrol(&mut self, path: &PathConfig) {
-        self.paths.reserve_exact(1);
-        self.receiver.paths.reserve_exact(1);
-        self.paths.push(*path);
-        self.receiver.paths.push(Default::default());
-        self.timers.add_path();
+    pub(super) fn enrol(&mut self, path: &PathConfig) -> Option<PathId> {
+        let id = self.paths.add(*path)?;
+        self.receiver.add_path(id);
+        self.timers.add_path(id);
+        Some(id)
     }
 
-    /// Removes a path; what is in flight on it is sent again on others.
+    /// Removes a path; what is in flight on it is sent again on others, and late segments on it still count.
     pub fn remove_path(&mut self, now: Instant, path: PathId) {
-        if path.index() >= self.paths.len() || self.removed.contains(path) {
+        if self.paths.members.remove(path).is_none() {
             return;
         }
         self.burst = 0;
-        self.removed.insert(path);
+        self.timers.remove_path(path);
+        self.receiver.remove_path(path, &mut self.timers);
         if self.sender.has_joined(path) {
-            self.sender.remove_path(now, path, &mut self.timers);
+            self.sender.remove_path(now, path);
             self.observe_losses(now);
         }
         self.observe_path(now, path, PathState::Removed);
-        for path in self.sender.retry_failed(now, &mut self.timers).iter() {
+        for path in self.sender.retry_failed(now, &mut self.timers) {
             self.observe_path(now, path, PathState::Active);
         }
         if path == self.handshake.path && self.timers.is_set(Timer::Handshake) {
-            self.start_handshake(now, self.next_path(path));
+            self.start_handshake(now, self.paths.after(path));
         }
     }
 
     /// The path carries no larger segments than `mss` bytes of payload, as an ICMP message says: never
     /// more than before.
     pub fn path_mss(&mut self, now: Instant, path: PathId, mss: u32) {
-        let known = self.paths.get(path.index()).map_or(0, PathConfig::segment_size);
+        let known = self.paths.members.get(path).map_or(0, |m| m.config.segment_size());
         self.path_carries(now, path, mss.min(known));
     }
 
     /// The path was found to carry segments of `mss` bytes of payload: more than before, or less (RFC 8899).
     /// Less than RFC 879's 536 is believed down to 64 bytes.
     pub fn path_carries(&mut self, now: Instant, path: PathId, mss: u32) {
-        let Some(config) = self.paths.get_mut(path.index()) else { return };
+        let Some(Member { config, .. }) = self.paths.members.get_mut(path) else { return };
         if config.segment_size() == mss {
             return;
         }
@@ -73,7 +152,7 @@ impl Connection {
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
     /// a path that had failed works again, and one with nothing in flight is measured.
     pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {
-        if !self.sender.has_joined(path) || self.removed.contains(path) {
+        if !self.sender.has_joined(path) {
             return;
         }
         if self.sender.is_sign_of_life(path, now - rtt) {
@@ -87,7 +166,7 @@ impl Connection {
     /// The layer below numbers the packets of `path`, and some before the one that comes now are lost or late: what they
     /// held may be missing, which the next data on the path tells the peer at once.
     pub fn path_skipped(&mut self, path: PathId) {
-        if let Some(path) = self.receiver.paths.get_mut(path.index()) {
+        if let Some(path) = self.receiver.paths.get_mut(path) {
             path.skipped = true;
         }
     }
@@ -107,21 +186,17 @@ impl Connection {
         self.sender.reveal_queues(now, path, wait);
     }
 
-    /// The path after `path` in the order of their ids that is still there, or `path` itself.
-    pub(super) fn next_path(&self, path: PathId) -> PathId {
-        let count = self.paths.len();
-        let mut after = (1..count).map(|i| PathId(((path.index() + i) % count) as u8));
-        after.find(|p| !self.removed.contains(*p)).unwrap_or(path)
+    /// The paths that are there, in the order in which they came.
+    pub fn paths(&self) -> impl Iterator<Item = PathId> {
+        self.paths.members.ids()
     }
 
-    /// Number of paths ever added.
-    pub fn path_count(&self) -> usize {
-        self.paths.len()
-    }
-
-    /// Whether a path may carry data.
+    /// Whether a path may carry data; none before it has joined.
     pub fn path_state(&self, path: PathId) -> Option<PathState> {
-        self.sender.views.get(path.index()).map(|v| v.state)
+        match self.paths.contains(path) {
+            true => self.sender.views.get(path).map(|v| v.state),
+            false => self.paths.knows(path).then_some(PathState::Removed),
+        }
     }
 
     /// What the next connection may know of one path, and since when, if this one delivered enough there.
@@ -134,7 +209,7 @@ impl Connection {
         if !self.sender.has_joined(path) {
             return PathStats::default();
         }
-        let received = self.receiver.paths.get(path.index()).map_or(0, |p| p.bytes);
+        let received = self.receiver.paths.get(path).map_or(0, |p| p.bytes);
         PathStats { bytes_received: received, ..self.sender.path_stats(path) }
     }
 }

@@ -10,6 +10,7 @@ use polypath_wire::{Duration, Instant, PathId, PathSet};
 pub use self::acks::PendingAck;
 use super::config::ConnectionConfig;
 use super::timers::Timers;
+use crate::path_map::PathMap;
 use crate::payload::Payload;
 use crate::recv::config::{AckConfig, Thinning};
 use crate::recv::path_receiver::PathReceiver;
@@ -22,7 +23,7 @@ pub struct Receiver {
     /// The bytes.
     pub buffer: ReorderBuffer,
     /// Per path.
-    pub paths: Vec<PathReceiver>,
+    pub paths: PathMap<PathReceiver>,
     reporter: SackReporter,
     pending: VecDeque<PendingAck>,
     /// How acknowledgments are thinned, if they are, and on which paths one is due.
@@ -52,7 +53,7 @@ impl Receiver {
         let unread = config.unread_window.unwrap_or(u64::MAX).min(config.receive_buffer);
         Self {
             buffer: ReorderBuffer::new(unread, config.reorder_store),
-            paths: Vec::new(),
+            paths: PathMap::default(),
             reporter: SackReporter::default(),
             pending: VecDeque::new(),
             thinning: None,
@@ -67,6 +68,21 @@ impl Receiver {
             delay: config.delayed_ack,
             one_by_one: false,
             peer_segment: 536,
+        }
+    }
+
+    /// Segments may come on `path`.
+    pub fn add_path(&mut self, path: PathId) {
+        self.paths.insert(PathReceiver::new(path));
+    }
+
+    /// None come on `path` any more but late ones. What came there and waits for an acknowledgment has it at once,
+    /// on another path.
+    pub fn remove_path(&mut self, path: PathId, timers: &mut Timers) {
+        let waits = self.paths.remove(path).is_some_and(|p| p.clock.waits());
+        self.due.remove(path);
+        if waits {
+            self.ack_now(path, None, timers);
         }
     }
 
@@ -113,9 +129,11 @@ impl Receiver {
         timers: &mut Timers,
     ) -> Inserted {
         let len = data.len();
-        self.paths[path.index()].bytes += len;
+        let known = self.paths.get_mut(path);
+        known.into_iter().for_each(|p| p.bytes += len);
         self.peer_segment = self.peer_segment.max(len);
         let (was, end) = (self.next(), self.buffer.end());
+        let only = self.paths.len() == 1;
         let had_holes = !self.buffer.held().is_empty();
         if fin && self.fin.is_none() {
             self.fin = Some(offset + len);
@@ -127,16 +145,18 @@ impl Receiver {
         let inserted = self.buffer.insert(offset, data);
         self.finished = self.fin == Some(self.buffer.next());
         let in_order = offset <= was && self.next() > was;
-        if !in_order && let Some(block) = self.buffer.held().containing(offset) {
+        if !in_order
+            && self.paths.contains(path)
+            && let Some(block) = self.buffer.held().containing(offset)
+        {
             self.reporter.touch(path, offset, block);
         }
         self.unacked += inserted.delivered;
         self.unacked_path = path;
         if len > 0 && inserted.duplicate == len {
             self.ack_duplicate(path, offset, len, timers);
-        } else if let Some(thinning) = self.thinning {
-            let only = self.paths.len() == 1;
-            let PathReceiver { clock, skipped, .. } = &mut self.paths[path.index()];
+        } else if let Some((thinning, known)) = self.thinning.zip(self.paths.get_mut(path)) {
+            let PathReceiver { clock, skipped, .. } = known;
             let gap = std::mem::take(skipped) || (only && offset > end);
             clock.on_segment(now, (offset, offset + len), gap, &thinning);
             if fin || inserted.duplicate > 0 {
@@ -154,7 +174,9 @@ impl Receiver {
     /// Timestamps of an acceptable segment at `offset` on `path`.
     #[inline]
     pub fn on_timestamps(&mut self, now: Instant, path: PathId, offset: i64, ts: Option<Timestamps>) {
-        self.paths[path.index()].on_segment(now, ts, offset <= self.last_ack as i64);
+        if let Some(path) = self.paths.get_mut(path) {
+            path.on_segment(now, ts, offset <= self.last_ack as i64);
+        }
     }
 
     /// A segment with an acknowledgment leaves: the window field for it.

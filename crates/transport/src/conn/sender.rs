@@ -31,6 +31,7 @@ use crate::loss::scoreboard::Scoreboard;
 use crate::path::estimator::PathEstimator;
 use crate::path::knowledge::Knowledge;
 use crate::path::routes::Routes;
+use crate::path_map::{OfPath, PathMap};
 use crate::sched::scheduler::Scheduler;
 pub use ack::{Ack, Acked};
 use copies::Duplication;
@@ -57,9 +58,9 @@ pub struct Sender {
     controller: Box<dyn Controller>,
     scheduler: Box<dyn Scheduler>,
     policy: Box<dyn LossPolicy>,
-    paths: Vec<PathSender>,
+    paths: PathMap<PathSender>,
     /// The same paths, as controller and scheduler see them.
-    pub views: Vec<PathView>,
+    pub views: PathMap<PathView>,
     /// Room to work in: what the policy says.
     verdicts: Vec<Verdict>,
     /// What it judged lost since the owner looked.
@@ -91,6 +92,7 @@ pub struct Exceptions {
 /// The sender's state of one path.
 #[derive(Debug)]
 struct PathSender {
+    path: PathId,
     estimator: PathEstimator,
     knowledge: Knowledge,
     stats: PathStats,
@@ -103,6 +105,15 @@ struct PathSender {
     burst: u64,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.
     known: Option<KnownPath>,
+    /// Copies sent before this have had their reduction.
+    copies_reduced: Instant,
+}
+
+impl OfPath for PathSender {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 /// Losses, for records: path, offset, length, cause, episode.
@@ -122,8 +133,8 @@ impl Sender {
             controller,
             scheduler: config.scheduler.build(),
             policy: config.loss.build(false),
-            paths: Vec::new(),
-            views: Vec::new(),
+            paths: PathMap::default(),
+            views: PathMap::default(),
             verdicts: Vec::new(),
             losses: Vec::new(),
             explains: false,

@@ -44,7 +44,7 @@ impl Connection {
         if self.sender.window.left(self.sender.board.una()) == 0 {
             self.count_window_probe();
         }
-        let paths = self.sender.views.iter().filter(|v| v.state != PathState::Removed).count() as u32;
+        let paths = self.sender.views.len() as u32;
         if self.sender.stalled >= self.config.max_timeouts.saturating_mul(paths.max(1)) {
             self.lose(CloseReason::TimedOut);
         }
@@ -67,7 +67,7 @@ impl Connection {
                 false => self.send_probe(now, path),
             }
             self.timers.set(Timer::Probe(path), now + self.sender.probe_interval(path));
-        } else if !self.receiver.paths[path.index()].heard && !self.removed.contains(path) {
+        } else if self.receiver.paths.get(path).is_some_and(|p| !p.heard) {
             self.announce(now, path);
         }
     }

@@ -5,6 +5,8 @@
 
 use polypath_wire::{Instant, PathId};
 
+use crate::path_map::{OfPath, PathMap};
+
 /// What a timer is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
@@ -46,30 +48,45 @@ const GLOBAL: [Timer; 9] = [
     Timer::Heartbeat,
 ];
 
-/// Timers of each path.
-const PER_PATH: usize = 3;
+/// Timers of one path: retransmission, probe, tail.
+#[derive(Clone, Debug)]
+struct PathTimers {
+    path: PathId,
+    at: [Instant; 3],
+}
+
+impl OfPath for PathTimers {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
 
 /// The timers of one connection.
 #[derive(Clone, Debug)]
 pub struct Timers {
     /// `Instant::MAX` is "not set".
     global: [Instant; GLOBAL.len()],
-    paths: Vec<[Instant; PER_PATH]>,
+    paths: PathMap<PathTimers>,
     /// Not after the earliest.
     bound: Instant,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { global: [Instant::MAX; GLOBAL.len()], paths: Vec::new(), bound: Instant::MAX }
+        Self { global: [Instant::MAX; GLOBAL.len()], paths: PathMap::default(), bound: Instant::MAX }
     }
 }
 
 impl Timers {
-    /// Makes room for the timers of one more path.
-    pub fn add_path(&mut self) {
-        self.paths.reserve_exact(1);
-        self.paths.push([Instant::MAX; PER_PATH]);
+    /// `path` has timers, none of them set.
+    pub fn add_path(&mut self, path: PathId) {
+        self.paths.insert(PathTimers { path, at: [Instant::MAX; 3] });
+    }
+
+    /// The path and its timers are gone.
+    pub fn remove_path(&mut self, path: PathId) {
+        self.paths.remove(path);
     }
 
     /// Sets or moves a timer.
@@ -94,7 +111,7 @@ impl Timers {
     /// Stops all.
     pub fn stop_all(&mut self) {
         self.global.fill(Instant::MAX);
-        self.paths.iter_mut().for_each(|p| p.fill(Instant::MAX));
+        self.paths.iter_mut().for_each(|p| p.at.fill(Instant::MAX));
         self.bound = Instant::MAX;
     }
 
@@ -123,16 +140,18 @@ impl Timers {
     }
 
     fn due(&self, now: Instant) -> Option<Timer> {
-        let i = self.all().position(|at| at <= now)?;
-        Some(GLOBAL.get(i).copied().unwrap_or_else(|| {
-            let i = i - GLOBAL.len();
-            let path = PathId((i / PER_PATH) as u8);
-            [Timer::Rto(path), Timer::Probe(path), Timer::Tail(path)][i % PER_PATH]
-        }))
+        let due = |at: &Instant| *at <= now;
+        if let Some(i) = self.global.iter().position(due) {
+            return Some(GLOBAL[i]);
+        }
+        self.paths.iter().find_map(|PathTimers { path, at }| {
+            let timers = [Timer::Rto(*path), Timer::Probe(*path), Timer::Tail(*path)];
+            at.iter().position(due).map(|i| timers[i])
+        })
     }
 
     fn all(&self) -> impl Iterator<Item = Instant> {
-        self.global.iter().chain(self.paths.as_flattened()).copied()
+        self.global.iter().chain(self.paths.iter().flat_map(|p| &p.at)).copied()
     }
 
     #[inline]
@@ -147,9 +166,9 @@ impl Timers {
             Timer::Pacing => &mut self.global[6],
             Timer::Congestion => &mut self.global[7],
             Timer::Heartbeat => &mut self.global[8],
-            Timer::Rto(path) => &mut self.paths[path.index()][0],
-            Timer::Probe(path) => &mut self.paths[path.index()][1],
-            Timer::Tail(path) => &mut self.paths[path.index()][2],
+            Timer::Rto(path) => &mut self.paths[path].at[0],
+            Timer::Probe(path) => &mut self.paths[path].at[1],
+            Timer::Tail(path) => &mut self.paths[path].at[2],
         }
     }
 }
@@ -161,7 +180,7 @@ mod tests {
     #[test]
     fn pops_what_is_due_under_the_name_it_was_set() {
         let mut t = Timers::default();
-        (0..3).for_each(|_| t.add_path());
+        (0..3).for_each(|p| t.add_path(PathId(p)));
         let paths =
             (0..3).flat_map(|p| [Timer::Rto(PathId(p)), Timer::Probe(PathId(p)), Timer::Tail(PathId(p))]);
         for timer in GLOBAL.into_iter().chain(paths) {

@@ -17,6 +17,7 @@ use polypath_wire::{Duration, Instant, PathId};
 use super::policy::{LossPolicy, Verdict};
 use super::scoreboard::Scoreboard;
 use crate::facts::{Episode, PathView};
+use crate::path_map::{OfPath, PathMap};
 
 /// Gives another policy second thoughts.
 #[derive(Debug)]
@@ -26,7 +27,19 @@ pub struct Addr {
     /// Episodes that may still prove to be reordering.
     doubts: Vec<Doubt>,
     /// The last episode seen on each path: only its beginning is a report of congestion.
-    latest: Vec<Option<Episode>>,
+    latest: PathMap<Latest>,
+}
+
+#[derive(Debug)]
+struct Latest {
+    path: PathId,
+    episode: Option<Episode>,
+}
+
+impl OfPath for Latest {
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 #[derive(Debug)]
@@ -41,7 +54,7 @@ struct Doubt {
 impl Addr {
     /// What `inner` judges lost may still arrive within `allowance`.
     pub fn new(inner: Box<dyn LossPolicy>, allowance: Duration) -> Self {
-        Self { inner, allowance, doubts: Vec::new(), latest: Vec::new() }
+        Self { inner, allowance, doubts: Vec::new(), latest: PathMap::default() }
     }
 
     /// The episode of `path` in which nothing is missing any more, if there is one.
@@ -56,10 +69,8 @@ impl Addr {
         if let Some(doubt) = self.doubts.iter_mut().find(|d| d.path == path && d.episode == episode) {
             return doubt.missing.push(offset);
         }
-        if self.latest.len() <= path.index() {
-            self.latest.resize(path.index() + 1, None);
-        }
-        if self.latest[path.index()].replace(episode) != Some(episode) {
+        let latest = self.latest.or_insert(path, |path| Latest { path, episode: None });
+        if latest.episode.replace(episode) != Some(episode) {
             let until = now + self.allowance;
             self.doubts.push(Doubt { path, episode, until, missing: vec![offset] });
         }
@@ -136,7 +147,7 @@ mod tests {
     /// Ten segments of 10 bytes, of which the first is missing: three duplicates report it at 100 ms.
     fn reported(allowance: u64) -> (Addr, Scoreboard, Vec<Verdict>) {
         let mut board = Scoreboard::default();
-        board.add_lane();
+        board.add_lane(A);
         (0..10).for_each(|_| board.send_new(MS(0), A, 10, DeliveryMark::default()));
         (0..3).for_each(|_| board.count_dupack());
         let mut addr = Addr::new(Box::new(Dupack::new(3, true, true)), Duration::from_millis(allowance));

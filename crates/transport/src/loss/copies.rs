@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 use polypath_wire::{Instant, PathId};
 
+use crate::path_map::{OfPath, PathMap};
+
 /// A transmission of data that was sent on another path too.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Copy {
@@ -34,18 +36,32 @@ pub struct Answered {
 /// The copies under way, by path.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Copies {
-    paths: Vec<UnderWay>,
+    paths: PathMap<UnderWay>,
     /// Each acknowledgment answers one segment: both ends know of routes.
     one_by_one: bool,
 }
 
 /// In the order in which they were sent, with the sum of their bytes.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 struct UnderWay {
+    path: PathId,
     copies: VecDeque<Copy>,
     bytes: u64,
     /// Acknowledgments on the path have told of everything below.
     told: u64,
+}
+
+impl OfPath for UnderWay {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
+impl UnderWay {
+    fn new(path: PathId) -> Self {
+        Self { path, copies: VecDeque::new(), bytes: 0, told: 0 }
+    }
 }
 
 impl Copies {
@@ -61,15 +77,12 @@ impl Copies {
 
     /// Bytes under way on `path`.
     pub fn in_flight(&self, path: PathId) -> u64 {
-        self.paths.get(path.index()).map_or(0, |p| p.bytes)
+        self.paths.get(path).map_or(0, |p| p.bytes)
     }
 
     /// A copy was sent on `path`, or what had been sent there has become one.
     pub fn add(&mut self, path: PathId, copy: Copy) {
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, UnderWay::default);
-        }
-        let UnderWay { copies, bytes, .. } = &mut self.paths[path.index()];
+        let UnderWay { copies, bytes, .. } = self.paths.or_insert(path, UnderWay::new);
         *bytes += u64::from(copy.len);
         let at = copies.partition_point(|c| c.sent_at <= copy.sent_at);
         copies.insert(at, copy);
@@ -78,7 +91,7 @@ impl Copies {
     /// The copy of `offset` on `path` was answered by an acknowledgment there. Copies of what none had told of
     /// there before may have come with it, if acknowledgments may be of several segments.
     pub fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
-        let UnderWay { copies, bytes, told } = self.paths.get_mut(path.index())?;
+        let UnderWay { copies, bytes, told, .. } = self.paths.get_mut(path)?;
         let at = copies.iter().position(|c| c.offset == offset)?;
         let (mut missing, mut missing_sent) = (0, Instant::ZERO);
         for before in copies.drain(..at) {
@@ -95,7 +108,7 @@ impl Copies {
 
     /// An acknowledgment of everything below `una` came on `path`.
     pub fn tell(&mut self, path: PathId, una: u64) {
-        if let Some(under_way) = self.paths.get_mut(path.index()) {
+        if let Some(under_way) = self.paths.get_mut(path) {
             under_way.told = under_way.told.max(una);
         }
     }
@@ -103,8 +116,8 @@ impl Copies {
     /// What was sent on `path` found that `offset` had arrived before: so a copy on another path did. That
     /// one's own acknowledgment, on a path with more delay, may come later and be no news then.
     pub fn overtook(&mut self, path: PathId, offset: u64) {
-        for (i, UnderWay { copies, bytes, .. }) in self.paths.iter_mut().enumerate() {
-            if i != path.index()
+        for UnderWay { path: other, copies, bytes, .. } in self.paths.iter_mut() {
+            if *other != path
                 && let Some(at) = copies.iter().position(|c| c.offset == offset)
             {
                 *bytes -= copies.remove(at).map_or(0, |copy| u64::from(copy.len));
@@ -112,9 +125,14 @@ impl Copies {
         }
     }
 
+    /// The path is gone.
+    pub fn remove(&mut self, path: PathId) {
+        self.paths.remove(path);
+    }
+
     /// Everything on `path` is lost; its bytes.
     pub fn lose(&mut self, path: PathId) -> u64 {
-        let Some(UnderWay { copies, bytes, .. }) = self.paths.get_mut(path.index()) else { return 0 };
+        let Some(UnderWay { copies, bytes, .. }) = self.paths.get_mut(path) else { return 0 };
         copies.clear();
         std::mem::take(bytes)
     }

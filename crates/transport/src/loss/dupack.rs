@@ -120,7 +120,7 @@ mod tests {
     /// Ten segments of 10 bytes, the first of which is lost.
     fn recovering(partial_acks: bool) -> (Dupack, Scoreboard) {
         let mut board = Scoreboard::default();
-        board.add_lane();
+        board.add_lane(A);
         (0..10).for_each(|_| board.send_new(Instant::ZERO, A, 10, DeliveryMark::default()));
         (0..3).for_each(|_| board.count_dupack());
         let mut policy = Dupack::new(3, partial_acks, true);

@@ -5,6 +5,7 @@ use polypath_wire::PathId;
 
 use super::scoreboard::Scoreboard;
 use crate::facts::Episode;
+use crate::path_map::{OfPath, PathMap};
 
 /// An episode, and what no longer belongs to it: what was sent from this transmission on (or, as its
 /// policy has it, from this offset on).
@@ -27,28 +28,39 @@ impl Begun {
 #[derive(Debug, Default)]
 pub(super) struct Episodes {
     last: Episode,
-    present: Vec<Option<Begun>>,
+    paths: PathMap<Present>,
+}
+
+/// That of one path, if any.
+#[derive(Debug)]
+struct Present {
+    path: PathId,
+    begun: Option<Begun>,
+}
+
+impl OfPath for Present {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 impl Episodes {
     pub fn present(&self, path: PathId) -> Option<Begun> {
-        self.present.get(path.index()).copied().flatten()
+        self.paths.get(path)?.begun
     }
 
     /// A new one on `path`, in the place of the one before.
     pub fn begin(&mut self, path: PathId, until: u64) -> Begun {
         self.last.0 += 1;
-        if self.present.len() <= path.index() {
-            self.present.resize(path.index() + 1, None);
-        }
         let begun = Begun { episode: self.last, until };
-        self.present[path.index()] = Some(begun);
+        self.paths.or_insert(path, |path| Present { path, begun: None }).begun = Some(begun);
         begun
     }
 
     /// Ends that of `path` if it is `over`.
     pub fn end_if(&mut self, path: PathId, over: impl FnOnce(&mut Begun) -> bool) -> Option<Begun> {
-        self.present.get_mut(path.index())?.take_if(over)
+        self.paths.get_mut(path)?.begun.take_if(over)
     }
 
     /// Ends that of `path`, whatever there is of it.

@@ -25,6 +25,7 @@ use super::episodes::{Begun, Episodes};
 use super::policy::{LossPolicy, Verdict};
 use super::scoreboard::Scoreboard;
 use crate::facts::{Episode, LossCause, PathView};
+use crate::path_map::{OfPath, PathMap};
 
 /// Episodes without a duplicate after which the window shrinks again (§6.2, step 4).
 const PERSIST: u32 = 16;
@@ -42,7 +43,7 @@ const DELAYED_ACK: Duration = Duration::from_millis(200);
 #[derive(Debug, Default)]
 pub struct Rack {
     episodes: Episodes,
-    paths: Vec<Track>,
+    paths: PathMap<Track>,
 }
 
 /// One transmission that was delivered.
@@ -63,6 +64,7 @@ struct Tally {
 
 #[derive(Debug)]
 struct Track {
+    path: PathId,
     /// The latest transmission that the path's own acknowledgments told of.
     newest: Option<Delivered>,
     /// Later ones, of which so far only faster paths told.
@@ -76,9 +78,17 @@ struct Track {
     probe: Option<u64>,
 }
 
-impl Default for Track {
-    fn default() -> Self {
+impl OfPath for Track {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
+impl Track {
+    fn new(path: PathId) -> Self {
         Self {
+            path,
             newest: None,
             ahead: VecDeque::new(),
             reordering: false,
@@ -139,7 +149,7 @@ impl LossPolicy for Rack {
     }
 
     fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
-        let probing = self.paths.get(path.index()).is_some_and(|track| track.probe.is_some());
+        let probing = self.paths.get(path).is_some_and(|track| track.probe.is_some());
         if probing || self.episodes.present(path).is_some() || board.vouched(path) > 0 {
             return None;
         }
@@ -155,10 +165,7 @@ impl LossPolicy for Rack {
 
 impl Rack {
     fn track(&mut self, path: PathId) -> &mut Track {
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, Track::default);
-        }
-        &mut self.paths[path.index()]
+        self.paths.or_insert(path, Track::new)
     }
 
     /// Whether the answer to a probe says that the probe itself repaired a loss.

@@ -19,6 +19,7 @@ use std::collections::{BTreeSet, VecDeque};
 use polypath_wire::{Instant, PathId};
 
 use crate::path::bandwidth::DeliveryMark;
+use crate::path_map::PathMap;
 use crate::ranges::Ranges;
 pub use lane::Delivery;
 use lane::Lane;
@@ -34,7 +35,9 @@ pub struct Scoreboard {
     nxt: u64,
     /// Below this, segments may have been sent again, later than those that follow them.
     orderly_from: u64,
-    lanes: Vec<Lane>,
+    lanes: PathMap<Lane>,
+    /// Bytes that the present acknowledgment delivered of what was sent last on paths that are gone.
+    stranded: u64,
     /// Waiting to be sent again.
     lost: BTreeSet<SentId>,
     sacked: Ranges,
@@ -46,22 +49,26 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Adds the lane of the next path. An only lane is told of by its own acknowledgments alone, so all
+    /// Adds the lane of `path`. An only lane is told of by its own acknowledgments alone, so all
     /// it hears is evidence at once.
-    pub fn add_lane(&mut self) {
+    pub fn add_lane(&mut self, path: PathId) {
         for lane in self.lanes.iter_mut().filter(|l| l.told == u64::MAX) {
             lane.told = lane.highest_delivered.map_or(0, |tx| tx + 1);
         }
         let told = if self.lanes.is_empty() { u64::MAX } else { 0 };
-        self.lanes.reserve_exact(1);
-        self.lanes.push(Lane { told, ..Lane::default() });
+        self.lanes.insert(Lane::new(path, told));
+    }
+
+    /// Removes the lane of `path`, on which nothing is in flight any more.
+    pub fn remove_lane(&mut self, path: PathId) {
+        self.lanes.remove(path);
     }
 
     /// New data of `len` was sent on `path`.
     #[inline]
     pub fn send_new(&mut self, now: Instant, path: PathId, len: u32, mark: DeliveryMark) {
         let id = self.base + self.segments.len() as u64;
-        let tx = self.lanes[path.index()].push(id, len);
+        let tx = self.lanes[path].push(id, len);
         self.segments.push_back(Sent {
             offset: self.nxt,
             len,
@@ -81,7 +88,7 @@ impl Scoreboard {
             return;
         }
         let sent = &mut self.segments[(id - self.base) as usize];
-        let tx = self.lanes[path.index()].push(id, sent.len);
+        let tx = self.lanes[path].push(id, sent.len);
         self.orderly_from = self.nxt;
         let later = now.0 / TIMESTAMP_TICK > sent.sent_at.0 / TIMESTAMP_TICK;
         let history = if later { History::AgainLater } else { History::Again };

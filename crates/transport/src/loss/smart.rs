@@ -68,7 +68,7 @@ mod tests {
     /// Segments of 10 bytes sent in turn on two paths: even numbers on the first.
     fn in_turn(n: usize) -> Scoreboard {
         let mut board = Scoreboard::default();
-        PATHS.iter().for_each(|_| board.add_lane());
+        PATHS.iter().for_each(|path| board.add_lane(*path));
         (0..n).for_each(|i| board.send_new(Instant::ZERO, PATHS[i % 2], 10, DeliveryMark::default()));
         board
     }

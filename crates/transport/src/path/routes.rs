@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use crate::facts::RouteEstimate;
+use crate::path_map::{OfPath, PathMap};
 
 /// An entry of the AckedInfoList.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -40,11 +41,12 @@ pub struct AckedInfo {
 /// The routes of one connection.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Routes {
-    routes: Vec<Route>,
+    routes: PathMap<Route>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Route {
+    path: PathId,
     forward: Option<i64>,
     reverse: Option<i64>,
     acked: VecDeque<AckedInfo>,
@@ -54,36 +56,49 @@ struct Route {
     due: Instant,
 }
 
+impl OfPath for Route {
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
 impl Routes {
     /// One more route.
-    pub fn add(&mut self) {
-        self.routes.push(Route::default());
+    pub fn add(&mut self, path: PathId) {
+        self.routes.insert(Route { path, ..Route::default() });
+    }
+
+    /// A route less.
+    pub fn remove(&mut self, path: PathId) {
+        self.routes.remove(path);
     }
 
     /// An acknowledgment came by `via` at the time `reverse` after its TSval, `rtt` after the segment it
     /// answers left on `route`. Returns the round trip as R-M/TCP counts it: M_xf + mean of OWTT_ir.
     pub fn on_round_trip(&mut self, route: PathId, via: PathId, rtt: Duration, reverse: i64) -> Duration {
         let forward = rtt.0 as i64 - reverse;
-        smooth(&mut self.routes[via.index()].reverse, reverse);
-        smooth(&mut self.routes[route.index()].forward, forward);
+        if let Some(via) = self.routes.get_mut(via) {
+            smooth(&mut via.reverse, reverse);
+        }
+        smooth(&mut self.routes[route].forward, forward);
         let sample = forward + self.mean_reverse().unwrap_or(reverse);
         let rtt = self.rtt(route);
-        let r = &mut self.routes[route.index()];
+        let r = &mut self.routes[route];
         r.min_rtt = r.min_rtt.into_iter().chain(rtt).min();
         Duration(sample.max(0) as u64)
     }
 
     /// Equation (3): OWTT_Rf + Σ OWTT_ir / N_path. A route by which no acknowledgment came does not count.
     pub fn rtt(&self, route: PathId) -> Option<Duration> {
-        let sum = self.routes[route.index()].forward? + self.mean_reverse()?;
+        let sum = self.routes[route].forward? + self.mean_reverse()?;
         Some(Duration(sum.max(0) as u64))
     }
 
     /// Data sent on `route` was acknowledged. Once every round trip this yields a fresh estimate.
     pub fn on_acked(&mut self, now: Instant, route: PathId, info: AckedInfo) -> Option<RouteEstimate> {
-        self.routes[route.index()].acked.push_back(info);
+        self.routes[route].acked.push_back(info);
         let rtt = self.rtt(route)?;
-        let r = &mut self.routes[route.index()];
+        let r = &mut self.routes[route];
         if r.due == Instant::ZERO {
             r.due = now + rtt; // the first round trip is not over yet
         }
@@ -125,11 +140,11 @@ mod tests {
 
     fn two() -> Routes {
         let mut routes = Routes::default();
-        (0..2).for_each(|_| routes.add());
+        (0..2).for_each(|n| routes.add(PathId(n)));
         routes
     }
 
-    fn info(ms: u64, via: u8) -> AckedInfo {
+    fn info(ms: u64, via: u16) -> AckedInfo {
         let acked_at = Instant::ZERO + MS(ms);
         AckedInfo { offset: 0, sent_at: Instant::ZERO, len: 1000, acked_at, via: PathId(via) }
     }
@@ -161,7 +176,7 @@ mod tests {
         // one packet of 1,000 bytes a millisecond, twenty a round trip
         let expected: Vec<_> = [21, 41, 61, 81].map(|ms| (ms, Rate::from_mbps(8))).into();
         assert_eq!(fresh, expected);
-        assert!(routes.routes[0].acked.len() <= 40, "old entries are deleted");
+        assert!(routes.routes[PathId(0)].acked.len() <= 40, "old entries are deleted");
     }
 
     #[test]
@@ -171,7 +186,7 @@ mod tests {
             routes.on_round_trip(PathId(0), PathId(0), MS(rtt), MS(10).0 as i64);
         }
         // forward: 20, then 20 − 10/8 = 18.75, then 18.75 + 61.25/8
-        assert_eq!(routes.routes[0].min_rtt, Some(Duration(28_750_000)));
+        assert_eq!(routes.routes[PathId(0)].min_rtt, Some(Duration(28_750_000)));
         assert_eq!(routes.rtt(PathId(0)), Some(Duration(36_406_250)));
     }
 }

@@ -117,7 +117,7 @@ mod tests {
     fn two_ways_back_are_not_compared() {
         let mut trains = Trains::default();
         for n in 0..20 {
-            let via = PathId((n % 2) as u8);
+            let via = PathId((n % 2) as u16);
             trains.on_delivered(at(40_000 + 200 * n), 2000, (at(0), RTT), via);
         }
         assert_eq!(trains.rate(), None);

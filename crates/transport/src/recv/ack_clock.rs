@@ -67,6 +67,11 @@ impl AckClock {
         self.haste = Haste::Now;
     }
 
+    /// Whether a segment came that no acknowledgment tells of yet.
+    pub fn waits(&self) -> bool {
+        self.untold > 0
+    }
+
     /// A segment came that echoes what we sent at `sent`.
     pub fn on_echo(&mut self, now: Instant, sent: Instant) {
         self.round_trip.add(now, now.since(sent), MEMORY);

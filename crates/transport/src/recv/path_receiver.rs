@@ -7,6 +7,7 @@ use polypath_wire::tcp::Timestamps;
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::ack_clock::AckClock;
+use crate::path_map::OfPath;
 
 /// A timestamp this much older than the latest one of its path, in ticks of 1 ms, is from a previous
 /// pass through sequence space (PAWS). Below it is reordering within the path. Sequence space lasts
@@ -19,6 +20,7 @@ const OUTDATED: Duration = Duration::from_secs(24 * 86_400);
 /// Receiving state of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathReceiver {
+    path: PathId,
     /// TS.Recent, and when it was set.
     ts_recent: Option<(u32, Instant)>,
     /// Data bytes received, duplicates included.
@@ -26,7 +28,7 @@ pub struct PathReceiver {
     /// The peer has sent something acceptable on it.
     pub heard: bool,
     /// What the peer calls it, if it says so (route id of the multi-route option).
-    pub route: Option<PathId>,
+    pub route: Option<u8>,
     /// How often we told the peer of it.
     pub announced: u32,
     /// Packets on it were lost or late since data came on it last.
@@ -35,7 +37,19 @@ pub struct PathReceiver {
     pub clock: AckClock,
 }
 
+impl OfPath for PathReceiver {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
 impl PathReceiver {
+    /// Nothing has come on `path`.
+    pub fn new(path: PathId) -> Self {
+        Self { path, ..Self::default() }
+    }
+
     /// Whether a segment with these timestamps is too old to be believed.
     pub fn is_old(&self, now: Instant, ts: Option<Timestamps>) -> bool {
         ts.zip(self.ts_recent).is_some_and(|(ts, (recent, at))| {

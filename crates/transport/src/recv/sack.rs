@@ -13,12 +13,13 @@ use std::collections::VecDeque;
 use polypath_wire::tcp::{SackBlock, SackBlocks};
 use polypath_wire::{PathId, Seq};
 
+use crate::path_map::{OfPath, PathMap};
 use crate::ranges::Ranges;
 
 /// Remembers the order in which blocks changed.
 #[derive(Clone, Debug)]
 pub struct SackReporter {
-    paths: Vec<Changed>,
+    paths: PathMap<Changed>,
     /// How often a change is reported, in acknowledgments that do not leave together.
     tells: u8,
     /// Several segments share an acknowledgment: blocks have turns, and none is remembered twice.
@@ -27,17 +28,25 @@ pub struct SackReporter {
 
 impl Default for SackReporter {
     fn default() -> Self {
-        Self { paths: Vec::new(), tells: FEWEST_TELLS, shares: false }
+        Self { paths: PathMap::default(), tells: FEWEST_TELLS, shares: false }
     }
 }
 
 /// Blocks in which something arrived out of order on one path.
 #[derive(Clone, Debug, Default)]
 struct Changed {
+    path: PathId,
     /// Changed last, latest first.
     recent: VecDeque<Recent>,
     /// How many of them, from the latest on, have their turn now.
     due: usize,
+}
+
+impl OfPath for Changed {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,10 +73,8 @@ impl SackReporter {
     /// A segment arrived out of order on `path`, at `offset`; it is part of `block` now, which is held.
     pub fn touch(&mut self, path: PathId, offset: u64, block: (u64, u64)) {
         let block = if self.shares { block } else { (offset, offset + 1) };
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, Changed::default);
-        }
-        self.paths[path.index()].touch(block, self.tells);
+        let changed = self.paths.or_insert(path, |path| Changed { path, ..Changed::default() });
+        changed.touch(block, self.tells);
     }
 
     /// The peer sent again what had arrived: a report of it may have been lost.
@@ -77,7 +84,7 @@ impl SackReporter {
 
     /// Whether there are blocks that changed on `path` and have their turn.
     pub fn has_news(&self, path: PathId) -> bool {
-        self.paths.get(path.index()).is_some_and(|changed| changed.due > 0)
+        self.paths.get(path).is_some_and(|changed| changed.due > 0)
     }
 
     /// Up to `max` blocks of `held` for an acknowledgment on `path`, written with `seq`, after the
@@ -104,7 +111,7 @@ impl SackReporter {
         // what is held is held until all before it has come
         self.paths.iter_mut().for_each(|changed| changed.forget(|offset| offset < next));
         let shares = self.shares && trigger.is_none();
-        let Some(changed) = self.paths.get_mut(path.index()) else { return blocks };
+        let Some(changed) = self.paths.get_mut(path) else { return blocks };
         let from = if shares { changed.due.saturating_sub(max) } else { 0 };
         let mut chosen: [(u64, u64); 4] = [(0, 0); 4];
         let mut n = 0;

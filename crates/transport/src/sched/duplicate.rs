@@ -81,14 +81,14 @@ impl Scheduler for Duplicate {
 mod tests {
     use super::*;
 
-    fn view(id: u8, room: i64) -> PathView {
+    fn view(id: u16, room: i64) -> PathView {
         PathView { room, srtt: Some(Duration::from_millis(20)), ..PathView::new(PathId(id), 1000) }
     }
 
     const NEW: Parcel =
         Parcel { offset: 0, len: 1000, retransmission: false, timed_out: None, waiting: 1000, window: 1000 };
 
-    fn set(ids: &[u8]) -> Choice {
+    fn set(ids: &[u16]) -> Choice {
         Choice::Copies(ids.iter().map(|id| PathId(*id)).collect::<PathSet>())
     }
 

@@ -29,9 +29,7 @@ impl Scheduler for EarliestCompletion {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
         let choice = EarliestArrival.pick(now, parcel, paths);
         match choice {
-            Choice::Send(id)
-                if !parcel.retransmission && is_obstacle(now, parcel, &paths[id.index()], paths) =>
-            {
+            Choice::Send(id) if !parcel.retransmission && is_obstacle(now, parcel, id, paths) => {
                 Choice::Wait(next_opening(now, parcel, paths))
             }
             choice => choice,
@@ -44,7 +42,8 @@ impl Scheduler for EarliestCompletion {
 }
 
 /// Whether `parcel` on `path` would hold up what the quicker paths can send.
-fn is_obstacle(now: Instant, parcel: &Parcel, path: &PathView, paths: &[PathView]) -> bool {
+fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) -> bool {
+    let Some(path) = paths.iter().find(|p| p.id == path) else { return false };
     let arrives = arrival(now, path, parcel.len);
     let quicker = || {
         let sooner = move |p: &&PathView| arrival(now, p, parcel.len) < arrives;

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::sched::SchedulerConfig;
 
-    fn view(id: u8, srtt: u64, room: i64) -> PathView {
+    fn view(id: u16, srtt: u64, room: i64) -> PathView {
         PathView { room, srtt: Some(Duration::from_millis(srtt)), ..PathView::new(PathId(id), 1000) }
     }
 

@@ -178,7 +178,7 @@ impl Pair {
     }
 
     /// Gives `segment` to `end` as if it had come on `path`.
-    pub fn inject(&mut self, end: usize, path: u8, segment: Segment) {
+    pub fn inject(&mut self, end: usize, path: u16, segment: Segment) {
         let now = self.now;
         self.end(end).handle(now, PathId(path), segment);
         self.pump();
@@ -186,12 +186,21 @@ impl Pair {
 
     /// A path with this one-way delay, added at both ends.
     pub fn add_path(&mut self, delay: u64) -> PathId {
-        self.delays.push(ms(delay));
-        self.numbers.iter_mut().for_each(|paths| paths.push((0, 0)));
         let (now, config) = (self.now, self.paths[0]);
         self.paths.push(config);
-        let ids: Vec<_> = self.ends.iter_mut().flatten().map(|e| e.add_path(now, config)).collect();
+        let ids: Vec<_> = self.ends.iter_mut().flatten().filter_map(|e| e.add_path(now, config)).collect();
+        let places = self.delays.len().max(ids[0].index() + 1);
+        self.delays.resize(places, Duration::ZERO);
+        self.delays[ids[0].index()] = ms(delay);
+        self.numbers.iter_mut().for_each(|paths| paths.resize(places, (0, 0)));
         ids[0]
+    }
+
+    /// Removes a path at both ends, with all that is on it.
+    pub fn remove_path(&mut self, path: PathId) {
+        let now = self.now;
+        self.ends.iter_mut().flatten().for_each(|e| e.remove_path(now, path));
+        self.queue.retain(|f| f.path != path);
     }
 
     /// Runs for a while.
@@ -227,7 +236,7 @@ impl Pair {
     }
 
     /// The data segments of `end` since the log was cleared: when (ms), where, offset.
-    pub fn data(&self, end: usize) -> Vec<(u64, u8, u64)> {
+    pub fn data(&self, end: usize) -> Vec<(u64, u16, u64)> {
         let of = |f: &Flying| (f.sent.0 / 1_000_000, f.path.0, f.offset());
         self.log.iter().filter(|f| f.is_data_of(end)).map(of).collect()
     }

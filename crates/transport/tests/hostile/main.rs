@@ -338,7 +338,7 @@ fn option_soup() {
             mss: Some(0),
             window_scale: Some(255),
             sack_permitted: true,
-            multi_route: Some(MultiRoute { route: PathId(255), reply: Some(PathId(254)) }),
+            multi_route: Some(MultiRoute { route: 255, reply: Some(254) }),
             unknown: Some([30, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 77, 2].into()),
             ..s.header.options
         };

@@ -1,8 +1,8 @@
 //! Any bytes as a script of forged segments: no panic, no wrong byte, no endless answers.
 
 use polypath_transport::{AckConfig, ConnectionConfig};
+use polypath_wire::Seq;
 use polypath_wire::tcp::{MultiRoute, SackBlock, TcpFlags, Timestamps};
-use polypath_wire::{PathId, Seq};
 
 use crate::common::{ISN, Pair, ms};
 
@@ -69,14 +69,14 @@ fn forged(pair: &mut Pair, op: u8, byte: &mut impl FnMut() -> u8) {
         let value = near(byte, &[Seq(ts.value)]).0;
         header.options.timestamps =
             (byte() > 20).then_some(Timestamps { value, echo: near(byte, &[Seq(ts.echo)]).0 });
-        header.options.multi_route = Some(MultiRoute { route: PathId(byte()), reply: None });
+        header.options.multi_route = Some(MultiRoute { route: byte(), reply: None });
     }
     let path = if op & 64 != 0 { byte() & 3 } else { 0 };
     if op & 128 != 0 {
         segment.payload = pair.truth(to, segment.header.seq, u64::from(byte()) * 8);
     }
     let before = pair.log.len();
-    pair.inject(to, path, segment);
+    pair.inject(to, path.into(), segment);
     let answers = pair.log.len() - before;
     assert!(answers <= MOST_ANSWERS, "{answers} answers to one segment");
 }

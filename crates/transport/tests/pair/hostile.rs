@@ -225,7 +225,7 @@ proptest! {
         for segment in segments {
             pair.write(CLIENT, 20_000);
             pair.write(SERVER, 20_000);
-            pair.inject(segment.to, (segment.pause % paths as u64) as u8, segment.segment());
+            pair.inject(segment.to, (segment.pause % paths as u64) as u16, segment.segment());
             pair.run_for(ms(segment.pause));
         }
         pair.run_for(ms(60_000));

@@ -14,7 +14,7 @@ fn newreno(cc: CcConfig) -> ConnectionConfig {
 }
 
 /// Everything the client sent in a transfer of 600 segments of which several are lost in different ways.
-fn trace(cc: CcConfig) -> Vec<(u64, u8, u64)> {
+fn trace(cc: CcConfig) -> Vec<(u64, u16, u64)> {
     let mut pair = Pair::open(newreno(cc), &[40]);
     let (mut count, mut tail) = (0, 0);
     pair.script(move |f| {

@@ -4,12 +4,14 @@ use polypath_transport::cc::{CcConfig, FastConfig, MhipSimpleConfig, NewRenoConf
 use polypath_transport::facts::{PathState, Why};
 use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::sched::SchedulerConfig;
-use polypath_transport::{CloseReason, ConnectionConfig, LossConfig, Observation, RecordFilter, State};
+use polypath_transport::{
+    CloseReason, ConnectionConfig, LossConfig, Observation, PathConfig, RecordFilter, State,
+};
 use polypath_wire::{Duration, PathId};
 
 use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
-fn used(pair: &Pair, end: usize, path: u8) -> usize {
+fn used(pair: &Pair, end: usize, path: u16) -> usize {
     pair.data(end).iter().filter(|(_, p, _)| *p == path).count()
 }
 
@@ -82,6 +84,49 @@ fn what_was_on_a_removed_path_goes_on_the_others() {
     pair.run_until_received(SERVER, 1_000_000);
     assert!(pair.log.iter().all(|f| f.path.0 == 0), "nothing more leaves on it");
     assert!(pair.now < at(2000), "and nobody waits for a timeout: {:?}", pair.now);
+}
+
+/// Whenever the link comes back it is another path: places are used again, 64 at a time.
+#[test]
+fn a_link_that_flaps_ten_thousand_times_keeps_getting_paths() {
+    let scheduler = SchedulerConfig::RoundRobin;
+    let mut pair = Pair::open(ConnectionConfig { scheduler, ..prompt() }, &[5]);
+    let mut sent = 0;
+    for n in 1..=10_000 {
+        let path = pair.add_path(5);
+        assert_eq!(path, PathId(n + (n - 1) / 63), "of 64 places one is taken");
+        pair.log.clear();
+        pair.write(CLIENT, 5000);
+        sent += 5000;
+        pair.run_until_received(SERVER, sent);
+        assert!(used(&pair, CLIENT, path.0) > 0, "{path:?} carries nothing");
+        pair.remove_path(path);
+        assert_eq!(pair.end(CLIENT).path_state(path), Some(PathState::Removed));
+    }
+    assert_eq!(pair.end(CLIENT).paths().collect::<Vec<_>>(), [PathId(0)]);
+}
+
+#[test]
+fn a_path_beyond_what_a_connection_can_have_is_refused() {
+    let mut pair = Pair::open(prompt(), &[10; 64]);
+    let (now, config) = (pair.now, PathConfig::default());
+    assert_eq!(pair.end(CLIENT).add_path(now, config), None);
+    pair.remove_path(PathId(7));
+    assert_eq!(pair.end(CLIENT).add_path(now, config), Some(PathId(64 + 7)));
+}
+
+/// Nothing leaves while there is no path, and nothing is forgotten.
+#[test]
+fn a_connection_may_be_without_a_path_for_a_while() {
+    let mut pair = Pair::open(prompt(), &[10]);
+    pair.write(CLIENT, 100_000);
+    pair.run_for(ms(15));
+    pair.remove_path(PathId(0));
+    pair.log.clear();
+    pair.run_for(Duration::from_secs(20));
+    assert!(pair.log.is_empty() && !pair.end(CLIENT).has_output());
+    pair.add_path(20);
+    pair.run_until_received(SERVER, 100_000);
 }
 
 /// A late segment of a removed path is answered on one that is left.

@@ -18,7 +18,7 @@ fn duplicating() -> ConnectionConfig {
 }
 
 /// Copies of each byte of data that left on `path`.
-fn sent_on(pair: &Pair, path: u8) -> u64 {
+fn sent_on(pair: &Pair, path: u16) -> u64 {
     let copies = pair.log.iter().filter(|f| f.is_data_of(CLIENT) && f.path == PathId(path));
     copies.map(crate::common::Flying::len).sum()
 }
@@ -30,7 +30,7 @@ fn every_segment_names_its_route_and_answers_name_the_route_they_answer() {
     pair.write(CLIENT, 500_000);
     pair.run_until_received(SERVER, 500_000);
     let option = |f: &crate::common::Flying| f.segment.header.options.multi_route;
-    assert!(pair.log.iter().all(|f| option(f).is_some_and(|m| m.route == f.path)));
+    assert!(pair.log.iter().all(|f| option(f).is_some_and(|m| m.route == f.path.place())));
     let (mut answers, mut others) = (0, 0);
     for flying in pair.log.iter().filter(|f| f.from == SERVER && !f.has(TcpFlags::SYN)) {
         match option(flying) {
@@ -49,10 +49,10 @@ fn an_answer_names_the_route_as_the_peer_does() {
     pair.write(CLIENT, 500);
     pair.run_for(ms(1));
     let mut segment = pair.log.iter().find(|f| f.is_data_of(CLIENT)).expect("it was sent").segment.clone();
-    segment.header.options.multi_route = Some(MultiRoute { route: PathId(7), reply: None });
+    segment.header.options.multi_route = Some(MultiRoute { route: 7, reply: None });
     pair.inject(SERVER, 1, segment);
     let answer = pair.log.last().filter(|f| f.from == SERVER).expect("it is acknowledged at once");
-    let expected = MultiRoute { route: PathId(1), reply: Some(PathId(7)) };
+    let expected = MultiRoute { route: 1, reply: Some(7) };
     assert_eq!(answer.segment.header.options.multi_route, Some(expected));
 }
 
@@ -62,10 +62,10 @@ fn a_forged_segment_renames_no_route() {
     let mut pair = Pair::open(routed(), &[10]);
     let mut forged = pair.forge(SERVER);
     forged.header.seq = forged.header.seq.plus(1 << 30);
-    forged.header.options.multi_route = Some(MultiRoute { route: PathId(7), reply: None });
+    forged.header.options.multi_route = Some(MultiRoute { route: 7, reply: None });
     pair.inject(SERVER, 0, forged);
     let answer = pair.log.last().filter(|f| f.from == SERVER).expect("it is challenged");
-    let expected = MultiRoute { route: PathId(0), reply: Some(PathId(0)) };
+    let expected = MultiRoute { route: 0, reply: Some(0) };
     assert_eq!(answer.segment.header.options.multi_route, Some(expected));
 }
 
@@ -167,7 +167,7 @@ fn what_a_timer_gave_up_is_distributed() {
     pair.write(CLIENT, 200_000);
     pair.run_until_received(SERVER, 200_000);
     let data = pair.data(CLIENT);
-    let on = |path: u8| data.iter().filter(|d| d.1 == path).map(|d| d.2).collect::<Vec<_>>();
+    let on = |path: u16| data.iter().filter(|d| d.1 == path).map(|d| d.2).collect::<Vec<_>>();
     let (alive, mut dead) = (on(0), on(1));
     assert!(dead.len() >= 10, "new data took both routes: {dead:?}");
     assert!(

@@ -38,7 +38,7 @@ fn numbered(numbered: bool, script: impl FnMut(&Flying) -> Edit + 'static) -> Pa
     pair
 }
 
-fn acks(pair: &Pair, path: u8) -> usize {
+fn acks(pair: &Pair, path: u16) -> usize {
     pair.log.iter().filter(|f| f.from == SERVER && f.path.0 == path).count()
 }
 
@@ -87,7 +87,7 @@ fn losses_are_repaired_without_a_timeout_and_nothing_goes_twice() {
             }
             Edit::Pass
         });
-        let paths = delays.len() as u8;
+        let paths = delays.len() as u16;
         let again: u64 = (0..paths).map(|p| pair.end(CLIENT).path_stats(PathId(p)).retransmissions).sum();
         assert!(counted.get() > 20);
         assert_eq!(again, counted.get(), "{delays:?}");

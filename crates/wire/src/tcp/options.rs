@@ -3,7 +3,7 @@
 use super::kind;
 use super::view::{TcpOption, TcpOptionsIter};
 use crate::error::WireError;
-use crate::units::{PathId, Seq};
+use crate::units::Seq;
 
 /// Room for options in a header, bytes (RFC 9293 §3.1: the data offset has four bits).
 pub const MAX_OPTIONS_LEN: usize = 40;
@@ -126,7 +126,7 @@ impl TcpOptions {
         if let Some(MultiRoute { route, reply }) = self.multi_route {
             out.put(&[kind::EXPERIMENT_1, 8]);
             out.put(&MULTI_ROUTE_EXID);
-            out.put(&[route.0, reply.map_or(MultiRoute::NO_REPLY, |path| path.0)]);
+            out.put(&[route, reply.unwrap_or(MultiRoute::NO_REPLY)]);
         }
         if let Some(shift) = self.window_scale {
             out.put(&[kind::NOP; 1][..usize::from(aligned)]);
@@ -229,10 +229,10 @@ pub struct Timestamps {
 /// identifier, route and reply in a byte each.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MultiRoute {
-    /// Route ID: what the sender calls the path this segment took. 255 is no path.
-    pub route: PathId,
+    /// Route ID: the place of the path this segment took, among the sender's. 255 is no path.
+    pub route: u8,
     /// Route ID Reply: the Route ID of the segment that this one acknowledges, if it does.
-    pub reply: Option<PathId>,
+    pub reply: Option<u8>,
 }
 
 impl MultiRoute {

@@ -5,7 +5,7 @@ use super::options::{MULTI_ROUTE_EXID, MultiRoute, SackBlock, SackBlocks, Timest
 use super::{CHECKSUM_AT, MIN_HEADER_LEN, PROTOCOL, WHAT, kind};
 use crate::checksum::Checksum;
 use crate::error::{WireError, split, u16_at, u32_at};
-use crate::units::{PathId, Seq};
+use crate::units::Seq;
 
 /// A segment whose header lies within its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -161,8 +161,8 @@ fn parse(bytes: &[u8]) -> Result<TcpOption<'_>, WireError> {
         (kind::EXPERIMENT_1 | kind::EXPERIMENT_2, data) if data.starts_with(&MULTI_ROUTE_EXID) => {
             match data[MULTI_ROUTE_EXID.len()..] {
                 [route, reply] => TcpOption::MultiRoute(MultiRoute {
-                    route: PathId(route),
-                    reply: (reply != MultiRoute::NO_REPLY).then_some(PathId(reply)),
+                    route,
+                    reply: (reply != MultiRoute::NO_REPLY).then_some(reply),
                 }),
                 _ => return bad("multi-route option length", 8),
             }

@@ -75,7 +75,8 @@ impl Receiver {
 
     /// Asks the clock of `path` whether an acknowledgment is due, or when.
     pub(super) fn consult(&mut self, now: Instant, path: PathId, rules: &Thinning, timers: &mut Timers) {
-        match self.paths[path.index()].clock.due(rules, self.delay) {
+        let due = self.paths.get(path).and_then(|p| p.clock.due(rules, self.delay));
+        match due {
             Some(at) if at <= now => self.due.insert(path),
             Some(at) => timers.set_earlier(Timer::DelayedAck, at),
             None => {}
@@ -85,7 +86,7 @@ impl Receiver {
     /// The delayed acknowledgment is due.
     pub fn on_delayed_ack(&mut self, now: Instant, timers: &mut Timers) {
         if let Some(thinning) = self.thinning {
-            (0..self.paths.len()).for_each(|i| self.consult(now, PathId(i as u8), &thinning, timers));
+            (0..self.paths.len()).for_each(|i| self.consult(now, self.paths.id_at(i), &thinning, timers));
         } else if self.unacked > 0 {
             self.ack_now(self.unacked_path, None, timers);
         }
@@ -94,7 +95,9 @@ impl Receiver {
     /// A segment of data on `path` echoes what we sent at `sent`.
     #[inline]
     pub fn on_echo(&mut self, now: Instant, path: PathId, sent: Instant) {
-        self.paths[path.index()].clock.on_echo(now, sent);
+        if let Some(path) = self.paths.get_mut(path) {
+            path.clock.on_echo(now, sent);
+        }
     }
 
     /// Whether acknowledgments are thinned.
@@ -111,7 +114,8 @@ impl Receiver {
 
     /// The next acknowledgment to send.
     pub fn pop_ack(&mut self) -> Option<PendingAck> {
-        self.pending.pop_front().or_else(|| self.due.iter().next().map(PendingAck::on))
+        let due = || self.paths.ids().find(|path| self.due.contains(*path)).map(PendingAck::on);
+        self.pending.pop_front().or_else(due)
     }
 
     /// A data segment leaves on `path`: what waits in order for that path travels with it.
@@ -129,9 +133,12 @@ impl Receiver {
     #[inline]
     pub fn told(&mut self, now: Instant, path: PathId) {
         let all = self.buffer.held().is_empty() || !self.reporter.has_news(path);
-        if self.thinning.is_some() && all {
+        if self.thinning.is_some()
+            && all
+            && let Some(told) = self.paths.get_mut(path)
+        {
             self.due.remove(path);
-            self.paths[path.index()].clock.told(now);
+            told.clock.told(now);
         }
     }
 

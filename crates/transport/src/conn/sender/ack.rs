@@ -70,14 +70,14 @@ impl Sender {
         let plain = self.copies.under_way.is_empty()
             && self.routes.is_none()
             && !self.rules.knowledge.marks_packets();
-        let calm = matches!(&self.paths[..], [only] if only.recovering.is_none());
+        let calm = matches!(self.paths.as_slice(), [only] if only.recovering.is_none());
         ack.una > self.board.una() && ack.blocks.is_empty() && self.board.is_orderly() && calm && plain
     }
 
     /// What [`on_any_ack`](Self::on_any_ack) comes to then.
     fn on_expected_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
-        let path = PathId::FIRST;
-        let fresh = self.board.ack_in_order(ack.una);
+        let path = self.paths.id_at(0);
+        let fresh = self.board.ack_in_order(path, ack.una);
         let rtt = fresh.newest.map(|n| now.since(n.sent_at));
         let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
         self.learn(now, path, ack, &fresh, Learnt { rtt, timed, ..Learnt::default() });
@@ -107,8 +107,9 @@ impl Sender {
         if duplicate {
             self.board.count_dupack();
         }
+        result.delivered = self.board.stranded();
         for i in 0..self.paths.len() {
-            result.delivered += self.sample(now, PathId(i as u8), ack, timers);
+            result.delivered += self.sample(now, self.paths.id_at(i), ack, timers);
         }
         self.copies.under_way.tell(ack.route, ack.una);
         if result.delivered > 0 {
@@ -128,9 +129,7 @@ impl Sender {
         if result.advanced && self.paths.iter().all(|p| p.recovering.is_none()) {
             self.board.clear_credit();
         }
-        for i in 0..self.paths.len() {
-            self.refresh(now, PathId(i as u8));
-        }
+        self.refresh_all(now);
         result
     }
 
@@ -145,14 +144,15 @@ impl Sender {
     fn make_room(&mut self, path: PathId) {
         let limited_transmit = self.board.dupacks() <= self.policy.limited_transmit();
         if limited_transmit || self.paths.iter().any(|p| p.recovering.is_some()) {
-            self.board.add_credit(path, self.views[path.index()].mss);
+            let mss = self.views.get(path).map(|v| v.mss);
+            mss.into_iter().for_each(|mss| self.board.add_credit(path, mss));
         }
     }
 
     /// Once the policy has judged, which may hold a timer, or just have let it go.
     fn restart_rtos(&mut self, now: Instant, timers: &mut Timers) {
         for i in 0..self.paths.len() {
-            let path = PathId(i as u8);
+            let path = self.paths.id_at(i);
             if self.board.fresh(path).bytes > 0 {
                 self.restart_rto(now, path, timers);
             }

@@ -19,8 +19,6 @@ pub struct Duplication {
     pub(super) under_way: Copies,
     /// Copies that leave next, on which paths.
     waiting: VecDeque<(PathId, u64, u32)>,
-    /// Per path: copies sent before this have had their reduction.
-    reduced: Vec<Instant>,
 }
 
 impl Sender {
@@ -30,7 +28,8 @@ impl Sender {
         if others.is_empty() {
             return;
         }
-        self.copies.waiting.extend(others.iter().map(|p| (p, outgoing.offset, outgoing.len)));
+        let others = self.views.ids().filter(|p| others.contains(*p));
+        self.copies.waiting.extend(others.map(|p| (p, outgoing.offset, outgoing.len)));
     }
 
     /// Whether copies wait to be sent.
@@ -43,7 +42,8 @@ impl Sender {
     pub(super) fn next_copy(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         loop {
             let (path, offset, len) = self.copies.waiting.pop_front()?;
-            let useful = offset >= self.board.una() && self.views[path.index()].state == PathState::Active;
+            let active = self.views.get(path).is_some_and(|v| v.state == PathState::Active);
+            let useful = offset >= self.board.una() && active;
             if useful {
                 self.account(now, path, len, false, false, timers);
                 self.copies.under_way.add(path, Copy { offset, len, sent_at: now });
@@ -92,11 +92,11 @@ impl Sender {
         let round_trip = self.routes.as_mut().zip(ack.reverse);
         let round_trip = round_trip.map(|(r, rev)| r.on_round_trip(path, ack.path, rtt, rev));
         let route = self.routes.as_mut().and_then(|r| r.on_acked(now, path, info));
-        let p = &mut self.paths[path.index()];
+        let p = &mut self.paths[path];
         p.timeouts = 0;
         p.stats.bytes_delivered += u64::from(len);
         p.estimator.rtt.sample(round_trip.unwrap_or(rtt));
-        let (prior_in_flight, mss) = (self.views[path.index()].in_flight, self.views[path.index()].mss);
+        let (prior_in_flight, mss) = (self.views[path].in_flight, self.views[path].mss);
         let sample = AckSample {
             newly_acked: u64::from(len),
             newly_acked_segments: 1,
@@ -106,7 +106,7 @@ impl Sender {
             window_limited: prior_in_flight + u64::from(mss) > self.controller.window(path),
             ..AckSample::default()
         };
-        self.controller.on_ack(now, path, &sample, &self.views);
+        self.controller.on_ack(now, path, &sample, self.views.as_slice());
         self.missing_copies(now, path, answered);
         match self.is_outstanding(path) {
             true => timers.set(Timer::Rto(path), now + self.rto(path)),
@@ -116,10 +116,7 @@ impl Sender {
 
     /// Copies that did not arrive are a loss on their path, once a window.
     fn missing_copies(&mut self, now: Instant, path: PathId, answered: &Answered) {
-        if self.copies.reduced.len() <= path.index() {
-            self.copies.reduced.resize(path.index() + 1, Instant::ZERO);
-        }
-        let reduced = &mut self.copies.reduced[path.index()];
+        let reduced = &mut self.paths[path].copies_reduced;
         if answered.missing == 0 || answered.missing_sent < *reduced {
             return;
         }
@@ -131,7 +128,7 @@ impl Sender {
             flight_size: self.flight_size(path) + answered.missing,
             oldest_sent: answered.missing_sent,
         };
-        self.controller.on_loss(now, path, &event, &self.views);
+        self.controller.on_loss(now, path, &event, self.views.as_slice());
     }
 
     /// Whether anything is under way on `path`.

@@ -27,7 +27,8 @@ impl Sender {
     #[inline]
     pub fn has_work(&self) -> bool {
         let waiting = self.waiting();
-        let full = matches!(&self.views[..], [only] if only.room < i64::from(only.mss).min(waiting as i64));
+        let full =
+            matches!(self.views.as_slice(), [only] if only.room < i64::from(only.mss).min(waiting as i64));
         let held = waiting == 0 || (full && !self.board.is_idle());
         !held || self.exceptions.probe.is_some() || self.board.has_lost() || self.has_copies()
     }
@@ -53,7 +54,8 @@ impl Sender {
     fn next_again(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
         let (id, sent) = self.board.next_lost()?;
         let (offset, len, last_path) = (sent.offset, sent.len, sent.path);
-        let timed_out = Some(last_path).filter(|path| self.paths[path.index()].timeouts > 0);
+        let failing = |path: &PathId| self.paths.get(*path).is_some_and(|p| p.timeouts > 0);
+        let timed_out = Some(last_path).filter(failing);
         let parcel = Parcel { offset, len, retransmission: true, timed_out, ..Parcel::default() };
         let choice = match self.choose(now, &parcel) {
             Choice::Wait(_) if self.exceptions.urgent > 0 => {
@@ -83,8 +85,8 @@ impl Sender {
         self.policy.on_probe(path, &self.board);
         let waiting = self.waiting();
         let usable = self.window.left(self.board.nxt()).min(waiting);
-        let outgoing = if usable > 0 && self.views[path.index()].room >= 0 {
-            let len = usable.min(u64::from(self.views[path.index()].mss)) as u32;
+        let outgoing = if usable > 0 && self.views[path].room >= 0 {
+            let len = usable.min(u64::from(self.views[path].mss)) as u32;
             self.send_new(now, path, len, u64::from(len) == waiting, timers)
         } else {
             let sent = self.board.mark_lost(id)?;
@@ -122,7 +124,7 @@ impl Sender {
 
     #[inline]
     fn choose(&mut self, now: Instant, parcel: &Parcel) -> Choice {
-        match &self.views[..] {
+        match self.views.as_slice() {
             [view] => only(now, parcel, view),
             views => {
                 let choice = self.scheduler.pick(now, parcel, views);
@@ -146,7 +148,7 @@ impl Sender {
         match choice {
             Choice::Send(path) => Some((path, PathSet::EMPTY)),
             Choice::Copies(mut paths) => {
-                let path = paths.iter().min_by_key(|p| self.views[p.index()].mss)?;
+                let path = self.views.iter().filter(|v| paths.contains(v.id)).min_by_key(|v| v.mss)?.id;
                 paths.remove(path);
                 Some((path, paths))
             }
@@ -185,7 +187,7 @@ impl Sender {
 
     #[inline(never)]
     fn arm_probe(&self, now: Instant, path: PathId, timers: &mut Timers) {
-        let view = &self.views[path.index()];
+        let view = &self.views[path];
         let after = self.policy.probe_after(path, &self.board, view);
         // what waits at the bottleneck cannot be answered before it has left
         let at = after.map(|after| view.idle_at.max(now) + after);
@@ -197,7 +199,7 @@ impl Sender {
 
     /// Silly window avoidance and Nagle (RFC 9293 §3.8.6.2.1, §3.7.4): how much of `usable` to send.
     fn worth_sending(&mut self, path: PathId, usable: u64, waiting: u64) -> Option<u32> {
-        let mss = u64::from(self.views[path.index()].mss);
+        let mss = u64::from(self.views[path].mss);
         let idle = self.board.is_idle();
         let full = usable >= mss; // (1)
         let last = usable == waiting && (idle || self.rules.no_delay || self.stream.is_finished()); // (2)
@@ -209,7 +211,7 @@ impl Sender {
 
     /// Cuts the lost segment `id` if it is too long for `path`.
     fn fit(&mut self, id: SentId, len: u32, path: PathId) -> u32 {
-        let mss = self.views[path.index()].mss;
+        let mss = self.views[path].mss;
         let with_fin = self.board.segment(id).is_some_and(|s| s.end() > self.stream.end());
         if len > mss + u32::from(with_fin) {
             self.board.split(id, mss);
@@ -229,12 +231,12 @@ impl Sender {
         timers: &mut Timers,
     ) -> DeliveryMark {
         let idle = !self.board.is_outstanding(path);
-        let overhead = u64::from(self.views[path.index()].overhead);
+        let overhead = u64::from(self.views[path].overhead);
         if self.rules.knowledge.marks_packets() {
             let (wait, tx) = (self.own_wait(now, path), self.board.next_tx(path));
-            self.paths[path.index()].knowledge.on_sent(now, tx, wait);
+            self.paths[path].knowledge.on_sent(now, tx, wait);
         }
-        let p = &mut self.paths[path.index()];
+        let p = &mut self.paths[path];
         if idle {
             p.silence.begin(now);
         }
@@ -261,7 +263,7 @@ impl Sender {
     #[inline(never)]
     fn pace(&mut self, now: Instant, path: PathId, len: u32, timers: &mut Timers) {
         if let Some(Pace { rate, quantum, credit }) = self.controller.pace(path) {
-            let (view, burst) = (&mut self.views[path.index()], &mut self.paths[path.index()].burst);
+            let (view, burst) = (&mut self.views[path], &mut self.paths[path].burst);
             *burst += u64::from(len);
             if *burst >= quantum {
                 view.earliest_send = view.earliest_send.max(now - credit) + rate.transmission_time(*burst);

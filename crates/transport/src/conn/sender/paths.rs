@@ -1,6 +1,6 @@
 //! Paths come, change, fail, come back and go.
 
-use polypath_wire::{Duration, Instant, PathId, PathSet};
+use polypath_wire::{Duration, Instant, PathId};
 
 use super::silence::Silence;
 use super::{PathSender, Sender};
@@ -10,7 +10,6 @@ use crate::conn::timers::{Timer, Timers};
 use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
 use crate::path::estimator::PathEstimator;
 use crate::path::knowledge::Knowledge;
-use crate::path::routes::Routes;
 
 /// A failed path is probed at most and, after the first time, at least this often.
 const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
@@ -19,15 +18,13 @@ const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from
 const WORTH_KNOWING: u64 = 100_000;
 
 impl Sender {
-    /// Adds a path whose segments carry up to `mss` bytes.
-    pub fn add_path(&mut self, now: Instant, config: &PathConfig, mss: u32) {
-        let id = PathId(self.paths.len() as u8);
+    /// Adds the path `id`, whose segments carry up to `mss` bytes.
+    pub fn add_path(&mut self, now: Instant, id: PathId, config: &PathConfig, mss: u32) {
         self.controller.on_path_added(now, id, mss);
-        self.board.add_lane();
-        self.routes.iter_mut().for_each(Routes::add);
-        self.paths.reserve_exact(1); // most connections have one path, and a vector makes room for four
-        self.views.reserve_exact(1);
-        self.paths.push(PathSender {
+        self.board.add_lane(id);
+        self.routes.iter_mut().for_each(|routes| routes.add(id));
+        self.paths.insert(PathSender {
+            path: id,
             estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way),
             knowledge: Knowledge::default(),
             stats: PathStats::default(),
@@ -37,22 +34,25 @@ impl Sender {
             timed_from: 0,
             burst: 0,
             known: config.known,
+            copies_reduced: Instant::ZERO,
         });
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
-        self.views.push(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
+        self.views.insert(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
         self.refresh(now, id);
     }
 
     /// Takes a path away; what was in flight there is lost.
-    pub fn remove_path(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
+    pub fn remove_path(&mut self, now: Instant, path: PathId) {
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
-        self.views[path.index()].state = PathState::Removed;
         self.controller.on_path_removed(path);
+        self.board.remove_lane(path);
+        self.routes.iter_mut().for_each(|routes| routes.remove(path));
+        self.copies.under_way.remove(path);
+        self.paths.remove(path);
+        self.views.remove(path);
+        self.exceptions.probe.take_if(|probed| *probed == path);
         self.keep_one_open();
-        timers.stop(Timer::Rto(path));
-        timers.stop(Timer::Tail(path));
-        timers.stop(Timer::Probe(path));
-        self.refresh(now, path);
+        self.refresh_all(now);
     }
 
     /// The largest payload of `path` is `mss` from now on. What is under way and larger will not arrive:
@@ -66,7 +66,7 @@ impl Sender {
                 self.losses.push((path, sent.offset, sent.len, LossCause::TooBig, Episode::default()));
             }
         }
-        self.views[path.index()].mss = mss;
+        self.views[path].mss = mss;
         self.controller.on_mss(path, mss);
         self.refresh(now, path);
     }
@@ -74,8 +74,8 @@ impl Sender {
     /// A failed path answered.
     #[cold]
     pub fn revive(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
-        self.views[path.index()].state = PathState::Active;
-        self.paths[path.index()].timeouts = 0;
+        self.views[path].state = PathState::Active;
+        self.paths[path].timeouts = 0;
         timers.stop(Timer::Probe(path));
         self.begin_again(now, path);
         self.refresh(now, path);
@@ -83,13 +83,13 @@ impl Sender {
 
     /// If no path is open, those that failed are tried again, as a path is that has no other: their timeouts
     /// end the connection, which probes do not. Returns them.
-    pub fn retry_failed(&mut self, now: Instant, timers: &mut Timers) -> PathSet {
+    pub fn retry_failed(&mut self, now: Instant, timers: &mut Timers) -> Vec<PathId> {
         if self.views.iter().any(|v| v.state == PathState::Active) {
-            return PathSet::EMPTY;
+            return Vec::new();
         }
-        let failed: PathSet =
-            self.views.iter().filter(|v| v.state == PathState::Failed).map(|v| v.id).collect();
-        failed.iter().for_each(|path| self.revive(now, path, timers));
+        let failed = self.views.iter().filter(|v| v.state == PathState::Failed);
+        let failed: Vec<_> = failed.map(|v| v.id).collect();
+        failed.iter().for_each(|path| self.revive(now, *path, timers));
         failed
     }
 
@@ -103,25 +103,25 @@ impl Sender {
     /// So many SYNs or SYN-ACKs were lost on `path`: data begins with a longer timeout (RFC 6298 §5.7), and with one
     /// segment if there were several (RFC 5681 §3.1, RFC 6928 §2).
     pub fn after_lost_syns(&mut self, now: Instant, path: PathId, lost: u32) {
-        if lost > 0 {
-            self.paths[path.index()].estimator.rtt.after_lost_syn();
-        }
+        let Some(p) = self.paths.get_mut(path).filter(|_| lost > 0) else { return };
+        p.estimator.rtt.after_lost_syn();
         if lost > 1 {
-            self.controller.limit_window(path, self.views[path.index()].mss.into());
+            self.controller.limit_window(path, self.views[path].mss.into());
             self.refresh(now, path);
         }
     }
 
     /// Something that is not data took `rtt` on `path` and back.
     pub fn measured(&mut self, now: Instant, path: PathId, rtt: Duration) {
-        self.paths[path.index()].estimator.rtt.sample(rtt);
+        let Some(p) = self.paths.get_mut(path) else { return };
+        p.estimator.rtt.sample(rtt);
         self.recall(path, rtt);
         self.refresh(now, path);
     }
 
     /// The first round trip of `path`: if it is like the known one, the controller hears what was known.
     pub(super) fn recall(&mut self, path: PathId, rtt: Duration) {
-        let Some(known) = self.paths[path.index()].known.take() else { return };
+        let Some(known) = self.paths[path].known.take() else { return };
         if rtt.times(2) >= known.rtt && rtt <= known.rtt.times(2) {
             self.controller.on_known(path, &KnownPath { rtt: rtt.min(known.rtt), ..known });
         }
@@ -129,38 +129,44 @@ impl Sender {
 
     /// What the next connection may know of `path`, and since when.
     pub fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
-        let p = self.paths.get(path.index()).filter(|p| p.stats.bytes_delivered >= WORTH_KNOWING)?;
+        let p = self.paths.get(path).filter(|p| p.stats.bytes_delivered >= WORTH_KNOWING)?;
         let (rate, rtt) = p.estimator.bandwidth.rate().zip(p.estimator.rtt.min())?;
         Some((KnownPath { rate, rtt }, p.estimator.bandwidth.measured_at()))
     }
 
     /// Whether `path` is there, as it is once the peer's SYN came.
     pub fn has_joined(&self, path: PathId) -> bool {
-        path.index() < self.paths.len()
+        self.paths.contains(path)
+    }
+
+    /// `path`, or if it is gone the first that is there.
+    pub(super) fn there(&self, path: PathId) -> Option<PathId> {
+        if self.paths.contains(path) { Some(path) } else { self.paths.ids().next() }
     }
 
     /// State of a path.
     pub fn path_state(&self, path: PathId) -> PathState {
-        self.views[path.index()].state
+        self.views.get(path).map_or(PathState::Removed, |v| v.state)
     }
 
     /// The path for a segment that is not data: `preferred` if it works, else the quickest that does.
     pub fn path_for_control(&self, preferred: PathId) -> PathId {
         let active = |v: &&PathView| v.state == PathState::Active;
-        match self.views.get(preferred.index()).filter(active) {
+        let quickest = || self.views.iter().filter(active).min_by_key(|v| v.srtt).map(|v| v.id);
+        match self.views.get(preferred).filter(active) {
             Some(view) => view.id,
-            None => self.views.iter().filter(active).min_by_key(|v| v.srtt).map_or(preferred, |v| v.id),
+            None => quickest().or(self.there(preferred)).unwrap_or(preferred),
         }
     }
 
     /// The last round trip measured on `path`.
     pub fn latest_rtt(&self, path: PathId) -> Option<Duration> {
-        self.paths[path.index()].estimator.rtt.latest()
+        self.paths[path].estimator.rtt.latest()
     }
 
     /// Counters and state of `path`.
     pub fn path_stats(&self, path: PathId) -> PathStats {
-        let p = &self.paths[path.index()];
+        let p = &self.paths[path];
         let snapshot = self.controller.snapshot(path);
         PathStats {
             cwnd: snapshot.window,

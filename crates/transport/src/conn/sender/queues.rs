@@ -9,22 +9,22 @@ use crate::facts::PathState;
 impl Sender {
     /// How long a packet given to `path` now waits behind our own.
     pub(super) fn own_wait(&self, now: Instant, path: PathId) -> Duration {
-        let in_flight = self.views[path.index()].in_flight;
-        self.paths[path.index()].estimator.idle_at(now, in_flight).since(now)
+        let in_flight = self.views[path].in_flight;
+        self.paths[path].estimator.idle_at(now, in_flight).since(now)
     }
 
     /// A segment without data leaves on `path`.
     pub fn on_bare(&mut self, now: Instant, path: PathId) {
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if self.views[path.index()].overhead > 0 {
-            p.estimator.occupy(now, u64::from(self.views[path.index()].overhead));
+        let Some(p) = self.paths.get_mut(path) else { return };
+        if self.views[path].overhead > 0 {
+            p.estimator.occupy(now, u64::from(self.views[path].overhead));
             self.refresh(now, path);
         }
     }
 
     /// A packet on `path` waits this long: of it the model knows our own part.
     pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         let own = p.estimator.idle_at(now, self.board.in_flight(path)).since(now);
         p.knowledge.reveal(wait - own);
         self.refresh(now, path);
@@ -33,17 +33,17 @@ impl Sender {
     /// A heartbeat leaves on `path`.
     pub fn heartbeat_sent(&mut self, now: Instant, path: PathId, number: u32) {
         let wait = self.own_wait(now, path);
-        self.paths[path.index()].knowledge.on_heartbeat_sent(now, u64::from(number), wait);
+        self.paths[path].knowledge.on_heartbeat_sent(now, u64::from(number), wait);
     }
 
     /// A heartbeat came back on `path`. Returns whether that opens the path again.
     pub fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
-        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        let Some(p) = self.paths.get_mut(path) else { return false };
         let told = p.estimator.told_round_trip();
         let reopened = p.knowledge.on_heartbeat(now, u64::from(number), told);
-        let congested = self.views[path.index()].state == PathState::Congested;
+        let congested = self.views[path].state == PathState::Congested;
         if reopened && congested {
-            self.views[path.index()].state = PathState::Active;
+            self.views[path].state = PathState::Active;
         }
         self.refresh(now, path);
         reopened && congested
@@ -51,7 +51,7 @@ impl Sender {
 
     /// A marked packet that came late closes its path.
     pub(super) fn check_mark(&mut self, now: Instant, path: PathId) {
-        let p = &mut self.paths[path.index()];
+        let p = &mut self.paths[path];
         let (highest, fastest) = (self.board.highest_delivered(path), p.estimator.rtt.min());
         let Some((highest, fastest)) = highest.zip(fastest) else { return };
         let late = p.knowledge.on_delivered(now, highest, fastest);
@@ -67,9 +67,9 @@ impl Sender {
     #[cold]
     pub(super) fn close_congested(&mut self, path: PathId, late: Duration) {
         let open = self.views.iter().filter(|v| v.state == PathState::Active).count();
-        if self.views[path.index()].state == PathState::Active && open > 1 {
-            self.views[path.index()].state = PathState::Congested;
-            let knowledge = &mut self.paths[path.index()].knowledge;
+        if self.views[path].state == PathState::Active && open > 1 {
+            self.views[path].state = PathState::Congested;
+            let knowledge = &mut self.paths[path].knowledge;
             knowledge.close(&self.rules.knowledge, knowledge.excess() - late);
         }
     }
@@ -79,7 +79,7 @@ impl Sender {
         if self.views.iter().any(|v| v.state == PathState::Active) {
             return;
         }
-        for (view, p) in self.views.iter_mut().zip(&mut self.paths) {
+        for (view, p) in self.views.iter_mut().zip(self.paths.iter_mut()) {
             if view.state == PathState::Congested {
                 view.state = PathState::Active;
                 p.knowledge.reopen();

@@ -45,7 +45,7 @@ impl Sender {
         if self.rules.knowledge.marks_packets() {
             self.check_mark(now, path);
         }
-        if self.views[path.index()].state == PathState::Failed && !self.is_silent(path) {
+        if self.views[path].state == PathState::Failed && !self.is_silent(path) {
             self.revive(now, path, timers);
         }
         fresh.bytes
@@ -63,12 +63,12 @@ impl Sender {
     ) {
         let Learnt { rtt, timed, proven, route } = learnt;
         if let Some(rtt) = rtt
-            && self.paths[path.index()].known.is_some()
+            && self.paths[path].known.is_some()
         {
             self.recall(path, rtt);
         }
         let in_recovery = self.is_recovering(path);
-        let p = &mut self.paths[path.index()];
+        let p = &mut self.paths[path];
         p.timeouts = 0;
         p.stats.bytes_delivered += fresh.bytes;
         if let Some(rtt) = timed {
@@ -94,7 +94,7 @@ impl Sender {
                 p.estimator.on_train(now, fresh.bytes, sent, ack.path)
             }
         };
-        let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path.index()];
+        let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path];
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
@@ -110,19 +110,19 @@ impl Sender {
             window_limited: prior_in_flight + u64::from(mss) > window,
             in_recovery,
         };
-        self.controller.on_ack(now, path, &sample, &self.views);
+        self.controller.on_ack(now, path, &sample, self.views.as_slice());
     }
 
     /// Whether `path` stays in a loss episode, or, where one window limits all paths, any path is.
     fn is_recovering(&self, path: PathId) -> bool {
         match self.rules.one_window {
-            true => (0..self.paths.len()).any(|i| self.is_in_episode(PathId(i as u8))),
+            true => self.paths.ids().any(|path| self.is_in_episode(path)),
             false => self.is_in_episode(path),
         }
     }
 
     fn is_in_episode(&self, path: PathId) -> bool {
-        self.paths[path.index()].recovering.is_some() && !self.policy.recovers(path, &self.board)
+        self.paths[path].recovering.is_some() && !self.policy.recovers(path, &self.board)
     }
 
     /// Where both ends know of routes: the round trip made of one-way trips, from which the timeout
@@ -155,7 +155,7 @@ impl Sender {
     /// Whether this round trip goes into the timeout. Without timestamps one segment is timed at a time
     /// (RFC 6298 §3): many samples a round trip would make the variation die out.
     pub(super) fn is_timed(&mut self, ack: &Ack<'_>, path: PathId, fresh: &Delivery) -> bool {
-        let p = &mut self.paths[path.index()];
+        let p = &mut self.paths[path];
         let timed = ack.echo.is_some() || fresh.newest.is_some_and(|n| n.tx >= p.timed_from);
         if timed {
             p.timed_from = self.board.next_tx(path);

@@ -52,9 +52,9 @@ impl Sender {
         let pause = now.since(std::mem::replace(&mut self.delivered_at, now));
         let mut failed = PathSet::EMPTY;
         for i in 0..self.paths.len() {
-            let path = PathId(i as u8);
+            let path = self.paths.id_at(i);
             let (patience, waits) = (self.patience(path), self.board.is_outstanding(path));
-            let silence = &mut self.paths[i].silence;
+            let silence = &mut self.paths[path].silence;
             if self.board.fresh(path).bytes > 0 || !waits {
                 silence.begin(now);
                 continue;
@@ -64,7 +64,12 @@ impl Sender {
                 failed.insert(path);
             }
         }
-        failed.iter().for_each(|path| self.fall_silent(now, path, timers));
+        for i in 0..self.paths.len() {
+            let path = self.paths.id_at(i);
+            if failed.contains(path) {
+                self.fall_silent(now, path, timers);
+            }
+        }
         failed
     }
 
@@ -79,8 +84,8 @@ impl Sender {
     /// `path` gets probes only, the first one at once. The controller hears of the loss if the path is back before its
     /// timer would have run out: then it was congested rather than away.
     pub(super) fn fail(&mut self, now: Instant, path: PathId, loss: LossEvent, timers: &mut Timers) {
-        self.views[path.index()].state = PathState::Failed;
-        self.paths[path.index()].silence.failure = Some(Failure { since: now, loss, asked: None });
+        self.views[path].state = PathState::Failed;
+        self.paths[path].silence.failure = Some(Failure { since: now, loss, asked: None });
         self.keep_one_open();
         timers.stop(Timer::Rto(path));
         timers.stop(Timer::Tail(path));
@@ -89,55 +94,55 @@ impl Sender {
 
     /// A path that had failed may carry data again.
     pub(super) fn begin_again(&mut self, now: Instant, path: PathId) {
-        let failure = self.paths[path.index()].silence.failure.take();
+        let failure = self.paths[path].silence.failure.take();
         let Some(Failure { since, loss, .. }) = failure else { return };
         if now.since(since) <= self.rto(path) {
             self.reduce_for(now, path, &loss);
         } else if !self.rules.one_window {
-            let window = RESTART * u64::from(self.views[path.index()].mss);
+            let window = RESTART * u64::from(self.views[path].mss);
             self.controller.limit_window(path, window);
         }
-        self.paths[path.index()].estimator.rtt.forgive();
+        self.paths[path].estimator.rtt.forgive();
     }
 
     /// Whether `path` failed by its silence. Then no old segment or acknowledgment revives it: they may come late
     /// or over other paths.
     pub fn is_silent(&self, path: PathId) -> bool {
-        self.paths.get(path.index()).is_some_and(|p| p.silence.failure.is_some())
+        self.paths.get(path).is_some_and(|p| p.silence.failure.is_some())
     }
 
     /// Whether the answer to something that left on `path` at `sent` shows that it works.
     pub fn is_sign_of_life(&self, path: PathId, sent: Instant) -> bool {
-        !self.is_silent(path) || sent >= self.paths[path.index()].silence.heard
+        !self.is_silent(path) || sent >= self.paths[path].silence.heard
     }
 
     /// Heartbeat `number` probes `path`.
     pub fn probe_sent(&mut self, path: PathId, number: u32) {
-        let failure = self.paths[path.index()].silence.failure.as_mut();
+        let failure = self.paths[path].silence.failure.as_mut();
         failure.into_iter().for_each(|f| _ = f.asked.get_or_insert(number));
     }
 
     /// Whether the answer to heartbeat `number` shows that `path`, which failed by its silence, works again.
     pub fn is_probe_answered(&self, path: PathId, number: u32) -> bool {
-        let failure = self.paths.get(path.index()).and_then(|p| p.silence.failure);
+        let failure = self.paths.get(path).and_then(|p| p.silence.failure);
         failure.and_then(|f| f.asked).is_some_and(|first| number.wrapping_sub(first) < 1 << 31)
     }
 
     /// Whether another path works, as far as we know: its timer has not run out, and it has been silent for half as long
     /// at most, or has nothing to deliver.
     pub(super) fn works_without(&self, now: Instant, path: PathId) -> bool {
-        let silent = |path: PathId| now.since(self.paths[path.index()].silence.heard);
+        let silent = |path: PathId| now.since(self.paths[path].silence.heard);
         let works = |other: PathId| {
-            self.paths[other.index()].timeouts == 0
+            self.paths[other].timeouts == 0
                 && (!self.board.is_outstanding(other) || silent(other).times(2) <= silent(path))
         };
-        self.views[path.index()].state == PathState::Active
+        self.views[path].state == PathState::Active
             && self.views.iter().any(|v| v.id != path && v.state == PathState::Active && works(v.id))
     }
 
     /// For how long only others may deliver: a round trip, another one for a probe of the tail, and what they vary.
     fn patience(&self, path: PathId) -> Duration {
-        let rtt = &self.paths[path.index()].estimator.rtt;
+        let rtt = &self.paths[path].estimator.rtt;
         match rtt.srtt().zip(rtt.rttvar()) {
             Some((srtt, var)) => (srtt.times(2) + var.times(4)).max(SHORTEST),
             None => rtt.rto(),

@@ -15,7 +15,7 @@ impl Sender {
             return false;
         }
         self.stalled += 1;
-        let p = &mut self.paths[path.index()];
+        let p = &mut self.paths[path];
         p.timeouts += 1;
         p.estimator.rtt.back_off();
         let first = p.timeouts == 1;
@@ -30,22 +30,23 @@ impl Sender {
             self.reduce_for(now, path, &loss);
         }
         let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
-        let failed = lost || !alone && self.paths[path.index()].timeouts >= self.rules.fail_after;
+        let failed = lost || !alone && self.paths[path].timeouts >= self.rules.fail_after;
         if lost {
             self.fail(now, path, loss, timers);
         } else if failed {
-            self.views[path.index()].state = PathState::Failed;
+            self.views[path].state = PathState::Failed;
             self.keep_one_open();
             timers.set(Timer::Probe(path), now + self.rto(path));
         }
-        (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8))); // all lost their credit
+        self.refresh_all(now); // all lost their credit
         failed
     }
 
     /// The path of the oldest segment, if it was acknowledged selectively and yet nothing acknowledges it
-    /// cumulatively: the peer may have taken it back (RFC 2018 §8).
+    /// cumulatively: the peer may have taken it back (RFC 2018 §8). Any path, if that one is gone.
     pub(super) fn reneged(&self) -> Option<PathId> {
-        self.board.head().filter(|(_, s)| s.status == Status::Sacked).map(|(_, s)| s.path)
+        let (_, head) = self.board.head().filter(|(_, s)| s.status == Status::Sacked)?;
+        self.there(head.path)
     }
 
     /// All that is in flight on `path` is lost: what the controller may hear of it.
@@ -68,7 +69,7 @@ impl Sender {
         }
         event.bytes += self.copies.under_way.lose(path);
         if matches!(cause, LossCause::Timeout | LossCause::Silence) {
-            self.paths[path.index()].recovering = None; // slow start begins at once (RFC 5681 §3.1)
+            self.paths[path].recovering = None; // slow start begins at once (RFC 5681 §3.1)
         }
         event
     }
@@ -76,13 +77,13 @@ impl Sender {
     /// The controller of `path` hears of a loss, if anything was lost.
     pub(super) fn reduce_for(&mut self, now: Instant, path: PathId, loss: &LossEvent) {
         if loss.bytes > 0 {
-            self.controller.on_loss(now, path, loss, &self.views);
+            self.controller.on_loss(now, path, loss, self.views.as_slice());
         }
     }
 
     /// Nothing was heard of `path` for so long that its tail is probed.
     pub fn on_tail_timeout(&mut self, path: PathId) {
-        let active = self.views[path.index()].state == PathState::Active;
+        let active = self.views[path].state == PathState::Active;
         if active && self.board.is_outstanding(path) && !self.board.has_lost() {
             self.exceptions.probe = Some(path);
         }
@@ -90,15 +91,15 @@ impl Sender {
 
     /// The controller's period is over.
     pub fn on_congestion_timeout(&mut self, now: Instant, timers: &mut Timers) {
-        self.controller.on_timeout(now, &self.views);
+        self.controller.on_timeout(now, self.views.as_slice());
         if let Some(at) = self.controller.next_timeout() {
             timers.set(Timer::Congestion, at);
         }
-        (0..self.paths.len()).for_each(|i| self.refresh(now, PathId(i as u8)));
+        self.refresh_all(now);
     }
 
-    /// The retransmission timeout of `path`.
+    /// The retransmission timeout of `path`, or the longest if it is gone.
     pub fn rto(&self, path: PathId) -> Duration {
-        self.paths[path.index()].estimator.rtt.rto()
+        self.paths.get(path).map_or(self.rules.rto.max, |p| p.estimator.rtt.rto())
     }
 }

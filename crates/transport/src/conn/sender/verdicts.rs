@@ -15,8 +15,8 @@ impl Sender {
     pub fn judge(&mut self, now: Instant, timers: &mut Timers, result: &mut Acked) {
         timers.stop(Timer::Recheck);
         for i in 0..self.paths.len() {
-            let path = PathId(i as u8);
-            self.policy.judge(now, path, &self.board, &self.views[i], &mut self.verdicts);
+            let path = self.paths.id_at(i);
+            self.policy.judge(now, path, &self.board, &self.views[path], &mut self.verdicts);
             if !self.verdicts.is_empty() {
                 let mut verdicts = std::mem::take(&mut self.verdicts);
                 self.carry_out(now, path, &verdicts, timers, result);
@@ -39,9 +39,9 @@ impl Sender {
             match *verdict {
                 Verdict::Lost { id, cause, episode } => self.lose(now, path, id, cause, episode, result),
                 Verdict::Repaired(episode) => self.reduce(now, path, episode, result),
-                Verdict::Recovered(_) => self.paths[path.index()].recovering = None,
+                Verdict::Recovered(_) => self.paths[path].recovering = None,
                 Verdict::Undo(episode) => {
-                    self.paths[path.index()].recovering = None;
+                    self.paths[path].recovering = None;
                     self.controller.on_undo(now, path, episode);
                     result.undone += 1;
                 }
@@ -53,15 +53,15 @@ impl Sender {
 
     /// What a tail probe repaired was lost like anything else (RFC 8985 §7.4).
     fn reduce(&mut self, now: Instant, path: PathId, episode: Episode, result: &mut Acked) {
-        self.paths[path.index()].recovering = Some(episode);
+        self.paths[path].recovering = Some(episode);
         let event = LossEvent {
             cause: LossCause::TailProbe,
             episode,
-            bytes: u64::from(self.views[path.index()].mss),
+            bytes: u64::from(self.views[path].mss),
             flight_size: self.flight_size(path),
             oldest_sent: now,
         };
-        self.controller.on_loss(now, path, &event, &self.views);
+        self.controller.on_loss(now, path, &event, self.views.as_slice());
         result.episodes += 1;
     }
 
@@ -77,9 +77,9 @@ impl Sender {
         let flight_size = self.flight_size(path);
         let Some(sent) = self.board.mark_lost(id) else { return };
         self.losses.push((path, sent.offset, sent.len, cause, episode));
-        let new_episode = self.paths[path.index()].recovering != Some(episode);
+        let new_episode = self.paths[path].recovering != Some(episode);
         if new_episode {
-            self.paths[path.index()].recovering = Some(episode);
+            self.paths[path].recovering = Some(episode);
             let event = LossEvent {
                 cause,
                 episode,
@@ -87,7 +87,7 @@ impl Sender {
                 flight_size,
                 oldest_sent: sent.sent_at,
             };
-            self.controller.on_loss(now, path, &event, &self.views);
+            self.controller.on_loss(now, path, &event, self.views.as_slice());
             result.episodes += 1;
             if self.rules.knowledge.close_on_loss {
                 self.close_congested(sent.path, Duration::ZERO);

@@ -6,16 +6,21 @@ use super::Sender;
 use crate::facts::PathState;
 
 impl Sender {
+    /// Brings all views up to date.
+    pub(super) fn refresh_all(&mut self, now: Instant) {
+        (0..self.paths.len()).for_each(|i| self.refresh(now, self.paths.id_at(i)));
+    }
+
     /// Brings the view of `path` up to date.
     #[inline]
     pub(super) fn refresh(&mut self, now: Instant, path: PathId) {
-        let (view, estimator) = (&mut self.views[path.index()], &self.paths[path.index()].estimator);
+        let (view, estimator) = (&mut self.views[path], &self.paths[path].estimator);
         view.srtt = estimator.rtt.srtt();
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
         view.window = self.controller.window(path);
         if self.paths.len() > 1 {
-            let excess = self.paths[path.index()].knowledge.excess();
+            let excess = self.paths[path].knowledge.excess();
             view.one_way = estimator.base_one_way().map(|base| base + excess);
             view.rate = estimator.rate();
         }
@@ -26,7 +31,7 @@ impl Sender {
     #[inline]
     pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
         let in_flight = self.board.in_flight(path) + self.copies.under_way.in_flight(path);
-        let view = &mut self.views[path.index()];
+        let view = &mut self.views[path];
         view.in_flight = in_flight;
         view.room = view.window as i64 - in_flight as i64;
         if self.paths.len() > 1 {
@@ -36,8 +41,8 @@ impl Sender {
 
     #[inline(never)]
     fn refresh_among_others(&mut self, now: Instant, path: PathId, in_flight: u64) {
-        let idle_at = self.paths[path.index()].estimator.idle_at(now, in_flight);
-        self.views[path.index()].idle_at = idle_at;
+        let idle_at = self.paths[path].estimator.idle_at(now, in_flight);
+        self.views[path].idle_at = idle_at;
         self.share_room();
     }
 
@@ -52,7 +57,7 @@ impl Sender {
         let open = || self.views.iter().filter(|v| v.state == PathState::Active);
         let in_flight: u64 = self.views.iter().map(|v| v.in_flight).sum();
         let windows: u64 = open().map(|v| self.controller.window(v.id)).sum();
-        for view in &mut self.views {
+        for view in self.views.iter_mut() {
             let window = self.controller.window(view.id);
             let share = u128::from(offered) * u128::from(window) / u128::from(windows.max(1));
             let own = if self.rules.divide_window { window.min(share as u64) } else { window };
@@ -63,7 +68,7 @@ impl Sender {
 
     /// FlightSize, not counting what limited transmit sent beyond the window (RFC 3042, RFC 5681 §3.2).
     pub fn flight_size(&self, path: PathId) -> u64 {
-        let mss = self.views[path.index()].mss;
+        let mss = self.views[path].mss;
         let all = self.board.flight_size(path, mss) + self.copies.under_way.in_flight(path);
         all.min(self.controller.window(path))
     }

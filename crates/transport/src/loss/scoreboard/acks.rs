@@ -7,7 +7,8 @@ use super::{Delivery, Scoreboard, Sent, SentId, Status};
 impl Scoreboard {
     /// Begins the account of a new acknowledgment.
     pub fn begin_ack(&mut self) {
-        for lane in &mut self.lanes {
+        self.stranded = 0;
+        for lane in self.lanes.iter_mut() {
             lane.fresh = Delivery::default();
             lane.passed = lane.told.min(lane.highest_delivered.map_or(0, |tx| tx + 1));
         }
@@ -24,10 +25,10 @@ impl Scoreboard {
             && self.sacked.is_empty()
     }
 
-    /// What [`ack_up_to`](Self::ack_up_to) comes to if all is in order, with what it delivered.
+    /// What [`ack_up_to`](Self::ack_up_to) comes to if all is in order on the only path, with what it delivered.
     #[inline]
-    pub fn ack_in_order(&mut self, una: u64) -> Delivery {
-        let lane = &mut self.lanes[PathId::FIRST.index()];
+    pub fn ack_in_order(&mut self, path: PathId, una: u64) -> Delivery {
+        let lane = &mut self.lanes[path];
         let mut fresh = Delivery::default();
         while let Some(front) = self.segments.pop_front_if(|s| s.end() <= una) {
             lane.deliver(front.tx, u64::from(front.len));
@@ -40,7 +41,7 @@ impl Scoreboard {
         self.una = una;
         if let Some(&front) = self.segments.front().filter(|s| s.offset < una) {
             self.trim_head(front, una);
-            return *self.fresh(PathId::FIRST);
+            return *self.fresh(path);
         }
         fresh
     }
@@ -72,12 +73,13 @@ impl Scoreboard {
     #[cold]
     fn trim_head(&mut self, front: Sent, una: u64) {
         let gone = (una - front.offset) as u32;
-        let lane = &mut self.lanes[front.path.index()];
-        if front.status == Status::InFlight {
-            lane.in_flight -= u64::from(gone);
-        }
-        if front.status != Status::Sacked {
-            lane.fresh.bytes += u64::from(gone);
+        match self.lanes.get_mut(front.path) {
+            _ if front.status == Status::Sacked => {}
+            Some(lane) => {
+                lane.in_flight -= if front.status == Status::InFlight { u64::from(gone) } else { 0 };
+                lane.fresh.bytes += u64::from(gone);
+            }
+            None => self.stranded += u64::from(gone),
         }
         if let Some(head) = self.segments.front_mut() {
             head.offset = una;
@@ -87,16 +89,21 @@ impl Scoreboard {
 
     /// The segment `id` was delivered, which duplicates may have reported before.
     pub(super) fn deliver(&mut self, id: SentId, sent: &Sent, reported_before: bool) {
-        let lane = &mut self.lanes[sent.path.index()];
+        if sent.status == Status::Sacked {
+            return;
+        }
+        if sent.status == Status::Lost {
+            self.lost.remove(&id);
+        }
         let len = u64::from(sent.len);
-        match sent.status {
-            Status::Sacked => return,
-            Status::Lost => drop(self.lost.remove(&id)),
-            Status::InFlight => {
-                lane.deliver(sent.tx, len);
-                if reported_before {
-                    lane.credit = lane.credit.saturating_sub(len);
-                }
+        let Some(lane) = self.lanes.get_mut(sent.path) else {
+            self.stranded += len;
+            return;
+        };
+        if sent.status == Status::InFlight {
+            lane.deliver(sent.tx, len);
+            if reported_before {
+                lane.credit = lane.credit.saturating_sub(len);
             }
         }
         lane.fresh.bytes += len;
@@ -114,7 +121,7 @@ impl Scoreboard {
 
     /// Without SACK: some segment of `size` bytes left the network on `path`.
     pub fn add_credit(&mut self, path: PathId, size: u32) {
-        self.lanes[path.index()].credit += u64::from(size);
+        self.lanes[path].credit += u64::from(size);
         self.credited = true;
     }
 

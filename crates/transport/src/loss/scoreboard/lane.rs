@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
+use polypath_wire::PathId;
+
 use super::{Sent, SentId, Status};
+use crate::path_map::OfPath;
 
 /// What one acknowledgment delivered on one lane.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -23,8 +26,9 @@ pub struct Delivery {
 pub(super) const GONE: SentId = SentId::MAX;
 
 /// The virtual queue of one path.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lane {
+    path: PathId,
     /// Transmissions in the order sent, numbered from `first`; [`GONE`] once judged lost.
     pub(super) order: VecDeque<SentId>,
     pub(super) first: u64,
@@ -45,7 +49,32 @@ pub(super) struct Lane {
     pub(super) passed: u64,
 }
 
+impl OfPath for Lane {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
 impl Lane {
+    /// An empty one; `told`: see there.
+    pub(super) fn new(path: PathId, told: u64) -> Self {
+        Self {
+            path,
+            order: VecDeque::new(),
+            first: 0,
+            in_flight: 0,
+            delivered: 0,
+            settled: 0,
+            highest_delivered: None,
+            told,
+            vouched: 0,
+            credit: 0,
+            fresh: Delivery::default(),
+            passed: 0,
+        }
+    }
+
     pub(super) fn push(&mut self, id: SentId, len: u32) -> u64 {
         let tx = self.next_tx();
         self.in_flight += u64::from(len);

@@ -13,7 +13,7 @@ impl Scoreboard {
         sent.status = Status::Lost;
         let sent = *sent;
         self.lost.insert(id);
-        let lane = &mut self.lanes[sent.path.index()];
+        let lane = &mut self.lanes[sent.path];
         lane.lose(sent.tx, u64::from(sent.len));
         lane.trim(self.base, &self.segments);
         Some(sent)

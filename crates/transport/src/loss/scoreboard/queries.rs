@@ -38,20 +38,20 @@ impl Scoreboard {
 
     /// Bytes on their way on `path`, as far as acknowledgments tell.
     pub fn in_flight(&self, path: PathId) -> u64 {
-        let lane = &self.lanes[path.index()];
+        let lane = &self.lanes[path];
         lane.in_flight.saturating_sub(lane.credit)
     }
 
     /// FlightSize of `path` (RFC 5681): bytes sent, not judged lost, and not delivered in the order
     /// of the lane; `size` is the usual size of a segment.
     pub fn flight_size(&self, path: PathId, size: u32) -> u64 {
-        let lane = &self.lanes[path.index()];
+        let lane = &self.lanes[path];
         lane.in_flight + u64::from(lane.delivered) * u64::from(size)
     }
 
     /// Whether anything is on its way on `path`.
     pub fn is_outstanding(&self, path: PathId) -> bool {
-        self.lanes[path.index()].in_flight > 0
+        self.lanes[path].in_flight > 0
     }
 
     /// Duplicate acknowledgments since `una` moved.
@@ -66,32 +66,37 @@ impl Scoreboard {
 
     /// What the present acknowledgment delivered on `path`.
     pub fn fresh(&self, path: PathId) -> &Delivery {
-        &self.lanes[path.index()].fresh
+        &self.lanes[path].fresh
+    }
+
+    /// Bytes that the present acknowledgment delivered of what was sent last on paths that are gone.
+    pub fn stranded(&self) -> u64 {
+        self.stranded
     }
 
     /// Number that the next transmission on `path` will have.
     pub fn next_tx(&self, path: PathId) -> u64 {
-        self.lanes[path.index()].next_tx()
+        self.lanes[path].next_tx()
     }
 
     /// Highest transmission number delivered on `path`.
     pub fn highest_delivered(&self, path: PathId) -> Option<u64> {
-        self.lanes[path.index()].highest_delivered
+        self.lanes[path].highest_delivered
     }
 
     /// Acknowledgments on `path` itself have told of everything delivered below this transmission.
     pub fn told(&self, path: PathId) -> u64 {
-        self.lanes[path.index()].told
+        self.lanes[path].told
     }
 
     /// Segments delivered after the oldest that is not, as [`vouch`](Self::vouch) was told.
     pub fn vouched(&self, path: PathId) -> u32 {
-        self.lanes[path.index()].vouched
+        self.lanes[path].vouched
     }
 
     /// The segments in flight on `path`, oldest transmission first.
     pub fn in_lane(&self, path: PathId) -> impl Iterator<Item = (SentId, &Sent)> {
-        let order = self.lanes[path.index()].order.iter();
+        let order = self.lanes[path].order.iter();
         order.filter_map(|id| self.in_flight_segment(*id).map(|sent| (*id, sent)))
     }
 
@@ -113,7 +118,7 @@ impl Scoreboard {
     /// Segments in flight on `path` with at least `threshold` later ones of the same lane delivered,
     /// as [`vouch`](Self::vouch) was told; oldest first.
     pub fn overtaken(&self, path: PathId, threshold: u32) -> impl Iterator<Item = (SentId, &Sent)> {
-        let lane = &self.lanes[path.index()];
+        let lane = &self.lanes[path];
         let mut later = lane.vouched;
         lane.order
             .iter()

@@ -47,7 +47,9 @@ impl Scoreboard {
 
     /// The present acknowledgment, which came on `path`, reports a duplicate.
     pub fn note_duplicate(&mut self, path: PathId) {
-        self.lanes[path.index()].fresh.duplicate = true;
+        if let Some(lane) = self.lanes.get_mut(path) {
+            lane.fresh.duplicate = true;
+        }
     }
 
     /// An acknowledgment of everything below `una` and of `blocks` came on `path`. Whatever arrived there
@@ -55,13 +57,13 @@ impl Scoreboard {
     /// in between. What only faster paths told of so far is not: the news of those is still on its way.
     #[inline]
     pub fn vouch(&mut self, path: PathId, una: u64, blocks: &[(u64, u64)]) {
-        if self.lanes[path.index()].told != u64::MAX {
+        if self.lanes.get(path).is_some_and(|lane| lane.told != u64::MAX) {
             self.weigh(path, una, blocks);
         }
     }
 
     fn weigh(&mut self, path: PathId, una: u64, blocks: &[(u64, u64)]) {
-        let lane = &self.lanes[path.index()];
+        let lane = &self.lanes[path];
         let (mut told, mut vouched, mut delivered) = (lane.told, lane.vouched, 0);
         for tx in told.max(lane.first)..lane.next_tx() {
             let id = lane.order[(tx - lane.first) as usize];
@@ -85,7 +87,7 @@ impl Scoreboard {
                 vouched += std::mem::take(&mut delivered);
             }
         }
-        let lane = &mut self.lanes[path.index()];
+        let lane = &mut self.lanes[path];
         (lane.told, lane.vouched) = (told, vouched);
     }
 
@@ -96,9 +98,10 @@ impl Scoreboard {
         for (i, sent) in self.segments.iter_mut().enumerate().filter(|(_, s)| s.status == Status::Sacked) {
             sent.status = Status::Lost;
             self.lost.insert(self.base + i as u64);
-            let lane = &mut self.lanes[sent.path.index()];
             // what was judged lost before it was acknowledged is not counted as delivered
-            if lane.forget(sent.tx) {
+            if let Some(lane) = self.lanes.get_mut(sent.path)
+                && lane.forget(sent.tx)
+            {
                 lane.delivered -= 1;
                 lane.vouched -= u32::from(sent.tx < lane.told);
             }
@@ -118,7 +121,7 @@ mod tests {
     /// Five segments of ten bytes, sent.
     fn five() -> Scoreboard {
         let mut board = Scoreboard::default();
-        board.add_lane();
+        board.add_lane(LANE);
         (0..5).for_each(|_| board.send_new(Instant::ZERO, LANE, 10, DeliveryMark::default()));
         board
     }
@@ -138,7 +141,7 @@ mod tests {
     fn what_a_faster_path_tells_first_is_no_evidence_yet() {
         let (fast, slow) = (PathId(0), PathId(1));
         let mut board = Scoreboard::default();
-        (0..2).for_each(|_| board.add_lane());
+        [fast, slow].into_iter().for_each(|path| board.add_lane(path));
         (0..6).for_each(|_| board.send_new(Instant::ZERO, slow, 10, DeliveryMark::default()));
         let acked = |board: &mut Scoreboard, path, block: (u64, u64)| {
             board.begin_ack();

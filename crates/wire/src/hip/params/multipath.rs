@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::error::WireError;
 use crate::hip::cursor::{Cursor, address_bytes};
-use crate::units::{Duration, PathId, Rate};
+use crate::units::{Duration, Rate};
 
 /// The format of the contents.
 const FORMAT: u8 = 1;
@@ -29,7 +29,7 @@ const MEASURED: u8 = 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MultipathPath {
     /// The sender's number of it.
-    pub id: PathId,
+    pub id: u8,
     /// The sender's address.
     pub address: IpAddr,
     /// Whether rate and delay were measured on a path, else they are what the sender's link gives.
@@ -62,7 +62,7 @@ impl MultipathPath {
         let [id, flags, ..] = c.take::<4>()?;
         let (delay, bandwidth) = (c.u32()?, c.u64()?);
         Ok(Self {
-            id: PathId(id),
+            id,
             address: c.address()?,
             measured: flags & MEASURED != 0,
             bandwidth: (bandwidth != 0).then_some(Rate(bandwidth)),
@@ -72,7 +72,7 @@ impl MultipathPath {
 
     fn emit(&self, out: &mut Vec<u8>) {
         let micros = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(NO_DELAY - 1).min(NO_DELAY - 1);
-        out.extend_from_slice(&[self.id.0, u8::from(self.measured) * MEASURED, 0, 0]);
+        out.extend_from_slice(&[self.id, u8::from(self.measured) * MEASURED, 0, 0]);
         out.extend_from_slice(&self.delay.map_or(NO_DELAY, micros).to_be_bytes());
         out.extend_from_slice(&self.bandwidth.map_or(0, |r| r.0).to_be_bytes());
         out.extend_from_slice(&address_bytes(self.address));

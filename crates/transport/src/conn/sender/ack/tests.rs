@@ -14,9 +14,9 @@ const MSS: u64 = 1000;
 
 fn sender(config: &ConnectionConfig) -> (Sender, Timers) {
     let (mut sender, mut timers) = (Sender::new(config, &Env::default()), Timers::default());
-    timers.add_path();
+    timers.add_path(PathId::FIRST);
     sender.agree(config, config.sack, false);
-    sender.add_path(Instant::ZERO, &PathConfig::default(), MSS as u32);
+    sender.add_path(Instant::ZERO, PathId::FIRST, &PathConfig::default(), MSS as u32);
     sender.stream.write(&Pattern { key: 0, offset: 0, len: u64::MAX / 2 }.into());
     (sender.window.edge, sender.window.largest) = (u64::MAX / 2, 1 << 20);
     (sender, timers)
