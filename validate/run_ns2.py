@@ -40,12 +40,28 @@ TWO_FLOWS = [
 # The links of paper 004, Mbit/s and one-way delay in ms, with the packets that FAST keeps queued.
 VEGAS = [{"rate": r, "delay": d, "alpha": a} for r, d in [(20, 60), (30, 40), (10, 80)] for a in [20, 100, 200]]
 
+# Mbit/s, one-way delay in ms, packets of queue, initial threshold: pipes of 16 to 1250 packets, queues that outlast a reduction
+# and queues that do not.
+CUBIC = [
+    {"rate": r, "delay": d, "queue": q, "ssthresh": s}
+    for r, d, q, s in [
+        (20, 60, 200, 250),
+        (20, 60, 40, 250),
+        (10, 80, 30, 150),
+        (30, 40, 300, 200),
+        (100, 50, 1000, 1000),
+        (100, 50, 100, 1000),
+        (8, 10, 40, 15),
+        (8, 10, 4, 15),
+    ]
+]
+
 
 def ns(script, **arguments):
-    """One run of ns-2; the JSON object it prints."""
+    """One run of ns-2; the JSON object it prints (TCP/Linux prints its commands beside it)."""
     command = ["ns", str(HERE / "ns2" / script)] + [f"{k}={v}" for k, v in arguments.items()]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(run.stdout)
+    return json.loads(next(line for line in run.stdout.splitlines() if line.startswith("{")))
 
 
 def one_flow(pool):
@@ -74,6 +90,16 @@ def two_flows(pool, runs):
     return {"duration": 20, "starts": starts, "cases": entries}
 
 
+def cubic(pool):
+    """What CUBIC does alone from 20 s to 120 s: packets, retransmissions, mean and largest window."""
+    run = lambda e: ns("cubic.tcl", **e | {"rate": f"{e['rate']}Mb", "delay": f"{e['delay']}ms"})
+    figures = lambda r: {k: r[k] for k in ["acked", "retransmissions"]} | {
+        "mean": round(sum(r["cwnd"]) / len(r["cwnd"]), 1),
+        "largest": max(r["cwnd"]),
+    }
+    return [e | figures(r) for e, r in zip(CUBIC, pool.map(run, CUBIC))]
+
+
 def vegas(pool):
     """The mean window of each setting once it has settled."""
     run = lambda e: ns("vegas.tcl", rate=f"{e['rate']}Mb", delay=f"{e['delay']}ms", alpha=e["alpha"])["cwnd"]
@@ -100,6 +126,7 @@ def main():
         write(options.out / "one_flow.json", one_flow(pool))
         write(options.out / "two_flows.json", two_flows(pool, options.runs))
         write(options.out / "vegas.json", vegas(pool))
+        write(options.out / "cubic.json", cubic(pool))
 
 
 if __name__ == "__main__":

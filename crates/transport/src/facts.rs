@@ -152,6 +152,8 @@ pub struct AckSample {
     pub min_rtt: Option<Duration>,
     /// Delivery rate over the flight of the latest segment.
     pub delivery_rate: Option<Rate>,
+    /// When the latest of the delivered segments left.
+    pub sent_at: Option<Instant>,
     /// Rate of the bottleneck as packet trains tell it, for controllers that pace.
     pub train_rate: Option<Rate>,
     /// Bytes in flight on the path before this acknowledgment.
@@ -226,6 +228,17 @@ pub struct LossEvent {
     pub flight_size: u64,
     /// When the oldest of the lost packets was sent.
     pub oldest_sent: Instant,
+}
+
+/// A segment that was judged lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostSegment {
+    /// Offset in the stream.
+    pub offset: u64,
+    /// Length in sequence space.
+    pub bytes: u64,
+    /// When it left.
+    pub sent_at: Instant,
 }
 
 /// Something to send: new data, or data to be sent again.

@@ -76,19 +76,12 @@ impl Plan {
             (false, true) => Mode::Namespaces,
             (false, false) => Mode::Loopback,
         };
-        if args.paths.len() > MAX_PATHS {
-            return Err(Failure::usage(format!("{} paths", args.paths.len()))
-                .help(format!("a connection has at most {MAX_PATHS}")));
-        }
-        if let Some(link) = args.paths.iter().find(|link| link.rate > MAX_RATE) {
-            let (rate, most) = (Human(link.rate), Human(MAX_RATE));
-            return Err(Failure::usage(format!("a path of {rate} is too fast for time in nanoseconds"))
-                .help(format!("give it at most {most}, as in --path 10Gbit/1ms")));
-        }
         let known = "clap admits only names of the registry";
+        let cc: CcConfig = registry::by_name(&args.cc).expect(known);
+        check(args, &cc)?;
         let buffer = buffer(&args.paths);
         let connection = ConnectionConfig {
-            cc: registry::by_name(&args.cc).map(CcConfig::of_today).expect(known),
+            cc: cc.of_today(),
             scheduler: registry::by_name(&args.scheduler).expect(known),
             acks: AckConfig::thinned(),
             send_buffer: buffer,
@@ -168,6 +161,24 @@ fn identity(mode: Mode, host: u8) -> Result<Identity, Failure> {
 /// What a link carries in a round trip without queueing.
 fn round_trip_bytes(link: &Link) -> u64 {
     link.rate.bytes_in(link.delay.times(2))
+}
+
+/// What the types of the arguments cannot say.
+fn check(args: &DemoArgs, cc: &CcConfig) -> Result<(), Failure> {
+    if args.paths.len() > MAX_PATHS {
+        return Err(Failure::usage(format!("{} paths", args.paths.len()))
+            .help(format!("a connection has at most {MAX_PATHS}")));
+    }
+    if let Some(link) = args.paths.iter().find(|link| link.rate > MAX_RATE) {
+        let (rate, most) = (Human(link.rate), Human(MAX_RATE));
+        return Err(Failure::usage(format!("a path of {rate} is too fast for time in nanoseconds"))
+            .help(format!("give it at most {most}, as in --path 10Gbit/1ms")));
+    }
+    if cc.is_coupled() && args.paths.len() == 1 {
+        return Err(Failure::usage(format!("--cc {} couples several paths, and there is one", args.cc))
+            .help("repeat --path, or take --cc newreno or cubic"));
+    }
+    Ok(())
 }
 
 /// Room for everything under way while the slowest path, its queue full, repairs a loss.

@@ -118,12 +118,11 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     let flow = &spec.flow[n];
     let rtt = flow.paths.iter().map(|via| spec.path_rtt(flow, via)).min();
     let connection = spec.connection_of(flow);
+    if connection.cc.is_coupled() && flow.paths.len() == 1 {
+        return Err(coupled_over_one(spec, n, connection.cc.about().name));
+    }
     let Err(error) = connection.check(rtt) else { return Ok(()) };
-    let section = error.key.split('.').next().unwrap_or_default();
-    let written = |table: &Table| table.get(section).map(Value::to_string); // so that nan is nan
-    let shared = written(&spec.connection) == written(&flow.connection);
-    let mut at = if shared { at!["connection"] } else { at!["flow", n, "connection"] };
-    at.extend(error.key.split('.').map(Key::from));
+    let at = where_written(spec, n, error.key);
     let help = match (connection.check(None), rtt) {
         (Ok(()), Some(rtt)) => {
             format!("the smallest round trip of \"{}\" is {} ms", flow.name, rtt.as_millis_f64())
@@ -131,6 +130,26 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
         _ => error.remedy.to_owned(),
     };
     Err(Problem::new(at, error.reason).help(help))
+}
+
+/// A law that couples paths and has one.
+fn coupled_over_one(spec: &Spec, n: usize, law: &str) -> Problem {
+    let name = &spec.flow[n].name;
+    Problem::new(
+        where_written(spec, n, "cc.algorithm"),
+        format!("\"{law}\" couples the windows of several paths, and \"{name}\" has one"),
+    )
+    .help("give the flow more paths, or a law of one path: \"newreno\" or \"cubic\"")
+}
+
+/// Where `key` of flow `n`'s connection stands: with the experiment's, if that is all the flow has of it.
+fn where_written(spec: &Spec, n: usize, key: &str) -> Vec<Key> {
+    let section = key.split('.').next().unwrap_or_default();
+    let written = |table: &Table| table.get(section).map(Value::to_string); // so that nan is nan
+    let shared = written(&spec.connection) == written(&spec.flow[n].connection);
+    let mut at = if shared { at!["connection"] } else { at!["flow", n, "connection"] };
+    at.extend(key.split('.').map(Key::from));
+    at
 }
 
 /// What is said of more packets than there can be.

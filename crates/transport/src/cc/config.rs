@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bbr::Bbr;
 use super::controller::Controller;
+use super::coupled::balia::Balia;
+use super::coupled::lia::Lia;
+use super::coupled::olia::Olia;
+use super::cubic::Cubic;
 use super::fast::Fast;
 use super::fast_one_window::FastOneWindow;
 use super::law::{Env, Law};
@@ -10,6 +15,7 @@ use super::mhip_simple::MhipSimple;
 use super::mhip_two_level::MhipTwoLevel;
 use super::newreno::NewReno;
 use super::rm_tcp::RmTcp;
+use super::wvegas::WVegas;
 use crate::about::{About, Registry};
 use crate::facts::ConfigError;
 
@@ -64,6 +70,12 @@ macro_rules! laws {
 
 laws! {
     Newreno(NewReno),
+    Cubic(Cubic),
+    Bbr(Bbr),
+    Lia(Lia),
+    Olia(Olia),
+    Balia(Balia),
+    Wvegas(WVegas),
     Fast(Fast),
     FastOneWindow(FastOneWindow),
     MhipSimple(MhipSimple),

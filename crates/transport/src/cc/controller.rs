@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use polypath_wire::{Instant, PathId, Rate};
 use serde::Serialize;
 
-use crate::facts::{AckSample, Episode, KnownPath, LossEvent, Pace, PathView};
+use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathView};
 
 /// What a controller is doing, for records and statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -55,6 +55,8 @@ pub trait Controller: Debug + Send {
     fn on_known(&mut self, _path: PathId, _known: &KnownPath) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
+    /// A segment was judged lost.
+    fn on_lost(&mut self, _now: Instant, _path: PathId, _segment: &LostSegment) {}
     /// A loss episode began.
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, paths: &[PathView]);
     /// The episode was reordering: restore what was saved for it.

@@ -65,7 +65,7 @@ impl Law for Fast {
     }
 
     fn build(config: FastConfig, _: &Env) -> Box<dyn Controller> {
-        Box::new(PerPath::new(move |_, mss| Self::new(config, mss)))
+        Box::new(PerPath::new(move |_, _, mss| Self::new(config, mss)))
     }
 }
 

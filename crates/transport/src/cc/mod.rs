@@ -1,7 +1,10 @@
 //! Congestion control.
 
+pub mod bbr;
 pub mod config;
 pub mod controller;
+pub mod coupled;
+pub mod cubic;
 pub mod fast;
 pub mod fast_one_window;
 pub mod hystart;
@@ -14,11 +17,15 @@ pub mod paced;
 pub mod per_path;
 pub mod rm_tcp;
 pub mod window;
+pub mod wvegas;
 
+pub use bbr::BbrConfig;
 pub use config::CcConfig;
+pub use cubic::CubicConfig;
 pub use fast::FastConfig;
 pub use law::Env;
 pub use mhip_simple::MhipSimpleConfig;
 pub use newreno::NewRenoConfig;
 pub use rm_tcp::RmTcpConfig;
 pub use window::SlowStart;
+pub use wvegas::WVegasConfig;

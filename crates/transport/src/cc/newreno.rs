@@ -35,7 +35,7 @@ impl Law for NewReno {
     }
 
     fn build(config: NewRenoConfig, _: &Env) -> Box<dyn Controller> {
-        let paths = PerPath::new(move |_, mss| Self::new(config, mss));
+        let paths = PerPath::new(move |_, _, mss| Self::new(config, mss));
         Box::new(paths.window_only(config.is_window_only()))
     }
 }

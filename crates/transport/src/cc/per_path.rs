@@ -3,7 +3,7 @@
 use polypath_wire::{Instant, PathId};
 
 use super::controller::{Controller, Snapshot};
-use crate::facts::{AckSample, Episode, KnownPath, LossEvent, Pace, PathView};
+use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathView};
 
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
 #[allow(missing_docs)]
@@ -11,7 +11,9 @@ pub trait Algorithm: std::fmt::Debug + Send {
     fn on_mss(&mut self, mss: u32);
     fn limit_window(&mut self, bytes: u64);
     fn on_known(&mut self, _known: &KnownPath) {}
+    fn on_sent(&mut self, _now: Instant, _bytes: u64) {}
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
+    fn on_lost(&mut self, _now: Instant, _segment: &LostSegment) {}
     fn on_loss(&mut self, now: Instant, loss: &LossEvent);
     fn on_undo(&mut self, _now: Instant, _episode: Episode) {}
     fn window(&self) -> u64;
@@ -28,8 +30,8 @@ pub struct PerPath<A, F> {
     window_only: bool,
 }
 
-impl<A, F: Fn(Instant, u32) -> A> PerPath<A, F> {
-    /// `new(now, mss)` makes the instance of a path.
+impl<A, F: Fn(Instant, PathId, u32) -> A> PerPath<A, F> {
+    /// `new(now, path, mss)` makes the instance of a path.
     pub fn new(new: F) -> Self {
         Self { paths: Vec::new(), new, window_only: false }
     }
@@ -47,13 +49,13 @@ impl<A: std::fmt::Debug, F> std::fmt::Debug for PerPath<A, F> {
     }
 }
 
-impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F> {
+impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPath<A, F> {
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
         if self.paths.len() <= path.index() {
             self.paths.reserve_exact(path.index() + 1 - self.paths.len());
             self.paths.resize_with(path.index() + 1, || None);
         }
-        self.paths[path.index()] = Some((self.new)(now, mss));
+        self.paths[path.index()] = Some((self.new)(now, path, mss));
     }
 
     fn window_only(&self) -> bool {
@@ -82,9 +84,21 @@ impl<A: Algorithm, F: Fn(Instant, u32) -> A + Send> Controller for PerPath<A, F>
         }
     }
 
+    fn on_sent(&mut self, now: Instant, path: PathId, bytes: u64) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.on_sent(now, bytes);
+        }
+    }
+
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
         if let Some(a) = self.paths[path.index()].as_mut() {
             a.on_ack(now, sample);
+        }
+    }
+
+    fn on_lost(&mut self, now: Instant, path: PathId, segment: &LostSegment) {
+        if let Some(a) = self.paths[path.index()].as_mut() {
+            a.on_lost(now, segment);
         }
     }
 

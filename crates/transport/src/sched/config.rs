@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blest::Blest;
 use super::duplicate::Duplicate;
 use super::earliest_arrival::EarliestArrival;
 use super::earliest_completion::EarliestCompletion;
+use super::ecf::Ecf;
 use super::min_rtt::MinRtt;
 use super::round_robin::RoundRobin;
 use super::scheduler::Scheduler;
@@ -24,6 +26,10 @@ pub enum SchedulerConfig {
     EarliestArrival,
     /// [`EarliestCompletion`].
     EarliestCompletion,
+    /// [`Blest`].
+    Blest,
+    /// [`Ecf`].
+    Ecf,
     /// [`Duplicate`].
     Duplicate {
         /// Only what is sent again; new data takes each path in turn.
@@ -39,6 +45,8 @@ impl Registry for SchedulerConfig {
         MinRtt::ABOUT,
         EarliestArrival::ABOUT,
         EarliestCompletion::ABOUT,
+        Blest::ABOUT,
+        Ecf::ABOUT,
         Duplicate::ABOUT,
     ];
 }
@@ -51,6 +59,8 @@ impl SchedulerConfig {
             Self::MinRtt => Box::<MinRtt>::default(),
             Self::EarliestArrival => Box::<EarliestArrival>::default(),
             Self::EarliestCompletion => Box::<EarliestCompletion>::default(),
+            Self::Blest => Box::<Blest>::default(),
+            Self::Ecf => Box::<Ecf>::default(),
             Self::Duplicate { lost_only } => Box::new(Duplicate::new(*lost_only)),
         }
     }

@@ -9,7 +9,7 @@
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::earliest_arrival::EarliestArrival;
-use super::scheduler::{Choice, Scheduler, arrival, is_open, next_opening, opening};
+use super::scheduler::{Choice, Scheduler, arrival, is_busy, next_opening};
 use crate::about::About;
 use crate::facts::{Parcel, PathState, PathView, Why};
 
@@ -54,14 +54,6 @@ fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) 
     let last = |p: &PathView| capacity(p, arrival(now, p, parcel.len), arrives);
     let delivered = quicker().map(last).fold(0, u64::saturating_add);
     sent > parcel.window || delivered > parcel.waiting
-}
-
-/// An answer on the path, or its pacing, will open it. With a window of one segment its timer ran out (RFC 5681
-/// §3.1): nobody knows whether it works.
-fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
-    let lives = path.state == PathState::Active && path.window > u64::from(path.mss);
-    let will_open = path.in_flight > 0 || opening(now, parcel, path).is_some();
-    lives && will_open && !is_open(now, path, parcel.len)
 }
 
 /// Bytes that leave on `path` between two instants, by its rate or by a window each round trip: where little was

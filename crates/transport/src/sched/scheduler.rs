@@ -85,12 +85,55 @@ pub fn opening(now: Instant, parcel: &Parcel, path: &PathView) -> Option<Instant
     (at > now && is_open(at, path, parcel.len)).then_some(at)
 }
 
+/// The active path with the smallest round trip of those that are known.
+pub fn quickest(paths: &[PathView]) -> Option<&PathView> {
+    let known = paths.iter().filter(|p| p.state == PathState::Active && p.srtt.is_some());
+    known.min_by_key(|p| (p.srtt, p.id))
+}
+
+/// `path` cannot take `parcel`, but an answer on it, or its pacing, will open it. With a window of one segment its timer ran
+/// out (RFC 5681 §3.1): nobody knows whether it works.
+pub fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
+    let lives = path.state == PathState::Active && path.window > u64::from(path.mss);
+    let will_open = path.in_flight > 0 || opening(now, parcel, path).is_some();
+    lives && will_open && !is_open(now, path, parcel.len)
+}
+
 /// Estimated arrival of `len` bytes sent now on `path`: the sender's queue, the transmission, the
 /// network; as far as they are known.
 pub fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
     let size = u64::from(len.min(path.mss) + path.overhead);
     let transmission = path.rate.map_or(Duration::ZERO, |r| r.transmission_time(size));
     path.idle_at.max(now) + transmission + path.one_way.unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+pub(super) mod bench {
+    //! Paths for the tests of schedulers that wait.
+
+    use super::*;
+
+    /// New data.
+    pub const PARCEL: Parcel = Parcel {
+        offset: 0,
+        len: 1000,
+        retransmission: false,
+        timed_out: None,
+        waiting: u64::MAX,
+        window: u64::MAX,
+    };
+
+    /// 20 ms, its window of 100 kB full; and 200 ms, half of its window of 100 kB free.
+    pub fn two() -> [PathView; 2] {
+        let path = |id, rtt, in_flight| PathView {
+            srtt: Some(Duration::from_millis(rtt)),
+            window: 100_000,
+            in_flight,
+            room: 100_000 - in_flight as i64,
+            ..PathView::new(PathId(id), 1000)
+        };
+        [path(0, 20, 100_000), path(1, 200, 50_000)]
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Paths that come, go, fail and recover.
 
-use polypath_transport::cc::{CcConfig, FastConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig, SlowStart};
+use polypath_transport::cc::{
+    BbrConfig, CcConfig, CubicConfig, FastConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig, SlowStart,
+    WVegasConfig,
+};
 use polypath_transport::facts::{PathState, Why};
 use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::sched::SchedulerConfig;
@@ -268,8 +271,15 @@ fn limits_out_of_reach_limit_nothing() {
     let simple = MhipSimpleConfig { initial_window: MOST, abc_limit: MOST, ..MhipSimpleConfig::default() };
     let rm_tcp =
         RmTcpConfig { queue: f64::MAX, num_burst: MOST, initial_window: MOST, ..RmTcpConfig::default() };
+    let cubic = CubicConfig { initial_window: MOST, initial_ssthresh: Some(MOST), ..CubicConfig::default() };
     let controllers = [
         CcConfig::Newreno(reno),
+        CcConfig::Cubic(cubic),
+        CcConfig::Bbr(BbrConfig { initial_window: MOST }),
+        CcConfig::Lia(reno),
+        CcConfig::Olia(reno),
+        CcConfig::Balia(reno),
+        CcConfig::Wvegas(WVegasConfig { total_alpha: f64::MAX, initial_window: MOST }),
         CcConfig::MhipTwoLevel(reno),
         CcConfig::MhipSimple(simple),
         CcConfig::Fast(fast),

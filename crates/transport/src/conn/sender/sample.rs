@@ -103,6 +103,7 @@ impl Sender {
             srtt: p.estimator.rtt.srtt(),
             min_rtt: p.estimator.rtt.min(),
             delivery_rate,
+            sent_at: fresh.newest.map(|n| n.sent_at),
             train_rate,
             prior_in_flight,
             route,

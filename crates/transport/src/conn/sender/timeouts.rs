@@ -65,6 +65,7 @@ impl Sender {
                 event.bytes += u64::from(sent.len);
                 event.oldest_sent = event.oldest_sent.min(sent.sent_at);
                 self.losses.push((path, sent.offset, sent.len, cause, episode));
+                self.controller.on_lost(now, path, &sent.as_lost());
             }
         }
         event.bytes += self.copies.under_way.lose(path);

@@ -77,6 +77,7 @@ impl Sender {
         let flight_size = self.flight_size(path);
         let Some(sent) = self.board.mark_lost(id) else { return };
         self.losses.push((path, sent.offset, sent.len, cause, episode));
+        self.controller.on_lost(now, path, &sent.as_lost());
         let new_episode = self.paths[path].recovering != Some(episode);
         if new_episode {
             self.paths[path].recovering = Some(episode);

@@ -2,6 +2,7 @@
 
 use polypath_wire::{Instant, PathId};
 
+use crate::facts::LostSegment;
 use crate::path::bandwidth::DeliveryMark;
 
 /// Name of a segment in the scoreboard; it stays until the segment is acknowledged.
@@ -32,6 +33,11 @@ impl Sent {
     /// Sent more than once.
     pub fn retransmitted(&self) -> bool {
         self.history != History::Once
+    }
+
+    /// The same, as controllers hear of a loss.
+    pub fn as_lost(&self) -> LostSegment {
+        LostSegment { offset: self.offset, bytes: self.len.into(), sent_at: self.sent_at }
     }
 
     /// Offset after its last byte.
