@@ -300,9 +300,12 @@ impl Algorithm for Bbr {
         }
     }
 
-    /// OnEnterRTO and OnEnterFastRecovery.
+    /// OnEnterRTO and OnEnterFastRecovery. The first loss of the round has saved what was before it, unless it was a tail that a
+    /// probe repaired.
     fn on_loss(&mut self, now: Instant, loss: &LossEvent) {
-        self.save_for_undo();
+        if !self.latest.lost_in_round {
+            self.save_for_undo();
+        }
         self.undo.episode = Some(loss.episode);
         if loss.cause == LossCause::Timeout {
             self.timed_out = Some(now);

@@ -240,19 +240,12 @@ fn a_probe_that_loses_too_much_bounds_what_is_in_flight() {
 fn an_undone_loss_resumes_what_it_ended() {
     let mut path = Path::new();
     assert!(path.until(in_state(State::Up)));
-    let (cwnd, event) = (
-        path.bbr.cwnd,
-        LossEvent {
-            cause: LossCause::LaterDelivered,
-            episode: Episode(1),
-            bytes: MSS,
-            flight_size: path.bbr.inflight as u64,
-            oldest_sent: path.now,
-        },
-    );
-    path.bbr.on_loss(path.now, &event);
+    let cwnd = path.bbr.cwnd;
     path.loses = Some(10);
     assert!(path.until(in_state(State::Down)));
+    let cause = LossCause::LaterDelivered;
+    let event = LossEvent { cause, episode: Episode(1), bytes: MSS, flight_size: 0, oldest_sent: path.now };
+    path.bbr.on_loss(path.now, &event);
     path.bbr.on_undo(path.now, Episode(2));
     assert_eq!(path.bbr.state, State::Down, "another episode");
     path.bbr.on_undo(path.now, Episode(1));
