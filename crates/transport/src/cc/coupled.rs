@@ -204,16 +204,16 @@ pub(super) mod bench {
                 initial_ssthresh: Some(window),
                 ..WindowConfig::default()
             };
-            let path = PathId(n as u8);
+            let path = PathId(n as u16);
             coupled.on_path_added(Instant::ZERO, path, 1000);
             coupled.flows.of_mut(path).expect("just added").rtt = Some(Duration::from_millis(rtt));
         }
-        let views = (0..paths.len()).map(|n| PathView::new(PathId(n as u8), 1000)).collect();
+        let views = (0..paths.len()).map(|n| PathView::new(PathId(n as u16), 1000)).collect();
         (coupled, views)
     }
 
     /// By how many segments one acknowledged on `path` lets its window grow.
-    pub fn growth<L: Coupling>((coupled, views): &mut (Coupled<L>, Vec<PathView>), path: u8) -> f64 {
+    pub fn growth<L: Coupling>((coupled, views): &mut (Coupled<L>, Vec<PathView>), path: u16) -> f64 {
         let before = coupled.flows.of(PathId(path)).map_or(0.0, Flow::segments);
         let sample = AckSample { newly_acked: 1000, window_limited: true, ..AckSample::default() };
         coupled.on_ack(Instant::ZERO, PathId(path), &sample, views);
@@ -221,7 +221,7 @@ pub(super) mod bench {
     }
 
     /// What a loss leaves of a full window, segments.
-    pub fn after_loss<L: Coupling>((coupled, views): &mut (Coupled<L>, Vec<PathView>), path: u8) -> f64 {
+    pub fn after_loss<L: Coupling>((coupled, views): &mut (Coupled<L>, Vec<PathView>), path: u16) -> f64 {
         let flight_size = coupled.window(PathId(path));
         let cause = crate::facts::LossCause::LaterDelivered;
         let loss =
@@ -231,7 +231,7 @@ pub(super) mod bench {
     }
 
     /// Bytes delivered on `path` since its last loss, and between the last two.
-    pub fn losses<L: Coupling>(coupled: &mut Coupled<L>, path: u8, since: u64, between: u64) {
+    pub fn losses<L: Coupling>(coupled: &mut Coupled<L>, path: u16, since: u64, between: u64) {
         let flow = coupled.flows.of_mut(PathId(path)).expect("it is there");
         (flow.since_loss, flow.between_losses) = (since, between);
     }

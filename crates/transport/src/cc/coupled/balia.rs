@@ -69,9 +69,9 @@ mod tests {
         ];
         for (paths, grown, left) in table {
             for path in 0..2 {
-                let thousandths = 1000.0 * growth(&mut coupled(Balia, &paths), path as u8);
+                let thousandths = 1000.0 * growth(&mut coupled(Balia, &paths), path as u16);
                 assert!((thousandths - grown[path]).abs() < 0.1, "{paths:?} {path}: {thousandths}");
-                assert_eq!(after_loss(&mut coupled(Balia, &paths), path as u8), left[path], "{paths:?}");
+                assert_eq!(after_loss(&mut coupled(Balia, &paths), path as u16), left[path], "{paths:?}");
             }
         }
     }

@@ -65,7 +65,7 @@ mod tests {
         ];
         for (paths, expected) in table {
             for path in 0..2 {
-                let thousandths = 1000.0 * growth(&mut coupled(Lia, &paths), path as u8);
+                let thousandths = 1000.0 * growth(&mut coupled(Lia, &paths), path as u16);
                 assert!((thousandths - expected[path]).abs() < 0.1, "{paths:?} {path}: {thousandths}");
             }
         }

@@ -89,9 +89,9 @@ mod tests {
             for path in 0..2 {
                 let mut two = coupled(Olia, &[(20, 100), (10, 100)]);
                 for (n, segments) in delivered.iter().enumerate() {
-                    losses(&mut two.0, n as u8, 1000, segments * 1000);
+                    losses(&mut two.0, n as u16, 1000, segments * 1000);
                 }
-                let thousandths = 1000.0 * growth(&mut two, path as u8);
+                let thousandths = 1000.0 * growth(&mut two, path as u16);
                 assert!((thousandths - expected[path]).abs() < 0.2, "{delivered:?} {path}: {thousandths}");
             }
         }
