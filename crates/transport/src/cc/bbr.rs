@@ -286,7 +286,7 @@ impl Algorithm for Bbr {
         let bytes = segment.bytes as f64;
         (self.lost, self.inflight) = (self.lost + bytes, (self.inflight - bytes).max(0.0));
         if self.latest.note_loss(segment, self.delivered) {
-            self.save_for_undo();
+            self.save_for_undo(now);
         }
         let sent = self.sent.find(segment.sent_at);
         let rs = Sample {
@@ -300,12 +300,9 @@ impl Algorithm for Bbr {
         }
     }
 
-    /// OnEnterRTO and OnEnterFastRecovery. The first loss of the round has saved what was before it, unless it was a tail that a
-    /// probe repaired.
+    /// OnEnterRTO and OnEnterFastRecovery.
     fn on_loss(&mut self, now: Instant, loss: &LossEvent) {
-        if !self.latest.lost_in_round {
-            self.save_for_undo();
-        }
+        self.save_for_undo(now);
         self.undo.episode = Some(loss.episode);
         if loss.cause == LossCause::Timeout {
             self.timed_out = Some(now);

@@ -219,7 +219,7 @@ impl Bbr {
             self.long.inflight = rs.tx_in_flight.max(self.target_inflight() * BETA);
         }
         if self.state == State::Up {
-            self.undo.state = Some(State::Up);
+            (self.undo.at, self.undo.state) = (Some(now), Some(State::Up));
             self.start_down(now);
         }
     }

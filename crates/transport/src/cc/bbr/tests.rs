@@ -60,7 +60,7 @@ impl Path {
         self.sent += 1;
         let offset = self.offset;
         self.offset += 2 * MSS;
-        if self.loses.is_some_and(|every| self.sent % every == 0) {
+        if self.loses.is_some_and(|every| self.sent.is_multiple_of(every)) {
             self.lost.push_back(LostSegment { offset, bytes: MSS, sent_at: self.now });
             return true;
         }
@@ -265,7 +265,7 @@ fn a_timeout_leaves_one_segment_until_one_sent_after_it_is_delivered() {
     let event = LossEvent { cause, episode: Episode(1), bytes: MSS, flight_size: 0, oldest_sent: path.now };
     path.bbr.on_loss(path.now, &event);
     assert_eq!(path.bbr.window(), MSS);
-    path.now = path.now + Duration::from_millis(1);
+    path.now += Duration::from_millis(1);
     (0..50).for_each(|_| path.step());
     assert!(path.bbr.cwnd > 0.5 * before, "{} {before}", path.bbr.cwnd);
 }

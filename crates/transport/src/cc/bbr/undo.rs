@@ -1,5 +1,7 @@
 //! A loss that was none (§5.5.11).
 
+use polypath_wire::Instant;
+
 use super::{Bbr, State};
 use crate::facts::Episode;
 
@@ -7,6 +9,8 @@ use crate::facts::Episode;
 #[derive(Debug, Default)]
 pub(super) struct Undo {
     pub episode: Option<Episode>,
+    /// When it was saved.
+    pub at: Option<Instant>,
     /// The state that the loss ended.
     pub state: Option<State>,
     short: (f64, f64),
@@ -14,8 +18,11 @@ pub(super) struct Undo {
 }
 
 impl Bbr {
-    /// SaveStateUponLoss.
-    pub(super) fn save_for_undo(&mut self) {
+    /// SaveStateUponLoss: what was before the first of all that is heard of a loss at an instant.
+    pub(super) fn save_for_undo(&mut self, now: Instant) {
+        if self.undo.at.replace(now) == Some(now) {
+            return;
+        }
         self.save_cwnd();
         self.undo.state = None;
         self.undo.short = (self.short.bw, self.short.inflight);
