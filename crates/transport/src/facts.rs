@@ -73,7 +73,7 @@ pub struct PathView {
     /// One-way delay from us to the peer without our own queueing: told, or half the smallest round trip;
     /// and what others queue, as far as heartbeats and marks tell.
     pub one_way: Option<Duration>,
-    /// Rate of the path: told, or as delivered.
+    /// Rate of the path: told, as delivered, or as packet trains show.
     pub rate: Option<Rate>,
     /// Bytes per segment that `rate` counts beyond the payload.
     pub overhead: u32,

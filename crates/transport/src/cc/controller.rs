@@ -45,6 +45,10 @@ pub trait Controller: Debug + Send {
     fn window_only(&self) -> bool {
         false
     }
+    /// Whether it takes packet trains for the rate of the bottleneck.
+    fn goes_by_trains(&self) -> bool {
+        false
+    }
     /// `bytes` of data left.
     fn on_sent(&mut self, _now: Instant, _path: PathId, _bytes: u64) {}
     /// The window of `path` is at most `bytes` now, a segment or more, and grows from there: data begins with

@@ -7,7 +7,7 @@
 //! | window | grows |
 //! |---|---|
 //! | pipe unknown | by what is acknowledged (RFC 5681), twofold in a round trip |
-//! | below half the pipe | up to fourfold, as in SUSS (Arghavani, Zhang, Eager and Arlitt, SIGCOMM 2024) |
+//! | below half the pipe, or below a known pipe | up to fourfold, as in SUSS (Arghavani, Zhang, Eager and Arlitt, SIGCOMM 2024) |
 //! | below the pipe | twofold, up to the pipe |
 //! | from there on | by an eighth of what is acknowledged, until a queue shows |
 //!
@@ -58,11 +58,18 @@ pub struct Paced {
     best: Option<Rate>,
     /// Bytes to be acknowledged until the queue has stood for a round trip.
     doubt: Option<u64>,
+    /// What the path held when it was measured last, bytes.
+    known: Option<f64>,
     /// When it ended.
     left_at: Option<Instant>,
 }
 
 impl Paced {
+    /// The path held `pipe` bytes not long ago: once trains confirm it, the window may leap there.
+    pub fn expect(&mut self, pipe: f64) {
+        self.known = Some(pipe);
+    }
+
     /// An acknowledgment came while the window was `window`, bytes.
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample, window: f64) -> Advice {
         self.count(sample, window);
@@ -101,7 +108,7 @@ impl Paced {
         if window >= pipe {
             return window + acked * CAREFUL;
         }
-        let leap = (self.began + (MOST - 1.0) * self.acked).min(pipe / 2.0);
+        let leap = (self.began + (MOST - 1.0) * self.acked).min(self.known.unwrap_or(pipe / 2.0).min(pipe));
         (window + acked).min(pipe).max(if queued { 0.0 } else { leap })
     }
 

@@ -27,19 +27,20 @@ pub trait Algorithm: std::fmt::Debug + Send {
 pub struct PerPath<A, F> {
     paths: Vec<Option<A>>,
     new: F,
-    window_only: bool,
+    /// Of laws that may go by trains: whether they do not.
+    window_only: Option<bool>,
 }
 
 impl<A, F: Fn(Instant, PathId, u32) -> A> PerPath<A, F> {
     /// `new(now, path, mss)` makes the instance of a path.
     pub fn new(new: F) -> Self {
-        Self { paths: Vec::new(), new, window_only: false }
+        Self { paths: Vec::new(), new, window_only: None }
     }
 
-    /// The same with what [`Controller::window_only`] says.
+    /// The same with what [`Controller::window_only`] says; where it is not so, the law goes by trains.
     #[must_use]
     pub fn window_only(self, window_only: bool) -> Self {
-        Self { window_only, ..self }
+        Self { window_only: Some(window_only), ..self }
     }
 }
 
@@ -59,7 +60,11 @@ impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPa
     }
 
     fn window_only(&self) -> bool {
-        self.window_only
+        self.window_only == Some(true)
+    }
+
+    fn goes_by_trains(&self) -> bool {
+        self.window_only == Some(false)
     }
 
     fn on_path_removed(&mut self, path: PathId) {

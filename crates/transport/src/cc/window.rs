@@ -205,11 +205,13 @@ impl Window {
     }
 
     /// The window holds half of what the path held, and leaves at half the known rate until the next acknowledgment
-    /// (draft-ietf-tsvwg-careful-resume, "Unvalidated"). A loss leaves what was delivered, or a share of what was in flight
+    /// (draft-ietf-tsvwg-careful-resume, "Unvalidated"); it leaps to all of that as trains confirm it. A loss leaves what was delivered, or a share of what was in flight
     /// ("Safe Retreat").
     pub fn on_known(&mut self, known: &KnownPath) {
-        let (Start::Paced(_), Some(paced)) = (&self.start, &mut self.paced) else { return };
-        self.cwnd = self.cwnd.max(known.rate.bytes_in(known.rtt) as f64 / 2.0);
+        let (Start::Paced(start), Some(paced)) = (&mut self.start, &mut self.paced) else { return };
+        let pipe = known.rate.bytes_in(known.rtt) as f64;
+        start.expect(pipe);
+        self.cwnd = self.cwnd.max(pipe / 2.0);
         *paced = Known { srtt: Some(known.rtt), train_rate: Some(Rate(known.rate.0 / 2)), ..*paced };
     }
 

@@ -1,12 +1,13 @@
 //! The sending half: what it knows of the stream and of its paths.
 //!
 //! `next.rs` says which bytes go next, `ack.rs` what acknowledgments mean: `sample.rs` for the estimates and the
-//! controller, `verdicts.rs` for what is lost. `timeouts.rs` does what is due, `copies.rs` duplicates. Of paths,
+//! controller, `verdicts.rs` for what is lost. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` duplicates. Of paths,
 //! `paths.rs` tells how they come and go, `silence.rs` which are lost, `queues.rs` what stands in
 //! their queues, `views.rs` what others see of them.
 
 mod ack;
 mod copies;
+mod eifel;
 mod next;
 mod paths;
 mod peer_window;
@@ -35,6 +36,7 @@ use crate::path_map::{OfPath, PathMap};
 use crate::sched::scheduler::Scheduler;
 pub use ack::{Ack, Acked};
 use copies::Duplication;
+use eifel::Doubt;
 pub use next::Outgoing;
 use peer_window::PeerWindow;
 use rules::Rules;
@@ -99,6 +101,8 @@ struct PathSender {
     recovering: Option<Episode>,
     timeouts: u32,
     silence: Silence,
+    /// Set by a timeout, until an acknowledgment shows whether it was for nothing.
+    doubt: Option<Doubt>,
     /// Without timestamps: the next transmission that is timed.
     timed_from: u64,
     /// Bytes sent since pacing last held the path back.
@@ -153,6 +157,7 @@ impl Sender {
         self.policy = config.loss.build(sack);
         self.rules.sack = sack;
         self.rules.probes = self.policy.probes();
+        self.rules.undoes_timeouts = self.policy.undoes_timeouts();
     }
 
     /// Another scheduler from now on.

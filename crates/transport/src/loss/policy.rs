@@ -65,6 +65,11 @@ pub trait LossPolicy: std::fmt::Debug + Send {
     /// The present episode of `path` proved to be reordering: it is over.
     fn on_undo(&mut self, _path: PathId) {}
 
+    /// Whether a timeout is undone that turns out to have been for nothing (RFC 4015).
+    fn undoes_timeouts(&self) -> bool {
+        false
+    }
+
     /// How many duplicates let a new segment leave each before they mean a loss, without SACK: limited
     /// transmit (RFC 3042), extended to larger thresholds (RFC 4653 §3.2).
     fn limited_transmit(&self) -> u32 {

@@ -148,6 +148,10 @@ impl LossPolicy for Rack {
         true
     }
 
+    fn undoes_timeouts(&self) -> bool {
+        true
+    }
+
     fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
         let probing = self.paths.get(path).is_some_and(|track| track.probe.is_some());
         if probing || self.episodes.present(path).is_some() || board.vouched(path) > 0 {

@@ -20,6 +20,8 @@ pub struct PathEstimator {
     pub bandwidth: Bandwidth,
     /// Rate of the bottleneck, for controllers that pace.
     pub trains: Trains,
+    /// What trains show, or before them an earlier connection.
+    shown_rate: Option<Rate>,
     told_rate: Option<Rate>,
     told_one_way: Option<Duration>,
     /// When the bottleneck will have sent what we gave it, rounded down, and what is left of that division
@@ -36,6 +38,7 @@ impl PathEstimator {
             one_way: OneWay::default(),
             bandwidth: Bandwidth::default(),
             trains: Trains::default(),
+            shown_rate: None,
             told_rate: rate.filter(|r| r.0 > 0),
             told_one_way: one_way,
             idle_at: Instant::ZERO,
@@ -81,6 +84,17 @@ impl PathEstimator {
         self.told_rate.or_else(|| self.bandwidth.rate())
     }
 
+    /// The bottleneck sends at `rate`, as trains show, or as it did for an earlier connection.
+    pub fn show(&mut self, rate: Rate) {
+        self.shown_rate = Some(rate);
+    }
+
+    /// Rate of the bottleneck: told, or what the path delivers or was [shown](Self::show). What was delivered tells little until the
+    /// path was filled, as in slow start.
+    pub fn bottleneck(&self) -> Option<Rate> {
+        self.told_rate.or_else(|| self.bandwidth.rate().max(self.shown_rate))
+    }
+
     /// One-way delay without queueing: told, or half the smallest round trip.
     pub fn base_one_way(&self) -> Option<Duration> {
         self.told_one_way.or_else(|| self.rtt.min().map(|m| m.over(2)))
@@ -97,7 +111,7 @@ impl PathEstimator {
         if self.told_rate.is_some() {
             return self.idle_at.max(now);
         }
-        match (self.bandwidth.rate(), self.rtt.min()) {
+        match (self.bottleneck(), self.rtt.min()) {
             (Some(rate), Some(min)) => now + (rate.transmission_time(in_flight) - min),
             _ => now,
         }

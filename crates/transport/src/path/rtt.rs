@@ -80,6 +80,14 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
+    /// The timer expired although the answer was under way, which took `rtt` (RFC 4015 §3.1, step 11).
+    pub fn was_late(&mut self, rtt: Duration) {
+        let r = self.quantise(rtt);
+        let (srtt, var) = self.smoothed.unwrap_or_default();
+        self.smoothed = Some((srtt.max(r), var.max(r.over(2))));
+        self.backoff = 0;
+    }
+
     /// The path works again: its backoff is over.
     pub fn forgive(&mut self) {
         self.backoff = 0;
@@ -153,6 +161,15 @@ mod tests {
         assert_eq!(e.rto(), MS(60_000));
         e.sample(MS(100));
         assert_eq!(e.backoff(), 0);
+    }
+
+    #[test]
+    fn who_was_late_once_is_given_time() {
+        let mut e = estimator(Duration::ZERO);
+        e.sample(MS(100));
+        e.back_off();
+        e.was_late(MS(6000)); // SRTT 6 s, RTTVAR 3 s
+        assert_eq!(e.rto(), MS(18_000));
     }
 
     #[test]

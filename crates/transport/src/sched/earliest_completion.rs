@@ -36,6 +36,12 @@ impl Scheduler for EarliestCompletion {
         }
     }
 
+    /// Behind a queue of its own path it would hold up all that the others deliver meanwhile.
+    fn urgent(&self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Option<PathId> {
+        let lives = |p: &&PathView| p.state == PathState::Active && parcel.timed_out != Some(p.id);
+        paths.iter().filter(lives).min_by_key(|p| (arrival(now, p, parcel.len), p.id)).map(|p| p.id)
+    }
+
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
         EarliestArrival.why(now, parcel, paths, path)
     }
@@ -118,6 +124,14 @@ mod tests {
     fn what_is_sent_again_never_waits() {
         let lost = Parcel { retransmission: true, ..PARCEL };
         assert_eq!(pick(&lost, &paths()), Choice::Send(PathId(1)));
+    }
+
+    #[test]
+    fn what_waits_for_no_window_goes_where_it_arrives_first() {
+        let lost = Parcel { retransmission: true, ..PARCEL };
+        let urgent = |parcel: &Parcel| EarliestCompletion.urgent(Instant::ZERO, parcel, &paths());
+        assert_eq!(urgent(&lost), Some(PathId(0)), "although its window is full");
+        assert_eq!(urgent(&Parcel { timed_out: Some(PathId(0)), ..lost }), Some(PathId(1)));
     }
 
     /// Nothing in flight there would ever open it.

@@ -294,3 +294,34 @@ fn data_tells_of_what_came_early_if_there_is_room() {
     pair.script(|_| Edit::Pass);
     pair.run_until_received(SERVER, 2 * MSS);
 }
+
+/// RFC 3522 and 4015: a queue holds everything for two seconds and loses nothing.
+#[test]
+fn a_timeout_for_nothing_is_undone() {
+    let mut pair = Pair::open(prompt(), &[50]);
+    pair.write(CLIENT, 100 * MSS);
+    pair.run_until_received(SERVER, 100 * MSS);
+    pair.run_for(ms(500));
+    let until = pair.now + ms(2000);
+    pair.script(move |f| {
+        if f.from == CLIENT && f.sent < until { Edit::Delay(until.since(f.sent)) } else { Edit::Pass }
+    });
+    let before = pair.end(CLIENT).path_stats(PathId::FIRST);
+    pair.log.clear();
+    pair.write(CLIENT, 300 * MSS);
+    pair.run_until_received(SERVER, 400 * MSS);
+    pair.run_for(ms(500));
+    let (stats, path) = (pair.end(CLIENT).stats().clone(), pair.end(CLIENT).path_stats(PathId::FIRST));
+    assert!(stats.timeouts > 1 && stats.undone == 1, "{stats:?}");
+    assert!(path.cwnd >= before.cwnd && path.ssthresh == before.ssthresh, "{path:?}");
+    assert_eq!(sent_again(&pair).iter().map(|(n, _)| *n).collect::<Vec<_>>(), [100], "what the timer sent");
+    assert_eq!(path.in_flight, 0);
+}
+
+/// What was sent again is what is answered: the timeout was right.
+#[test]
+fn a_timeout_after_a_loss_is_not_undone() {
+    let mut pair = open(prompt(), 1, &[0]);
+    assert_eq!(sent_again(&pair), [(0, 2)]);
+    assert_eq!(pair.end(CLIENT).stats().undone, 0);
+}

@@ -84,6 +84,13 @@ fn a_path_that_is_known_begins_with_half_of_what_it_holds_at_half_its_rate() {
     assert_eq!(r.pace().map(|p| p.rate), Some(Rate::from_mbps(40)));
     lose(&mut r, &loss(LossCause::LaterDelivered, 200_000));
     assert_eq!(r.bytes(), 100_000, "it was too much");
+    for (mbps, kilobytes) in [(80, 400), (8, 208)] {
+        let mut r = paced(10);
+        r.on_known(&known);
+        let told = |sample: AckSample| AckSample { train_rate: Some(Rate::from_mbps(mbps)), ..sample };
+        (0..70).for_each(|_| ack_with(&mut r, &told(of_path(40, 200_000))));
+        assert_eq!(r.bytes() / 1000, kilobytes, "trains show {mbps} Mbit/s");
+    }
     let mut standard = Window::new(WindowConfig::default(), 1000);
     standard.on_known(&known);
     assert_eq!(standard.bytes(), 10_000);

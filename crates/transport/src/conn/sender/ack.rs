@@ -103,6 +103,7 @@ impl Sender {
             self.on_duplicate(now, ack, timers);
         }
         self.board.vouch(ack.route, ack.una, ack.blocks);
+        self.doubt_timeout(now, ack, &mut result);
         let duplicate = !result.advanced && self.is_duplicate(ack);
         if duplicate {
             self.board.count_dupack();

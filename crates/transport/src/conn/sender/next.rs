@@ -60,7 +60,8 @@ impl Sender {
         let choice = match self.choose(now, &parcel) {
             Choice::Wait(_) if self.exceptions.urgent > 0 => {
                 self.explain(Why::Urgent);
-                Choice::Send(self.path_for_control(last_path))
+                let path = self.scheduler.urgent(now, &parcel, self.views.as_slice());
+                Choice::Send(path.unwrap_or_else(|| self.path_for_control(last_path)))
             }
             choice => choice,
         };

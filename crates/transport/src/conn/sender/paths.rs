@@ -31,6 +31,7 @@ impl Sender {
             recovering: None,
             timeouts: 0,
             silence: Silence::default(),
+            doubt: None,
             timed_from: 0,
             burst: 0,
             known: config.known,
@@ -123,6 +124,9 @@ impl Sender {
     pub(super) fn recall(&mut self, path: PathId, rtt: Duration) {
         let Some(known) = self.paths[path].known.take() else { return };
         if rtt.times(2) >= known.rtt && rtt <= known.rtt.times(2) {
+            if self.rules.trains {
+                self.paths[path].estimator.show(known.rate);
+            }
             self.controller.on_known(path, &KnownPath { rtt: rtt.min(known.rtt), ..known });
         }
     }

@@ -24,10 +24,14 @@ pub struct Rules {
     pub fail_silent: bool,
     /// The loss policy probes tails.
     pub probes: bool,
+    /// It has timeouts undone.
+    pub undoes_timeouts: bool,
     /// One window limits all paths.
     pub one_window: bool,
     /// The controller's windows are all there is of it.
     pub window_only: bool,
+    /// It goes by packet trains, and so may the scheduler.
+    pub trains: bool,
 }
 
 impl Rules {
@@ -47,8 +51,10 @@ impl Rules {
             fail_after: config.path_fail_timeouts.max(1),
             fail_silent: config.fail_silent,
             probes: false,
+            undoes_timeouts: false,
             one_window: controller.total_window().is_some(),
             window_only: controller.window_only(),
+            trains: controller.goes_by_trains(),
         }
     }
 }

@@ -94,6 +94,9 @@ impl Sender {
                 p.estimator.on_train(now, fresh.bytes, sent, ack.path)
             }
         };
+        if let Some(rate) = train_rate.filter(|_| self.rules.trains) {
+            p.estimator.show(rate);
+        }
         let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path];
         let sample = AckSample {
             newly_acked: fresh.bytes,

@@ -84,6 +84,7 @@ impl Sender {
     /// `path` gets probes only, the first one at once. The controller hears of the loss if the path is back before its
     /// timer would have run out: then it was congested rather than away.
     pub(super) fn fail(&mut self, now: Instant, path: PathId, loss: LossEvent, timers: &mut Timers) {
+        self.paths[path].doubt = None;
         self.views[path].state = PathState::Failed;
         self.paths[path].silence.failure = Some(Failure { since: now, loss, asked: None });
         self.keep_one_open();

@@ -3,6 +3,7 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::Sender;
+use super::eifel::Doubt;
 use crate::conn::timers::{Timer, Timers};
 use crate::facts::{Episode, LossCause, LossEvent, PathState};
 use crate::loss::scoreboard::Status;
@@ -24,10 +25,12 @@ impl Sender {
             self.board.renege();
         }
         let lost = self.rules.fail_silent && !reneged && self.works_without(now, path);
+        let doubtful = first && !lost && !reneged && self.may_doubt(path);
         let episode = self.policy.on_timeout(path, &self.board);
         let loss = self.lose_all(now, path, LossCause::Timeout, episode);
         if first && !lost {
             self.reduce_for(now, path, &loss);
+            self.paths[path].doubt = doubtful.then_some(Doubt { since: now, episode });
         }
         let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
         let failed = lost || !alone && self.paths[path].timeouts >= self.rules.fail_after;

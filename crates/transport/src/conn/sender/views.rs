@@ -22,7 +22,7 @@ impl Sender {
         if self.paths.len() > 1 {
             let excess = self.paths[path].knowledge.excess();
             view.one_way = estimator.base_one_way().map(|base| base + excess);
-            view.rate = estimator.rate();
+            view.rate = estimator.bottleneck();
         }
         self.refresh_room(now, path);
     }

@@ -98,6 +98,18 @@ impl Lane {
         self.settled += u32::from(self.forget(tx));
     }
 
+    /// The transmission `tx` of the segment `id`, which was judged lost, is on its way after all.
+    pub(super) fn take_back(&mut self, tx: u64, id: SentId, len: u64) {
+        while self.first > tx {
+            self.order.push_front(GONE);
+            self.first -= 1;
+            self.settled += 1;
+        }
+        self.order[(tx - self.first) as usize] = id;
+        self.settled -= 1;
+        self.in_flight += len;
+    }
+
     /// The transmission `tx` of `len`, of which nothing was known, was delivered.
     #[inline]
     pub(super) fn deliver(&mut self, tx: u64, len: u64) {

@@ -1,5 +1,7 @@
 //! Segments judged lost, until they are sent again.
 
+use polypath_wire::{Instant, PathId};
+
 use super::lane::GONE;
 use super::{Scoreboard, Sent, SentId, Status};
 
@@ -17,6 +19,24 @@ impl Scoreboard {
         lane.lose(sent.tx, u64::from(sent.len));
         lane.trim(self.base, &self.segments);
         Some(sent)
+    }
+
+    /// What left on `path` before `since`, was judged lost and has not been sent again is in flight after all. What the present
+    /// acknowledgment delivered there answers a transmission before its last, of which it tells nothing.
+    pub fn take_back(&mut self, path: PathId, since: Instant) {
+        let lane = &mut self.lanes[path];
+        let segments = &mut self.segments;
+        let mut doubted = Vec::new();
+        for id in &self.lost {
+            let sent = &mut segments[(id - self.base) as usize];
+            if sent.path == path && sent.sent_at < since {
+                sent.status = Status::InFlight;
+                lane.take_back(sent.tx, *id, u64::from(sent.len));
+                doubted.push(*id);
+            }
+        }
+        doubted.iter().for_each(|id| _ = self.lost.remove(id));
+        lane.fresh.newest.take_if(|newest| newest.retransmitted());
     }
 
     /// Whether segments wait to be sent again.

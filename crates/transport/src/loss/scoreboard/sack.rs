@@ -138,6 +138,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_taken_back_is_in_flight_where_it_was() {
+        let mut board = five();
+        (0..5).for_each(|id| assert!(board.mark_lost(id).is_some()));
+        board.send_again(Instant(2), LANE, 0, DeliveryMark::default());
+        assert!(board.mark_lost(0).is_some());
+        board.send_again(Instant(3), LANE, 0, DeliveryMark::default());
+        assert_eq!(board.in_flight(LANE), 10);
+        board.begin_ack();
+        assert!(board.ack_up_to(10));
+        board.take_back(LANE, Instant(1));
+        assert_eq!((board.in_flight(LANE), board.has_lost(), board.fresh(LANE).newest), (40, false, None));
+        assert_eq!(board.in_flight_ids(LANE), [1, 2, 3, 4]);
+        board.begin_ack();
+        assert!(board.sack(30, 40) && board.ack_up_to(30));
+        assert_eq!((board.in_flight(LANE), board.flight_size(LANE, 10)), (10, 10));
+        assert!(board.ack_up_to(50) && board.is_idle());
+        assert_eq!((board.in_flight(LANE), board.flight_size(LANE, 10), board.next_tx(LANE)), (0, 0, 7));
+    }
+
+    #[test]
     fn what_a_faster_path_tells_first_is_no_evidence_yet() {
         let (fast, slow) = (PathId(0), PathId(1));
         let mut board = Scoreboard::default();
