@@ -85,7 +85,7 @@ fn two_flows_come_to_share_a_link() {
         let flows = [0.0, 20.3].map(|start| {
             let sender =
                 ConnectionConfig { delayed_ack: Duration::from_millis(40), ..cubic(None, slow_start) };
-            let paths = vec![(l.path.clone(), PathConfig { mss: PAYLOAD, ..PathConfig::default() })];
+            let paths = vec![(l.path, PathConfig { mss: PAYLOAD, ..PathConfig::default() })];
             let start = secs(start);
             let receiver = sender.clone();
             l.world.flow(FlowConfig { paths, sender, receiver, start, ..FlowConfig::default() }).unwrap()

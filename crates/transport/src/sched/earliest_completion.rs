@@ -11,7 +11,7 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 use super::earliest_arrival::EarliestArrival;
 use super::scheduler::{Choice, Scheduler, arrival, is_busy, next_opening};
 use crate::about::About;
-use crate::facts::{Parcel, PathView, Why};
+use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// Earliest arrival, unless waiting for a quicker path delivers more.
 #[derive(Debug, Default)]
@@ -72,7 +72,6 @@ fn capacity(path: &PathView, from: Instant, to: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::PathState;
 
     const PARCEL: Parcel =
         Parcel { offset: 0, len: 1000, retransmission: false, timed_out: None, waiting: u64::MAX, window: 0 };
