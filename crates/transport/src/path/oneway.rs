@@ -4,12 +4,16 @@
 //! `TSval` gives `reverse + θ = arrival − TSval` (RFC 7323), and the round trip of the segment it
 //! acknowledges gives `forward − θ = rtt − (reverse + θ)`. Differences between two instants, or
 //! between two paths to the same peer, do not contain `θ`.
+//!
+//! The delay without queueing, the base, is the smallest one seen. It may not be forgotten while a standing queue of
+//! our own hides it, nor kept when the clocks drift. So it is kept between two bounds: below what arrived lately, and
+//! above the smallest round trip less what came back fastest lately, which an idle way back makes exact.
 
 use polypath_wire::{Duration, Instant};
 
 use crate::windowed::WindowedMin;
 
-/// Minima are kept over this long, so that drifting clocks and moved routes are followed.
+/// The bounds of the base are of this long, so that drifting clocks are followed.
 const MEMORY: Duration = Duration::from_secs(30);
 
 /// One-way delays of one path in nanoseconds, up to the clock offset.
@@ -19,6 +23,12 @@ pub struct OneWay {
     reverse: Option<i64>,
     /// Smallest forward delay lately.
     floor: WindowedMin<i64>,
+    /// Smallest delay of the way back lately.
+    fastest_back: WindowedMin<i64>,
+    /// Smallest round trip of all, by this path both ways.
+    round_trip: Option<i64>,
+    /// Forward delay without queueing.
+    base: Option<i64>,
 }
 
 impl OneWay {
@@ -28,14 +38,19 @@ impl OneWay {
         let forward = rtt.0 as i64 - reverse;
         if same {
             self.reverse = Some(reverse);
+            self.fastest_back.add(now, reverse, MEMORY);
+            self.round_trip = Some(self.round_trip.map_or(rtt.0 as i64, |least| least.min(rtt.0 as i64)));
         }
         self.forward = Some(forward);
         self.floor.add(now, forward, MEMORY);
+        let below = self.round_trip.zip(self.fastest_back.value()).map(|(trip, back)| trip - back);
+        let raised = self.base.max(below).unwrap_or(forward);
+        self.base = Some(self.floor.value().map_or(raised, |floor| floor.min(raised)));
     }
 
-    /// Smallest forward delay lately, up to `−θ`.
-    pub fn min_forward(&self) -> Option<i64> {
-        self.floor.value()
+    /// Forward delay without queueing, up to `−θ`.
+    pub fn base_forward(&self) -> Option<i64> {
+        self.base
     }
 
     /// Latest reverse delay, up to `+θ`.
@@ -45,7 +60,7 @@ impl OneWay {
 
     /// How much longer the last segment took to the peer than the fastest one: queueing, free of `θ`.
     pub fn forward_queueing(&self) -> Option<Duration> {
-        let above = self.forward? - self.min_forward()?;
+        let above = self.forward? - self.base_forward()?;
         Some(Duration(above.max(0) as u64))
     }
 }
@@ -67,13 +82,33 @@ mod tests {
         }
     }
 
-    #[test]
-    fn old_minima_are_forgotten() {
-        let mut way = OneWay::default();
-        way.sample(Instant::ZERO, Duration(10), 0, true);
-        for s in [31, 62, 93] {
-            way.sample(Instant::from_secs_f64(f64::from(s)), Duration(100), 0, true);
+    /// Samples of every second, from `from` to `to`: what the forward and the reverse delay are then.
+    fn watch(way: &mut OneWay, from: u32, to: u32, delays: impl Fn(u32) -> (i64, i64)) {
+        for s in from..to {
+            let (forward, reverse) = delays(s);
+            way.sample(
+                Instant::from_secs_f64(f64::from(s)),
+                Duration((forward + reverse) as u64),
+                reverse,
+                true,
+            );
         }
-        assert_eq!(way.min_forward(), Some(100));
+    }
+
+    #[test]
+    fn a_standing_queue_of_our_own_never_becomes_the_base() {
+        let mut way = OneWay::default();
+        watch(&mut way, 0, 1, |_| (50, 50));
+        watch(&mut way, 1, 600, |_| (90, 50));
+        assert_eq!((way.base_forward(), way.forward_queueing()), (Some(50), Some(Duration(40))));
+    }
+
+    #[test]
+    fn a_clock_that_drifts_is_followed_behind_a_standing_queue() {
+        let (mut way, drift) = (OneWay::default(), |s: u32| i64::from(s) / 10);
+        watch(&mut way, 0, 1, |_| (50, 50));
+        watch(&mut way, 1, 600, |s| (90 + drift(s), 50 - drift(s)));
+        let queueing = way.forward_queueing().map(|q| q.0);
+        assert!(queueing.is_some_and(|q| (35..=45).contains(&q)), "{queueing:?}");
     }
 }
