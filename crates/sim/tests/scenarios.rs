@@ -49,7 +49,8 @@ fn ten_megabytes() {
     flapping.schedule = vec![step(0.5, Change::Down), step(1.5, Change::Up)];
     let default = ConnectionConfig::default;
     let counting = ConnectionConfig { loss: LossConfig::Sack { threshold: 3 }, ..default() };
-    let newreno = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
+    let newreno =
+        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
     let newreno = ConnectionConfig { sack: false, loss: newreno, ..default() };
     let with = |scheduler| ConnectionConfig { scheduler, ..default() };
 

@@ -116,7 +116,8 @@ fn todays() -> ConnectionConfig {
 /// Of TCP alone.
 fn ordinary() -> Vec<(&'static str, Transfer)> {
     let one = [hop(20, 20, 40)];
-    let newreno = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
+    let newreno =
+        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
     let newreno = ConnectionConfig { sack: false, timestamps: false, loss: newreno, ..plain() };
     let (receive_buffer, keep_alive) = (20_000, Duration::from_secs(5));
     let small = ConnectionConfig { receive_buffer, keep_alive, no_delay: false, max_burst: 2, ..plain() };

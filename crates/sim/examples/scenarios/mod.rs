@@ -93,7 +93,12 @@ fn flow(world: &mut World, path: Path, start: Instant, ssthresh: u32) -> Result<
             initial_ssthresh: Some(ssthresh),
             ..NewRenoConfig::default()
         }),
-        loss: LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true },
+        loss: LossConfig::Dupack {
+            threshold: 3,
+            partial_acks: true,
+            impatient: true,
+            limited_transmit: true,
+        },
         receive_buffer: 1 << 30,
         sack: false,
         timestamps: false,

@@ -188,7 +188,7 @@ fn connection(variant: Variant, window: u32, ssthresh: u32) -> ConnectionConfig 
     let partial_acks = variant == Variant::Newreno;
     ConnectionConfig {
         cc: CcConfig::Newreno(cc),
-        loss: LossConfig::Dupack { threshold: 3, partial_acks, impatient: true },
+        loss: LossConfig::Dupack { threshold: 3, partial_acks, impatient: true, limited_transmit: true },
         receive_buffer: u64::from(window) * u64::from(MSS),
         sack: false,
         timestamps: false,

@@ -256,7 +256,7 @@ fn configure(dice: &mut Dice, config: &mut ConnectionConfig) {
     config.loss = match dice.below(10) {
         0..4 => LossConfig::Rack,
         4..7 => LossConfig::Sack { threshold },
-        _ => LossConfig::Dupack { threshold, partial_acks, impatient },
+        _ => LossConfig::Dupack { threshold, partial_acks, impatient, limited_transmit: true },
     };
     config.cc = CcConfig::Newreno(NewRenoConfig {
         initial_window: dice.pick(&[10, 10, 1, 2, 4]),

@@ -80,11 +80,11 @@ pub struct ConnectionConfig {
     #[serde(with = "crate::conn::config::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub clock_granularity: Duration,
-    /// Consecutive timeouts of one path, while another works, that make it fail.
+    /// Consecutive timeouts of one path, while another works, that make it fail; 0 never does, as in the papers.
     pub path_fail_timeouts: u32,
     /// A path of which nothing was delivered for a while, although others delivered meanwhile, fails at once, and so
     /// does one whose timer expires while another path works (`sender/silence.rs`). If false,
-    /// only `path_fail_timeouts` fails a path, as in the papers.
+    /// only `path_fail_timeouts` fails a path.
     pub fail_silent: bool,
     /// Consecutive timeouts of all paths that end the connection (RFC 9293 §3.8.3, R2).
     pub max_timeouts: u32,

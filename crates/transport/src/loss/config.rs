@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::addr::Addr;
 use super::dupack::Dupack;
+use super::head_dupacks::HeadDupacks;
 use super::policy::LossPolicy;
 use super::rack::Rack;
-use super::smart::Smart;
 use super::virtual_queue::VirtualQueue;
 use crate::facts::ConfigError;
 
@@ -28,6 +28,9 @@ pub enum LossConfig {
         /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582 §4).
         #[serde(default = "yes")]
         impatient: bool,
+        /// Each duplicate below the threshold lets a packet go (RFC 3042, RFC 4653).
+        #[serde(default = "yes")]
+        limited_transmit: bool,
     },
     /// Selective acknowledgments and time, per path (RFC 8985). Falls back as `sack` does.
     #[default]
@@ -39,9 +42,10 @@ pub enum LossConfig {
         #[serde(default = "three")]
         threshold: u32,
     },
-    /// Selective acknowledgments, counted about the first missing packet (paper 000 §IV.E, to the letter).
+    /// Selective acknowledgments; duplicates count about the first missing packet, whichever path they came by (a
+    /// reading of paper 000 §IV.E).
     /// Falls back to `dupack` if the peer does not offer SACK.
-    Smart {
+    HeadDupacks {
         /// Duplicates about a packet that mean it is lost, at least 1 (paper 000: 3).
         #[serde(default = "three")]
         threshold: u32,
@@ -69,14 +73,15 @@ impl LossConfig {
     /// The policy for a connection that did or did not agree on SACK.
     pub fn build(&self, sack: bool) -> Box<dyn LossPolicy> {
         match self.clone() {
-            Self::Dupack { threshold, partial_acks, impatient } => {
-                Box::new(Dupack::new(threshold, partial_acks, impatient))
+            Self::Dupack { threshold, partial_acks, impatient, limited_transmit } => {
+                let limited = if limited_transmit { threshold.saturating_sub(1) } else { 0 };
+                Box::new(Dupack::new(threshold, partial_acks, impatient).limited_transmit_of(limited))
             }
             Self::Rack if sack => Box::new(Rack::default()),
             Self::Rack => Box::new(Dupack::new(3, true, true)),
             Self::Sack { threshold } if sack => Box::new(VirtualQueue::new(threshold)),
-            Self::Smart { threshold } if sack => Box::new(Smart::new(threshold)),
-            Self::Sack { threshold } | Self::Smart { threshold } => {
+            Self::HeadDupacks { threshold } if sack => Box::new(HeadDupacks::new(threshold)),
+            Self::Sack { threshold } | Self::HeadDupacks { threshold } => {
                 Box::new(Dupack::new(threshold, true, true))
             }
             Self::Addr { allowance, inner } => Box::new(Addr::new(inner.build(sack), allowance)),
@@ -89,7 +94,7 @@ impl LossConfig {
         match self {
             Self::Dupack { threshold: 0, .. }
             | Self::Sack { threshold: 0 }
-            | Self::Smart { threshold: 0 } => Err(ConfigError::new(
+            | Self::HeadDupacks { threshold: 0 } => Err(ConfigError::new(
                 "loss.threshold",
                 "a loss needs at least 1 sign of it, not 0",
                 "write for example threshold = 3 (RFC 5681)",
@@ -114,5 +119,20 @@ impl LossConfig {
             Self::Addr { inner, .. } => inner.check(min_rtt),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_let_packets_go_unless_they_may_not() {
+        let of = |limited_transmit| {
+            let dupack =
+                LossConfig::Dupack { threshold: 10, partial_acks: true, impatient: true, limited_transmit };
+            dupack.build(false).limited_transmit()
+        };
+        assert_eq!((of(true), of(false)), (9, 0));
     }
 }

@@ -15,6 +15,8 @@ pub struct Dupack {
     threshold: u32,
     partial_acks: bool,
     impatient: bool,
+    /// Duplicates that let a packet go each.
+    limited_transmit: u32,
     episode: Episode,
     /// Nothing below was sent after the last reduction (RFC 6582's `recover`).
     recover: Option<u64>,
@@ -38,10 +40,16 @@ impl Dupack {
             threshold: threshold.max(1),
             partial_acks,
             impatient,
+            limited_transmit: threshold.max(1) - 1,
             episode,
             recover: None,
             recovering: None,
         }
+    }
+
+    /// So many duplicates let a packet go each, before they mean a loss (RFC 3042).
+    pub fn limited_transmit_of(self, duplicates: u32) -> Self {
+        Self { limited_transmit: duplicates, ..self }
     }
 
     fn enter(&mut self, path: PathId, board: &Scoreboard, out: &mut Vec<Verdict>) {
@@ -95,7 +103,7 @@ impl LossPolicy for Dupack {
     }
 
     fn limited_transmit(&self) -> u32 {
-        self.threshold - 1
+        self.limited_transmit
     }
 
     fn holds_timer(&self, path: PathId) -> bool {

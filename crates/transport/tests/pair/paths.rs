@@ -178,6 +178,17 @@ fn a_path_that_dies_fails_and_comes_back() {
     assert!(used(&pair, CLIENT, 1) > 50, "{} segments on it again", used(&pair, CLIENT, 1));
 }
 
+#[test]
+fn a_path_that_may_not_fail_goes_on_trying() {
+    let config =
+        ConnectionConfig { scheduler: SchedulerConfig::RoundRobin, path_fail_timeouts: 0, ..prompt() };
+    let mut pair = Pair::open(config, &[10, 15]);
+    pair.script(|f| if f.path.0 == 1 { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 3_000_000);
+    pair.run_for(Duration::from_secs(8));
+    assert_eq!(pair.end(CLIENT).path_state(PathId(1)), Some(PathState::Active));
+}
+
 /// While a path fails, the other goes on at its own pace.
 #[test]
 fn a_dying_path_does_not_hold_the_other_up() {
@@ -289,8 +300,8 @@ fn limits_out_of_reach_limit_nothing() {
     let policies = [
         LossConfig::Rack,
         LossConfig::Sack { threshold: MOST },
-        LossConfig::Smart { threshold: MOST },
-        LossConfig::Dupack { threshold: MOST, partial_acks: true, impatient: true },
+        LossConfig::HeadDupacks { threshold: MOST },
+        LossConfig::Dupack { threshold: MOST, partial_acks: true, impatient: true, limited_transmit: true },
         LossConfig::Addr { allowance: Duration::MAX, inner: Box::new(LossConfig::Rack) },
     ];
     for (i, cc) in controllers.into_iter().enumerate() {

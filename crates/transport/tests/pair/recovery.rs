@@ -12,7 +12,8 @@ use crate::common::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
 const MSS: u64 = 988;
 
 fn newreno() -> ConnectionConfig {
-    let loss = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
+    let loss =
+        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
     ConnectionConfig { sack: false, loss, ..prompt() }
 }
 
@@ -277,7 +278,8 @@ fn a_tail_is_probed() {
 /// RFC 2018 §4: data tells of what came early where it leaves room; duplicates such segments are not (RFC 5681 §2).
 #[test]
 fn data_tells_of_what_came_early_if_there_is_room() {
-    let loss = LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true };
+    let loss =
+        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
     let mut pair = Pair::open(ConnectionConfig { loss, ..prompt() }, &[10]);
     pair.script(|f| if f.is_data_of(CLIENT) && f.offset() == 0 { Edit::Lose } else { Edit::Pass });
     pair.write(CLIENT, 2 * MSS);

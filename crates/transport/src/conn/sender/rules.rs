@@ -18,8 +18,8 @@ pub struct Rules {
     pub knowledge: KnowledgeConfig,
     /// Bounds of the retransmission timeout.
     pub rto: RtoLimits,
-    /// So many timeouts in a row fail a path.
-    pub fail_after: u32,
+    /// Timeouts in a row that fail a path; none never does.
+    pub fail_after: Option<u32>,
     /// Silence fails a path while others deliver.
     pub fail_silent: bool,
     /// The loss policy probes tails.
@@ -48,7 +48,7 @@ impl Rules {
                 max: config.max_rto,
                 granularity: config.clock_granularity,
             },
-            fail_after: config.path_fail_timeouts.max(1),
+            fail_after: (config.path_fail_timeouts > 0).then_some(config.path_fail_timeouts),
             fail_silent: config.fail_silent,
             probes: false,
             undoes_timeouts: false,

@@ -33,7 +33,8 @@ impl Sender {
             self.paths[path].doubt = doubtful.then_some(Doubt { since: now, episode });
         }
         let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
-        let failed = lost || !alone && self.paths[path].timeouts >= self.rules.fail_after;
+        let too_many = |after| self.paths[path].timeouts >= after;
+        let failed = lost || !alone && self.rules.fail_after.is_some_and(too_many);
         if lost {
             self.fail(now, path, loss, timers);
         } else if failed {

@@ -23,20 +23,20 @@ use crate::facts::{Episode, LossCause, PathView};
 
 /// Duplicates about the first missing packet, per path.
 #[derive(Debug)]
-pub struct Smart {
+pub struct HeadDupacks {
     threshold: u32,
     /// Each lasts until everything below the offset that was next when it began has arrived.
     episodes: Episodes,
 }
 
-impl Smart {
+impl HeadDupacks {
     /// `threshold` duplicates about a packet mean that it is lost.
     pub fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }
     }
 }
 
-impl LossPolicy for Smart {
+impl LossPolicy for HeadDupacks {
     fn judge(&mut self, _: Instant, path: PathId, board: &Scoreboard, _: &PathView, out: &mut Vec<Verdict>) {
         let over = self.episodes.end_if(path, |begun| board.una() >= begun.until);
         out.extend(over.map(|begun| Verdict::Recovered(begun.episode)));
@@ -73,9 +73,9 @@ mod tests {
         board
     }
 
-    fn judge(smart: &mut Smart, board: &Scoreboard) -> Vec<Verdict> {
+    fn judge(policy: &mut HeadDupacks, board: &Scoreboard) -> Vec<Verdict> {
         let mut out = Vec::new();
-        PATHS.iter().for_each(|p| smart.judge(Instant::ZERO, *p, board, &PathView::new(*p, 10), &mut out));
+        PATHS.iter().for_each(|p| policy.judge(Instant::ZERO, *p, board, &PathView::new(*p, 10), &mut out));
         out
     }
 
@@ -85,36 +85,36 @@ mod tests {
 
     #[test]
     fn the_path_of_the_first_missing_packet_is_charged() {
-        let (mut smart, mut board) = (Smart::new(3), in_turn(10));
+        let (mut policy, mut board) = (HeadDupacks::new(3), in_turn(10));
         board.ack_up_to(10); // 1 is missing, on the second path; 2, 4 and 6 arrive on the first
         for (n, start) in [20, 40, 60].into_iter().enumerate() {
-            assert_eq!(judge(&mut smart, &board), [], "after {n} duplicates");
+            assert_eq!(judge(&mut policy, &board), [], "after {n} duplicates");
             board.sack(start, start + 10);
             board.count_dupack();
         }
-        assert_eq!(judge(&mut smart, &board), [lost(1, 1)]);
+        assert_eq!(judge(&mut policy, &board), [lost(1, 1)]);
         board.mark_lost(1);
-        assert_eq!(judge(&mut smart, &board), [], "once");
+        assert_eq!(judge(&mut policy, &board), [], "once");
     }
 
     #[test]
     fn a_hole_on_another_path_is_another_episode() {
-        let (mut smart, mut board) = (Smart::new(1), in_turn(10));
+        let (mut policy, mut board) = (HeadDupacks::new(1), in_turn(10));
         board.count_dupack();
-        assert_eq!(judge(&mut smart, &board), [lost(0, 1)]);
+        assert_eq!(judge(&mut policy, &board), [lost(0, 1)]);
         board.mark_lost(0);
         board.ack_up_to(10); // partial: nothing goes again on its word
-        assert_eq!(judge(&mut smart, &board), []);
+        assert_eq!(judge(&mut policy, &board), []);
         board.count_dupack();
-        assert_eq!(judge(&mut smart, &board), [lost(1, 2)]);
+        assert_eq!(judge(&mut policy, &board), [lost(1, 2)]);
         board.mark_lost(1);
         board.ack_up_to(20);
         board.count_dupack();
-        assert_eq!(judge(&mut smart, &board), [lost(2, 1)], "the first path still recovers");
+        assert_eq!(judge(&mut policy, &board), [lost(2, 1)], "the first path still recovers");
         board.mark_lost(2);
         board.ack_up_to(100);
         assert_eq!(
-            judge(&mut smart, &board),
+            judge(&mut policy, &board),
             [Verdict::Recovered(Episode(1)), Verdict::Recovered(Episode(2))]
         );
     }
