@@ -38,8 +38,14 @@ bench: ## speed, side by side with ns-2 where it is installed
 	tools/bench
 
 .PHONY: figures
-figures: build ## run every experiment under experiments/ and check it; results in out/figures
+figures: build ## run every experiment under experiments/ and check it; results in out/figures, findings in docs/results
 	tools/figures $(POLYPATH) out/figures
+
+.PHONY: check-quick
+check-quick: build ## four seeds of every experiment of the papers beside the findings that are kept
+	for group in mhip rmtcp fast; do \
+	    $(POLYPATH) lab check $$group --quick --against docs/results/$$group.json > $(TARGET)/$$group.txt || exit 1; \
+	done
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZ_SECONDS (60) each

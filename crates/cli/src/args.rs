@@ -278,6 +278,9 @@ pub struct CheckArgs {
     /// Write the HTML page too
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Compare with the JSON of an earlier check, findings of many runs and means of few; bands do not count then
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,

@@ -1,30 +1,46 @@
-//! What an ensemble says of a published value. The rule, which docs/experiments.md states in words:
-//! a finding follows from the numbers alone, and nobody sets it by hand.
+//! What an ensemble says of a published value: a rule with error rates. A finding follows from the
+//! numbers alone, and nobody sets it by hand.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | p, m, k | the published value, its margin in the claim's own unit, the runs that the paper took it from |
+//! | ours | 90 % confidence interval of our mean: two one-sided tests at 5 % |
+//! | null | plain TCP in the place of the path; where 95 % of means of k of its runs lie |
+//!
+//! The findings, the first that applies:
+//!
+//! 1. *not identifiable*: p lies in the null's interval, or within m of its mean, so that the paper's k runs
+//!    cannot tell the claimed effect from none. A claim of equality with the null is expected to lie there; it is
+//!    identifiable if that interval is no wider than m to either side, or if means of k of our runs never give p.
+//! 2. *reproduced*: ours lies within p ± m.
+//! 3. *not identifiable*: ours reaches into p ± m and out of it; our runs are too few to tell.
+//! 4. *direction only*: an effect is claimed, more or less than TCP, and ours differs from the null (95 %, Welch) to
+//!    that side. Which side is claimed follows from p beside an equal share (a ratio of 1), or else beside the null.
+//! 5. *refuted*.
+//!
+//! Error rates (`judge/rates.rs` simulates them): a system whose true mean is m or more away from p is called
+//! *reproduced* in at most 5 % of ensembles, one whose true mean is within m is called *direction only* or *refuted* in
+//! at most 5 %; a claimed effect that is none passes 1. in at most 5 % of papers.
+
+mod interval;
+#[cfg(test)]
+mod rates;
 
 use std::fmt;
 
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::results::Summary;
-
-/// What is left open by rounding in print, reading off a plot, and header sizes: a published value
-/// agrees with one this much apart from it, as a share of the published value.
-pub const TOLERANCE: f64 = 0.05;
-
-/// A single run that scatters by more than this, as a share of the published value, cannot tell one
-/// claim from another.
-pub const NOISE: f64 = 0.25;
+pub use interval::{Ensemble, Interval, Side};
 
 /// What an ensemble says of a published value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// A run like ours gives the published value, and runs scatter little enough to tell.
+    /// Our mean is the published value, within its margin.
     Reproduced,
-    /// Not the value, but the same side of what no effect would give.
+    /// Not the value, but the claimed side of what plain TCP has in the same place.
     DirectionOnly,
-    /// A run like ours may give the published value, and as well one far from it.
+    /// The paper's runs, or ours, cannot tell.
     NotIdentifiable,
     /// Neither the value nor its direction.
     Refuted,
@@ -41,77 +57,78 @@ impl fmt::Display for Finding {
     }
 }
 
-/// An interval, ends included.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Interval {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    fn contains(self, value: f64, slack: f64) -> bool {
-        self.low - slack <= value && value <= self.high + slack
-    }
-
-    fn centre(self) -> f64 {
-        f64::midpoint(self.low, self.high)
-    }
-
-    fn half_width(self) -> f64 {
-        (self.high - self.low) / 2.0
-    }
-}
-
-/// What the judgement rests on.
+/// What a paper says.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Evidence {
-    /// What the paper says.
+pub struct Claim {
+    /// The value, in the metric's unit.
     pub published: f64,
-    /// 95 % confidence interval of our statistic (a point if it has none).
+    /// How far from it still counts as it, in the same unit.
+    pub margin: f64,
+    /// How many runs it is the mean of.
+    pub runs: u32,
+    /// It claims that there is no difference from the null.
+    pub equal: bool,
+}
+
+/// With what ours is compared.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Against {
+    /// What no effect gives: the null's mean, or 1 for a ratio without a null.
+    pub neutral: f64,
+    /// Where 95 % of means of the paper's number of runs lie if there is no effect; none without a null.
+    pub runs: Option<Interval>,
+    /// Where those of ours lie.
     pub ours: Interval,
-    /// Where 95 % of single runs like ours lie, if the statistic is a mean of runs.
-    pub single: Option<Interval>,
-    /// Where 95 % of single runs lie in which nothing distinguishes the flows.
-    pub null: Option<Interval>,
-    /// What no effect would give: 1 for a ratio, the null's mean where there is a null.
-    pub neutral: Option<f64>,
+    /// On which side of it ours lies, if it does (95 %).
+    pub side: Option<Side>,
+    /// On which side the paper says that it lies.
+    pub claimed: Option<Side>,
 }
 
-/// The finding.
-pub fn judge(e: &Evidence) -> Finding {
-    let slack = TOLERANCE * e.published.abs();
-    let single = e.single.unwrap_or(e.ours);
-    let noise = |interval: Interval| interval.half_width() > NOISE * e.published.abs();
-    if single.contains(e.published, slack) {
-        let told_apart = e.null.is_some_and(|null| !null.contains(e.published, slack));
-        let near = (e.ours.centre() - e.published).abs() <= NOISE * e.published.abs();
-        return if noise(single) && !(told_apart && near) {
-            Finding::NotIdentifiable
-        } else {
-            Finding::Reproduced
-        };
+/// A finding and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Judgement {
+    /// The finding.
+    pub finding: Finding,
+    /// Why, in words.
+    pub reason: &'static str,
+}
+
+/// The finding on `claim`; `ours` is the 90 % confidence interval of our mean.
+pub fn judge(claim: &Claim, ours: Interval, against: Option<&Against>) -> Judgement {
+    let found = |finding, reason| Judgement { finding, reason };
+    let band = Interval { low: claim.published - claim.margin, high: claim.published + claim.margin };
+    if against.is_some_and(|a| a.runs.is_some_and(|null| !told_apart(claim, null, a))) {
+        return found(Finding::NotIdentifiable, "the paper's runs cannot tell it from plain TCP");
     }
-    let same_side = e.neutral.is_some_and(|neutral| {
-        // A value as good as neutral claims that there is no effect, and so no direction.
-        (e.published > neutral + slack && e.ours.low > neutral)
-            || (e.published < neutral - slack && e.ours.high < neutral)
-    });
-    if same_side { Finding::DirectionOnly } else { Finding::Refuted }
+    if ours.within(band) {
+        return found(Finding::Reproduced, "our mean lies within the margin");
+    }
+    if ours.overlaps(band) {
+        return found(Finding::NotIdentifiable, "our runs are too few to tell");
+    }
+    match against.filter(|a| !claim.equal && a.side.is_some() && a.side == a.claimed) {
+        Some(_) => found(Finding::DirectionOnly, "another value, on the claimed side of plain TCP"),
+        None => found(Finding::Refuted, "another value"),
+    }
 }
 
-/// Where 95 % of further single runs lie, given the runs of `summary`: the prediction interval of the
-/// normal distribution; for ratios (`logarithmic`) of their logarithm.
-pub fn single_runs(summary: &Summary, logarithmic: bool) -> Interval {
-    let n = summary.n as f64;
-    let t = StudentsT::new(0.0, 1.0, n - 1.0).map_or(0.0, |t| t.inverse_cdf(0.975));
-    let width = |sd: f64| t * sd * (1.0 + 1.0 / n).sqrt();
-    match (summary.geometric_mean, summary.log_sd) {
-        (Some(mean), Some(sd)) if logarithmic => {
-            Interval { low: mean * (-width(sd)).exp(), high: mean * width(sd).exp() }
-        }
-        _ => Interval { low: summary.mean - width(summary.sd), high: summary.mean + width(summary.sd) },
+/// The paper's runs can tell what it claims from what plain TCP gives.
+fn told_apart(claim: &Claim, null: Interval, a: &Against) -> bool {
+    let p = claim.published;
+    match claim.equal {
+        true => null.half_width() <= claim.margin || !null.contains(p) || !a.ours.contains(p),
+        false => !null.contains(p) && Side::of(p, a.neutral, claim.margin).is_some(),
+    }
+}
+
+/// How likely the paper's `claim.runs` runs are to tell: of an effect, that their mean lies outside of where
+/// the null's lie; of equality, that they show a system that is off by the margin.
+pub fn power(claim: &Claim, null: &Ensemble, ours: &Ensemble) -> f64 {
+    let runs = null.means_of(claim.runs);
+    match claim.equal {
+        false => 1.0 - ours.moved_to(claim.published).share_in(runs, claim.runs),
+        true => 1.0 - null.moved_to(null.mean() + claim.margin).share_in(runs, claim.runs),
     }
 }
 
@@ -119,60 +136,55 @@ pub fn single_runs(summary: &Summary, logarithmic: bool) -> Interval {
 mod tests {
     use super::*;
 
-    fn evidence(published: f64, ours: (f64, f64), single: (f64, f64)) -> Evidence {
-        let interval = |(low, high)| Interval { low, high };
-        Evidence {
-            published,
-            ours: interval(ours),
-            single: Some(interval(single)),
-            null: None,
-            neutral: Some(1.0),
+    const FF: Claim = Claim { published: 1.11, margin: 0.05, runs: 1, equal: false };
+
+    fn interval(low: f64, high: f64) -> Interval {
+        Interval { low, high }
+    }
+
+    fn against(neutral: f64, runs: (f64, f64), side: Option<Side>) -> Against {
+        Against {
+            neutral,
+            runs: Some(interval(runs.0, runs.1)),
+            ours: interval(0.5, 3.0),
+            side,
+            claimed: Some(Side::Above),
         }
     }
 
     #[test]
-    fn a_narrow_ensemble_around_the_value_reproduces_it() {
-        assert_eq!(judge(&evidence(1.05, (0.99, 1.02), (0.94, 1.07))), Finding::Reproduced);
-        // 5 % of the published value are left open.
-        assert_eq!(judge(&evidence(1.05, (0.99, 1.00), (0.99, 1.00))), Finding::Reproduced);
+    fn a_mean_within_the_margin_reproduces_and_one_a_quarter_off_does_not() {
+        let narrow = against(1.0, (0.99, 1.01), Some(Side::Above));
+        assert_eq!(judge(&FF, interval(1.08, 1.14), Some(&narrow)).finding, Finding::Reproduced);
+        assert_eq!(judge(&FF, interval(1.38, 1.42), Some(&narrow)).finding, Finding::DirectionOnly);
+        assert_eq!(judge(&FF, interval(1.0, 1.09), Some(&narrow)).finding, Finding::NotIdentifiable);
     }
 
     #[test]
-    fn where_a_run_can_give_anything_it_shows_nothing() {
-        let wide = evidence(1.11, (1.05, 1.17), (0.7, 1.6));
-        assert_eq!(judge(&wide), Finding::NotIdentifiable);
-        // Unless runs without the effect never come near the value.
-        let null = Some(Interval { low: 0.1, high: 0.3 });
-        assert_eq!(judge(&Evidence { null, ..wide }), Finding::Reproduced);
-        assert_eq!(
-            judge(&Evidence { null: Some(Interval { low: 0.2, high: 2.4 }), ..wide }),
-            Finding::NotIdentifiable
-        );
+    fn what_plain_tcp_gives_in_the_same_place_shows_no_effect() {
+        let windows = against(1.1, (1.09, 1.12), None);
+        assert_eq!(judge(&FF, interval(1.10, 1.12), Some(&windows)).finding, Finding::NotIdentifiable);
+        let noise = against(1.0, (0.4, 2.4), None);
+        assert_eq!(judge(&FF, interval(1.10, 1.12), Some(&noise)).finding, Finding::NotIdentifiable);
     }
 
     #[test]
-    fn a_wide_ensemble_far_from_the_value_shows_nothing_whatever_the_null() {
-        let null = Some(Interval { low: 0.99, high: 1.01 });
-        let far = Evidence { null, ..evidence(0.89, (0.53, 0.60), (0.3, 0.95)) };
-        assert_eq!(judge(&far), Finding::NotIdentifiable);
+    fn equality_is_identifiable_where_the_null_scatters_less_than_the_margin() {
+        let equal = Claim { published: 1.02, equal: true, ..FF };
+        let (exact, noisy) = (against(1.0, (0.97, 1.03), None), against(1.0, (0.4, 2.4), None));
+        assert_eq!(judge(&equal, interval(1.0, 1.03), Some(&exact)).finding, Finding::Reproduced);
+        assert_eq!(judge(&equal, interval(1.0, 1.03), Some(&noisy)).finding, Finding::NotIdentifiable);
+        let never = Against { ours: interval(2.5, 3.1), ..noisy };
+        assert_eq!(judge(&equal, interval(2.7, 2.9), Some(&never)).finding, Finding::Refuted);
+        let far = against(1.0, (0.97, 1.03), Some(Side::Above));
+        assert_eq!(judge(&equal, interval(1.7, 1.8), Some(&far)).finding, Finding::Refuted, "no direction");
     }
 
     #[test]
-    fn another_value_has_a_direction_or_is_refuted() {
-        assert_eq!(judge(&evidence(0.89, (0.36, 0.40), (0.2, 0.6))), Finding::DirectionOnly);
-        assert_eq!(judge(&evidence(1.11, (0.10, 0.16), (0.07, 0.25))), Finding::Refuted);
-        assert_eq!(judge(&evidence(1.02, (5.0, 9.0), (3.0, 11.0))), Finding::Refuted, "1.02 claims equality");
-        let no_neutral = Evidence { neutral: None, ..evidence(0.89, (0.36, 0.40), (0.2, 0.6)) };
-        assert_eq!(judge(&no_neutral), Finding::Refuted);
-    }
-
-    #[test]
-    fn further_runs_lie_in_the_prediction_interval() {
-        // Mean 5, sd 2.13809, t(0.975, 7) = 2.364624: half width 2.364624 · 2.13809 · √(9/8).
-        let s = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
-        let interval = single_runs(&s, false);
-        assert!((interval.high - 5.0 - 5.362_402).abs() < 1e-4, "{interval:?}");
-        let one = single_runs(&Summary::of(&[3.0]).unwrap(), true);
-        assert!((one.low - 3.0).abs() < 1e-12 && (one.high - 3.0).abs() < 1e-12);
+    fn the_other_side_of_plain_tcp_is_refuted() {
+        // 1.11 claims more than a TCP has. With these windows a TCP has 1.8.
+        let wide_windows = against(1.8, (1.79, 1.81), Some(Side::Below));
+        assert_eq!(judge(&FF, interval(0.2, 0.3), Some(&wide_windows)).finding, Finding::Refuted);
+        assert_eq!(judge(&FF, interval(0.2, 0.3), None).finding, Finding::Refuted, "no null, no direction");
     }
 }

@@ -56,7 +56,7 @@ pub fn id(spec: &Spec, seed: u64) -> String {
 pub fn run(cell: &Cell, seed: u64, keep: &Keep) -> Result<Run, RunError> {
     let spec = &cell.spec;
     let id = id(spec, seed);
-    let mut watch = Watch::of(cell, seed, keep);
+    let mut watch = Watch::of(cell, keep);
     let mut built = Built::new(spec, Seed(seed), keep.trace, watch.reordering)?;
     if keep.trace {
         built.world.trace(true, true);
@@ -106,7 +106,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn of(cell: &Cell, seed: u64, keep: &Keep) -> Self {
+    fn of(cell: &Cell, keep: &Keep) -> Self {
         let spec = &cell.spec;
         let mut whats: Vec<What> = keep.also.clone();
         whats.extend(spec.expect.iter().flat_map(|e| e.selector().whats().cloned().collect::<Vec<_>>()));
@@ -115,7 +115,7 @@ impl Watch {
             let selected = f.series.iter().map(|s| s.selector(f));
             if f.kind == FigureKind::Sweep {
                 whats.extend(selected.flat_map(|s| s.whats().cloned().collect::<Vec<_>>()));
-            } else if f.seed.is_none_or(|s| s == seed) && f.cell.as_ref().is_none_or(|c| cell.matches(c)) {
+            } else if f.cell.as_ref().is_none_or(|c| cell.matches(c)) {
                 let series: Vec<What> = selected.map(|s| s.what).collect();
                 lines.push(Course { figure, series: vec![Vec::new(); series.len()] });
                 courses.push((f.bin.0, series, Snapshot::default()));

@@ -38,6 +38,7 @@ name = "window"
 values = [
     { label = "8", set = { "flow.one.connection.receive_buffer" = 11680 } },
     { label = "64", set = {} },
+    { label = "9", set = { "flow.one.connection" = { receive_buffer = 11680, scheduler = { policy = "round_robin" } } } },
 ]
 
 [[expect]]
@@ -47,8 +48,9 @@ flow = "one"
 over = "other"
 statistic = "geometric_mean"
 cell = "8"
-null = "64"
+null = "9"
 published = 1.5
+margin = 0.1
 max = 0.9
 
 [[expect]]
@@ -111,16 +113,19 @@ fn a_claim_is_judged_by_its_ensemble_and_its_band_apart_from_that() {
     let [ff, impossible] = &done[0].verdicts[..] else { panic!("{:#?}", done[0].verdicts) };
     assert_eq!((ff.met, ff.finding, ff.n), (true, Some(Finding::Refuted), 6));
     let null = ff.null.as_ref().unwrap();
-    assert!(null.single.low < 1.0 && null.single.high > 1.0, "{null:?}");
+    assert!(null.single.high < 0.9, "the same window, the same FF: {null:?}");
     assert_eq!((impossible.met, impossible.finding), (false, None));
 }
 
 #[test]
 fn seeds_may_be_fewer_and_a_group_that_is_not_there_is_told() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(group(dir.path(), Seeds::Quick)[0].runs.len(), 2 * 4);
+    assert_eq!(group(dir.path(), Seeds::Quick)[0].runs.len(), 3 * 4);
     let seeds = Seeds::Only("3..4".parse().unwrap());
-    assert_eq!(group(dir.path(), seeds)[0].runs.iter().map(|r| r.seed).collect::<Vec<_>>(), [3, 4, 3, 4]);
+    assert_eq!(
+        group(dir.path(), seeds)[0].runs.iter().map(|r| r.seed).collect::<Vec<_>>(),
+        [3, 4, 3, 4, 3, 4]
+    );
     assert!(matches!(Group::load(dir.path(), "none", Seeds::Spec), Err(GroupError::Empty(_))));
 }
 
@@ -129,11 +134,32 @@ fn a_null_of_another_group_is_run_with_what_is_asked_of_it() {
     let dir = tempfile::tempdir().unwrap();
     group(dir.path(), Seeds::Quick);
     std::fs::create_dir_all(dir.path().join("h")).unwrap();
-    let spec = SPEC.replace("null = \"64\"", "null = \"g/small:64\"\nfrom = \"12s\"\nto = \"19s\"");
+    let spec = SPEC.replace("null = \"9\"", "null = \"g/small:9\"\nfrom = \"12s\"\nto = \"19s\"");
     let spec = spec.split("[[figure]]").next().unwrap();
     std::fs::write(dir.path().join("h/asks.toml"), spec).unwrap();
     let done = Group::load(dir.path(), "h", Seeds::Quick).unwrap().run(|| ()).unwrap();
     assert_eq!(done.iter().map(|d| d.own).collect::<Vec<_>>(), [true, false]);
     assert!(done[1].verdicts.is_empty());
     assert_eq!(done[0].verdicts[0].null.as_ref().map(|n| n.n), Some(4));
+}
+
+#[test]
+fn a_null_of_another_group_that_differs_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    group(dir.path(), Seeds::Quick);
+    std::fs::create_dir_all(dir.path().join("h")).unwrap();
+    let spec = SPEC.replace("null = \"9\"", "null = \"g/small:64\"");
+    std::fs::write(dir.path().join("h/asks.toml"), spec.split("[[figure]]").next().unwrap()).unwrap();
+    let error = Group::load(dir.path(), "h", Seeds::Quick).unwrap_err().to_string();
+    assert!(error.contains("flow.one.connection.receive_buffer"), "{error}");
+    assert!(error.contains("null = \"g/small:64\"") && error.contains("= help: "), "{error}");
+}
+
+#[test]
+fn a_figure_without_data_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut done = group(dir.path(), Seeds::Quick);
+    done[0].runs.retain(|run| run.cell != "64");
+    let error = page("g", &done).unwrap_err().to_string();
+    assert!(error.contains("g/small: figure \"Throughput\" has no data for one"), "{error}");
 }

@@ -108,7 +108,6 @@ fn a_value_of_the_grid_may_set_several_keys() {
         metric = "goodput"
         flow = "bulk"
         cell = "told"
-        null = "plain"
         over_cell = "plain"
         min = 0.5
     "#;

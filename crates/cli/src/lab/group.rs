@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use polypath_lab::check::Verdict;
+use polypath_lab::check::{Verdict, differences};
 use polypath_lab::columns;
 use polypath_lab::group::{Done, Group, GroupError, Seeds};
 use polypath_lab::report;
@@ -25,8 +25,15 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(file) = &args.report {
         write_page(&args.group.group, &done, file)?;
     }
+    let own = done.iter().filter(|d| d.own);
+    own.map(|d| report::charts((&d.experiment, &d.runs)).map(drop))
+        .collect::<Result<Vec<()>, _>>()
+        .map_err(|e| Failure::usage(e.to_string()))?;
     let text = if args.json { json_of(&args.group.group, &done) } else { table_of(&done) };
     printed(writeln!(io::stdout(), "{text}"))?;
+    if let Some(file) = &args.against {
+        return compare(&done, file);
+    }
     let (all, unmet) = (verdicts(&done).count(), verdicts(&done).filter(|(_, v)| !v.met).count());
     match unmet {
         0 => Ok(()),
@@ -34,6 +41,24 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
             "repeat it with: polypath lab check {}{}",
             args.group.group,
             args.group.seeds_text()
+        ))),
+    }
+}
+
+/// Fails if an answer is not what `file` keeps.
+fn compare(done: &[Done], file: &Path) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
+    let kept: Value = serde_json::from_str(&text)
+        .map_err(|e| Failure::usage(format!("{}: {e}", file.display())).help("it is the output of --json"))?;
+    let own = done.iter().filter(|d| d.own);
+    let found: Vec<String> = own.flat_map(|d| differences(&d.experiment.name, &d.verdicts, &kept)).collect();
+    match found.len() {
+        0 => Ok(()),
+        n => Err(Failure::unmet(format!(
+            "{n} answers are not those of {}:\n{}",
+            file.display(),
+            found.join("\n")
         ))),
     }
 }
@@ -74,7 +99,8 @@ fn verdicts(done: &[Done]) -> impl Iterator<Item = (&Done, &Verdict)> {
 }
 
 fn table_of(done: &[Done]) -> String {
-    let headers = ["experiment", "claim", "finding", "band", "paper", "ours", "n", "null,\n95 % of runs"];
+    let headers =
+        ["experiment", "claim", "finding", "band", "paper", "ours", "n", "null,\n95 % of runs", "power"];
     let mut table = table::wrapped(headers, 4);
     for (d, v) in verdicts(done) {
         let name = d.experiment.name.rsplit('/').next().unwrap_or_default();
@@ -89,6 +115,7 @@ fn table_of(done: &[Done]) -> String {
             v.null.as_ref().map_or("–".into(), |n| {
                 format!("{} [{}, {}]", v.shown(n.mean), v.shown(n.single.low), v.shown(n.single.high))
             }),
+            v.power.map_or("–".into(), |power| format!("{power:.2}")),
         ]);
     }
     table.trim_fmt()

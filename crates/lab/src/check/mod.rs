@@ -1,5 +1,6 @@
 //! Whether an ensemble is what the spec expects, and what it says of what a paper published.
 
+mod against;
 mod question;
 mod statistics;
 
@@ -7,6 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use against::differences;
 pub use statistics::{statistic, values};
 
 use crate::judge::{Finding, Interval};
@@ -38,24 +40,30 @@ pub struct Verdict {
     pub single: Option<Interval>,
     /// What the paper says.
     pub published: Option<f64>,
-    /// The same number where nothing distinguishes the flows.
+    /// How far from it still counts as it.
+    pub margin: Option<f64>,
+    /// The same number with plain TCP in the place of the path.
     pub null: Option<Null>,
     /// What this says of the paper's value.
     pub finding: Option<Finding>,
+    /// Why.
+    pub reason: Option<&'static str>,
+    /// How likely as many runs as the paper's are to tell what it claims from what plain TCP gives.
+    pub power: Option<f64>,
     /// Whether the band or order holds; separate from the finding.
     pub met: bool,
     /// From where the expectation comes.
     pub source: String,
 }
 
-/// An ensemble in which nothing distinguishes the flows.
+/// The ensemble with plain TCP in the place of the multipath connection's path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Null {
     /// Which cell or experiment.
     pub of: String,
-    /// Its mean, geometric for ratios.
+    /// Its mean; geometric or a share as ours is.
     pub mean: f64,
-    /// Where 95 % of its single runs lie.
+    /// Where 95 % of the means of as many runs as the paper's lie.
     pub single: Interval,
     /// How many runs.
     pub n: usize,
@@ -106,8 +114,11 @@ impl Verdict {
             of: 0,
             single: None,
             published: None,
+            margin: None,
             null: None,
             finding: None,
+            reason: None,
+            power: None,
             met: false,
             source: String::new(),
         }
@@ -134,10 +145,14 @@ impl fmt::Display for Verdict {
         }
         if let Some((published, finding)) = self.published.zip(self.finding) {
             write!(f, "; published {}{unit}: {finding}", self.shown(published))?;
+            self.reason.map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
         }
         if let Some(null) = &self.null {
             let (low, high) = (self.shown(null.single.low), self.shown(null.single.high));
             write!(f, "; null {} [{low}, {high}]", self.shown(null.mean))?;
+        }
+        if let Some(power) = self.power {
+            write!(f, "; power {power:.2}")?;
         }
         Ok(())
     }
@@ -181,6 +196,24 @@ mod tests {
              [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"1ms\"\n{}{}\
              [[grid]]\nkey = \"flow.a.mss\"\nvalues = [100, 200]\nlabels = [\"x\", \"y\"]\n\
              [[expect]]\nflow = \"a\"\n{expect}\n",
+            flow("a"),
+            flow("b"),
+        );
+        spec::parse(&text, "t.toml").unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// The same, with two paths in `x` and plain TCP in `y`.
+    fn same_cells(expect: &str) -> Experiment {
+        let flow = |name| format!("[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n");
+        let link =
+            |to| format!("[[link]]\nfrom = \"a\"\nto = \"{to}\"\nrate = \"8Mbit/s\"\ndelay = \"1ms\"\n");
+        let back = "[[link]]\nfrom = \"r\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"1ms\"\n";
+        let text = format!(
+            "version = 1\ntitle = \"t\"\nduration = \"9s\"\n{}{}{back}{}{}\
+             [[grid]]\nname = \"who\"\nvalues = [{{ label = \"x\", set = {{ \"flow.a.paths\" = [[], [\"r\"]] }} }}, \
+             {{ label = \"y\", set = {{}} }}]\n[[expect]]\nflow = \"a\"\n{expect}\n",
+            link("b"),
+            link("r"),
             flow("a"),
             flow("b"),
         );
@@ -245,12 +278,27 @@ mod tests {
     }
 
     #[test]
+    fn all_of_several_are_inside_or_the_run_does_not_count() {
+        let both = "flows = [\"b\"]\nmetric = \"goodput\"\nstatistic = \"share_all_within\"\nwithin = [0.6, 1.4]\n\
+                    published = 1.0\nmargin = 0.2";
+        // b has 2: the two are within 0.6 and 1.4 of their mean if a has 1 to 4.6.
+        let verdict = &answers(both, &runs("x", &[1.0, 2.0, 4.6, 5.0]))[0];
+        assert_eq!((verdict.value, verdict.finding), (Some(0.75), Some(Finding::NotIdentifiable)));
+        let all = &answers(both, &runs("x", &[2.0; 14]))[0];
+        assert_eq!(all.finding, Some(Finding::Reproduced), "at least 0.8 of all runs, with 95 %");
+        let none = &answers(both, &runs("x", &[9.0; 14]))[0];
+        assert_eq!(none.finding, Some(Finding::Refuted));
+    }
+
+    #[test]
     fn a_published_value_is_judged_beside_the_null() {
         let runs = [runs("x", &[2.2, 2.2, 2.3]), runs("y", &[2.0, 2.0, 2.0])].concat();
-        let ff = "metric = \"goodput\"\nover = \"b\"\ncell = \"x\"\nnull = \"y\"\npublished = 1.11";
-        let verdict = &answers(ff, &runs)[0];
+        let ff =
+            "metric = \"goodput\"\nover = \"b\"\ncell = \"x\"\nnull = \"y\"\npublished = 1.11\nmargin = 0.1";
+        let verdict = &check((&same_cells(ff), &runs), &[])[0];
         assert_eq!(verdict.finding, Some(Finding::Reproduced));
         assert_eq!(verdict.null.as_ref().map(|n| (n.mean, n.n)), Some((1.0, 3)));
+        assert_eq!(verdict.power, Some(1.0));
         assert!(verdict.met, "without a band nothing is unmet");
     }
 }

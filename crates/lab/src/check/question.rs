@@ -2,11 +2,11 @@
 
 use polypath_wire::Duration;
 
-use super::statistics::{spearman, statistic, values};
+use super::statistics::{all_within, spearman, spearman_interval, statistic, values};
 use super::{Ensemble, Null, Verdict, short};
-use crate::judge::{Evidence, Interval, judge, single_runs};
+use crate::judge::{self, Against, Claim, Interval, Judgement, Side, judge, power};
 use crate::results::Summary;
-use crate::spec::{Cell, Expect, Selector, Statistic, What, beside, chosen};
+use crate::spec::{Cell, Expect, Selector, Statistic, What, beside, chosen, in_null};
 use crate::units::Human;
 
 /// An expectation of an ensemble, and what it may be compared with.
@@ -38,26 +38,13 @@ impl Question<'_> {
     }
 
     fn in_cell(&self, cell: &Cell) -> Verdict {
-        let values = values(&self.selector, cell, self.ensemble);
+        let values = self.values(&self.selector, cell, self.ensemble);
         let runs = self.ensemble.1.iter().filter(|r| r.cell == cell.label).count();
         let found = statistic(self.expect.of.statistic, self.expect.within, &values);
         let (value, ci95) = found.map_or((None, None), |(v, ci)| (Some(v), ci));
-        let single = Summary::of(&values)
-            .filter(|_| self.expect.of.statistic.is_average())
-            .map(|s| single_runs(&s, self.selector.is_ratio()));
+        let ours = self.judged(&values);
         let null = self.null(cell);
-        let finding = self.expect.published.zip(value).map(|(published, value)| {
-            let half = ci95.unwrap_or(0.0);
-            let one = self.selector.is_ratio().then_some(1.0);
-            judge(&Evidence {
-                published,
-                ours: Interval { low: value - half, high: value + half },
-                single,
-                null: null.as_ref().map(|n| n.single),
-                neutral: null.as_ref().map(|n| n.mean).or(one),
-            })
-        });
-        Verdict {
+        let verdict = Verdict {
             claim: self.expect.claim.clone(),
             cell: cell.label.clone(),
             expectation: format!("{}{}{}", self.subject(), in_cell(&cell.label), self.band()),
@@ -66,12 +53,65 @@ impl Question<'_> {
             ci95,
             n: values.len(),
             of: runs,
-            single,
+            single: ours.map(|ours| ours.means_of(1)),
             published: self.expect.published,
-            null,
-            finding,
+            margin: self.expect.margin,
+            null: null.as_ref().map(|(null, _)| null.clone()),
             met: values.len() == runs && value.is_some_and(|v| self.holds(v)),
             source: self.expect.source.clone(),
+            ..Verdict::empty()
+        };
+        let Some((claim, ours)) = self.claim().zip(ours) else { return verdict };
+        let null = null.and_then(|(_, null)| null);
+        let neutral = null.map(|n| n.mean()).or(self.selector.is_ratio().then_some(1.0));
+        let against = neutral.map(|neutral| Against {
+            neutral,
+            runs: null.map(|n| n.means_of(claim.runs)),
+            ours: ours.means_of(claim.runs),
+            side: null.map_or_else(|| ours.side_of_value(neutral), |null| ours.side_of(&null)),
+            claimed: Side::of(
+                claim.published,
+                if self.selector.is_ratio() { 1.0 } else { neutral },
+                claim.margin,
+            ),
+        });
+        let Judgement { finding, reason } = judge(&claim, ours.confidence(0.9), against.as_ref());
+        let power = null.map(|null| power(&claim, &null, &ours));
+        Verdict { finding: Some(finding), reason: Some(reason), power, ..verdict }
+    }
+
+    /// One number of every run in `cell`; of a share 1 or 0.
+    fn values(&self, selector: &Selector, cell: &Cell, ensemble: Ensemble<'_>) -> Vec<f64> {
+        let within = self.expect.within.unwrap_or_default();
+        match self.expect.of.statistic {
+            Statistic::ShareAllWithin => all_within(selector, within, cell, ensemble),
+            _ => values(selector, cell, ensemble),
+        }
+    }
+
+    /// What is published, if anything.
+    fn claim(&self) -> Option<Claim> {
+        let e = self.expect;
+        let (published, margin) = e.published.zip(e.margin)?;
+        Some(Claim { published, margin, runs: e.runs.unwrap_or(1), equal: e.equal })
+    }
+
+    /// `values` as the rule needs them; none for a statistic that it does not judge.
+    fn judged(&self, values: &[f64]) -> Option<judge::Ensemble> {
+        use judge::Ensemble as Judged;
+        let s = Summary::of(values)?;
+        let (low, high) = self.expect.within.unwrap_or_default();
+        let share = |low: f64, high: f64| Judged::Share {
+            hits: values.iter().filter(|v| (low..=high).contains(*v)).count(),
+            n: s.n,
+        };
+        match self.expect.of.statistic {
+            Statistic::Mean if self.selector.is_ratio() => Some(Judged::Ratio(s)),
+            Statistic::Mean => Some(Judged::Linear(s)),
+            Statistic::GeometricMean => Some(Judged::Geometric(s)),
+            Statistic::ShareWithin => Some(share(low, high)),
+            Statistic::ShareAllWithin => Some(share(1.0, 1.0)),
+            _ => None,
         }
     }
 
@@ -80,7 +120,7 @@ impl Question<'_> {
     }
 
     /// The same number in the null's runs.
-    fn null(&self, cell: &Cell) -> Option<Null> {
+    fn null(&self, cell: &Cell) -> Option<(Null, Option<judge::Ensemble>)> {
         let name = self.expect.null.as_deref()?;
         let (ensemble, null_cell) = match name.contains('/') {
             false => (self.ensemble, beside(&self.ensemble.0.cells, cell, name)?),
@@ -91,10 +131,12 @@ impl Question<'_> {
                 (other, *cells.first()?)
             }
         };
-        let values = values(&self.selector, null_cell, ensemble);
-        let s = Summary::of(&values)?;
-        let mean = s.geometric_mean.filter(|_| self.selector.is_ratio()).unwrap_or(s.mean);
-        Some(Null { of: name.to_owned(), mean, single: single_runs(&s, self.selector.is_ratio()), n: s.n })
+        let values = self.values(&in_null(&self.selector, cell, null_cell), null_cell, ensemble);
+        let judged = self.judged(&values);
+        let mean = judged.map(|j| j.mean()).or_else(|| Some(Summary::of(&values)?.mean))?;
+        let single =
+            judged.map_or(Interval { low: mean, high: mean }, |j| j.means_of(self.expect.runs.unwrap_or(1)));
+        Some((Null { of: name.to_owned(), mean, single, n: values.len() }, judged))
     }
 
     /// The values of all cells that `cell` means.
@@ -122,13 +164,20 @@ impl Question<'_> {
 
     /// Spearman's rank correlation over the cells of `ascending`.
     fn ranks(&self) -> Verdict {
-        let means: Vec<f64> =
-            self.expect.ascending.iter().filter_map(|c| Some(Summary::of(&self.pooled(c))?.mean)).collect();
+        let cells: Vec<Vec<f64>> = self.expect.ascending.iter().map(|c| self.pooled(c)).collect();
+        let means: Vec<f64> = cells.iter().filter_map(|c| Some(Summary::of(c)?.mean)).collect();
         let complete = means.len() == self.expect.ascending.len();
         let value = complete.then(|| spearman(&means));
-        let finding = self.expect.published.zip(value).map(|(published, value)| {
-            let ours = Interval { low: value, high: value };
-            judge(&Evidence { published, ours, single: None, null: None, neutral: Some(0.0) })
+        let judged = self.claim().filter(|_| complete).map(|claim| {
+            let interval = spearman_interval(&cells);
+            let side = Side::of(interval.low, 0.0, 0.0).or_else(|| Side::of(interval.high, 0.0, 0.0));
+            let apart = !interval.contains(0.0);
+            let (side, claimed) = (side.filter(|_| apart), Side::of(claim.published, 0.0, claim.margin));
+            judge(
+                &claim,
+                interval,
+                Some(&Against { neutral: 0.0, runs: None, ours: interval, side, claimed }),
+            )
         });
         Verdict {
             claim: self.expect.claim.clone(),
@@ -141,7 +190,9 @@ impl Question<'_> {
             value,
             n: means.len(),
             published: self.expect.published,
-            finding,
+            margin: self.expect.margin,
+            finding: judged.map(|j| j.finding),
+            reason: judged.map(|j| j.reason),
             met: value.is_some_and(|v| self.holds(v)),
             source: self.expect.source.clone(),
             ..Verdict::empty()
@@ -149,7 +200,7 @@ impl Question<'_> {
     }
 
     fn unit(&self) -> (&'static str, f64) {
-        match self.selector.is_ratio() || self.expect.of.statistic == Statistic::ShareWithin {
+        match self.selector.is_ratio() || self.expect.of.statistic.is_share() {
             true => ("", 1.0),
             false => self.selector.what.metric.unit(),
         }
@@ -173,6 +224,10 @@ impl Question<'_> {
             Statistic::ShareWithin => {
                 let (low, high) = self.expect.within.unwrap_or_default();
                 format!("share of seeds with {low} to {high}")
+            }
+            Statistic::ShareAllWithin => {
+                let (low, high) = self.expect.within.unwrap_or_default();
+                format!("share of seeds with all from {low} to {high}")
             }
             Statistic::Spearman => "rank correlation".to_owned(),
             other => name(serde_json::json!(other)),

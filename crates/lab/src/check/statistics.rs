@@ -1,6 +1,7 @@
 //! What an ensemble says in one number.
 
 use super::Ensemble;
+use crate::judge::Interval;
 use crate::results::{Run, Summary};
 use crate::spec::{Cell, Metric, Selector, Statistic, What, beside};
 
@@ -31,6 +32,31 @@ fn number(what: &What, run: &Run, (experiment, runs): Ensemble<'_>) -> Option<f6
     Some(1.0 - run.value(&goodput)? / alone.value(&goodput)?)
 }
 
+/// Of every run in the cell 1 if all parts lie in `within`, else 0: each of several flows over the mean of them,
+/// or each path of one flow over `over`.
+pub fn all_within(selector: &Selector, within: (f64, f64), cell: &Cell, (_, runs): Ensemble<'_>) -> Vec<f64> {
+    let parts = parts(&selector.what, cell);
+    let value = |run: &Run| {
+        let values: Vec<f64> = parts.iter().map(|what| run.value(what)).collect::<Option<_>>()?;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let below = selector.over.as_ref().map_or(Some(mean), |over| run.value(over))?;
+        let inside = |v: &f64| (within.0..=within.1).contains(&(v / below));
+        Some(f64::from(u8::from(values.iter().all(inside))))
+    };
+    runs.iter().filter(|r| r.cell == cell.label).filter_map(value).collect()
+}
+
+/// Each of several flows, or each path of one.
+fn parts(what: &What, cell: &Cell) -> Vec<What> {
+    match &what.flows[..] {
+        [flow] => {
+            let paths = cell.spec.flow.iter().find(|f| f.name == *flow).map_or(0, |f| f.paths.len());
+            (0..paths).map(|path| What { path: Some(path), ..what.clone() }).collect()
+        }
+        flows => flows.iter().map(|flow| What { flows: vec![flow.clone()], ..what.clone() }).collect(),
+    }
+}
+
 /// A statistic of `values` and half the width of its confidence interval.
 pub fn statistic(
     statistic: Statistic,
@@ -40,6 +66,7 @@ pub fn statistic(
     let s = Summary::of(values)?;
     Some(match statistic {
         Statistic::Mean | Statistic::Spearman => (s.mean, s.ci95),
+        Statistic::ShareAllWithin => (s.mean, None),
         Statistic::GeometricMean => {
             let mean = s.geometric_mean?;
             (mean, s.log_ci95.map(|l| mean * l.sinh()))
@@ -57,11 +84,28 @@ pub fn statistic(
     })
 }
 
-impl Statistic {
-    /// Whether it speaks of a typical run.
-    pub(super) fn is_average(self) -> bool {
-        matches!(self, Self::Mean | Self::GeometricMean | Self::Median)
+/// 90 % confidence interval of the rank correlation of the cells' means with their order, by drawing runs again
+/// (percentiles of 1,000 draws); `cells` have a value per seed each.
+pub fn spearman_interval(cells: &[Vec<f64>]) -> Interval {
+    const DRAWS: usize = 1_000;
+    let runs = cells.iter().map(Vec::len).min().unwrap_or(0).max(1);
+    let mut state = 0u64;
+    let mut draws: Vec<f64> = Vec::with_capacity(DRAWS);
+    for _ in 0..DRAWS {
+        let drawn: Vec<usize> = (0..runs).map(|_| (splitmix(&mut state) % runs as u64) as usize).collect();
+        let mean = |values: &Vec<f64>| drawn.iter().filter_map(|n| values.get(*n)).sum::<f64>() / runs as f64;
+        draws.push(spearman(&cells.iter().map(mean).collect::<Vec<_>>()));
     }
+    draws.sort_by(f64::total_cmp);
+    Interval { low: draws[DRAWS / 20], high: draws[DRAWS - DRAWS / 20 - 1] }
+}
+
+/// The next of a fixed sequence of numbers (Steele, Lea and Flood's SplitMix64).
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Spearman's rank correlation of `values` with their order; ties share their mean rank.
@@ -83,6 +127,15 @@ pub fn spearman(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rank_correlation_is_as_sure_as_its_cells_are_apart() {
+        let apart: Vec<Vec<f64>> = (0..5).map(|n| vec![f64::from(n), f64::from(n) + 0.5]).collect();
+        assert_eq!(spearman_interval(&apart), Interval { low: 1.0, high: 1.0 });
+        let noisy: Vec<Vec<f64>> = (0..5).map(|n| vec![f64::from(n), 9.0 - 3.0 * f64::from(n)]).collect();
+        let interval = spearman_interval(&noisy);
+        assert!(interval.low < 0.0 && interval.high > 0.5, "{interval:?}");
+    }
 
     #[test]
     fn ranks_correlate() {

@@ -14,7 +14,7 @@ const POINTS: usize = 500;
 const AXIS_WIDTH: usize = 90;
 
 /// Every figure of an experiment; a figure over time has one chart per cell.
-pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, PublishedError> {
+pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, FigureError> {
     let mut charts = Vec::new();
     for (n, figure) in ensemble.0.spec.figure.iter().enumerate() {
         let published = match &figure.published {
@@ -25,10 +25,32 @@ pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, PublishedError> {
             FigureKind::Time => over_time(n, figure, ensemble),
             FigureKind::Sweep => vec![over_axis(figure, ensemble)],
         };
+        drawn.iter().try_for_each(|chart| drawn_in_full(chart, figure, ensemble))?;
         drawn.iter_mut().for_each(|chart| add_published(chart, &published));
         charts.extend(drawn);
     }
     Ok(charts)
+}
+
+/// Every series of `figure` has data in `chart`.
+fn drawn_in_full(
+    chart: &Chart,
+    figure: &Figure,
+    (experiment, runs): Ensemble<'_>,
+) -> Result<(), FigureError> {
+    let empty = chart.lines.iter().find(|line| line.points.is_empty());
+    let missing = chart.lines.len() < figure.series.len();
+    let series = match (empty, missing) {
+        (Some(line), _) => line.label.clone(),
+        (None, true) => "a series".to_owned(),
+        (None, false) => return Ok(()),
+    };
+    Err(FigureError::Empty {
+        experiment: experiment.name.clone(),
+        title: chart.title.clone(),
+        series,
+        runs: runs.len(),
+    })
 }
 
 fn blank(figure: &Figure) -> Chart {
@@ -66,7 +88,8 @@ fn over_time(n: usize, figure: &Figure, (experiment, runs): Ensemble<'_>) -> Vec
     let mut charts = Vec::new();
     for cell in cells {
         let drawn = |r: &&Run| r.cell == cell.label && r.timeline.courses.iter().any(|c| c.figure == n);
-        let runs: Vec<&Run> = runs.iter().filter(drawn).collect();
+        let most = if figure.one_run { 1 } else { usize::MAX };
+        let runs: Vec<&Run> = runs.iter().filter(drawn).take(most).collect();
         let lines = figure
             .series
             .iter()
@@ -228,19 +251,43 @@ fn leading_number(label: &str) -> Option<f64> {
 /// Published points by the label of their series.
 type Published = BTreeMap<String, Vec<(f64, f64)>>;
 
-/// A file of published points is no good.
+/// A figure cannot be drawn.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}:{line}: {reason}")]
-pub struct PublishedError {
-    file: String,
-    line: usize,
-    reason: String,
+pub enum FigureError {
+    /// A file of published points is no good.
+    #[error("{file}:{line}: {reason}")]
+    Published {
+        /// The file.
+        file: String,
+        /// From 1; 0 is the file itself.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A line has no points.
+    #[error(
+        "{experiment}: figure \"{title}\" has no data for {series} in {runs} runs; \
+         see that its cell was run, and that its time lies within the run"
+    )]
+    Empty {
+        /// The experiment.
+        experiment: String,
+        /// Of the figure.
+        title: String,
+        /// The line.
+        series: String,
+        /// How many runs there were.
+        runs: usize,
+    },
 }
 
 /// Reads `series,x,y` lines; lines that begin with `#` are remarks.
-fn published(file: &Path) -> Result<Published, PublishedError> {
-    let wrong =
-        |line: usize, reason: String| PublishedError { file: file.display().to_string(), line, reason };
+fn published(file: &Path) -> Result<Published, FigureError> {
+    let wrong = |line: usize, reason: String| FigureError::Published {
+        file: file.display().to_string(),
+        line,
+        reason,
+    };
     let text = std::fs::read_to_string(file).map_err(|e| wrong(0, e.to_string()))?;
     let mut points = Published::new();
     let lines = text.lines().enumerate().filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());

@@ -6,7 +6,7 @@ mod lines;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub use chart::{Chart, Line, svg};
-pub use lines::{PublishedError, charts};
+pub use lines::{FigureError, charts};
 
 use crate::check::Verdict;
 use crate::group::Done;
@@ -14,7 +14,7 @@ use crate::group::Done;
 const STYLE: &str = include_str!("style.css");
 
 /// The page of the group `name`.
-pub fn page(name: &str, done: &[Done]) -> Result<String, PublishedError> {
+pub fn page(name: &str, done: &[Done]) -> Result<String, FigureError> {
     let own: Vec<&Done> = done.iter().filter(|d| d.own).collect();
     let sections = own.iter().map(|d| section(d)).collect::<Result<Vec<_>, _>>()?;
     let page = html! {
@@ -62,18 +62,17 @@ fn rule() -> Markup {
         details {
             summary { "How a finding follows from the numbers" }
             p {
-                "Nobody sets a finding by hand. A published value is one run. It is " b { "reproduced" }
-                " if it lies where 95 % of single runs like ours lie, give or take 5 %; but " b { "not identifiable" }
-                " if single runs scatter by more than 25 % of it and runs in which nothing distinguishes the flows (the null) \
-                 may give it too. Otherwise it is " b { "direction only" }
-                " if our whole confidence interval lies on the same side of no effect, else " b { "refuted" }
+                "Nobody sets a finding by hand. The null is the same experiment with plain TCP in the place of the path. \
+                 A published value is " b { "not identifiable" } " if as many null runs as the paper's may give it too, or if ours are too few; "
+                b { "reproduced" } " if the 90 % interval of our mean lies within its margin (two one-sided tests at 5 %); "
+                b { "direction only" } " if our mean lies on the claimed side of the null's; else " b { "refuted" }
                 ". Bands are what we expect of our own program, a separate question."
             }
         }
     }
 }
 
-fn section(done: &Done) -> Result<Markup, PublishedError> {
+fn section(done: &Done) -> Result<Markup, FigureError> {
     let experiment = &done.experiment;
     let charts = charts((experiment, &done.runs))?;
     Ok(html! {
@@ -120,7 +119,7 @@ fn table(verdicts: &[Verdict]) -> Markup {
                 thead {
                     tr {
                         th { "claim" } th.number { "paper" } th.number { "ours" } th.number { "n" }
-                        th.number { "null, 95 % of runs" } th { "finding" } th { "our band" }
+                        th.number { "null, 95 % of runs" } th.number { "power" } th { "finding" } th { "our band" }
                     }
                 }
                 tbody { @for v in verdicts { (row(v)) } }
@@ -140,7 +139,10 @@ fn row(v: &Verdict) -> Markup {
                 }
                 @if !v.source.is_empty() { br; small { (v.source) } }
             }
-            td.number { @if let Some(p) = v.published { (v.shown(p)) } @else { "–" } }
+            td.number {
+                @if let Some(p) = v.published { (v.shown(p)) } @else { "–" }
+                @if let Some(margin) = v.margin { " ± " (v.shown(margin)) }
+            }
             td.number {
                 @if let Some(value) = v.value { (v.shown(value)) } @else { "–" }
                 @if let Some(ci) = v.ci95 { " ± " (v.shown(ci)) }
@@ -148,7 +150,11 @@ fn row(v: &Verdict) -> Markup {
             }
             td.number { (v.n) }
             td.number { @if let Some((mean, low, high)) = null { (mean) " [" (low) ", " (high) "]" } @else { "–" } }
-            td { @if let Some(f) = v.finding { span class={ "finding " (f.to_string().replace(' ', "-")) } { (f) } } @else { "–" } }
+            td.number { @if let Some(power) = v.power { (format!("{power:.2}")) } @else { "–" } }
+            td {
+                @if let Some(f) = v.finding { span class={ "finding " (f.to_string().replace(' ', "-")) } { (f) } } @else { "–" }
+                @if let Some(reason) = v.reason { br; small { (reason) } }
+            }
             td class=(if v.met { "met" } else { "unmet" }) { @if v.met { "met" } @else { "UNMET" } }
         }
     }

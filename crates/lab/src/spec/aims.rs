@@ -29,7 +29,7 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
             return Err(Problem::new(aim.key("statistic"), "one run has no standard deviation")
                 .help("run more seeds: seeds = \"1..20\""));
         }
-        Statistic::ShareWithin
+        Statistic::ShareWithin | Statistic::ShareAllWithin
             if expect.within.is_none_or(|(low, high)| low > high || (high - low).is_nan()) =>
         {
             return Err(Problem::new(aim.key("within"), "which band?").help("add within = [0.9, 1.1]"));
@@ -40,8 +40,34 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
         }
         _ => {}
     }
+    claim(expect, &aim)?;
     let null = expect.null.as_deref().filter(|null| !null.contains('/'));
     null.map_or(Ok(()), |null| aim.beside(null, expect.of.cell.as_deref(), "null"))
+}
+
+/// A published value says how near is near enough, and is one that can be judged.
+fn claim(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
+    let refused = |key: &str, message: &str, help: &str| Err(Problem::new(aim.key(key), message).help(help));
+    match (expect.published, expect.margin) {
+        (None, None) if expect.runs.is_some() => refused("runs", "of which value?", "add published = …"),
+        (None, None) => Ok(()),
+        (None, Some(_)) => refused("margin", "around which value?", "add published = …"),
+        (Some(_), None) => refused(
+            "published",
+            "a published value without a margin",
+            "add margin = …: how far from it still counts as it, in the same unit (docs/experiments.md)",
+        ),
+        (_, Some(margin)) if !(margin.is_finite() && margin > 0.0) => {
+            refused("margin", "nothing is within it", "write a positive number in the unit of published")
+        }
+        _ if !expect.of.statistic.is_judged() => refused(
+            "statistic",
+            "no error rate of a finding on it is known",
+            "there are: mean, geometric_mean, share_within, share_all_within, spearman",
+        ),
+        _ if expect.runs == Some(0) => refused("runs", "a mean of no runs", "leave it out for one run"),
+        _ => Ok(()),
+    }
 }
 
 /// Its numbers are some, and the band holds any.

@@ -16,7 +16,7 @@ pub struct Expect {
     /// Which number it is about. Its metric has no default.
     #[serde(flatten)]
     pub of: Number,
-    /// The band of `share_within`, ends included.
+    /// The band of `share_within` and `share_all_within`, ends included.
     pub within: Option<(f64, f64)>,
     /// It is at least this.
     pub min: Option<f64>,
@@ -24,11 +24,17 @@ pub struct Expect {
     pub max: Option<f64>,
     /// It does not fall from one of these cells to the next; the order that `spearman` is about.
     pub ascending: Vec<String>,
-    /// What the paper says it is, in the metric's own unit.
+    /// What the paper says it is, in the metric's own unit. Needs a `margin`.
     pub published: Option<f64>,
-    /// Where nothing distinguishes the flows: the same number is taken there and shown beside. A
-    /// cell of this experiment (its label, or the values in which it differs), or `group/name` of
-    /// another experiment, `group/name:cell` if that has cells.
+    /// How far from `published` still counts as it, in the same unit: what the paper's own conclusions leave open.
+    pub margin: Option<f64>,
+    /// How many runs `published` is the mean of. Default: 1.
+    pub runs: Option<u32>,
+    /// The paper claims that there is no difference from the null. Default: false, it claims an effect.
+    pub equal: bool,
+    /// The same experiment with plain TCP in the place of the multipath connection's path: the same number is
+    /// taken there. What differs in anything else is refused. A cell of this experiment (its label, or the values in
+    /// which it differs), or `group/name` of another experiment, `group/name:cell` if that has cells.
     pub null: Option<String>,
     /// From where this expectation comes.
     pub source: String,
@@ -111,8 +117,23 @@ pub enum Statistic {
     Max,
     /// Share of the seeds for which the value lies in `within`, 0 to 1.
     ShareWithin,
+    /// Share of the seeds for which each of `flows`, over their mean, or each path of `flow`, over `over`, lies
+    /// in `within`, 0 to 1.
+    ShareAllWithin,
     /// Spearman's rank correlation between the place of a cell in `ascending` and its mean, −1 to 1.
     Spearman,
+}
+
+impl Statistic {
+    /// Whether it is a share of the seeds.
+    pub fn is_share(self) -> bool {
+        matches!(self, Self::ShareWithin | Self::ShareAllWithin)
+    }
+
+    /// Whether the error rates of a finding on it are known.
+    pub fn is_judged(self) -> bool {
+        matches!(self, Self::Mean | Self::GeometricMean | Self::Spearman) || self.is_share()
+    }
 }
 
 impl Expect {

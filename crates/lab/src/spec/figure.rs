@@ -30,9 +30,9 @@ pub struct Figure {
     /// `time` only: width of a bin. Default: 100 ms.
     #[serde(default = "tenth")]
     pub bin: Human<Duration>,
-    /// `time` only: only the run with this seed. Default: mean and band over all seeds.
+    /// `time` only: only the run with the first seed. Default: false, mean and band over all seeds.
     #[serde(default)]
-    pub seed: Option<u64>,
+    pub one_run: bool,
     /// `time` only: drawn from here. Default: the start.
     #[serde(default)]
     pub from: Option<Human<Duration>>,

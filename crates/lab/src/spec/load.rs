@@ -10,7 +10,10 @@ use toml::{Table, Value};
 
 use super::error::{Key, Problem, at, dotted, suggestion};
 use super::link::is_whole;
-use super::{Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, grid, validate};
+use super::{
+    Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, beside, chosen, grid, nulls,
+    validate,
+};
 
 /// Keys of a connection that count bytes, or packets.
 pub(super) const BUFFERS: [&str; 4] = ["send_buffer", "receive_buffer", "unread_window", "reorder_store"];
@@ -49,20 +52,27 @@ pub fn load(file: &Path) -> Result<Experiment, LoadError> {
     let shown = file.display().to_string();
     let text =
         std::fs::read_to_string(file).map_err(|source| LoadError::Read { file: shown.clone(), source })?;
-    let mut experiment = parse(&text, &shown)?;
-    experiment.dir = file.parent().unwrap_or(Path::new("")).to_owned();
+    let dir = file.parent().unwrap_or(Path::new(""));
+    let mut experiment = read_text(&text, &shown, dir.parent())?;
+    experiment.dir = dir.to_owned();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let group = file.parent().and_then(Path::file_name).map(|g| g.to_string_lossy().into_owned());
     experiment.name = group.map_or(stem.to_string(), |g| format!("{g}/{stem}"));
     Ok(experiment)
 }
 
-/// Reads the experiment in `text`; errors call it `file`.
+/// Reads the experiment in `text`; errors call it `file`. Nulls in other files are not looked at.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
+    read_text(text, file, None)
+}
+
+/// The same; nulls of other groups are below `root`.
+fn read_text(text: &str, file: &str, root: Option<&Path>) -> Result<Experiment, Box<SpecError>> {
     let doc = DeTable::parse(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let table: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let name = file.to_owned();
     build(table)
+        .and_then(|(spec, cells)| compare_nulls(&spec, &cells, root).map(|()| (spec, cells)))
         .map(|(spec, cells)| Experiment { name, dir: PathBuf::new(), spec, cells })
         .map_err(|p| p.locate(file, text, doc.get_ref()))
 }
@@ -80,6 +90,35 @@ fn build(doc: Table) -> Result<(Spec, Vec<Cell>), Problem> {
     aims::expectations(&spec, &cells)?;
     aims::figures(&spec, &cells)?;
     Ok((spec, cells))
+}
+
+/// Every null differs from the cells of its claim in nothing but the transport.
+fn compare_nulls(spec: &Spec, cells: &[Cell], root: Option<&Path>) -> Result<(), Problem> {
+    for (n, expect) in spec.expect.iter().enumerate() {
+        let Some(name) = expect.null.as_deref() else { continue };
+        let elsewhere = match (name.contains('/'), root) {
+            (true, None) => continue,
+            (true, Some(root)) => Some(elsewhere(root, name).map_err(|why| {
+                Problem::new(at!["expect", n, "null"], why).help("name group/name, or group/name:cell")
+            })?),
+            (false, _) => None,
+        };
+        for cell in chosen(cells, expect.of.cell.as_deref()) {
+            let Some(null) = elsewhere.as_ref().or_else(|| beside(cells, cell, name)) else { continue };
+            nulls::matched(expect, n, cell, null, name)?;
+        }
+    }
+    Ok(())
+}
+
+/// The cell that `name` means, `group/name:cell`, below `root`.
+fn elsewhere(root: &Path, name: &str) -> Result<Cell, String> {
+    let (experiment, label) = name.split_once(':').unwrap_or((name, ""));
+    let file = root.join(experiment).with_extension("toml");
+    let text = std::fs::read_to_string(&file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+    let other = parse(&text, &file.display().to_string()).map_err(|e| e.message)?;
+    let cells = chosen(&other.cells, Some(label).filter(|l| !l.is_empty()));
+    cells.first().map(|c| Cell::clone(c)).ok_or_else(|| format!("{experiment} has no cell \"{label}\""))
 }
 
 /// Before all else: a file of another version has other keys.

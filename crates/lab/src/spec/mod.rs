@@ -28,6 +28,7 @@ mod flow;
 mod grid;
 mod link;
 mod load;
+mod nulls;
 mod schema;
 mod select;
 mod topology;
@@ -44,6 +45,7 @@ pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
 pub use link::{Back, Change, Link, Queue, Reordering};
 pub use load::{Experiment, LoadError, load, parse};
+pub use nulls::in_null;
 pub use schema::schema;
 pub use select::{Number, Selector, What, beside, chosen, ends};
 

@@ -1,0 +1,187 @@
+//! A null differs from the cell of its claim in one thing: plain TCP stands in the place of the multipath
+//! connection's path. What else differs would show in the number, and be taken for an effect.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::error::{Problem, at};
+use super::{Cell, Expect, Flow, Selector, Spec, What};
+
+/// Keys of a connection that say how it uses its paths; the others, its windows and timers, stay.
+const OF_PATHS: [&str; 11] = [
+    "cc",
+    "loss",
+    "sack",
+    "scheduler",
+    "knowledge",
+    "reorder_store",
+    "ack_return",
+    "divide_window",
+    "multi_route",
+    "path_fail_timeouts",
+    "fail_silent",
+];
+
+/// What differs, by its key, and both values.
+type Difference = (String, Value, Value);
+
+/// The null of expectation `n` of a claim in `cell` is `null`, which the file calls `name`.
+pub(super) fn matched(
+    expect: &Expect,
+    n: usize,
+    cell: &Cell,
+    null: &Cell,
+    name: &str,
+) -> Result<(), Problem> {
+    let selector = expect.selector();
+    let refused =
+        |message: String, help: String| Err(Problem::new(at!["expect", n, "null"], message).help(help));
+    if selector.over_cell.is_some() {
+        return refused(
+            "what is paired with another cell has no null".into(),
+            "leave out null: the ratio of two equal cells is 1".into(),
+        );
+    }
+    if let Some((key, there, here)) = difference(&selector, &cell.spec, &null.spec) {
+        let label = if cell.label.is_empty() { "the claim" } else { &cell.label };
+        return refused(
+            format!("the null \"{name}\" differs in {key}: {there} there, {here} in {label}"),
+            format!("only plain TCP may stand in the place of the path: set {key} = {here} in the null"),
+        );
+    }
+    let subjects = null.spec.flow.iter().filter(|f| selector.what.flows.contains(&f.name));
+    for flow in subjects {
+        if let Err((key, what)) = plain(&selector, flow, cell, &null.spec) {
+            return refused(
+                format!("the null \"{name}\" is no plain TCP: {key} is {what}"),
+                "a null has one of the paths, and the algorithms of the TCP that it is compared with".into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The first thing that differs but for how the flows of `selector` use their paths.
+fn difference(selector: &Selector, here: &Spec, there: &Spec) -> Option<Difference> {
+    if let Some(what) = selector.whats().find(|what| what.window(here) != what.window(there)) {
+        let key = if what.to.is_none() { "duration" } else { "measure_from" };
+        return Some(pair(key.to_owned(), &document(there)[key], &document(here)[key]));
+    }
+    let places = ["link", "host"].into_iter().find_map(|key| between_places(key, here, there));
+    places.or_else(|| between_flows(selector, here, there))
+}
+
+/// Between the links, or the hosts, of two specs.
+fn between_places(key: &str, here: &Spec, there: &Spec) -> Option<Difference> {
+    let all = |spec: &Spec| document(spec)[key].as_array().cloned().unwrap_or_default();
+    let (here, there) = (all(here), all(there));
+    if here.len() != there.len() {
+        return Some((key.to_owned(), json!(there.len()), json!(here.len())));
+    }
+    here.iter().zip(&there).find_map(|(mine, other)| {
+        let ends = || format!("{}->{}", text(mine, "from"), text(mine, "to"));
+        let name = mine["name"].as_str().map_or_else(ends, str::to_owned);
+        first(&format!("{key}.{name}"), mine, other, &[])
+    })
+}
+
+fn between_flows(selector: &Selector, here: &Spec, there: &Spec) -> Option<Difference> {
+    if here.flow.len() != there.flow.len() {
+        return Some(("flow".to_owned(), json!(there.flow.len()), json!(here.flow.len())));
+    }
+    here.flow.iter().zip(&there.flow).find_map(|(mine, other)| {
+        let at = format!("flow.{}", mine.name);
+        let (of_flow, of_connection): (&[&str], &[&str]) = match selector.what.flows.contains(&mine.name) {
+            true => (&["paths", "told", "oracle", "connection"], &OF_PATHS),
+            false => (&["connection"], &[]),
+        };
+        first(&at, &json!(mine), &json!(other), of_flow).or_else(|| {
+            let connection = |spec: &Spec, flow: &Flow| json!(spec.connection_of(flow));
+            let (mine, other) = (connection(here, mine), connection(there, other));
+            first(&format!("{at}.connection"), &mine, &other, of_connection)
+                .or_else(|| in_common(&format!("{at}.connection.cc"), &mine["cc"], &other["cc"]))
+        })
+    })
+}
+
+/// The first key of two tables, `free` ones apart, whose values differ.
+fn first(at: &str, here: &Value, there: &Value, free: &[&str]) -> Option<Difference> {
+    let empty = Map::new();
+    let (here, there) = (here.as_object().unwrap_or(&empty), there.as_object().unwrap_or(&empty));
+    let keys = here.keys().chain(there.keys()).filter(|key| !free.contains(&key.as_str()));
+    let value = |table: &Map<String, Value>, key: &String| table.get(key).cloned().unwrap_or_default();
+    keys.map(|key| (key, value(there, key), value(here, key)))
+        .find(|(_, there, here)| there != here)
+        .map(|(key, there, here)| (format!("{at}.{key}"), there, here))
+}
+
+/// Parameters that two algorithms share, as the initial window, have one value.
+fn in_common(at: &str, here: &Value, there: &Value) -> Option<Difference> {
+    let (here, there) = (here.as_object()?, there.as_object()?);
+    let shared = here.iter().filter(|(key, _)| key.as_str() != "algorithm");
+    shared
+        .filter_map(|(key, mine)| Some((key, mine, there.get(key)?)))
+        .find(|(_, mine, other)| mine != other)
+        .map(|(key, mine, other)| pair(format!("{at}.{key}"), other, mine))
+}
+
+/// `flow` of the null has one of the claimed paths and the algorithms of the TCP beside it, or else NewReno's;
+/// otherwise the key that says something else, and what.
+fn plain(selector: &Selector, flow: &Flow, cell: &Cell, null: &Spec) -> Result<(), (String, Value)> {
+    let key = |key: &str| format!("flow.{}.{key}", flow.name);
+    let claimed = cell.spec.flow.iter().find(|f| f.name == flow.name);
+    let paths = claimed.map(|f| &f.paths[..]).unwrap_or_default();
+    let one_of = match selector.what.path {
+        Some(path) => &paths[path.min(paths.len())..(path + 1).min(paths.len())],
+        None => paths,
+    };
+    match &flow.paths[..] {
+        [path] if one_of.contains(path) => {}
+        other => return Err((key("paths"), json!(other))),
+    }
+    let of = |flow: &Flow| json!(null.connection_of(flow));
+    let beside = selector.over.as_ref().and_then(|over| {
+        null.flow.iter().find(|f| over.flows.contains(&f.name) && !selector.what.flows.contains(&f.name))
+    });
+    let mine = of(flow);
+    let tcp = beside.map_or_else(
+        || json!({ "cc": { "algorithm": "newreno" } }),
+        |f| {
+            if f.traffic == super::Traffic::Tcp { of(f) } else { json!({ "cc": { "algorithm": "newreno" } }) }
+        },
+    );
+    let other =
+        [&["cc", "algorithm"][..], &["loss"], &["sack"], &["reorder_store"]].into_iter().find_map(|at| {
+            let value = |of: &Value| at.iter().fold(of.clone(), |v, k| v[k].clone());
+            let (mine, tcp) = (value(&mine), value(&tcp));
+            (mine != tcp && !(tcp.is_null() && at[0] != "reorder_store"))
+                .then(|| (key(&format!("connection.{}", at.join("."))), mine))
+        });
+    other.map_or(Ok(()), Err)
+}
+
+fn pair(key: String, there: &Value, here: &Value) -> Difference {
+    (key, there.clone(), here.clone())
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn document(value: &impl Serialize) -> Value {
+    json!(value)
+}
+
+/// The same number in the null: its flow has only one of the paths.
+pub fn in_null(selector: &Selector, cell: &Cell, null: &Cell) -> Selector {
+    let path = |what: &What| {
+        let route = |c: &Cell, path: usize| {
+            c.spec.flow.iter().find(|f| what.flows.contains(&f.name))?.paths.get(path).cloned()
+        };
+        let route = route(cell, what.path?)?;
+        let flow = null.spec.flow.iter().find(|f| what.flows.contains(&f.name))?;
+        flow.paths.iter().position(|p| *p == route)
+    };
+    let of = |what: &What| What { path: path(what).or(what.path), ..what.clone() };
+    Selector { what: of(&selector.what), over: selector.over.as_ref().map(of), ..selector.clone() }
+}

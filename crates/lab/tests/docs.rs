@@ -1,0 +1,137 @@
+//! Numbers in the pages of the papers follow from a check, or their paragraph names what gives them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The pages, and the groups whose checks they speak of.
+const PAGES: [(&str, &[&str]); 5] = [
+    ("docs/mhip.md", &["mhip"]),
+    ("docs/rmtcp.md", &["rmtcp"]),
+    ("docs/fast.md", &["fast"]),
+    ("docs/friendliness.md", &["mhip"]),
+    ("docs/reproduction.md", &["mhip", "rmtcp", "fast"]),
+];
+
+#[test]
+fn every_number_of_the_papers_pages_follows_from_a_check_or_names_its_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut loose = Vec::new();
+    for (page, groups) in PAGES {
+        let known: BTreeSet<String> = groups.iter().flat_map(|group| known(&root, group)).collect();
+        let text = std::fs::read_to_string(root.join(page)).unwrap_or_else(|e| panic!("{page}: {e}"));
+        for paragraph in without_source(&text) {
+            let missing: Vec<_> =
+                numbers(&paragraph).into_iter().filter(|n| !known.contains(&normal(n))).collect();
+            if !missing.is_empty() {
+                loose.push(format!("{page}: {} in: {}", missing.join(", "), paragraph.trim()));
+            }
+        }
+    }
+    assert!(loose.is_empty(), "numbers without a source:\n\n{}", loose.join("\n\n"));
+}
+
+/// What the group's experiments set, what its kept results say, rounded in every way, and what papers say of it.
+fn known(root: &Path, group: &str) -> Vec<String> {
+    let mut known = Vec::new();
+    for file in files(&root.join("experiments").join(group)) {
+        let text = std::fs::read_to_string(file).expect("it is listed");
+        known.extend(numbers(&text).iter().map(|n| normal(n)));
+    }
+    let kept = std::fs::read_to_string(root.join(format!("docs/results/{group}.json")));
+    let kept: Value = serde_json::from_str(&kept.expect("make figures keeps it")).expect("it is JSON");
+    values(&kept, &mut |v| {
+        for factor in [1.0, 1e-6, 100.0, 1e-3] {
+            known.extend((0..=4).map(|digits| normal(&format!("{:.digits$}", v * factor))));
+        }
+    });
+    known
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).expect("there are experiments");
+    entries.map(|e| e.expect("it can be listed").path()).filter(|p| p.is_file()).collect()
+}
+
+fn values(json: &Value, see: &mut impl FnMut(f64)) {
+    match json {
+        Value::Number(n) => see(n.as_f64().unwrap_or(0.0)),
+        Value::Array(all) => all.iter().for_each(|v| values(v, see)),
+        Value::Object(all) => all.values().for_each(|v| values(v, see)),
+        _ => {}
+    }
+}
+
+/// The paragraphs that name no source; rows of a table have that of the text before it, in its section.
+fn without_source(text: &str) -> Vec<String> {
+    let mut named = false;
+    let mut loose = Vec::new();
+    for paragraph in paragraphs(text) {
+        let own = names_its_source(&paragraph);
+        match paragraph.chars().next() {
+            Some('#') => named = false,
+            Some('|') if named => continue,
+            Some('|') => {}
+            _ => named |= own,
+        }
+        if !own && !paragraph.starts_with('#') {
+            loose.push(paragraph);
+        }
+    }
+    loose
+}
+
+/// Blocks of text between empty lines, each table row and list item for itself; drawings and code are none.
+fn paragraphs(text: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut code = false;
+    for line in text.lines() {
+        code ^= line.starts_with("```");
+        let own = line.starts_with(['|', '#', '-']) || line.trim().is_empty();
+        if own && !code {
+            found.push(String::new());
+        }
+        if !code && !line.starts_with('`') {
+            let last = found.last_mut().expect("it begins with one");
+            last.push_str(line);
+            last.push(' ');
+        }
+    }
+    found.retain(|p| !p.trim().is_empty());
+    found
+}
+
+/// It names a command, a test, an experiment or a file.
+fn names_its_source(paragraph: &str) -> bool {
+    let quoted = paragraph.split('`').skip(1).step_by(2);
+    let mut quoted = quoted.filter(|q| q.contains('/') || q.contains(".toml") || q.contains("lab "));
+    quoted.next().is_some() || paragraph.contains("RFC ") || paragraph.contains("FINDINGS")
+}
+
+/// Numbers with a point, or of three digits and more.
+fn numbers(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
+    let words = text.split(|c: char| !is_part(c)).map(|w| w.trim_matches(['.', ',']));
+    let digits = |w: &str| w.chars().filter(char::is_ascii_digit).count();
+    let is_name = |w: &str| w.starts_with("00"); // of a paper
+    let counts = |w: &&str| !is_name(w) && ((w.contains('.') && digits(w) > 1) || digits(w) >= 3);
+    words.filter(counts).map(str::to_owned).collect()
+}
+
+/// `1,250` is `1250`, `0.90` is `0.9`.
+fn normal(number: &str) -> String {
+    let plain = number.replace(',', "");
+    match plain.contains('.') {
+        true => plain.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => plain,
+    }
+}
+
+#[test]
+fn a_number_from_nowhere_is_found() {
+    assert_eq!(numbers("FF is 1.73 ± 0.02 at 1,000 packets, 20 s."), ["1.73", "0.02", "1,000"]);
+    assert!(names_its_source("7.4 (`experiments/fast/drift.toml`)") && !names_its_source("7.4 of `alpha`"));
+    let page = "# t\n\na 123\n\n| 4.5 |\n\n## u\n\nb `lab check x`:\n\n| 6.7 |\n";
+    assert_eq!(without_source(page), ["a 123 ", "| 4.5 | "].map(str::to_owned));
+}
