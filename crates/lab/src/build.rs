@@ -170,6 +170,7 @@ impl Place<'_> {
                 one_way: flow.told.then(|| spec.path_delay(flow, via)),
                 carried: None,
                 known: None,
+                link: None,
                 overhead: flow.headers() + options,
             };
             let path = self.path(flow, via)?;

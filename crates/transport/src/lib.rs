@@ -1,6 +1,7 @@
 //! Floor 1: one TCP over any number of paths, as a pure state machine.
 
 pub mod about;
+pub mod bottleneck;
 pub mod cc;
 pub mod conn;
 pub mod facts;

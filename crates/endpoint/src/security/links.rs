@@ -17,6 +17,16 @@ const MOST: usize = 64;
 /// Peers hear no more often of what was measured.
 const PAUSE: Duration = Duration::from_secs(10);
 
+/// The number of our link by which packets from `local` leave: paths from one address share it.
+fn number(local: IpAddr) -> u32 {
+    match local {
+        IpAddr::V4(ip) => ip.to_bits(),
+        IpAddr::V6(ip) => {
+            ip.segments().chunks(2).fold(0, |n, pair| n ^ (u32::from(pair[0]) << 16 | u32::from(pair[1])))
+        }
+    }
+}
+
 impl Security {
     /// What a connection is told of a path: the smaller rate and the sum of the delays of both links, as far as their
     /// owners know them. What was only measured it measures itself.
@@ -29,6 +39,7 @@ impl Security {
         PathConfig {
             rate: rates.into_iter().flatten().min(),
             one_way: delays.into_iter().flatten().reduce(|a, b| a + b),
+            link: Some(number(path.locators.local.ip())),
             ..path.config()
         }
     }

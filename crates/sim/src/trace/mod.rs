@@ -72,6 +72,7 @@ enum Kind {
     HipState,
     HopLeft,
     HopDropped,
+    Bottleneck,
 }
 
 /// The column `detail`: why, or to what state.
@@ -199,6 +200,7 @@ fn columns(what: &Observation) -> (Kind, Option<Detail>, [u64; NUMBERS.len()]) {
         Observation::Reorder { occupancy } => (Kind::Reorder, None, row([(9, occupancy)])),
         Observation::Delivered { offset, len } => (Kind::Delivered, None, row([(0, offset), (1, len)])),
         Observation::Dropped { reason } => (Kind::Dropped, Some(Detail::Drop(reason)), row([])),
+        Observation::Bottleneck { of } => (Kind::Bottleneck, None, row([(0, of.0.into())])),
         Observation::PathState { state } => (Kind::PathState, Some(Detail::Path(state)), row([])),
     }
 }

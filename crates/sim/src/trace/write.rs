@@ -10,7 +10,7 @@ use super::{ABSENT, Detail, Kind, NUMBERS, Trace};
 use crate::hop::Drop;
 
 /// The column `event`, in the order of [`Kind`].
-pub(super) const EVENTS: [&str; 14] = [
+pub(super) const EVENTS: [&str; 15] = [
     "picked",
     "sent",
     "acked",
@@ -25,6 +25,7 @@ pub(super) const EVENTS: [&str; 14] = [
     "hip_state",
     "hop_left",
     "hop_dropped",
+    "bottleneck",
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
@@ -85,7 +86,7 @@ const PATH: usize = DROP + DropReason::COUNT;
 const HIP: usize = PATH + PathState::Removed as usize + 1;
 const HOP: usize = HIP + HipState::EFailed as usize + 1;
 const _: () = assert!(HOP + Drop::COUNT == DETAILS.len());
-const _: () = assert!(Kind::HopDropped as usize + 1 == EVENTS.len());
+const _: () = assert!(Kind::Bottleneck as usize + 1 == EVENTS.len());
 
 impl Detail {
     /// Its place in [`DETAILS`].

@@ -14,6 +14,7 @@ use super::law::{Env, Law};
 use super::mhip_simple::MhipSimple;
 use super::mhip_two_level::MhipTwoLevel;
 use super::newreno::NewReno;
+use super::polypath::Polypath;
 use super::rm_tcp::RmTcp;
 use super::wvegas::WVegas;
 use crate::about::{About, Registry};
@@ -76,6 +77,7 @@ laws! {
     Olia(Olia),
     Balia(Balia),
     Wvegas(WVegas),
+    Polypath(Polypath),
     Fast(Fast),
     FastOneWindow(FastOneWindow),
     MhipSimple(MhipSimple),

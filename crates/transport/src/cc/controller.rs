@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use polypath_wire::{Instant, PathId, Rate};
 use serde::Serialize;
 
+use crate::bottleneck::Verdict;
 use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathView};
 
 /// What a controller is doing, for records and statistics.
@@ -38,6 +39,8 @@ pub trait Controller: Debug + Send {
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32);
     /// A path left for good.
     fn on_path_removed(&mut self, _path: PathId) {}
+    /// A path that was just added leaves by the link of ours with this number: paths over one link share it.
+    fn on_link(&mut self, _now: Instant, _path: PathId, _link: u32) {}
     /// The largest payload of a path changed.
     fn on_mss(&mut self, path: PathId, mss: u32);
     /// Whether its windows are all it says, ever: then it is not asked to pace, has no period, and does not
@@ -79,6 +82,14 @@ pub trait Controller: Debug + Send {
     }
     /// How `path` may send; none is as fast as the window allows.
     fn pace(&self, _path: PathId) -> Option<Pace> {
+        None
+    }
+    /// The bottleneck of `path`, by the first path that leads through it, if the algorithm asks which paths share one.
+    fn bottleneck(&self, _path: PathId) -> Option<PathId> {
+        None
+    }
+    /// Which paths share a bottleneck, if that changed since it was asked.
+    fn poll_verdict(&mut self) -> Option<Verdict> {
         None
     }
     /// State of `path`.

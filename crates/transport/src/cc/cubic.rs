@@ -64,7 +64,7 @@ impl CubicConfig {
 }
 
 /// CUBIC on one path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     window: Window,
     curve: Curve,

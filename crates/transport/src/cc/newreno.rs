@@ -16,7 +16,7 @@ use crate::facts::{AckSample, ConfigError, Episode, KnownPath, LossEvent, Pace};
 pub type NewRenoConfig = WindowConfig;
 
 /// NewReno on one path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct NewReno {
     window: Window,
 }

@@ -29,7 +29,7 @@ pub use config::{SlowStart, WindowConfig};
 use pacing::Known;
 
 /// A window of one path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Window {
     mss: u64,
     abc_limit: u64,
@@ -53,7 +53,7 @@ enum Start {
 }
 
 /// What was before the last reduction, for undo.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Saved {
     episode: Episode,
     cwnd: f64,

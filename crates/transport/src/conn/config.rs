@@ -241,6 +241,9 @@ pub struct PathConfig {
     pub one_way: Option<Duration>,
     /// What a connection measured here not long ago.
     pub known: Option<KnownPath>,
+    /// Number of our link that it leaves by, if that is known: paths over one link share a bottleneck until measurements
+    /// say otherwise.
+    pub link: Option<u32>,
     /// Bytes that headers add to each segment on the wire, where a told rate counts them
     /// (IPv4 and TCP: 40, with timestamps 52).
     pub overhead: u32,
@@ -255,7 +258,7 @@ impl PathConfig {
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { mss: 1460, carried: None, rate: None, one_way: None, known: None, overhead: 40 }
+        Self { mss: 1460, carried: None, rate: None, one_way: None, known: None, link: None, overhead: 40 }
     }
 }
 

@@ -109,6 +109,7 @@ impl Connection {
             self.observe_packet(now, path, || Observation::Acked { una, newly: acked.delivered });
         }
         self.observe_state(now, path);
+        self.observe_bottlenecks(now);
         if acked.advanced && self.sender.is_done() {
             self.our_fin_acknowledged(now);
         }

@@ -68,6 +68,19 @@ impl Connection {
         self.observe_event(now, Some(path), || Observation::PathState { state });
     }
 
+    /// Which paths share a bottleneck, if that changed.
+    pub(super) fn observe_bottlenecks(&mut self, now: Instant) {
+        if self.paths.len() < 2 || !self.filter.events {
+            return;
+        }
+        let Some(verdict) = self.sender.poll_verdict() else { return };
+        for path in (0..self.paths.len() as u8).map(PathId) {
+            if let Some(of) = verdict.bottleneck(path) {
+                self.observe_event(now, Some(path), || Observation::Bottleneck { of });
+            }
+        }
+    }
+
     pub(super) fn observe_event(
         &mut self,
         at: Instant,

@@ -93,6 +93,11 @@ pub enum Observation {
         /// Why.
         reason: DropReason,
     },
+    /// The path leads through a bottleneck of its own, or through that of another, as is held from now on.
+    Bottleneck {
+        /// The first path that leads through it.
+        of: PathId,
+    },
     /// The path changed its state.
     PathState {
         /// To this.
@@ -149,6 +154,6 @@ pub struct RecordFilter {
     pub packets: bool,
     /// `Window`, `Estimate`: one an acknowledgment.
     pub state: bool,
-    /// `Lost`, `Undone`, `Dropped`, `PathState`, and an endpoint's states of HIP: rare.
+    /// `Lost`, `Undone`, `Dropped`, `PathState`, `Bottleneck`, and an endpoint's states of HIP: rare.
     pub events: bool,
 }

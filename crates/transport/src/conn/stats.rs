@@ -1,6 +1,6 @@
 //! Counters of a connection and of its paths.
 
-use polypath_wire::{Duration, Rate};
+use polypath_wire::{Duration, PathId, Rate};
 use serde::Serialize;
 
 use super::record::DropReason;
@@ -64,4 +64,6 @@ pub struct PathStats {
     pub min_rtt: Option<Duration>,
     /// Estimated rate of the path.
     pub rate: Option<Rate>,
+    /// Its bottleneck, by the first path that leads through it, if the controller asks which paths share one.
+    pub bottleneck: Option<PathId>,
 }

@@ -4,6 +4,7 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::silence::Silence;
 use super::{PathSender, Sender};
+use crate::bottleneck::Verdict;
 use crate::conn::config::PathConfig;
 use crate::conn::stats::PathStats;
 use crate::conn::timers::{Timer, Timers};
@@ -21,6 +22,7 @@ impl Sender {
     /// Adds the path `id`, whose segments carry up to `mss` bytes.
     pub fn add_path(&mut self, now: Instant, id: PathId, config: &PathConfig, mss: u32) {
         self.controller.on_path_added(now, id, mss);
+        config.link.into_iter().for_each(|link| self.controller.on_link(now, id, link));
         self.board.add_lane(id);
         self.routes.iter_mut().for_each(|routes| routes.add(id));
         self.paths.insert(PathSender {
@@ -163,6 +165,11 @@ impl Sender {
         }
     }
 
+    /// Which paths share a bottleneck, if that changed since it was asked.
+    pub fn poll_verdict(&mut self) -> Option<Verdict> {
+        self.controller.poll_verdict()
+    }
+
     /// The last round trip measured on `path`.
     pub fn latest_rtt(&self, path: PathId) -> Option<Duration> {
         self.paths[path].estimator.rtt.latest()
@@ -179,6 +186,7 @@ impl Sender {
             srtt: p.estimator.rtt.srtt(),
             min_rtt: p.estimator.rtt.min(),
             rate: snapshot.rate.or(p.estimator.rate()),
+            bottleneck: self.controller.bottleneck(path),
             ..p.stats.clone()
         }
     }

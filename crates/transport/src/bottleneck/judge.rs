@@ -1,0 +1,252 @@
+//! From likeness to a verdict, with hysteresis, and with a trial before paths are held to share.
+//!
+//! Two queues may rise and fall together for a while, each filled by a window that grows: above all two equal links. So
+//! paths that look alike are put on *trial*: who asks for the verdict shifts load between them, a little to and fro.
+//! Where they share a queue that changes nothing in it; where they do not, one queue grows as the other shrinks.
+
+use polypath_wire::{Duration, Instant, PathId, PathSet};
+
+use super::detector::Detector;
+use super::verdict::Verdict;
+
+/// How often the facts are judged.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Paths are watched for so long before anything is held of them.
+const LEAST: Duration = Duration::from_secs(2);
+/// What trials leave alone at first, for windows and queues to follow: this many half periods.
+const SETTLE: u64 = 1;
+/// Half periods of a trial after that, at least and at most.
+const TRIAL: [u64; 2] = [7, 21];
+/// A trial that failed is repeated after this long, then twice as long, and so on up to the second.
+const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
+
+/// What a method calls alike.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Thresholds {
+    /// At least so alike are paths that share.
+    pub join: f64,
+    /// At most so alike are paths that shared and no longer do.
+    pub leave: f64,
+    /// Whether they are put on trial before they join.
+    pub trial: bool,
+}
+
+/// What is held of two paths.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Held {
+    /// They do not share; they are put on trial from this instant on, if they look alike.
+    Separate { retry: Instant, failures: u32 },
+    /// On trial since.
+    Trial { since: Instant, failures: u32 },
+    /// They share, as facts since this instant say, or nothing does.
+    Shared { since: Instant },
+}
+
+#[derive(Debug)]
+struct Pair {
+    paths: (PathId, PathId),
+    held: Held,
+}
+
+/// What is held of the paths of one connection.
+#[derive(Debug)]
+pub struct Judge {
+    thresholds: Thresholds,
+    /// Each path, the link of ours that it leaves by if that is known, and when it was added.
+    paths: Vec<(PathId, Option<u32>, Instant)>,
+    pairs: Vec<Pair>,
+    next: Instant,
+    verdict: Verdict,
+}
+
+impl Judge {
+    /// Holds nothing yet.
+    pub fn new(thresholds: Thresholds) -> Self {
+        let (paths, pairs, verdict) = (Vec::new(), Vec::new(), Verdict::default());
+        Self { thresholds, paths, pairs, next: Instant::ZERO, verdict }
+    }
+
+    /// A path joins that leaves by `link`: until facts tell, it shares with those that leave by the same, and with no others.
+    pub fn add(&mut self, now: Instant, path: PathId, link: Option<u32>) {
+        for (other, by, _) in &self.paths {
+            let held = match link.is_some() && link == *by {
+                true => Held::Shared { since: now },
+                false => Held::Separate { retry: now + LEAST, failures: 0 },
+            };
+            self.pairs.push(Pair { paths: (*other.min(&path), path.max(*other)), held });
+        }
+        self.paths.push((path, link, now));
+        self.sum_up();
+    }
+
+    /// `path` turns out to leave by `link`. Whether that changed the verdict.
+    pub fn set_link(&mut self, now: Instant, path: PathId, link: u32) -> bool {
+        self.remove(path);
+        let before = self.verdict.bottlenecks().len();
+        self.add(now, path, Some(link));
+        self.verdict.bottlenecks().len() == before
+    }
+
+    /// A path is gone.
+    pub fn remove(&mut self, path: PathId) {
+        self.paths.retain(|(other, ..)| *other != path);
+        self.pairs.retain(|pair| pair.paths.0 != path && pair.paths.1 != path);
+        self.sum_up();
+    }
+
+    /// What is held now.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// The paths between which load is to be shifted.
+    pub fn on_trial(&self) -> PathSet {
+        let on_trial = self.pairs.iter().filter(|pair| matches!(pair.held, Held::Trial { .. }));
+        on_trial.flat_map(|pair| [pair.paths.0, pair.paths.1]).collect()
+    }
+
+    /// Judges if it is time to: whether the verdict changed. `half` is half a period in which load is shifted.
+    pub fn judge(&mut self, now: Instant, half: Duration, detector: &mut dyn Detector) -> bool {
+        if now < self.next || self.pairs.is_empty() {
+            return false;
+        }
+        self.next = now + INTERVAL;
+        detector.advance(now);
+        let thresholds = self.thresholds;
+        for pair in &mut self.pairs {
+            pair.held = match pair.held {
+                Held::Separate { retry, failures } if now >= retry => {
+                    look(now, pair.paths, failures, thresholds, detector)
+                        .unwrap_or(Held::Separate { retry, failures })
+                }
+                Held::Trial { since, failures } => {
+                    let times = [SETTLE, SETTLE + TRIAL[0], SETTLE + TRIAL[1]].map(|n| since + half.times(n));
+                    try_on(now, times, pair.paths, failures, thresholds, detector)
+                        .unwrap_or(Held::Trial { since, failures })
+                }
+                Held::Shared { since } => match detector.likeness(now, since, pair.paths) {
+                    Some(likeness) if likeness <= thresholds.leave && now >= since + LEAST => {
+                        Held::Separate { retry: now + PAUSES[0], failures: 1 }
+                    }
+                    _ => Held::Shared { since },
+                },
+                held => held,
+            };
+        }
+        self.sum_up()
+    }
+
+    fn sum_up(&mut self) -> bool {
+        let shares = |a: PathId, b: PathId| {
+            let held = self.pairs.iter().find(|pair| pair.paths == (a, b)).map(|pair| pair.held);
+            matches!(held, Some(Held::Shared { .. }))
+        };
+        let verdict = Verdict::of(self.paths.iter().map(|(path, ..)| *path).collect(), shares);
+        std::mem::replace(&mut self.verdict, verdict) != self.verdict
+    }
+}
+
+/// Separate paths that look alike go on trial, or are held to share at once.
+fn look(
+    now: Instant,
+    paths: (PathId, PathId),
+    failures: u32,
+    thresholds: Thresholds,
+    detector: &mut dyn Detector,
+) -> Option<Held> {
+    let likeness = detector.likeness(now, Instant::ZERO, paths)?;
+    (likeness >= thresholds.join).then_some(match thresholds.trial {
+        true => Held::Trial { since: now, failures },
+        false => Held::Shared { since: now },
+    })
+}
+
+/// A trial counts from the first of `times` on, may end from the second on and ends at the third.
+fn try_on(
+    now: Instant,
+    [from, least, most]: [Instant; 3],
+    paths: (PathId, PathId),
+    failures: u32,
+    thresholds: Thresholds,
+    detector: &mut dyn Detector,
+) -> Option<Held> {
+    if now < least {
+        return None;
+    }
+    let [first, last] = PAUSES;
+    let separate =
+        Held::Separate { retry: now + first.times(1 << failures.min(8)).min(last), failures: failures + 1 };
+    match detector.likeness(now, from, paths) {
+        Some(likeness) if likeness >= thresholds.join => Some(Held::Shared { since: now }),
+        Some(likeness) if likeness <= thresholds.leave => Some(separate),
+        _ => (now >= most).then_some(separate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF: Duration = Duration::from_millis(100);
+
+    /// Says of all pairs what it is told to.
+    #[derive(Debug)]
+    struct Told(Option<f64>);
+
+    impl Detector for Told {
+        fn on_delay(&mut self, _: PathId, _: Instant, _: Duration, _: Duration) {}
+        fn forget(&mut self, _: PathId) {}
+        fn likeness(&mut self, _: Instant, _: Instant, _: (PathId, PathId)) -> Option<f64> {
+            self.0
+        }
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn judge(links: [Option<u32>; 2]) -> Judge {
+        let mut judge = Judge::new(Thresholds { join: 0.6, leave: 0.3, trial: true });
+        (0..2).for_each(|n| judge.add(at(0), PathId(n), links[usize::from(n)]));
+        judge
+    }
+
+    /// The verdict every 250 ms from `from` to `to`: whether both share.
+    fn course(judge: &mut Judge, from: u64, to: u64, likeness: Option<f64>) -> Vec<bool> {
+        let step = |ms| {
+            judge.judge(at(ms), HALF, &mut Told(likeness));
+            judge.verdict().sharing(PathId(0)).len() == 2
+        };
+        (from..to).step_by(250).map(step).collect()
+    }
+
+    #[test]
+    fn separate_paths_that_are_alike_share_after_a_trial() {
+        let mut judge = judge([Some(1), Some(2)]);
+        assert!(course(&mut judge, 0, 2000, Some(0.9)).iter().all(|shares| !shares), "too soon");
+        course(&mut judge, 2000, 2250, Some(0.9));
+        assert_eq!(judge.on_trial().len(), 2);
+        assert!(!course(&mut judge, 2250, 2750, Some(0.9))[1], "still on trial");
+        assert!(course(&mut judge, 2750, 3250, Some(0.9))[1]);
+        assert!(judge.on_trial().is_empty());
+    }
+
+    #[test]
+    fn what_fails_its_trial_stays_separate_and_rests() {
+        let mut judge = judge([None, None]);
+        course(&mut judge, 2000, 2250, Some(0.9));
+        assert!(course(&mut judge, 2250, 3250, Some(0.1)).iter().all(|shares| !shares));
+        course(&mut judge, 3250, 6500, Some(0.9));
+        assert!(judge.on_trial().is_empty());
+        course(&mut judge, 6500, 8250, Some(0.9));
+        assert_eq!(judge.verdict().bottlenecks().len(), 1);
+    }
+
+    #[test]
+    fn one_link_is_shared_until_facts_are_against_it() {
+        let mut judge = judge([Some(1), Some(1)]);
+        assert!(course(&mut judge, 0, 9000, None).iter().all(|shares| *shares), "nothing is known");
+        assert!(course(&mut judge, 9000, 9500, Some(0.4)).iter().all(|shares| *shares), "not clearly");
+        assert!(!course(&mut judge, 9500, 9750, Some(0.2))[0]);
+    }
+}

@@ -1,0 +1,16 @@
+//! Which paths lead through one bottleneck, as far as what is measured tells.
+//!
+//! A [`Detector`](detector::Detector) is fed with facts of each path (what packets waited in queues, what was lost) and
+//! says of two paths how alike they are. [`Judge`](judge::Judge) turns that into a verdict, with hysteresis: what it
+//! held before is held until the facts are clearly against it. Neither knows of windows; who asks for a verdict acts on it.
+
+pub mod concordance;
+pub mod config;
+pub mod detector;
+pub mod judge;
+pub mod series;
+pub mod statistics;
+pub mod verdict;
+
+pub use config::{Detection, DetectionConfig};
+pub use verdict::Verdict;

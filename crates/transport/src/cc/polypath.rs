@@ -1,0 +1,316 @@
+//! One congestion context per bottleneck: what paths share, their windows share (docs/controller.md).
+//!
+//! | part | file |
+//! |---|---|
+//! | which paths share a bottleneck | `crate::bottleneck` |
+//! | the window of a bottleneck, a loss reduces it once | `polypath/context.rs` |
+//! | how the paths divide it, and shift load for trials | `polypath/shares.rs` |
+//! | losses that no queue explains | `polypath/random_loss.rs` |
+//!
+//! Every context runs the base law, CUBIC or NewReno, paced. A context of one path gives the law what the path gives, and
+//! so is the law, packet for packet, as long as no loss is found to be random.
+
+mod base;
+mod config;
+mod context;
+mod random_loss;
+mod shares;
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::controller::{Controller, Snapshot};
+use super::law::{Env, Law};
+use crate::about::About;
+use crate::bottleneck::{Detection, Verdict};
+use crate::facts::{
+    AckSample, ConfigError, Episode, KnownPath, LossEvent, LostSegment, Pace, PathState, PathView,
+};
+use base::Base;
+pub use config::{BaseLaw, PolypathConfig};
+use context::Context;
+use random_loss::RandomLoss;
+use shares::Shares;
+
+/// The controller.
+#[derive(Debug)]
+pub struct Polypath {
+    config: PolypathConfig,
+    detection: Detection,
+    paths: Vec<Option<Path>>,
+    /// By the first path of each.
+    contexts: Vec<Option<Context>>,
+    shares: Shares,
+    /// The verdict changed since somebody asked.
+    news: bool,
+}
+
+/// What is known of a path.
+#[derive(Debug)]
+struct Path {
+    mss: u32,
+    active: bool,
+    srtt: Option<Duration>,
+    rate: Option<polypath_wire::Rate>,
+    /// When something was delivered on it last.
+    delivered: Instant,
+    random: RandomLoss,
+    /// The present loss episode is not of congestion.
+    excused: bool,
+}
+
+impl Law for Polypath {
+    type Config = PolypathConfig;
+    const ABOUT: About = About {
+        name: "polypath",
+        help: "One window per bottleneck, shared by the paths that lead through it: no more than one TCP at each",
+    };
+
+    fn check(config: &PolypathConfig) -> Result<(), ConfigError> {
+        config.check()
+    }
+
+    fn build(config: PolypathConfig, _: &Env) -> Box<dyn Controller> {
+        Box::new(Self::new(config))
+    }
+}
+
+impl Polypath {
+    /// Without paths.
+    pub fn new(config: PolypathConfig) -> Self {
+        Self {
+            config,
+            detection: config.bottlenecks.build(),
+            paths: Vec::new(),
+            contexts: Vec::new(),
+            shares: Shares::default(),
+            news: false,
+        }
+    }
+
+    fn path(&self, path: PathId) -> Option<&Path> {
+        self.paths.get(path.index())?.as_ref()
+    }
+
+    fn place(&self, path: PathId) -> Option<usize> {
+        self.detection.judge.verdict().bottleneck(path).map(PathId::index)
+    }
+
+    fn context(&self, path: PathId) -> Option<&Context> {
+        self.contexts.get(self.place(path)?)?.as_ref()
+    }
+
+    fn context_mut(&mut self, path: PathId) -> Option<&mut Context> {
+        let place = self.place(path)?;
+        self.contexts.get_mut(place)?.as_mut()
+    }
+
+    /// Takes what an acknowledgment tells of its path.
+    fn learn(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
+        for view in views {
+            if let Some(path) = self.paths.get_mut(view.id.index()).and_then(Option::as_mut) {
+                path.active = view.state == PathState::Active;
+            }
+        }
+        let Some(p) = self.paths.get_mut(path.index()).and_then(Option::as_mut) else { return };
+        (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
+        p.excused &= sample.in_recovery;
+        p.random.on_delivered(sample.newly_acked_segments);
+        let Some((rtt, queueing, least)) = queueing(sample) else { return };
+        p.random.on_delay(now, queueing);
+        if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
+            detector.on_delay(path, now - rtt, queueing, least);
+            detector.on_delivered(path, sample.newly_acked_segments);
+        }
+    }
+
+    /// Looks for bottlenecks that paths share, and shifts load between those on trial.
+    fn look(&mut self, now: Instant) {
+        let slowest = self.paths.iter().flatten().filter(|p| p.active).filter_map(|p| p.srtt).max();
+        let half = self.shares.advance(now, slowest.unwrap_or_default());
+        let Detection { detector, judge } = &mut self.detection;
+        let changed = detector.as_mut().is_some_and(|detector| judge.judge(now, half, &mut **detector));
+        if changed {
+            self.regroup(now);
+        }
+        self.divide();
+    }
+
+    /// How the paths of each context divide its window.
+    fn divide(&mut self) {
+        let (verdict, on_trial) = (self.detection.judge.verdict(), self.detection.judge.on_trial());
+        let srtts = |id: PathId| {
+            let path = self.paths[id.index()].as_ref()?;
+            Some(path.srtt.unwrap_or_default()).filter(|_| path.active)
+        };
+        self.shares.divide(verdict, on_trial, srtts);
+    }
+
+    /// The verdict changed: contexts join, and what joined before parts.
+    fn regroup(&mut self, now: Instant) {
+        let before: Vec<Option<Context>> = std::mem::take(&mut self.contexts);
+        let windows: Vec<u64> = (0..self.paths.len()).map(|n| self.shares.part(n, &before)).collect();
+        let verdict = self.detection.judge.verdict();
+        self.contexts.resize_with(self.paths.len(), || None);
+        for first in verdict.bottlenecks().iter() {
+            let members = verdict.sharing(first);
+            let mss = members.iter().filter_map(|p| self.path(p)).map(|p| p.mss).min().unwrap_or(1);
+            let mut context = Context::joined(&before, members, &windows)
+                .unwrap_or_else(|| Context::new(Base::new(&self.config, now, mss), members));
+            context.set_mss(mss);
+            self.contexts[first.index()] = Some(context);
+        }
+        self.news = true;
+    }
+
+    /// What the context of `path` has in flight on its other paths, bytes.
+    fn elsewhere(&self, path: PathId, views: &[PathView]) -> u64 {
+        let members = self.detection.judge.verdict().sharing(path);
+        views.iter().filter(|v| v.id != path && members.contains(v.id)).map(|v| v.in_flight).sum()
+    }
+
+    /// Sum of the delivery rates of the paths of a context.
+    fn rate(&self, path: PathId) -> Option<polypath_wire::Rate> {
+        let members = self.detection.judge.verdict().sharing(path);
+        let rates = members.iter().filter_map(|p| self.path(p)?.rate);
+        rates.reduce(|a, b| polypath_wire::Rate(a.0 + b.0))
+    }
+
+    /// Whether a path that shares with `path` works, although its own timer ran out.
+    fn works_elsewhere(&self, now: Instant, path: PathId) -> bool {
+        let members = self.detection.judge.verdict().sharing(path);
+        let works = |p: &Path| p.srtt.is_some_and(|srtt| now.since(p.delivered) <= srtt.times(2));
+        members.iter().filter(|p| *p != path).filter_map(|p| self.path(p)).any(works)
+    }
+}
+
+/// Round trip of the packet that an acknowledgment answers, what of that it waited in queues on the way there, and the smallest
+/// round trip. Round trips are exact, one-way delays in steps of a timestamp: where they agree the first counts.
+fn queueing(sample: &AckSample) -> Option<(Duration, Duration, Duration)> {
+    const TICK: Duration = Duration::from_millis(1);
+    let (rtt, least) = sample.rtt.zip(sample.min_rtt)?;
+    let both_ways = rtt - least;
+    let there = sample.one_way_queueing.filter(|q| *q + TICK < both_ways);
+    Some((rtt, there.unwrap_or(both_ways), least))
+}
+
+impl Controller for Polypath {
+    fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
+        if self.paths.len() <= path.index() {
+            self.paths.resize_with(path.index() + 1, || None);
+        }
+        self.paths[path.index()] = Some(Path {
+            mss,
+            active: true,
+            srtt: None,
+            rate: None,
+            delivered: now,
+            random: RandomLoss::default(),
+            excused: false,
+        });
+        self.detection.judge.add(now, path, self.config.link());
+        self.regroup(now);
+        self.divide();
+    }
+
+    fn on_link(&mut self, now: Instant, path: PathId, link: u32) {
+        if self.config.link().is_none() && self.detection.judge.set_link(now, path, link) {
+            self.regroup(now);
+            self.divide();
+        }
+    }
+
+    fn on_path_removed(&mut self, path: PathId) {
+        self.detection.judge.remove(path);
+        self.detection.detector.iter_mut().for_each(|detector| detector.forget(path));
+        self.regroup(Instant::ZERO);
+        self.paths[path.index()] = None;
+        self.divide();
+    }
+
+    fn on_mss(&mut self, path: PathId, mss: u32) {
+        self.paths[path.index()].iter_mut().for_each(|p| p.mss = mss);
+        let members = self.detection.judge.verdict().sharing(path);
+        let least = members.iter().filter_map(|p| self.path(p)).map(|p| p.mss).min().unwrap_or(mss);
+        self.context_mut(path).into_iter().for_each(|context| context.set_mss(least));
+    }
+
+    fn limit_window(&mut self, path: PathId, bytes: u64) {
+        let context = self.context_mut(path).filter(|context| context.is_alone());
+        context.into_iter().for_each(|context| context.law_mut().limit_window(bytes));
+    }
+
+    fn on_known(&mut self, path: PathId, known: &KnownPath) {
+        self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_known(known));
+    }
+
+    fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
+        self.learn(now, path, sample, views);
+        let excused = self.path(path).is_some_and(|p| p.excused);
+        let sample = AckSample { in_recovery: sample.in_recovery && !excused, ..*sample };
+        let (elsewhere, delivery_rate) = (self.elsewhere(path, views), self.rate(path));
+        if let Some(context) = self.context_mut(path) {
+            let all = AckSample {
+                prior_in_flight: sample.prior_in_flight + elsewhere,
+                delivery_rate: sample.delivery_rate.and(delivery_rate),
+                ..sample
+            };
+            context.on_ack(now, if context.is_alone() { &sample } else { &all });
+        }
+        if views.len() > 1 {
+            self.look(now);
+        }
+    }
+
+    fn on_lost(&mut self, _: Instant, path: PathId, segment: &LostSegment) {
+        self.detection.detector.iter_mut().for_each(|d| d.on_loss(path, segment.sent_at));
+        self.paths[path.index()].iter_mut().for_each(|p| p.random.on_lost());
+    }
+
+    fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, views: &[PathView]) {
+        let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
+        let (guards, Some(p)) = (self.config.random_loss, self.paths[path.index()].as_mut()) else { return };
+        p.excused = guards && p.random.is_unexplained(loss);
+        if p.excused {
+            return;
+        }
+        let srtt = p.srtt.unwrap_or_default();
+        self.context_mut(path).into_iter().for_each(|c| c.on_loss(now, loss, elsewhere, works, srtt));
+    }
+
+    fn on_undo(&mut self, now: Instant, path: PathId, episode: Episode) {
+        self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_undo(now, episode));
+    }
+
+    fn window(&self, path: PathId) -> u64 {
+        let Some((p, context)) = self.path(path).zip(self.context(path)) else { return 0 };
+        let window = context.law().window();
+        match self.shares.of(path) {
+            Some(share) => ((window as f64 * share) as u64).max(u64::from(p.mss)),
+            None => window,
+        }
+    }
+
+    fn pace(&self, path: PathId) -> Option<Pace> {
+        let context = self.context(path)?;
+        match context.is_alone() {
+            true => context.law().pace(),
+            false => context.pace(self.window(path), self.path(path)?.srtt?, self.path(path)?.mss),
+        }
+    }
+
+    fn snapshot(&self, path: PathId) -> Snapshot {
+        let Some(context) = self.context(path) else { return Snapshot::default() };
+        Snapshot { window: self.window(path), ..context.law().snapshot() }
+    }
+
+    fn bottleneck(&self, path: PathId) -> Option<PathId> {
+        self.detection.judge.verdict().bottleneck(path)
+    }
+
+    fn poll_verdict(&mut self) -> Option<Verdict> {
+        std::mem::take(&mut self.news).then(|| self.detection.judge.verdict().clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The congestion context of one bottleneck: one window for all paths that lead through it.
+//!
+//! Acknowledgments of all its paths let the window grow, as those of one path would. A loss on any of them reduces it, once:
+//! what was lost that had left before the last reduction belongs to that. A timeout of one path while others
+//! deliver is a loss like any other: the bottleneck works.
+
+use polypath_wire::{Duration, Instant, PathId, PathSet, Rate};
+
+use super::base::Base;
+use crate::cc::per_path::Algorithm;
+use crate::facts::{AckSample, LossCause, LossEvent, Pace};
+
+#[derive(Clone, Debug)]
+pub(super) struct Context {
+    base: Base,
+    members: PathSet,
+    /// When a loss last reduced the window, and until when it recovers: a round trip.
+    reduced: Option<(Instant, Instant)>,
+    /// Smoothed round trip that the law knows.
+    srtt: Duration,
+}
+
+impl Context {
+    pub fn new(base: Base, members: PathSet) -> Self {
+        Self { base, members, reduced: None, srtt: Duration::ZERO }
+    }
+
+    /// The context of `members` after `before`: that of the largest window among those that they were in, which becomes at most
+    /// what they had of it together. None if they had none.
+    pub fn joined(before: &[Option<Self>], members: PathSet, windows: &[u64]) -> Option<Self> {
+        let of = |context: &Self| -> u64 {
+            let there = context.members.iter().filter(|p| members.contains(*p));
+            there.filter_map(|p| windows.get(p.index())).sum()
+        };
+        let had = before.iter().flatten().filter(|c| c.members.iter().any(|p| members.contains(p)));
+        let largest = had.max_by_key(|context| of(context))?;
+        let mut context = largest.clone();
+        context.members = members;
+        if !largest.members.iter().all(|p| members.contains(p)) {
+            context.law_mut().limit_window(of(largest).max(1));
+        }
+        Some(context)
+    }
+
+    pub fn law(&self) -> &dyn Algorithm {
+        self.base.law()
+    }
+
+    pub fn law_mut(&mut self) -> &mut dyn Algorithm {
+        self.base.law_mut()
+    }
+
+    pub fn set_mss(&mut self, mss: u32) {
+        self.law_mut().on_mss(mss);
+    }
+
+    /// Whether `path` is one of its paths.
+    pub fn has(&self, path: PathId) -> bool {
+        self.members.contains(path)
+    }
+
+    /// Whether it has one path only.
+    pub fn is_alone(&self) -> bool {
+        self.members.len() < 2
+    }
+
+    pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        let recovers = !self.is_alone() && self.reduced.is_some_and(|(_, until)| now < until);
+        self.srtt = sample.srtt.unwrap_or(self.srtt);
+        let sample = AckSample { in_recovery: sample.in_recovery || recovers, ..*sample };
+        self.law_mut().on_ack(now, &sample);
+    }
+
+    /// A loss on a path with a round trip of `srtt`, while its siblings had `elsewhere` bytes in flight; `works`: they deliver.
+    pub fn on_loss(&mut self, now: Instant, loss: &LossEvent, elsewhere: u64, works: bool, srtt: Duration) {
+        if self.is_alone() {
+            return self.law_mut().on_loss(now, loss);
+        }
+        if works && self.reduced.is_some_and(|(at, _)| loss.oldest_sent <= at) {
+            return;
+        }
+        self.reduced = Some((now, now + srtt));
+        let cause =
+            if works && loss.cause == LossCause::Timeout { LossCause::LaterDelivered } else { loss.cause };
+        let flight_size = (loss.flight_size + elsewhere).min(self.law().window());
+        self.law_mut().on_loss(now, &LossEvent { cause, flight_size, ..*loss });
+    }
+
+    /// How a path sends that has `window` bytes of the context's and this round trip.
+    pub fn pace(&self, window: u64, srtt: Duration, mss: u32) -> Option<Pace> {
+        let pace = self.law().pace()?;
+        let share = window as f64 / self.law().window().max(1) as f64;
+        let longer = self.srtt.0.max(1) as f64 / srtt.0.max(1) as f64;
+        let rate = Rate((pace.rate.0 as f64 * share * longer) as u64);
+        let quantum = ((pace.quantum as f64 * share) as u64).max(2 * u64::from(mss));
+        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(pace.credit) })
+    }
+}

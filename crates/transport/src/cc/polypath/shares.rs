@@ -1,0 +1,90 @@
+//! How paths divide the window of their bottleneck, and how load is shifted between them.
+//!
+//! Shares are as the inverse squares of the round trips: the quickest path has most of it, and the bundle behaves as a TCP on about that
+//! path. On trial, and always where they share, the windows of paths are larger and smaller by `SHIFT` in turn, each in a
+//! pattern of its own: between any two there are times when one is up and the other is down.
+
+use polypath_wire::{Duration, Instant, PathId, PathSet};
+
+use super::context::Context;
+use crate::bottleneck::Verdict;
+
+/// By how much of its window a path's load is shifted.
+const SHIFT: f64 = 1.0 / 8.0;
+/// Up and down: the first two are opposite, as are the last two, and any others are strangers.
+const PATTERNS: [[f64; 4]; 4] =
+    [[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]];
+/// Half a period is this part of the longest round trip, within limits.
+const HALF: (u64, u64) = (3, 2);
+const LIMITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    /// By path; none if it has all of the window.
+    shares: Vec<Option<f64>>,
+    /// How often load was shifted, and when it is next.
+    shifts: usize,
+    next: Instant,
+}
+
+impl Shares {
+    /// Shifts load if it is time to; half a period, if the longest round trip is `slowest`.
+    pub fn advance(&mut self, now: Instant, slowest: Duration) -> Duration {
+        let [least, most] = LIMITS;
+        let half = slowest.times(HALF.0).over(HALF.1).clamp(least, most);
+        if now >= self.next {
+            (self.shifts, self.next) = (self.shifts + 1, now + half);
+        }
+        half
+    }
+
+    /// Divides the windows; `srtt` of a path, none if it carries nothing.
+    pub fn divide(
+        &mut self,
+        verdict: &Verdict,
+        on_trial: PathSet,
+        srtt: impl Fn(PathId) -> Option<Duration>,
+    ) {
+        self.shares.clear();
+        for first in verdict.bottlenecks().iter() {
+            let members = verdict.sharing(first);
+            let several = members.len() > 1;
+            if !several && !on_trial.contains(first) {
+                continue;
+            }
+            let known = members.iter().filter_map(&srtt).filter(|srtt| *srtt > Duration::ZERO).min();
+            let weight = |path: PathId| {
+                let quick = |srtt: Duration| match known.filter(|_| srtt > Duration::ZERO) {
+                    Some(least) => (least.0 as f64 / srtt.0 as f64).powi(2),
+                    None => 1.0,
+                };
+                srtt(path).map_or(0.0, quick) * (1.0 + SHIFT * self.pattern(path))
+            };
+            let sum: f64 = if several { members.iter().map(weight).sum() } else { 1.0 };
+            let weights: Vec<_> = members.iter().map(|path| (path, weight(path))).collect();
+            for (path, weight) in weights {
+                if self.shares.len() <= path.index() {
+                    self.shares.resize(path.index() + 1, None);
+                }
+                self.shares[path.index()] = Some(if sum > 0.0 { weight / sum } else { 0.0 });
+            }
+        }
+    }
+
+    fn pattern(&self, path: PathId) -> f64 {
+        PATTERNS[path.index() % 4][self.shifts % 4]
+    }
+
+    /// The share of `path`; none if it has all.
+    pub fn of(&self, path: PathId) -> Option<f64> {
+        self.shares.get(path.index()).copied().flatten()
+    }
+
+    /// The window that the path of this number has of its context.
+    pub fn part(&self, path: usize, contexts: &[Option<Context>]) -> u64 {
+        let id = PathId(path as u8);
+        let context = contexts.iter().flatten().find(|c| c.has(id));
+        let window = context.map_or(0, |c| c.law().window());
+        (window as f64 * self.of(id).unwrap_or(1.0)) as u64
+    }
+}

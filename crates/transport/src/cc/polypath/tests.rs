@@ -1,0 +1,108 @@
+use super::*;
+use crate::bottleneck::DetectionConfig;
+use crate::facts::LossCause;
+
+const A: PathId = PathId(0);
+const B: PathId = PathId(1);
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + MS(ms)
+}
+
+/// Two paths that are held to share, or not.
+fn two(bottlenecks: DetectionConfig) -> Polypath {
+    let base = BaseLaw::Newreno;
+    let mut c = Polypath::new(PolypathConfig { base, bottlenecks, ..PolypathConfig::default() });
+    [A, B].map(|path| c.on_path_added(at(0), path, 1000));
+    c
+}
+
+/// Each with so many segments in flight.
+fn views(in_flight: [u64; 2]) -> [PathView; 2] {
+    [A, B].map(|path| PathView { in_flight: 1000 * in_flight[path.index()], ..PathView::new(path, 1000) })
+}
+
+fn acked(rtt: u64) -> AckSample {
+    let rtt = Some(MS(rtt));
+    let sample = AckSample { newly_acked: 1000, newly_acked_segments: 1, ..AckSample::default() };
+    AckSample { rtt, srtt: rtt, min_rtt: rtt, prior_in_flight: 5000, window_limited: true, ..sample }
+}
+
+fn lost(cause: LossCause, episode: u32, sent: Instant, flight: u64) -> LossEvent {
+    LossEvent { cause, episode: Episode(episode), bytes: 1000, flight_size: 1000 * flight, oldest_sent: sent }
+}
+
+fn segments(c: &Polypath) -> [u64; 2] {
+    [A, B].map(|path| c.window(path) / 1000)
+}
+
+#[test]
+fn paths_that_share_have_one_initial_window_and_others_one_each() {
+    assert_eq!(segments(&two(DetectionConfig::Separate)), [10, 10]);
+    let [a, b] = segments(&two(DetectionConfig::Shared));
+    assert!(a + b <= 10 && a + b >= 9, "{a} {b}");
+}
+
+#[test]
+fn paths_that_leave_by_one_link_share_from_the_start() {
+    let mut c = two(DetectionConfig::Concordance);
+    assert_eq!(c.bottleneck(B), Some(B));
+    [A, B].map(|path| c.on_link(at(0), path, 7));
+    assert_eq!((c.bottleneck(A), c.bottleneck(B)), (Some(A), Some(A)));
+    assert!(segments(&c).iter().sum::<u64>() <= 10);
+    assert!(c.poll_verdict().is_some() && c.poll_verdict().is_none());
+    c.on_link(at(0), B, 8);
+    assert_eq!(c.bottleneck(B), Some(B));
+}
+
+#[test]
+fn a_loss_reduces_what_paths_share_once() {
+    let mut c = two(DetectionConfig::Shared);
+    let all = views([10, 10]);
+    (0..10).for_each(|n| c.on_ack(at(50 + n), if n % 2 == 0 { A } else { B }, &acked(50), &all));
+    let before: u64 = segments(&c).iter().sum();
+    c.on_loss(at(100), A, &lost(LossCause::LaterDelivered, 1, at(40), 10), &all);
+    let halved: u64 = segments(&c).iter().sum();
+    assert!(halved <= before / 2 + 1 && halved >= before / 2 - 1, "{before} {halved}");
+    c.on_loss(at(101), B, &lost(LossCause::LaterDelivered, 2, at(45), 10), &all);
+    assert_eq!(segments(&c).iter().sum::<u64>(), halved, "it left before the first reduction");
+    c.on_loss(at(200), B, &lost(LossCause::LaterDelivered, 3, at(150), 5), &all);
+    assert!(segments(&c).iter().sum::<u64>() < halved);
+}
+
+#[test]
+fn a_loss_on_one_path_is_none_of_a_path_that_does_not_share_with_it() {
+    let mut c = two(DetectionConfig::Separate);
+    c.on_loss(at(100), A, &lost(LossCause::LaterDelivered, 1, at(40), 10), &views([10, 10]));
+    assert_eq!(segments(&c), [5, 10]);
+}
+
+#[test]
+fn a_timeout_of_one_path_while_another_delivers_is_a_loss_like_any_other() {
+    let mut c = two(DetectionConfig::Shared);
+    let all = views([5, 5]);
+    (0..10).for_each(|n| c.on_ack(at(50 + n), B, &acked(50), &all));
+    let before: u64 = segments(&c).iter().sum();
+    c.on_loss(at(100), A, &lost(LossCause::Timeout, 1, at(60), 5), &all);
+    let after: u64 = segments(&c).iter().sum();
+    assert!(after >= 4 && after < before, "{before} {after}");
+    c.on_loss(at(1000), A, &lost(LossCause::Timeout, 2, at(800), 2), &all);
+    assert!(segments(&c).iter().sum::<u64>() <= 2, "nothing delivers");
+}
+
+#[test]
+fn a_quicker_path_has_most_of_what_is_shared_and_a_failed_one_none() {
+    let mut c = two(DetectionConfig::Shared);
+    let mut all = views([5, 5]);
+    (0..20).for_each(|n| {
+        c.on_ack(at(50 + n), A, &acked(50), &all);
+        c.on_ack(at(50 + n), B, &acked(100), &all);
+    });
+    let [a, b] = segments(&c);
+    assert!(a >= 3 * b && a <= 6 * b, "{a} {b}");
+    all[0].state = PathState::Failed;
+    c.on_ack(at(80), B, &acked(100), &all);
+    let [a, b] = segments(&c);
+    assert!(a == 1 && b > 10, "{a} {b}");
+}
