@@ -4,7 +4,7 @@
 //! paths that look alike are put on *trial*: who asks for the verdict shifts load between them, a little to and fro.
 //! Where they share a queue that changes nothing in it; where they do not, one queue grows as the other shrinks.
 
-use polypath_wire::{Duration, Instant, PathId, PathSet};
+use polypath_wire::{Duration, Instant, PathId};
 
 use super::detector::Detector;
 use super::verdict::Verdict;
@@ -73,7 +73,7 @@ impl Judge {
                 true => Held::Shared { since: now },
                 false => Held::Separate { retry: now + LEAST, failures: 0 },
             };
-            self.pairs.push(Pair { paths: (*other.min(&path), path.max(*other)), held });
+            self.pairs.push(Pair { paths: (*other, path), held });
         }
         self.paths.push((path, link, now));
         self.sum_up();
@@ -81,10 +81,10 @@ impl Judge {
 
     /// `path` turns out to leave by `link`. Whether that changed the verdict.
     pub fn set_link(&mut self, now: Instant, path: PathId, link: u32) -> bool {
+        let before = self.verdict.clone();
         self.remove(path);
-        let before = self.verdict.bottlenecks().len();
         self.add(now, path, Some(link));
-        self.verdict.bottlenecks().len() == before
+        self.verdict != before
     }
 
     /// A path is gone.
@@ -100,7 +100,7 @@ impl Judge {
     }
 
     /// The paths between which load is to be shifted.
-    pub fn on_trial(&self) -> PathSet {
+    pub fn on_trial(&self) -> Vec<PathId> {
         let on_trial = self.pairs.iter().filter(|pair| matches!(pair.held, Held::Trial { .. }));
         on_trial.flat_map(|pair| [pair.paths.0, pair.paths.1]).collect()
     }
@@ -141,7 +141,8 @@ impl Judge {
             let held = self.pairs.iter().find(|pair| pair.paths == (a, b)).map(|pair| pair.held);
             matches!(held, Some(Held::Shared { .. }))
         };
-        let verdict = Verdict::of(self.paths.iter().map(|(path, ..)| *path).collect(), shares);
+        let paths: Vec<PathId> = self.paths.iter().map(|(path, ..)| *path).collect();
+        let verdict = Verdict::of(&paths, shares);
         std::mem::replace(&mut self.verdict, verdict) != self.verdict
     }
 }
@@ -207,7 +208,7 @@ mod tests {
 
     fn judge(links: [Option<u32>; 2]) -> Judge {
         let mut judge = Judge::new(Thresholds { join: 0.6, leave: 0.3, trial: true });
-        (0..2).for_each(|n| judge.add(at(0), PathId(n), links[usize::from(n)]));
+        [PathId(0), PathId(1)].iter().zip(links).for_each(|(path, link)| judge.add(at(0), *path, link));
         judge
     }
 
@@ -239,7 +240,7 @@ mod tests {
         course(&mut judge, 3250, 6500, Some(0.9));
         assert!(judge.on_trial().is_empty());
         course(&mut judge, 6500, 8250, Some(0.9));
-        assert_eq!(judge.verdict().bottlenecks().len(), 1);
+        assert_eq!(judge.verdict().bottlenecks().count(), 1);
     }
 
     #[test]

@@ -240,9 +240,9 @@ mod tests {
         for ms in (0..intervals * 350).step_by(10) {
             let now = Instant::ZERO + Duration::from_millis(ms);
             s.advance(now);
-            for (path, delay) in (0u8..).zip(delays) {
-                s.on_delay(PathId(path), now, Duration::from_secs_f64(delay(ms) / 1e3), Duration::ZERO);
-                s.on_delivered(PathId(path), 1);
+            for (path, delay) in (0..).map(PathId).zip(delays) {
+                s.on_delay(path, now, Duration::from_secs_f64(delay(ms) / 1e3), Duration::ZERO);
+                s.on_delivered(path, 1);
             }
         }
         s.advance(Instant::ZERO + Duration::from_millis(intervals * 350));

@@ -16,7 +16,7 @@ mod context;
 mod random_loss;
 mod shares;
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::controller::{Controller, Snapshot};
 use super::law::{Env, Law};
@@ -36,9 +36,9 @@ use shares::Shares;
 pub struct Polypath {
     config: PolypathConfig,
     detection: Detection,
-    paths: Vec<Option<Path>>,
-    /// By the first path of each.
-    contexts: Vec<Option<Context>>,
+    paths: Vec<Path>,
+    /// One per bottleneck.
+    contexts: Vec<Context>,
     shares: Shares,
     /// The verdict changed since somebody asked.
     news: bool,
@@ -47,10 +47,11 @@ pub struct Polypath {
 /// What is known of a path.
 #[derive(Debug)]
 struct Path {
+    id: PathId,
     mss: u32,
     active: bool,
     srtt: Option<Duration>,
-    rate: Option<polypath_wire::Rate>,
+    rate: Option<Rate>,
     /// When something was delivered on it last.
     delivered: Instant,
     random: RandomLoss,
@@ -87,31 +88,34 @@ impl Polypath {
         }
     }
 
-    fn path(&self, path: PathId) -> Option<&Path> {
-        self.paths.get(path.index())?.as_ref()
+    fn path(&self, id: PathId) -> Option<&Path> {
+        self.paths.iter().find(|path| path.id == id)
     }
 
-    fn place(&self, path: PathId) -> Option<usize> {
-        self.detection.judge.verdict().bottleneck(path).map(PathId::index)
+    fn path_mut(&mut self, id: PathId) -> Option<&mut Path> {
+        self.paths.iter_mut().find(|path| path.id == id)
     }
 
     fn context(&self, path: PathId) -> Option<&Context> {
-        self.contexts.get(self.place(path)?)?.as_ref()
+        self.contexts.iter().find(|context| context.has(path))
     }
 
     fn context_mut(&mut self, path: PathId) -> Option<&mut Context> {
-        let place = self.place(path)?;
-        self.contexts.get_mut(place)?.as_mut()
+        self.contexts.iter_mut().find(|context| context.has(path))
+    }
+
+    /// The paths that share the context of `path`, itself among them.
+    fn sharing(&self, path: PathId) -> impl Iterator<Item = &Path> {
+        let context = self.context(path);
+        self.paths.iter().filter(move |p| context.is_some_and(|context| context.has(p.id)))
     }
 
     /// Takes what an acknowledgment tells of its path.
     fn learn(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
-        for view in views {
-            if let Some(path) = self.paths.get_mut(view.id.index()).and_then(Option::as_mut) {
-                path.active = view.state == PathState::Active;
-            }
+        for p in &mut self.paths {
+            p.active = views.iter().find(|v| v.id == p.id).is_none_or(|v| v.state == PathState::Active);
         }
-        let Some(p) = self.paths.get_mut(path.index()).and_then(Option::as_mut) else { return };
+        let Some(p) = self.path_mut(path) else { return };
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery;
         p.random.on_delivered(sample.newly_acked_segments);
@@ -125,11 +129,10 @@ impl Polypath {
 
     /// Looks for bottlenecks that paths share, and shifts load between those on trial.
     fn look(&mut self, now: Instant) {
-        let slowest = self.paths.iter().flatten().filter(|p| p.active).filter_map(|p| p.srtt).max();
+        let slowest = self.paths.iter().filter(|p| p.active).filter_map(|p| p.srtt).max();
         let half = self.shares.advance(now, slowest.unwrap_or_default());
         let Detection { detector, judge } = &mut self.detection;
-        let changed = detector.as_mut().is_some_and(|detector| judge.judge(now, half, &mut **detector));
-        if changed {
+        if detector.as_mut().is_some_and(|detector| judge.judge(now, half, &mut **detector)) {
             self.regroup(now);
         }
         self.divide();
@@ -137,49 +140,58 @@ impl Polypath {
 
     /// How the paths of each context divide its window.
     fn divide(&mut self) {
-        let (verdict, on_trial) = (self.detection.judge.verdict(), self.detection.judge.on_trial());
-        let srtts = |id: PathId| {
-            let path = self.paths[id.index()].as_ref()?;
-            Some(path.srtt.unwrap_or_default()).filter(|_| path.active)
+        let judge = &self.detection.judge;
+        let srtt = |id: PathId| {
+            let path = self.paths.iter().find(|path| path.id == id)?;
+            path.active.then(|| path.srtt.unwrap_or_default())
         };
-        self.shares.divide(verdict, on_trial, srtts);
+        self.shares.divide(judge.verdict(), &judge.on_trial(), srtt);
     }
 
     /// The verdict changed: contexts join, and what joined before parts.
     fn regroup(&mut self, now: Instant) {
-        let before: Vec<Option<Context>> = std::mem::take(&mut self.contexts);
-        let windows: Vec<u64> = (0..self.paths.len()).map(|n| self.shares.part(n, &before)).collect();
+        let before = std::mem::take(&mut self.contexts);
+        let window = |id: PathId| {
+            let all = before.iter().find(|context| context.has(id)).map_or(0, |c| c.law().window());
+            (all as f64 * self.shares.of(id).unwrap_or(1.0)) as u64
+        };
         let verdict = self.detection.judge.verdict();
-        self.contexts.resize_with(self.paths.len(), || None);
-        for first in verdict.bottlenecks().iter() {
+        let mut contexts = Vec::new();
+        for first in verdict.bottlenecks() {
             let members = verdict.sharing(first);
-            let mss = members.iter().filter_map(|p| self.path(p)).map(|p| p.mss).min().unwrap_or(1);
-            let mut context = Context::joined(&before, members, &windows)
+            let mss = members.iter().filter_map(|p| self.path(*p)).map(|p| p.mss).min().unwrap_or(1);
+            let mut context = Context::joined(&before, &members, window)
                 .unwrap_or_else(|| Context::new(Base::new(&self.config, now, mss), members));
             context.set_mss(mss);
-            self.contexts[first.index()] = Some(context);
+            contexts.push(context);
         }
-        self.news = true;
+        (self.contexts, self.news) = (contexts, true);
+        self.divide();
     }
 
     /// What the context of `path` has in flight on its other paths, bytes.
     fn elsewhere(&self, path: PathId, views: &[PathView]) -> u64 {
-        let members = self.detection.judge.verdict().sharing(path);
-        views.iter().filter(|v| v.id != path && members.contains(v.id)).map(|v| v.in_flight).sum()
+        let Some(context) = self.context(path) else { return 0 };
+        views.iter().filter(|v| v.id != path && context.has(v.id)).map(|v| v.in_flight).sum()
     }
 
     /// Sum of the delivery rates of the paths of a context.
-    fn rate(&self, path: PathId) -> Option<polypath_wire::Rate> {
-        let members = self.detection.judge.verdict().sharing(path);
-        let rates = members.iter().filter_map(|p| self.path(p)?.rate);
-        rates.reduce(|a, b| polypath_wire::Rate(a.0 + b.0))
+    fn rate(&self, path: PathId) -> Option<Rate> {
+        self.sharing(path).filter_map(|p| p.rate).reduce(|a, b| Rate(a.0 + b.0))
     }
 
     /// Whether a path that shares with `path` works, although its own timer ran out.
     fn works_elsewhere(&self, now: Instant, path: PathId) -> bool {
-        let members = self.detection.judge.verdict().sharing(path);
         let works = |p: &Path| p.srtt.is_some_and(|srtt| now.since(p.delivered) <= srtt.times(2));
-        members.iter().filter(|p| *p != path).filter_map(|p| self.path(p)).any(works)
+        self.sharing(path).any(|p| p.id != path && works(p))
+    }
+
+    /// The law of a context counts in the smallest segments of its paths.
+    fn count(&mut self, path: PathId) {
+        let least = self.sharing(path).map(|p| p.mss).min();
+        if let Some((context, mss)) = self.context_mut(path).zip(least) {
+            context.set_mss(mss);
+        }
     }
 }
 
@@ -195,10 +207,8 @@ fn queueing(sample: &AckSample) -> Option<(Duration, Duration, Duration)> {
 
 impl Controller for Polypath {
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, || None);
-        }
-        self.paths[path.index()] = Some(Path {
+        self.paths.push(Path {
+            id: path,
             mss,
             active: true,
             srtt: None,
@@ -209,29 +219,24 @@ impl Controller for Polypath {
         });
         self.detection.judge.add(now, path, self.config.link());
         self.regroup(now);
-        self.divide();
     }
 
     fn on_link(&mut self, now: Instant, path: PathId, link: u32) {
         if self.config.link().is_none() && self.detection.judge.set_link(now, path, link) {
             self.regroup(now);
-            self.divide();
         }
     }
 
     fn on_path_removed(&mut self, path: PathId) {
         self.detection.judge.remove(path);
         self.detection.detector.iter_mut().for_each(|detector| detector.forget(path));
+        self.paths.retain(|p| p.id != path);
         self.regroup(Instant::ZERO);
-        self.paths[path.index()] = None;
-        self.divide();
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        self.paths[path.index()].iter_mut().for_each(|p| p.mss = mss);
-        let members = self.detection.judge.verdict().sharing(path);
-        let least = members.iter().filter_map(|p| self.path(p)).map(|p| p.mss).min().unwrap_or(mss);
-        self.context_mut(path).into_iter().for_each(|context| context.set_mss(least));
+        self.path_mut(path).into_iter().for_each(|p| p.mss = mss);
+        self.count(path);
     }
 
     fn limit_window(&mut self, path: PathId, bytes: u64) {
@@ -263,12 +268,13 @@ impl Controller for Polypath {
 
     fn on_lost(&mut self, _: Instant, path: PathId, segment: &LostSegment) {
         self.detection.detector.iter_mut().for_each(|d| d.on_loss(path, segment.sent_at));
-        self.paths[path.index()].iter_mut().for_each(|p| p.random.on_lost());
+        self.path_mut(path).into_iter().for_each(|p| p.random.on_lost());
     }
 
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, views: &[PathView]) {
         let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
-        let (guards, Some(p)) = (self.config.random_loss, self.paths[path.index()].as_mut()) else { return };
+        let guards = self.config.random_loss;
+        let Some(p) = self.path_mut(path) else { return };
         p.excused = guards && p.random.is_unexplained(loss);
         if p.excused {
             return;

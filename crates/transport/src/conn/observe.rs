@@ -74,10 +74,8 @@ impl Connection {
             return;
         }
         let Some(verdict) = self.sender.poll_verdict() else { return };
-        for path in (0..self.paths.len() as u8).map(PathId) {
-            if let Some(of) = verdict.bottleneck(path) {
-                self.observe_event(now, Some(path), || Observation::Bottleneck { of });
-            }
+        for (path, of) in verdict.iter() {
+            self.observe_event(now, Some(path), || Observation::Bottleneck { of });
         }
     }
 

@@ -4,7 +4,7 @@
 //! what was lost that had left before the last reduction belongs to that. A timeout of one path while others
 //! deliver is a loss like any other: the bottleneck works.
 
-use polypath_wire::{Duration, Instant, PathId, PathSet, Rate};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::base::Base;
 use crate::cc::per_path::Algorithm;
@@ -13,7 +13,7 @@ use crate::facts::{AckSample, LossCause, LossEvent, Pace};
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     base: Base,
-    members: PathSet,
+    members: Vec<PathId>,
     /// When a loss last reduced the window, and until when it recovers: a round trip.
     reduced: Option<(Instant, Instant)>,
     /// Smoothed round trip that the law knows.
@@ -21,22 +21,19 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub fn new(base: Base, members: PathSet) -> Self {
+    pub fn new(base: Base, members: Vec<PathId>) -> Self {
         Self { base, members, reduced: None, srtt: Duration::ZERO }
     }
 
     /// The context of `members` after `before`: that of the largest window among those that they were in, which becomes at most
-    /// what they had of it together. None if they had none.
-    pub fn joined(before: &[Option<Self>], members: PathSet, windows: &[u64]) -> Option<Self> {
-        let of = |context: &Self| -> u64 {
-            let there = context.members.iter().filter(|p| members.contains(*p));
-            there.filter_map(|p| windows.get(p.index())).sum()
-        };
-        let had = before.iter().flatten().filter(|c| c.members.iter().any(|p| members.contains(p)));
+    /// what they had of it together; `window` of a path is what it had. None if they had none.
+    pub fn joined(before: &[Self], members: &[PathId], window: impl Fn(PathId) -> u64) -> Option<Self> {
+        let stays = |path: &&PathId| members.contains(path);
+        let of = |context: &Self| context.members.iter().filter(stays).map(|path| window(*path)).sum::<u64>();
+        let had = before.iter().filter(|context| context.members.iter().any(|path| members.contains(path)));
         let largest = had.max_by_key(|context| of(context))?;
-        let mut context = largest.clone();
-        context.members = members;
-        if !largest.members.iter().all(|p| members.contains(p)) {
+        let mut context = Self { members: members.to_vec(), ..largest.clone() };
+        if !largest.members.iter().all(|path| members.contains(path)) {
             context.law_mut().limit_window(of(largest).max(1));
         }
         Some(context)
@@ -56,7 +53,7 @@ impl Context {
 
     /// Whether `path` is one of its paths.
     pub fn has(&self, path: PathId) -> bool {
-        self.members.contains(path)
+        self.members.contains(&path)
     }
 
     /// Whether it has one path only.

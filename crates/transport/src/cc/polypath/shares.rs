@@ -4,9 +4,8 @@
 //! path. On trial, and always where they share, the windows of paths are larger and smaller by `SHIFT` in turn, each in a
 //! pattern of its own: between any two there are times when one is up and the other is down.
 
-use polypath_wire::{Duration, Instant, PathId, PathSet};
+use polypath_wire::{Duration, Instant, PathId};
 
-use super::context::Context;
 use crate::bottleneck::Verdict;
 
 /// By how much of its window a path's load is shifted.
@@ -20,8 +19,8 @@ const LIMITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1
 
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    /// By path; none if it has all of the window.
-    shares: Vec<Option<f64>>,
+    /// Of paths that do not have all of a window as it is.
+    shares: Vec<(PathId, f64)>,
     /// How often load was shifted, and when it is next.
     shifts: usize,
     next: Instant,
@@ -42,33 +41,35 @@ impl Shares {
     pub fn divide(
         &mut self,
         verdict: &Verdict,
-        on_trial: PathSet,
+        on_trial: &[PathId],
         srtt: impl Fn(PathId) -> Option<Duration>,
     ) {
         self.shares.clear();
-        for first in verdict.bottlenecks().iter() {
+        for first in verdict.bottlenecks() {
             let members = verdict.sharing(first);
-            let several = members.len() > 1;
-            if !several && !on_trial.contains(first) {
-                continue;
-            }
-            let known = members.iter().filter_map(&srtt).filter(|srtt| *srtt > Duration::ZERO).min();
-            let weight = |path: PathId| {
-                let quick = |srtt: Duration| match known.filter(|_| srtt > Duration::ZERO) {
-                    Some(least) => (least.0 as f64 / srtt.0 as f64).powi(2),
-                    None => 1.0,
-                };
-                srtt(path).map_or(0.0, quick) * (1.0 + SHIFT * self.pattern(path))
-            };
-            let sum: f64 = if several { members.iter().map(weight).sum() } else { 1.0 };
-            let weights: Vec<_> = members.iter().map(|path| (path, weight(path))).collect();
-            for (path, weight) in weights {
-                if self.shares.len() <= path.index() {
-                    self.shares.resize(path.index() + 1, None);
+            match &members[..] {
+                [alone] if on_trial.contains(alone) => {
+                    self.shares.push((*alone, 1.0 + SHIFT * self.pattern(*alone)));
                 }
-                self.shares[path.index()] = Some(if sum > 0.0 { weight / sum } else { 0.0 });
+                [_] => {}
+                _ => self.share(&members, &srtt),
             }
         }
+    }
+
+    /// Divides one window among `members`.
+    fn share(&mut self, members: &[PathId], srtt: impl Fn(PathId) -> Option<Duration>) {
+        let known = |srtt: &Duration| *srtt > Duration::ZERO;
+        let least = members.iter().filter_map(|path| srtt(*path)).filter(known).min();
+        let quick = |srtt: Duration| match least.filter(|_| known(&srtt)) {
+            Some(least) => (least.0 as f64 / srtt.0 as f64).powi(2),
+            None => 1.0,
+        };
+        let weight = |path: PathId| srtt(path).map_or(0.0, quick) * (1.0 + SHIFT * self.pattern(path));
+        let weights: Vec<(PathId, f64)> = members.iter().map(|path| (*path, weight(*path))).collect();
+        let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+        let share = |weight: f64| if sum > 0.0 { weight / sum } else { 0.0 };
+        self.shares.extend(weights.iter().map(|(path, weight)| (*path, share(*weight))));
     }
 
     fn pattern(&self, path: PathId) -> f64 {
@@ -77,14 +78,6 @@ impl Shares {
 
     /// The share of `path`; none if it has all.
     pub fn of(&self, path: PathId) -> Option<f64> {
-        self.shares.get(path.index()).copied().flatten()
-    }
-
-    /// The window that the path of this number has of its context.
-    pub fn part(&self, path: usize, contexts: &[Option<Context>]) -> u64 {
-        let id = PathId(path as u8);
-        let context = contexts.iter().flatten().find(|c| c.has(id));
-        let window = context.map_or(0, |c| c.law().window());
-        (window as f64 * self.of(id).unwrap_or(1.0)) as u64
+        self.shares.iter().find(|(other, _)| *other == path).map(|(_, share)| *share)
     }
 }
