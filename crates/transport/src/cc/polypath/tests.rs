@@ -14,7 +14,7 @@ fn at(ms: u64) -> Instant {
 fn two(bottlenecks: DetectionConfig) -> Polypath {
     let base = BaseLaw::Newreno;
     let mut c = Polypath::new(PolypathConfig { base, bottlenecks, ..PolypathConfig::default() });
-    [A, B].map(|path| c.on_path_added(at(0), path, 1000));
+    [A, B].iter().for_each(|path| c.on_path_added(at(0), *path, 1000));
     c
 }
 
@@ -48,7 +48,7 @@ fn paths_that_share_have_one_initial_window_and_others_one_each() {
 fn paths_that_leave_by_one_link_share_from_the_start() {
     let mut c = two(DetectionConfig::Concordance);
     assert_eq!(c.bottleneck(B), Some(B));
-    [A, B].map(|path| c.on_link(at(0), path, 7));
+    [A, B].iter().for_each(|path| c.on_link(at(0), *path, 7));
     assert_eq!((c.bottleneck(A), c.bottleneck(B)), (Some(A), Some(A)));
     assert!(segments(&c).iter().sum::<u64>() <= 10);
     assert!(c.poll_verdict().is_some() && c.poll_verdict().is_none());
