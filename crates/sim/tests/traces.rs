@@ -148,7 +148,8 @@ fn multipath() -> Vec<(&'static str, Transfer)> {
     let turns = ConnectionConfig { ack_return: AckReturn::RoundRobin, ..with(SchedulerConfig::RoundRobin) };
     let completion = ConnectionConfig { scheduler: SchedulerConfig::EarliestCompletion, ..todays() };
     let arrival = with(SchedulerConfig::EarliestArrival);
-    let addr = LossConfig::Addr { allowance: MS(9), inner: Box::new(LossConfig::Smart { threshold: 9 }) };
+    let addr =
+        LossConfig::Addr { allowance: MS(9), inner: Box::new(LossConfig::HeadDupacks { threshold: 9 }) };
     let secure = |hops: &[HopConfig], rekey| {
         let hops = Transfer::over(hops, completion.clone());
         Transfer { rekey_after: Some(rekey), ..hops }
