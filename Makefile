@@ -18,8 +18,10 @@ build: ## compile the binary, optimised
 	cargo build --release -p polypath-cli
 
 .PHONY: demo
-demo: build ## move a 64 MiB file over two emulated paths at once and watch it
-	$(POLYPATH) demo $(ARGS)
+# Without the laboratory, and compiled quickly: the installed binary is the one of `make build`.
+demo: ## move a 64 MiB file over two emulated paths at once and watch it
+	cargo build --profile demo -p polypath-cli --no-default-features
+	$(TARGET)/demo/polypath demo $(ARGS)
 
 .PHONY: test
 test: lint ## formatting, lints, every test; tests that need root run when they can
@@ -31,6 +33,7 @@ test: lint ## formatting, lints, every test; tests that need root run when they 
 lint: ## rustfmt and clippy, warnings are errors; the fuzz targets still compile
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy -p polypath-cli --no-default-features -- -D warnings # as `make demo` builds it
 	CUSTOM_LIBFUZZER_PATH=unlinked/libfuzzer.a cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --bins
 
 .PHONY: bench

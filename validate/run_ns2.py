@@ -57,6 +57,13 @@ CUBIC = [
 ]
 
 
+# Flows over 8 Mbit/s and 60 ms before a queue under RED: thresholds in packets.
+RED = [
+    {"flows": f, "min": low, "max": high, "probability": 0.1, "weight": w}
+    for f, low, high, w in [(1, 5, 15, 0.002), (8, 5, 15, 0.002), (4, 20, 60, 0.002), (4, 10, 30, 0.02), (16, 20, 60, 0.002)]
+]
+
+
 def ns(script, **arguments):
     """One run of ns-2; the JSON object it prints (TCP/Linux prints its commands beside it)."""
     command = ["ns", str(HERE / "ns2" / script)] + [f"{k}={v}" for k, v in arguments.items()]
@@ -107,10 +114,16 @@ def vegas(pool):
     return [e | {"window": round(sum(w) / len(w), 2)} for e, w in zip(VEGAS, windows)]
 
 
+def red(pool):
+    """Every setting with 20 seeds, which decide what RED drops."""
+    jobs = [[pool.submit(ns, "red.tcl", seed=s, **e) for s in range(1, 21)] for e in RED]
+    return [e | {"runs": [f.result() for f in futures]} for e, futures in zip(RED, jobs)]
+
+
 def write(path, value):
     """Compact JSON, one entry a line, so that differences can be read."""
     text = json.dumps(value, separators=(",", ":"))
-    for first in ("variant", "rate"):
+    for first in ("variant", "rate", "flows"):
         text = text.replace(f'{{"{first}"', f'\n{{"{first}"')
     path.write_text(text + "\n")
     print(f"{path}: {path.stat().st_size // 1024} kB")
@@ -127,6 +140,7 @@ def main():
         write(options.out / "two_flows.json", two_flows(pool, options.runs))
         write(options.out / "vegas.json", vegas(pool))
         write(options.out / "cubic.json", cubic(pool))
+        write(options.out / "red.json", red(pool))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 //! The one binary `polypath`: read the arguments, do what they ask, answer with an exit status.
 
+#[cfg_attr(not(feature = "lab"), expect(dead_code, reason = "only `lab` reads its arguments"))]
 mod args;
 mod demo;
 mod failure;
 mod files;
 mod interrupt;
 mod keys;
+#[cfg_attr(not(feature = "lab"), path = "without_lab.rs")]
 mod lab;
 mod pages;
 mod table;

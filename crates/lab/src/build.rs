@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use polypath_endpoint::{LocalInfo, SecurityConfig};
-use polypath_sim::hop::{Change, HopConfig, QueueLimit, Step};
+use polypath_hop::{Change, HopConfig, Step};
 use polypath_sim::{
     ClockConfig, FlowConfig, FlowId, HopId, HostConfig, LinkId, NodeId, Pauses, SourceConfig, SourceId, Via,
     World, WorldConfig, WorldError, identity,
@@ -11,7 +11,7 @@ use polypath_sim::{
 use polypath_transport::{PathConfig, RecordFilter};
 use polypath_wire::{Duration, Instant, Seed};
 
-use crate::spec::{Flow, Link, Queue, Spec, Start, Traffic};
+use crate::spec::{Flow, Link, Spec, Start, Traffic};
 
 /// What timestamps take in every segment, bytes (RFC 7323 §3.2, padded).
 const TIMESTAMPS: u32 = 12;
@@ -106,16 +106,13 @@ fn host(spec: &Spec, name: &str, observe: bool) -> HostConfig {
 
 /// The hop of `link` from its `from` to its `to`, or back.
 fn hop(link: &Link, there: bool) -> HopConfig {
-    let (rate, delay) = (link.rate(there), link.delay(there));
-    let queue = match link.back.queue.filter(|_| !there).unwrap_or(link.queue) {
-        Queue::Packets(n) => QueueLimit::Packets(n),
-        Queue::Size(bytes) => QueueLimit::Bytes(bytes.0),
-        Queue::Bdp(x) => QueueLimit::Bytes((x * rate.bytes_in(delay.times(2)) as f64) as u64),
-    };
+    let (queue, bdp) = (link.queue_of(there), link.bdp(there));
     HopConfig {
-        rate,
-        delay,
-        queue,
+        rate: link.rate(there),
+        trace: link.rate_of(there).trace().cloned(),
+        delay: link.delay(there),
+        queue: queue.limit(bdp),
+        discipline: queue.discipline(bdp),
         loss: link.back.loss.filter(|_| !there).unwrap_or(link.loss),
         duplication: link.duplication,
         reordering: link.reordering.map_or(0.0, |r| r.probability),

@@ -1,17 +1,28 @@
 //! Floor 4: experiments as data. A spec file resolves to runs of the simulator; runs make an
 //! ensemble; an ensemble is checked against what the spec expects.
 
+#[cfg(feature = "experiments")]
 mod build;
+#[cfg(feature = "experiments")]
 pub mod check;
+#[cfg(feature = "experiments")]
 pub mod columns;
+#[cfg(feature = "experiments")]
 pub mod group;
+#[cfg(feature = "experiments")]
 pub mod judge;
 pub mod registry;
+#[cfg(feature = "experiments")]
 pub mod report;
+#[cfg(feature = "experiments")]
 pub mod results;
+#[cfg(feature = "experiments")]
 pub mod run;
 pub mod seeds;
+#[cfg(feature = "experiments")]
 pub mod spec;
+#[cfg(feature = "experiments")]
 pub mod sweep;
+#[cfg(feature = "experiments")]
 pub mod timeline;
 pub mod units;

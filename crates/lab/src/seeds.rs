@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+#[cfg(feature = "experiments")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -98,6 +99,7 @@ impl<'de> Deserialize<'de> for SeedRange {
     }
 }
 
+#[cfg(feature = "experiments")]
 impl JsonSchema for SeedRange {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "seeds".into()

@@ -8,6 +8,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use polypath_wire::{Duration, Rate};
+#[cfg(feature = "experiments")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -201,6 +202,7 @@ impl<T: Measure> Visitor<'_> for Text<T> {
     }
 }
 
+#[cfg(feature = "experiments")]
 impl<T: Measure> JsonSchema for Human<T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         T::WHAT.into()

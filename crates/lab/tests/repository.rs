@@ -15,12 +15,13 @@ fn floors() -> BTreeMap<&'static str, u32> {
     BTreeMap::from([
         ("polypath-testing", 0),
         ("polypath-wire", 0),
+        ("polypath-hop", 1),
         ("polypath-transport", 1),
         ("polypath-hip", 1),
         ("polypath-esp", 1),
         ("polypath-endpoint", 2),
         ("polypath-sim", 3),
-        ("polypath-node", 4),
+        ("polypath-node", 3),
         ("polypath-lab", 4),
         ("polypath-files", 5),
         ("polypath-cli", 6),
@@ -48,6 +49,22 @@ fn imports_go_down_only() {
         seen += 1;
     }
     assert!(seen >= 3, "only {seen} crates seen");
+}
+
+/// `make demo` is what a newcomer waits for: it compiles neither the laboratory nor what only that needs.
+#[test]
+fn the_demo_compiles_without_the_laboratory() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "-p", "polypath-cli", "--no-default-features"])
+        .args(["-e", "normal,build", "--prefix", "none", "--format", "{p}"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let crates = String::from_utf8_lossy(&tree.stdout);
+    assert!(crates.contains("polypath-node"), "{}", String::from_utf8_lossy(&tree.stderr));
+    for heavy in ["arrow-", "parquet", "plotters", "maud", "schemars", "statrs", "rayon", "toml "] {
+        assert!(!crates.lines().any(|name| name.starts_with(heavy)), "the demo compiles {heavy}");
+    }
 }
 
 #[test]

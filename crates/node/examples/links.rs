@@ -12,11 +12,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use clap::Parser;
+use polypath_hop::HopConfig;
 use polypath_node::Clock;
 use polypath_node::emulated_link::EmulatedLink;
 use polypath_node::netns::Netns;
 use polypath_node::testbed::tun_end;
-use polypath_sim::hop::HopConfig;
 use polypath_wire::Seed;
 use serde::Deserialize;
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use polypath_endpoint::Locators;
-use polypath_sim::hop::HopConfig;
+use polypath_hop::HopConfig;
 use polypath_wire::Seed;
 use tun_rs::{DeviceBuilder, SyncDevice};
 

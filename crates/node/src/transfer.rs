@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators, PathReport, Reach, SecurityConfig};
 use polypath_hip::Identity;
-use polypath_sim::hop::HopConfig;
+use polypath_hop::HopConfig;
 use polypath_transport::{ConnectionConfig, ConnectionStats, PathConfig, PathStats};
 use polypath_wire::hip::Hit;
 use polypath_wire::{PathId, Rate, Seed};

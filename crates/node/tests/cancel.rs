@@ -5,8 +5,8 @@
 use std::io::Write;
 use std::time::Duration;
 
+use polypath_hop::HopConfig;
 use polypath_node::transfer::{TransferConfig, TransferPath, transfer};
-use polypath_sim::hop::HopConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::{Rate, Seed};
 

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{ready, sh};
+use polypath_hop::{Drop, HopConfig, QueueLimit};
 use polypath_node::Clock;
 use polypath_node::testbed::Testbed;
-use polypath_sim::hop::{Drop, HopConfig, QueueLimit};
 use polypath_testing::{LatencyProbe, excuse};
 use polypath_wire::{Rate, Seed};
 

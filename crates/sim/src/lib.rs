@@ -1,12 +1,10 @@
 //! Floor 3: a deterministic packet-level simulator. Virtual time, seeded chance, no clock.
 //!
-//! [`World`] builds and runs; [`Hop`] is one direction of a link and knows nothing of the rest, so
-//! that a real-time emulator can drive the same value.
+//! [`World`] builds and runs. Its links are pairs of `polypath-hop`'s hops, which the emulated links of real hosts are, too.
 
 mod bytes;
 mod clock;
 mod events;
-pub mod hop;
 mod host;
 mod jitter;
 mod net;
@@ -24,8 +22,8 @@ mod world;
 mod testing;
 
 pub use clock::ClockConfig;
-pub use hop::{Change, Departure, Drop, Fate, Hop, HopConfig, HopError, HopStats, QueueLimit, Step};
 pub use host::{Headers, HostConfig, identity};
+pub use polypath_hop::{Change, Drop, HopConfig, HopError, HopStats, QueueLimit, Step};
 pub use reordering::Reordering;
 pub use source::{SourceId, SourceReport};
 pub use topology::{HopId, LinkId, NodeId, Via};

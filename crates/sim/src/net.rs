@@ -5,10 +5,10 @@ use polypath_wire::{Duration, Instant};
 
 use crate::bytes;
 use crate::events::{Event, Events, Slot};
-use crate::hop::{Drop, Fate, Hop};
 use crate::packet::{Body, PacketId, Packets, Traveller};
 use crate::tap::Taps;
 use crate::topology::{HopId, NodeId};
+use polypath_hop::{Drop, Fate, Hop, Label};
 
 /// A route in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -107,7 +107,11 @@ impl Net {
             return Some(packet);
         }
         let hop = &mut self.hops[at.index()];
-        match hop.hop.enqueue(self.now, Traveller { packet, step: step + 1 }, size) {
+        let label = match hop.hop.reads_labels() {
+            true => Label { size, flow: self.packets[packet].flow(), ecn_capable: false },
+            false => size.into(),
+        };
+        match hop.hop.enqueue(self.now, Traveller { packet, step: step + 1 }, label) {
             Ok(()) if hop.due() == hop.armed => {}
             Ok(()) => hop.arm(&mut self.events),
             Err(cause) => self.lose(at, packet, cause),
@@ -141,7 +145,8 @@ impl Net {
             };
             let (traveller, id, size) = (departure.item, departure.item.packet, departure.size);
             let (copies, corrupted) = match departure.fate {
-                Fate::Arrived { copies, corrupted } => (copies, corrupted),
+                // No packet of ours is ECN-capable, so none is marked.
+                Fate::Arrived { copies, corrupted, .. } => (copies, corrupted),
                 Fate::Lost(cause) => {
                     self.lose(at, id, cause);
                     continue;

@@ -1,6 +1,7 @@
 //! Packets on their way, in slots that are used again.
 
 use polypath_transport::Segment;
+use polypath_wire::ipv4::MIN_HEADER_LEN;
 
 use crate::net::RouteId;
 
@@ -25,6 +26,24 @@ pub(crate) struct Packet {
     pub size: u32,
     /// The how-many-eth packet of all it was when it was sent.
     pub number: u64,
+}
+
+impl Packet {
+    /// A number that packets with the same addresses, protocol and ports share.
+    pub fn flow(&self) -> u64 {
+        let ports = match &self.body {
+            Body::Segment(segment) => (segment.header.src_port.into(), segment.header.dst_port.into()),
+            Body::Bytes(packet) => ports(packet),
+            Body::Datagram(datagram) => (1 << 16, datagram.source),
+        };
+        u64::from(self.route.0) << 40 ^ u64::from(ports.0) << 20 ^ u64::from(ports.1)
+    }
+}
+
+/// The ports behind an IPv4 header without options.
+fn ports(packet: &[u8]) -> (u32, u32) {
+    let port = |at: usize| packet.get(at..at + 2).map_or(0, |p| u32::from(p[0]) << 8 | u32::from(p[1]));
+    (port(MIN_HEADER_LEN), port(MIN_HEADER_LEN + 2))
 }
 
 /// What a packet carries.

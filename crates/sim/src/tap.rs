@@ -4,12 +4,12 @@ use std::fmt;
 
 use polypath_wire::Instant;
 
-use crate::hop::Drop;
 use crate::net::Route;
 use crate::packet::Packet;
 use crate::pcapng::Capture;
 use crate::topology::HopId;
 use crate::trace::{HopEvent, Trace};
+use polypath_hop::Drop;
 
 #[derive(Default)]
 pub(crate) struct Taps {

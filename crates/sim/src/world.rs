@@ -13,7 +13,6 @@ use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
-use crate::hop::{Hop, HopConfig, HopError, HopStats};
 use crate::host::{Headers, Host, HostConfig, Side, route_key};
 use crate::net::{Net, RouteId};
 use crate::pcapng::Capture;
@@ -22,6 +21,7 @@ use crate::source::{Source, SourceId, SourceReport};
 use crate::topology::{HopId, LinkId, NodeId, Topology, Via};
 use crate::trace::Trace;
 use crate::traffic::{Flow, FlowConfig, FlowId, FlowReport, SourceConfig};
+use polypath_hop::{Hop, HopConfig, HopError, HopStats};
 
 /// Parameters of a world as a whole.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]

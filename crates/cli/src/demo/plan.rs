@@ -2,9 +2,9 @@
 
 use polypath_endpoint::SecurityConfig;
 use polypath_hip::{Identity, KeyKind, Random};
+use polypath_hop::{HopConfig, QueueLimit};
 use polypath_lab::registry;
 use polypath_lab::units::{Human, Link};
-use polypath_sim::hop::{HopConfig, QueueLimit};
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig};
 use polypath_wire::{Duration, Rate};
 

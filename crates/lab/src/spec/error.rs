@@ -291,6 +291,8 @@ fn example_of(field: &str, within: &str) -> String {
         ("allowance", _) => "5",
         ("inner", _) => "{ policy = \"sack\" }",
         ("probability", _) => "0.01",
+        ("discipline", _) => "\"codel\"",
+        ("trace", _) => "\"lte.trace\"",
         ("values", _) => "[…]",
         _ => "\"…\"",
     };
@@ -309,7 +311,7 @@ fn form_of(path: &[Key]) -> Option<&'static str> {
         "reordering" => "reordering = { probability = 0.01, delay = \"20ms\" }",
         "back" => "back = { rate = \"1Mbit/s\" }",
         "change" => "change = [{ at = \"8s\", rate = \"6Mbit/s\" }]",
-        "queue" => "queue = \"144p\"",
+        "queue" => "queue = \"144p\", or { discipline = \"codel\" }",
         "seeds" => "seeds = \"1..20\", the last included, or \"3\" for one",
         "paths" => "paths = [[\"r1\"], [\"r2\"]]",
         "start" => "start = \"1s\", or [\"0s\", \"1s\"] for a time that each seed draws",

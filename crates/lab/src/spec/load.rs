@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::error::{Key, Problem, at, dotted, suggestion};
-use super::link::is_whole;
+use super::limit::is_whole;
 use super::{
     Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, beside, chosen, grid, nulls,
     validate,
@@ -61,7 +61,8 @@ pub fn load(file: &Path) -> Result<Experiment, LoadError> {
     Ok(experiment)
 }
 
-/// Reads the experiment in `text`; errors call it `file`. Nulls in other files are not looked at.
+/// Reads the experiment in `text`; errors call it `file`, in whose directory the files are that it names. Nulls in other
+/// files are not looked at.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
     read_text(text, file, None)
 }
@@ -71,20 +72,21 @@ fn read_text(text: &str, file: &str, root: Option<&Path>) -> Result<Experiment, 
     let doc = DeTable::parse(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let table: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let name = file.to_owned();
-    build(table)
+    let dir = Path::new(file).parent().unwrap_or(Path::new(""));
+    build(table, dir)
         .and_then(|(spec, cells)| compare_nulls(&spec, &cells, root).map(|()| (spec, cells)))
         .map(|(spec, cells)| Experiment { name, dir: PathBuf::new(), spec, cells })
         .map_err(|p| p.locate(file, text, doc.get_ref()))
 }
 
-fn build(doc: Table) -> Result<(Spec, Vec<Cell>), Problem> {
+fn build(doc: Table, dir: &Path) -> Result<(Spec, Vec<Cell>), Problem> {
     check_version(&doc)?;
-    let spec = read_spec(doc.clone())?;
+    let spec = read_spec(doc.clone(), dir)?;
     grid::check(&spec.grid, spec.seeds)?;
     let mut cells = Vec::new();
     for (values, doc) in grid::documents(&doc, &spec.grid)? {
         let label = values.join(",");
-        let spec = read_spec(doc).map_err(|p| in_cell(&label, p))?;
+        let spec = read_spec(doc, dir).map_err(|p| in_cell(&label, p))?;
         cells.push(Cell { label, values, spec });
     }
     aims::expectations(&spec, &cells)?;
@@ -134,9 +136,15 @@ fn check_version(doc: &Table) -> Result<(), Problem> {
     }
 }
 
-/// One document without its grid's values; every flow's connection complete.
-fn read_spec(doc: Table) -> Result<Spec, Problem> {
+/// One document without its grid's values; every flow's connection complete, every trace read.
+fn read_spec(doc: Table, dir: &Path) -> Result<Spec, Problem> {
     let mut spec: Spec = read(Value::Table(doc.clone()), vec![]).map_err(|p| in_number(&doc, p))?;
+    for (n, link) in spec.link.iter_mut().enumerate() {
+        link.rate.read(dir, &["link".into(), n.into(), "rate".into()])?;
+        link.back.rate.as_mut().map_or(Ok(()), |rate| {
+            rate.read(dir, &["link".into(), n.into(), "back".into(), "rate".into()])
+        })?;
+    }
     let mut shared = spec.connection.clone();
     in_bytes(&mut shared, Some(1), at!["connection"])?;
     read_connection(&shared, at!["connection"])?;

@@ -3,7 +3,7 @@
 use polypath_wire::{Duration, Rate};
 
 use super::validate::{HEADERS, SECURE_HEADERS};
-use super::{Flow, Link, Spec};
+use super::{Flow, Link, LinkRate, Queue, Spec};
 
 impl Spec {
     /// All nodes of a path, ends included.
@@ -84,9 +84,24 @@ impl Flow {
 }
 
 impl Link {
-    /// Rate from `from` to `to`, or back.
+    /// Rate from `from` to `to`, or back; of a trace its mean.
     pub fn rate(&self, there: bool) -> Rate {
-        self.back.rate.filter(|_| !there).unwrap_or(self.rate).0
+        self.rate_of(there).mean()
+    }
+
+    /// The same with the trace that it may follow.
+    pub fn rate_of(&self, there: bool) -> &LinkRate {
+        self.back.rate.as_ref().filter(|_| !there).unwrap_or(&self.rate)
+    }
+
+    /// The queue before it from `from` to `to`, or back.
+    pub fn queue_of(&self, there: bool) -> Queue {
+        self.back.queue.filter(|_| !there).unwrap_or(self.queue)
+    }
+
+    /// Rate × 2 · delay from `from` to `to`, or back, bytes.
+    pub fn bdp(&self, there: bool) -> u64 {
+        self.rate(there).bytes_in(self.delay(there).times(2))
     }
 
     /// One-way delay from `from` to `to`, or back.

@@ -95,12 +95,14 @@ fn link(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem> {
         return Err(Problem::new(below(&at, "to"), format!("a link from \"{}\" to itself", link.to))
             .help("name the node at the other end"));
     }
-    positive(link.rate.0, below(&at, "rate"))?;
+    positive(link.rate.mean(), below(&at, "rate"))?;
     probability(link.loss, below(&at, "loss"))?;
     probability(link.duplication, below(&at, "duplication"))?;
     probability(link.corruption, below(&at, "corruption"))?;
     let back = |key| below(&below(&at, "back"), key);
-    link.back.rate.map_or(Ok(()), |r| positive(r.0, back("rate")))?;
+    link.back.rate.as_ref().map_or(Ok(()), |r| positive(r.mean(), back("rate")))?;
+    link.queue.check(link.bdp(true), &below(&at, "queue"))?;
+    link.back.queue.map_or(Ok(()), |queue| queue.check(link.bdp(false), &back("queue")))?;
     link.back.loss.map_or(Ok(()), |p| probability(p, back("loss")))?;
     if let Some(r) = link.reordering {
         probability(r.probability, below(&below(&at, "reordering"), "probability"))?;
@@ -130,6 +132,10 @@ fn changes(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem>
         }
         before = change.at.0;
         change.rate.map_or(Ok(()), |r| positive(r.0, at("rate")))?;
+        if change.rate.is_some() && [true, false].iter().any(|there| link.rate_of(*there).trace().is_some()) {
+            return Err(Problem::new(at("rate"), "the rate of this link follows a trace")
+                .help("leave it out: the trace says what the rate is at any time"));
+        }
         change.loss.map_or(Ok(()), |p| probability(p, at("loss")))?;
     }
     Ok(())

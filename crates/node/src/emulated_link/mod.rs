@@ -1,4 +1,4 @@
-//! A link of the simulator, driven by the wall clock.
+//! The simulator's hops, driven by the wall clock.
 //!
 //! Two [`Hop`]s, one each way, between two [`End`]s: TUN devices (of two network namespaces) or UDP
 //! sockets. A thread of its own moves packets; where it may, it runs with real-time priority. What
@@ -7,6 +7,7 @@
 //! the rate.
 
 mod end;
+mod label;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,7 +19,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::prctl::set_timerslack;
 use nix::sys::time::TimeSpec;
-use polypath_sim::hop::{Fate, Hop, HopConfig, HopError, HopStats};
+use polypath_hop::{Fate, Hop, HopConfig, HopError, HopStats, Label};
 use polypath_wire::{Duration, Instant, Seed};
 use serde::Serialize;
 use thread_priority::{
@@ -151,8 +152,13 @@ impl Forwarder {
         for _ in 0..BATCH {
             let Some(len) = self.ends[side].receive(&mut self.buffer)? else { return Ok(false) };
             let size = len as u32 + self.ends[side].overhead();
+            let packet = &self.buffer[..len];
+            let label = match &self.ends[side] {
+                End::Tun(_) if self.hops[side].reads_labels() => label::label(packet, size),
+                _ => Label::from(size),
+            };
             // A drop is counted by the hop.
-            let _ = self.hops[side].enqueue(self.clock.now(), self.buffer[..len].into(), size);
+            let _ = self.hops[side].enqueue(self.clock.now(), packet.into(), label);
         }
         Ok(true)
     }
@@ -163,8 +169,11 @@ impl Forwarder {
         while let Some(due) = self.hops[side].next_event().filter(|&due| due <= now) {
             let Some(departure) = self.hops[side].poll(now) else { continue };
             self.note_lateness(now.since(due));
-            if let Fate::Arrived { copies, corrupted } = departure.fate {
+            if let Fate::Arrived { copies, corrupted, marked } = departure.fate {
                 let mut packet = departure.item;
+                if marked {
+                    label::mark(&mut packet);
+                }
                 if let Some(word) = corrupted {
                     flip_a_bit(&mut packet, word);
                 }

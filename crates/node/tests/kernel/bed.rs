@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators};
+use polypath_hop::HopConfig;
 use polypath_node::emulated_link::{EmulatedLink, LinkStats};
 use polypath_node::netns::Netns;
 use polypath_node::testbed::tun_end;
 use polypath_node::{Clock, Listener, Node, Stream, StreamError, Tun, TunConfig};
-use polypath_sim::hop::HopConfig;
 use polypath_transport::payload::{Pattern, Payload};
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::Seed;

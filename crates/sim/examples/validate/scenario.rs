@@ -1,6 +1,7 @@
 //! The networks on which we are compared with ns-2 (docs/validation.md), and the files in which the
 //! figures of both sides lie: each setting with its parameters and what came out.
 
+use polypath_hop::{Discipline, RedConfig};
 use polypath_sim::{FlowConfig, FlowId, Headers, HopConfig, HopId, HostConfig, NodeId, Path, QueueLimit};
 use polypath_sim::{World, WorldConfig, WorldError};
 use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
@@ -88,6 +89,39 @@ pub struct Case {
     pub timeouts: Vec<[u64; 2]>,
 }
 
+/// Flows over a link of 8 Mbit/s and 60 ms, of which flow `i` starts at `i` tenths of a second, before a queue under
+/// gentle RED.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Red {
+    /// How many flows.
+    pub flows: u32,
+    /// Thresholds of the average queue, packets.
+    pub min: u32,
+    /// The upper one.
+    pub max: u32,
+    /// Probability of a drop at the upper one.
+    pub probability: f64,
+    /// Weight of the present queue in the average.
+    pub weight: f64,
+    /// What came out, for each seed.
+    pub runs: Vec<RedRun>,
+}
+
+/// What came out of 100 s.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RedRun {
+    /// Bytes of the packets received in order, headers included, of all flows.
+    pub bytes: u64,
+    /// Retransmissions.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Mean number of packets that wait.
+    pub waiting: f64,
+}
+
 /// Both flows n0 → n2 → n1, or one of them n2 → n1 → n4 as in the papers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -121,6 +155,55 @@ impl OneFlow {
             }
         }
         Ok(Self { runs: vec![marks], cwnd, ..self.clone() })
+    }
+}
+
+impl Red {
+    /// Runs our simulator with these parameters, as often as ns-2 ran.
+    pub fn simulate(&self) -> Result<Self, WorldError> {
+        let runs = (1..=self.runs.len() as u64).map(|seed| self.run(seed)).collect::<Result<_, _>>()?;
+        Ok(Self { runs, ..self.clone() })
+    }
+
+    fn run(&self, seed: u64) -> Result<RedRun, WorldError> {
+        const WINDOW: u32 = 10_000;
+        const SECONDS: u64 = 100;
+        const SAMPLE: Duration = Duration::from_millis(10);
+        let mut world = world(seed);
+        let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()));
+        let (a, b) = (a?, b?);
+        let link =
+            world.link(a, b, HopConfig { discipline: self.discipline(), ..hop(60, 145) }, hop(60, 1000))?;
+        let path = world.path(a, b, &[])?;
+        let mut flows = Vec::new();
+        for i in 0..self.flows {
+            let start = Instant::ZERO + Duration::from_millis(100).times(u64::from(i));
+            flows.push(bulk(&mut world, path, start, connection(Variant::Newreno, WINDOW, WINDOW))?);
+        }
+        let (mut waiting, mut samples) = (0, 0);
+        while world.now() < Instant::ZERO + Duration::from_secs(SECONDS) {
+            world.run(world.now() + SAMPLE);
+            (waiting, samples) = (waiting + world.hop_waiting(link.there()), samples + 1);
+        }
+        let end = flows.into_iter().map(|flow| mark(&world, flow, link.there(), SECONDS as f64));
+        let none = RedRun { bytes: 0, retransmissions: 0, timeouts: 0, drops: 0, waiting: 0.0 };
+        Ok(end.fold(none, |sum, m| RedRun {
+            bytes: sum.bytes + m.bytes,
+            retransmissions: sum.retransmissions + m.retransmissions,
+            timeouts: sum.timeouts + m.timeouts,
+            drops: m.drops,
+            waiting: waiting as f64 / f64::from(samples),
+        }))
+    }
+
+    fn discipline(&self) -> Discipline {
+        Discipline::Red(RedConfig {
+            min: QueueLimit::Packets(self.min),
+            max: QueueLimit::Packets(self.max),
+            probability: self.probability,
+            weight: self.weight,
+            ..RedConfig::default()
+        })
     }
 }
 

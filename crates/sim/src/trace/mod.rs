@@ -13,8 +13,8 @@ use polypath_transport::{DropReason, Observation, Record};
 use polypath_wire::Instant;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use crate::hop::Drop;
 use crate::topology::{HopId, NodeId};
+use polypath_hop::Drop;
 
 /// The rows of a run, or only their hash.
 #[derive(Debug)]

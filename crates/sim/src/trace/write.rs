@@ -7,7 +7,7 @@ use polypath_transport::DropReason;
 use polypath_transport::facts::{LossCause, PathState, Why};
 
 use super::{ABSENT, Detail, Kind, NUMBERS, Trace};
-use crate::hop::Drop;
+use polypath_hop::Drop;
 
 /// The column `event`, in the order of [`Kind`].
 pub(super) const EVENTS: [&str; 15] = [
@@ -29,7 +29,7 @@ pub(super) const EVENTS: [&str; 15] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-pub(super) const DETAILS: [&str; 47] = [
+pub(super) const DETAILS: [&str; 48] = [
     "retransmission",
     "only_open",
     "best",
@@ -77,6 +77,7 @@ pub(super) const DETAILS: [&str; 47] = [
     "too_big",
     "loss",
     "down",
+    "aqm",
 ];
 
 const WHY: usize = 1;
@@ -192,7 +193,7 @@ pub(super) mod tests {
         for state in [PathState::Active, PathState::Congested, PathState::Failed, PathState::Removed] {
             assert_eq!(DETAILS[Detail::Path(state).number()], snake(format!("{state:?}")));
         }
-        for cause in [Drop::QueueFull, Drop::TooBig, Drop::Loss, Drop::Down] {
+        for cause in [Drop::QueueFull, Drop::TooBig, Drop::Loss, Drop::Down, Drop::Aqm] {
             assert_eq!(DETAILS[Detail::Hop(cause).number()], snake(format!("{cause:?}")));
         }
     }

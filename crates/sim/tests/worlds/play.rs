@@ -1,6 +1,6 @@
 //! Plays a world to its end.
 
-use polypath_sim::hop::{Drop, Fate, Hop};
+use polypath_hop::{Drop, Fate, Hop};
 use polypath_transport::{CloseReason, Connection, PathConfig, Ports, Segment};
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Checksum, Duration, Instant, PathId, Seq};
@@ -132,7 +132,7 @@ impl<'a> World<'a> {
         for path in 0..self.hops.len() {
             for from in 0..2 {
                 while let Some(departure) = self.hops[path][from].poll(self.now) {
-                    if let Fate::Arrived { copies, corrupted } = departure.fate {
+                    if let Fate::Arrived { copies, corrupted, .. } = departure.fate {
                         self.arrive(path, from, copies, corrupted, departure.item)?;
                     }
                 }

@@ -1,6 +1,6 @@
 //! What a world is, and a random one.
 
-use polypath_sim::hop::{Change, HopConfig, QueueLimit, Step};
+use polypath_hop::{Change, HopConfig, QueueLimit, Step};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::loss::LossConfig;
 use polypath_transport::sched::SchedulerConfig;
@@ -160,6 +160,7 @@ fn hop(seed: Seed, off: Features, calm: Instant, mss: u32) -> HopConfig {
         mtu: None,
         up: true,
         schedule: Vec::new(),
+        ..HopConfig::default()
     };
     let mut dice = Dice::new(seed.child("mtu"));
     if !off.has(MTU) && dice.chance(0.1) {

@@ -262,25 +262,7 @@ impl Default for PathConfig {
     }
 }
 
-/// Durations in specs are numbers of milliseconds.
-pub mod millis {
-    use polypath_wire::Duration;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    /// Writes milliseconds.
-    pub fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_f64(d.as_millis_f64())
-    }
-
-    /// Reads milliseconds; refuses what is negative or not finite.
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
-        let ms = f64::deserialize(d)?;
-        if !ms.is_finite() || ms < 0.0 {
-            return Err(serde::de::Error::custom(format!("{ms} ms: a time must be zero or more")));
-        }
-        Ok(Duration::from_secs_f64(ms / 1e3))
-    }
-}
+pub use polypath_wire::millis;
 
 /// The same for times that need not be given.
 pub mod maybe_millis {

@@ -14,11 +14,13 @@ pub enum Drop {
     Loss,
     /// The hop was down or went down.
     Down,
+    /// By the queue's discipline, before the queue was full.
+    Aqm,
 }
 
 impl Drop {
     /// Number of causes.
-    pub const COUNT: usize = Self::Down as usize + 1;
+    pub const COUNT: usize = Self::Aqm as usize + 1;
 }
 
 /// Counters of a hop. Always `entered + duplicated = left + dropped + queued`, where `queued` are
@@ -39,6 +41,8 @@ pub struct HopStats {
     pub reordered: u64,
     /// Packets that arrived with flipped bits.
     pub corrupted: u64,
+    /// Packets that the queue marked with Congestion Experienced, lost ones included.
+    pub marked: u64,
     /// Packets dropped, indexed by [`Drop`].
     pub drops: [u64; Drop::COUNT],
     /// Most packets that ever waited.

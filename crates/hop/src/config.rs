@@ -1,20 +1,28 @@
 //! Parameters of a hop and what may change while it runs.
 
-use polypath_transport::conn::config::millis;
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Instant, Rate, millis};
 use serde::{Deserialize, Serialize};
+
+use crate::codel::CodelConfig;
+use crate::fq_codel::FqCodelConfig;
+use crate::red::RedConfig;
+use crate::trace::LinkTrace;
 
 /// Parameters of one hop: one direction of a link with the queue before it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HopConfig {
-    /// Rate, bit/s; at least 1.
+    /// Rate, bit/s; at least 1. With a `trace` it serves nobody.
     pub rate: Rate,
+    /// When packets may leave, instead of a rate.
+    pub trace: Option<LinkTrace>,
     /// Propagation delay, ms.
     #[serde(with = "millis")]
     pub delay: Duration,
-    /// Packets that may wait before one is dropped.
+    /// What may wait before a packet is dropped, whatever the discipline.
     pub queue: QueueLimit,
+    /// What leaves next, and what is dropped or marked before the limit is reached.
+    pub discipline: Discipline,
     /// Probability that a packet is lost on the wire, after it was queued and served; 0 to 1.
     pub loss: f64,
     /// Probability that a packet arrives twice; 0 to 1.
@@ -38,8 +46,10 @@ impl Default for HopConfig {
     fn default() -> Self {
         Self {
             rate: Rate::from_mbps(100),
+            trace: None,
             delay: Duration::from_millis(10),
             queue: QueueLimit::Packets(100),
+            discipline: Discipline::DropTail,
             loss: 0.0,
             duplication: 0.0,
             reordering: 0.0,
@@ -52,15 +62,48 @@ impl Default for HopConfig {
     }
 }
 
-/// Drop-tail limit of what *waits*. The packet in service does not count, so ns-2's DropTail with
+/// What becomes of packets that wait.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(tag = "discipline", rename_all = "snake_case")]
+pub enum Discipline {
+    /// First in, first out; a packet that finds the queue full is dropped.
+    #[default]
+    DropTail,
+    /// Random Early Detection: a packet is judged when it comes.
+    Red(RedConfig),
+    /// Controlled Delay (RFC 8289): a packet is judged when it leaves.
+    Codel(CodelConfig),
+    /// Flows in turns, each under CoDel (RFC 8290).
+    FqCodel(FqCodelConfig),
+}
+
+/// Limit of what *waits*. The packet in service does not count, so ns-2's DropTail with
 /// limit L is `Packets(L - 1)` here: it drops when the waiting ones and the new one reach L.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueLimit {
-    /// At most so many packets wait.
+    /// At most this number of packets waits.
     Packets(u32),
-    /// At most so many bytes wait.
+    /// At most this number of bytes waits.
     Bytes(u64),
+}
+
+impl QueueLimit {
+    /// Whether `packets` of `bytes` may wait.
+    pub(crate) fn holds(self, packets: u64, bytes: u64) -> bool {
+        match self {
+            Self::Packets(limit) => packets <= u64::from(limit),
+            Self::Bytes(limit) => bytes <= limit,
+        }
+    }
+
+    /// Packets or bytes.
+    pub(crate) fn number(self) -> f64 {
+        match self {
+            Self::Packets(n) => f64::from(n),
+            Self::Bytes(n) => n as f64,
+        }
+    }
 }
 
 /// A change at its time.
@@ -113,9 +156,13 @@ impl HopConfig {
         probability("reordering", self.reordering)?;
         probability("corruption", self.corruption)?;
         check(self.mtu != Some(0), "mtu", "at least 1 byte", 0)?;
+        self.discipline.check()?;
         for step in &self.schedule {
             match step.change {
-                Change::Rate(r) => rate("schedule.rate", r)?,
+                Change::Rate(r) => {
+                    rate("schedule.rate", r)?;
+                    check(self.trace.is_none(), "schedule.rate", "none beside a trace", r.0)?;
+                }
                 Change::Loss(p) => probability("schedule.loss", p)?,
                 Change::Delay(_) | Change::Down | Change::Up => {}
             }
@@ -124,6 +171,50 @@ impl HopConfig {
             check(pair[0].at <= pair[1].at, "schedule.at", "not before the step above it", pair[1].at.0)?;
         }
         Ok(())
+    }
+}
+
+impl Discipline {
+    /// Checks the ranges of its parameters.
+    pub fn check(&self) -> Result<(), HopError> {
+        match self {
+            Self::DropTail => Ok(()),
+            Self::Red(config) => config.validate(),
+            Self::Codel(config) => config.validate(),
+            Self::FqCodel(config) => config.validate(),
+        }
+    }
+}
+
+impl RedConfig {
+    fn validate(&self) -> Result<(), HopError> {
+        let share = |field, p: f64| check(p > 0.0 && p <= 1.0, field, "above 0, at most 1", p);
+        share("red.probability", self.probability)?;
+        share("red.weight", self.weight)?;
+        check(self.packet > 0, "red.packet", "at least 1 byte", 0)?;
+        let one_unit = std::mem::discriminant(&self.min) == std::mem::discriminant(&self.max);
+        check(one_unit, "red.max", "in the unit of min: packets or bytes", format!("{:?}", self.max))?;
+        check(self.max.number() > self.min.number(), "red.max", "more than min", self.max.number())
+    }
+}
+
+impl CodelConfig {
+    fn validate(&self) -> Result<(), HopError> {
+        check(self.target > Duration::ZERO, "codel.target", "more than no time", 0)?;
+        check(
+            self.interval > self.target,
+            "codel.interval",
+            "longer than target",
+            self.interval.as_millis_f64(),
+        )
+    }
+}
+
+impl FqCodelConfig {
+    fn validate(&self) -> Result<(), HopError> {
+        check((1..=65_536).contains(&self.flows), "fq_codel.flows", "1 to 65536 queues", self.flows)?;
+        check(self.quantum > 0, "fq_codel.quantum", "at least 1 byte", 0)?;
+        self.codel.validate()
     }
 }
 

@@ -1,0 +1,77 @@
+//! Which packets a hop accepts.
+
+use polypath_wire::{Duration, Instant};
+
+use crate::config::QueueLimit;
+use crate::hop::{Aqm, Hop};
+use crate::packet::Label;
+use crate::red::Verdict;
+use crate::stats::Drop;
+
+impl<T> Hop<T> {
+    pub(crate) fn admit(&mut self, now: Instant, label: Label) -> Result<Verdict, Drop> {
+        if !self.up {
+            return Err(Drop::Down);
+        }
+        if label.size > self.mtu {
+            return Err(Drop::TooBig);
+        }
+        match self.aqm.as_deref() {
+            None => self.find_room(now, label.size).map(|()| Verdict::Pass),
+            Some(Aqm::Red(_)) => self.judge(now, label),
+            Some(Aqm::Store(_)) => Ok(Verdict::Pass),
+        }
+    }
+
+    /// Drop-tail.
+    fn find_room(&mut self, now: Instant, size: u32) -> Result<(), Drop> {
+        // At a tie the newcomer comes first: what brought it was under way before (ns-2 does so).
+        let before = now - Duration::from_nanos(1);
+        if self.server.is_idle(before) {
+            (self.served, self.backlog) = (self.line.len(), 0);
+        } else if !self.has_room(size) || self.unserved() > self.stats.peak_waiting {
+            self.settle_server(before);
+            if !self.has_room(size) && !self.server.is_idle(now) {
+                return Err(Drop::QueueFull);
+            }
+            self.stats.peak_waiting = self.stats.peak_waiting.max(self.unserved());
+        }
+        Ok(())
+    }
+
+    /// What RED says of a packet that finds the queue as it is.
+    #[inline(never)]
+    fn judge(&mut self, now: Instant, label: Label) -> Result<Verdict, Drop> {
+        self.settle_server(now - Duration::from_nanos(1));
+        let waiting = (self.unserved().saturating_sub(1), self.waiting_bytes());
+        let (idle, rate) = (now.since(self.server.free_at()), self.server.rate().0);
+        if let Some(Aqm::Red(red)) = self.aqm.as_deref_mut() {
+            let idle = red.packets_in(idle, rate);
+            let verdict = red.judge(waiting, idle, label.ecn_capable);
+            if verdict == Verdict::Drop {
+                return Err(Drop::Aqm);
+            }
+            self.find_room(now, label.size)?;
+            self.stats.marked += u64::from(verdict == Verdict::Mark);
+            return Ok(verdict);
+        }
+        Ok(Verdict::Pass)
+    }
+
+    /// Whether a packet of `size` bytes may wait behind those that are not known to be served.
+    fn has_room(&self, size: u32) -> bool {
+        match self.queue {
+            QueueLimit::Packets(limit) => self.unserved() <= u64::from(limit),
+            QueueLimit::Bytes(limit) => self.waiting_bytes() + u64::from(size) <= limit,
+        }
+    }
+
+    /// Packets not known to be served: at most one more than wait.
+    pub(crate) fn unserved(&self) -> u64 {
+        (self.line.len() - self.served) as u64
+    }
+
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.line.get(self.served).map_or(0, |in_service| self.backlog - u64::from(in_service.size))
+    }
+}
