@@ -3,12 +3,13 @@
 //! `next.rs` says which bytes go next, `ack.rs` what acknowledgments mean: `sample.rs` for the estimates and the
 //! controller, `verdicts.rs` for what is lost. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` duplicates. Of paths,
 //! `paths.rs` tells how they come and go, `silence.rs` which are lost, `queues.rs` what stands in
-//! their queues, `views.rs` what others see of them.
+//! their queues, `views.rs` what others see of them. `observers.rs` watches it all.
 
 mod ack;
 mod copies;
 mod eifel;
 mod next;
+mod observers;
 mod paths;
 mod peer_window;
 mod queues;
@@ -30,7 +31,6 @@ use crate::flow::stream::SendStream;
 use crate::loss::policy::{LossPolicy, Verdict};
 use crate::loss::scoreboard::Scoreboard;
 use crate::path::estimator::PathEstimator;
-use crate::path::knowledge::Knowledge;
 use crate::path::routes::Routes;
 use crate::path_map::{OfPath, PathMap};
 use crate::sched::scheduler::Scheduler;
@@ -38,6 +38,7 @@ pub use ack::{Ack, Acked};
 use copies::Duplication;
 use eifel::Doubt;
 pub use next::Outgoing;
+use observers::Observers;
 use peer_window::PeerWindow;
 use rules::Rules;
 use silence::Silence;
@@ -76,8 +77,8 @@ pub struct Sender {
     delivered_at: Instant,
     /// Copies of segments on further paths.
     copies: Duplication,
-    /// Estimates of R-M/TCP, if both ends know of routes.
-    routes: Option<Routes>,
+    /// What watches beside the estimators.
+    observers: Observers,
 }
 
 /// What leaves although the windows are full, or is too small to be worth it.
@@ -96,7 +97,6 @@ pub struct Exceptions {
 struct PathSender {
     path: PathId,
     estimator: PathEstimator,
-    knowledge: Knowledge,
     stats: PathStats,
     recovering: Option<Episode>,
     timeouts: u32,
@@ -146,13 +146,13 @@ impl Sender {
             stalled: 0,
             delivered_at: Instant::ZERO,
             copies: Duplication::default(),
-            routes: None,
+            observers: Observers::new(config.knowledge),
         }
     }
 
     /// The handshake agreed on SACK and on the multi-route option, or did not.
     pub fn agree(&mut self, config: &ConnectionConfig, sack: bool, multi_route: bool) {
-        self.routes = multi_route.then(Routes::default);
+        self.observers.routes = multi_route.then(Routes::default);
         self.copies.under_way.agree(multi_route);
         self.policy = config.loss.build(sack);
         self.rules.sack = sack;

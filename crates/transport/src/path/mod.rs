@@ -7,3 +7,4 @@ pub mod oneway;
 pub mod routes;
 pub mod rtt;
 pub mod trains;
+pub mod watch;

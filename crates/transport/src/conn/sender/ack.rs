@@ -67,9 +67,7 @@ impl Sender {
 
     /// Whether it acknowledges what was sent first, on the only path, while nothing is missing: most do.
     fn is_expected(&self, ack: &Ack<'_>) -> bool {
-        let plain = self.copies.under_way.is_empty()
-            && self.routes.is_none()
-            && !self.rules.knowledge.marks_packets();
+        let plain = self.copies.under_way.is_empty() && self.observers.are_idle();
         let calm = matches!(self.paths.as_slice(), [only] if only.recovering.is_none());
         ack.una > self.board.una() && ack.blocks.is_empty() && self.board.is_orderly() && calm && plain
     }

@@ -89,9 +89,9 @@ impl Sender {
         let (path, Copy { offset, len, sent_at }) = (ack.route, answered.copy);
         let rtt = now.since(sent_at);
         let info = AckedInfo { offset, sent_at, len: u64::from(len), acked_at: now, via: ack.path };
-        let round_trip = self.routes.as_mut().zip(ack.reverse);
+        let round_trip = self.observers.routes.as_mut().zip(ack.reverse);
         let round_trip = round_trip.map(|(r, rev)| r.on_round_trip(path, ack.path, rtt, rev));
-        let route = self.routes.as_mut().and_then(|r| r.on_acked(now, path, info));
+        let route = self.observers.routes.as_mut().and_then(|r| r.on_acked(now, path, info));
         let p = &mut self.paths[path];
         p.timeouts = 0;
         p.stats.bytes_delivered += u64::from(len);

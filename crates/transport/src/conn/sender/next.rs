@@ -233,9 +233,9 @@ impl Sender {
     ) -> DeliveryMark {
         let idle = !self.board.is_outstanding(path);
         let overhead = u64::from(self.views[path].overhead);
-        if self.rules.knowledge.marks_packets() {
+        if self.observers.watch.marks_packets() {
             let (wait, tx) = (self.own_wait(now, path), self.board.next_tx(path));
-            self.paths[path].knowledge.on_sent(now, tx, wait);
+            self.observers.watch.on_sent(now, path, tx, wait);
         }
         let p = &mut self.paths[path];
         if idle {

@@ -10,7 +10,6 @@ use crate::conn::stats::PathStats;
 use crate::conn::timers::{Timer, Timers};
 use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
 use crate::path::estimator::PathEstimator;
-use crate::path::knowledge::Knowledge;
 
 /// A failed path is probed at most and, after the first time, at least this often.
 const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
@@ -24,11 +23,10 @@ impl Sender {
         self.controller.on_path_added(now, id, mss);
         config.link.into_iter().for_each(|link| self.controller.on_link(now, id, link));
         self.board.add_lane(id);
-        self.routes.iter_mut().for_each(|routes| routes.add(id));
+        self.observers.add_path(id);
         self.paths.insert(PathSender {
             path: id,
             estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way),
-            knowledge: Knowledge::default(),
             stats: PathStats::default(),
             recovering: None,
             timeouts: 0,
@@ -49,7 +47,7 @@ impl Sender {
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
         self.controller.on_path_removed(path);
         self.board.remove_lane(path);
-        self.routes.iter_mut().for_each(|routes| routes.remove(path));
+        self.observers.remove_path(path);
         self.copies.under_way.remove(path);
         self.paths.remove(path);
         self.views.remove(path);

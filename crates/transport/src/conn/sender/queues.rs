@@ -24,23 +24,23 @@ impl Sender {
 
     /// A packet on `path` waits this long: of it the model knows our own part.
     pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
-        let Some(p) = self.paths.get_mut(path) else { return };
+        let Some(p) = self.paths.get(path) else { return };
         let own = p.estimator.idle_at(now, self.board.in_flight(path)).since(now);
-        p.knowledge.reveal(wait - own);
+        self.observers.watch.reveal(path, wait - own);
         self.refresh(now, path);
     }
 
     /// A heartbeat leaves on `path`.
     pub fn heartbeat_sent(&mut self, now: Instant, path: PathId, number: u32) {
         let wait = self.own_wait(now, path);
-        self.paths[path].knowledge.on_heartbeat_sent(now, u64::from(number), wait);
+        self.observers.watch.on_heartbeat_sent(now, path, u64::from(number), wait);
     }
 
     /// A heartbeat came back on `path`. Returns whether that opens the path again.
     pub fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
-        let Some(p) = self.paths.get_mut(path) else { return false };
+        let Some(p) = self.paths.get(path) else { return false };
         let told = p.estimator.told_round_trip();
-        let reopened = p.knowledge.on_heartbeat(now, u64::from(number), told);
+        let reopened = self.observers.watch.on_heartbeat(now, path, u64::from(number), told);
         let congested = self.views[path].state == PathState::Congested;
         if reopened && congested {
             self.views[path].state = PathState::Active;
@@ -51,13 +51,9 @@ impl Sender {
 
     /// A marked packet that came late closes its path.
     pub(super) fn check_mark(&mut self, now: Instant, path: PathId) {
-        let p = &mut self.paths[path];
-        let (highest, fastest) = (self.board.highest_delivered(path), p.estimator.rtt.min());
+        let (highest, fastest) = (self.board.highest_delivered(path), self.paths[path].estimator.rtt.min());
         let Some((highest, fastest)) = highest.zip(fastest) else { return };
-        let late = p.knowledge.on_delivered(now, highest, fastest);
-        if let Some((late, limit)) = late.zip(self.rules.knowledge.close_late)
-            && late > limit
-        {
+        if let Some(late) = self.observers.watch.on_delivered(now, path, highest, fastest) {
             self.close_congested(path, late);
         }
     }
@@ -69,8 +65,7 @@ impl Sender {
         let open = self.views.iter().filter(|v| v.state == PathState::Active).count();
         if self.views[path].state == PathState::Active && open > 1 {
             self.views[path].state = PathState::Congested;
-            let knowledge = &mut self.paths[path].knowledge;
-            knowledge.close(&self.rules.knowledge, knowledge.excess() - late);
+            self.observers.watch.close(path, late);
         }
     }
 
@@ -79,11 +74,9 @@ impl Sender {
         if self.views.iter().any(|v| v.state == PathState::Active) {
             return;
         }
-        for (view, p) in self.views.iter_mut().zip(self.paths.iter_mut()) {
-            if view.state == PathState::Congested {
-                view.state = PathState::Active;
-                p.knowledge.reopen();
-            }
+        for view in self.views.iter_mut().filter(|v| v.state == PathState::Congested) {
+            view.state = PathState::Active;
+            self.observers.watch.reopen(view.id);
         }
     }
 }

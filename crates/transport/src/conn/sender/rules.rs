@@ -2,7 +2,6 @@
 
 use crate::cc::controller::Controller;
 use crate::conn::config::ConnectionConfig;
-use crate::path::knowledge::KnowledgeConfig;
 use crate::path::rtt::RtoLimits;
 
 /// The sender's part of the configuration, and what its policies answer once and for all.
@@ -14,8 +13,6 @@ pub struct Rules {
     pub no_delay: bool,
     /// Each path has its share of the peer's window.
     pub divide_window: bool,
-    /// What of their queues the paths learn.
-    pub knowledge: KnowledgeConfig,
     /// Bounds of the retransmission timeout.
     pub rto: RtoLimits,
     /// Timeouts in a row that fail a path; none never does.
@@ -41,7 +38,6 @@ impl Rules {
             sack: false,
             no_delay: config.no_delay,
             divide_window: config.divide_window,
-            knowledge: config.knowledge,
             rto: RtoLimits {
                 initial: config.initial_rto,
                 min: config.min_rto,

@@ -36,13 +36,13 @@ impl Sender {
         let rtt = once.map(|n| now.since(n.sent_at));
         let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
         let proven = self.proven_round_trip(now, ack, &fresh);
-        let (route_rtt, route) = match self.routes {
+        let (route_rtt, route) = match self.observers.routes {
             Some(_) => self.route_estimate(now, path, ack, &fresh, rtt),
             None => (None, None),
         };
         let timed = timed.map(|rtt| route_rtt.unwrap_or(rtt));
         self.learn(now, path, ack, &fresh, Learnt { rtt, timed, proven, route });
-        if self.rules.knowledge.marks_packets() {
+        if self.observers.watch.marks_packets() {
             self.check_mark(now, path);
         }
         if self.views[path].state == PathState::Failed && !self.is_silent(path) {
@@ -140,7 +140,9 @@ impl Sender {
         fresh: &Delivery,
         rtt: Option<Duration>,
     ) -> (Option<Duration>, Option<RouteEstimate>) {
-        let Some((routes, newest)) = self.routes.as_mut().zip(fresh.newest) else { return (None, None) };
+        let Some((routes, newest)) = self.observers.routes.as_mut().zip(fresh.newest) else {
+            return (None, None);
+        };
         let (offset, sent_at) = (newest.offset, newest.sent_at);
         let info = AckedInfo { offset, sent_at, len: fresh.bytes, acked_at: now, via: ack.path };
         let round_trip =

@@ -90,7 +90,7 @@ impl Sender {
             };
             self.controller.on_loss(now, path, &event, self.views.as_slice());
             result.episodes += 1;
-            if self.rules.knowledge.close_on_loss {
+            if self.observers.watch.closes_on_loss() {
                 self.close_congested(sent.path, Duration::ZERO);
             }
         }

@@ -20,7 +20,7 @@ impl Sender {
         view.min_rtt = estimator.rtt.min();
         view.window = self.controller.window(path);
         if self.paths.len() > 1 {
-            let excess = self.paths[path].knowledge.excess();
+            let excess = self.observers.watch.excess(path);
             view.one_way = estimator.base_one_way().map(|base| base + excess);
             view.rate = estimator.bottleneck();
         }

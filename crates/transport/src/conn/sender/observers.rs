@@ -1,0 +1,41 @@
+//! What watches what leaves and what is delivered beside the estimators, where a connection asks for it: the systems
+//! of the papers.
+
+use polypath_wire::PathId;
+
+use crate::path::knowledge::KnowledgeConfig;
+use crate::path::routes::Routes;
+use crate::path::watch::Watch;
+
+/// The observers of a connection.
+#[derive(Debug)]
+pub struct Observers {
+    /// R-M/TCP's estimates, if both ends know of routes.
+    pub routes: Option<Routes>,
+    /// mHIP's marks and heartbeats.
+    pub watch: Watch,
+}
+
+impl Observers {
+    /// Those that `config` asks for; the handshake has agreed on nothing yet.
+    pub fn new(config: KnowledgeConfig) -> Self {
+        Self { routes: None, watch: Watch::new(config) }
+    }
+
+    /// Whether none of them looks at each packet.
+    #[inline]
+    pub fn are_idle(&self) -> bool {
+        self.routes.is_none() && !self.watch.marks_packets()
+    }
+
+    /// `path` has joined.
+    pub fn add_path(&mut self, path: PathId) {
+        self.routes.iter_mut().for_each(|routes| routes.add(path));
+    }
+
+    /// `path` is gone.
+    pub fn remove_path(&mut self, path: PathId) {
+        self.routes.iter_mut().for_each(|routes| routes.remove(path));
+        self.watch.remove(path);
+    }
+}
