@@ -8,6 +8,7 @@ pub mod hip;
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
+pub mod maybe_millis;
 pub mod millis;
 pub mod tcp;
 pub mod udp;

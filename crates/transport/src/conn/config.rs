@@ -57,7 +57,7 @@ pub struct ConnectionConfig {
     pub acks: AckConfig,
     /// Acknowledge every second segment or after this time (RFC 9293 §3.8.6.3: at most 500 ms);
     /// zero acknowledges every segment, as the papers' simulations do.
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub delayed_ack: Duration,
     /// Offer the multi-route option of R-M/TCP (paper 003, §2.1). With a peer that does not know it the
@@ -65,19 +65,19 @@ pub struct ConnectionConfig {
     /// once, for the option answers one route.
     pub multi_route: bool,
     /// Smallest retransmission timeout, ms, above 0. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub min_rto: Duration,
     /// Retransmission timeout before the first sample, ms (RFC 6298 §2.1: 1 s).
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub initial_rto: Duration,
     /// Largest retransmission timeout, ms (RFC 6298 §2.5: at least 60 s).
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub max_rto: Duration,
     /// Granularity of the round trip clock, ms; zero measures exactly (ns-2's `tcpTick_` is 10 ms).
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub clock_granularity: Duration,
     /// Consecutive timeouts of one path, while another works, that make it fail; 0 never does, as in the papers.
@@ -89,16 +89,16 @@ pub struct ConnectionConfig {
     /// Consecutive timeouts of all paths that end the connection (RFC 9293 §3.8.3, R2).
     pub max_timeouts: u32,
     /// Idle time before a keep-alive, ms; zero sends none (RFC 9293 §3.8.4: off by default).
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub keep_alive: Duration,
     /// Time in TIME-WAIT, ms: twice the maximum segment lifetime.
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub time_wait: Duration,
     /// Time in FIN-WAIT-2 for a peer that does not finish, once the application has let go of the connection,
     /// ms; zero waits for ever, as RFC 9293 would (Linux: 60 s).
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub fin_wait: Duration,
     /// Do not wait to fill a segment (RFC 9293 §3.7.4, Nagle off).
@@ -263,25 +263,6 @@ impl Default for PathConfig {
 }
 
 pub use polypath_wire::millis;
-
-/// The same for times that need not be given.
-pub mod maybe_millis {
-    use polypath_wire::Duration;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    struct Time(#[serde(with = "super::millis")] Duration);
-
-    /// Writes milliseconds, or nothing.
-    pub fn serialize<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
-        d.map(Time).serialize(s)
-    }
-
-    /// Reads milliseconds; refuses what is negative or not finite.
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<Time>::deserialize(d)?.map(|t| t.0))
-    }
-}
 
 #[cfg(test)]
 mod tests {

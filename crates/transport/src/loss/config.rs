@@ -53,7 +53,7 @@ pub enum LossConfig {
     /// Another policy, and what it judges lost may still arrive for a while: ADDR (paper 000 §IV.D).
     Addr {
         /// Allowable delay due to reordering, ms; above zero and below the smallest round trip time.
-        #[serde(with = "crate::conn::config::millis")]
+        #[serde(with = "polypath_wire::millis")]
         #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         allowance: Duration,
         /// What judges.

@@ -26,14 +26,14 @@ use crate::facts::ConfigError;
 #[serde(default, deny_unknown_fields)]
 pub struct KnowledgeConfig {
     /// Interval of heartbeats on every path while data is under way, ms; zero sends none.
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub heartbeat: Duration,
     /// Mark one packet per path and round trip and correct the path's delay by it.
     pub marks: bool,
     /// Close a path whose marked packet is late by more than this, ms, unless it is the last one open;
     /// none never does.
-    #[serde(with = "crate::conn::config::maybe_millis")]
+    #[serde(with = "polypath_wire::maybe_millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub close_late: Option<Duration>,
     /// Close a path on which a loss episode begins, unless it is the last one open.

@@ -33,7 +33,7 @@ pub struct Thinning {
     /// back: where they have to queue, fewer leave.
     pub per_round_trip: u32,
     /// Longest time between two, ms.
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub longest: Duration,
     /// Segments at the beginning of a path of which every `every`th is acknowledged: slow start

@@ -20,7 +20,7 @@ pub struct FastConfig {
     /// Queued packets that end slow start (our choice: 20).
     pub slow_start_exit: u32,
     /// Queueing delay below which the window doubles, ms (our choice: 0.75).
-    #[serde(with = "crate::conn::config::millis")]
+    #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub multiplicative_increase_below: Duration,
     /// Round trips per update, at least 1 (§2.1: alternate ones, 2).
