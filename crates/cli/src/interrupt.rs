@@ -5,7 +5,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -19,9 +19,19 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens from now on.
+    /// Listens from now on, also while nothing waits in [`block_on`](Self::block_on).
     pub fn listen() -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        Self::on(Builder::new_multi_thread())
+    }
+
+    /// For work that waits in [`block_on`](Self::block_on) from first to last: this thread does all of it but for what
+    /// blocks, so that none has to wake another for each packet.
+    pub fn listen_meanwhile() -> Result<Self, Failure> {
+        Self::on(Builder::new_current_thread())
+    }
+
+    fn on(mut runtime: Builder) -> Result<Self, Failure> {
+        let runtime = runtime.enable_all().build();
         let runtime = runtime.map_err(|e| Failure::system("no runtime", e))?;
         let (tell, came) = watch::channel(None);
         for (kind, status) in [

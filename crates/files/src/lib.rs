@@ -2,9 +2,10 @@
 //!
 //! The sender opens a connection and calls [`send`], the receiver accepts it and calls [`receive`]. Or the receiver
 //! opens it and calls [`fetch`], and the sender calls [`serve`]. An interrupted transfer goes on where it stopped. A file
-//! counts as received only if it has the SHA-256 that the sender gives.
+//! counts as received only if it has the BLAKE3 that the sender gives.
 
 mod content;
+mod digest;
 mod error;
 pub mod message;
 pub mod name;
@@ -15,6 +16,7 @@ mod source;
 mod step;
 mod store;
 
+pub use digest::Digest;
 pub use error::FileError;
 pub use message::Verdict;
 pub use receive::{fetch, receive};

@@ -6,14 +6,14 @@ mod form;
 
 use bytes::BytesMut;
 
+use crate::digest::Digest;
+
 /// The first bytes of either direction: the protocol and its version.
-pub const MAGIC: &[u8; 8] = b"PPFILE2\n";
+pub const MAGIC: &[u8; 8] = b"PPFILE3\n";
 /// Longest path of an offer, bytes.
 pub const MAX_PATH: usize = 4096;
 /// Longest reason of a verdict, bytes.
 pub const MAX_REASON: usize = 255;
-/// A SHA-256.
-pub type Sha = [u8; 32];
 
 /// Why the front of some bytes is no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,8 +90,8 @@ pub enum Said {
 pub enum Frame {
     /// That many bytes follow; not 0.
     Data(u32),
-    /// The file is complete, and this is its SHA-256, from its first byte on.
-    End(Sha),
+    /// The file is complete, and this is its digest, from its first byte on.
+    End(Digest),
     /// There is no more of this file: the sender could not read it, or the receiver did not want it.
     Abandoned,
 }
@@ -99,14 +99,14 @@ pub enum Frame {
 /// What a receiver says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// How many bytes of a file the receiver has already, and their SHA-256.
+    /// How many bytes of a file the receiver has already, and their digest.
     Want {
         /// The number of the offer.
         index: u32,
         /// How many.
         have: u64,
-        /// Their SHA-256.
-        sha256: Sha,
+        /// Their digest.
+        digest: Digest,
     },
     /// What became of a file.
     Verdict {
@@ -125,7 +125,7 @@ pub enum Reply {
 pub enum Verdict {
     /// It is stored, whole.
     Stored,
-    /// Its SHA-256 is not the one that the sender says.
+    /// Its digest is not the one that the sender says.
     Changed,
     /// The disk is full.
     NoSpace,

@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use polypath_node::{Sha256, Stream};
+use polypath_node::{Hashed, Stream};
 use polypath_wire::hip::Hit;
 use tokio::task::{JoinSet, spawn_blocking};
 
+use crate::digest::{Digest, Hasher};
 use crate::error::FileError;
-use crate::message::{Answer, Message, Offer, Reply, Role, Said, Sha, Verdict};
+use crate::message::{Answer, Message, Offer, Reply, Role, Said, Verdict};
 use crate::name::{SafePath, shown};
 use crate::peer::{Incoming, Outgoing, decline};
 use crate::step::{Failed, Step, Transferred};
@@ -84,9 +85,9 @@ enum Place {
     /// To a new file.
     New(SafePath),
     /// Behind what is there.
-    Part { part: Part, have: u64, hash: Sha256 },
+    Part { part: Hashed<Part, Hasher>, have: u64 },
     /// Nowhere, if the sender's file is still the one that was stored.
-    Stored { path: SafePath, at: PathBuf, sha256: Sha },
+    Stored { path: SafePath, at: PathBuf, digest: Digest },
 }
 
 impl<'a, F: FnMut(Step)> Receiving<'a, F> {
@@ -176,9 +177,9 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         match blocking(move || store.make_directory(&path, mode)).await {
             Ok(at) => {
                 self.verdict(number, Verdict::Stored, String::new()).await?;
-                let (index, sha256) = (number as usize, String::new());
+                let (index, blake3) = (number as usize, String::new());
                 let path = Some(at);
-                (self.tell)(Step::Done(Transferred { index, name, bytes: 0, resumed_at: 0, sha256, path }));
+                (self.tell)(Step::Done(Transferred { index, name, bytes: 0, resumed_at: 0, blake3, path }));
                 Ok(())
             }
             Err(error) => self.refuse_for(number, &name, &error).await,

@@ -13,13 +13,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use polypath_node::bulk::Source;
-use polypath_node::{Sha256, Stream};
+use polypath_node::{Hashed, Stream};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
 use crate::content::{Input, shorter};
+use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
 use crate::error::FileError;
-use crate::message::{Answer, Frame, Offer, Role, Said, Sha, Verdict};
+use crate::message::{Answer, Frame, Offer, Role, Said, Verdict};
 use crate::name::shown;
 use crate::peer::{Incoming, Outgoing, decline};
 use crate::source::Entry;
@@ -131,7 +132,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         let Waiting { number, offer, content } = waiting;
         let opened = match content {
             Content::Small(bytes) => return self.small(out, number, bytes).await,
-            Content::Input => Ok((0, Source::start(Input::Stdin(io::stdin()), u64::MAX, Sha256::new()))),
+            Content::Input => Ok((0, Source::start(hashed(Input::Stdin(io::stdin())), u64::MAX))),
             Content::Large(file) => {
                 out.flush().await?;
                 let want = self.wanted(number).await;
@@ -161,7 +162,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         let len = bytes.len() as u64;
         out.put(&Said::Start(0));
         self.begin(number, 0, Some(len));
-        let sum = Sha256::digest(&bytes);
+        let sum = digest_of(&bytes);
         if len > 0 {
             out.put(&Frame::Data(len as u32));
             out.put_bytes(bytes).await?;
@@ -171,14 +172,14 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         Ok(())
     }
 
-    /// Sends what `source` reads: `left` bytes, or whatever comes. Their SHA-256, or none if the peer has decided before.
+    /// Sends what `source` reads: `left` bytes, or whatever comes. Their digest, or none if the peer has decided before.
     async fn bytes(
         &self,
         out: &mut Outgoing<'_>,
         number: usize,
-        mut source: Source<Input>,
+        mut source: Source<Hashed<Input, Hasher>>,
         left: Option<u64>,
-    ) -> Result<io::Result<Option<Sha>>, FileError> {
+    ) -> Result<io::Result<Option<Digest>>, FileError> {
         let mut sent = 0;
         loop {
             if self.offered()[number].decided {
@@ -190,7 +191,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
             let bytes = match source.next().await {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) if left.is_some_and(|left| sent < left) => return Ok(Err(shorter())),
-                Ok(None) => return Ok(source.finish().await.map(|(_, hash)| Some(hash.finalize()))),
+                Ok(None) => return Ok(source.finish().await.map(|read| Some(digest(&read.hash)))),
                 Err(error) => return Ok(Err(error)),
             };
             let len = bytes.len() as u64;
@@ -212,10 +213,10 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         self.tell(Step::Begin { index, name: shown(&self.entries[index].name), size, at });
     }
 
-    fn end(&self, out: &mut Outgoing<'_>, number: usize, sent: io::Result<Option<Sha>>) {
+    fn end(&self, out: &mut Outgoing<'_>, number: usize, sent: io::Result<Option<Digest>>) {
         match sent {
             Ok(Some(sum)) => {
-                self.offered()[number].sha256 = Some(sum);
+                self.offered()[number].digest = Some(sum);
                 out.put(&Frame::End(sum));
             }
             Ok(None) => out.put(&Frame::Abandoned),

@@ -43,9 +43,9 @@ pub struct Transferred {
     pub bytes: u64,
     /// How much of it the receiver had already, bytes.
     pub resumed_at: u64,
-    /// SHA-256, hexadecimal; empty for a directory.
+    /// BLAKE3, hexadecimal; empty for a directory.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub sha256: String,
+    pub blake3: String,
     /// Where it is now, at the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,

@@ -18,9 +18,10 @@ use polypath_wire::hip::Hit;
 use rustix::fs::{AtFlags, Mode, OFlags, fstatvfs, mkdirat, open, openat, statat};
 use rustix::io::Errno;
 
-use crate::message::{Offer, Sha};
+use crate::digest::Digest;
+use crate::message::Offer;
 use crate::name::{BadName, SafePath};
-pub(crate) use part::{Part, digest};
+pub(crate) use part::Part;
 use receipts::{Receipts, Stamp};
 pub(crate) use settle::Stored;
 
@@ -72,18 +73,18 @@ impl Store {
         fstatvfs(&self.root).map_or(true, |fs| fs.f_bavail.saturating_mul(fs.f_frsize) >= bytes)
     }
 
-    /// SHA-256 and place of the file `path` of `size` bytes that `from` sent, if it is unchanged since.
-    pub(crate) fn receipt(&self, from: Hit, path: &SafePath, size: u64) -> Option<(Sha, PathBuf)> {
+    /// Digest and place of the file `path` of `size` bytes that `from` sent, if it is unchanged since.
+    pub(crate) fn receipt(&self, from: Hit, path: &SafePath, size: u64) -> Option<(Digest, PathBuf)> {
         let receipts = self.receipts.lock().unwrap_or_else(PoisonError::into_inner);
         let receipt = receipts.find(from, path).filter(|receipt| receipt.stamp.size == size)?;
         let now = statat(&self.root, &receipt.stored, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        (Stamp::of(&now) == receipt.stamp).then(|| (receipt.sha256, self.dir.join(&receipt.stored)))
+        (Stamp::of(&now) == receipt.stamp).then(|| (receipt.digest, self.dir.join(&receipt.stored)))
     }
 
-    fn remember(&self, from: Hit, path: &SafePath, stored: String, file: &File, sha256: Sha) {
+    fn remember(&self, from: Hit, path: &SafePath, stored: String, file: &File, digest: Digest) {
         let Ok(stat) = rustix::fs::fstat(file) else { return };
         let mut receipts = self.receipts.lock().unwrap_or_else(PoisonError::into_inner);
-        receipts.keep(from, path.clone(), stored, Stamp::of(&stat), sha256);
+        receipts.keep(from, path.clone(), stored, Stamp::of(&stat), digest);
     }
 }
 

@@ -39,11 +39,11 @@ proptest! {
     }
 
     #[test]
-    fn replies_survive_the_round_trip(index: u32, have: u64, sha256: [u8; 32], code in 0..6usize, reason in "\\PC{0,60}") {
-        round_trip(&Reply::Want { index, have, sha256 });
+    fn replies_survive_the_round_trip(index: u32, have: u64, digest: [u8; 32], code in 0..6usize, reason in "\\PC{0,60}") {
+        round_trip(&Reply::Want { index, have, digest });
         let verdicts = [Verdict::Stored, Verdict::Changed, Verdict::NoSpace, Verdict::Name, Verdict::Refused, Verdict::Abandoned];
         round_trip(&Reply::Verdict { index, verdict: verdicts[code], reason });
-        round_trip(&Frame::End(sha256));
+        round_trip(&Frame::End(digest));
     }
 
     #[test]
@@ -53,7 +53,7 @@ proptest! {
         parses::<Reply>(&bytes);
         parses::<Frame>(&bytes);
         parses::<Role>(&bytes);
-        parses::<Answer>(&[&b"PPFILE2\n"[..], &bytes].concat());
+        parses::<Answer>(&[&b"PPFILE3\n"[..], &bytes].concat());
     }
 }
 

@@ -115,6 +115,11 @@ impl Node {
         .await
     }
 
+    /// Whether there is an association with `peer`.
+    pub fn is_associated(&self, peer: Hit) -> bool {
+        self.shared.lock().peers.get(&peer).is_some_and(|peer| peer.up)
+    }
+
     /// Ends the association with `peer`, whose connections are reset.
     pub fn dissociate(&self, peer: Hit) {
         self.shared.act(|state, now| {

@@ -1,5 +1,7 @@
 //! SHA-256 (FIPS 180-4) from the crypto library, which uses the instructions that the processor has for it.
 
+use std::io;
+
 use aws_lc_rs::digest::{Context, SHA256};
 
 /// A hash that grows with what it is given.
@@ -34,6 +36,17 @@ impl Sha256 {
 impl Default for Sha256 {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl io::Write for Sha256 {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::fs::File;
 use crate::bulk::{CHUNK, Sink, Source};
 use crate::clock::Clock;
 use crate::emulated_link::LinkStats;
+use crate::hashed::Hashed;
 use crate::node::{AssociateError, Node};
 use crate::sha256::{Sha256, hex};
 use crate::sockets::UdpSockets;
@@ -233,14 +234,14 @@ fn node(bed: &Testbed, config: &TransferConfig, side: usize) -> Result<Node, Tra
 /// Sends the whole file and its end; its SHA-256.
 async fn send_file(stream: &Stream, path: &Path) -> Result<String, TransferError> {
     let file = File::open(path).await.map_err(file_error(path))?.into_std().await;
-    let mut source = Source::start(file, u64::MAX, Sha256::new());
+    let mut source = Source::start(Hashed { file, hash: Sha256::new() }, u64::MAX);
     while let Some(chunk) = source.next().await.map_err(file_error(path))? {
         stream.write(chunk).await.map_err(failed("sender"))?;
     }
     stream.finish();
     stream.finished().await.map_err(failed("sender"))?;
-    let (_, hash) = source.finish().await.map_err(file_error(path))?;
-    Ok(hex(&hash.finalize()))
+    let read = source.finish().await.map_err(file_error(path))?;
+    Ok(hex(&read.hash.finalize()))
 }
 
 struct Received {
@@ -260,16 +261,16 @@ async fn receive_file(
         None => Box::new(io::sink()),
     };
     let of_file = || file_error(path.unwrap_or(Path::new("")));
-    let (mut sink, mut bytes) = (Sink::start(file, Sha256::new()), 0);
+    let (mut sink, mut bytes) = (Sink::start(Hashed { file, hash: Sha256::new() }), 0);
     while let Some(chunks) = stream.read_chunks(CHUNK).await.map_err(failed("receiver"))? {
         bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         sink.write(chunks).await.map_err(of_file())?;
     }
     let took = began.elapsed();
     stream.finish();
-    let (_, hash) = sink.finish().await.map_err(of_file())?;
+    let written = sink.finish().await.map_err(of_file())?;
     stream.finished().await.map_err(failed("receiver"))?;
-    Ok(Received { bytes, sha256: hex(&hash.finalize()), took })
+    Ok(Received { bytes, sha256: hex(&written.hash.finalize()), took })
 }
 
 /// Calls `progress` at every interval, for ever.

@@ -36,7 +36,7 @@ impl Call<'_> {
         let default_port = if self.native { 0 } else { udp::PORT };
         let addresses = self.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
         let choice = choice(self.links);
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::listen_meanwhile()?;
         interrupt.block_on(async {
             let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::default() };
             let node = node(identity, hip, (!self.native).then_some(0), choice.clone())?;

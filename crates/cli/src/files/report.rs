@@ -78,14 +78,14 @@ impl Report {
 /// The line for a stored file.
 pub fn line(file: &Transferred) -> String {
     let name = file.path.as_ref().map_or(file.name.clone(), |path| path.display().to_string());
-    if file.sha256.is_empty() {
+    if file.blake3.is_empty() {
         return format!("{name}: directory\n");
     }
     let resumed = match file.resumed_at {
         0 => String::new(),
         at => format!(", of which {at} were there already"),
     };
-    format!("{name}: {} bytes{resumed}, SHA-256 {}\n", file.bytes, file.sha256)
+    format!("{name}: {} bytes{resumed}, BLAKE3 {}\n", file.bytes, file.blake3)
 }
 
 /// The error of a transfer in which the files `failed`, at least one, are not stored.

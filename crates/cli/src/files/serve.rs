@@ -49,7 +49,7 @@ impl Serve<'_> {
     pub fn run(&self) -> Result<(), Failure> {
         let identity = keys::file::load(&keys::ensure(self.identity)?)?;
         let choice = choice(self.links);
-        let interrupt = Interrupt::listen()?;
+        let interrupt = Interrupt::listen_meanwhile()?;
         interrupt.block_on(async {
             let ours = identity.hit();
             // Opportunistic I1s are answered: a sender that was given a wrong HIT learns the right one.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use polypath_endpoint::PathReport;
 use polypath_files::{Entry, Failed, FileError, Step, Store, Transferred};
 use polypath_node::{Choice, Node, Stream, StreamError, StreamStats};
+use polypath_transport::CloseReason;
 
 use super::bars::Bars;
 use super::call::Call;
@@ -24,6 +25,8 @@ const STALL: Duration = Duration::from_secs(20);
 pub(super) const WAIT: Duration = Duration::from_secs(60);
 /// Backup links are used when the others have carried nothing for this long.
 const SILENCE: Duration = Duration::from_secs(1);
+/// Why an attempt ended, in most cases.
+const LOST: &str = "the connection was lost";
 /// Pause between two attempts.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
@@ -80,8 +83,10 @@ struct Notes {
 
 /// Why an attempt ended.
 pub(super) enum End {
-    /// Another one may succeed.
+    /// Another one may succeed, after a pause and with a new association.
     Again(String),
+    /// The association of its connection is over. Another one may be there already.
+    Replaced,
     Final(Failure),
 }
 
@@ -120,10 +125,11 @@ impl<'a> Transfer<'a> {
 
     async fn attempts(&mut self) -> Result<(), Failure> {
         loop {
-            let why = match self.attempt().await {
+            let (why, replaced) = match self.attempt().await {
                 Ok(()) => return Ok(()),
                 Err(End::Final(failure)) => return Err(failure),
-                Err(End::Again(why)) => why,
+                Err(End::Again(why)) => (why, false),
+                Err(End::Replaced) => (LOST.to_owned(), true),
             };
             let wait = self.call.wait.unwrap_or(WAIT);
             if self.moved.elapsed() >= wait {
@@ -131,6 +137,9 @@ impl<'a> Transfer<'a> {
                     .help("the same command goes on where it stopped"));
             }
             self.bars.borrow().say(&format!("interrupted ({why}); trying again"));
+            if replaced && self.node.is_associated(self.call.to.hit) {
+                continue; // the peer, started again, is there
+            }
             self.node.dissociate(self.call.to.hit);
             tokio::time::sleep(PAUSE).await;
         }
@@ -272,19 +281,20 @@ impl<'a> Transfer<'a> {
 
     /// Another attempt is not possible while standard input is left: it cannot be read again.
     fn read_once(&self, result: Result<(), End>) -> Result<(), End> {
-        match (result, &self.call.way) {
-            (Err(End::Again(why)), Way::Send(left)) if left.iter().any(Entry::is_input) => {
-                Err(End::Final(Failure::system("standard input cannot be read twice", why)))
-            }
-            (result, _) => result,
-        }
+        let why = match (result, &self.call.way) {
+            (Err(End::Again(why)), Way::Send(left)) if left.iter().any(Entry::is_input) => why,
+            (Err(End::Replaced), Way::Send(left)) if left.iter().any(Entry::is_input) => LOST.to_owned(),
+            (result, _) => return result,
+        };
+        Err(End::Final(Failure::system("standard input cannot be read twice", why)))
     }
 }
 
 fn end(error: FileError) -> End {
     match error {
+        FileError::Stream(StreamError::Lost(CloseReason::Aborted)) => End::Replaced,
         error if error.is_interruption() => End::Again(match error {
-            FileError::Stream(StreamError::Lost(_)) | FileError::Cut => "the connection was lost".into(),
+            FileError::Stream(StreamError::Lost(_)) | FileError::Cut => LOST.to_owned(),
             error => error.to_string(),
         }),
         error @ FileError::Direction { sends: true } => {

@@ -32,7 +32,11 @@ fn a_receiver_that_was_killed_and_started_again_goes_on_with_the_same_sender() {
     // The file takes 4 s more; a stall that nobody noticed would take 20 s alone.
     let report = json(&end(sender, 20));
     assert!(report["files"][0]["resumed_at"].as_u64() > Some(1_000_000), "{report:#}");
-    assert!(end(second, 10).status.success());
+    let second = end(second, 10);
+    assert!(second.status.success());
+    let said = String::from_utf8(second.stderr).unwrap();
+    let until_it_goes_on = said.split("are there already").next().unwrap();
+    assert!(!until_it_goes_on.contains("is gone"), "the first association is used: {said}");
     assert!(arrived(&bed, "big"));
 }
 

@@ -3,7 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::{
-    Answer, Frame, MAGIC, MAX_PATH, MAX_REASON, Message, Modified, NotYet, Offer, Reply, Role, Said, Sha,
+    Answer, Digest, Frame, MAGIC, MAX_PATH, MAX_REASON, Message, Modified, NotYet, Offer, Reply, Role, Said,
     Verdict,
 };
 
@@ -124,7 +124,7 @@ impl Message for Frame {
     fn parse(bytes: &[u8]) -> Result<(Self, usize), NotYet> {
         let mut fields = Fields(bytes);
         let frame = match fields.u32()? {
-            0 => Self::End(fields.sha()?),
+            0 => Self::End(fields.digest()?),
             ABANDONED => Self::Abandoned,
             len => Self::Data(len),
         };
@@ -135,9 +135,9 @@ impl Message for Frame {
         match self {
             Self::Data(len) => out.put_u32(*len),
             Self::Abandoned => out.put_u32(ABANDONED),
-            Self::End(sha256) => {
+            Self::End(digest) => {
                 out.put_u32(0);
-                out.put_slice(sha256);
+                out.put_slice(digest);
             }
         }
     }
@@ -147,7 +147,7 @@ impl Message for Reply {
     fn parse(bytes: &[u8]) -> Result<(Self, usize), NotYet> {
         let mut fields = Fields(bytes);
         let reply = match fields.u8()? {
-            WANT => Self::Want { index: fields.u32()?, have: fields.u64()?, sha256: fields.sha()? },
+            WANT => Self::Want { index: fields.u32()?, have: fields.u64()?, digest: fields.digest()? },
             VERDICT => {
                 let index = fields.u32()?;
                 let code = usize::from(fields.u8()?);
@@ -163,11 +163,11 @@ impl Message for Reply {
 
     fn emit(&self, out: &mut BytesMut) {
         match self {
-            Self::Want { index, have, sha256 } => {
+            Self::Want { index, have, digest } => {
                 out.put_u8(WANT);
                 out.put_u32(*index);
                 out.put_u64(*have);
-                out.put_slice(sha256);
+                out.put_slice(digest);
             }
             Self::Verdict { index, verdict, reason } => {
                 let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
@@ -213,7 +213,7 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    fn sha(&mut self) -> Result<Sha, NotYet> {
+    fn digest(&mut self) -> Result<Digest, NotYet> {
         self.array()
     }
 }

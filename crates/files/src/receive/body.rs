@@ -3,12 +3,13 @@
 use std::io;
 
 use bytes::Bytes;
-use polypath_node::{Sha256, bulk, hex};
+use polypath_node::{Hashed, bulk, hex};
 
 use super::jobs;
 use super::{Open, Place, Receiving, blocking};
+use crate::digest::{Digest, Hasher, hashed};
 use crate::error::FileError;
-use crate::message::{Frame, Offer, Sha, Verdict};
+use crate::message::{Frame, Offer, Verdict};
 use crate::name::SafePath;
 use crate::send::SMALL;
 use crate::step::{Step, Transferred};
@@ -22,7 +23,7 @@ enum Sink {
     Nowhere,
     /// A small file is gathered, then written at once.
     Memory(Vec<u8>, SafePath),
-    Disk(bulk::Sink<Part>),
+    Disk(bulk::Sink<Hashed<Part, Hasher>>),
 }
 
 impl<F: FnMut(Step)> Receiving<'_, F> {
@@ -38,9 +39,9 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         let begin = Step::Begin { index: number as usize, name: name.clone(), size: offer.size, at };
         match place {
             Place::Refused => return self.refused(&offer, at).await,
-            Place::Stored { at: there, sha256, .. } if Some(at) == offer.size => {
+            Place::Stored { at: there, digest, .. } if Some(at) == offer.size => {
                 (self.tell)(begin);
-                return self.stored_before(number, name, &offer, there, sha256).await;
+                return self.stored_before(number, name, &offer, there, digest).await;
             }
             _ => {}
         }
@@ -72,16 +73,14 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         let small = offer.size.is_some_and(|size| size <= SMALL);
         let part = match place {
             Place::Refused => return Ok(Ok(Sink::Nowhere)),
-            Place::Part { part, have, hash } if at == have => {
-                return Ok(Ok(Sink::Disk(bulk::Sink::start(part, hash))));
-            }
+            Place::Part { part, have } if at == have => return Ok(Ok(Sink::Disk(bulk::Sink::start(part)))),
             _ if at != 0 => return Err(wrong),
             Place::New(path) if small => return Ok(Ok(Sink::Memory(Vec::new(), path))),
             Place::New(path) => blocking(move || store.fresh(from, &path)).await,
-            Place::Part { part, .. } => blocking(move || part.emptied()).await,
+            Place::Part { part, .. } => blocking(move || part.file.emptied()).await,
             Place::Stored { path, .. } => blocking(move || store.resume(from, &path)?.emptied()).await,
         };
-        Ok(part.map(|part| Sink::Disk(bulk::Sink::start(part, Sha256::new()))))
+        Ok(part.map(|part| Sink::Disk(bulk::Sink::start(hashed(part)))))
     }
 
     /// Takes bytes until the file ends. If they cannot be stored the peer is told, and the rest goes nowhere.
@@ -150,16 +149,16 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         name: String,
         offer: &Offer,
         there: std::path::PathBuf,
-        sha256: Sha,
+        digest: Digest,
     ) -> Result<(), FileError> {
         let end = self.bytes(number, &name, Some(0), &mut Sink::Nowhere).await?;
-        if end != Frame::End(sha256) {
+        if end != Frame::End(digest) {
             return self.refuse(number, &name, Verdict::Changed, String::new()).await;
         }
         self.verdict(number, Verdict::Stored, String::new()).await?;
         let (index, bytes) = (number as usize, offer.size.unwrap_or_default());
-        let (sha256, path) = (hex(&sha256), Some(there));
-        (self.tell)(Step::Done(Transferred { index, name, bytes, resumed_at: bytes, sha256, path }));
+        let (blake3, path) = (hex(&digest), Some(there));
+        (self.tell)(Step::Done(Transferred { index, name, bytes, resumed_at: bytes, blake3, path }));
         Ok(())
     }
 

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use polypath_node::bulk::Sink;
-use polypath_node::{Sha256, hex};
+use polypath_node::{Hashed, hex};
 use polypath_wire::hip::Hit;
 use tokio::task::JoinError;
 
 use super::{Receiving, blocking};
+use crate::digest::{Digest, Hasher, digest, digest_of};
 use crate::error::FileError;
-use crate::message::{Offer, Sha, Verdict};
+use crate::message::{Offer, Verdict};
 use crate::name::SafePath;
 use crate::step::{Step, Transferred};
 use crate::store::{Part, Store, Stored};
@@ -22,8 +23,8 @@ pub(super) struct File {
     pub name: String,
     pub offer: Offer,
     pub resumed_at: u64,
-    /// SHA-256, as the sender says.
-    pub sum: Sha,
+    /// Digest, as the sender says.
+    pub sum: Digest,
 }
 
 /// What became of it.
@@ -36,10 +37,12 @@ pub(super) enum Job {
 
 impl File {
     /// Stores what is written behind the connection.
-    pub async fn store(self, store: Arc<Store>, writer: Sink<Part>) -> Job {
+    pub async fn store(self, store: Arc<Store>, writer: Sink<Hashed<Part, Hasher>>) -> Job {
         let (offer, wanted) = (self.offer.clone(), self.sum);
         let done = match writer.finish().await {
-            Ok((part, hash)) => blocking(move || settle(&store, part, &offer, hash.finalize(), wanted)).await,
+            Ok(Hashed { file, hash }) => {
+                blocking(move || settle(&store, file, &offer, digest(&hash), wanted)).await
+            }
             Err(error) => Err(error),
         };
         Job::Settled(self, done)
@@ -51,7 +54,7 @@ impl File {
         let done = blocking(move || {
             let mut part = store.fresh(from, &path)?;
             part.file.write_all(&all)?;
-            settle(&store, part, &offer, Sha256::digest(&all), wanted)
+            settle(&store, part, &offer, digest_of(&all), wanted)
         });
         let done = done.await;
         Job::Settled(self, done)
@@ -63,8 +66,8 @@ fn settle(
     store: &Store,
     part: Part,
     offer: &Offer,
-    sum: Sha,
-    wanted: Sha,
+    sum: Digest,
+    wanted: Digest,
 ) -> io::Result<Option<(Stored, u64)>> {
     if sum != wanted {
         part.discard();
@@ -94,8 +97,8 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
             Ok(Job::Settled(file, Err(error))) => self.refuse_for(file.number, &file.name, &error).await?,
             Ok(Job::Placed(file, path, bytes)) => {
                 let File { number, name, resumed_at, sum, .. } = file;
-                let (index, sha256, path) = (number as usize, hex(&sum), Some(path));
-                (self.tell)(Step::Done(Transferred { index, name, bytes, resumed_at, sha256, path }));
+                let (index, blake3, path) = (number as usize, hex(&sum), Some(path));
+                (self.tell)(Step::Done(Transferred { index, name, bytes, resumed_at, blake3, path }));
             }
             Err(error) => {
                 return Err(FileError::File { path: PathBuf::new(), source: io::Error::other(error) });

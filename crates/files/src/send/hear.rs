@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use polypath_node::hex;
 
 use super::Sending;
+use crate::digest::Digest;
 use crate::error::FileError;
-use crate::message::{Answer, Reply, Sha, Verdict};
+use crate::message::{Answer, Reply, Verdict};
 use crate::name::shown;
 use crate::peer::Incoming;
 use crate::step::{Step, Transferred};
@@ -17,9 +18,9 @@ pub(super) struct Offered {
     pub entry: usize,
     pub bytes: u64,
     pub resumed_at: u64,
-    pub sha256: Option<Sha>,
+    pub digest: Option<Digest>,
     /// What of it the peer has.
-    pub want: Option<(u64, Sha)>,
+    pub want: Option<(u64, Digest)>,
     /// What becomes of it is known: the peer has said so, or we gave it up.
     pub decided: bool,
     /// The peer has said so.
@@ -29,7 +30,7 @@ pub(super) struct Offered {
 impl Offered {
     pub fn new(entry: usize, size: Option<u64>) -> Self {
         let bytes = size.unwrap_or_default();
-        Self { entry, bytes, resumed_at: 0, sha256: None, want: None, decided: false, answered: false }
+        Self { entry, bytes, resumed_at: 0, digest: None, want: None, decided: false, answered: false }
     }
 }
 
@@ -41,7 +42,7 @@ impl<F: FnMut(Step)> Sending<'_, F> {
         }
         while let Some(reply) = incoming.next::<Reply>().await? {
             match reply {
-                Reply::Want { index, have, sha256 } => self.want(index, have, sha256)?,
+                Reply::Want { index, have, digest } => self.want(index, have, digest)?,
                 Reply::Verdict { index, verdict, reason } => self.verdict(index, verdict, &reason)?,
             }
             self.replied.notify_waiters();
@@ -52,7 +53,7 @@ impl<F: FnMut(Step)> Sending<'_, F> {
     }
 
     /// Waits for what the peer has of a file; none if it does not want it.
-    pub(super) async fn wanted(&self, number: usize) -> Option<(u64, Sha)> {
+    pub(super) async fn wanted(&self, number: usize) -> Option<(u64, Digest)> {
         loop {
             let replied = self.replied.notified();
             {
@@ -65,10 +66,10 @@ impl<F: FnMut(Step)> Sending<'_, F> {
         }
     }
 
-    fn want(&self, index: u32, have: u64, sha256: Sha) -> Result<(), FileError> {
+    fn want(&self, index: u32, have: u64, digest: Digest) -> Result<(), FileError> {
         let mut offered = self.offered();
         let offered = offered.get_mut(index as usize).filter(|offered| offered.want.is_none());
-        offered.ok_or(FileError::Protocol("a wish for nothing"))?.want = Some((have, sha256));
+        offered.ok_or(FileError::Protocol("a wish for nothing"))?.want = Some((have, digest));
         Ok(())
     }
 
@@ -81,19 +82,19 @@ impl<F: FnMut(Step)> Sending<'_, F> {
             return Ok(()); // we gave it up, and have said why
         }
         let (entry, bytes, resumed_at) = (offered.entry, offered.bytes, offered.resumed_at);
-        let sha256 = offered.sha256;
+        let digest = offered.digest;
         drop(all);
         if verdict != Verdict::Stored {
             self.failed(entry, verdict, explain(verdict, reason));
             return Ok(());
         }
         let is_directory = self.entries[entry].is_directory();
-        if sha256.is_none() && !is_directory {
+        if digest.is_none() && !is_directory {
             return Err(FileError::Protocol("stored before it was sent"));
         }
-        let (name, sha256) =
-            (shown(&self.entries[entry].name), sha256.map(|sum| hex(&sum)).unwrap_or_default());
-        self.tell(Step::Done(Transferred { index: entry, name, bytes, resumed_at, sha256, path: None }));
+        let (name, blake3) =
+            (shown(&self.entries[entry].name), digest.map(|sum| hex(&sum)).unwrap_or_default());
+        self.tell(Step::Done(Transferred { index: entry, name, bytes, resumed_at, blake3, path: None }));
         Ok(())
     }
 }

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 
 use bytes::Bytes;
-use polypath_node::Sha256;
+use polypath_node::Hashed;
 use polypath_node::bulk::Source;
 
 use crate::content::{Input, read_all};
-use crate::message::{Offer, Sha};
+use crate::digest::{Digest, Hasher, digest, hash_front, hashed};
+use crate::message::Offer;
 use crate::source::{Entry, Opened};
-use crate::store::digest;
 
 /// A file that is not longer goes unasked, bytes: asking takes longer than sending it twice.
 pub(crate) const SMALL: u64 = 64 << 10;
@@ -43,17 +43,17 @@ pub(super) fn open(entry: &Entry) -> io::Result<(Option<Content>, Offer)> {
 pub(super) fn resume(
     mut file: File,
     size: u64,
-    want: Option<(u64, Sha)>,
-) -> io::Result<(u64, Source<Input>)> {
-    let mut hash = Sha256::new();
-    if let Some((have, sha256)) = want
+    want: Option<(u64, Digest)>,
+) -> io::Result<(u64, Source<Hashed<Input, Hasher>>)> {
+    let mut hash = Hasher::new();
+    if let Some((have, theirs)) = want
         && have > 0
         && have <= size
-        && digest(&mut file, have, &mut hash)? == have
-        && hash.clone().finalize() == sha256
+        && hash_front(&mut file, have, &mut hash)? == have
+        && digest(&hash) == theirs
     {
-        return Ok((have, Source::start(Input::File(file), size - have, hash)));
+        return Ok((have, Source::start(Hashed { file: Input::File(file), hash }, size - have)));
     }
     file.seek(SeekFrom::Start(0))?;
-    Ok((0, Source::start(Input::File(file), size, Sha256::new())))
+    Ok((0, Source::start(hashed(Input::File(file)), size)))
 }

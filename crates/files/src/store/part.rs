@@ -1,17 +1,17 @@
 //! Unfinished files. They are hidden, only their owner reads them, and their names follow from a sender and a path.
 
 use std::fs::File;
-use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use polypath_node::bulk::CHUNK;
-use polypath_node::{Sha256, hex};
+use polypath_node::{Hashed, Sha256, hex};
 use polypath_wire::hip::Hit;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::Store;
+use crate::digest::{Hasher, hash_front};
 use crate::name::{SafePath, shortened};
 
 /// Names tried for an unfinished file that can be resumed: something else may be in the place of the first.
@@ -91,13 +91,13 @@ impl Store {
 }
 
 impl Part {
-    /// The first bytes, at most `most`, and their hash; the rest is cut off, and what is written goes there.
-    pub fn have(&mut self, most: u64) -> io::Result<(u64, Sha256)> {
+    /// Hashes the first bytes, at most `most`; how many they are. The rest is cut off, and what is written goes there.
+    pub fn have(mut self, most: u64) -> io::Result<(Hashed<Self, Hasher>, u64)> {
         let have = self.file.metadata()?.len().min(most);
-        let mut hash = Sha256::new();
-        let hashed = digest(&mut self.file, have, &mut hash)?;
+        let mut hash = Hasher::new();
+        let hashed = hash_front(&mut self.file, have, &mut hash)?;
         self.begin_at(hashed)?;
-        Ok((hashed, hash))
+        Ok((Hashed { file: self, hash }, hashed))
     }
 
     /// Without its bytes, to be written from the start.
@@ -123,10 +123,6 @@ impl Write for Part {
         self.file.write(bytes)
     }
 
-    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.file.write_vectored(pieces)
-    }
-
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
@@ -146,19 +142,6 @@ impl Drop for Entry {
         if remove {
             // It may be gone already.
             let _ = unlinkat(&self.parent, &self.name, AtFlags::empty());
-        }
-    }
-}
-
-/// Hashes the first `len` bytes, or as many as there are; how many.
-pub fn digest(file: &mut File, len: u64, hash: &mut Sha256) -> io::Result<u64> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut rest = file.take(len);
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        match rest.read(&mut buffer)? {
-            0 => return Ok(len - rest.limit()),
-            n => hash.update(&buffer[..n]),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use polypath_wire::hip::Hit;
 use rustix::fs::Stat;
 
-use crate::message::Sha;
+use crate::digest::Digest;
 use crate::name::SafePath;
 
 /// Bytes of receipts that are kept at most, about; the oldest are forgotten.
@@ -25,7 +25,7 @@ pub struct Receipt {
     /// Where it is, below the directory.
     pub stored: String,
     pub stamp: Stamp,
-    pub sha256: Sha,
+    pub digest: Digest,
 }
 
 /// What changes when a file is changed or replaced.
@@ -54,9 +54,9 @@ impl Receipts {
         self.by_name.get(&(from, path.clone()))
     }
 
-    pub fn keep(&mut self, from: Hit, path: SafePath, stored: String, stamp: Stamp, sha256: Sha) {
+    pub fn keep(&mut self, from: Hit, path: SafePath, stored: String, stamp: Stamp, digest: Digest) {
         let key = (from, path);
-        if self.by_name.insert(key.clone(), Receipt { stored, stamp, sha256 }).is_none() {
+        if self.by_name.insert(key.clone(), Receipt { stored, stamp, digest }).is_none() {
             self.bytes += size(&key);
             self.order.push_back(key);
         }

@@ -7,14 +7,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polypath_node::Sha256;
 use polypath_wire::hip::Hit;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
 use super::Store;
-use super::part::{Entry, Part, WhenDropped, digest};
-use crate::message::{Modified, Offer, Sha};
+use super::part::{Entry, Part, WhenDropped};
+use crate::digest::{Digest, Hasher, digest, hash_front};
+use crate::message::{Modified, Offer};
 use crate::name::{SafePath, shortened};
 
 /// Files of one name that are kept beside each other.
@@ -35,12 +35,12 @@ pub struct Stored {
     /// How many files of its name were there before.
     number: u32,
     file: File,
-    sha256: Sha,
+    digest: Digest,
 }
 
 impl Store {
     /// Gives the whole file `part` its name, or one like it if that is taken, with the mode and the time of `offer`.
-    pub(crate) fn settle(&self, part: Part, offer: &Offer, sha256: Sha) -> io::Result<Stored> {
+    pub(crate) fn settle(&self, part: Part, offer: &Offer, digest: Digest) -> io::Result<Stored> {
         let mode = u32::from(offer.mode) & 0o777 & !self.umask;
         // File systems without modes or times keep the bytes all the same.
         let _ = part.file.set_permissions(Permissions::from_mode(mode));
@@ -50,8 +50,8 @@ impl Store {
         let Part { file, mut entry, path: asked, from } = part;
         entry.when_dropped = WhenDropped::Settled;
         let stored = relative(&asked, number);
-        self.remember(from, &asked, stored.clone(), &file, sha256);
-        Ok(Stored { path: self.dir.join(stored), entry, asked, from, number, file, sha256 })
+        self.remember(from, &asked, stored.clone(), &file, digest);
+        Ok(Stored { path: self.dir.join(stored), entry, asked, from, number, file, digest })
     }
 
     /// Removes the stored file if one of the same name and bytes was there before; where the bytes are now. The sender has
@@ -65,7 +65,7 @@ impl Store {
         match same {
             Some((number, there)) if unlinkat(&stored.entry.parent, &ours, AtFlags::empty()).is_ok() => {
                 let path = relative(&stored.asked, number);
-                self.remember(stored.from, &stored.asked, path.clone(), &there, stored.sha256);
+                self.remember(stored.from, &stored.asked, path.clone(), &there, stored.digest);
                 self.dir.join(path)
             }
             _ => stored.path,
@@ -83,9 +83,9 @@ impl Stored {
         if !theirs.is_file() || theirs.len() != ours.len() {
             return Ok(None);
         }
-        let mut hash = Sha256::new();
-        digest(&mut there, u64::MAX, &mut hash)?;
-        Ok((hash.finalize() == self.sha256).then_some(there))
+        let mut hash = Hasher::new();
+        hash_front(&mut there, u64::MAX, &mut hash)?;
+        Ok((digest(&hash) == self.digest).then_some(there))
     }
 }
 

@@ -22,8 +22,7 @@ fn directory(path: &str) -> Said {
 }
 
 fn sum(bytes: &[u8]) -> [u8; 32] {
-    use sha2::Digest;
-    sha2::Sha256::digest(bytes).into()
+    blake3::hash(bytes).into()
 }
 
 /// What the peer answers until it ends or breaks off.
@@ -101,8 +100,8 @@ async fn what_is_there_is_neither_replaced_nor_told() {
     std::fs::write(bed.inbox().join("secret"), &secret).unwrap();
     let (replies, result) = say(&bed, &[&offer("secret", 100_000, true)]).await;
     assert!(result.is_err(), "it ended before the file");
-    let Reply::Want { have, sha256, .. } = &replies[0] else { panic!("{replies:?}") };
-    assert_eq!((*have, *sha256), (0, sum(&[])));
+    let Reply::Want { have, digest, .. } = &replies[0] else { panic!("{replies:?}") };
+    assert_eq!((*have, *digest), (0, sum(&[])));
     assert_eq!(bed.names(), ["secret"], "nothing is left of an offer without bytes");
     assert!(bed.found()["secret"] == Some(secret));
 }
@@ -247,7 +246,7 @@ async fn a_receiver_that_lies_is_not_believed() {
     let reason = || "\u{1b}[31mred".to_owned();
     let stored = Reply::Verdict { index: 0, verdict: Verdict::Stored, reason: reason() };
     let nothing = Reply::Verdict { index: 5, verdict: Verdict::Stored, reason: reason() };
-    let want = |index, have| Reply::Want { index, have, sha256: [1; 32] };
+    let want = |index, have| Reply::Want { index, have, digest: [1; 32] };
     let lies: [&[&dyn Say]; 5] =
         [&[&stored], &[&nothing], &[&want(7, 0)], &[&want(0, 0), &want(0, 0)], &[&want(0, 1 << 40)]];
     for replies in lies {
