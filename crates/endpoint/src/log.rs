@@ -1,7 +1,7 @@
 //! A log of timed inputs: what an endpoint was given, to be given again (DESIGN.md §2: everything
 //! between input and transmit is one function of configuration, seed and timed inputs).
 //!
-//! Format: the 8 bytes `PPINPUT1`, then entries. All integers are little-endian.
+//! Format: the 8 bytes `PPINPUT3`, then entries. All integers are little-endian.
 //!
 //! ```text
 //! entry     instant (u64, ns), kind (u8), body
@@ -33,7 +33,7 @@ use crate::known::PathName;
 use crate::paths::Locators;
 use crate::security::LocalInfo;
 
-const MAGIC: &[u8; 8] = b"PPINPUT2";
+const MAGIC: &[u8; 8] = b"PPINPUT3";
 const TURN: u8 = 0;
 const SEGMENT: u8 = 1;
 const DATAGRAM: u8 = 2;
@@ -85,6 +85,7 @@ impl LogWriter {
                 self.bytes.put_u64_le(info.link.bandwidth.map_or(0, |rate| rate.0));
                 self.bytes.put_u64_le(info.link.delay.map_or(u64::MAX, |delay| delay.0));
                 self.bytes.put_u32_le(info.interface.unwrap_or(0));
+                self.bytes.put_u64_le(info.limit.map_or(0, |rate| rate.0));
             }
             Input::LocalDown { local } => {
                 self.head(at, LOCAL_DOWN);
@@ -205,10 +206,12 @@ impl LogReader {
         let rate = self.rest.try_get_u64_le().map_err(truncated)?;
         let delay = self.rest.try_get_u64_le().map_err(truncated)?;
         let interface = self.rest.try_get_u32_le().map_err(truncated)?;
-        let bandwidth = (rate != 0).then_some(Rate(rate));
+        let limit = self.rest.try_get_u64_le().map_err(truncated)?;
+        let told = |rate| (rate != 0).then_some(Rate(rate));
+        let (bandwidth, limit) = (told(rate), told(limit));
         let delay = (delay != u64::MAX).then_some(Duration(delay));
         let (mtu, interface) = ((mtu != 0).then_some(mtu), (interface != 0).then_some(interface));
-        Ok(LocalInfo { mtu, link: Link { bandwidth, delay }, interface })
+        Ok(LocalInfo { mtu, link: Link { bandwidth, delay }, interface, limit })
     }
 
     fn locators(&mut self) -> Result<Locators, LogError> {
@@ -291,7 +294,7 @@ mod tests {
         let ports = Ports { local: 1, remote: 2 };
         log.input(Instant(5), &Input::TooBig { locators: v4, ports, seq: Seq(7), mtu: 1300 }).unwrap();
         let link = Link { bandwidth: None, delay: Some(Duration(7)) };
-        let info = LocalInfo { mtu: Some(1500), link, interface: Some(3) };
+        let info = LocalInfo { mtu: Some(1500), link, interface: Some(3), limit: Some(Rate(9)) };
         log.input(Instant(6), &Input::LocalUp { local: v6.local, info }).unwrap();
         log.input(Instant(7), &Input::LocalDown { local: v6.local }).unwrap();
         log.input(Instant(8), &Input::PathMtu { locators: v6, mtu: 1400 }).unwrap();

@@ -8,8 +8,8 @@ use polypath_node::bulk::CHUNK;
 
 /// A BLAKE3 of 256 bits.
 pub type Digest = [u8; 32];
-/// One that grows.
-pub(crate) type Hasher = blake3::Hasher;
+/// One that grows: 2 kB, so it is passed on as a pointer.
+pub(crate) type Hasher = Box<blake3::Hasher>;
 
 /// The digest of some bytes.
 pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
@@ -23,7 +23,7 @@ pub(crate) fn digest(hasher: &Hasher) -> Digest {
 
 /// A file whose bytes are hashed from here on.
 pub(crate) fn hashed<F>(file: F) -> Hashed<F, Hasher> {
-    Hashed { file, hash: Hasher::new() }
+    Hashed { file, hash: Hasher::default() }
 }
 
 /// Hashes the first `len` bytes, or as many as there are; how many.

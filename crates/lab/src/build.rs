@@ -169,6 +169,7 @@ impl Place<'_> {
                 known: None,
                 link: None,
                 overhead: flow.headers() + options,
+                max_rate: None,
             };
             let path = self.path(flow, via)?;
             if flow.secure {

@@ -1,9 +1,12 @@
 //! Which interfaces of this host are used.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use polypath_wire::Rate;
 
 use crate::addresses::{Address, index, usable};
 
@@ -15,13 +18,21 @@ pub struct Choice {
     pub only: Vec<String>,
     /// The interfaces that are used only while no other one has an address, or while they are called up.
     pub backup: Vec<String>,
+    /// What data sent over an interface on one path never exceed.
+    pub limits: BTreeMap<String, Rate>,
     called_up: Arc<AtomicBool>,
 }
 
 impl Choice {
     /// An error names a chosen interface that does not exist.
     pub fn check(&self) -> Result<(), String> {
-        match self.only.iter().chain(&self.backup).find(|name| index(name).is_none()) {
+        match self
+            .only
+            .iter()
+            .chain(&self.backup)
+            .chain(self.limits.keys())
+            .find(|name| index(name).is_none())
+        {
             Some(name) => Err(format!("no network interface is called {name}")),
             None => Ok(()),
         }
@@ -33,15 +44,20 @@ impl Choice {
         self.only.is_empty() || self.only.contains(device) || self.backup.contains(device)
     }
 
-    /// Uses `only`, or all interfaces if it is empty, and `backup` for backup.
-    pub fn new(only: Vec<String>, backup: Vec<String>) -> Self {
-        Self { only, backup, called_up: Arc::default() }
+    /// Uses `only`, or all interfaces if it is empty, and `backup` for backup, none beyond its limit.
+    pub fn new(only: Vec<String>, backup: Vec<String>, limits: BTreeMap<String, Rate>) -> Self {
+        Self { only, backup, limits, called_up: Arc::default() }
     }
 
     /// Has the backups used though others have addresses, or not any more. [`HostSockets`](crate::HostSockets) notices
     /// when the driver next runs, 2 s later at most.
     pub fn call_up(&self, backups: bool) {
         self.called_up.store(backups, Ordering::Relaxed);
+    }
+
+    /// The limit of the interface that has an address.
+    pub fn limit(&self, address: &Address) -> Option<Rate> {
+        address.device.as_ref().and_then(|device| self.limits.get(device)).copied()
     }
 
     pub(crate) fn is_called_up(&self) -> bool {
@@ -86,14 +102,14 @@ mod tests {
             used.iter().map(|a| a.device.clone().unwrap_or("lo".into())).collect::<Vec<_>>()
         };
         let text = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-        let backup = Choice::new(Vec::new(), text(&["wwan0"]));
+        let backup = Choice::new(Vec::new(), text(&["wwan0"]), BTreeMap::new());
         assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0"]);
         backup.clone().call_up(true);
         assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0", "wwan0"]);
         backup.call_up(false);
         assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0"]);
         assert_eq!(names(&backup, &[all[0].clone(), all[3].clone()]), ["lo", "wwan0"]);
-        let only = Choice::new(text(&["eth0"]), text(&["wwan0"]));
+        let only = Choice::new(text(&["eth0"]), text(&["wwan0"]), BTreeMap::new());
         assert_eq!(names(&only, &all), ["lo", "eth0"]);
         assert_eq!(names(&only, &all[2..]), ["wwan0"]);
         assert_eq!(names(&Choice::default(), &all).len(), 4);

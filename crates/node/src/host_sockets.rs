@@ -97,7 +97,7 @@ impl HostSockets {
             }
             match self.add(&address) {
                 Ok(local) => {
-                    inbox.push(up(&address, local));
+                    inbox.push(up(&address, local, &self.choice));
                     self.bound.insert(address, local);
                 }
                 Err(error) => refused = Some(error),
@@ -120,10 +120,11 @@ impl HostSockets {
     }
 }
 
-fn up(address: &Address, local: SocketAddr) -> Input {
+fn up(address: &Address, local: SocketAddr, choice: &Choice) -> Input {
     let mtu = address.mtu.map_or(MAX_MTU, |mtu| mtu.min(MAX_MTU));
     let interface = address.device.as_deref().and_then(index);
-    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), interface, ..LocalInfo::default() } }
+    let limit = choice.limit(address);
+    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), interface, limit, ..LocalInfo::default() } }
 }
 
 impl Outlet for HostSockets {
@@ -161,7 +162,7 @@ impl Outlet for HostSockets {
 
 impl Carrier for HostSockets {
     fn locals(&self) -> Vec<Input> {
-        self.bound.iter().map(|(address, local)| up(address, *local)).collect()
+        self.bound.iter().map(|(address, local)| up(address, *local, &self.choice)).collect()
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {

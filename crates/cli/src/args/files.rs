@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use polypath_lab::units::Human;
+use polypath_wire::Rate;
 use polypath_wire::hip::{Hit, ParseHitError, udp};
 
 use super::{controllers, schedulers};
@@ -17,6 +19,7 @@ Examples:
   tar c /srv | polypath send - --name srv.tar 2001:22:…@backup.example.org:4500
   polypath send big.iso --allow 2001:22:…                   wait until that host fetches it
   polypath send big.iso 2001:22:…@192.0.2.1 --only eth0 --only wlan0
+  polypath send big.iso 2001:22:…@192.0.2.1 --limit wwan0=10M    leave the rest of that link to others
 
 `polypath receive` prints what to write after the @. Every network interface of either host that has a usable
 address becomes a path, also one that comes up during the transfer, up to 8 at once: each path costs heartbeats
@@ -125,6 +128,36 @@ pub struct LinkArgs {
     /// 1 s; repeat it for more
     #[arg(long, value_name = "IFACE")]
     pub backup: Vec<String>,
+    /// Send no more than this over a network interface, headers included: each connection, on each of its paths; repeat it
+    /// for more
+    #[arg(long = "limit", value_name = "IFACE=RATE")]
+    pub limits: Vec<Limit>,
+}
+
+/// What an interface is limited to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// Its name.
+    pub interface: String,
+    /// Above 0.
+    pub rate: Rate,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let example = "write for example wwan0=10M";
+        let (interface, rate) = text
+            .rsplit_once('=')
+            .ok_or_else(|| format!("it has no \"=\" between interface and rate; {example}"))?;
+        let short = rate.ends_with(['k', 'K', 'M', 'G']);
+        let rate = format!("{rate}{}", if short { "bit" } else { "" });
+        let Human(rate) = rate.parse::<Human<Rate>>().map_err(|e| e.to_string())?;
+        if rate.0 == 0 {
+            return Err(format!("nothing moves at that rate; {example}"));
+        }
+        Ok(Self { interface: interface.to_owned(), rate })
+    }
 }
 
 /// Whom to let in.
@@ -140,5 +173,22 @@ impl FromStr for Allow {
     type Err = ParseHitError;
     fn from_str(text: &str) -> Result<Self, ParseHitError> {
         if text == "any" { Ok(Self::Any) } else { text.parse().map(Self::Peer) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_an_interface_and_a_rate() {
+        let rate = |text: &str| text.parse::<Limit>().map(|limit| (limit.interface, limit.rate.0));
+        assert_eq!(rate("wwan0=10M"), Ok(("wwan0".into(), 10_000_000)));
+        assert_eq!(rate("eth0=500k"), Ok(("eth0".into(), 500_000)));
+        assert_eq!(rate("eth0=1.5G"), Ok(("eth0".into(), 1_500_000_000)));
+        assert_eq!(rate("a=b=8mbit"), Ok(("a=b".into(), 8_000_000)));
+        for wrong in ["eth0", "eth0=", "eth0=fast", "eth0=10", "eth0=0M", "eth0=-1M"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -38,7 +38,8 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// The interfaces that the arguments admit.
 fn choice(links: &LinkArgs) -> Choice {
-    Choice::new(links.only.clone(), links.backup.clone())
+    let limits = links.limits.iter().map(|limit| (limit.interface.clone(), limit.rate));
+    Choice::new(links.only.clone(), links.backup.clone(), limits.collect())
 }
 
 /// A secure node on all addresses of this host, on that port of UDP or without UDP.

@@ -57,6 +57,25 @@ fn two_senders_of_one_host_do_not_get_in_each_others_way() {
 }
 
 #[test]
+fn a_limited_interface_carries_no_more_and_the_other_one_the_rest() {
+    let Some(bed) = Bed::slow() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("big", 10_000_000);
+    let receiver = bed.receive(&hits[0]);
+    let to = format!("{}@192.0.2.2,fd00:1::2", hits[1]);
+    let sender = bed.spawn(0, &["send", file.to_str().unwrap(), &to, "--json", "--limit", "a1=2M"]);
+    let report = json(&end(sender, 30));
+    let limited =
+        |path: &&serde_json::Value| path["local"].as_str().is_some_and(|local| local.contains("fd00"));
+    let paths = report["paths"].as_array().unwrap();
+    let bytes = paths.iter().find(limited).and_then(|path| path["bytes"].as_u64()).unwrap();
+    let rate = bytes as f64 * 8.0 / report["seconds"].as_f64().unwrap();
+    assert!(rate <= 2e6 && bytes > 100_000 && bytes < 2_000_000, "{report:#}");
+    assert!(end(receiver, 10).status.success());
+    assert!(arrived(&bed, "big"));
+}
+
+#[test]
 fn any_address_of_an_interface_will_do_and_they_are_one_path() {
     let Some(bed) = Bed::slow() else { return };
     let [a, b] = &bed.hosts;

@@ -40,6 +40,7 @@ impl Security {
             rate: rates.into_iter().flatten().min(),
             one_way: delays.into_iter().flatten().reduce(|a, b| a + b),
             link: Some(number(path.locators.local.ip())),
+            max_rate: local.limit,
             ..path.config()
         }
     }

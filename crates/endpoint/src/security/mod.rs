@@ -23,7 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 use polypath_hip::{Accept, ConnectError, Host, Identity, Link, Route, State};
 use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, udp::HIP_MARKER};
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Instant, Rate};
 
 use crate::paths::Locators;
 use path::{ROOM, SecurePath};
@@ -45,6 +45,8 @@ pub struct LocalInfo {
     pub link: Link,
     /// The number of its interface, from 1: addresses of one interface are one link. Without, it is a link of its own.
     pub interface: Option<u32>,
+    /// What data sent through it on one path never exceed, headers included; above 0.
+    pub limit: Option<Rate>,
 }
 
 /// Associations, SAs and secure paths of one endpoint.

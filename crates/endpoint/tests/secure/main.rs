@@ -302,7 +302,7 @@ fn what_links_are_said_to_be_reaches_the_other_end() {
             let bandwidth = Some(Rate::from_mbps(10 + link as u64 * 10 + side as u64));
             let delay = Some(Duration::from_millis(3));
             let gives = polypath_hip::Link { bandwidth, delay };
-            let info = LocalInfo { mtu: Some(1500), link: gives, interface: None };
+            let info = LocalInfo { mtu: Some(1500), link: gives, ..LocalInfo::default() };
             let local = bed.links[link].ends[side];
             bed.endpoints[side].handle(Instant::ZERO, Input::LocalUp { local, info });
         }

@@ -45,7 +45,7 @@ pub(super) fn resume(
     size: u64,
     want: Option<(u64, Digest)>,
 ) -> io::Result<(u64, Source<Hashed<Input, Hasher>>)> {
-    let mut hash = Hasher::new();
+    let mut hash = Hasher::default();
     if let Some((have, theirs)) = want
         && have > 0
         && have <= size

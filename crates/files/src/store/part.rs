@@ -94,7 +94,7 @@ impl Part {
     /// Hashes the first bytes, at most `most`; how many they are. The rest is cut off, and what is written goes there.
     pub fn have(mut self, most: u64) -> io::Result<(Hashed<Self, Hasher>, u64)> {
         let have = self.file.metadata()?.len().min(most);
-        let mut hash = Hasher::new();
+        let mut hash = Hasher::default();
         let hashed = hash_front(&mut self.file, have, &mut hash)?;
         self.begin_at(hashed)?;
         Ok((Hashed { file: self, hash }, hashed))

@@ -83,7 +83,7 @@ impl Stored {
         if !theirs.is_file() || theirs.len() != ours.len() {
             return Ok(None);
         }
-        let mut hash = Hasher::new();
+        let mut hash = Hasher::default();
         hash_front(&mut there, u64::MAX, &mut hash)?;
         Ok((digest(&hash) == self.digest).then_some(there))
     }

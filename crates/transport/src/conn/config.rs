@@ -247,6 +247,8 @@ pub struct PathConfig {
     /// Bytes that headers add to each segment on the wire, where a told rate counts them
     /// (IPv4 and TCP: 40, with timestamps 52).
     pub overhead: u32,
+    /// What data sent here never exceeds, `overhead` included, bit/s, above 0. Bare acknowledgments and probes do not wait for it.
+    pub max_rate: Option<Rate>,
 }
 
 impl PathConfig {
@@ -258,7 +260,16 @@ impl PathConfig {
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { mss: 1460, carried: None, rate: None, one_way: None, known: None, link: None, overhead: 40 }
+        Self {
+            mss: 1460,
+            carried: None,
+            rate: None,
+            one_way: None,
+            known: None,
+            link: None,
+            overhead: 40,
+            max_rate: None,
+        }
     }
 }
 

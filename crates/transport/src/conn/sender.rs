@@ -31,6 +31,7 @@ use crate::flow::stream::SendStream;
 use crate::loss::policy::{LossPolicy, Verdict};
 use crate::loss::scoreboard::Scoreboard;
 use crate::path::estimator::PathEstimator;
+use crate::path::limit::Limit;
 use crate::path::routes::Routes;
 use crate::path_map::{OfPath, PathMap};
 use crate::sched::scheduler::Scheduler;
@@ -107,6 +108,8 @@ struct PathSender {
     timed_from: u64,
     /// Bytes sent since pacing last held the path back.
     burst: u64,
+    /// What it is limited to.
+    limit: Option<Limit>,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.
     known: Option<KnownPath>,
     /// Copies sent before this have had their reduction.

@@ -3,6 +3,7 @@
 pub mod bandwidth;
 pub mod estimator;
 pub mod knowledge;
+pub mod limit;
 pub mod oneway;
 pub mod routes;
 pub mod rtt;

@@ -271,6 +271,10 @@ impl Sender {
                 *burst = 0;
             }
         }
+        if let Some(limit) = &mut self.paths[path].limit {
+            let view = &mut self.views[path];
+            view.earliest_send = view.earliest_send.max(limit.on_sent(now, len));
+        }
         if let Some(at) = self.controller.next_timeout() {
             timers.set(Timer::Congestion, at);
         }

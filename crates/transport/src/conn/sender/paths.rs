@@ -10,6 +10,7 @@ use crate::conn::stats::PathStats;
 use crate::conn::timers::{Timer, Timers};
 use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
 use crate::path::estimator::PathEstimator;
+use crate::path::limit::Limit;
 
 /// A failed path is probed at most and, after the first time, at least this often.
 const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
@@ -36,7 +37,9 @@ impl Sender {
             burst: 0,
             known: config.known,
             copies_reduced: Instant::ZERO,
+            limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
         });
+        self.rules.window_only &= config.max_rate.is_none();
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
         self.views.insert(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
         self.refresh(now, id);
