@@ -251,7 +251,7 @@ mod tests {
 
     /// Nine tenths of the samples 1 ms above the mean's other side.
     fn mostly_high(ms: u64) -> f64 {
-        if ms / 10 % 10 == 0 { 0.0 } else { 10.0 }
+        if (ms / 10).is_multiple_of(10) { 0.0 } else { 10.0 }
     }
 
     fn mostly_low(ms: u64) -> f64 {
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn oscillations_are_counted_that_leave_the_mean_by_more_than_the_variability() {
         fn slow(ms: u64) -> f64 {
-            mostly_high(ms) + if ms / 3500 % 2 == 0 { 0.0 } else { 30.0 }
+            mostly_high(ms) + if (ms / 3500).is_multiple_of(2) { 0.0 } else { 30.0 }
         }
         let s = fed(120, &[slow]);
         // one crossing each 10 intervals

@@ -60,7 +60,7 @@ fn paths_that_leave_by_one_link_share_from_the_start() {
 fn a_loss_reduces_what_paths_share_once() {
     let mut c = two(DetectionConfig::Shared);
     let all = views([10, 10]);
-    (0..10).for_each(|n| c.on_ack(at(50 + n), if n % 2 == 0 { A } else { B }, &acked(50), &all));
+    (0..10).for_each(|n| c.on_ack(at(50 + n), [A, B][n as usize % 2], &acked(50), &all));
     let before: u64 = segments(&c).iter().sum();
     c.on_loss(at(100), A, &lost(LossCause::LaterDelivered, 1, at(40), 10), &all);
     let halved: u64 = segments(&c).iter().sum();
