@@ -320,6 +320,18 @@ fn a_timeout_for_nothing_is_undone() {
     assert_eq!(path.in_flight, 0);
 }
 
+/// The data arrived, its acknowledgments did not: what was sent again is reported to have come before (RFC 2883).
+#[test]
+fn a_timeout_after_lost_acknowledgments_is_not_undone() {
+    let mut pair = Pair::open(prompt(), &[50]);
+    let until = pair.now + ms(400);
+    pair.script(move |f| if f.from == SERVER && f.sent < until { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 3 * MSS);
+    pair.run_for(ms(2000));
+    let stats = pair.end(CLIENT).stats();
+    assert_eq!((stats.timeouts, stats.undone, stats.bytes_acked), (1, 0, 3 * MSS));
+}
+
 /// What was sent again is what is answered: the timeout was right.
 #[test]
 fn a_timeout_after_a_loss_is_not_undone() {

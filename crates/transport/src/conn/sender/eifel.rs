@@ -35,7 +35,13 @@ impl Sender {
             return;
         }
         let Some(Doubt { since, episode }) = p.doubt.take() else { return };
-        let Some(echo) = ack.echo.filter(|echo| *echo < since) else { return };
+        // one that reports a duplicate answers what was sent again, after those before it were lost; of a peer that does not
+        // report them, so may one of everything (RFC 3522 §3.2, step 5)
+        let Some(echo) =
+            ack.echo.filter(|echo| *echo < since && !ack.reports_duplicate() && !self.board.is_idle())
+        else {
+            return;
+        };
         self.board.take_back(path, since);
         self.policy.on_undo(path);
         self.controller.on_undo(now, path, episode);
