@@ -17,6 +17,7 @@ pub fn plain(headers: impl Into<Row>, words: usize) -> Table {
 }
 
 /// The same; where a terminal is too narrow for it, words are wrapped. Numbers never are.
+#[cfg_attr(not(feature = "lab"), expect(dead_code, reason = "only `lab` has tables that wide"))]
 pub fn wrapped(headers: impl Into<Row>, words: usize) -> Table {
     let mut table = plain(headers, words);
     if let Some((Width(width), _)) = terminal_size_of(std::io::stdout()) {
