@@ -27,6 +27,15 @@ demo: ## move a 64 MiB file over two emulated paths at once and watch it
 test: lint ## formatting, lints, every test; tests that need root run when they can
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	cargo test --workspace
+	tools/python-test
+
+.PHONY: python
+python: ## install the Python package into the Python that is active: a virtual environment, or your own
+	python3 -m pip install .
+
+.PHONY: python-test
+python-test: ## the Python package: its tests, types, examples and notebooks
+	tools/python-test
 
 .PHONY: lint
 # A check links nothing, so it needs no libFuzzer, and no C++ compiler to make one.

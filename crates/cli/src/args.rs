@@ -2,6 +2,7 @@
 
 mod files;
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -195,17 +196,18 @@ Examples:
   polypath lab run my.toml --seeds 1..100 --out out/my   a file, an ensemble, results kept
   polypath lab run my.toml --seed 7 --pcap --out out/7   one run with a capture of every link
 
-With --out it writes results.csv and results.arrow (one row per run and flow) and results.json (the
-summary); with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with --trace also
-RUN.arrow (every observation), where RUN is the run's id in the results.";
+With --out it writes values.parquet and values.csv (every number of every run), results.csv and
+results.arrow (one row per run and flow), results.json (the summary), and what its figures draw,
+figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with
+--trace also RUN.arrow (every observation), where RUN is the run's id in the results.";
 
 #[derive(Subcommand, Debug)]
 pub enum LabCommand {
     /// List the experiments
     List {
-        /// Where they are
-        #[arg(long, value_name = "DIR", default_value = "experiments")]
-        dir: PathBuf,
+        /// Where they are; without it experiments/, or where that is not those built into this program
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
         /// Print a JSON array instead of a table
         #[arg(long)]
         json: bool,
@@ -219,8 +221,27 @@ pub enum LabCommand {
     /// Run a whole group of experiments and write one HTML page with its figures
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Write a spec file of your own from a template; without a name, list the templates
+    #[command(after_long_help = NEW_EXAMPLES)]
+    New(NewArgs),
     /// Print the JSON Schema of spec files
     Schema,
+}
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  polypath lab new                                  the templates
+  polypath lab new mine --template two_paths        writes mine.toml, which says what its keys mean
+  polypath lab run mine.toml";
+
+#[derive(Args, Debug)]
+pub struct NewArgs {
+    /// The file, .toml
+    #[arg(value_name = "NAME")]
+    pub name: Option<PathBuf>,
+    /// What to begin with
+    #[arg(long, value_name = "TEMPLATE", default_value = "two_paths")]
+    pub template: String,
 }
 
 const CHECK_EXAMPLES: &str = "\
@@ -244,7 +265,7 @@ The page needs no network: open it in any browser.";
 /// A group of experiments.
 #[derive(Args, Debug)]
 pub struct GroupArgs {
-    /// A directory below experiments/: foundation, mhip, rmtcp, fast
+    /// A directory below experiments/, or a group built into this program: foundation, mhip, rmtcp, fast
     pub group: String,
     /// These seeds instead of the specs', the last included
     #[arg(long, value_name = "A..B", conflicts_with = "quick")]
@@ -252,9 +273,9 @@ pub struct GroupArgs {
     /// Only the first four seeds of each experiment
     #[arg(long)]
     pub quick: bool,
-    /// Where the groups are
-    #[arg(long, value_name = "DIR", default_value = "experiments")]
-    pub dir: PathBuf,
+    /// Where the groups are; without it experiments/, or where that is not those built into this program
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 impl GroupArgs {
@@ -297,7 +318,7 @@ pub struct ReportArgs {
 
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// A spec file, or the name of one below experiments/
+    /// A spec file, or the name of one below experiments/ or built into this program
     #[arg(value_name = "SPEC")]
     pub spec: PathBuf,
     /// Only this seed
@@ -306,6 +327,9 @@ pub struct RunArgs {
     /// These seeds instead of the spec's, the last included
     #[arg(long, value_name = "A..B")]
     pub seeds: Option<SeedRange>,
+    /// How many runs at once; without it one for each core
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZero<usize>>,
     /// Only this cell of the grid
     #[arg(long, value_name = "LABEL")]
     pub cell: Option<String>,

@@ -3,8 +3,12 @@
 use std::fs;
 use std::future::Future;
 use std::io;
+#[cfg(feature = "lab")]
+use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "lab")]
+use polypath_lab::stop::Stop;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -63,6 +67,20 @@ impl Interrupt {
             }
             done = work => done,
         }
+    }
+
+    #[cfg(feature = "lab")]
+    /// For runs of experiments: asked to stop as soon as a signal comes.
+    pub fn stop(&self) -> Arc<Stop> {
+        let (stop, mut came) = (Arc::new(Stop::default()), self.came.clone());
+        let asked = stop.clone();
+        let runtime = self.runtime.as_ref().expect("it is taken at the end only");
+        runtime.spawn(async move {
+            if came.wait_for(Option::is_some).await.is_ok() {
+                asked.ask();
+            }
+        });
+        stop
     }
 
     /// For work that does not wait: whether to go on.

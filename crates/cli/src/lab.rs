@@ -1,25 +1,25 @@
-//! `polypath lab`: list experiments, run one or a group, print the schema of their files.
+//! `polypath lab`: list experiments, begin one, run one or a group, print the schema of their files.
 
 mod group;
 mod list;
+mod new;
 mod output;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use polypath_lab::check::{self, Verdict};
 use polypath_lab::results::Run;
 use polypath_lab::run::Keep;
 use polypath_lab::seeds::SeedRange;
-use polypath_lab::spec::{self, Cell, Experiment, LoadError};
-use polypath_lab::sweep::sweep;
+use polypath_lab::shelf::{self, Shelf, Unknown, find};
+use polypath_lab::spec::{self, Experiment, LoadError};
+use polypath_lab::sweep::{on_cores, sweep};
 
 use crate::args::{LabCommand, RunArgs};
 use crate::failure::{Failure, printed};
-
-/// Where experiments are looked for by name.
-const DIR: &str = "experiments";
+use crate::interrupt::Interrupt;
 
 /// What to do about too many runs.
 const FEWER_SEEDS: &str =
@@ -28,10 +28,11 @@ const FEWER_SEEDS: &str =
 /// Does what `command` says.
 pub fn run(command: &LabCommand) -> Result<(), Failure> {
     match command {
-        LabCommand::List { dir, json } => list::list(dir, *json),
+        LabCommand::List { dir, json } => list::list(dir.as_deref(), *json),
         LabCommand::Run(args) => run_experiment(args),
         LabCommand::Check(args) => group::check(args),
         LabCommand::Report(args) => group::page(args),
+        LabCommand::New(args) => new::new(args),
         LabCommand::Schema => {
             let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");
             printed(writeln!(io::stdout(), "{schema}"))
@@ -48,8 +49,11 @@ pub struct Done<'a> {
 }
 
 fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
-    let experiment = load(&args.spec)?;
-    let cells = cells(&experiment, args.cell.as_deref())?;
+    let experiment = find(&args.spec, &Shelf::at(None)).map_err(not_loaded)?;
+    let cells = match &args.cell {
+        Some(label) => vec![shelf::cell(&experiment, label).map_err(unknown)?.clone()],
+        None => experiment.cells.clone(),
+    };
     let seeds = args.seed.map(SeedRange::one).or(args.seeds).unwrap_or(experiment.spec.seeds);
     let all = seeds
         .runs(cells.len())
@@ -61,16 +65,18 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
         trace: args.trace,
         also: vec![],
     };
-    let bar = bar(all, args.json);
-    let runs = sweep(&cells, seeds, &keep, |_| bar.inc(1));
+    let interrupt = Interrupt::listen()?;
+    let (bar, stop) = (bar(all, args.json), interrupt.stop());
+    let runs = on_cores(args.jobs, || sweep(&cells, seeds, &keep, &stop, |_| bar.inc(1)));
     bar.finish_and_clear();
     let runs = runs.map_err(|e| Failure::system(format!("{} failed", experiment.name), e))?;
-    let verdicts = check::check((&experiment, &runs), &[]);
+    let verdicts = if interrupt.check().is_ok() { check::check((&experiment, &runs), &[]) } else { vec![] };
     let done = Done { experiment: &experiment, seeds, runs, verdicts };
     if let Some(dir) = &args.out {
         output::write(&done, dir)?;
     }
     if args.json { output::print_json(&done) } else { output::print_table(&done) }?;
+    interrupt.check().map_err(|e| e.help(ended(done.runs.len(), all, args.out.as_deref())))?;
     match done.verdicts.iter().filter(|v| !v.met).count() {
         0 => Ok(()),
         n => Err(Failure::unmet(format!("{n} of {} expectations unmet", done.verdicts.len()))
@@ -78,27 +84,29 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// A file, or a name below `experiments/`.
-fn load(spec: &Path) -> Result<Experiment, Failure> {
-    let named = PathBuf::from(DIR).join(spec).with_extension("toml");
-    let file = if !spec.exists() && named.exists() { &named } else { spec };
-    spec::load(file).map_err(|e| match e {
-        LoadError::Spec(e) => Failure::usage(e.to_string()),
-        LoadError::Read { .. } => {
-            Failure::usage(e.to_string()).help("see `polypath lab list` for what there is")
-        }
-    })
+/// What is left of an interrupted experiment or group.
+fn ended(runs: usize, all: u64, out: Option<&Path>) -> String {
+    let kept = match out {
+        Some(dir) => format!("their results are in {}", dir.display()),
+        None => "with --out their results are kept".to_owned(),
+    };
+    format!("{runs} of {all} runs had ended; {kept}")
 }
 
-fn cells(experiment: &Experiment, only: Option<&str>) -> Result<Vec<Cell>, Failure> {
-    let Some(only) = only else { return Ok(experiment.cells.clone()) };
-    let found: Vec<Cell> = experiment.cells.iter().filter(|c| c.label == only).cloned().collect();
-    if found.is_empty() {
-        let labels: Vec<_> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
-        let help = format!("the cells of {} are: {}", experiment.name, labels.join("  "));
-        return Err(Failure::usage(format!("no cell is labelled {only:?}")).help(help));
+/// Why an experiment was not loaded.
+fn not_loaded(error: LoadError) -> Failure {
+    match error {
+        LoadError::Spec(e) => Failure::usage(e.to_string()),
+        LoadError::Unknown(e) => unknown(e),
+        LoadError::Read { .. } => {
+            Failure::usage(error.to_string()).help("see `polypath lab list` for what there is")
+        }
     }
-    Ok(found)
+}
+
+/// A name that nothing has.
+fn unknown(error: Unknown) -> Failure {
+    Failure::usage(error.to_string()).help(error.help)
 }
 
 /// A bar over the runs; indicatif hides it where standard error is no terminal.

@@ -151,8 +151,10 @@ fn the_lab_lists_runs_and_keeps() {
     let report = json_of(&args);
     let id = report["runs"][0]["id"].as_str().unwrap();
     assert!(report["verdicts"].as_array().unwrap().iter().all(|v| v["met"] == true));
-    for name in
-        ["results.csv", "results.arrow", "results.json", &format!("{id}.pcapng"), &format!("{id}.arrow")]
+    for name in ["values.parquet", "values.csv", "results.csv", "results.arrow", "results.json"]
+        .map(str::to_owned)
+        .iter()
+        .chain(&[format!("{id}.pcapng"), format!("{id}.arrow")])
     {
         let size = std::fs::metadata(dir.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}")).len();
         assert!(size > 0, "{name} is empty");

@@ -1,111 +1,175 @@
-//! Results as columns, one row per run and flow: Arrow IPC and CSV.
+//! Tables of results: columns of one type each, as CSV, Arrow IPC and Parquet.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::ArrowError;
+use arrow_schema::DataType;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
 
 use crate::results::{FlowResult, Run};
 
-/// A row: a run and one of its flows.
-type Row<'a> = (&'a Run, &'a FlowResult);
-
-/// A column of one type.
-enum Column {
-    Text(fn(&Row<'_>) -> String),
-    Whole(fn(&Row<'_>) -> u64),
-    Number(fn(&Row<'_>) -> Option<f64>),
-    Yes(fn(&Row<'_>) -> bool),
+/// A column of a table whose rows are `R`: its name and what a row has there.
+pub(crate) struct Column<'a, R> {
+    name: String,
+    of: Of<'a, R>,
 }
 
-const COLUMNS: [(&str, Column); 13] = [
-    ("run", Column::Text(|(run, _)| run.id.clone())),
-    ("cell", Column::Text(|(run, _)| run.cell.clone())),
-    ("seed", Column::Whole(|(run, _)| run.seed)),
-    ("flow", Column::Text(|(_, flow)| flow.name.clone())),
-    ("bytes", Column::Whole(|(_, flow)| flow.bytes)),
-    ("goodput_bps", Column::Number(|(_, flow)| Some(flow.goodput_bps))),
-    ("utilisation", Column::Number(|(_, flow)| Some(flow.utilisation))),
-    ("completion_s", Column::Number(|(_, flow)| flow.completion_s)),
-    ("retransmissions", Column::Whole(|(_, flow)| flow.retransmissions)),
-    ("out_of_order", Column::Whole(|(_, flow)| flow.out_of_order)),
-    ("timeouts", Column::Whole(|(_, flow)| flow.timeouts)),
-    ("loss_rate", Column::Number(|(_, flow)| flow.loss_rate)),
-    ("intact", Column::Yes(|(_, flow)| flow.intact)),
-];
+/// What a row has; `None` is null.
+type Get<'a, R, T> = Box<dyn Fn(&R) -> Option<T> + 'a>;
 
-fn rows(runs: &[Run]) -> Vec<Row<'_>> {
-    runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect()
+/// What a row has in a column of each type.
+pub(crate) enum Of<'a, R> {
+    Text(Get<'a, R, String>),
+    Whole(Get<'a, R, u64>),
+    Integer(Get<'a, R, i64>),
+    Number(Get<'a, R, f64>),
+    Yes(Get<'a, R, bool>),
 }
 
-/// Writes `runs` as CSV (RFC 4180).
-pub fn write_csv(runs: &[Run], mut out: impl Write) -> io::Result<()> {
-    let names: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).collect();
+impl<'a, R> Column<'a, R> {
+    /// The column `name`.
+    pub fn new(name: impl Into<String>, of: Of<'a, R>) -> Self {
+        Self { name: name.into(), of }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A column of text.
+    pub fn text(name: &str, of: impl Fn(&R) -> Option<String> + 'a) -> Self {
+        Self::new(name, Of::Text(Box::new(of)))
+    }
+
+    /// A column of counts.
+    pub fn whole(name: &str, of: impl Fn(&R) -> Option<u64> + 'a) -> Self {
+        Self::new(name, Of::Whole(Box::new(of)))
+    }
+
+    /// A column of numbers.
+    pub fn number(name: &str, of: impl Fn(&R) -> Option<f64> + 'a) -> Self {
+        Self::new(name, Of::Number(Box::new(of)))
+    }
+
+    fn array(&self, rows: &[R]) -> ArrayRef {
+        match &self.of {
+            Of::Text(of) => Arc::new(rows.iter().map(of).collect::<StringArray>()),
+            Of::Whole(of) => Arc::new(rows.iter().map(of).collect::<UInt64Array>()),
+            Of::Integer(of) => Arc::new(rows.iter().map(of).collect::<Int64Array>()),
+            Of::Number(of) => Arc::new(rows.iter().map(of).collect::<Float64Array>()),
+            Of::Yes(of) => Arc::new(rows.iter().map(of).collect::<BooleanArray>()),
+        }
+    }
+}
+
+/// The table of `rows`. Its schema depends on the columns alone: each may have nulls.
+pub(crate) fn table<R>(columns: &[Column<'_, R>], rows: &[R]) -> RecordBatch {
+    let arrays = columns.iter().map(|column| (column.name.as_str(), column.array(rows), true));
+    RecordBatch::try_from_iter_with_nullable(arrays).expect("every column has a value or a null for each row")
+}
+
+/// `runs` with a row for each run and each of its flows.
+pub fn runs(runs: &[Run]) -> RecordBatch {
+    type Row<'a> = (&'a Run, &'a FlowResult);
+    type Col<'a> = Column<'a, Row<'a>>;
+    let rows: Vec<Row<'_>> =
+        runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
+    let columns = [
+        Col::text("run", |(run, _)| Some(run.id.clone())),
+        Col::text("cell", |(run, _)| Some(run.cell.clone())),
+        Col::whole("seed", |(run, _)| Some(run.seed)),
+        Col::text("flow", |(_, flow)| Some(flow.name.clone())),
+        Col::whole("bytes", |(_, flow)| Some(flow.bytes)),
+        Col::number("goodput_bps", |(_, flow)| Some(flow.goodput_bps)),
+        Col::number("utilisation", |(_, flow)| Some(flow.utilisation)),
+        Col::number("completion_s", |(_, flow)| flow.completion_s),
+        Col::whole("retransmissions", |(_, flow)| Some(flow.retransmissions)),
+        Col::whole("out_of_order", |(_, flow)| Some(flow.out_of_order)),
+        Col::whole("timeouts", |(_, flow)| Some(flow.timeouts)),
+        Col::number("loss_rate", |(_, flow)| flow.loss_rate),
+        Col::new("intact", Of::Yes(Box::new(|(_, flow)| Some(flow.intact)))),
+    ];
+    table(&columns, &rows)
+}
+
+/// Writes `table` as CSV (RFC 4180); a null is empty.
+pub fn write_csv(table: &RecordBatch, mut out: impl Write) -> io::Result<()> {
+    let schema = table.schema();
+    let names: Vec<String> = schema.fields().iter().map(|field| quoted(field.name())).collect();
     writeln!(out, "{}", names.join(","))?;
-    for row in rows(runs) {
-        let fields: Vec<_> = COLUMNS.iter().map(|(_, column)| column.text(&row)).collect();
+    for row in 0..table.num_rows() {
+        let fields: Vec<String> = table.columns().iter().map(|column| text(column, row)).collect();
         writeln!(out, "{}", fields.join(","))?;
     }
     out.flush()
 }
 
-/// Writes `runs` as an Arrow IPC file.
-pub fn write_arrow(runs: &[Run], out: impl Write) -> io::Result<()> {
-    let rows = rows(runs);
-    let write = || -> Result<(), ArrowError> {
-        let batch = RecordBatch::try_from_iter(COLUMNS.iter().map(|(name, c)| (*name, c.array(&rows))))?;
-        let mut writer = FileWriter::try_new(out, &batch.schema())?;
-        writer.write(&batch)?;
-        writer.finish()
+/// Writes `table` as an Arrow IPC file.
+pub fn write_arrow(table: &RecordBatch, out: impl Write) -> io::Result<()> {
+    let mut writer = FileWriter::try_new(out, &table.schema()).map_err(io::Error::other)?;
+    writer.write(table).and_then(|()| writer.finish()).map_err(io::Error::other)
+}
+
+/// Writes `table` as Parquet, compressed with Snappy.
+pub fn write_parquet(table: &RecordBatch, out: impl Write + Send) -> io::Result<()> {
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let write = || -> parquet::errors::Result<()> {
+        let mut writer = ArrowWriter::try_new(out, table.schema(), Some(properties))?;
+        writer.write(table)?;
+        writer.close().map(drop)
     };
     write().map_err(io::Error::other)
 }
 
-impl Column {
-    fn text(&self, row: &Row<'_>) -> String {
-        match self {
-            Self::Text(f) => quoted(f(row)),
-            Self::Whole(f) => f(row).to_string(),
-            Self::Number(f) => f(row).map(|v| v.to_string()).unwrap_or_default(),
-            Self::Yes(f) => f(row).to_string(),
-        }
+fn text(column: &ArrayRef, row: usize) -> String {
+    if column.is_null(row) {
+        return String::new();
     }
-
-    fn array(&self, rows: &[Row<'_>]) -> ArrayRef {
-        match self {
-            Self::Text(f) => Arc::new(StringArray::from_iter_values(rows.iter().map(f))),
-            Self::Whole(f) => Arc::new(UInt64Array::from_iter_values(rows.iter().map(f))),
-            Self::Number(f) => Arc::new(Float64Array::from_iter(rows.iter().map(f))),
-            Self::Yes(f) => Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(f(row))))),
-        }
+    match column.data_type() {
+        DataType::Utf8 => quoted(column.as_string::<i32>().value(row)),
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_string(),
+        DataType::Boolean => column.as_boolean().value(row).to_string(),
+        other => unreachable!("no column is of type {other}"),
     }
 }
 
-fn quoted(text: String) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn runs() -> Vec<Run> {
+    fn one_run() -> RecordBatch {
         let flow = FlowResult { name: "a".into(), bytes: 7, completion_s: None, ..FlowResult::default() };
-        vec![Run {
+        runs(&[Run {
             id: "x".into(),
             cell: "min_rtt,small".into(),
             seed: 3,
             flows: vec![flow],
             timeline: Default::default(),
-        }]
+        }])
     }
 
     #[test]
     fn csv_quotes_what_has_commas_and_leaves_out_what_is_missing() {
         let mut out = Vec::new();
-        write_csv(&runs(), &mut out).unwrap();
+        write_csv(&one_run(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.lines().nth(1), Some("x,\"min_rtt,small\",3,a,7,0,0,,0,0,0,,true"));
     }
@@ -113,9 +177,25 @@ mod tests {
     #[test]
     fn arrow_reads_back() {
         let mut out = Vec::new();
-        write_arrow(&runs(), &mut out).unwrap();
-        let reader = arrow_ipc::reader::FileReader::try_new(io::Cursor::new(out), None).unwrap();
-        let batches: Vec<_> = reader.map(Result::unwrap).collect();
-        assert_eq!((batches.len(), batches[0].num_rows(), batches[0].num_columns()), (1, 1, COLUMNS.len()));
+        write_arrow(&one_run(), &mut out).unwrap();
+        let mut reader = arrow_ipc::reader::FileReader::try_new(io::Cursor::new(out), None).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap(), one_run());
+        assert!(reader.next().is_none());
+    }
+
+    #[test]
+    fn parquet_reads_back_and_repeats_byte_for_byte() {
+        let written = || {
+            let mut out = Vec::new();
+            write_parquet(&one_run(), &mut out).unwrap();
+            out
+        };
+        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(
+            bytes::Bytes::from(written()),
+            1024,
+        );
+        let batches: Vec<_> = reader.unwrap().map(Result::unwrap).collect();
+        assert_eq!(batches, [one_run()]);
+        assert_eq!(written(), written());
     }
 }

@@ -2,13 +2,14 @@
 //! answers to all of their expectations.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use crate::check::{Ensemble, Verdict, check};
 use crate::results::Run;
 use crate::run::{Keep, RunError};
 use crate::seeds::{SeedRange, TooManyRuns};
-use crate::spec::{Experiment, LoadError, What, load};
+use crate::shelf::{Shelf, Unknown};
+use crate::spec::{Experiment, LoadError, What};
+use crate::stop::Stop;
 use crate::sweep::{Job, run_all};
 
 /// Seeds of a quick look.
@@ -17,9 +18,9 @@ const QUICK: u64 = 4;
 /// Why a group gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
-    /// There is no such directory, or it has no experiments.
-    #[error("no experiments in {0}")]
-    Empty(String),
+    /// There is no such group, or it has no experiments.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
     /// A spec is no good.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -67,17 +68,15 @@ pub struct Group {
 }
 
 impl Group {
-    /// Reads the experiments of `dir/name`, and those elsewhere below `dir` that they name as nulls.
-    pub fn load(dir: &Path, name: &str, seeds: Seeds) -> Result<Self, GroupError> {
-        let place = dir.join(name);
-        let files = files(&place).filter(|f| !f.is_empty());
-        let files = files.ok_or_else(|| GroupError::Empty(place.display().to_string()))?;
-        let mut experiments = files.iter().map(|f| load(f)).collect::<Result<Vec<_>, _>>()?;
+    /// Reads the experiments of the group `name` of `shelf`, and those elsewhere on it that they name as nulls.
+    pub fn load(shelf: &Shelf, name: &str, seeds: Seeds) -> Result<Self, GroupError> {
+        let names = shelf.group(name)?;
+        let mut experiments = names.iter().map(|n| shelf.load(n)).collect::<Result<Vec<_>, _>>()?;
         let own = experiments.len();
         let asked = asked(&experiments);
         for null in asked.keys() {
             if !experiments.iter().any(|e| e.name == *null) {
-                experiments.push(load(&dir.join(null).with_extension("toml"))?);
+                experiments.push(shelf.load(null)?);
             }
         }
         for e in &experiments {
@@ -99,8 +98,8 @@ impl Group {
         self.experiments.iter().map(|(e, seeds, ..)| e.cells.len() as u64 * seeds.iter().count() as u64).sum()
     }
 
-    /// Runs all of it; `done` is called after each run.
-    pub fn run(self, done: impl Fn() + Sync) -> Result<Vec<Done>, GroupError> {
+    /// Runs all of it; `done` is called after each run. If it was stopped, ended runs are there, and verdicts on them.
+    pub fn run(self, stop: &Stop, done: impl Fn() + Sync) -> Result<Vec<Done>, GroupError> {
         let keeps =
             self.experiments.iter().map(|(_, _, also, _)| Keep { also: also.clone(), ..Keep::default() });
         let keeps: Vec<Keep> = keeps.collect();
@@ -110,9 +109,9 @@ impl Group {
                 e.cells.iter().flat_map(|cell| seeds.iter().map(move |seed| Job { cell, seed, keep })),
             );
         }
-        let mut results = run_all(&jobs, |_| done())?.into_iter();
+        let mut results = run_all(&jobs, stop, |_| done())?.into_iter();
         let of_each = self.experiments.iter().map(|(e, seeds, ..)| e.cells.len() * seeds.iter().count());
-        let runs: Vec<Vec<Run>> = of_each.map(|n| results.by_ref().take(n).collect()).collect();
+        let runs: Vec<Vec<Run>> = of_each.map(|n| results.by_ref().take(n).flatten().collect()).collect();
         let ensembles: Vec<Ensemble<'_>> =
             self.experiments.iter().zip(&runs).map(|((e, ..), runs)| (e, &runs[..])).collect();
         let answers = |(n, (.., own)): (usize, &(Experiment, SeedRange, Vec<What>, bool))| match own {
@@ -142,14 +141,6 @@ impl Seeds {
             Self::Only(seeds) => seeds,
         }
     }
-}
-
-/// All spec files in `dir`, in order; `None` if it cannot be read.
-fn files(dir: &Path) -> Option<Vec<PathBuf>> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).ok()?.filter_map(|f| Some(f.ok()?.path())).collect();
-    files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
-    files.sort();
-    Some(files)
 }
 
 /// What is asked of other experiments, as nulls.

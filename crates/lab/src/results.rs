@@ -143,6 +143,8 @@ pub struct Summary {
     pub log_sd: Option<f64>,
     /// Half the width of the 95 % confidence interval of the logarithm.
     pub log_ci95: Option<f64>,
+    /// 95 % confidence interval of the geometric mean, its lower and upper end.
+    pub geometric_ci95: Option<(f64, f64)>,
     /// Median.
     pub median: f64,
     /// Smallest.
@@ -163,6 +165,7 @@ impl Summary {
         let (mean, sd) = mean_and_sd(values);
         let logs: Option<Vec<f64>> = values.iter().map(|v| (*v > 0.0).then(|| v.ln())).collect();
         let log = logs.map(|logs| mean_and_sd(&logs));
+        let log_ci95 = log.and_then(|(_, sd)| half_width(n, sd));
         Some(Self {
             n,
             mean,
@@ -170,7 +173,10 @@ impl Summary {
             sd,
             geometric_mean: log.map(|(mean, _)| mean.exp()),
             log_sd: log.map(|(_, sd)| sd),
-            log_ci95: log.and_then(|(_, sd)| half_width(n, sd)),
+            log_ci95,
+            geometric_ci95: log
+                .zip(log_ci95)
+                .map(|((mean, _), half)| ((mean - half).exp(), (mean + half).exp())),
             median: (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0,
             min: sorted[0],
             max: sorted[n - 1],
@@ -204,6 +210,9 @@ mod tests {
         assert!((s.ci95.unwrap() - 2.364_624 * 2.138_090 / 8f64.sqrt()).abs() < 1e-5);
         let g = Summary::of(&[1.0, 4.0]).unwrap();
         assert!((g.geometric_mean.unwrap() - 2.0).abs() < 1e-12);
+        // Logarithms 0 and 1.386294, sd 0.980258, t(0.975, 1) = 12.7062: half width 8.807262.
+        let (low, high) = g.geometric_ci95.unwrap();
+        assert!((low.ln() - (2f64.ln() - 8.807_262)).abs() < 1e-3 && (low * high - 4.0).abs() < 1e-6);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
+use arrow_array::RecordBatch;
 use polypath_sim::WorldError;
 use polypath_transport::CloseReason;
 use polypath_wire::{Duration, Instant, PathId, Seed};
@@ -12,6 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::build::{Built, Carried, packet_size};
 use crate::results::{FlowResult, PathResult, Run};
 use crate::spec::{Cell, FigureKind, Metric, Spec, What};
+use crate::stop::Stop;
 use crate::timeline::{Course, FlowLevel, HopLevel, Layout, PathLevel, SAMPLE, Snapshot, Timeline, instants};
 
 /// Why a run failed.
@@ -20,6 +22,9 @@ pub enum RunError {
     /// The world cannot be built.
     #[error(transparent)]
     World(#[from] WorldError),
+    /// Somebody asked it to, with [`Stop`].
+    #[error("stopped")]
+    Stopped,
     /// What it observed cannot be written.
     #[error("cannot write {file}: {source}")]
     Write {
@@ -54,23 +59,40 @@ pub fn id(spec: &Spec, seed: u64) -> String {
 
 /// Runs `cell` with `seed`.
 pub fn run(cell: &Cell, seed: u64, keep: &Keep) -> Result<Run, RunError> {
-    let spec = &cell.spec;
-    let id = id(spec, seed);
+    run_until(cell, seed, keep, &Stop::default())
+}
+
+/// The same, unless it is stopped before its end.
+pub fn run_until(cell: &Cell, seed: u64, keep: &Keep, stop: &Stop) -> Result<Run, RunError> {
+    let (mut built, watch) = observed(cell, seed, keep, stop)?;
+    let id = id(&cell.spec, seed);
+    let timeline = watch.timeline;
+    let flows = (0..cell.spec.flow.len()).map(|n| result(&built, &cell.spec, n, &timeline)).collect();
+    write(&mut built, keep, &id)?;
+    Ok(Run { id, cell: cell.label.clone(), seed, flows, timeline })
+}
+
+/// Every observation of the run of `cell` with `seed`, as columns.
+pub fn trace(cell: &Cell, seed: u64, stop: &Stop) -> Result<Vec<RecordBatch>, RunError> {
+    let keep = Keep { trace: true, ..Keep::default() };
+    let (mut built, _) = observed(cell, seed, &keep, stop)?;
+    Ok(built.world.take_trace().map(|trace| trace.batches()).unwrap_or_default())
+}
+
+/// The world after the run, and what was read on the way.
+fn observed(cell: &Cell, seed: u64, keep: &Keep, stop: &Stop) -> Result<(Built, Watch), RunError> {
     let mut watch = Watch::of(cell, keep);
-    let mut built = Built::new(spec, Seed(seed), keep.trace, watch.reordering)?;
+    let mut built = Built::new(&cell.spec, Seed(seed), keep.trace, watch.reordering)?;
     if keep.trace {
         built.world.trace(true, true);
     }
     if keep.capture {
-        let file = create(keep, &id, "pcapng")?;
+        let file = create(keep, &id(&cell.spec, seed), "pcapng")?;
         let hops: Vec<_> = built.world.hops().collect();
         built.world.capture(&hops, Box::new(io::BufWriter::new(file)));
     }
-    watch.run(&mut built);
-    let timeline = watch.timeline;
-    let flows = (0..spec.flow.len()).map(|n| result(&built, spec, n, &timeline)).collect();
-    write(&mut built, keep, &id)?;
-    Ok(Run { id, cell: cell.label.clone(), seed, flows, timeline })
+    watch.run(&mut built, stop)?;
+    Ok((built, watch))
 }
 
 /// A file under another name until it is complete: [`complete`] gives it its own.
@@ -89,6 +111,9 @@ fn complete(keep: &Keep, id: &str, kind: &str, written: io::Result<()>) -> Resul
         RunError::Write { file: path.display().to_string(), source }
     })
 }
+
+/// How often a run looks whether it is to stop, in virtual time.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Lets the world run and stops it wherever something is to be read.
 struct Watch {
@@ -143,16 +168,20 @@ impl Watch {
         }
     }
 
-    fn run(&mut self, built: &mut Built) {
+    fn run(&mut self, built: &mut Built, stop: &Stop) -> Result<(), RunError> {
         let end = *self.instants.last().expect("the end of the run is always watched");
         let mut next_sample = self.samples.unwrap_or(Duration(u64::MAX));
         let mut next_bins: Vec<Duration> = self.courses.iter().map(|(bin, ..)| *bin).collect();
         let mut marks = self.instants.clone().into_iter().peekable();
-        loop {
+        let mut next_look = LOOK;
+        while !stop.is_asked() {
             let bin = next_bins.iter().copied().min().unwrap_or(end);
             let mark = marks.peek().copied().unwrap_or(end);
-            let at = mark.min(bin).min(next_sample).min(end);
+            let at = mark.min(bin).min(next_sample).min(next_look).min(end);
             built.world.run(Instant::ZERO + at);
+            if at == next_look {
+                next_look = at + LOOK;
+            }
             if at == next_sample {
                 self.sample(built);
                 next_sample = at + self.samples.unwrap_or_default();
@@ -168,9 +197,10 @@ impl Watch {
                 }
             }
             if at == end {
-                break;
+                return Ok(());
             }
         }
+        Err(RunError::Stopped)
     }
 
     fn sample(&mut self, built: &Built) {

@@ -5,6 +5,8 @@ use std::path::Path;
 use polypath_lab::group::{Done, Group, GroupError, Seeds};
 use polypath_lab::judge::Finding;
 use polypath_lab::report::page;
+use polypath_lab::shelf::Shelf;
+use polypath_lab::stop::Stop;
 
 const SPEC: &str = r#"
 version = 1
@@ -81,7 +83,9 @@ fn group(dir: &Path, seeds: Seeds) -> Vec<Done> {
     std::fs::write(dir.join("g/small.toml"), SPEC).expect("the directory is ours");
     std::fs::write(dir.join("g/ff.csv"), "series,x,y\nFF,8,0.7\nFF,64,1\nlower bound,8,0.1\n")
         .expect("the directory is ours");
-    Group::load(dir, "g", seeds).expect("the spec is good").run(|| ()).expect("it runs")
+    let shelf = Shelf::Dir(dir.to_owned());
+    let group = Group::load(&shelf, "g", seeds).expect("the spec is good");
+    group.run(&Stop::default(), || ()).expect("it runs")
 }
 
 #[test]
@@ -126,7 +130,8 @@ fn seeds_may_be_fewer_and_a_group_that_is_not_there_is_told() {
         group(dir.path(), seeds)[0].runs.iter().map(|r| r.seed).collect::<Vec<_>>(),
         [3, 4, 3, 4, 3, 4]
     );
-    assert!(matches!(Group::load(dir.path(), "none", Seeds::Spec), Err(GroupError::Empty(_))));
+    let shelf = Shelf::Dir(dir.path().to_owned());
+    assert!(matches!(Group::load(&shelf, "none", Seeds::Spec), Err(GroupError::Unknown(_))));
 }
 
 #[test]
@@ -137,7 +142,9 @@ fn a_null_of_another_group_is_run_with_what_is_asked_of_it() {
     let spec = SPEC.replace("null = \"9\"", "null = \"g/small:9\"\nfrom = \"12s\"\nto = \"19s\"");
     let spec = spec.split("[[figure]]").next().unwrap();
     std::fs::write(dir.path().join("h/asks.toml"), spec).unwrap();
-    let done = Group::load(dir.path(), "h", Seeds::Quick).unwrap().run(|| ()).unwrap();
+    let shelf = Shelf::Dir(dir.path().to_owned());
+    let group = Group::load(&shelf, "h", Seeds::Quick).unwrap();
+    let done = group.run(&Stop::default(), || ()).unwrap();
     assert_eq!(done.iter().map(|d| d.own).collect::<Vec<_>>(), [true, false]);
     assert!(done[1].verdicts.is_empty());
     assert_eq!(done[0].verdicts[0].null.as_ref().map(|n| n.n), Some(4));

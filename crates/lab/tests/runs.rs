@@ -6,6 +6,7 @@ use polypath_lab::results::Run;
 use polypath_lab::run::{Keep, id, run};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::spec::{self, Experiment};
+use polypath_lab::stop::Stop;
 use polypath_lab::sweep::sweep;
 
 /// A link of 8 Mbit/s and 30 ms, and `more` in the end.
@@ -27,7 +28,7 @@ const BULK: &str = "[[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
 fn the_same_seed_gives_the_same_run_on_any_core() {
     let experiment = one_link(&format!("{BULK}start = [\"0s\", \"1s\"]\n"));
     let seeds: SeedRange = "1..6".parse().unwrap();
-    let all = |_| sweep(&experiment.cells, seeds, &Keep::default(), |_| ()).unwrap();
+    let all = |_| sweep(&experiment.cells, seeds, &Keep::default(), &Stop::default(), |_| ()).unwrap();
     let (runs, again) = (all(0), all(1));
     assert_eq!(runs, again);
     assert_eq!(runs.iter().map(|r| r.seed).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
@@ -92,7 +93,8 @@ fn the_foundation_experiments_show_what_they_expect() {
     for name in ["one_link", "two_paths"] {
         let file = format!("{}/../../experiments/foundation/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let experiment = spec::load(file.as_ref()).unwrap_or_else(|e| panic!("{e}"));
-        let runs = sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), |_| ()).unwrap();
+        let runs =
+            sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), &Stop::default(), |_| ()).unwrap();
         let verdicts = check((&experiment, &runs), &[]);
         assert!(!verdicts.is_empty() && verdicts.iter().all(|v| v.met), "{name}: {verdicts:#?}");
     }
@@ -360,7 +362,8 @@ fn harm_is_what_a_flow_loses_of_what_it_has_alone_and_is_compared_with_another_c
         BULK.replace("bulk", "other")
     );
     let experiment = one_link(&text);
-    let runs = sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), |_| ()).unwrap();
+    let runs =
+        sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), &Stop::default(), |_| ()).unwrap();
     let [alone, tcp, half] = [0, 1, 2].map(|n| runs[n].flows[0].goodput_bps);
     let verdicts = check((&experiment, &runs), &[]);
     let of = |n: usize| verdicts[n].value.expect("it has one");

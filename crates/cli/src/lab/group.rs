@@ -1,27 +1,29 @@
 //! `lab check` and `lab report`: a whole group of experiments.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use polypath_lab::check::{Verdict, differences};
-use polypath_lab::columns;
 use polypath_lab::group::{Done, Group, GroupError, Seeds};
 use polypath_lab::report;
-use polypath_lab::spec::LoadError;
+use polypath_lab::shelf::Shelf;
 use serde_json::{Value, json};
 
-use super::{FEWER_SEEDS, bar};
+use super::{FEWER_SEEDS, bar, ended, not_loaded, output, unknown};
 use crate::args::{CheckArgs, GroupArgs, ReportArgs};
 use crate::failure::{Failure, printed};
+use crate::interrupt::Interrupt;
 use crate::table;
 
 /// Runs a group, prints the table, and fails if a band is unmet.
 pub fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let done = run(&args.group, args.json)?;
+    let interrupt = Interrupt::listen()?;
+    let (done, all) = run(&args.group, &interrupt, args.json)?;
     if let Some(dir) = &args.out {
-        done.iter().filter(|d| d.own).try_for_each(|d| keep(d, dir))?;
+        done.iter().filter(|d| d.own && !d.runs.is_empty()).try_for_each(|d| keep(d, dir))?;
     }
+    let runs = done.iter().map(|d| d.runs.len()).sum();
+    interrupt.check().map_err(|e| e.help(ended(runs, all, args.out.as_deref())))?;
     if let Some(file) = &args.report {
         write_page(&args.group.group, &done, file)?;
     }
@@ -65,30 +67,33 @@ fn compare(done: &[Done], file: &Path) -> Result<(), Failure> {
 
 /// Runs a group and writes its page.
 pub fn page(args: &ReportArgs) -> Result<(), Failure> {
-    let done = run(&args.group, false)?;
+    let interrupt = Interrupt::listen()?;
+    let (done, _) = run(&args.group, &interrupt, false)?;
+    interrupt.check()?;
     write_page(&args.group.group, &done, &args.out)?;
     printed(writeln!(io::stdout(), "{}", args.out.display()))
 }
 
-fn run(args: &GroupArgs, quiet: bool) -> Result<Vec<Done>, Failure> {
+/// What came out, and how many runs there are if nobody interrupts.
+fn run(args: &GroupArgs, interrupt: &Interrupt, quiet: bool) -> Result<(Vec<Done>, u64), Failure> {
     let seeds = match (args.quick, args.seeds) {
         (true, _) => Seeds::Quick,
         (false, Some(seeds)) => Seeds::Only(seeds),
         (false, None) => Seeds::Spec,
     };
-    let group = Group::load(&args.dir, &args.group, seeds).map_err(|e| explained(&args.group, e))?;
-    let bar = bar(group.runs(), quiet);
-    let done = group.run(|| bar.inc(1));
+    let group = Group::load(&Shelf::at(args.dir.as_deref()), &args.group, seeds)
+        .map_err(|e| explained(&args.group, e))?;
+    let all = group.runs();
+    let bar = bar(all, quiet);
+    let done = group.run(&interrupt.stop(), || bar.inc(1));
     bar.finish_and_clear();
-    done.map_err(|e| explained(&args.group, e))
+    Ok((done.map_err(|e| explained(&args.group, e))?, all))
 }
 
 fn explained(group: &str, error: GroupError) -> Failure {
     match error {
-        GroupError::Load(LoadError::Spec(e)) => Failure::usage(e.to_string()),
-        GroupError::Load(e @ LoadError::Read { .. }) => Failure::usage(e.to_string()),
-        GroupError::Empty(_) => Failure::usage(error.to_string())
-            .help("a group is a directory below experiments/; see `polypath lab list`"),
+        GroupError::Load(e) => not_loaded(e),
+        GroupError::Unknown(e) => unknown(e),
         GroupError::TooMany(..) => Failure::usage(error.to_string()).help(FEWER_SEEDS),
         GroupError::Run(e) => Failure::system(format!("{group} failed"), e),
     }
@@ -147,14 +152,8 @@ fn json_of(group: &str, done: &[Done]) -> String {
 /// Writes what `lab run --out` does into `dir/<experiment>`.
 fn keep(done: &Done, dir: &Path) -> Result<(), Failure> {
     let dir = dir.join(done.experiment.name.rsplit('/').next().unwrap_or_default());
-    let write = || {
-        std::fs::create_dir_all(&dir)?;
-        let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
-        columns::write_csv(&done.runs, create("results.csv")?)?;
-        columns::write_arrow(&done.runs, create("results.arrow")?)?;
-        serde_json::to_writer_pretty(create("verdicts.json")?, &done.verdicts).map_err(io::Error::from)
-    };
-    write().map_err(|e| Failure::system(format!("cannot write results to {}", dir.display()), e))
+    output::write_tables((&done.experiment, &done.runs), &dir)?;
+    output::write_json("verdicts.json", &done.verdicts, &dir)
 }
 
 fn write_page(group: &str, done: &[Done], file: &Path) -> Result<(), Failure> {

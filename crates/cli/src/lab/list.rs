@@ -1,23 +1,24 @@
 //! The experiments there are.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use polypath_lab::spec::{self, Experiment};
+use polypath_lab::shelf::Shelf;
+use polypath_lab::spec::Experiment;
 use serde_json::json;
 
 use crate::failure::{Failure, printed};
 use crate::table;
 
-/// Prints the experiments below `dir`; a file that is no good spec is told on standard error.
-pub fn list(dir: &Path, as_json: bool) -> Result<(), Failure> {
-    let files = files(dir).map_err(|e| {
-        Failure::system(format!("cannot list {}", dir.display()), e)
-            .help("run it in a clone of Polypath, or say where the experiments are with --dir")
+/// Prints the experiments below `dir`, or else those there are; a file that is no good spec is told on standard error.
+pub fn list(dir: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+    let shelf = Shelf::at(dir);
+    let names = shelf.names().map_err(|e| {
+        Failure::system(format!("cannot list {shelf}"), e).help("say where the experiments are with --dir")
     })?;
     let (mut experiments, mut bad) = (Vec::new(), 0);
-    for file in files {
-        match spec::load(&file) {
+    for name in names {
+        match shelf.load(&name) {
             Ok(experiment) => experiments.push(experiment),
             Err(e) => {
                 eprintln!("error: {e}");
@@ -31,23 +32,6 @@ pub fn list(dir: &Path, as_json: bool) -> Result<(), Failure> {
         0 => Ok(()),
         n => Err(Failure::usage(format!("{n} of the files are no experiments: see above"))),
     }
-}
-
-/// All `<group>/<name>.toml` in order.
-fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for group in std::fs::read_dir(dir)? {
-        let group = group?.path();
-        if !group.is_dir() {
-            continue;
-        }
-        for file in std::fs::read_dir(group)? {
-            found.push(file?.path());
-        }
-    }
-    found.retain(|file| file.extension().is_some_and(|e| e == "toml"));
-    found.sort();
-    Ok(found)
 }
 
 fn table_of(experiments: &[Experiment]) -> String {

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use polypath_lab::columns;
+use polypath_lab::check::Ensemble;
 use polypath_lab::results::{Run, Summary};
 use polypath_lab::spec::Metric;
+use polypath_lab::store::{self, StoreError};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Done;
@@ -107,14 +109,27 @@ fn object(done: &Done<'_>) -> Value {
     })
 }
 
-/// Writes `results.csv`, `results.arrow` and `results.json` into `dir`.
+/// Writes the tables and `results.json` into `dir`.
 pub fn write(done: &Done<'_>, dir: &Path) -> Result<(), Failure> {
+    write_tables((done.experiment, &done.runs), dir)?;
+    write_json("results.json", &object(done), dir)
+}
+
+/// Writes results and figures as tables into `dir`.
+pub fn write_tables(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), Failure> {
+    store::write(ensemble, dir).map_err(|e| match e {
+        StoreError::Figure(e) => Failure::usage(e.to_string()),
+        StoreError::Write { .. } => Failure::system(format!("cannot write results to {}", dir.display()), e),
+    })
+}
+
+/// Writes `value` into `dir`.
+pub fn write_json(name: &str, value: &impl Serialize, dir: &Path) -> Result<(), Failure> {
+    let file = dir.join(name);
     let write = || {
-        std::fs::create_dir_all(dir)?;
-        let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
-        columns::write_csv(&done.runs, create("results.csv")?)?;
-        columns::write_arrow(&done.runs, create("results.arrow")?)?;
-        serde_json::to_writer_pretty(create("results.json")?, &object(done)).map_err(io::Error::from)
+        let mut out = BufWriter::new(File::create(&file)?);
+        serde_json::to_writer_pretty(&mut out, value)?;
+        out.flush()
     };
-    write().map_err(|e| Failure::system(format!("cannot write results to {}", dir.display()), e))
+    write().map_err(|e: io::Error| Failure::system(format!("cannot write {}", file.display()), e))
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::Serialize;
 
 pub use against::differences;
-pub use statistics::{statistic, values};
+pub use statistics::{statistic, value, values};
 
 use crate::judge::{Finding, Interval};
 use crate::results::Run;

@@ -6,20 +6,23 @@ use crate::results::{Run, Summary};
 use crate::spec::{Cell, Metric, Selector, Statistic, What, beside};
 
 /// One number of every run in the cell labelled `cell`, in the order of seeds.
-pub fn values(selector: &Selector, cell: &Cell, (experiment, runs): Ensemble<'_>) -> Vec<f64> {
-    let below = selector.over_cell.as_ref().map(|other| beside(&experiment.cells, cell, other));
-    let value = |run: &Run| {
-        let value = number(&selector.what, run, (experiment, runs))?;
-        let Some(over) = &selector.over else { return Some(value) };
-        let other = match below {
-            Some(cell) => {
-                runs.iter().find(|r| cell.is_some_and(|c| c.label == r.cell) && r.seed == run.seed)?
-            }
-            None => run,
-        };
-        Some(value / number(over, other, (experiment, runs))?).filter(|ratio| ratio.is_finite())
+pub fn values(selector: &Selector, cell: &Cell, ensemble: Ensemble<'_>) -> Vec<f64> {
+    let runs = ensemble.1.iter().filter(|r| r.cell == cell.label);
+    runs.filter_map(|run| value(selector, run, cell, ensemble)).collect()
+}
+
+/// One number of `run`, which is of `cell`. What it is compared with is in runs with the same seed.
+pub fn value(selector: &Selector, run: &Run, cell: &Cell, ensemble: Ensemble<'_>) -> Option<f64> {
+    let value = number(&selector.what, run, ensemble)?;
+    let Some(over) = &selector.over else { return Some(value) };
+    let other = match &selector.over_cell {
+        Some(name) => {
+            let below = &beside(&ensemble.0.cells, cell, name)?.label;
+            ensemble.1.iter().find(|r| r.cell == *below && r.seed == run.seed)?
+        }
+        None => run,
     };
-    runs.iter().filter(|r| r.cell == cell.label).filter_map(value).collect()
+    Some(value / number(over, other, ensemble)?).filter(|ratio| ratio.is_finite())
 }
 
 /// One number of `run`; harm needs the run with the same seed in which the flow is alone.

@@ -3,11 +3,12 @@
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
+use serde::Serialize;
 
 use crate::check::short;
 
 /// What is drawn.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Chart {
     /// What it shows.
     pub title: String,
@@ -32,7 +33,7 @@ pub struct Chart {
 }
 
 /// One line with its band and the points that were published for it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Line {
     /// What it is called.
     pub label: String,

@@ -1,11 +1,11 @@
 //! From an ensemble and a figure's description to charts.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::chart::{Chart, Line};
 use crate::check::{Ensemble, statistic, values};
 use crate::results::{Run, Summary};
+use crate::shelf::Place;
 use crate::spec::{Band, Cell, Experiment, Figure, FigureKind, Metric, Series, Statistic, chosen};
 
 /// Most points of a line over time.
@@ -18,7 +18,7 @@ pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, FigureError> {
     let mut charts = Vec::new();
     for (n, figure) in ensemble.0.spec.figure.iter().enumerate() {
         let published = match &figure.published {
-            Some(file) => published(&ensemble.0.dir.join(file))?,
+            Some(file) => published(&ensemble.0.place, file)?,
             None => BTreeMap::new(),
         };
         let mut drawn = match figure.kind {
@@ -282,13 +282,10 @@ pub enum FigureError {
 }
 
 /// Reads `series,x,y` lines; lines that begin with `#` are remarks.
-fn published(file: &Path) -> Result<Published, FigureError> {
-    let wrong = |line: usize, reason: String| FigureError::Published {
-        file: file.display().to_string(),
-        line,
-        reason,
-    };
-    let text = std::fs::read_to_string(file).map_err(|e| wrong(0, e.to_string()))?;
+fn published(place: &Place, name: &str) -> Result<Published, FigureError> {
+    let wrong =
+        |line: usize, reason: String| FigureError::Published { file: place.shown(name), line, reason };
+    let text = place.read(name).map_err(|e| wrong(0, e.to_string()))?;
     let mut points = Published::new();
     let lines = text.lines().enumerate().filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
     for (n, (number, line)) in lines.enumerate() {
@@ -348,10 +345,16 @@ mod tests {
         let file = dir.path().join("f.csv");
         std::fs::write(&file, "# read off the plot\nseries,x,y\nFF, n=2,25,0.4\nTCP,1,2\nFF, n=2,50,0.9\n")
             .unwrap();
-        let points = published(&file).unwrap();
+        let place = Place::Dir(dir.path().to_owned());
+        let points = published(&place, "f.csv").unwrap();
         assert_eq!(points["FF, n=2"], [(25.0, 0.4), (50.0, 0.9)]);
         assert_eq!(points.len(), 2);
         std::fs::write(&file, "series,x,y\nFF,25,o.4\n").unwrap();
-        assert!(published(&file).unwrap_err().to_string().ends_with("f.csv:2: 25 and o.4 must be numbers"));
+        assert!(
+            published(&place, "f.csv")
+                .unwrap_err()
+                .to_string()
+                .ends_with("f.csv:2: 25 and o.4 must be numbers")
+        );
     }
 }

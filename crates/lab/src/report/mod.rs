@@ -2,11 +2,13 @@
 
 mod chart;
 mod lines;
+mod points;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub use chart::{Chart, Line, svg};
 pub use lines::{FigureError, charts};
+pub use points::points;
 
 use crate::check::Verdict;
 use crate::group::Done;

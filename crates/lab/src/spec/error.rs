@@ -264,10 +264,11 @@ fn entry<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<(Range<usize>, &'
 }
 
 /// The nearest of `known`, and all of them.
-pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
+pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
     let nearest =
         known.iter().map(|k| (strsim::jaro_winkler(word, k), *k)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let all = known.join(", ");
+    // Labels of cells have commas in them.
+    let all = known.join(if known.iter().any(|k| k.contains(',')) { "  " } else { ", " });
     match nearest {
         Some((likeness, name)) if likeness > 0.75 => format!("did you mean \"{name}\"? There are: {all}"),
         Some(_) => format!("there are: {all}"),

@@ -168,6 +168,19 @@ impl Metric {
         )
     }
 
+    /// Its name in spec files: `goodput`.
+    pub fn name(self) -> String {
+        serde_json::json!(self).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The unit of its values as runs have them.
+    pub fn base_unit(self) -> &'static str {
+        match self.unit() {
+            ("Mbit/s", _) => "bit/s",
+            (unit, _) => unit,
+        }
+    }
+
     /// The unit for people, and what to multiply by to get there.
     pub fn unit(self) -> (&'static str, f64) {
         use Metric::*;

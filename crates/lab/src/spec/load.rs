@@ -1,6 +1,6 @@
 //! From text to experiment: syntax, version, types, sense, and the cells of the grid.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use polypath_transport::ConnectionConfig;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::{
     Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, beside, chosen, grid, nulls,
     validate,
 };
+use crate::shelf::{Place, Unknown};
 
 /// Keys of a connection that count bytes, or packets.
 pub(super) const BUFFERS: [&str; 4] = ["send_buffer", "receive_buffer", "unread_window", "reorder_store"];
@@ -23,9 +24,11 @@ pub(super) const BUFFERS: [&str; 4] = ["send_buffer", "receive_buffer", "unread_
 pub struct Experiment {
     /// `<group>/<name>` of the file, or what else names it.
     pub name: String,
-    /// Where the files are that it names; empty if it is no file.
-    pub dir: PathBuf,
-    /// As written.
+    /// Where the files are that it names.
+    pub place: Place,
+    /// As written, in TOML.
+    pub text: String,
+    /// The same, read.
     pub spec: Spec,
     /// One per combination of the grid, at least one.
     pub cells: Vec<Cell>,
@@ -42,6 +45,9 @@ pub enum LoadError {
         /// Why.
         source: std::io::Error,
     },
+    /// There is none of this name.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
     /// The file does not say what it should.
     #[error(transparent)]
     Spec(#[from] Box<SpecError>),
@@ -53,8 +59,7 @@ pub fn load(file: &Path) -> Result<Experiment, LoadError> {
     let text =
         std::fs::read_to_string(file).map_err(|source| LoadError::Read { file: shown.clone(), source })?;
     let dir = file.parent().unwrap_or(Path::new(""));
-    let mut experiment = read_text(&text, &shown, dir.parent())?;
-    experiment.dir = dir.to_owned();
+    let mut experiment = read_text(&text, &shown, &Place::Dir(dir.to_owned()), dir.parent())?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let group = file.parent().and_then(Path::file_name).map(|g| g.to_string_lossy().into_owned());
     experiment.name = group.map_or(stem.to_string(), |g| format!("{g}/{stem}"));
@@ -64,29 +69,43 @@ pub fn load(file: &Path) -> Result<Experiment, LoadError> {
 /// Reads the experiment in `text`; errors call it `file`, in whose directory the files are that it names. Nulls in other
 /// files are not looked at.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
-    read_text(text, file, None)
+    parse_at(text, file, &Place::Dir(Path::new(file).parent().unwrap_or(Path::new("")).to_owned()))
+}
+
+/// The same; the files that it names are at `place`.
+pub fn parse_at(text: &str, file: &str, place: &Place) -> Result<Experiment, Box<SpecError>> {
+    read_text(text, file, place, None)
 }
 
 /// The same; nulls of other groups are below `root`.
-fn read_text(text: &str, file: &str, root: Option<&Path>) -> Result<Experiment, Box<SpecError>> {
+fn read_text(
+    text: &str,
+    file: &str,
+    place: &Place,
+    root: Option<&Path>,
+) -> Result<Experiment, Box<SpecError>> {
     let doc = DeTable::parse(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let table: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let name = file.to_owned();
-    let dir = Path::new(file).parent().unwrap_or(Path::new(""));
-    build(table, dir)
+    build(table, place)
         .and_then(|(spec, cells)| compare_nulls(&spec, &cells, root).map(|()| (spec, cells)))
-        .map(|(spec, cells)| Experiment { name, dir: PathBuf::new(), spec, cells })
+        .map(|(spec, cells)| Experiment { name, place: place.clone(), text: text.to_owned(), spec, cells })
         .map_err(|p| p.locate(file, text, doc.get_ref()))
 }
 
-fn build(doc: Table, dir: &Path) -> Result<(Spec, Vec<Cell>), Problem> {
+/// The experiment `name` that `doc` describes; errors show the line of its text as TOML.
+pub fn from_document(doc: &Table, name: &str, place: &Place) -> Result<Experiment, Box<SpecError>> {
+    parse_at(&toml::to_string(doc).expect("a table of TOML values can be written"), name, place)
+}
+
+fn build(doc: Table, place: &Place) -> Result<(Spec, Vec<Cell>), Problem> {
     check_version(&doc)?;
-    let spec = read_spec(doc.clone(), dir)?;
+    let spec = read_spec(doc.clone(), place)?;
     grid::check(&spec.grid, spec.seeds)?;
     let mut cells = Vec::new();
     for (values, doc) in grid::documents(&doc, &spec.grid)? {
         let label = values.join(",");
-        let spec = read_spec(doc, dir).map_err(|p| in_cell(&label, p))?;
+        let spec = read_spec(doc, place).map_err(|p| in_cell(&label, p))?;
         cells.push(Cell { label, values, spec });
     }
     aims::expectations(&spec, &cells)?;
@@ -137,12 +156,12 @@ fn check_version(doc: &Table) -> Result<(), Problem> {
 }
 
 /// One document without its grid's values; every flow's connection complete, every trace read.
-fn read_spec(doc: Table, dir: &Path) -> Result<Spec, Problem> {
+fn read_spec(doc: Table, place: &Place) -> Result<Spec, Problem> {
     let mut spec: Spec = read(Value::Table(doc.clone()), vec![]).map_err(|p| in_number(&doc, p))?;
     for (n, link) in spec.link.iter_mut().enumerate() {
-        link.rate.read(dir, &["link".into(), n.into(), "rate".into()])?;
+        link.rate.read(place, &["link".into(), n.into(), "rate".into()])?;
         link.back.rate.as_mut().map_or(Ok(()), |rate| {
-            rate.read(dir, &["link".into(), n.into(), "back".into(), "rate".into()])
+            rate.read(place, &["link".into(), n.into(), "back".into(), "rate".into()])
         })?;
     }
     let mut shared = spec.connection.clone();

@@ -42,13 +42,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use error::SpecError;
+pub(crate) use error::suggestion;
 pub use expect::{Expect, Metric, Statistic};
 pub use figure::{Band, Figure, FigureKind, Series};
 pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
 pub use limit::Limit;
 pub use link::{Back, Change, Link, Reordering};
-pub use load::{Experiment, LoadError, load, parse};
+pub use load::{Experiment, LoadError, from_document, load, parse, parse_at};
 pub use nulls::in_null;
 pub use queue::{Managed, Queue};
 pub use rate::{LinkRate, TraceFile};

@@ -1,7 +1,6 @@
 //! The rate of a link: constant, or as a recording has it.
 
 use std::fmt;
-use std::path::Path;
 
 use polypath_hop::LinkTrace;
 use polypath_wire::Rate;
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::error::{Key, Problem};
+use crate::shelf::Place;
 use crate::units::Human;
 
 /// `"8Mbit/s"`, or `{ trace = "lte.trace" }`.
@@ -52,18 +52,18 @@ impl LinkRate {
         }
     }
 
-    /// Reads its file, which lies in `dir`. `at` is where it is named.
-    pub(super) fn read(&mut self, dir: &Path, at: &[Key]) -> Result<(), Problem> {
+    /// Reads its file, which lies at `place`. `at` is where it is named.
+    pub(super) fn read(&mut self, place: &Place, at: &[Key]) -> Result<(), Problem> {
         let Self::Trace(file) = self else { return Ok(()) };
-        let path = dir.join(&file.trace);
+        let path = place.shown(&file.trace);
         let problem =
             |message: String| Problem::new(at.iter().cloned().chain([Key::from("trace")]).collect(), message);
-        let text = std::fs::read_to_string(&path).map_err(|e| {
-            problem(format!("cannot read {}: {e}", path.display()))
+        let text = place.read(&file.trace).map_err(|e| {
+            problem(format!("cannot read {path}: {e}"))
                 .help("name a file by its way from the directory of this spec")
         })?;
         file.content = Some(LinkTrace::parse(&text).map_err(|e| {
-            problem(format!("{}, {e}", path.display())).help(
+            problem(format!("{path}, {e}")).help(
                 "a line is the millisecond at which 1500 bytes may leave, none earlier than the one above it",
             )
         })?);

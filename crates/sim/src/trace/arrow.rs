@@ -1,5 +1,6 @@
 //! Rows to columns: Arrow IPC.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -11,55 +12,86 @@ use arrow_ipc::writer::FileWriter;
 use arrow_schema::ArrowError;
 
 use super::write::{DETAILS, EVENTS};
-use super::{ABSENT, NUMBERS, Row, Trace};
+use super::{ABSENT, Detail, NUMBERS, Row, Trace};
 
 const ROWS_PER_BATCH: usize = 65_536;
 
 impl Trace {
     /// Writes all rows as an Arrow IPC file.
     pub fn write_arrow(&self, out: impl Write) -> io::Result<()> {
-        let strings = |names: &mut dyn Iterator<Item = &str>| -> ArrayRef {
-            Arc::new(StringArray::from_iter_values(names))
-        };
-        let names = strings(&mut self.names.iter().map(String::as_str));
-        let dictionaries = [names, strings(&mut EVENTS.into_iter()), strings(&mut DETAILS.into_iter())];
-        let empty = batch(&[], &dictionaries).map_err(io::Error::other)?;
+        let batches = self.batches();
         let write = || -> Result<(), ArrowError> {
-            let mut writer = FileWriter::try_new(out, &empty.schema())?;
-            for rows in self.rows.chunks(ROWS_PER_BATCH) {
-                writer.write(&batch(rows, &dictionaries)?)?;
-            }
+            let mut writer = FileWriter::try_new(out, &batches[0].schema())?;
+            batches.iter().try_for_each(|batch| writer.write(batch))?;
             writer.finish()
         };
         write().map_err(io::Error::other)
     }
+
+    /// All rows as columns; at least one batch, though it may be empty.
+    pub fn batches(&self) -> Vec<RecordBatch> {
+        let names = Names::of(self.names.iter().map(String::as_str));
+        let dictionaries = [names, Names::of(EVENTS.into_iter()), Names::of(DETAILS.into_iter())];
+        let chunks = self.rows.chunks(ROWS_PER_BATCH).chain(self.rows.is_empty().then_some(&[][..]));
+        chunks.map(|rows| batch(rows, &dictionaries)).collect()
+    }
 }
 
-fn batch(rows: &[Row], [names, events, details]: &[ArrayRef; 3]) -> Result<RecordBatch, ArrowError> {
-    let named = |keys: Int32Array, values: &ArrayRef| -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values.clone())?))
-    };
-    let sources = Int32Array::from_iter_values(rows.iter().map(|r| r.source as i32));
-    let kinds = Int32Array::from_iter_values(rows.iter().map(|r| r.event as i32));
-    let reasons = Int32Array::from_iter(rows.iter().map(|r| r.detail.map(|d| d.number() as i32)));
+/// The values of a dictionary, each once, as readers demand. Several numbers may have the same name: a segment that
+/// is `too_big` is lost at a hop and is the cause of a loss.
+struct Names {
+    values: ArrayRef,
+    /// The place among `values` of the name that each number has.
+    places: Vec<i32>,
+}
+
+impl Names {
+    fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let (mut values, mut known, mut places) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for name in names {
+            places.push(*known.entry(name).or_insert_with(|| {
+                values.push(name);
+                values.len() as i32 - 1
+            }));
+        }
+        Self { values: Arc::new(StringArray::from_iter_values(values)), places }
+    }
+
+    fn column(&self, numbers: impl Iterator<Item = Option<usize>>) -> ArrayRef {
+        let keys = Int32Array::from_iter(numbers.map(|n| n.map(|n| self.places[n])));
+        let values = self.values.clone();
+        Arc::new(
+            DictionaryArray::<Int32Type>::try_new(keys, values).expect("every place is among the values"),
+        )
+    }
+}
+
+fn batch(rows: &[Row], [names, events, details]: &[Names; 3]) -> RecordBatch {
     let mut columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("time_ns", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.time.0))), false),
-        ("source", named(sources, names)?, false),
+        ("source", names.column(rows.iter().map(|r| Some(r.source as usize))), false),
         ("flow", Arc::new(UInt32Array::from_iter(rows.iter().map(|r| r.flow))), true),
         ("path", Arc::new(UInt32Array::from_iter(rows.iter().map(|r| r.path))), true),
-        ("event", named(kinds, events)?, false),
-        ("detail", named(reasons, details)?, true),
+        ("event", events.column(rows.iter().map(|r| Some(r.event as usize))), false),
+        ("detail", details.column(rows.iter().map(|r| r.detail.map(Detail::number))), true),
     ];
     for (i, name) in NUMBERS.into_iter().enumerate() {
         let numbers = rows.iter().map(|r| Some(r.numbers[i]).filter(|n| *n != ABSENT));
         columns.push((name, Arc::new(UInt64Array::from_iter(numbers)), true));
     }
     RecordBatch::try_from_iter_with_nullable(columns)
+        .expect("every column has a value or a null for each row")
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Array;
+    use polypath_wire::Instant;
+
     use super::*;
+    use crate::hop::Drop;
+    use crate::topology::HopId;
+    use crate::trace::HopEvent;
     use crate::trace::write::tests::trace;
 
     #[test]
@@ -76,5 +108,23 @@ mod tests {
         let details: Vec<_> = details.downcast_dict::<StringArray>().unwrap().into_iter().flatten().collect();
         assert_eq!(details, ["timeout", "down"]);
         assert!(reader.next().is_none());
+    }
+    #[test]
+    fn dictionaries_have_each_value_once() {
+        let mut trace = trace();
+        trace.name_node("a");
+        trace.hop(Instant(9), HopId(0), 40, HopEvent::Dropped(Drop::TooBig));
+        let batch = &trace.batches()[0];
+        for name in ["source", "event", "detail"] {
+            let column =
+                batch.column_by_name(name).unwrap().as_any().downcast_ref::<DictionaryArray<Int32Type>>();
+            let values = column.unwrap().values().as_any().downcast_ref::<StringArray>().unwrap().clone();
+            let unique: std::collections::BTreeSet<_> = values.iter().collect();
+            assert_eq!(unique.len(), values.len(), "{name}: {values:?}");
+        }
+        let details = batch.column_by_name("detail").unwrap();
+        let details = details.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
+        let details: Vec<_> = details.downcast_dict::<StringArray>().unwrap().into_iter().flatten().collect();
+        assert_eq!(details, ["timeout", "down", "too_big"]);
     }
 }

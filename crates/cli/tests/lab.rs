@@ -1,0 +1,99 @@
+//! `polypath lab` outside a clone, its templates, names that nothing has, and Ctrl-C.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use polypath_lab::shelf::templates;
+
+/// The program, run in `dir`.
+fn polypath(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polypath"));
+    command.current_dir(dir).args(args).output().expect("the binary runs")
+}
+
+fn told(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn outside_a_clone_there_are_the_built_in_experiments() {
+    let dir = tempfile::tempdir().unwrap();
+    let (code, list, _) = told(&polypath(dir.path(), &["lab", "list"]));
+    assert!(code == Some(0) && list.contains("foundation/one_link"), "{list}");
+    let (code, table, error) =
+        told(&polypath(dir.path(), &["lab", "run", "foundation/one_link", "--seeds", "1..2"]));
+    assert_eq!(code, Some(0), "{error}");
+    assert!(table.contains("met "), "{table}");
+    let (code, _, error) = told(&polypath(dir.path(), &["lab", "list", "--dir", "none"]));
+    assert!(code == Some(3) && error.contains("--dir"), "{error}");
+}
+
+#[test]
+fn every_template_runs_and_meets_what_it_expects() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, _) in templates() {
+        let (code, said, error) = told(&polypath(dir.path(), &["lab", "new", name, "--template", name]));
+        assert_eq!(code, Some(0), "{error}");
+        let file = format!("{name}.toml");
+        assert!(said.contains(&format!("polypath lab run {file}")), "{said}");
+        let (code, _, error) =
+            told(&polypath(dir.path(), &["lab", "run", &file, "--seeds", "1..2", "--jobs", "1"]));
+        assert_eq!(code, Some(0), "{name}: {error}");
+        let again = polypath(dir.path(), &["lab", "new", name, "--template", name]);
+        assert_eq!(again.status.code(), Some(2), "what is there stays");
+    }
+    let (_, list, _) = told(&polypath(dir.path(), &["lab", "new"]));
+    assert!(templates().all(|(name, _)| list.contains(name)), "{list}");
+}
+
+#[test]
+fn names_that_nothing_has_are_answered_with_the_nearest() {
+    let dir = tempfile::tempdir().unwrap();
+    let asked = [
+        (&["lab", "run", "foundation/two_path"][..], "did you mean \"foundation/two_paths\"?"),
+        (&["lab", "check", "foundatoin"], "did you mean \"foundation\"?"),
+        (
+            &["lab", "run", "foundation/two_paths", "--cell", "min_rtt,scarce,tol"],
+            "did you mean \"min_rtt,scarce,told\"?",
+        ),
+        (&["lab", "new", "x", "--template", "two_path"], "did you mean \"two_paths\"?"),
+    ];
+    for (args, nearest) in asked {
+        let (code, _, error) = told(&polypath(dir.path(), args));
+        assert!(code == Some(2) && error.contains(nearest), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn ctrl_c_keeps_the_runs_that_have_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    polypath(dir.path(), &["lab", "new", "long", "--template", "one_link"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polypath"));
+    let args = ["lab", "run", "long.toml", "--seeds", "1..900000", "--jobs", "1", "--trace", "--out", "out"];
+    let pipes = command.current_dir(dir.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("the binary runs");
+    let traces = || {
+        let files = std::fs::read_dir(dir.path().join("out")).into_iter().flatten().flatten();
+        files.filter(|f| f.path().extension().is_some_and(|e| e == "arrow")).count()
+    };
+    while traces() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "it goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let (mut table, mut error) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut table).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{error}");
+    assert!(error.contains("of 900000 runs had ended; their results are in out"), "{error}");
+    assert!(table.contains("bulk"), "what has ended is shown: {table}");
+    let rows = std::fs::read_to_string(dir.path().join("out/results.csv")).unwrap().lines().count() - 1;
+    assert!(
+        rows >= 3 && rows == traces() - 1,
+        "{rows} rows beside results.arrow and {} traces",
+        traces() - 1
+    );
+}

@@ -1,0 +1,223 @@
+//! Where experiments are found by name: below a directory, or inside the program.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::spec::{Cell, Experiment, LoadError, load, parse_at, suggestion};
+
+include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+
+/// The program's version, and after a `+` a hash of the sources that decide what a run gives.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("POLYPATH_SOURCES"));
+
+/// Where experiments are looked for by name.
+pub const DIR: &str = "experiments";
+
+/// There is nothing of this name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("no {what} is named \"{name}\"")]
+pub struct Unknown {
+    /// What was looked for: `experiment`, `group`, `cell`, `template`.
+    pub what: &'static str,
+    /// The name that nothing has.
+    pub name: String,
+    /// The nearest name, or all of them.
+    pub help: String,
+}
+
+impl Unknown {
+    fn new(what: &'static str, name: &str, known: &[&str]) -> Self {
+        Self { what, name: name.to_owned(), help: suggestion(name, known) }
+    }
+}
+
+/// Experiments with names `group/name`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Shelf {
+    /// The files `group/name.toml` below a directory.
+    Dir(PathBuf),
+    /// Those that are part of the program.
+    BuiltIn,
+}
+
+/// Where the files are that an experiment names.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Place {
+    /// The experiment is no file.
+    #[default]
+    Nowhere,
+    /// In this directory.
+    Dir(PathBuf),
+    /// In this group of the built-in experiments.
+    BuiltIn(String),
+}
+
+impl Shelf {
+    /// `dir`; without one [`DIR`] if there is such a directory here, otherwise the built-in experiments.
+    pub fn at(dir: Option<&Path>) -> Self {
+        match dir {
+            Some(dir) => Self::Dir(dir.to_owned()),
+            None if Path::new(DIR).is_dir() => Self::Dir(DIR.into()),
+            None => Self::BuiltIn,
+        }
+    }
+
+    /// The names of all experiments, in order.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = match self {
+            Self::BuiltIn => EXPERIMENTS.iter().filter_map(|(file, _)| name_of(file)).collect(),
+            Self::Dir(dir) => names_below(dir)?,
+        };
+        names.sort();
+        Ok(names)
+    }
+
+    /// The names of the experiments of the group `name`, in order.
+    pub fn group(&self, name: &str) -> Result<Vec<String>, Unknown> {
+        let all = self.names().unwrap_or_default();
+        let of = |n: &String| n.split_once('/').map(|(group, _)| group.to_owned());
+        let own: Vec<String> = all.iter().filter(|n| of(n).as_deref() == Some(name)).cloned().collect();
+        if !own.is_empty() {
+            return Ok(own);
+        }
+        let mut groups: Vec<String> = all.iter().filter_map(of).collect();
+        groups.dedup();
+        Err(Unknown::new("group", name, &groups.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+
+    /// The experiment `name`, which is `group/name`.
+    pub fn load(&self, name: &str) -> Result<Experiment, LoadError> {
+        match self {
+            Self::Dir(dir) => {
+                let file = dir.join(format!("{name}.toml"));
+                if file.exists() { load(&file) } else { Err(self.unknown(name).into()) }
+            }
+            Self::BuiltIn => {
+                let text = built_in(&format!("{name}.toml")).ok_or_else(|| self.unknown(name))?;
+                let group = name.split_once('/').map_or("", |(group, _)| group);
+                let place = Place::BuiltIn(group.to_owned());
+                let experiment = parse_at(text, &format!("built-in {name}.toml"), &place)?;
+                Ok(Experiment { name: name.to_owned(), ..experiment })
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Unknown {
+        let all = self.names().unwrap_or_default();
+        Unknown::new("experiment", name, &all.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// The experiment in the file `spec`, or the one of this name on `shelf`.
+pub fn find(spec: &Path, shelf: &Shelf) -> Result<Experiment, LoadError> {
+    let is_file = spec.exists() || spec.extension().is_some_and(|e| e == "toml");
+    if is_file { load(spec) } else { shelf.load(&spec.to_string_lossy()) }
+}
+
+/// The cell labelled `label`.
+pub fn cell<'a>(experiment: &'a Experiment, label: &str) -> Result<&'a Cell, Unknown> {
+    let labels: Vec<&str> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
+    let found = experiment.cells.iter().find(|c| c.label == label);
+    found.ok_or_else(|| Unknown::new("cell", label, &labels))
+}
+
+/// The text of the template `name`.
+pub fn template(name: &str) -> Result<&'static str, Unknown> {
+    let known: Vec<&str> = templates().map(|(name, _)| name).collect();
+    let found = templates().find(|(n, _)| *n == name).map(|(_, text)| text);
+    found.ok_or_else(|| Unknown::new("template", name, &known))
+}
+
+/// All templates: names and texts.
+pub fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TEMPLATES.iter().map(|(file, text)| (file.trim_end_matches(".toml"), *text))
+}
+
+fn built_in(file: &str) -> Option<&'static str> {
+    EXPERIMENTS.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
+}
+
+fn name_of(file: &str) -> Option<String> {
+    Some(file.strip_suffix(".toml")?.to_owned())
+}
+
+/// All `<group>/<name>.toml`, without their ending.
+fn names_below(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for group in std::fs::read_dir(dir)? {
+        let group = group?;
+        if !group.path().is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(group.path())? {
+            let name = format!("{}/{}", group.file_name().display(), file?.file_name().display());
+            names.extend(name_of(&name));
+        }
+    }
+    Ok(names)
+}
+
+impl Place {
+    /// The text of the file `name` there.
+    pub fn read(&self, name: &str) -> io::Result<String> {
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
+        match self {
+            Self::Nowhere => std::fs::read_to_string(name),
+            Self::Dir(dir) => std::fs::read_to_string(dir.join(name)),
+            Self::BuiltIn(group) => {
+                built_in(&format!("{group}/{name}")).map(str::to_owned).ok_or_else(missing)
+            }
+        }
+    }
+
+    /// What messages call the file `name` there.
+    pub fn shown(&self, name: &str) -> String {
+        match self {
+            Self::Nowhere => name.to_owned(),
+            Self::Dir(dir) => dir.join(name).display().to_string(),
+            Self::BuiltIn(group) => format!("built-in {group}/{name}"),
+        }
+    }
+}
+
+impl fmt::Display for Shelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dir(dir) => write!(f, "{}", dir.display()),
+            Self::BuiltIn => f.write_str("the built-in experiments"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_experiment_loads_with_its_published_points() {
+        let names = Shelf::BuiltIn.names().unwrap();
+        assert!(names.len() > 20, "{names:?}");
+        for name in names {
+            let experiment = Shelf::BuiltIn.load(&name).unwrap_or_else(|e| panic!("{e}"));
+            for file in experiment.spec.figure.iter().filter_map(|f| f.published.as_ref()) {
+                assert!(experiment.place.read(file).unwrap().contains("series,x,y"), "{name}: {file}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_nothing_has_are_answered_with_the_nearest() {
+        let told = |e: LoadError| match e {
+            LoadError::Unknown(e) => format!("{e}: {}", e.help),
+            other => panic!("{other}"),
+        };
+        let text = told(Shelf::BuiltIn.load("foundation/two_path").unwrap_err());
+        let nearest =
+            "no experiment is named \"foundation/two_path\": did you mean \"foundation/two_paths\"?";
+        assert!(text.starts_with(nearest), "{text}");
+        let group = Shelf::BuiltIn.group("mhpi").unwrap_err();
+        assert!(group.help.starts_with("did you mean \"mhip\"?"), "{group:?}");
+        assert!(template("two_pats").unwrap_err().help.starts_with("did you mean \"two_paths\"?"));
+    }
+}

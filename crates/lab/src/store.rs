@@ -1,0 +1,61 @@
+//! The results of an ensemble as files that data tools open.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+
+use crate::check::Ensemble;
+use crate::columns::{runs, write_arrow, write_csv, write_parquet};
+use crate::report::{FigureError, charts, points};
+use crate::values::values;
+
+/// Why results were not written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A figure has nothing to draw, or its published points are no good.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
+    /// The system refused.
+    #[error("{file}: {source}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Writes into `dir`: `values.parquet` and `values.csv` (a row a number of a run), `results.csv` and `results.arrow` (a row
+/// a run and flow), and if the experiment has figures `figures.parquet` and `figures.csv` (a row a point).
+pub fn write(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), StoreError> {
+    let charts = charts(ensemble)?;
+    let failed = |source| StoreError::Write { file: dir.display().to_string(), source };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let runs = runs(ensemble.1);
+    file(dir, "results.csv", |out| write_csv(&runs, out))?;
+    file(dir, "results.arrow", |out| write_arrow(&runs, out))?;
+    both(dir, "values", &values(ensemble))?;
+    if charts.is_empty() { Ok(()) } else { both(dir, "figures", &points(&charts)) }
+}
+
+/// `table` as Parquet and as CSV.
+fn both(dir: &Path, name: &str, table: &RecordBatch) -> Result<(), StoreError> {
+    file(dir, &format!("{name}.parquet"), |out| write_parquet(table, out))?;
+    file(dir, &format!("{name}.csv"), |out| write_csv(table, out))
+}
+
+/// A file with this name once it is whole.
+fn file(
+    dir: &Path,
+    name: &str,
+    write: impl FnOnce(BufWriter<File>) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let (part, path) = (dir.join(format!("{name}.part")), dir.join(name));
+    let written = File::create(&part).and_then(|file| write(BufWriter::new(file)));
+    written.and_then(|()| std::fs::rename(&part, &path)).map_err(|source| {
+        let _ = std::fs::remove_file(&part); // the error that counts is the first
+        StoreError::Write { file: path.display().to_string(), source }
+    })
+}
