@@ -38,6 +38,7 @@ impl<T: OfPath> PathMap<T> {
     }
 
     /// The entry of `path`, which is there: made by `new` if it has none yet.
+    #[inline]
     pub fn or_insert(&mut self, path: PathId, new: impl FnOnce(PathId) -> T) -> &mut T {
         let at = self.position(path).unwrap_or_else(|| {
             self.insert(new(path));

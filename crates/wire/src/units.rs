@@ -230,23 +230,28 @@ impl PathId {
     pub const PLACES: usize = 64;
 
     /// Its place among the paths that are there. Options of segments name paths so.
+    #[inline]
     pub const fn place(self) -> u8 {
         (self.0 as usize % Self::PLACES) as u8
     }
     /// Its place, for indexing a table.
+    #[inline]
     pub const fn index(self) -> usize {
         self.place() as usize
     }
     /// How many paths had its place before.
+    #[inline]
     pub const fn generation(self) -> u16 {
         self.0 / Self::PLACES as u16
     }
     /// The next number.
+    #[inline]
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
     /// Whether it is before `other`, by no more than half of all numbers.
+    #[inline]
     pub const fn is_before(self, other: Self) -> bool {
         self.0.wrapping_sub(other.0) > u16::MAX / 2
     }
@@ -260,22 +265,27 @@ impl PathSet {
     /// No path.
     pub const EMPTY: Self = Self(0);
     /// Adds `path`.
+    #[inline]
     pub fn insert(&mut self, path: PathId) {
         self.0 |= 1 << path.place();
     }
     /// Removes `path`.
+    #[inline]
     pub fn remove(&mut self, path: PathId) {
         self.0 &= !(1 << path.place());
     }
     /// Whether `path`, which is there, is in the set.
+    #[inline]
     pub fn contains(self, path: PathId) -> bool {
         self.0 >> path.place() & 1 == 1
     }
     /// Number of paths.
+    #[inline]
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
     /// Whether there is no path in it.
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
