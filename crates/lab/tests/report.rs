@@ -157,7 +157,8 @@ fn a_null_of_another_group_that_differs_is_refused() {
     std::fs::create_dir_all(dir.path().join("h")).unwrap();
     let spec = SPEC.replace("null = \"9\"", "null = \"g/small:64\"");
     std::fs::write(dir.path().join("h/asks.toml"), spec.split("[[figure]]").next().unwrap()).unwrap();
-    let error = Group::load(dir.path(), "h", Seeds::Quick).unwrap_err().to_string();
+    let shelf = Shelf::Dir(dir.path().to_owned());
+    let error = Group::load(&shelf, "h", Seeds::Quick).unwrap_err().to_string();
     assert!(error.contains("flow.one.connection.receive_buffer"), "{error}");
     assert!(error.contains("null = \"g/small:64\"") && error.contains("= help: "), "{error}");
 }
