@@ -89,7 +89,7 @@ mod tests {
     use polypath_wire::Instant;
 
     use super::*;
-    use crate::hop::Drop;
+    use crate::Drop;
     use crate::topology::HopId;
     use crate::trace::HopEvent;
     use crate::trace::write::tests::trace;
