@@ -50,7 +50,7 @@ fn files(dir: &Path, endings: &[&str]) -> io::Result<Vec<(String, PathBuf)>> {
 fn table(name: &str, files: &[(String, PathBuf)]) -> String {
     let rows: String =
         files.iter().map(|(name, path)| format!("    ({name:?}, include_str!({path:?})),\n")).collect();
-    format!("const {name}: &[(&str, &str)] = &[\n{rows}];\n")
+    format!("pub(crate) const {name}: &[(&str, &str)] = &[\n{rows}];\n")
 }
 
 /// Hash (FNV-1a) of everything that decides what a run gives beside its spec and its seed.

@@ -11,6 +11,8 @@ pub mod columns;
 pub mod group;
 #[cfg(feature = "experiments")]
 pub mod judge;
+#[cfg(feature = "experiments")]
+mod place;
 pub mod registry;
 #[cfg(feature = "experiments")]
 pub mod report;

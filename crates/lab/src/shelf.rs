@@ -4,33 +4,15 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::place::{EXPERIMENTS, TEMPLATES, built_in};
+pub use crate::place::{Place, Unknown};
 use crate::spec::{Cell, Experiment, LoadError, load, parse_at, suggestion};
-
-include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// The program's version, and after a `+` a hash of the sources that decide what a run gives.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("POLYPATH_SOURCES"));
 
 /// Where experiments are looked for by name.
 pub const DIR: &str = "experiments";
-
-/// There is nothing of this name.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("no {what} is named \"{name}\"")]
-pub struct Unknown {
-    /// What was looked for: `experiment`, `group`, `cell`, `template`.
-    pub what: &'static str,
-    /// The name that nothing has.
-    pub name: String,
-    /// The nearest name, or all of them.
-    pub help: String,
-}
-
-impl Unknown {
-    fn new(what: &'static str, name: &str, known: &[&str]) -> Self {
-        Self { what, name: name.to_owned(), help: suggestion(name, known) }
-    }
-}
 
 /// Experiments with names `group/name`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,18 +21,6 @@ pub enum Shelf {
     Dir(PathBuf),
     /// Those that are part of the program.
     BuiltIn,
-}
-
-/// Where the files are that an experiment names.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Place {
-    /// The experiment is no file.
-    #[default]
-    Nowhere,
-    /// In this directory.
-    Dir(PathBuf),
-    /// In this group of the built-in experiments.
-    BuiltIn(String),
 }
 
 impl Shelf {
@@ -83,7 +53,7 @@ impl Shelf {
         }
         let mut groups: Vec<String> = all.iter().filter_map(of).collect();
         groups.dedup();
-        Err(Unknown::new("group", name, &groups.iter().map(String::as_str).collect::<Vec<_>>()))
+        Err(unknown("group", name, &groups.iter().map(String::as_str).collect::<Vec<_>>()))
     }
 
     /// The experiment `name`, which is `group/name`.
@@ -105,7 +75,7 @@ impl Shelf {
 
     fn unknown(&self, name: &str) -> Unknown {
         let all = self.names().unwrap_or_default();
-        Unknown::new("experiment", name, &all.iter().map(String::as_str).collect::<Vec<_>>())
+        unknown("experiment", name, &all.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 
@@ -119,14 +89,14 @@ pub fn find(spec: &Path, shelf: &Shelf) -> Result<Experiment, LoadError> {
 pub fn cell<'a>(experiment: &'a Experiment, label: &str) -> Result<&'a Cell, Unknown> {
     let labels: Vec<&str> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
     let found = experiment.cells.iter().find(|c| c.label == label);
-    found.ok_or_else(|| Unknown::new("cell", label, &labels))
+    found.ok_or_else(|| unknown("cell", label, &labels))
 }
 
 /// The text of the template `name`.
 pub fn template(name: &str) -> Result<&'static str, Unknown> {
     let known: Vec<&str> = templates().map(|(name, _)| name).collect();
     let found = templates().find(|(n, _)| *n == name).map(|(_, text)| text);
-    found.ok_or_else(|| Unknown::new("template", name, &known))
+    found.ok_or_else(|| unknown("template", name, &known))
 }
 
 /// All templates: names and texts.
@@ -134,8 +104,8 @@ pub fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
     TEMPLATES.iter().map(|(file, text)| (file.trim_end_matches(".toml"), *text))
 }
 
-fn built_in(file: &str) -> Option<&'static str> {
-    EXPERIMENTS.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
+fn unknown(what: &'static str, name: &str, known: &[&str]) -> Unknown {
+    Unknown { what, name: name.to_owned(), help: suggestion(name, known) }
 }
 
 fn name_of(file: &str) -> Option<String> {
@@ -156,29 +126,6 @@ fn names_below(dir: &Path) -> io::Result<Vec<String>> {
         }
     }
     Ok(names)
-}
-
-impl Place {
-    /// The text of the file `name` there.
-    pub fn read(&self, name: &str) -> io::Result<String> {
-        let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
-        match self {
-            Self::Nowhere => std::fs::read_to_string(name),
-            Self::Dir(dir) => std::fs::read_to_string(dir.join(name)),
-            Self::BuiltIn(group) => {
-                built_in(&format!("{group}/{name}")).map(str::to_owned).ok_or_else(missing)
-            }
-        }
-    }
-
-    /// What messages call the file `name` there.
-    pub fn shown(&self, name: &str) -> String {
-        match self {
-            Self::Nowhere => name.to_owned(),
-            Self::Dir(dir) => dir.join(name).display().to_string(),
-            Self::BuiltIn(group) => format!("built-in {group}/{name}"),
-        }
-    }
 }
 
 impl fmt::Display for Shelf {

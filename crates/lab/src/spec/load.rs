@@ -14,7 +14,7 @@ use super::{
     Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, beside, chosen, grid, nulls,
     validate,
 };
-use crate::shelf::{Place, Unknown};
+use crate::place::{Place, Unknown};
 
 /// Keys of a connection that count bytes, or packets.
 pub(super) const BUFFERS: [&str; 4] = ["send_buffer", "receive_buffer", "unread_window", "reorder_store"];

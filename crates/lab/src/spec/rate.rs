@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::error::{Key, Problem};
-use crate::shelf::Place;
+use crate::place::Place;
 use crate::units::Human;
 
 /// `"8Mbit/s"`, or `{ trace = "lte.trace" }`.

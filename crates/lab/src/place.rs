@@ -1,0 +1,58 @@
+//! The files that an experiment names: in its directory, or inside the program.
+
+use std::io;
+use std::path::PathBuf;
+
+include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+
+/// There is nothing of this name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("no {what} is named \"{name}\"")]
+pub struct Unknown {
+    /// What was looked for: `experiment`, `group`, `cell`, `template`.
+    pub what: &'static str,
+    /// The name that nothing has.
+    pub name: String,
+    /// The nearest name, or all of them.
+    pub help: String,
+}
+
+/// Where the files are that an experiment names.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Place {
+    /// The experiment is no file.
+    #[default]
+    Nowhere,
+    /// In this directory.
+    Dir(PathBuf),
+    /// In this group of the built-in experiments.
+    BuiltIn(String),
+}
+
+impl Place {
+    /// The text of the file `name` there.
+    pub fn read(&self, name: &str) -> io::Result<String> {
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
+        match self {
+            Self::Nowhere => std::fs::read_to_string(name),
+            Self::Dir(dir) => std::fs::read_to_string(dir.join(name)),
+            Self::BuiltIn(group) => {
+                built_in(&format!("{group}/{name}")).map(str::to_owned).ok_or_else(missing)
+            }
+        }
+    }
+
+    /// What messages call the file `name` there.
+    pub fn shown(&self, name: &str) -> String {
+        match self {
+            Self::Nowhere => name.to_owned(),
+            Self::Dir(dir) => dir.join(name).display().to_string(),
+            Self::BuiltIn(group) => format!("built-in {group}/{name}"),
+        }
+    }
+}
+
+/// The text of a file of the built-in experiments, `group/name.toml`.
+pub(crate) fn built_in(file: &str) -> Option<&'static str> {
+    EXPERIMENTS.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
+}
