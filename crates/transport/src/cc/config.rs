@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bbr::Bbr;
 use super::controller::Controller;
+use super::coupled::Coupled;
 use super::coupled::balia::Balia;
 use super::coupled::lia::Lia;
 use super::coupled::olia::Olia;
@@ -73,9 +74,9 @@ laws! {
     Newreno(NewReno),
     Cubic(Cubic),
     Bbr(Bbr),
-    Lia(Lia),
-    Olia(Olia),
-    Balia(Balia),
+    Lia(Coupled<Lia>),
+    Olia(Coupled<Olia>),
+    Balia(Coupled<Balia>),
     Wvegas(WVegas),
     Polypath(Polypath),
     Fast(Fast),

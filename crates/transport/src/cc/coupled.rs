@@ -13,8 +13,10 @@ pub mod olia;
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::controller::{Controller, Snapshot};
+use super::law::{Env, Law};
 use super::window::{Window, WindowConfig};
-use crate::facts::{AckSample, Episode, KnownPath, LossEvent, Pace, PathState, PathView};
+use crate::about::About;
+use crate::facts::{AckSample, ConfigError, Episode, KnownPath, LossEvent, Pace, PathState, PathView};
 
 /// One path of a coupled connection.
 #[derive(Debug)]
@@ -29,7 +31,10 @@ pub struct Flow {
 }
 
 /// How windows are coupled.
-pub trait Coupling: std::fmt::Debug + Send {
+pub trait Coupling: std::fmt::Debug + Default + Send + 'static {
+    /// Name and help.
+    const ABOUT: About;
+
     /// Segments by which the window of `flow` grows for each segment acknowledged.
     fn increase(&self, flow: &Flow, flows: &Flows) -> f64;
 
@@ -114,6 +119,24 @@ impl<L: Coupling> Coupled<L> {
     /// `law` over paths whose windows begin as `config` says.
     pub fn new(law: L, config: WindowConfig) -> Self {
         Self { law, config, flows: Flows::default() }
+    }
+}
+
+impl<L: Coupling> Law for Coupled<L> {
+    type Config = WindowConfig;
+    const ABOUT: About = L::ABOUT;
+    const COUPLED: bool = true;
+
+    fn check(config: &WindowConfig) -> Result<(), ConfigError> {
+        config.check()
+    }
+
+    fn of_today(config: WindowConfig) -> WindowConfig {
+        config.paced()
+    }
+
+    fn build(config: WindowConfig, _: &Env) -> Box<dyn Controller> {
+        Box::new(Self::new(L::default(), config))
     }
 }
 

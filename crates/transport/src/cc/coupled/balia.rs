@@ -6,37 +6,17 @@
 //! | w_r, τ_r, x_r = w_r / τ_r | [`Flow::segments`], [`Flow::rtt`], [`Flow::rate`] |
 //! | α_r = max x_k / x_r | `imbalance` |
 
-use super::{Coupled, Coupling, Flow, Flows};
+use super::{Coupling, Flow, Flows};
 use crate::about::About;
-use crate::cc::controller::Controller;
-use crate::cc::law::{Env, Law};
-use crate::cc::window::WindowConfig;
-use crate::facts::ConfigError;
 
 /// Balanced linked adaptation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Balia;
 
-impl Law for Balia {
-    type Config = WindowConfig;
+impl Coupling for Balia {
     const ABOUT: About =
         About { name: "balia", help: "Coupled: BALIA, between LIA's answer to change and OLIA's fairness" };
-    const COUPLED: bool = true;
 
-    fn check(config: &WindowConfig) -> Result<(), ConfigError> {
-        config.check()
-    }
-
-    fn of_today(config: WindowConfig) -> WindowConfig {
-        config.paced()
-    }
-
-    fn build(config: WindowConfig, _: &Env) -> Box<dyn Controller> {
-        Box::new(Coupled::new(Self, config))
-    }
-}
-
-impl Coupling for Balia {
     fn increase(&self, flow: &Flow, flows: &Flows) -> f64 {
         let alpha = imbalance(flow, flows);
         flow.rate() / flow.rtt() / flows.rate().powi(2) * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0

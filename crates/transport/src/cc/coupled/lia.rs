@@ -6,37 +6,17 @@
 //! | cwnd_total | `total` |
 //! | alpha | `alpha`, computed at every acknowledgment |
 
-use super::{Coupled, Coupling, Flow, Flows};
+use super::{Coupling, Flow, Flows};
 use crate::about::About;
-use crate::cc::controller::Controller;
-use crate::cc::law::{Env, Law};
-use crate::cc::window::WindowConfig;
-use crate::facts::ConfigError;
 
 /// RFC 6356.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Lia;
 
-impl Law for Lia {
-    type Config = WindowConfig;
+impl Coupling for Lia {
     const ABOUT: About =
         About { name: "lia", help: "Coupled: LIA (RFC 6356), the windows of all paths grow as one TCP's" };
-    const COUPLED: bool = true;
 
-    fn check(config: &WindowConfig) -> Result<(), ConfigError> {
-        config.check()
-    }
-
-    fn of_today(config: WindowConfig) -> WindowConfig {
-        config.paced()
-    }
-
-    fn build(config: WindowConfig, _: &Env) -> Box<dyn Controller> {
-        Box::new(Coupled::new(Self, config))
-    }
-}
-
-impl Coupling for Lia {
     fn increase(&self, flow: &Flow, flows: &Flows) -> f64 {
         let total: f64 = flows.iter().map(Flow::segments).sum();
         let best = flows.iter().map(|f| f.rate() / f.rtt()).fold(0.0, f64::max);

@@ -9,40 +9,20 @@
 //! | M, the largest windows | those with the largest w_r |
 //! | α_r | `opportunity` |
 
-use super::{Coupled, Coupling, Flow, Flows};
+use super::{Coupling, Flow, Flows};
 use crate::about::About;
-use crate::cc::controller::Controller;
-use crate::cc::law::{Env, Law};
-use crate::cc::window::WindowConfig;
-use crate::facts::ConfigError;
 
 /// Values so close count as equal.
 const EQUAL: f64 = 1e-9;
 
 /// Opportunistic linked increases.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Olia;
 
-impl Law for Olia {
-    type Config = WindowConfig;
+impl Coupling for Olia {
     const ABOUT: About =
         About { name: "olia", help: "Coupled: OLIA, as LIA, and windows move to the paths that lose least" };
-    const COUPLED: bool = true;
 
-    fn check(config: &WindowConfig) -> Result<(), ConfigError> {
-        config.check()
-    }
-
-    fn of_today(config: WindowConfig) -> WindowConfig {
-        config.paced()
-    }
-
-    fn build(config: WindowConfig, _: &Env) -> Box<dyn Controller> {
-        Box::new(Coupled::new(Self, config))
-    }
-}
-
-impl Coupling for Olia {
     fn increase(&self, flow: &Flow, flows: &Flows) -> f64 {
         let shared = flow.rate() / flow.rtt() / flows.rate().powi(2);
         shared + opportunity(flow, flows) / flow.segments()
