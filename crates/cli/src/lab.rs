@@ -99,7 +99,7 @@ fn not_loaded(error: LoadError) -> Failure {
         LoadError::Spec(e) => Failure::usage(e.to_string()),
         LoadError::Unknown(e) => unknown(e),
         LoadError::Read { .. } => {
-            Failure::usage(error.to_string()).help("see `polypath lab list` for what there is")
+            Failure::usage(error.to_string()).help("`polypath lab list` lists the experiments")
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What connections measured of paths, for later connections (RFC 9040), and for those of the next process if this one's
-//! owner stores it.
+//! Path measurements that connections leave to later ones (RFC 9040), and to the next process if the owner stores them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

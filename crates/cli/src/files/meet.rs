@@ -1,4 +1,4 @@
-//! The association with the host at the other end, and the error if there is none.
+//! Sets up the association with the other host, or explains why it failed.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ use crate::failure::Failure;
 
 /// Send and receive buffer, bytes: 1 Gbit/s with a round trip of 500 ms.
 const BUFFER: u64 = 64 << 20;
-/// Receive window of a connection until somebody reads it, bytes: more than leaves before the peer hears of that.
+/// Receive window that a connection advertises until its first read, bytes.
 const UNREAD: u64 = 256 << 10;
 /// Bytes read from the file ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;

@@ -77,7 +77,7 @@ pub struct Outcome {
 struct Notes {
     /// When anything last moved.
     moved: Cell<Instant>,
-    /// The numbers of its files are those of this attempt.
+    /// File numbers count from the start of this attempt.
     outcome: RefCell<Outcome>,
 }
 

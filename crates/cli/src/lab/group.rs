@@ -57,11 +57,9 @@ fn compare(done: &[Done], file: &Path) -> Result<(), Failure> {
     let found: Vec<String> = own.flat_map(|d| differences(&d.experiment.name, &d.verdicts, &kept)).collect();
     match found.len() {
         0 => Ok(()),
-        n => Err(Failure::unmet(format!(
-            "{n} answers are not those of {}:\n{}",
-            file.display(),
-            found.join("\n")
-        ))),
+        n => {
+            Err(Failure::unmet(format!("{n} findings differ from {}:\n{}", file.display(), found.join("\n"))))
+        }
     }
 }
 
