@@ -7,7 +7,7 @@
 //! | window | grows |
 //! |---|---|
 //! | pipe unknown | by what is acknowledged (RFC 5681), twofold in a round trip |
-//! | below half the pipe, or below a known pipe | up to fourfold, as in SUSS (Arghavani, Zhang, Eager and Arlitt, SIGCOMM 2024) |
+//! | below half the pipe, or below a known pipe | up to sixteenfold: from ten segments to half of a pipe of 320 in one round trip, where SUSS (Arghavani, Zhang, Eager and Arlitt, SIGCOMM 2024) has fourfold |
 //! | below the pipe | twofold, up to the pipe |
 //! | from there on | by an eighth of what is acknowledged, until a queue shows |
 //!
@@ -23,8 +23,9 @@ use polypath_wire::{Duration, Instant, Rate};
 use super::hystart::threshold;
 use crate::facts::AckSample;
 
-/// Most growth of the window in a round trip.
-const MOST: f64 = 4.0;
+/// Most growth of the window in a round trip, up to half the pipe. With 4, transfers of 10 MB over 80 Mbit/s and 40 ms take
+/// longer, and beside another flow in a queue of four round trips nearly twice as long (`foundation/start`).
+const MOST: f64 = 16.0;
 /// Share of what is acknowledged by which the window grows once the path should be full.
 const CAREFUL: f64 = 1.0 / 8.0;
 /// Share of the pipe below which a queue is not ours.
@@ -187,11 +188,11 @@ mod tests {
     /// 80 Mbit/s are 400 kB in 40 ms.
     #[test]
     fn leaps_to_half_the_pipe_then_doubles_to_the_pipe_and_grows_carefully_from_there() {
-        let [first, second, third, fourth, fifth] = rounds(Some(Rate::from_mbps(80)));
-        assert_eq!((first, second), (40e3, 160e3));
-        assert!((320e3..360e3).contains(&third), "{third}");
-        assert!((400e3..440e3).contains(&fourth), "{fourth}");
-        assert!((1.12..1.13).contains(&(fifth / fourth)), "{fifth}");
+        let [first, second, third, fourth, _] = rounds(Some(Rate::from_mbps(80)));
+        assert_eq!(first, 160e3);
+        assert!((320e3..400e3).contains(&second), "{second}");
+        assert!((400e3..440e3).contains(&third), "{third}");
+        assert!((1.12..1.13).contains(&(fourth / third)), "{fourth}");
     }
 
     #[test]
@@ -210,8 +211,10 @@ mod tests {
     fn a_queue_on_a_path_that_we_do_not_fill_only_ends_the_leaps() {
         let (mut paced, mut window) = (Paced::default(), 10_000.0);
         assert_eq!(round(&mut paced, &mut window, 60, Some(Rate::from_mbps(80))), None);
+        assert!(window < 70e3, "leaps until the queue is certain: {window}");
+        let seen = window;
         round(&mut paced, &mut window, 60, Some(Rate::from_mbps(80)));
-        assert!(window < 2.0 * 40e3 + 1.0, "{window}");
+        assert!(window < 2.0 * seen + 1.0, "{window}");
     }
 
     #[test]
