@@ -50,6 +50,7 @@ impl Security {
         let peer = self.peers.entry(hit).or_default();
         match to {
             State::Closing | State::Closed | State::EFailed | State::Unassociated => {
+                peer.wanted.iter_mut().for_each(|wanted| wanted.reset(now));
                 if std::mem::take(&mut peer.up) {
                     self.changes.push_back(Change::Over(hit));
                     self.tell_of(hit, PeerEvent::Down);
@@ -67,7 +68,7 @@ impl Security {
         if anew && let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up) {
             // The peer, or we on its silence, began anew: it knows nothing of the connections of before.
             self.changes.push_back(Change::Over(hit));
-            peer.wanted.iter_mut().for_each(super::Wanted::succeed);
+            peer.wanted.iter_mut().for_each(|wanted| wanted.reset(now));
             (peer.renewing, peer.flowed) = (None, None);
         }
         if to == State::R2Sent {

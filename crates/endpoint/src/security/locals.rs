@@ -7,7 +7,7 @@ use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
 use super::path::SecurePath;
-use super::reach::{End, OwnLink, Pair, Reach, Wanted};
+use super::reach::{End, OwnLink, Reach};
 use super::{LocalInfo, Security, UNANSWERED};
 use crate::paths::Locators;
 
@@ -66,13 +66,7 @@ impl Security {
             let announced: Vec<_> = peer.announced.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
             let is_proven = |remote: &SocketAddr| of_peer().any(|p| p.up && p.locators.remote == *remote);
             let pairs = reach.pairs(&locals, &announced, is_proven);
-            let before = std::mem::take(&mut peer.wanted);
-            let known = |pair: &Pair| before.iter().find(|w| w.locators == pair.locators).cloned();
-            let wanted = |pair: Pair| match known(&pair) {
-                Some(wanted) => wanted.on(pair.link),
-                None => Wanted::new(pair, now),
-            };
-            peer.wanted = pairs.into_iter().map(wanted).collect();
+            peer.want(now, pairs);
         }
     }
 

@@ -27,7 +27,7 @@ use polypath_wire::{Duration, Instant, Rate};
 
 use crate::paths::Locators;
 use path::{ROOM, SecurePath};
-use reach::Wanted;
+use reach::{Pair, Wanted};
 
 pub use config::SecurityConfig;
 pub use reach::Reach;
@@ -96,6 +96,19 @@ struct Peer {
     renewing: Option<Instant>,
 }
 
+impl Peer {
+    /// These pairs of locators should be paths from now on. Of those that should be already, attempts go on.
+    fn want(&mut self, now: Instant, pairs: Vec<Pair>) {
+        let before = std::mem::take(&mut self.wanted);
+        let known = |pair: &Pair| before.iter().find(|w| w.locators == pair.locators).cloned();
+        let wanted = |pair: Pair| match known(&pair) {
+            Some(wanted) => wanted.on(pair.link),
+            None => Wanted::new(pair, now),
+        };
+        self.wanted = pairs.into_iter().map(wanted).collect();
+    }
+}
+
 /// What connections must be told, by the inner locators of a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Change {
@@ -147,12 +160,12 @@ impl Security {
         self.ours
     }
 
-    /// Begins an association.
+    /// Begins an association, unless there is one: its paths, also those that are asked for, stay.
     pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
         let pairs = reach.pairs(&self.local_ends(), &[], |_| false);
         self.hip.connect(now, peer, pairs.iter().map(|p| route(p.locators)).collect())?;
         let entry = self.peers.entry(peer).or_default();
-        entry.wanted = pairs.into_iter().map(|p| Wanted::new(p, now)).collect();
+        entry.want(now, pairs);
         (entry.reach, entry.refused) = (Some(reach), false);
         self.settle(now);
         Ok(())

@@ -46,6 +46,11 @@ impl Wanted {
         self.asked = false;
     }
 
+    /// The association is over: attempts begin anew with the next one.
+    pub fn reset(&mut self, now: Instant) {
+        (self.at, self.tries, self.asked) = (now, 0, false);
+    }
+
     /// There is a path.
     pub fn succeed(&mut self) {
         self.tries = 0;

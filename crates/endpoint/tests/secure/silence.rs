@@ -62,6 +62,31 @@ fn a_peer_that_was_restarted_is_met_again_within_two_seconds_and_a_half() {
     }
 }
 
+/// As `send` does: the moment its connection is over, it associates and opens the next one, while paths are asked for.
+#[test]
+fn after_a_restart_each_path_comes_once_though_the_peer_is_sought_again_meanwhile() {
+    for phase in (0..1000).step_by(100) {
+        let mut bed = flowing(64 << 20);
+        bed.run(MS(phase));
+        let handle = bed.client.unwrap();
+        bed.links[0].delay = bed.links[1].delay;
+        restart(&mut bed);
+        bed.events = [Vec::new(), Vec::new()];
+        let over = |bed: &Bed| bed.endpoints[CLIENT].connection(handle).unwrap().state() == TcpState::Closed;
+        until(&mut bed, 10_000, over);
+        bed.associate();
+        bed.send_with(1 << 20, today());
+        until(&mut bed, 10_000, |bed| bed.finished);
+        bed.run(MS(3000));
+        let count =
+            |side: usize, kind: fn(&PeerEvent) -> bool| bed.events[side].iter().filter(|e| kind(e)).count();
+        let came = |e: &PeerEvent| matches!(e, PeerEvent::PathUp(_));
+        let gone = |e: &PeerEvent| matches!(e, PeerEvent::PathDown(_));
+        assert_eq!((count(SERVER, came), count(SERVER, gone)), (2, 0), "{phase}: {:?}", bed.events[SERVER]);
+        assert_eq!((count(CLIENT, came), count(CLIENT, gone)), (2, 2), "{phase}: {:?}", bed.events[CLIENT]);
+    }
+}
+
 /// Nobody can tell silence of all links from a restart: but who answers on an SA has lost nothing.
 #[test]
 fn a_peer_that_was_only_away_keeps_its_association() {
