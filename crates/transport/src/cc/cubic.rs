@@ -14,12 +14,12 @@
 use polypath_wire::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::controller::{Controller, Snapshot};
+use super::controller::Controller;
 use super::law::{Env, Law};
-use super::per_path::{Algorithm, PerPath};
+use super::per_path::{PerPath, WindowLaw};
 use super::window::{SlowStart, Window, WindowConfig};
 use crate::about::About;
-use crate::facts::{AckSample, ConfigError, Episode, KnownPath, LossCause, LossEvent, Pace};
+use crate::facts::{AckSample, ConfigError, Episode, LossCause, LossEvent};
 
 /// Segments per second³ (§5.1).
 const C: f64 = 0.4;
@@ -173,20 +173,16 @@ impl Cubic {
     }
 }
 
-impl Algorithm for Cubic {
-    fn on_mss(&mut self, mss: u32) {
-        self.window.set_mss(mss);
+impl WindowLaw for Cubic {
+    fn state(&self) -> &Window {
+        &self.window
     }
 
-    fn limit_window(&mut self, bytes: u64) {
-        self.window.limit(bytes);
+    fn state_mut(&mut self) -> &mut Window {
+        &mut self.window
     }
 
-    fn on_known(&mut self, known: &KnownPath) {
-        self.window.on_known(known);
-    }
-
-    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+    fn acked(&mut self, now: Instant, sample: &AckSample) {
         let waited = now.since(std::mem::replace(&mut self.last, now));
         let Some(acked) = self.window.on_ack(now, sample) else { return };
         let (w, mss) = (self.segments(), self.window.mss() as f64);
@@ -195,31 +191,17 @@ impl Algorithm for Cubic {
         self.window.grow((next - w) * mss);
     }
 
-    fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
+    fn lost(&mut self, loss: &LossEvent) {
         self.saved = Some((loss.episode, self.curve));
         let timeout = loss.cause == LossCause::Timeout;
         self.curve.lose(self.segments(), self.fast_convergence, timeout);
         self.window.reduce(loss, loss.flight_size as f64 * BETA);
     }
 
-    fn on_undo(&mut self, _: Instant, episode: Episode) {
-        if self.window.undo(episode)
-            && let Some((_, curve)) = self.saved.take_if(|saved| saved.0 == episode)
-        {
+    fn undone(&mut self, episode: Episode) {
+        if let Some((_, curve)) = self.saved.take_if(|saved| saved.0 == episode) {
             self.curve = curve;
         }
-    }
-
-    fn window(&self) -> u64 {
-        self.window.bytes()
-    }
-
-    fn pace(&self) -> Option<Pace> {
-        self.window.pace()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.window.snapshot()
     }
 }
 

@@ -5,12 +5,12 @@
 
 use polypath_wire::Instant;
 
-use super::controller::{Controller, Snapshot};
+use super::controller::Controller;
 use super::law::{Env, Law};
-use super::per_path::{Algorithm, PerPath};
+use super::per_path::{PerPath, WindowLaw};
 use super::window::{Window, WindowConfig};
 use crate::about::About;
-use crate::facts::{AckSample, ConfigError, Episode, KnownPath, LossEvent, Pace};
+use crate::facts::{AckSample, ConfigError, LossEvent};
 
 /// Parameters of NewReno.
 pub type NewRenoConfig = WindowConfig;
@@ -47,50 +47,32 @@ impl NewReno {
     }
 }
 
-impl Algorithm for NewReno {
-    fn on_mss(&mut self, mss: u32) {
-        self.window.set_mss(mss);
+impl WindowLaw for NewReno {
+    fn state(&self) -> &Window {
+        &self.window
     }
 
-    fn limit_window(&mut self, bytes: u64) {
-        self.window.limit(bytes);
+    fn state_mut(&mut self) -> &mut Window {
+        &mut self.window
     }
 
-    fn on_known(&mut self, known: &KnownPath) {
-        self.window.on_known(known);
-    }
-
-    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+    #[inline]
+    fn acked(&mut self, now: Instant, sample: &AckSample) {
         if let Some(acked) = self.window.on_ack(now, sample) {
             self.window.grow((self.window.mss() * acked) as f64 / self.window.cwnd()); // (3)
         }
     }
 
-    fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
+    fn lost(&mut self, loss: &LossEvent) {
         self.window.reduce(loss, loss.flight_size as f64 / 2.0); // (4)
-    }
-
-    fn on_undo(&mut self, _: Instant, episode: Episode) {
-        self.window.undo(episode);
-    }
-
-    fn window(&self) -> u64 {
-        self.window.bytes()
-    }
-
-    fn pace(&self) -> Option<Pace> {
-        self.window.pace()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.window.snapshot()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::per_path::Algorithm;
     use super::*;
-    use crate::facts::LossCause;
+    use crate::facts::{Episode, LossCause};
 
     fn ack(segments: u64) -> AckSample {
         AckSample { newly_acked: 1000 * segments, window_limited: true, ..Default::default() }

@@ -3,6 +3,7 @@
 use polypath_wire::{Instant, PathId};
 
 use super::controller::{Controller, Snapshot};
+use super::window::Window;
 use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathView};
 
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
@@ -21,6 +22,58 @@ pub trait Algorithm: std::fmt::Debug + Send {
         None
     }
     fn snapshot(&self) -> Snapshot;
+}
+
+/// A law of one [`Window`]: how that grows in congestion avoidance, and what a loss leaves.
+#[allow(missing_docs)]
+pub trait WindowLaw: std::fmt::Debug + Send {
+    fn state(&self) -> &Window;
+    fn state_mut(&mut self) -> &mut Window;
+    fn acked(&mut self, now: Instant, sample: &AckSample);
+    fn lost(&mut self, loss: &LossEvent);
+    /// The window is what it was before `episode`.
+    fn undone(&mut self, _episode: Episode) {}
+}
+
+impl<W: WindowLaw> Algorithm for W {
+    fn on_mss(&mut self, mss: u32) {
+        self.state_mut().set_mss(mss);
+    }
+
+    fn limit_window(&mut self, bytes: u64) {
+        self.state_mut().limit(bytes);
+    }
+
+    fn on_known(&mut self, known: &KnownPath) {
+        self.state_mut().on_known(known);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        self.acked(now, sample);
+    }
+
+    fn on_loss(&mut self, _: Instant, loss: &LossEvent) {
+        self.lost(loss);
+    }
+
+    fn on_undo(&mut self, _: Instant, episode: Episode) {
+        if self.state_mut().undo(episode) {
+            self.undone(episode);
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.state().bytes()
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        self.state().pace()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.state().snapshot()
+    }
 }
 
 /// One `A` per path.

@@ -1,6 +1,7 @@
 //! The RFC's equations by hand.
 
 use super::*;
+use crate::cc::per_path::Algorithm;
 
 const MSS: u64 = 1000;
 
