@@ -45,6 +45,8 @@ pub struct Hop<T> {
     pub(crate) up: bool,
     /// Something happens to packets, or may.
     pub(crate) faulty: bool,
+    /// First in, first out, and nothing happens to them: drop-tail, and not `faulty`.
+    pub(crate) plain: bool,
     /// None is drop-tail.
     pub(crate) aqm: Option<Box<Aqm<T>>>,
     pub(crate) stats: HopStats,
@@ -74,6 +76,8 @@ impl<T> Hop<T> {
     /// A hop that draws its chance from `seed`. Rates below 1 bit/s count as 1 bit/s.
     pub fn new(config: HopConfig, seed: Seed) -> Self {
         let chances = [config.loss, config.duplication, config.reordering, config.corruption];
+        let faulty = chances.iter().any(|p| *p > 0.0);
+        let aqm = Aqm::new(&config, seed.child("queue")).map(Box::new);
         Self {
             step_due: config.schedule.first().map_or(Instant::MAX, |step| step.at),
             due: Instant::MAX,
@@ -84,8 +88,9 @@ impl<T> Hop<T> {
             queue: config.queue,
             mtu: config.mtu.unwrap_or(u32::MAX),
             up: config.up,
-            faulty: chances.iter().any(|p| *p > 0.0),
-            aqm: Aqm::new(&config, seed.child("queue")).map(Box::new),
+            faulty,
+            plain: aqm.is_none() && !faulty,
+            aqm,
             stats: HopStats::default(),
             rare: Box::new(Rare {
                 next_step: 0,
@@ -134,14 +139,19 @@ impl<T> Hop<T> {
             return None;
         }
         self.apply_steps(now);
+        let departure = if self.plain { self.leave(now) } else { self.leave_otherwise(now) };
+        self.due = self.upcoming();
+        departure
+    }
+
+    #[inline(never)]
+    fn leave_otherwise(&mut self, now: Instant) -> Option<Departure<T>> {
         let dropped = if self.aqm.is_some() { self.take_dropped(now) } else { None };
-        let departure = match dropped {
+        match dropped {
             Some(_) => dropped,
             None if self.faulty => self.leave_by_chance(now),
             None => self.leave(now),
-        };
-        self.due = self.upcoming();
-        departure
+        }
     }
 
     /// When to poll next; `None` while it is empty.

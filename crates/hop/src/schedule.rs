@@ -38,6 +38,7 @@ impl<T> Hop<T> {
                 Change::Loss(p) => {
                     self.rare.config.loss = p;
                     self.faulty |= p > 0.0;
+                    self.plain &= !self.faulty;
                 }
                 Change::Up => self.up = true,
                 Change::Down => self.go_down(at),
@@ -54,6 +55,15 @@ impl<T> Hop<T> {
     /// When something happens next to what is in it.
     #[inline]
     pub(crate) fn upcoming(&self) -> Instant {
+        match self.line.front() {
+            _ if !self.plain => self.upcoming_otherwise(),
+            Some(head) => head.arrives_at.min(self.step_due),
+            None => Instant::MAX,
+        }
+    }
+
+    #[inline(never)]
+    fn upcoming_otherwise(&self) -> Instant {
         let head = self.line.front().map_or(Instant::MAX, |p| p.arrives_at);
         let held = if self.faulty { self.rare.held_back.peek() } else { None };
         let mut next = held.map_or(head, |Reverse(held)| head.min(held.until));
@@ -95,7 +105,7 @@ impl<T> Hop<T> {
     }
 
     fn go_down(&mut self, at: Instant) {
-        (self.up, self.faulty) = (false, true);
+        (self.up, self.faulty, self.plain) = (false, true, false);
         if let Some(Aqm::Store(store)) = self.aqm.as_deref_mut() {
             store.clear(at, Drop::Down);
         }

@@ -49,10 +49,10 @@ impl Server {
     }
 
     /// Gives it one more packet; returns when it will be served and when it will arrive.
+    #[inline(always)]
     pub fn serve(&mut self, now: Instant, size: u32) -> (Instant, Instant) {
         if self.trace.is_some() {
-            self.start(now);
-            return self.send_by_trace(size);
+            return self.serve_by_trace(now, size);
         }
         let (quotient, remainder) = self.divide(size);
         self.take(now, quotient, remainder)
@@ -75,6 +75,12 @@ impl Server {
     /// Serves a packet from `at` on, which it said is its beginning.
     pub fn serve_from(&mut self, at: Instant, size: u32) -> (Instant, Instant) {
         if self.trace.is_some() { self.send_by_trace(size) } else { self.serve(at, size) }
+    }
+
+    #[inline(never)]
+    fn serve_by_trace(&mut self, now: Instant, size: u32) -> (Instant, Instant) {
+        self.start(now);
+        self.send_by_trace(size)
     }
 
     #[inline(never)]
@@ -111,6 +117,7 @@ impl Server {
     }
 
     /// Whether it has served everything it was given.
+    #[inline(always)]
     pub fn is_idle(&self, now: Instant) -> bool {
         self.free_at <= now
     }
@@ -144,6 +151,7 @@ impl Server {
         (self.free_at, self.carry, self.last_arrival) = (at, 0, at);
     }
 
+    #[inline(always)]
     fn take(&mut self, now: Instant, quotient: u64, remainder: u64) -> (Instant, Instant) {
         if self.free_at < now {
             (self.free_at, self.carry) = (now, 0);
@@ -155,6 +163,7 @@ impl Server {
     }
 
     /// Bit-nanoseconds of `size` bytes divided by the rate; most neighbours have the same size.
+    #[inline(always)]
     fn divide(&mut self, size: u32) -> (u64, u64) {
         if self.memo.0 != size {
             // 2^32 bytes are 3.4e19 bit-ns: just more than u64 holds, so sizes are capped at 2^31.
