@@ -50,13 +50,20 @@ impl<T: OfPath> PathMap<T> {
     /// The entry of `path`.
     #[inline]
     pub fn get(&self, path: PathId) -> Option<&T> {
-        self.position(path).map(|at| &self.entries[at])
+        match self.entries.get(path.index()) {
+            Some(entry) if entry.path() == path => Some(entry),
+            _ => self.search(path).map(|at| &self.entries[at]),
+        }
     }
 
     /// The same to change it.
     #[inline]
     pub fn get_mut(&mut self, path: PathId) -> Option<&mut T> {
-        self.position(path).map(|at| &mut self.entries[at])
+        let at = path.index();
+        match self.entries.get(at) {
+            Some(entry) if entry.path() == path => self.entries.get_mut(at),
+            _ => self.search(path).map(|at| &mut self.entries[at]),
+        }
     }
 
     /// Whether `path` has an entry.
@@ -90,6 +97,7 @@ impl<T: OfPath> PathMap<T> {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn search(&self, path: PathId) -> Option<usize> {
         self.entries.iter().position(|entry| entry.path() == path)

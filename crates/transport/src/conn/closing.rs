@@ -30,8 +30,8 @@ impl Connection {
     /// [`fin_wait`](crate::ConnectionConfig::fin_wait), unless that time runs already.
     pub fn limit_fin_wait(&mut self, now: Instant) {
         let limited = self.config.fin_wait > Duration::ZERO && self.state == State::FinWait2;
-        if limited && !self.timers.is_set(Timer::TimeWait) {
-            self.timers.set(Timer::TimeWait, now + self.config.fin_wait);
+        if limited && !self.engine.timers.is_set(Timer::TIME_WAIT) {
+            self.engine.timers.set(Timer::TIME_WAIT, now + self.config.fin_wait);
         }
     }
 
@@ -72,8 +72,8 @@ impl Connection {
     #[cold]
     fn time_wait(&mut self, now: Instant) {
         self.finish(State::TimeWait);
-        self.timers.stop_all();
-        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+        self.engine.timers.stop_all();
+        self.engine.timers.set(Timer::TIME_WAIT, now + self.config.time_wait);
     }
 
     /// RFC 5961 §3: only the exact next sequence number resets.
@@ -99,16 +99,16 @@ impl Connection {
     pub(super) fn finish(&mut self, state: State) {
         self.state = state;
         if state == State::Closed {
-            self.timers.stop_all();
+            self.engine.timers.stop_all();
         }
     }
 
     /// A RST that the peer must believe: its sequence number is the next one.
     pub(super) fn send_reset(&mut self) {
-        let path = self.sender.path_for_control(self.last_path);
+        let path = self.engine.path_for_control(self.last_path);
         let seq = match self.state {
             State::SynReceived => self.handshake.isn.plus(1),
-            _ => self.snd_seq(self.sender.board.nxt()),
+            _ => self.snd_seq(self.sender.map.nxt()),
         };
         let mut segment = self.bare_segment(Instant::ZERO, path, seq, TcpFlags::RST | TcpFlags::ACK);
         segment.header.options = TcpOptions::default();

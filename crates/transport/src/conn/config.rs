@@ -1,10 +1,11 @@
 //! Parameters of one connection. Every default is the value of the RFC named beside it.
 
-use polypath_wire::{Duration, Rate};
+use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cc::CcConfig;
-use crate::facts::{ConfigError, KnownPath};
+use crate::engine::config::PathConfig;
+use crate::facts::ConfigError;
 use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
 use crate::recv::config::AckConfig;
@@ -83,7 +84,7 @@ pub struct ConnectionConfig {
     /// Consecutive timeouts of one path, while another works, that make it fail; 0 never does, as in the papers.
     pub path_fail_timeouts: u32,
     /// A path of which nothing was delivered for a while, although others delivered meanwhile, fails at once, and so
-    /// does one whose timer expires while another path works (`sender/silence.rs`). If false,
+    /// does one whose timer expires while another path works (`engine/silence.rs`). If false,
     /// only `path_fail_timeouts` fails a path.
     pub fail_silent: bool,
     /// Consecutive timeouts of all paths that end the connection (RFC 9293 §3.8.3, R2).
@@ -225,52 +226,6 @@ pub enum AckReturn {
     SamePath,
     /// Each in turn, as a host scatters packets that does not know of paths.
     RoundRobin,
-}
-
-/// One path of a connection as its owner knows it when it is added.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PathConfig {
-    /// Largest payload of one segment on this path, bytes, without options (RFC 6691).
-    pub mss: u32,
-    /// What of that the path is known to carry: `mss` is asked of the peer, this is sent.
-    pub carried: Option<u32>,
-    /// Rate of the bottleneck, bit/s, if told (by the base exchange, by the spec file).
-    pub rate: Option<Rate>,
-    /// One-way delay without queueing, if told; nanoseconds.
-    pub one_way: Option<Duration>,
-    /// What a connection measured here not long ago.
-    pub known: Option<KnownPath>,
-    /// Number of our link that it leaves by, if that is known: paths over one link share a bottleneck until measurements
-    /// say otherwise.
-    pub link: Option<u32>,
-    /// Bytes that headers add to each segment on the wire, where a told rate counts them
-    /// (IPv4 and TCP: 40, with timestamps 52).
-    pub overhead: u32,
-    /// What data sent here never exceeds, `overhead` included, bit/s, above 0. Bare acknowledgments and probes do not wait for it.
-    pub max_rate: Option<Rate>,
-}
-
-impl PathConfig {
-    /// Largest payload of a segment that we send, bytes, without options.
-    pub fn segment_size(&self) -> u32 {
-        self.carried.map_or(self.mss, |carried| carried.min(self.mss))
-    }
-}
-
-impl Default for PathConfig {
-    fn default() -> Self {
-        Self {
-            mss: 1460,
-            carried: None,
-            rate: None,
-            one_way: None,
-            known: None,
-            link: None,
-            overhead: 40,
-            max_rate: None,
-        }
-    }
 }
 
 pub use polypath_wire::millis;

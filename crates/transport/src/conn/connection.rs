@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 
 use polypath_wire::{Instant, PathId, Seq};
 
-use super::config::{ConnectionConfig, PathConfig};
+use super::config::ConnectionConfig;
 use super::handshake::Handshake;
 use super::paths::Paths;
 use super::receiver::Receiver;
 use super::record::{Record, RecordFilter};
-use super::sender::Sender;
+use super::sender::{self, Sender};
 use super::stats::ConnectionStats;
-use super::timers::Timers;
 use crate::cc::Env;
+use crate::engine::config::PathConfig;
+use crate::engine::engine::Engine;
 use crate::facts::Shared;
 use crate::payload::Payload;
 use crate::sched::SchedulerConfig;
@@ -91,9 +92,10 @@ pub struct Connection {
     pub(super) ports: Ports,
     pub(super) state: State,
     pub(super) handshake: Handshake,
+    /// What leaves on which path, and all timers.
+    pub(super) engine: Engine,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    pub(super) timers: Timers,
     pub(super) paths: Paths,
     /// Segments that are neither data nor acknowledgments of data: RST, probes.
     pub(super) control: VecDeque<Transmit>,
@@ -165,13 +167,13 @@ impl Connection {
     ) -> Self {
         let env = Env { now, seed: isn.0.into(), shared: Shared::default() };
         let mut connection = Self {
-            sender: Sender::new(&config, &env),
+            engine: sender::engine(&config, &env),
+            sender: Sender::new(&config),
             receiver: Receiver::new(&config),
             handshake: Handshake::new(&config, isn),
             config,
             ports,
             state,
-            timers: Timers::default(),
             paths: Paths::default(),
             control: VecDeque::new(),
             stats: ConnectionStats::default(),
@@ -197,13 +199,13 @@ impl Connection {
     /// Which observations to make; none by default.
     pub fn record(&mut self, filter: RecordFilter) {
         self.filter = filter;
-        self.sender.explains = filter.packets;
+        self.engine.explain_choices(filter.packets);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        self.engine.timers.next()
     }
 
     /// The next event for the application.
@@ -260,14 +262,14 @@ impl Connection {
         if self.receiver.has_finished() {
             self.tell_peer_finished();
         } else if !matches!(self.state, State::Closed | State::TimeWait) {
-            self.receiver.after_read(self.last_path, &mut self.timers);
+            self.receiver.after_read(self.last_path, &mut self.engine.timers);
         }
     }
 
     /// From now on `scheduler` chooses the paths: R-M/TCP's modes of distribution and of duplication may
     /// follow one another.
     pub fn set_scheduler(&mut self, scheduler: SchedulerConfig) {
-        self.sender.set_scheduler(scheduler.build());
+        self.engine.set_scheduler(scheduler.build());
     }
 
     /// State.

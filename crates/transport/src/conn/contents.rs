@@ -31,12 +31,13 @@ impl Connection {
         let una = una.max(0) as u64;
         let window = u64::from(segment.header.window) << self.handshake.peer_shift;
         let moved = self.sender.window.update(offset, una, window);
-        if self.sender.board.is_idle() && n == 0 {
+        self.sender.offer(&mut self.engine);
+        if self.sender.map.is_idle() && n == 0 {
             return true; // nothing is outstanding: it can say nothing more
         }
         let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
         let reply = segment.header.options.multi_route.filter(|_| self.handshake.multi_route);
-        let ours = |place| self.paths.at_place(place).filter(|route| self.sender.has_joined(*route));
+        let ours = |place| self.paths.at_place(place).filter(|route| self.engine.has_joined(*route));
         let bare = segment.payload.is_empty();
         let ack = Ack {
             path,
@@ -48,7 +49,7 @@ impl Connection {
             echo: ts.map(|ts| self.clock_instant(now, ts.echo)),
             reverse: ts.map(|ts| since_peer_clock(now, ts.value)),
         };
-        let acked = self.sender.on_ack(now, &ack, &mut self.timers);
+        let acked = self.sender.on_ack(now, &ack, &mut self.engine);
         self.after_ack(now, path, una, &acked);
         true
     }
@@ -65,7 +66,7 @@ impl Connection {
     /// Whether the ACK is of our SYN; if not, it is reset.
     #[cold]
     fn complete_handshake(&mut self, now: Instant, path: PathId, una: i64, segment: &Segment) -> bool {
-        let ours = (0..=self.sender.board.nxt() as i64).contains(&una);
+        let ours = (0..=self.sender.map.nxt() as i64).contains(&una);
         if ours {
             self.establish(now, path, segment);
         } else {
@@ -77,10 +78,10 @@ impl Connection {
 
     /// Why an acknowledgment of everything below `una` does not count, if so.
     fn refuses_ack(&self, una: i64) -> Option<DropReason> {
-        if una > self.sender.board.nxt() as i64 {
+        if una > self.sender.map.nxt() as i64 {
             return Some(DropReason::AckOfUnsent);
         }
-        let old = una < self.sender.board.una() as i64 && self.is_old_ack(una);
+        let old = una < self.sender.map.una() as i64 && self.is_old_ack(una);
         old.then_some(DropReason::OldAck)
     }
 
@@ -88,7 +89,7 @@ impl Connection {
     /// number of windows ago; but never is there an acknowledgment from before the stream.
     #[cold]
     fn is_old_ack(&self, una: i64) -> bool {
-        let behind = self.sender.board.una() as i64 - una;
+        let behind = self.sender.map.una() as i64 - una;
         una < 0 || (self.paths.len() == 1 && behind > self.sender.window.largest as i64)
     }
 
@@ -102,7 +103,7 @@ impl Connection {
             let failed: Vec<_> = self.paths().filter(|path| acked.failed.contains(*path)).collect();
             failed.into_iter().for_each(|path| self.observe_path(now, path, PathState::Failed));
         }
-        self.stats.bytes_acked = self.sender.board.una().min(self.sender.stream.end());
+        self.stats.bytes_acked = self.sender.map.una().min(self.sender.stream.end());
         if acked.delivered > 0 {
             self.persists = 0;
             self.tell_writable();
@@ -136,7 +137,7 @@ impl Connection {
         }
         self.stats.segments_received += u64::from(len > 0);
         self.stats.out_of_order += u64::from(len > 0 && offset > self.receiver.next());
-        let inserted = self.receiver.on_data(now, path, offset, payload, fin, &mut self.timers);
+        let inserted = self.receiver.on_data(now, path, offset, payload, fin, &mut self.engine.timers);
         self.after_data(now, path, len, &inserted);
         if self.receiver.has_finished() {
             self.peer_finished(now);

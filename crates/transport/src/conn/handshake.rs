@@ -3,12 +3,15 @@
 use polypath_wire::tcp::{MultiRoute, TcpFlags, TcpOptions, Timestamps};
 use polypath_wire::{Duration, Instant, PathId, Seq};
 
-use super::config::{ConnectionConfig, PathConfig};
+use super::config::ConnectionConfig;
 use super::connection::{CloseReason, Connection, Event, State};
 use super::record::DropReason;
 use super::timers::Timer;
-use crate::loss::scoreboard::TIMESTAMP_TICK;
+use crate::engine::config::PathConfig;
 use crate::segment::Segment;
+
+/// Our timestamps count milliseconds, in nanoseconds.
+pub(super) const TIMESTAMP_TICK: u64 = 1_000_000;
 
 /// Segment size of a peer that names none (RFC 9293 §3.7.1, of IPv4; whoever knows that it is IPv6 names that one's).
 const DEFAULT_MSS: u32 = 536;
@@ -72,7 +75,7 @@ impl Connection {
         self.handshake.path = if self.paths.contains(path) { path } else { self.paths.after(path) };
         self.handshake.due = true;
         let timeout = self.config.initial_rto.times(1 << self.handshake.attempts.min(6));
-        self.timers.set(Timer::Handshake, now + timeout.min(self.config.max_rto));
+        self.engine.timers.set(Timer::HANDSHAKE, now + timeout.min(self.config.max_rto));
     }
 
     /// Each attempt takes the next path, so that a dead first path does not keep us from connecting.
@@ -112,7 +115,7 @@ impl Connection {
         TcpOptions {
             mss: self.paths.iter().map(|(_, p)| p.mss.min(65_535) as u16).min(),
             window_scale: self.handshake.scaling.then_some(self.handshake.our_shift),
-            sack_permitted: if answer { self.sender.rules.sack } else { self.config.sack },
+            sack_permitted: if answer { self.sender.sack } else { self.config.sack },
             timestamps,
             multi_route: self
                 .handshake
@@ -140,12 +143,14 @@ impl Connection {
             others.into_iter().for_each(|other| self.remove_path(now, other));
         }
         let sack = self.config.sack && options.sack_permitted;
-        self.sender.agree(&self.config, sack, self.handshake.multi_route);
+        self.engine.agree(self.config.loss.build(sack), self.handshake.multi_route);
+        self.sender.agree(sack, self.handshake.multi_route);
         self.receiver.agree(&self.config, sack, self.handshake.multi_route);
         self.sender.window.open(u64::from(syn.header.window)); // never scaled in a SYN
+        self.sender.offer(&mut self.engine);
         let sizes: Vec<_> = self.paths.iter().map(|(_, p)| self.payload_size(p)).collect();
         for ((path, config), mss) in self.paths.iter().zip(sizes) {
-            self.sender.add_path(now, path, config, mss);
+            self.engine.add_path(now, path, config, mss);
         }
         self.receiver.paths.get_mut(path).into_iter().for_each(|p| p.heard = true);
         self.learn_route(path, syn);
@@ -194,7 +199,7 @@ impl Connection {
         self.learn_options(now, path, segment);
         self.last_path = path;
         if has(TcpFlags::ACK) {
-            self.receiver.ack_now(path, None, &mut self.timers);
+            self.receiver.ack_now(path, None, &mut self.engine.timers);
             self.establish(now, path, segment);
         } else {
             self.state = State::SynReceived; // simultaneous open
@@ -206,20 +211,20 @@ impl Connection {
     /// `answer` completes the handshake.
     #[cold]
     pub(super) fn establish(&mut self, now: Instant, path: PathId, answer: &Segment) {
-        self.timers.stop(Timer::Handshake);
+        self.engine.timers.stop(Timer::HANDSHAKE);
         self.handshake.due = false;
         self.state = State::Established;
         if self.handshake.sent_on == [path] || self.answers_first(answer) {
             let rtt = now.since(self.handshake.began_at);
-            self.sender.measured(now, path, rtt);
+            self.engine.measured(now, path, rtt);
         } else {
-            self.sender.after_lost_syns(now, path, self.lost_syns(path));
+            self.engine.after_lost_syns(now, path, self.lost_syns(path));
         }
         if self.config.keep_alive > Duration::ZERO {
-            self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
+            self.engine.timers.set(Timer::KEEP_ALIVE, now + self.config.keep_alive);
         }
         if self.config.knowledge.heartbeat > Duration::ZERO {
-            self.timers.set(Timer::Heartbeat, now + self.config.knowledge.heartbeat);
+            self.engine.timers.set(Timer::HEARTBEAT, now + self.config.knowledge.heartbeat);
         }
         self.tell(Event::Connected);
     }

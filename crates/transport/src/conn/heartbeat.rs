@@ -1,7 +1,7 @@
 //! Heartbeats: HIP's signalling packets that probe the paths (paper 000 §III.B.2), as the transport
 //! carries them: a bare acknowledgment with an option that asks, and one that answers at once.
 //!
-//! The same asks a path that fell silent while others deliver (`sender/silence.rs`).
+//! The same asks a path that fell silent while others deliver (`engine/silence.rs`).
 //!
 //! They never reach the acknowledgment processing, so they are no duplicates of anything. A peer that
 //! does not know the option answers nothing.
@@ -47,15 +47,15 @@ impl Beat {
 impl Connection {
     /// It is time for heartbeats: one on every path, closed or not, while data is under way.
     pub(super) fn on_heartbeat_due(&mut self, now: Instant) {
-        self.timers.set(Timer::Heartbeat, now + self.config.knowledge.heartbeat);
-        if self.sender.board.is_idle() {
+        self.engine.timers.set(Timer::HEARTBEAT, now + self.config.knowledge.heartbeat);
+        if self.sender.map.is_idle() {
             return;
         }
         self.heartbeats = self.heartbeats.wrapping_add(1);
-        for i in 0..self.sender.views.len() {
-            let path = self.sender.views.id_at(i);
-            if matches!(self.sender.path_state(path), PathState::Active | PathState::Congested) {
-                self.sender.heartbeat_sent(now, path, self.heartbeats);
+        for i in 0..self.engine.views().len() {
+            let path = self.engine.views().id_at(i);
+            if matches!(self.engine.path_state(path), PathState::Active | PathState::Congested) {
+                self.engine.heartbeat_sent(now, path, self.heartbeats);
                 self.send_beat(now, path, Beat::Ask(self.heartbeats));
             }
         }
@@ -64,7 +64,7 @@ impl Connection {
     /// Asks whether `path` works again, which had fallen silent.
     pub(super) fn ask_silent(&mut self, now: Instant, path: PathId) {
         self.heartbeats = self.heartbeats.wrapping_add(1);
-        self.sender.probe_sent(path, self.heartbeats);
+        self.engine.probe_sent(path, self.heartbeats);
         self.send_beat(now, path, Beat::Ask(self.heartbeats));
     }
 
@@ -83,10 +83,10 @@ impl Connection {
             match beat {
                 Beat::Ask(number) => self.send_beat(now, path, Beat::Answer(number)),
                 Beat::Answer(number) => {
-                    if self.sender.is_probe_answered(path, number) {
+                    if self.engine.is_probe_answered(path, number) {
                         self.revive(now, path);
                     }
-                    if self.sender.on_heartbeat(now, path, number) {
+                    if self.engine.on_heartbeat(now, path, number) {
                         self.observe_path(now, path, PathState::Active);
                     }
                 }
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     fn send_beat(&mut self, now: Instant, path: PathId, beat: Beat) {
-        let next = self.snd_seq(self.sender.board.nxt());
+        let next = self.snd_seq(self.sender.map.nxt());
         let mut segment = self.bare_segment(now, path, next, TcpFlags::ACK);
         segment.header.ack = self.rcv_seq();
         segment.header.window = self.receiver.advertised(self.handshake.our_shift);

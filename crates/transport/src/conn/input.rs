@@ -6,6 +6,7 @@ use polypath_wire::{Duration, Instant, PathId, Seq};
 use super::connection::{Connection, State};
 use super::record::DropReason;
 use super::timers::Timer;
+use crate::facts::PathState;
 use crate::segment::Segment;
 
 /// Answers to unacceptable segments per second (RFC 5961 §7).
@@ -112,7 +113,7 @@ impl Connection {
             self.stats.duplicate_bytes += segment.payload.len();
         }
         if self.state == State::TimeWait && flags.contains(TcpFlags::FIN) {
-            self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+            self.engine.timers.set(Timer::TIME_WAIT, now + self.config.time_wait);
         }
         let closed_window = beyond && self.receiver.window_end() == self.receiver.next();
         if closed_window && offset == self.receiver.next() as i64 && flags.contains(TcpFlags::ACK) {
@@ -121,10 +122,10 @@ impl Connection {
         if segment.payload.is_empty() {
             self.challenge(now, path);
         } else if beyond || offset < 0 {
-            self.receiver.ack_now(path, Some(offset.max(0) as u64), &mut self.timers);
+            self.receiver.ack_now(path, Some(offset.max(0) as u64), &mut self.engine.timers);
         } else {
             let len = segment.payload.len();
-            self.receiver.ack_duplicate(path, offset as u64, len, &mut self.timers);
+            self.receiver.ack_duplicate(path, offset as u64, len, &mut self.engine.timers);
         }
     }
 
@@ -136,10 +137,10 @@ impl Connection {
             self.last_path = path;
             known.heard = true;
         }
-        if self.timers.is_set(Timer::KeepAlive) {
-            self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
+        if self.engine.timers.is_set(Timer::KEEP_ALIVE) {
+            self.engine.timers.set(Timer::KEEP_ALIVE, now + self.config.keep_alive);
         }
-        if answer && !self.sender.is_silent(path) {
+        if answer && self.engine.path_state(path) == PathState::Failed && !self.engine.is_silent(path) {
             self.revive(now, path);
         }
     }
@@ -153,7 +154,7 @@ impl Connection {
         }
         if self.challenges.1 < CHALLENGES {
             self.challenges.1 += 1;
-            self.receiver.ack_now(path, None, &mut self.timers);
+            self.receiver.ack_now(path, None, &mut self.engine.timers);
         }
     }
 
@@ -168,8 +169,8 @@ impl Connection {
         synchronized
             && segment.header.flags.contains(TcpFlags::ACK)
             && (self.earliest_recent()..=end).contains(&self.rcv_offset(segment.header.seq))
-            && acked <= self.sender.board.nxt() as i64
-            && acked >= self.sender.board.una() as i64 - window // RFC 5961 §5
+            && acked <= self.sender.map.nxt() as i64
+            && acked >= self.sender.map.una() as i64 - window // RFC 5961 §5
     }
 
     /// What the peer may have sent a window ago.
@@ -181,7 +182,7 @@ impl Connection {
     /// Whether we sent `seq` and the peer has not acknowledged it: what an ICMP message quotes must
     /// pass this (RFC 5927 §4.1).
     pub fn has_in_flight(&self, seq: Seq) -> bool {
-        let (una, nxt) = (self.sender.board.una() as i64, self.sender.board.nxt() as i64);
+        let (una, nxt) = (self.sender.map.una() as i64, self.sender.map.nxt() as i64);
         (una..nxt).contains(&self.snd_offset(seq))
     }
 }

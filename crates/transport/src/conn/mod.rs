@@ -1,4 +1,4 @@
-//! The connection: glue between sender, receiver and their policies.
+//! The connection: a TCP byte stream over an engine.
 
 mod closing;
 pub mod config;
@@ -14,5 +14,6 @@ mod receiver;
 pub mod record;
 mod sender;
 pub mod stats;
+mod stream_map;
 mod timeouts;
 mod timers;

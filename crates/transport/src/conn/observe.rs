@@ -73,7 +73,7 @@ impl Connection {
         if self.paths.len() < 2 || !self.filter.events {
             return;
         }
-        let Some(verdict) = self.sender.poll_verdict() else { return };
+        let Some(verdict) = self.engine.poll_verdict() else { return };
         for (path, of) in verdict.iter() {
             self.observe_event(now, Some(path), || Observation::Bottleneck { of });
         }
@@ -104,18 +104,18 @@ impl Connection {
     /// Window and estimate of `path`, after an acknowledgment.
     #[inline]
     pub(super) fn observe_state(&mut self, at: Instant, path: PathId) {
-        if self.filter.state && self.sender.has_joined(path) {
+        if self.filter.state && self.engine.has_joined(path) {
             self.tell_state(at, path);
         }
     }
 
     #[cold]
     fn tell_state(&mut self, at: Instant, path: PathId) {
-        let stats = self.sender.path_stats(path);
+        let stats = self.engine.path_stats(path);
         let window =
             Observation::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, in_flight: stats.in_flight };
         self.records.push_back(Record { at, path: Some(path), what: window });
-        let rtt = self.sender.latest_rtt(path);
+        let rtt = self.engine.latest_rtt(path);
         if let (Some(srtt), Some(rtt)) = (stats.srtt, rtt) {
             let what = Observation::Estimate { srtt, rtt, rate: stats.rate };
             self.records.push_back(Record { at, path: Some(path), what });

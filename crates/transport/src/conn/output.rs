@@ -36,7 +36,7 @@ impl Connection {
         if self.paths.is_empty() {
             return None;
         }
-        let data = self.sender.has_work();
+        let data = self.sender.has_work(&self.engine);
         match data || self.has_more_than_data() {
             true => self.next_segment(now, data, segment),
             false => None, // every second time it is asked for
@@ -45,7 +45,8 @@ impl Connection {
 
     /// Whether [`poll_transmit`](Self::poll_transmit) or [`poll_event`](Self::poll_event) may have something.
     pub fn has_output(&self) -> bool {
-        let segments = !self.paths.is_empty() && (self.sender.has_work() || self.has_more_than_data());
+        let segments =
+            !self.paths.is_empty() && (self.sender.has_work(&self.engine) || self.has_more_than_data());
         segments || self.readable_news || !self.events.is_empty()
     }
 
@@ -61,7 +62,7 @@ impl Connection {
         if let Some(control) = self.control.pop_front() {
             *segment = control.segment;
             let path = self.path_for_answer(control.path);
-            self.sender.on_bare(now, path);
+            self.engine.on_bare(now, path);
             return Some(path);
         }
         match self.state {
@@ -78,7 +79,7 @@ impl Connection {
         if self.config.max_burst > 0 && self.burst >= self.config.max_burst {
             return None;
         }
-        let Some(outgoing) = self.sender.next(now, &mut self.timers) else {
+        let Some(outgoing) = self.sender.next(now, &mut self.engine) else {
             if self.sender.window_blocked() {
                 self.arm_persist(now);
             }
@@ -86,7 +87,7 @@ impl Connection {
         };
         self.burst += 1;
         let Outgoing { path, offset, len, retransmission } = outgoing;
-        if let Some(why) = self.sender.why.take() {
+        if let Some(why) = self.engine.take_why() {
             self.observe_packet(now, path, || Observation::Picked { offset, why });
         }
         self.observe_packet(now, path, || Observation::Sent { offset, len, retransmission });
@@ -108,9 +109,9 @@ impl Connection {
         } else if end == written {
             segment.header.flags = segment.header.flags | TcpFlags::PSH;
         }
-        self.receiver.piggyback(outgoing.path, &mut self.timers);
+        self.receiver.piggyback(outgoing.path, &mut self.engine.timers);
         self.acknowledge(segment);
-        if self.sender.rules.sack && !self.receiver.buffer.held().is_empty() {
+        if self.sender.sack && !self.receiver.buffer.held().is_empty() {
             self.fill_with_blocks(outgoing.path, segment);
         }
         self.receiver.told(now, outgoing.path);
@@ -119,7 +120,7 @@ impl Connection {
     /// SACK blocks where the data leaves room for them (RFC 2018 §4).
     #[cold]
     fn fill_with_blocks(&mut self, path: PathId, segment: &mut Segment) {
-        let left = u64::from(self.sender.views[path].mss).saturating_sub(segment.payload.len());
+        let left = u64::from(self.engine.views()[path].mss).saturating_sub(segment.payload.len());
         let most = (left.saturating_sub(SACK_HEADER) / SACK_BLOCK) as usize;
         let most = most.min(segment.header.options.sack_room());
         if most > 0 {
@@ -135,17 +136,17 @@ impl Connection {
     fn next_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         let pending = self.receiver.pop_ack()?;
         let path = self.ack_path(pending.path);
-        self.write_bare(now, path, self.snd_seq(self.sender.board.nxt()), TcpFlags::ACK, segment);
+        self.write_bare(now, path, self.snd_seq(self.sender.map.nxt()), TcpFlags::ACK, segment);
         self.acknowledge(segment);
         if let Some(multi_route) = &mut segment.header.options.multi_route {
             multi_route.reply = self.receiver.paths.get(pending.path).and_then(|p| p.route);
         }
-        if self.sender.rules.sack {
+        if self.sender.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             segment.header.options.sack = self.sack_blocks(&pending, most);
         }
         self.receiver.told(now, pending.path);
-        self.sender.on_bare(now, path);
+        self.engine.on_bare(now, path);
         Some(path)
     }
 
@@ -163,7 +164,7 @@ impl Connection {
     pub(super) fn path_for_answer(&self, path: PathId) -> PathId {
         match self.paths.contains(path) {
             true => path,
-            false => self.sender.path_for_control(self.paths.after(path)),
+            false => self.engine.path_for_control(self.paths.after(path)),
         }
     }
 
@@ -197,7 +198,7 @@ impl Connection {
     pub fn announce(&mut self, now: Instant, path: PathId) {
         let open = !matches!(self.state, State::SynSent | State::SynReceived | State::Closed);
         if open && self.paths.contains(path) {
-            let next = self.snd_seq(self.sender.board.nxt());
+            let next = self.snd_seq(self.sender.map.nxt());
             let mut segment = self.bare_segment(now, path, next, TcpFlags::ACK);
             self.acknowledge(&mut segment);
             self.control.push_back(Transmit { path, segment });
@@ -205,7 +206,7 @@ impl Connection {
             receiver.announced += 1;
             if receiver.announced < ANNOUNCEMENTS {
                 let wait = self.config.initial_rto.times(1 << receiver.announced);
-                self.timers.set(Timer::Probe(path), now + wait);
+                self.engine.timers.set(Timer::Probe(path), now + wait);
             }
         }
     }
@@ -213,7 +214,7 @@ impl Connection {
     /// Asks the peer for an acknowledgment on `path`: a sequence number it has seen already
     /// (RFC 9293 §3.8.4).
     pub(super) fn send_probe(&mut self, now: Instant, path: PathId) {
-        let before = self.snd_seq(self.sender.board.una()).plus(u32::MAX);
+        let before = self.snd_seq(self.sender.map.una()).plus(u32::MAX);
         let mut segment = self.bare_segment(now, path, before, TcpFlags::ACK);
         self.acknowledge(&mut segment);
         self.control.push_back(Transmit { path, segment });
@@ -226,7 +227,7 @@ impl Connection {
 
     /// Offset of `seq` in our stream; negative before its first byte.
     pub(super) fn snd_offset(&self, seq: Seq) -> i64 {
-        let una = self.sender.board.una();
+        let una = self.sender.map.una();
         una as i64 + i64::from(seq.distance(self.snd_seq(una)))
     }
 

@@ -2,10 +2,10 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
-use super::config::PathConfig;
 use super::connection::Connection;
-use super::stats::PathStats;
 use super::timers::Timer;
+use crate::engine::config::PathConfig;
+use crate::engine::stats::PathStats;
 use crate::facts::{KnownPath, PathState};
 use crate::path_map::{OfPath, PathMap};
 
@@ -93,7 +93,7 @@ impl Connection {
         let id = self.enrol(&path)?;
         if self.handshake.peer.is_some() {
             let mss = self.payload_size(&path);
-            self.sender.add_path(now, id, &path, mss);
+            self.engine.add_path(now, id, &path, mss);
         }
         Some(id)
     }
@@ -101,7 +101,7 @@ impl Connection {
     pub(super) fn enrol(&mut self, path: &PathConfig) -> Option<PathId> {
         let id = self.paths.add(*path)?;
         self.receiver.add_path(id);
-        self.timers.add_path(id);
+        self.engine.timers.add_path(id);
         Some(id)
     }
 
@@ -111,17 +111,19 @@ impl Connection {
             return;
         }
         self.burst = 0;
-        self.timers.remove_path(path);
-        self.receiver.remove_path(path, &mut self.timers);
-        if self.sender.has_joined(path) {
-            self.sender.remove_path(now, path);
+        self.engine.timers.remove_path(path);
+        self.receiver.remove_path(path, &mut self.engine.timers);
+        if self.engine.has_joined(path) {
+            self.engine.remove_path(now, path);
+            self.sender.follow(&mut self.engine);
+            self.sender.remove_path(path);
             self.observe_losses(now);
         }
         self.observe_path(now, path, PathState::Removed);
-        for path in self.sender.retry_failed(now, &mut self.timers) {
+        for path in self.engine.retry_failed(now) {
             self.observe_path(now, path, PathState::Active);
         }
-        if path == self.handshake.path && self.timers.is_set(Timer::Handshake) {
+        if path == self.handshake.path && self.engine.timers.is_set(Timer::HANDSHAKE) {
             self.start_handshake(now, self.paths.after(path));
         }
     }
@@ -142,9 +144,10 @@ impl Connection {
         }
         config.carried = Some(mss.max(64));
         let config = *config;
-        if self.sender.has_joined(path) {
+        if self.engine.has_joined(path) {
             let mss = self.payload_size(&config);
-            self.sender.set_mss(now, path, mss);
+            self.engine.set_mss(now, path, mss, self.sender.largest(mss));
+            self.sender.follow(&mut self.engine);
             self.observe_losses(now);
         }
     }
@@ -152,14 +155,14 @@ impl Connection {
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
     /// a path that had failed works again, and one with nothing in flight is measured.
     pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {
-        if !self.sender.has_joined(path) {
+        if !self.engine.has_joined(path) {
             return;
         }
-        if self.sender.is_sign_of_life(path, now - rtt) {
+        if self.engine.is_sign_of_life(path, now - rtt) {
             self.revive(now, path);
         }
-        if self.sender.flight_size(path) == 0 {
-            self.sender.measured(now, path, rtt);
+        if self.engine.flight_size(path) == 0 {
+            self.engine.measured(now, path, rtt);
         }
     }
 
@@ -174,8 +177,8 @@ impl Connection {
     /// Something on `path` answered: if it had failed, it works again.
     #[inline]
     pub(super) fn revive(&mut self, now: Instant, path: PathId) {
-        if self.path_state(path) == Some(PathState::Failed) {
-            self.sender.revive(now, path, &mut self.timers);
+        if self.engine.path_state(path) == PathState::Failed {
+            self.engine.revive(now, path);
             self.observe_path(now, path, PathState::Active);
         }
     }
@@ -183,7 +186,7 @@ impl Connection {
     /// A packet that leaves on `path` now waits this long in all of its queues: somebody sees them, which
     /// no host does. What is measured afterwards replaces it.
     pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
-        self.sender.reveal_queues(now, path, wait);
+        self.engine.reveal_queues(now, path, wait);
     }
 
     /// The paths that are there, in the order in which they came.
@@ -194,22 +197,22 @@ impl Connection {
     /// Whether a path may carry data; none before it has joined.
     pub fn path_state(&self, path: PathId) -> Option<PathState> {
         match self.paths.contains(path) {
-            true => self.sender.views.get(path).map(|v| v.state),
+            true => self.engine.views().get(path).map(|v| v.state),
             false => self.paths.knows(path).then_some(PathState::Removed),
         }
     }
 
     /// What the next connection may know of one path, and since when, if this one delivered enough there.
     pub fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
-        self.sender.known_path(path)
+        self.engine.known_path(path)
     }
 
     /// Counters and state of one path; zeros for a path that is not there or has not joined yet.
     pub fn path_stats(&self, path: PathId) -> PathStats {
-        if !self.sender.has_joined(path) {
+        if !self.engine.has_joined(path) {
             return PathStats::default();
         }
         let received = self.receiver.paths.get(path).map_or(0, |p| p.bytes);
-        PathStats { bytes_received: received, ..self.sender.path_stats(path) }
+        PathStats { bytes_received: received, ..self.engine.path_stats(path) }
     }
 }

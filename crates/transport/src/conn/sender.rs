@@ -1,48 +1,32 @@
-//! The sending half: what it knows of the stream and of its paths.
+//! The sending half: what it knows of the stream. What becomes of it on which path is the engine's.
 //!
-//! `next.rs` says which bytes go next, `ack.rs` what acknowledgments mean: `sample.rs` for the estimates and the
-//! controller, `verdicts.rs` for what is lost. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` duplicates. Of paths,
-//! `paths.rs` tells how they come and go, `silence.rs` which are lost, `queues.rs` what stands in
-//! their queues, `views.rs` what others see of them. `observers.rs` watches it all.
+//! `next.rs` says which bytes go next, `ack.rs` what acknowledgments mean: `sample.rs` what they tell the engine of each
+//! path. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` and `duplication.rs` duplicate.
 
 mod ack;
 mod copies;
+mod duplication;
 mod eifel;
 mod next;
-mod observers;
-mod paths;
 mod peer_window;
-mod queues;
-mod rules;
 mod sample;
-mod silence;
 mod timeouts;
-mod verdicts;
-mod views;
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::PathId;
 
 use super::config::ConnectionConfig;
-use super::stats::PathStats;
+use super::stream_map::StreamMap;
 use crate::cc::Env;
-use crate::cc::controller::Controller;
-use crate::facts::{Episode, KnownPath, LossCause, PathView, Why};
+use crate::engine::config::EngineConfig;
+use crate::engine::engine::Engine;
+use crate::engine::facts::Fact;
+use crate::facts::{Episode, LossCause};
 use crate::flow::stream::SendStream;
-use crate::loss::policy::{LossPolicy, Verdict};
-use crate::loss::scoreboard::Scoreboard;
-use crate::path::estimator::PathEstimator;
-use crate::path::limit::Limit;
-use crate::path::routes::Routes;
-use crate::path_map::{OfPath, PathMap};
-use crate::sched::scheduler::Scheduler;
+use crate::path::rtt::RtoLimits;
 pub use ack::{Ack, Acked};
-use copies::Duplication;
-use eifel::Doubt;
+use duplication::Duplication;
 pub use next::Outgoing;
-use observers::Observers;
 use peer_window::PeerWindow;
-use rules::Rules;
-use silence::Silence;
 
 /// The sending half of a connection.
 #[derive(Debug)]
@@ -51,35 +35,20 @@ pub struct Sender {
     pub stream: SendStream,
     /// The last write was not taken whole: more than the stream holds waits to be sent.
     pub cut_short: bool,
-    /// What became of it.
-    pub board: Scoreboard,
+    /// Where it left.
+    pub map: StreamMap,
     /// How much of it may go.
     pub window: PeerWindow,
     /// What may go all the same.
     pub exceptions: Exceptions,
-    /// What does not change.
-    pub rules: Rules,
-    controller: Box<dyn Controller>,
-    scheduler: Box<dyn Scheduler>,
-    policy: Box<dyn LossPolicy>,
-    paths: PathMap<PathSender>,
-    /// The same paths, as controller and scheduler see them.
-    pub views: PathMap<PathView>,
-    /// Room to work in: what the policy says.
-    verdicts: Vec<Verdict>,
-    /// What it judged lost since the owner looked.
+    /// What was judged lost since the owner looked.
     pub losses: Losses,
-    /// Whether its owner wants to know why segments take their paths, and why the last one did.
-    pub explains: bool,
-    pub why: Option<Why>,
-    /// Timeouts on any path since anything was delivered.
-    pub stalled: u32,
-    /// When anything was delivered last.
-    delivered_at: Instant,
+    /// The handshake agreed on SACK.
+    pub sack: bool,
+    /// Small segments do not wait for acknowledgments (RFC 9293 §3.7.4).
+    no_delay: bool,
     /// Copies of segments on further paths.
     copies: Duplication,
-    /// What watches beside the estimators.
-    observers: Observers,
 }
 
 /// What leaves although the windows are full, or is too small to be worth it.
@@ -87,85 +56,51 @@ pub struct Sender {
 pub struct Exceptions {
     /// So many retransmissions (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
     urgent: u32,
-    /// A probe of the tail of this path (RFC 8985 §7.3).
-    probe: Option<PathId>,
     /// Even a small segment: the override timer of RFC 9293 §3.8.6.2.1 (4).
     pub small: bool,
-}
-
-/// The sender's state of one path.
-#[derive(Debug)]
-struct PathSender {
-    path: PathId,
-    estimator: PathEstimator,
-    stats: PathStats,
-    recovering: Option<Episode>,
-    timeouts: u32,
-    silence: Silence,
-    /// Set by a timeout, until an acknowledgment shows whether it was for nothing.
-    doubt: Option<Doubt>,
-    /// Without timestamps: the next transmission that is timed.
-    timed_from: u64,
-    /// Bytes sent since pacing last held the path back.
-    burst: u64,
-    /// What it is limited to.
-    limit: Option<Limit>,
-    /// What an earlier connection measured, until the first round trip shows whether it still holds.
-    known: Option<KnownPath>,
-    /// Copies sent before this have had their reduction.
-    copies_reduced: Instant,
-}
-
-impl OfPath for PathSender {
-    #[inline]
-    fn path(&self) -> PathId {
-        self.path
-    }
 }
 
 /// Losses, for records: path, offset, length, cause, episode.
 pub type Losses = Vec<(PathId, u64, u32, LossCause, Episode)>;
 
+/// The engine of a connection, without paths; the policy is chosen when SACK is agreed upon.
+pub fn engine(config: &ConnectionConfig, env: &Env) -> Engine {
+    let rto = RtoLimits {
+        initial: config.initial_rto,
+        min: config.min_rto,
+        max: config.max_rto,
+        granularity: config.clock_granularity,
+    };
+    let of_engine = EngineConfig {
+        rto,
+        fail_after: (config.path_fail_timeouts > 0).then_some(config.path_fail_timeouts),
+        fail_silent: config.fail_silent,
+        divide_window: config.divide_window,
+        knowledge: config.knowledge,
+    };
+    Engine::new(&of_engine, config.cc.build(env), config.scheduler.build(), config.loss.build(false))
+}
+
 impl Sender {
-    /// A sender without paths; the policy is chosen when SACK is agreed upon.
-    pub fn new(config: &ConnectionConfig, env: &Env) -> Self {
-        let controller = config.cc.build(env);
+    /// Nothing was written yet.
+    pub fn new(config: &ConnectionConfig) -> Self {
         Self {
             stream: SendStream::new(config.send_buffer),
             cut_short: false,
-            board: Scoreboard::default(),
+            map: StreamMap::default(),
             window: PeerWindow::default(),
             exceptions: Exceptions::default(),
-            rules: Rules::new(config, &*controller),
-            controller,
-            scheduler: config.scheduler.build(),
-            policy: config.loss.build(false),
-            paths: PathMap::default(),
-            views: PathMap::default(),
-            verdicts: Vec::new(),
             losses: Vec::new(),
-            explains: false,
-            why: None,
-            stalled: 0,
-            delivered_at: Instant::ZERO,
+            sack: false,
+            no_delay: config.no_delay,
             copies: Duplication::default(),
-            observers: Observers::new(config.knowledge),
         }
     }
 
     /// The handshake agreed on SACK and on the multi-route option, or did not.
-    pub fn agree(&mut self, config: &ConnectionConfig, sack: bool, multi_route: bool) {
-        self.observers.routes = multi_route.then(Routes::default);
+    pub fn agree(&mut self, sack: bool, multi_route: bool) {
+        self.sack = sack;
         self.copies.under_way.agree(multi_route);
-        self.policy = config.loss.build(sack);
-        self.rules.sack = sack;
-        self.rules.probes = self.policy.probes();
-        self.rules.undoes_timeouts = self.policy.undoes_timeouts();
-    }
-
-    /// Another scheduler from now on.
-    pub fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
-        self.scheduler = scheduler;
     }
 
     /// Offset after everything that wants to be sent: the data and, once finished, the FIN.
@@ -174,17 +109,59 @@ impl Sender {
     }
 
     /// How much of that has not been sent yet.
+    #[inline]
     pub fn waiting(&self) -> u64 {
-        self.goal().saturating_sub(self.board.nxt())
+        self.goal().saturating_sub(self.map.nxt())
     }
 
     /// Whether something waits that only the peer's window holds back.
     pub fn window_blocked(&self) -> bool {
-        self.board.is_idle() && self.board.nxt() < self.goal()
+        self.map.is_idle() && self.map.nxt() < self.goal()
     }
 
     /// Everything sent and acknowledged, the FIN included.
     pub fn is_done(&self) -> bool {
-        self.stream.is_finished() && self.board.una() == self.goal()
+        self.stream.is_finished() && self.map.una() == self.goal()
+    }
+
+    /// Tells the engine what the peer's window leaves.
+    #[inline]
+    pub fn offer(&self, engine: &mut Engine) {
+        engine.set_offered(self.window.left(self.map.una()));
+    }
+
+    /// Takes what the engine found out.
+    #[inline]
+    pub fn follow(&mut self, engine: &mut Engine) {
+        if engine.has_facts() {
+            self.take_facts(engine);
+        }
+    }
+
+    #[cold]
+    fn take_facts(&mut self, engine: &mut Engine) {
+        let facts = engine.take_facts();
+        for fact in &facts {
+            match *fact {
+                Fact::Lost { what, transmission, cause, episode, charged, first } => {
+                    self.map.mark_lost(&what, transmission);
+                    let len = transmission.cargo.len;
+                    self.losses.push((charged, what.cargo, len, cause, episode));
+                    self.exceptions.urgent += u32::from(first || cause == LossCause::PartialAck);
+                }
+                Fact::LostAside(path) => self.copies.under_way.lose(path),
+            }
+        }
+        engine.put_back(facts);
+    }
+
+    /// `path` is gone from the engine.
+    pub fn remove_path(&mut self, path: PathId) {
+        self.copies.under_way.remove(path);
+    }
+
+    /// Largest cargo on a path whose segments carry up to `mss` bytes: a FIN takes no room in them.
+    pub fn largest(&self, mss: u32) -> u32 {
+        mss + u32::from(self.stream.is_finished())
     }
 }

@@ -11,41 +11,42 @@ impl Connection {
     /// `now` has reached [`poll_timeout`](Self::poll_timeout). Calling early does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.burst = 0;
-        while let Some(timer) = self.timers.pop_due(now) {
+        while let Some(timer) = self.engine.timers.pop_due(now) {
             match timer {
-                Timer::Handshake => self.on_handshake_timeout(now),
-                Timer::DelayedAck => self.receiver.on_delayed_ack(now, &mut self.timers),
-                Timer::Persist => self.on_persist(now),
-                Timer::KeepAlive => self.on_keep_alive(now),
-                Timer::TimeWait => self.finish(State::Closed),
+                Timer::HANDSHAKE => self.on_handshake_timeout(now),
+                Timer::DELAYED_ACK => self.receiver.on_delayed_ack(now, &mut self.engine.timers),
+                Timer::PERSIST => self.on_persist(now),
+                Timer::KEEP_ALIVE => self.on_keep_alive(now),
+                Timer::TIME_WAIT => self.finish(State::Closed),
                 Timer::Recheck => {
                     let mut acked = Acked::default();
-                    self.sender.judge(now, &mut self.timers, &mut acked);
+                    self.sender.judge(now, &mut self.engine, &mut acked);
                     self.count_episodes(&acked);
                     self.observe_losses(now);
                 }
                 Timer::Pacing => {}
-                Timer::Congestion => self.sender.on_congestion_timeout(now, &mut self.timers),
-                Timer::Heartbeat => self.on_heartbeat_due(now),
-                Timer::Tail(path) => self.sender.on_tail_timeout(path),
+                Timer::Congestion => self.engine.on_congestion_timeout(now),
+                Timer::HEARTBEAT => self.on_heartbeat_due(now),
+                Timer::Tail(path) => self.sender.on_tail_timeout(path, &mut self.engine),
                 Timer::Rto(path) => self.on_rto(now, path),
                 Timer::Probe(path) => self.on_probe(now, path),
+                Timer::Owner(_) => {}
             }
         }
     }
 
     fn on_rto(&mut self, now: Instant, path: PathId) {
         self.stats.timeouts += 1;
-        let failed = self.sender.on_rto(now, path, &mut self.timers);
+        let failed = self.sender.on_rto(now, path, &mut self.engine);
         self.observe_losses(now);
         if failed {
             self.observe_path(now, path, PathState::Failed);
         }
-        if self.sender.window.left(self.sender.board.una()) == 0 {
+        if self.sender.window.left(self.sender.map.una()) == 0 {
             self.count_window_probe();
         }
-        let paths = self.sender.views.len() as u32;
-        if self.sender.stalled >= self.config.max_timeouts.saturating_mul(paths.max(1)) {
+        let paths = self.engine.views().len() as u32;
+        if self.engine.stalled() >= self.config.max_timeouts.saturating_mul(paths.max(1)) {
             self.lose(CloseReason::TimedOut);
         }
     }
@@ -55,18 +56,18 @@ impl Connection {
     #[cold]
     fn count_window_probe(&mut self) {
         if self.unanswered == 0 {
-            self.sender.stalled = 0;
+            self.engine.goes_on();
         }
         self.unanswered += 1;
     }
 
     fn on_probe(&mut self, now: Instant, path: PathId) {
-        if self.sender.path_state(path) == PathState::Failed {
-            match self.sender.is_silent(path) {
+        if self.engine.path_state(path) == PathState::Failed {
+            match self.engine.is_silent(path) {
                 true => self.ask_silent(now, path),
                 false => self.send_probe(now, path),
             }
-            self.timers.set(Timer::Probe(path), now + self.sender.probe_interval(path));
+            self.engine.timers.set(Timer::Probe(path), now + self.engine.probe_interval(path));
         } else if self.receiver.paths.get(path).is_some_and(|p| !p.heard) {
             self.announce(now, path);
         }
@@ -79,16 +80,16 @@ impl Connection {
             matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::LastAck);
         match self.sender.window_blocked() && open {
             true => self.await_window(now),
-            false => self.timers.stop(Timer::Persist),
+            false => self.engine.timers.stop(Timer::PERSIST),
         }
     }
 
     #[cold]
     fn await_window(&mut self, now: Instant) {
-        if !self.timers.is_set(Timer::Persist) {
-            let path = self.sender.path_for_control(self.last_path);
-            let wait = self.sender.rto(path).times(1 << self.persists.min(10)).min(self.config.max_rto);
-            self.timers.set(Timer::Persist, now + wait);
+        if !self.engine.timers.is_set(Timer::PERSIST) {
+            let path = self.engine.path_for_control(self.last_path);
+            let wait = self.engine.rto(path).times(1 << self.persists.min(10)).min(self.config.max_rto);
+            self.engine.timers.set(Timer::PERSIST, now + wait);
         }
     }
 
@@ -96,7 +97,7 @@ impl Connection {
         if !self.sender.window_blocked() {
             return;
         }
-        if self.sender.window.edge > self.sender.board.nxt() {
+        if self.sender.window.edge > self.sender.map.nxt() {
             self.sender.exceptions.small = true;
             return;
         }
@@ -106,7 +107,7 @@ impl Connection {
         }
         self.persists += 1;
         self.unanswered += 1;
-        let path = self.sender.path_for_control(self.last_path);
+        let path = self.engine.path_for_control(self.last_path);
         self.send_probe(now, path);
     }
 
@@ -116,8 +117,8 @@ impl Connection {
             return self.lose(CloseReason::TimedOut);
         }
         self.unanswered += 1;
-        let path = self.sender.path_for_control(self.last_path);
+        let path = self.engine.path_for_control(self.last_path);
         self.send_probe(now, path);
-        self.timers.set(Timer::KeepAlive, now + self.config.keep_alive);
+        self.engine.timers.set(Timer::KEEP_ALIVE, now + self.config.keep_alive);
     }
 }

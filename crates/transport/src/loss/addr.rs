@@ -14,9 +14,9 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
-use super::policy::{LossPolicy, Verdict};
-use super::scoreboard::Scoreboard;
+use super::policy::{Case, LossPolicy, Order, Verdict};
 use crate::facts::{Episode, PathView};
+use crate::path::flight::Flight;
 use crate::path_map::{OfPath, PathMap};
 
 /// Gives another policy second thoughts.
@@ -47,7 +47,7 @@ struct Doubt {
     path: PathId,
     episode: Episode,
     until: Instant,
-    /// First offsets of what is missing.
+    /// Keys of what is missing.
     missing: Vec<u64>,
 }
 
@@ -58,56 +58,48 @@ impl Addr {
     }
 
     /// The episode of `path` in which nothing is missing any more, if there is one.
-    fn resolved(&mut self, now: Instant, path: PathId, board: &Scoreboard) -> Option<Episode> {
+    fn resolved(&mut self, now: Instant, path: PathId, order: &dyn Order) -> Option<Episode> {
         self.doubts.retain(|d| now <= d.until);
-        let arrived = |d: &Doubt| d.path == path && d.missing.iter().all(|o| board.is_delivered(*o));
+        let arrived = |d: &Doubt| d.path == path && d.missing.iter().all(|key| order.has_arrived(*key));
         let i = self.doubts.iter().position(arrived)?;
         Some(self.doubts.swap_remove(i).episode)
     }
 
-    fn remember(&mut self, now: Instant, path: PathId, episode: Episode, offset: u64) {
+    fn remember(&mut self, now: Instant, path: PathId, episode: Episode, key: u64) {
         if let Some(doubt) = self.doubts.iter_mut().find(|d| d.path == path && d.episode == episode) {
-            return doubt.missing.push(offset);
+            return doubt.missing.push(key);
         }
         let latest = self.latest.or_insert(path, |path| Latest { path, episode: None });
         if latest.episode.replace(episode) != Some(episode) {
             let until = now + self.allowance;
-            self.doubts.push(Doubt { path, episode, until, missing: vec![offset] });
+            self.doubts.push(Doubt { path, episode, until, missing: vec![key] });
         }
     }
 }
 
 impl LossPolicy for Addr {
-    fn judge(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        board: &Scoreboard,
-        view: &PathView,
-        out: &mut Vec<Verdict>,
-    ) {
-        if let Some(episode) = self.resolved(now, path, board) {
+    fn judge(&mut self, case: &Case<'_>, out: &mut Vec<Verdict>) {
+        let (now, path) = (case.now, case.path());
+        if let Some(episode) = self.resolved(now, path, case.order) {
             self.inner.on_undo(path);
             return out.push(Verdict::Undo(episode));
         }
         let before = out.len();
-        self.inner.judge(now, path, board, view, out);
+        self.inner.judge(case, out);
         for verdict in &out[before..] {
-            if let Verdict::Lost { id, episode, .. } = *verdict
-                && let Some(sent) = board.segment(id)
-            {
-                self.remember(now, path, episode, sent.offset);
+            if let Verdict::Lost { what, episode, .. } = *verdict {
+                self.remember(now, path, episode, what.cargo);
             }
         }
     }
 
-    fn recovers(&self, path: PathId, board: &Scoreboard) -> bool {
-        self.inner.recovers(path, board)
+    fn recovers(&self, case: &Case<'_>) -> bool {
+        self.inner.recovers(case)
     }
 
-    fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
-        self.doubts.retain(|d| d.path != path);
-        self.inner.on_timeout(path, board)
+    fn on_timeout(&mut self, case: &Case<'_>) -> Episode {
+        self.doubts.retain(|d| d.path != case.path());
+        self.inner.on_timeout(case)
     }
 
     fn on_undo(&mut self, path: PathId) {
@@ -118,12 +110,12 @@ impl LossPolicy for Addr {
         self.inner.probes()
     }
 
-    fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
-        self.inner.probe_after(path, board, view)
+    fn probe_after(&self, view: &PathView, flight: &Flight) -> Option<Duration> {
+        self.inner.probe_after(view, flight)
     }
 
-    fn on_probe(&mut self, path: PathId, board: &Scoreboard) {
-        self.inner.on_probe(path, board);
+    fn on_probe(&mut self, path: PathId, flight: &Flight) {
+        self.inner.on_probe(path, flight);
     }
 
     fn limited_transmit(&self) -> u32 {
@@ -139,56 +131,49 @@ impl LossPolicy for Addr {
 mod tests {
     use super::*;
     use crate::loss::dupack::Dupack;
-    use crate::path::bandwidth::DeliveryMark;
+    use crate::loss::policy::bench::Stream;
 
     const A: PathId = PathId(0);
     const MS: fn(u64) -> Instant = |n| Instant(n * 1_000_000);
 
     /// Ten segments of 10 bytes, of which the first is missing: three duplicates report it at 100 ms.
-    fn reported(allowance: u64) -> (Addr, Scoreboard, Vec<Verdict>) {
-        let mut board = Scoreboard::default();
-        board.add_lane(A);
-        (0..10).for_each(|_| board.send_new(MS(0), A, 10, DeliveryMark::default()));
-        (0..3).for_each(|_| board.count_dupack());
+    fn reported(allowance: u64) -> (Addr, Stream) {
+        let mut stream = Stream::new(1, 10);
+        stream.duplicates = 3;
         let mut addr = Addr::new(Box::new(Dupack::new(3, true, true)), Duration::from_millis(allowance));
-        let out = judge(&mut addr, &board, MS(100));
-        (addr, board, out)
+        lost(&stream.judge(&mut addr, MS(100), A), &stream, 0, 1);
+        stream.lose(0);
+        (addr, stream)
     }
 
-    fn judge(addr: &mut Addr, board: &Scoreboard, now: Instant) -> Vec<Verdict> {
-        let mut out = Vec::new();
-        addr.judge(now, A, board, &PathView::new(A, 10), &mut out);
-        out
+    fn lost(verdicts: &[Verdict], stream: &Stream, n: usize, number: u32) {
+        let [Verdict::Lost { what, episode, .. }] = *verdicts else { panic!("{verdicts:?}") };
+        assert_eq!((what, episode), (stream.departure(n), Episode(number)));
     }
 
     #[test]
     fn what_arrives_in_time_was_reordering() {
-        let (mut addr, mut board, out) = reported(50);
-        assert!(matches!(out[..], [Verdict::Lost { id: 0, episode: Episode(1), .. }]));
-        board.mark_lost(0);
-        assert_eq!(judge(&mut addr, &board, MS(120)), []);
-        board.ack_up_to(40);
-        assert_eq!(judge(&mut addr, &board, MS(150)), [Verdict::Undo(Episode(1))]);
+        let (mut addr, mut stream) = reported(50);
+        assert_eq!(stream.judge(&mut addr, MS(120), A), []);
+        stream.ack_up_to(40);
+        assert_eq!(stream.judge(&mut addr, MS(150), A), [Verdict::Undo(Episode(1))]);
         // and the next report is a new episode
-        (0..3).for_each(|_| board.count_dupack());
-        let again = judge(&mut addr, &board, MS(160));
-        assert!(matches!(again[..], [Verdict::Lost { id: 4, episode: Episode(2), .. }]), "{again:?}");
+        stream.duplicates = 3;
+        lost(&stream.judge(&mut addr, MS(160), A), &stream, 4, 2);
     }
 
     #[test]
     fn what_arrives_later_was_lost() {
-        let (mut addr, mut board, _) = reported(50);
-        board.mark_lost(0);
-        board.ack_up_to(100);
-        assert_eq!(judge(&mut addr, &board, MS(151)), [Verdict::Recovered(Episode(1))]);
+        let (mut addr, mut stream) = reported(50);
+        stream.ack_up_to(100);
+        assert_eq!(stream.judge(&mut addr, MS(151), A), [Verdict::Recovered(Episode(1))]);
     }
 
     #[test]
     fn a_timeout_leaves_no_doubt() {
-        let (mut addr, mut board, _) = reported(50);
-        board.mark_lost(0);
-        addr.on_timeout(A, &board);
-        board.ack_up_to(40);
-        assert_eq!(judge(&mut addr, &board, MS(110)), []);
+        let (mut addr, mut stream) = reported(50);
+        addr.on_timeout(&stream.case(A, &PathView::new(A, 10)));
+        stream.ack_up_to(40);
+        assert_eq!(stream.judge(&mut addr, MS(110), A), []);
     }
 }

@@ -3,11 +3,10 @@
 //! One recovery for the connection, charged to the path that the missing segment was sent on. On one
 //! path this is RFC 6582 to the letter, with the "impatient" timer as an option.
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::PathId;
 
-use super::policy::{LossPolicy, Verdict};
-use super::scoreboard::Scoreboard;
-use crate::facts::{Episode, LossCause, PathView};
+use super::policy::{Case, LossPolicy, Verdict};
+use crate::facts::{Episode, LossCause};
 
 /// Reno or NewReno.
 #[derive(Debug)]
@@ -52,47 +51,52 @@ impl Dupack {
         Self { limited_transmit: duplicates, ..self }
     }
 
-    fn enter(&mut self, path: PathId, board: &Scoreboard, out: &mut Vec<Verdict>) {
-        let Some((id, head)) = board.head() else { return };
+    fn enter(&mut self, case: &Case<'_>, out: &mut Vec<Verdict>) {
+        let (path, order) = (case.path(), case.order);
+        if order.duplicates() < self.threshold {
+            return;
+        }
+        let Some(head) = order.head().filter(|head| head.path == path) else { return };
         // §3.2 step 1: not for duplicates that our own retransmissions after a timeout caused
-        let beyond = self.recover.is_none_or(|recover| board.una() > recover);
-        if head.path != path || board.dupacks() < self.threshold || !beyond {
+        if self.recover.is_some_and(|recover| order.una() <= recover) {
             return;
         }
         self.episode.0 += 1;
-        self.recover = Some(board.nxt());
-        self.recovering = Some(Recovery { path, una: board.una(), partial_acks: 0 });
-        out.push(Verdict::Lost { id, cause: LossCause::DupAck, episode: self.episode });
+        self.recover = Some(order.nxt());
+        self.recovering = Some(Recovery { path, una: order.una(), partial_acks: 0 });
+        out.push(Verdict::Lost { what: head, cause: LossCause::DupAck, episode: self.episode });
     }
 }
 
 impl LossPolicy for Dupack {
-    fn judge(&mut self, _: Instant, path: PathId, board: &Scoreboard, _: &PathView, out: &mut Vec<Verdict>) {
-        if self.recovers(path, board) {
+    fn judge(&mut self, case: &Case<'_>, out: &mut Vec<Verdict>) {
+        if self.recovers(case) {
             self.recovering = None;
             return out.push(Verdict::Recovered(self.episode));
         }
-        let Some(recovery) = &mut self.recovering else { return self.enter(path, board, out) };
-        if recovery.path != path || recovery.una == board.una() {
+        let Some(recovery) = &mut self.recovering else { return self.enter(case, out) };
+        let una = case.order.una();
+        if recovery.path != case.path() || recovery.una == una {
             return;
         }
-        recovery.una = board.una(); // §3.2 step 3, partial acknowledgment
+        recovery.una = una; // §3.2 step 3, partial acknowledgment
         recovery.partial_acks += 1;
-        if let Some((id, _)) = board.head() {
-            out.push(Verdict::Lost { id, cause: LossCause::PartialAck, episode: self.episode });
+        if let Some(head) = case.order.head() {
+            out.push(Verdict::Lost { what: head, cause: LossCause::PartialAck, episode: self.episode });
         }
     }
 
     /// By a full acknowledgment (§3.2 step 3), or in Reno by any that is new (RFC 5681 §3.2 step 6).
-    fn recovers(&self, path: PathId, board: &Scoreboard) -> bool {
-        let advanced = |r: &Recovery| r.path == path && r.una < board.una();
-        let full = || self.recover.is_none_or(|recover| board.una() >= recover);
+    fn recovers(&self, case: &Case<'_>) -> bool {
+        let una = case.order.una();
+        let advanced = |r: &Recovery| r.path == case.path() && r.una < una;
+        let full = || self.recover.is_none_or(|recover| una >= recover);
         self.recovering.as_ref().is_some_and(advanced) && (!self.partial_acks || full())
     }
 
-    fn on_timeout(&mut self, _: PathId, board: &Scoreboard) -> Episode {
+    fn on_timeout(&mut self, case: &Case<'_>) -> Episode {
         self.episode.0 += 1;
-        self.recover = Some(board.nxt()); // §3.2 step 4
+        self.recover = Some(case.order.nxt()); // §3.2 step 4
         self.recovering = None;
         self.episode
     }
@@ -114,47 +118,54 @@ impl LossPolicy for Dupack {
 
 #[cfg(test)]
 mod tests {
+    use polypath_wire::Instant;
+
     use super::*;
-    use crate::path::bandwidth::DeliveryMark;
+    use crate::facts::PathView;
+    use crate::loss::policy::bench::Stream;
 
     const A: PathId = PathId(0);
 
-    fn judge(policy: &mut Dupack, board: &Scoreboard) -> Vec<Verdict> {
-        let mut out = Vec::new();
-        policy.judge(Instant::ZERO, A, board, &PathView::new(A, 10), &mut out);
-        out
+    fn judge(policy: &mut Dupack, stream: &Stream) -> Vec<Verdict> {
+        stream.judge(policy, Instant::ZERO, A)
+    }
+
+    fn recovers(policy: &Dupack, stream: &Stream) -> bool {
+        policy.recovers(&stream.case(A, &PathView::new(A, 10)))
+    }
+
+    fn lost(stream: &Stream, n: usize, cause: LossCause) -> Verdict {
+        Verdict::Lost { what: stream.departure(n), cause, episode: Episode(1) }
     }
 
     /// Ten segments of 10 bytes, the first of which is lost.
-    fn recovering(partial_acks: bool) -> (Dupack, Scoreboard) {
-        let mut board = Scoreboard::default();
-        board.add_lane(A);
-        (0..10).for_each(|_| board.send_new(Instant::ZERO, A, 10, DeliveryMark::default()));
-        (0..3).for_each(|_| board.count_dupack());
+    fn recovering(partial_acks: bool) -> (Dupack, Stream) {
+        let mut stream = Stream::new(1, 10);
+        stream.duplicates = 3;
         let mut policy = Dupack::new(3, partial_acks, true);
-        assert!(matches!(judge(&mut policy, &board)[..], [Verdict::Lost { id: 0, .. }]));
-        board.mark_lost(0);
-        assert!(!policy.recovers(A, &board));
-        (policy, board)
+        assert_eq!(judge(&mut policy, &stream), [lost(&stream, 0, LossCause::DupAck)]);
+        stream.lose(0);
+        assert!(!recovers(&policy, &stream));
+        (policy, stream)
     }
 
     #[test]
     fn newreno_recovers_by_the_full_acknowledgment() {
-        let (mut policy, mut board) = recovering(true);
-        board.ack_up_to(40);
-        assert!(!policy.recovers(A, &board), "it is partial");
-        assert!(matches!(judge(&mut policy, &board)[..], [Verdict::Lost { id: 4, .. }]));
-        board.ack_up_to(100);
-        assert!(policy.recovers(A, &board));
-        assert_eq!(judge(&mut policy, &board), [Verdict::Recovered(Episode(1))]);
-        assert!(!policy.recovers(A, &board), "it has recovered");
+        let (mut policy, mut stream) = recovering(true);
+        stream.ack_up_to(40);
+        assert!(!recovers(&policy, &stream), "it is partial");
+        assert_eq!(judge(&mut policy, &stream), [lost(&stream, 4, LossCause::PartialAck)]);
+        stream.ack_up_to(100);
+        assert!(recovers(&policy, &stream));
+        assert_eq!(judge(&mut policy, &stream), [Verdict::Recovered(Episode(1))]);
+        assert!(!recovers(&policy, &stream), "it has recovered");
     }
 
     #[test]
     fn reno_recovers_by_any_new_acknowledgment() {
-        let (mut policy, mut board) = recovering(false);
-        board.ack_up_to(40);
-        assert!(policy.recovers(A, &board));
-        assert_eq!(judge(&mut policy, &board), [Verdict::Recovered(Episode(1))]);
+        let (mut policy, mut stream) = recovering(false);
+        stream.ack_up_to(40);
+        assert!(recovers(&policy, &stream));
+        assert_eq!(judge(&mut policy, &stream), [Verdict::Recovered(Episode(1))]);
     }
 }

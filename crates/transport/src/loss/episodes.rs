@@ -3,8 +3,8 @@
 
 use polypath_wire::PathId;
 
-use super::scoreboard::Scoreboard;
 use crate::facts::Episode;
+use crate::path::flight::Flight;
 use crate::path_map::{OfPath, PathMap};
 
 /// An episode, and what no longer belongs to it: what was sent from this transmission on (or, as its
@@ -16,11 +16,11 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// Whether all transmissions on `path` that belong to it are accounted for, and a later one was
+    /// Whether all transmissions of the path that belong to it are accounted for, and a later one was
     /// delivered.
-    pub fn is_over(&self, path: PathId, board: &Scoreboard) -> bool {
-        let resolved = board.oldest_in_flight(path).is_none_or(|s| s.tx >= self.until);
-        resolved && board.highest_delivered(path).is_some_and(|tx| tx >= self.until)
+    pub fn is_over(&self, flight: &Flight) -> bool {
+        let resolved = flight.iter().next().is_none_or(|(oldest, _)| oldest >= self.until);
+        resolved && flight.highest_delivered().is_some_and(|highest| highest >= self.until)
     }
 }
 

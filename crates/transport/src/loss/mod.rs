@@ -2,13 +2,11 @@
 
 pub mod addr;
 pub mod config;
-pub mod copies;
 pub mod dupack;
 mod episodes;
 pub mod head_dupacks;
 pub mod policy;
 pub mod rack;
-pub mod scoreboard;
 pub mod virtual_queue;
 
 pub use config::LossConfig;

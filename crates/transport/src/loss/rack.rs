@@ -22,9 +22,9 @@ use std::collections::VecDeque;
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::episodes::{Begun, Episodes};
-use super::policy::{LossPolicy, Verdict};
-use super::scoreboard::Scoreboard;
+use super::policy::{Case, LossPolicy, Order, Verdict};
 use crate::facts::{Episode, LossCause, PathView};
+use crate::path::flight::Flight;
 use crate::path_map::{OfPath, PathMap};
 
 /// Episodes without a duplicate after which the window shrinks again (§6.2, step 4).
@@ -49,7 +49,7 @@ pub struct Rack {
 /// One transmission that was delivered.
 #[derive(Clone, Copy, Debug)]
 struct Delivered {
-    tx: u64,
+    number: u64,
     rtt: Duration,
 }
 
@@ -102,41 +102,37 @@ impl Track {
 }
 
 impl LossPolicy for Rack {
-    fn judge(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        board: &Scoreboard,
-        view: &PathView,
-        out: &mut Vec<Verdict>,
-    ) {
+    fn judge(&mut self, case: &Case<'_>, out: &mut Vec<Verdict>) {
+        let Case { now, view, flight, order } = *case;
+        let path = case.path();
         let recovering = self.episodes.present(path).is_some();
         let track = self.track(path);
-        track.learn(now, path, board, view);
-        track.adapt(path, board);
+        track.learn(now, flight, view);
+        track.adapt(flight, order);
         let Some(newest) = track.newest else { return };
-        let limit = newest.rtt + track.window(view, board.vouched(path), recovering);
-        if self.probe_answered(path, board, view, now) {
-            let begun = self.begin(path, board);
+        let limit = newest.rtt + track.window(view, flight.vouched(), recovering);
+        if self.probe_answered(case) {
+            let begun = self.begin(path, flight);
             self.count_lost(path);
             out.push(Verdict::Repaired(begun.episode));
         }
-        for (id, sent) in board.in_lane(path).take_while(|(_, sent)| sent.tx < newest.tx) {
+        for (number, sent) in flight.iter().take_while(|(number, _)| *number < newest.number) {
             if sent.sent_at + limit > now {
                 out.push(Verdict::RecheckAt(sent.sent_at + limit));
                 break;
             }
-            let present = self.episodes.present(path).filter(|begun| sent.tx < begun.until);
-            let begun = present.unwrap_or_else(|| self.begin(path, board));
+            let present = self.episodes.present(path).filter(|begun| number < begun.until);
+            let begun = present.unwrap_or_else(|| self.begin(path, flight));
             self.count_lost(path);
-            out.push(Verdict::Lost { id, cause: LossCause::LaterDelivered, episode: begun.episode });
+            let what = case.departure(number, sent.cargo.key);
+            out.push(Verdict::Lost { what, cause: LossCause::LaterDelivered, episode: begun.episode });
         }
-        self.end_recovery(path, board, out);
+        self.end_recovery(path, flight, out);
     }
 
-    fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
-        self.track(path).probe = None;
-        self.begin(path, board).episode
+    fn on_timeout(&mut self, case: &Case<'_>) -> Episode {
+        self.track(case.path()).probe = None;
+        self.begin(case.path(), case.flight).episode
     }
 
     fn on_undo(&mut self, path: PathId) {
@@ -152,18 +148,18 @@ impl LossPolicy for Rack {
         true
     }
 
-    fn probe_after(&self, path: PathId, board: &Scoreboard, view: &PathView) -> Option<Duration> {
-        let probing = self.paths.get(path).is_some_and(|track| track.probe.is_some());
-        if probing || self.episodes.present(path).is_some() || board.vouched(path) > 0 {
+    fn probe_after(&self, view: &PathView, flight: &Flight) -> Option<Duration> {
+        let probing = self.paths.get(view.id).is_some_and(|track| track.probe.is_some());
+        if probing || self.episodes.present(view.id).is_some() || flight.vouched() > 0 {
             return None;
         }
-        let single = board.in_flight(path) <= u64::from(view.mss);
+        let single = flight.in_flight() <= u64::from(view.mss);
         let delay = if single { DELAYED_ACK } else { Duration::ZERO };
         Some(view.srtt.map_or(FIRST_PROBE, |srtt| srtt.times(2) + delay))
     }
 
-    fn on_probe(&mut self, path: PathId, board: &Scoreboard) {
-        self.track(path).probe = Some(board.next_tx(path));
+    fn on_probe(&mut self, path: PathId, flight: &Flight) {
+        self.track(path).probe = Some(flight.next_number());
     }
 }
 
@@ -173,19 +169,19 @@ impl Rack {
     }
 
     /// Whether the answer to a probe says that the probe itself repaired a loss.
-    fn probe_answered(&mut self, path: PathId, board: &Scoreboard, view: &PathView, now: Instant) -> bool {
+    fn probe_answered(&mut self, case: &Case<'_>) -> bool {
+        let (path, fresh) = (case.path(), case.flight.fresh());
         let recovering = self.episodes.present(path).is_some();
-        let fresh = *board.fresh(path);
-        let Some(answer) = fresh.newest else { return false };
-        if self.track(path).probe.take_if(|tx| *tx <= answer.tx).is_none() {
+        let Some((number, answer)) = fresh.newest else { return false };
+        if self.track(path).probe.take_if(|probe| *probe <= number).is_none() {
             return false;
         }
-        let soon = view.min_rtt.is_some_and(|min| now.since(answer.sent_at) < min);
-        answer.retransmitted() && !soon && !fresh.duplicate && !recovering
+        let soon = case.view.min_rtt.is_some_and(|min| case.now.since(answer.sent_at) < min);
+        answer.retransmitted() && !soon && fresh.duplicates == 0 && !recovering
     }
 
-    fn begin(&mut self, path: PathId, board: &Scoreboard) -> Begun {
-        let begun = self.episodes.begin(path, board.next_tx(path));
+    fn begin(&mut self, path: PathId, flight: &Flight) -> Begun {
+        let begun = self.episodes.begin(path, flight.next_number());
         self.track(path).tally = Some(Tally { episode: begun.episode, lost: 0, duplicates: 0 });
         begun
     }
@@ -194,13 +190,13 @@ impl Rack {
         self.track(path).tally.iter_mut().for_each(|t| t.lost += 1);
     }
 
-    fn end_recovery(&mut self, path: PathId, board: &Scoreboard, out: &mut Vec<Verdict>) {
+    fn end_recovery(&mut self, path: PathId, flight: &Flight, out: &mut Vec<Verdict>) {
         let track = self.track(path);
         if let Some(tally) = track.tally.take_if(|t| t.lost > 0 && t.duplicates >= t.lost) {
             self.episodes.forget(path);
             return out.push(Verdict::Undo(tally.episode));
         }
-        if let Some(begun) = self.episodes.end_if(path, |begun| begun.is_over(path, board)) {
+        if let Some(begun) = self.episodes.end_if(path, |begun| begun.is_over(flight)) {
             self.track(path).calm_down();
             out.push(Verdict::Recovered(begun.episode));
         }
@@ -209,32 +205,33 @@ impl Rack {
 
 impl Track {
     /// Steps 1 to 3: what was delivered last, and whether anything came out of order.
-    fn learn(&mut self, now: Instant, path: PathId, board: &Scoreboard, view: &PathView) {
-        let fresh = board.fresh(path);
+    fn learn(&mut self, now: Instant, flight: &Flight, view: &PathView) {
+        let fresh = flight.fresh();
         self.reordering |= fresh.reordered;
-        if let Some(sent) = fresh.newest {
+        if let Some((number, sent)) = &fresh.newest {
             let rtt = now.since(sent.sent_at);
             // sent again and answered too soon: this answers the transmission before
             let ambiguous = sent.retransmitted() && view.min_rtt.is_some_and(|min| rtt < min);
             let last = self.ahead.back().or(self.newest.as_ref());
-            if !ambiguous && last.is_none_or(|last| last.tx < sent.tx) {
-                self.ahead.push_back(Delivered { tx: sent.tx, rtt });
+            if !ambiguous && last.is_none_or(|last| last.number < *number) {
+                self.ahead.push_back(Delivered { number: *number, rtt });
             }
         }
-        while let Some(told) = self.ahead.pop_front_if(|d| d.tx < board.told(path)) {
+        while let Some(told) = self.ahead.pop_front_if(|d| d.number < flight.told()) {
             self.newest = Some(told);
         }
     }
 
     /// Step 4, but for its end: the peer reports that it had what we sent again.
-    fn adapt(&mut self, path: PathId, board: &Scoreboard) {
-        self.growth_barred_until.take_if(|until| board.una() >= *until);
-        if !board.fresh(path).duplicate {
+    fn adapt(&mut self, flight: &Flight, order: &dyn Order) {
+        self.growth_barred_until.take_if(|until| order.una() >= *until);
+        let duplicates = flight.fresh().duplicates;
+        if duplicates == 0 {
             return;
         }
-        self.tally.iter_mut().for_each(|t| t.duplicates += 1);
+        self.tally.iter_mut().for_each(|t| t.duplicates += duplicates);
         if self.growth_barred_until.is_none() {
-            self.growth_barred_until = Some(board.nxt());
+            self.growth_barred_until = Some(order.nxt());
             self.multiplier += 1;
             self.persist = PERSIST;
         }

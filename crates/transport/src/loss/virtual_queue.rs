@@ -8,12 +8,11 @@
 //! An episode lasts until everything sent on the path before it is accounted for and something sent
 //! after it was delivered. Losses of what was sent after it began are a new episode.
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::PathId;
 
 use super::episodes::Episodes;
-use super::policy::{LossPolicy, Verdict};
-use super::scoreboard::Scoreboard;
-use crate::facts::{Episode, LossCause, PathView};
+use super::policy::{Case, LossPolicy, Verdict};
+use crate::facts::{Episode, LossCause};
 
 /// One virtual queue per path.
 #[derive(Debug)]
@@ -30,20 +29,22 @@ impl VirtualQueue {
 }
 
 impl LossPolicy for VirtualQueue {
-    fn judge(&mut self, _: Instant, path: PathId, board: &Scoreboard, _: &PathView, out: &mut Vec<Verdict>) {
-        for (id, sent) in board.overtaken(path, self.threshold) {
-            let present = self.episodes.present(path).filter(|begun| sent.tx < begun.until);
-            let begun = present.unwrap_or_else(|| self.episodes.begin(path, board.next_tx(path)));
-            out.push(Verdict::Lost { id, cause: LossCause::LaterDelivered, episode: begun.episode });
+    fn judge(&mut self, case: &Case<'_>, out: &mut Vec<Verdict>) {
+        let (path, flight) = (case.path(), case.flight);
+        for (number, sent) in flight.overtaken(self.threshold) {
+            let present = self.episodes.present(path).filter(|begun| number < begun.until);
+            let begun = present.unwrap_or_else(|| self.episodes.begin(path, flight.next_number()));
+            let what = case.departure(number, sent.cargo.key);
+            out.push(Verdict::Lost { what, cause: LossCause::LaterDelivered, episode: begun.episode });
         }
         if out.is_empty() {
-            let over = self.episodes.end_if(path, |begun| begun.is_over(path, board));
+            let over = self.episodes.end_if(path, |begun| begun.is_over(flight));
             out.extend(over.map(|begun| Verdict::Recovered(begun.episode)));
         }
     }
 
-    fn on_timeout(&mut self, path: PathId, board: &Scoreboard) -> Episode {
-        self.episodes.begin(path, board.next_tx(path)).episode
+    fn on_timeout(&mut self, case: &Case<'_>) -> Episode {
+        self.episodes.begin(case.path(), case.flight.next_number()).episode
     }
 
     fn on_undo(&mut self, path: PathId) {

@@ -57,7 +57,7 @@ impl Receiver {
     /// Stops the timer of a delayed acknowledgment, unless it is for the clocks of all paths.
     fn settle(&mut self, timers: &mut Timers) {
         if self.thinning.is_none() {
-            timers.stop(Timer::DelayedAck);
+            timers.stop(Timer::DELAYED_ACK);
         }
     }
 
@@ -68,8 +68,8 @@ impl Receiver {
 
     /// What came in order waits for more.
     pub(super) fn ack_later(&mut self, now: Instant, timers: &mut Timers) {
-        if !timers.is_set(Timer::DelayedAck) {
-            timers.set(Timer::DelayedAck, now + self.delay);
+        if !timers.is_set(Timer::DELAYED_ACK) {
+            timers.set(Timer::DELAYED_ACK, now + self.delay);
         }
     }
 
@@ -78,7 +78,7 @@ impl Receiver {
         let due = self.paths.get(path).and_then(|p| p.clock.due(rules, self.delay));
         match due {
             Some(at) if at <= now => self.due.insert(path),
-            Some(at) => timers.set_earlier(Timer::DelayedAck, at),
+            Some(at) => timers.set_earlier(Timer::DELAYED_ACK, at),
             None => {}
         }
     }
@@ -130,7 +130,7 @@ impl Receiver {
     }
 
     /// An acknowledgment left on `path`. If it had no room for all blocks that changed there, another one is due.
-    #[inline]
+    #[inline(always)]
     pub fn told(&mut self, now: Instant, path: PathId) {
         let all = self.buffer.held().is_empty() || !self.reporter.has_news(path);
         if self.thinning.is_some()

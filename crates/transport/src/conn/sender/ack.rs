@@ -1,11 +1,14 @@
 //! What an acknowledgment means for the sending half:
-//! scoreboard → estimates and controller (`sample.rs`) → loss policy (`verdicts.rs`) → timers.
+//! map of the stream → estimates and controller (`sample.rs`) → loss policy → timers.
 
 use polypath_wire::{Instant, PathId, PathSet};
 
 use super::Sender;
-use super::sample::Learnt;
-use crate::conn::timers::{Timer, Timers};
+use crate::conn::timers::Timer;
+use crate::engine::answers::{Answer, Learnt};
+use crate::engine::engine::Engine;
+use crate::engine::facts::Judged;
+use crate::path::flight::Flight;
 
 /// An acknowledgment in terms of the stream.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,12 @@ pub struct Ack<'a> {
 }
 
 impl Ack<'_> {
+    /// How it came.
+    #[inline]
+    pub(super) fn answer(&self) -> Answer {
+        Answer { via: self.path, reverse: self.reverse }
+    }
+
     /// Whether its first block is of something that had arrived before (RFC 2883 §4).
     pub(super) fn reports_duplicate(&self) -> bool {
         match self.blocks {
@@ -56,125 +65,130 @@ pub struct Acked {
     pub failed: PathSet,
 }
 
+impl Acked {
+    /// What a judgement changed, and nothing else.
+    fn of(judged: Judged) -> Self {
+        Self { episodes: judged.episodes, undone: judged.undone, ..Self::default() }
+    }
+}
+
 impl Sender {
     /// Takes an acknowledgment; `ack.una` is not beyond what was sent.
-    pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
-        match self.is_expected(ack) {
-            true => self.on_expected_ack(now, ack, timers),
-            false => self.on_any_ack(now, ack, timers),
+    pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> Acked {
+        match self.is_expected(ack, engine) {
+            true => self.on_expected_ack(now, ack, engine),
+            false => self.on_any_ack(now, ack, engine),
         }
     }
 
     /// Whether it acknowledges what was sent first, on the only path, while nothing is missing: most do.
-    fn is_expected(&self, ack: &Ack<'_>) -> bool {
-        let plain = self.copies.under_way.is_empty() && self.observers.are_idle();
-        let calm = matches!(self.paths.as_slice(), [only] if only.recovering.is_none());
-        ack.una > self.board.una() && ack.blocks.is_empty() && self.board.is_orderly() && calm && plain
+    fn is_expected(&self, ack: &Ack<'_>, engine: &Engine) -> bool {
+        let plain = self.copies.under_way.is_empty() && engine.observers_are_idle();
+        let orderly = self.map.is_orderly() && engine.is_calm();
+        ack.una > self.map.una() && ack.blocks.is_empty() && orderly && plain
     }
 
     /// What [`on_any_ack`](Self::on_any_ack) comes to then.
-    fn on_expected_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
-        let path = self.paths.id_at(0);
-        let fresh = self.board.ack_in_order(path, ack.una);
-        let rtt = fresh.newest.map(|n| now.since(n.sent_at));
-        let timed = rtt.filter(|_| self.is_timed(ack, path, &fresh));
-        self.learn(now, path, ack, &fresh, Learnt { rtt, timed, ..Learnt::default() });
-        self.stalled = 0;
+    fn on_expected_ack(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> Acked {
+        let path = engine.lanes().id_at(0);
+        self.map.ack_in_order(ack.una, path, engine);
+        let fresh = engine.lanes()[path].flight.fresh();
+        let delivered = fresh.bytes;
+        let rtt = fresh.newest.map(|(_, newest)| now.since(newest.sent_at));
+        let timed = rtt.filter(|_| engine.is_timed(path, ack.echo.is_some()));
+        let learnt = Learnt { rtt, timed, ..Learnt::default() };
+        engine.learn(now, path, &ack.answer(), learnt, &self.map);
+        engine.goes_on();
         self.stream.release(ack.una);
-        let mut result = Acked { advanced: true, delivered: fresh.bytes, ..Acked::default() };
-        self.judge(now, timers, &mut result);
-        self.restart_rto(now, path, timers);
-        self.refresh(now, path);
-        result
+        let judged = engine.judge(now, &self.map);
+        self.follow(engine);
+        engine.restart_rto(now, path);
+        self.offer(engine);
+        engine.refresh(now, path);
+        Acked { advanced: true, delivered, ..Acked::of(judged) }
     }
 
     #[inline(never)]
-    fn on_any_ack(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) -> Acked {
+    fn on_any_ack(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> Acked {
         let mut result = Acked::default();
-        self.board.begin_ack();
-        result.advanced = self.board.ack_up_to(ack.una);
-        if self.rules.sack {
-            result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.board.sack(b.0, b.1))).sum();
-        }
-        if ack.reports_duplicate() {
-            self.board.note_duplicate(ack.route);
-            self.on_duplicate(now, ack, timers);
-        }
-        self.board.vouch(ack.route, ack.una, ack.blocks);
-        self.doubt_timeout(now, ack, &mut result);
+        self.locate(now, ack, engine, &mut result);
+        self.doubt_timeout(now, ack, engine, &mut result);
         let duplicate = !result.advanced && self.is_duplicate(ack);
         if duplicate {
-            self.board.count_dupack();
+            self.map.count_dupack();
         }
-        result.delivered = self.board.stranded();
-        for i in 0..self.paths.len() {
-            result.delivered += self.sample(now, self.paths.id_at(i), ack, timers);
+        result.delivered = self.map.stranded();
+        for i in 0..engine.lanes().len() {
+            result.delivered += self.sample(now, engine.lanes().id_at(i), ack, engine);
         }
         self.copies.under_way.tell(ack.route, ack.una);
         if result.delivered > 0 {
-            self.stalled = 0;
+            engine.goes_on();
         }
         if result.advanced {
             self.stream.release(ack.una);
         }
-        self.judge(now, timers, &mut result);
-        if self.rules.fail_silent && result.delivered > 0 {
-            result.failed = self.listen(now, timers);
+        self.judge(now, engine, &mut result);
+        if result.delivered > 0 {
+            result.failed = engine.listen_for_silence(now, &self.map);
+            self.exceptions.urgent += result.failed.len() as u32;
+            self.follow(engine);
         }
-        self.restart_rtos(now, timers);
-        if duplicate && !self.rules.sack {
-            self.make_room(ack.path);
+        self.restart_rtos(now, engine);
+        if duplicate && !self.sack {
+            self.make_room(ack.path, engine);
         }
-        if result.advanced && self.paths.iter().all(|p| p.recovering.is_none()) {
-            self.board.clear_credit();
+        if result.advanced && !engine.recovers_anywhere() {
+            engine.clear_credit();
         }
-        self.refresh_all(now);
+        engine.refresh_all(now);
         result
+    }
+
+    /// Which transmissions `ack` delivered, and for which paths it is evidence.
+    fn locate(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine, result: &mut Acked) {
+        self.map.begin_ack(engine);
+        result.advanced = self.map.ack_up_to(ack.una, engine);
+        self.offer(engine);
+        if self.sack {
+            result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.map.sack(b.0, b.1, engine))).sum();
+        }
+        if ack.reports_duplicate() {
+            engine.flight_mut(ack.route).into_iter().for_each(Flight::note_duplicate);
+            self.on_duplicate(now, ack, engine);
+        }
+        self.map.vouch(ack.route, ack.una, ack.blocks, engine);
+    }
+
+    /// Lets the engine judge what is lost, and takes what it says.
+    pub fn judge(&mut self, now: Instant, engine: &mut Engine, result: &mut Acked) {
+        let judged = engine.judge(now, &self.map);
+        self.follow(engine);
+        result.episodes += judged.episodes;
+        result.undone += judged.undone;
     }
 
     fn is_duplicate(&self, ack: &Ack<'_>) -> bool {
         let pure = ack.pure || (ack.bare && !ack.blocks.is_empty());
-        pure && ack.una == self.board.una() && !self.board.is_idle()
+        pure && ack.una == self.map.una() && !self.map.is_idle()
     }
 
     /// Without SACK a duplicate says that some segment left the network. That makes room for another
     /// in recovery (RFC 5681 §3.2 step 4) and otherwise as often as the policy says (RFC 3042: twice): after a
     /// timeout most duplicates answer what we sent again without need.
-    fn make_room(&mut self, path: PathId) {
-        let limited_transmit = self.board.dupacks() <= self.policy.limited_transmit();
-        if limited_transmit || self.paths.iter().any(|p| p.recovering.is_some()) {
-            let mss = self.views.get(path).map(|v| v.mss);
-            mss.into_iter().for_each(|mss| self.board.add_credit(path, mss));
+    fn make_room(&mut self, path: PathId, engine: &mut Engine) {
+        if self.map.dupacks() <= engine.limited_transmit() || engine.recovers_anywhere() {
+            engine.add_credit(path);
         }
     }
 
-    /// Once the policy has judged, which may hold a timer, or just have let it go.
-    fn restart_rtos(&mut self, now: Instant, timers: &mut Timers) {
-        for i in 0..self.paths.len() {
-            let path = self.paths.id_at(i);
-            if self.board.fresh(path).bytes > 0 {
-                self.restart_rto(now, path, timers);
-            }
-        }
-        if self.board.has_sacked()
-            && let Some(path) = self.reneged()
-            && !timers.is_set(Timer::Rto(path))
+    fn restart_rtos(&mut self, now: Instant, engine: &mut Engine) {
+        engine.restart_rtos(now);
+        if self.map.has_sacked()
+            && let Some(path) = self.reneged(engine)
+            && !engine.timers.is_set(Timer::Rto(path))
         {
-            timers.set(Timer::Rto(path), now + self.rto(path));
-        }
-    }
-
-    /// RFC 6298 §5.2 and 5.3.
-    #[inline(always)]
-    fn restart_rto(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
-        if !self.is_outstanding(path) {
-            timers.stop(Timer::Rto(path));
-            timers.stop(Timer::Tail(path));
-            return;
-        }
-        self.arm_tail(now, path, timers);
-        if !self.policy.holds_timer(path) {
-            timers.set(Timer::Rto(path), now + self.rto(path));
+            engine.timers.set(Timer::Rto(path), now + engine.rto(path));
         }
     }
 }

@@ -1,138 +1,184 @@
-//! Segments that leave on several paths at once, and what acknowledgments say of each of their copies.
+//! Copies of segments that were sent on several paths at once (paper 003, §2.1: duplication mode).
+//!
+//! The stream's map knows a segment on one path. Its copies on others are here: they take room there until
+//! the acknowledgment that answers them on their own path comes, whoever delivered the data first. A path
+//! keeps the order of what was sent on it: copies sent before one that was answered, and not answered
+//! themselves, did not arrive.
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId, PathSet};
+use polypath_wire::{Instant, PathId};
 
-use super::Sender;
-use super::ack::Ack;
-use super::next::Outgoing;
-use crate::conn::timers::{Timer, Timers};
-use crate::facts::{AckSample, Episode, LossCause, LossEvent, PathState};
-use crate::loss::copies::{Answered, Copies, Copy};
-use crate::loss::scoreboard::Delivery;
-use crate::path::routes::AckedInfo;
+use crate::path_map::{OfPath, PathMap};
 
-/// The sender's side of duplication.
-#[derive(Debug, Default)]
-pub struct Duplication {
-    pub(super) under_way: Copies,
-    /// Copies that leave next, on which paths.
-    waiting: VecDeque<(PathId, u64, u32)>,
+/// A transmission of data that was sent on another path too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Copy {
+    /// Offset in the stream.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+    /// When it was sent.
+    pub sent_at: Instant,
 }
 
-impl Sender {
-    /// `outgoing` goes on `others` too.
+/// What an acknowledgment says of the copies of a path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Answered {
+    /// The one it answers.
+    pub copy: Copy,
+    /// Bytes of earlier ones that did not arrive.
+    pub missing: u64,
+    /// When the last of those was sent.
+    pub missing_sent: Instant,
+}
+
+/// The copies under way, by path.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Copies {
+    paths: PathMap<UnderWay>,
+    /// Each acknowledgment answers one segment: both ends know of routes.
+    one_by_one: bool,
+}
+
+/// In the order in which they were sent, with the sum of their bytes.
+#[derive(Clone, PartialEq, Debug)]
+struct UnderWay {
+    path: PathId,
+    copies: VecDeque<Copy>,
+    bytes: u64,
+    /// Acknowledgments on the path have told of everything below.
+    told: u64,
+    /// Copies sent before this have had their reduction.
+    reduced: Instant,
+}
+
+impl OfPath for UnderWay {
     #[inline]
-    pub(super) fn copy(&mut self, outgoing: &Outgoing, others: PathSet) {
-        if others.is_empty() {
-            return;
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
+impl UnderWay {
+    fn new(path: PathId) -> Self {
+        Self { path, copies: VecDeque::new(), bytes: 0, told: 0, reduced: Instant::ZERO }
+    }
+}
+
+impl Copies {
+    /// Both ends agreed on the multi-route option, or did not.
+    pub fn agree(&mut self, multi_route: bool) {
+        self.one_by_one = multi_route;
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.paths.iter().all(|p| p.copies.is_empty())
+    }
+
+    /// Bytes under way on `path`.
+    pub fn in_flight(&self, path: PathId) -> u64 {
+        self.paths.get(path).map_or(0, |p| p.bytes)
+    }
+
+    /// A copy was sent on `path`, or what had been sent there has become one.
+    pub fn add(&mut self, path: PathId, copy: Copy) {
+        let UnderWay { copies, bytes, .. } = self.paths.or_insert(path, UnderWay::new);
+        *bytes += u64::from(copy.len);
+        let at = copies.partition_point(|c| c.sent_at <= copy.sent_at);
+        copies.insert(at, copy);
+    }
+
+    /// The copy of `offset` on `path` was answered by an acknowledgment there. Copies of what none had told of
+    /// there before may have come with it, if acknowledgments may be of several segments.
+    pub fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
+        let UnderWay { copies, bytes, told, .. } = self.paths.get_mut(path)?;
+        let at = copies.iter().position(|c| c.offset == offset)?;
+        let (mut missing, mut missing_sent) = (0, Instant::ZERO);
+        for before in copies.drain(..at) {
+            *bytes -= u64::from(before.len);
+            if self.one_by_one || before.offset < *told {
+                missing += u64::from(before.len);
+                missing_sent = before.sent_at;
+            }
         }
-        let others = self.views.ids().filter(|p| others.contains(*p));
-        self.copies.waiting.extend(others.map(|p| (p, outgoing.offset, outgoing.len)));
+        let copy = copies.pop_front()?;
+        *bytes -= u64::from(copy.len);
+        Some(Answered { copy, missing, missing_sent })
     }
 
-    /// Whether copies wait to be sent.
-    pub(super) fn has_copies(&self) -> bool {
-        !self.copies.waiting.is_empty()
+    /// Whether copies on `path` that did not arrive, the last sent at `sent`, are a loss: once a window.
+    pub fn is_loss(&mut self, now: Instant, path: PathId, sent: Instant) -> bool {
+        let Some(under_way) = self.paths.get_mut(path).filter(|p| sent >= p.reduced) else { return false };
+        under_way.reduced = now;
+        true
     }
 
-    /// The next copy that waits.
-    #[inline(never)]
-    pub(super) fn next_copy(&mut self, now: Instant, timers: &mut Timers) -> Option<Outgoing> {
-        loop {
-            let (path, offset, len) = self.copies.waiting.pop_front()?;
-            let active = self.views.get(path).is_some_and(|v| v.state == PathState::Active);
-            let useful = offset >= self.board.una() && active;
-            if useful {
-                self.account(now, path, len, false, false, timers);
-                self.copies.under_way.add(path, Copy { offset, len, sent_at: now });
-                self.after_send(now, path, len, timers);
-                return Some(Outgoing { path, offset, len, retransmission: false });
+    /// An acknowledgment of everything below `una` came on `path`.
+    pub fn tell(&mut self, path: PathId, una: u64) {
+        if let Some(under_way) = self.paths.get_mut(path) {
+            under_way.told = under_way.told.max(una);
+        }
+    }
+
+    /// What was sent on `path` found that `offset` had arrived before: so a copy on another path did. That
+    /// one's own acknowledgment, on a path with more delay, may come later and be no news then.
+    pub fn overtook(&mut self, path: PathId, offset: u64) {
+        for UnderWay { path: other, copies, bytes, .. } in self.paths.iter_mut() {
+            if *other != path
+                && let Some(at) = copies.iter().position(|c| c.offset == offset)
+            {
+                *bytes -= copies.remove(at).map_or(0, |copy| u64::from(copy.len));
             }
         }
     }
 
-    /// The acknowledgment reports that what its first block names had come before it came by its route.
-    #[cold]
-    pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, timers: &mut Timers) {
-        let Some(&(start, _)) = ack.blocks.first() else { return };
-        match self.copies.under_way.answer(ack.route, start) {
-            Some(answered) => self.on_copy(now, ack, &answered, timers),
-            None => self.copies.under_way.overtook(ack.route, start),
+    /// The path is gone.
+    pub fn remove(&mut self, path: PathId) {
+        self.paths.remove(path);
+    }
+
+    /// Everything on `path` is lost.
+    pub fn lose(&mut self, path: PathId) {
+        if let Some(UnderWay { copies, bytes, .. }) = self.paths.get_mut(path) {
+            copies.clear();
+            *bytes = 0;
         }
     }
+}
 
-    /// The data that `fresh` tells of was sent on `path`, but its copy on the acknowledgment's route came
-    /// first: it is the one under way on `path` that is the copy now.
-    #[cold]
-    pub(super) fn copy_came_first(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        ack: &Ack<'_>,
-        fresh: &Delivery,
-        timers: &mut Timers,
-    ) -> bool {
-        let first = ack.route != path && !ack.reports_duplicate(); // else something came second on its route
-        let Some(newest) = fresh.newest.filter(|_| first) else { return false };
-        let Some(answered) = self.copies.under_way.answer(ack.route, newest.offset) else {
-            return false;
-        };
-        let copy = Copy { offset: newest.offset, len: newest.len, sent_at: newest.sent_at };
-        self.copies.under_way.add(path, copy);
-        self.on_copy(now, ack, &answered, timers);
-        true
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_clears_what_was_sent_before_it() {
+        let mut copies = Copies::default();
+        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n) };
+        [0, 1, 3, 4, 2].into_iter().for_each(|n| copies.add(PathId(1), copy(n)));
+        assert_eq!((copies.in_flight(PathId(0)), copies.in_flight(PathId(1))), (0, 50));
+        let none = Answered { copy: copy(0), missing: 0, missing_sent: Instant::ZERO };
+        assert_eq!(copies.answer(PathId(1), 0), Some(none));
+        let answered = Answered { copy: copy(3), missing: 20, missing_sent: Instant(2) };
+        copies.tell(PathId(1), 50);
+        assert_eq!(copies.answer(PathId(1), 30), Some(answered));
+        assert_eq!((copies.answer(PathId(1), 20), copies.answer(PathId(0), 40)), (None, None));
+        copies.lose(PathId(1));
+        assert!(copies.is_empty() && copies.in_flight(PathId(1)) == 0);
     }
 
-    fn on_copy(&mut self, now: Instant, ack: &Ack<'_>, answered: &Answered, timers: &mut Timers) {
-        let (path, Copy { offset, len, sent_at }) = (ack.route, answered.copy);
-        let rtt = now.since(sent_at);
-        let info = AckedInfo { offset, sent_at, len: u64::from(len), acked_at: now, via: ack.path };
-        let round_trip = self.observers.routes.as_mut().zip(ack.reverse);
-        let round_trip = round_trip.map(|(r, rev)| r.on_round_trip(path, ack.path, rtt, rev));
-        let route = self.observers.routes.as_mut().and_then(|r| r.on_acked(now, path, info));
-        let p = &mut self.paths[path];
-        p.timeouts = 0;
-        p.stats.bytes_delivered += u64::from(len);
-        p.estimator.rtt.sample(round_trip.unwrap_or(rtt));
-        let (prior_in_flight, mss) = (self.views[path].in_flight, self.views[path].mss);
-        let sample = AckSample {
-            newly_acked: u64::from(len),
-            newly_acked_segments: 1,
-            rtt: Some(rtt),
-            prior_in_flight,
-            route,
-            window_limited: prior_in_flight + u64::from(mss) > self.controller.window(path),
-            ..AckSample::default()
-        };
-        self.controller.on_ack(now, path, &sample, self.views.as_slice());
-        self.missing_copies(now, path, answered);
-        match self.is_outstanding(path) {
-            true => timers.set(Timer::Rto(path), now + self.rto(path)),
-            false => timers.stop(Timer::Rto(path)),
-        }
-    }
-
-    /// Copies that did not arrive are a loss on their path, once a window.
-    fn missing_copies(&mut self, now: Instant, path: PathId, answered: &Answered) {
-        let reduced = &mut self.paths[path].copies_reduced;
-        if answered.missing == 0 || answered.missing_sent < *reduced {
-            return;
-        }
-        *reduced = now;
-        let event = LossEvent {
-            cause: LossCause::LaterDelivered,
-            episode: Episode::default(),
-            bytes: answered.missing,
-            flight_size: self.flight_size(path) + answered.missing,
-            oldest_sent: answered.missing_sent,
-        };
-        self.controller.on_loss(now, path, &event, self.views.as_slice());
-    }
-
-    /// Whether anything is under way on `path`.
-    pub(super) fn is_outstanding(&self, path: PathId) -> bool {
-        self.board.is_outstanding(path) || self.copies.under_way.in_flight(path) > 0
+    #[test]
+    fn what_arrived_without_an_answer_of_its_own_is_not_missing() {
+        let mut copies = Copies::default();
+        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n) };
+        (0..5).for_each(|n| copies.add(PathId(1), copy(n)));
+        copies.overtook(PathId(0), 10); // the other transmission of 1 found that it had come
+        let answered = Answered { copy: copy(4), missing: 10, missing_sent: Instant(0) };
+        copies.tell(PathId(1), 20);
+        assert_eq!(copies.answer(PathId(1), 40), Some(answered), "2 and 3 are news like 4");
+        assert!(copies.is_empty());
+        assert_eq!(copies.in_flight(PathId(1)), 0);
     }
 }

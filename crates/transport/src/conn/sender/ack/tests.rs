@@ -6,33 +6,33 @@ use polypath_wire::Duration;
 
 use super::*;
 use crate::cc::Env;
-use crate::conn::config::{ConnectionConfig, PathConfig};
+use crate::conn::config::ConnectionConfig;
+use crate::conn::sender::engine;
+use crate::engine::config::PathConfig;
 use crate::loss::LossConfig;
 use crate::payload::Pattern;
 
 const MSS: u64 = 1000;
 
-fn sender(config: &ConnectionConfig) -> (Sender, Timers) {
-    let (mut sender, mut timers) = (Sender::new(config, &Env::default()), Timers::default());
-    timers.add_path(PathId::FIRST);
-    sender.agree(config, config.sack, false);
-    sender.add_path(Instant::ZERO, PathId::FIRST, &PathConfig::default(), MSS as u32);
+fn sender(config: &ConnectionConfig) -> (Sender, Engine) {
+    let (mut sender, mut engine) = (Sender::new(config), engine(config, &Env::default()));
+    engine.timers.add_path(PathId::FIRST);
+    engine.agree(config.loss.build(config.sack), false);
+    sender.agree(config.sack, false);
+    engine.add_path(Instant::ZERO, PathId::FIRST, &PathConfig::default(), MSS as u32);
     sender.stream.write(&Pattern { key: 0, offset: 0, len: u64::MAX / 2 }.into());
     (sender.window.edge, sender.window.largest) = (u64::MAX / 2, 1 << 20);
-    (sender, timers)
+    (sender, engine)
 }
 
 /// All of it that may differ later: what it would do, and what it tells.
-fn state(sender: &Sender, timers: &Timers) -> String {
-    let Sender { controller, policy, paths, views, exceptions, losses, stalled, .. } = sender;
-    let board = &sender.board;
-    let path = PathId::FIRST;
-    let lane =
-        (board.flight_size(path, 1), board.next_tx(path), board.vouched(path), board.highest_delivered(path));
-    let board = (board.una(), board.nxt(), board.dupacks(), board.in_lane(path).collect::<Vec<_>>());
-    format!(
-        "{controller:?} {policy:?} {paths:?} {views:?} {exceptions:?} {losses:?} {stalled} {lane:?} {board:?} {timers:?}"
-    )
+fn state(sender: &Sender, engine: &Engine) -> String {
+    let Sender { map, exceptions, losses, .. } = sender;
+    let flight = &engine.lanes()[PathId::FIRST].flight;
+    let map = (map.una(), map.nxt(), map.dupacks(), map.next_lost());
+    let lane = (flight.flight_size(1), flight.next_number(), flight.vouched(), flight.highest_delivered());
+    let flight = flight.iter().collect::<Vec<_>>();
+    format!("{} {exceptions:?} {losses:?} {lane:?} {flight:?} {map:?}", engine.summary())
 }
 
 proptest! {
@@ -48,19 +48,19 @@ proptest! {
         let (mut now, mut expected) = (Instant::ZERO, 0);
         for (what, bytes, ms) in steps {
             now += Duration::from_millis(ms);
-            let una = short.0.board.una();
-            let una = if what < 6 { (una + bytes).min(short.0.board.nxt()) } else { una };
+            let una = short.0.map.una();
+            let una = if what < 6 { (una + bytes).min(short.0.map.nxt()) } else { una };
             let blocks = [(una + MSS, una + 2 * MSS)];
-            let blocks = if rack && what == 6 && blocks[0].1 <= short.0.board.nxt() { &blocks[..] } else { &[] };
+            let blocks = if rack && what == 6 && blocks[0].1 <= short.0.map.nxt() { &blocks[..] } else { &[] };
             let (echo, reverse) = (stamps.then_some(now), stamps.then_some(ms as i64));
             let path = PathId::FIRST;
             let ack = Ack { path, route: path, una, blocks, bare: true, pure: what > 3, echo, reverse };
-            expected += u32::from(short.0.is_expected(&ack));
+            expected += u32::from(short.0.is_expected(&ack, &short.1));
             let results = [short.0.on_ack(now, &ack, &mut short.1), long.0.on_any_ack(now, &ack, &mut long.1)];
             prop_assert_eq!(results[0], results[1]);
             if what == 7 && bytes > 2000 {
-                for (sender, timers) in [&mut short, &mut long] {
-                    sender.on_rto(now, path, timers);
+                for (sender, engine) in [&mut short, &mut long] {
+                    sender.on_rto(now, path, engine);
                 }
             }
             while let Some(sent) = short.0.next(now, &mut short.1) {

@@ -1,16 +1,13 @@
-//! What holds for the life of the connection.
+//! What holds for the life of the engine.
 
+use super::config::EngineConfig;
 use crate::cc::controller::Controller;
-use crate::conn::config::ConnectionConfig;
+use crate::loss::policy::LossPolicy;
 use crate::path::rtt::RtoLimits;
 
-/// The sender's part of the configuration, and what its policies answer once and for all.
+/// The configuration, and what controller and policy answer once and for all.
 #[derive(Debug)]
 pub struct Rules {
-    /// The handshake agreed on SACK.
-    pub sack: bool,
-    /// Small segments do not wait for acknowledgments (RFC 9293 §3.7.4).
-    pub no_delay: bool,
     /// Each path has its share of the peer's window.
     pub divide_window: bool,
     /// Bounds of the retransmission timeout.
@@ -32,19 +29,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Before the handshake has agreed on anything.
-    pub fn new(config: &ConnectionConfig, controller: &dyn Controller) -> Self {
+    /// Those of `config` under `controller`.
+    pub fn new(config: &EngineConfig, controller: &dyn Controller) -> Self {
         Self {
-            sack: false,
-            no_delay: config.no_delay,
             divide_window: config.divide_window,
-            rto: RtoLimits {
-                initial: config.initial_rto,
-                min: config.min_rto,
-                max: config.max_rto,
-                granularity: config.clock_granularity,
-            },
-            fail_after: (config.path_fail_timeouts > 0).then_some(config.path_fail_timeouts),
+            rto: config.rto,
+            fail_after: config.fail_after,
             fail_silent: config.fail_silent,
             probes: false,
             undoes_timeouts: false,
@@ -52,5 +42,11 @@ impl Rules {
             window_only: controller.window_only(),
             trains: controller.goes_by_trains(),
         }
+    }
+
+    /// `policy` judges from now on.
+    pub fn follow(&mut self, policy: &dyn LossPolicy) {
+        self.probes = policy.probes();
+        self.undoes_timeouts = policy.undoes_timeouts();
     }
 }

@@ -2,24 +2,24 @@
 
 use polypath_wire::{Instant, PathId};
 
-use super::Sender;
+use super::engine::Engine;
 use crate::facts::PathState;
 
-impl Sender {
+impl Engine {
     /// Brings all views up to date.
-    pub(super) fn refresh_all(&mut self, now: Instant) {
-        (0..self.paths.len()).for_each(|i| self.refresh(now, self.paths.id_at(i)));
+    pub fn refresh_all(&mut self, now: Instant) {
+        (0..self.lanes.len()).for_each(|i| self.refresh(now, self.lanes.id_at(i)));
     }
 
     /// Brings the view of `path` up to date.
-    #[inline]
-    pub(super) fn refresh(&mut self, now: Instant, path: PathId) {
-        let (view, estimator) = (&mut self.views[path], &self.paths[path].estimator);
+    #[inline(always)]
+    pub fn refresh(&mut self, now: Instant, path: PathId) {
+        let (view, estimator) = (&mut self.views[path], &self.lanes[path].estimator);
         view.srtt = estimator.rtt.srtt();
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
         view.window = self.controller.window(path);
-        if self.paths.len() > 1 {
+        if self.lanes.len() > 1 {
             let excess = self.observers.watch.excess(path);
             view.one_way = estimator.base_one_way().map(|base| base + excess);
             view.rate = estimator.bottleneck();
@@ -28,20 +28,20 @@ impl Sender {
     }
 
     /// The part of it that changes with what is in flight.
-    #[inline]
+    #[inline(always)]
     pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
-        let in_flight = self.board.in_flight(path) + self.copies.under_way.in_flight(path);
+        let in_flight = self.lanes[path].in_flight();
         let view = &mut self.views[path];
         view.in_flight = in_flight;
         view.room = view.window as i64 - in_flight as i64;
-        if self.paths.len() > 1 {
+        if self.lanes.len() > 1 {
             self.refresh_among_others(now, path, in_flight);
         }
     }
 
     #[inline(never)]
     fn refresh_among_others(&mut self, now: Instant, path: PathId, in_flight: u64) {
-        let idle_at = self.paths[path].estimator.idle_at(now, in_flight);
+        let idle_at = self.lanes[path].estimator.idle_at(now, in_flight);
         self.views[path].idle_at = idle_at;
         self.share_room();
     }
@@ -53,7 +53,7 @@ impl Sender {
         if total.is_none() && !self.rules.divide_window {
             return;
         }
-        let offered = self.window.left(self.board.una());
+        let offered = self.offered;
         let open = || self.views.iter().filter(|v| v.state == PathState::Active);
         let in_flight: u64 = self.views.iter().map(|v| v.in_flight).sum();
         let windows: u64 = open().map(|v| self.controller.window(v.id)).sum();
@@ -69,7 +69,8 @@ impl Sender {
     /// FlightSize, not counting what limited transmit sent beyond the window (RFC 3042, RFC 5681 §3.2).
     pub fn flight_size(&self, path: PathId) -> u64 {
         let mss = self.views[path].mss;
-        let all = self.board.flight_size(path, mss) + self.copies.under_way.in_flight(path);
+        let lane = &self.lanes[path];
+        let all = lane.flight.flight_size(mss) + lane.aside;
         all.min(self.controller.window(path))
     }
 }

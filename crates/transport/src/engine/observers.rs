@@ -1,4 +1,4 @@
-//! What watches what leaves and what is delivered beside the estimators, where a connection asks for it: the systems
+//! What watches what leaves and what is delivered beside the estimators, where an owner asks for it: the systems
 //! of the papers.
 
 use polypath_wire::PathId;
@@ -7,7 +7,7 @@ use crate::path::knowledge::KnowledgeConfig;
 use crate::path::routes::Routes;
 use crate::path::watch::Watch;
 
-/// The observers of a connection.
+/// The observers of an engine.
 #[derive(Debug)]
 pub struct Observers {
     /// R-M/TCP's estimates, if both ends know of routes.

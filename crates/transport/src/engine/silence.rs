@@ -7,9 +7,11 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-use super::Sender;
-use crate::conn::timers::{Timer, Timers};
+use super::engine::{Engine, case};
+use super::lane::Lane;
+use super::timers::Timer;
 use crate::facts::{LossCause, LossEvent, PathState};
+use crate::loss::policy::Order;
 
 /// No path is given up sooner: acknowledgments may be delayed by 40 ms at one end and by the scheduler of either.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -45,17 +47,17 @@ impl Silence {
     }
 }
 
-impl Sender {
+impl Engine {
     /// An acknowledgment delivered something: paths that are silent meanwhile fail. Returns them.
     #[inline(never)]
-    pub(super) fn listen(&mut self, now: Instant, timers: &mut Timers) -> PathSet {
+    pub(super) fn listen(&mut self, now: Instant, order: &dyn Order) -> PathSet {
         let pause = now.since(std::mem::replace(&mut self.delivered_at, now));
         let mut failed = PathSet::EMPTY;
-        for i in 0..self.paths.len() {
-            let path = self.paths.id_at(i);
-            let (patience, waits) = (self.patience(path), self.board.is_outstanding(path));
-            let silence = &mut self.paths[path].silence;
-            if self.board.fresh(path).bytes > 0 || !waits {
+        for i in 0..self.lanes.len() {
+            let path = self.lanes.id_at(i);
+            let (patience, waits) = (self.patience(path), self.lanes[path].flight.is_outstanding());
+            let Lane { silence, flight, .. } = &mut self.lanes[path];
+            if flight.fresh().bytes > 0 || !waits {
                 silence.begin(now);
                 continue;
             }
@@ -64,38 +66,37 @@ impl Sender {
                 failed.insert(path);
             }
         }
-        for i in 0..self.paths.len() {
-            let path = self.paths.id_at(i);
+        for i in 0..self.lanes.len() {
+            let path = self.lanes.id_at(i);
             if failed.contains(path) {
-                self.fall_silent(now, path, timers);
+                self.fall_silent(now, path, order);
             }
         }
         failed
     }
 
     #[cold]
-    fn fall_silent(&mut self, now: Instant, path: PathId, timers: &mut Timers) {
-        let episode = self.policy.on_timeout(path, &self.board);
+    fn fall_silent(&mut self, now: Instant, path: PathId, order: &dyn Order) {
+        let episode = self.policy.on_timeout(&case(now, path, (&self.views, &self.lanes), order));
         let loss = self.lose_all(now, path, LossCause::Silence, episode);
-        self.exceptions.urgent += 1;
-        self.fail(now, path, loss, timers);
+        self.fail(now, path, loss);
     }
 
     /// `path` gets probes only, the first one at once. The controller hears of the loss if the path is back before its
     /// timer would have run out: then it was congested rather than away.
-    pub(super) fn fail(&mut self, now: Instant, path: PathId, loss: LossEvent, timers: &mut Timers) {
-        self.paths[path].doubt = None;
+    pub(super) fn fail(&mut self, now: Instant, path: PathId, loss: LossEvent) {
+        self.lanes[path].doubt = None;
         self.views[path].state = PathState::Failed;
-        self.paths[path].silence.failure = Some(Failure { since: now, loss, asked: None });
+        self.lanes[path].silence.failure = Some(Failure { since: now, loss, asked: None });
         self.keep_one_open();
-        timers.stop(Timer::Rto(path));
-        timers.stop(Timer::Tail(path));
-        timers.set(Timer::Probe(path), now);
+        self.timers.stop(Timer::Rto(path));
+        self.timers.stop(Timer::Tail(path));
+        self.timers.set(Timer::Probe(path), now);
     }
 
     /// A path that had failed may carry data again.
     pub(super) fn begin_again(&mut self, now: Instant, path: PathId) {
-        let failure = self.paths[path].silence.failure.take();
+        let failure = self.lanes[path].silence.failure.take();
         let Some(Failure { since, loss, .. }) = failure else { return };
         if now.since(since) <= self.rto(path) {
             self.reduce_for(now, path, &loss);
@@ -103,39 +104,39 @@ impl Sender {
             let window = RESTART * u64::from(self.views[path].mss);
             self.controller.limit_window(path, window);
         }
-        self.paths[path].estimator.rtt.forgive();
+        self.lanes[path].estimator.rtt.forgive();
     }
 
     /// Whether `path` failed by its silence. Then no old segment or acknowledgment revives it: they may come late
     /// or over other paths.
     pub fn is_silent(&self, path: PathId) -> bool {
-        self.paths.get(path).is_some_and(|p| p.silence.failure.is_some())
+        self.lanes.get(path).is_some_and(|p| p.silence.failure.is_some())
     }
 
     /// Whether the answer to something that left on `path` at `sent` shows that it works.
     pub fn is_sign_of_life(&self, path: PathId, sent: Instant) -> bool {
-        !self.is_silent(path) || sent >= self.paths[path].silence.heard
+        !self.is_silent(path) || sent >= self.lanes[path].silence.heard
     }
 
     /// Heartbeat `number` probes `path`.
     pub fn probe_sent(&mut self, path: PathId, number: u32) {
-        let failure = self.paths[path].silence.failure.as_mut();
+        let failure = self.lanes[path].silence.failure.as_mut();
         failure.into_iter().for_each(|f| _ = f.asked.get_or_insert(number));
     }
 
     /// Whether the answer to heartbeat `number` shows that `path`, which failed by its silence, works again.
     pub fn is_probe_answered(&self, path: PathId, number: u32) -> bool {
-        let failure = self.paths.get(path).and_then(|p| p.silence.failure);
+        let failure = self.lanes.get(path).and_then(|p| p.silence.failure);
         failure.and_then(|f| f.asked).is_some_and(|first| number.wrapping_sub(first) < 1 << 31)
     }
 
     /// Whether another path works, as far as we know: its timer has not run out, and it has been silent for half as long
     /// at most, or has nothing to deliver.
     pub(super) fn works_without(&self, now: Instant, path: PathId) -> bool {
-        let silent = |path: PathId| now.since(self.paths[path].silence.heard);
+        let silent = |path: PathId| now.since(self.lanes[path].silence.heard);
         let works = |other: PathId| {
-            self.paths[other].timeouts == 0
-                && (!self.board.is_outstanding(other) || silent(other).times(2) <= silent(path))
+            self.lanes[other].timeouts == 0
+                && (!self.lanes[other].flight.is_outstanding() || silent(other).times(2) <= silent(path))
         };
         self.views[path].state == PathState::Active
             && self.views.iter().any(|v| v.id != path && v.state == PathState::Active && works(v.id))
@@ -143,7 +144,7 @@ impl Sender {
 
     /// For how long only others may deliver: a round trip, another one for a probe of the tail, and what they vary.
     fn patience(&self, path: PathId) -> Duration {
-        let rtt = &self.paths[path].estimator.rtt;
+        let rtt = &self.lanes[path].estimator.rtt;
         match rtt.srtt().zip(rtt.rttvar()) {
             Some((srtt, var)) => (srtt.times(2) + var.times(4)).max(SHORTEST),
             None => rtt.rto(),

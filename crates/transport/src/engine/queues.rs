@@ -3,29 +3,29 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
-use super::Sender;
+use super::engine::Engine;
 use crate::facts::PathState;
 
-impl Sender {
+impl Engine {
     /// How long a packet given to `path` now waits behind our own.
     pub(super) fn own_wait(&self, now: Instant, path: PathId) -> Duration {
         let in_flight = self.views[path].in_flight;
-        self.paths[path].estimator.idle_at(now, in_flight).since(now)
+        self.lanes[path].estimator.idle_at(now, in_flight).since(now)
     }
 
     /// A segment without data leaves on `path`.
+    #[inline(always)]
     pub fn on_bare(&mut self, now: Instant, path: PathId) {
-        let Some(p) = self.paths.get_mut(path) else { return };
-        if self.views[path].overhead > 0 {
-            p.estimator.occupy(now, u64::from(self.views[path].overhead));
+        if let Some(overhead) = self.views.get(path).map(|view| view.overhead).filter(|bytes| *bytes > 0) {
+            self.lanes[path].estimator.occupy(now, overhead.into());
             self.refresh(now, path);
         }
     }
 
     /// A packet on `path` waits this long: of it the model knows our own part.
     pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
-        let Some(p) = self.paths.get(path) else { return };
-        let own = p.estimator.idle_at(now, self.board.in_flight(path)).since(now);
+        let Some(p) = self.lanes.get(path) else { return };
+        let own = p.estimator.idle_at(now, p.flight.in_flight()).since(now);
         self.observers.watch.reveal(path, wait - own);
         self.refresh(now, path);
     }
@@ -38,7 +38,7 @@ impl Sender {
 
     /// A heartbeat came back on `path`. Returns whether that opens the path again.
     pub fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
-        let Some(p) = self.paths.get(path) else { return false };
+        let Some(p) = self.lanes.get(path) else { return false };
         let told = p.estimator.told_round_trip();
         let reopened = self.observers.watch.on_heartbeat(now, path, u64::from(number), told);
         let congested = self.views[path].state == PathState::Congested;
@@ -51,7 +51,8 @@ impl Sender {
 
     /// A marked packet that came late closes its path.
     pub(super) fn check_mark(&mut self, now: Instant, path: PathId) {
-        let (highest, fastest) = (self.board.highest_delivered(path), self.paths[path].estimator.rtt.min());
+        let (highest, fastest) =
+            (self.lanes[path].flight.highest_delivered(), self.lanes[path].estimator.rtt.min());
         let Some((highest, fastest)) = highest.zip(fastest) else { return };
         if let Some(late) = self.observers.watch.on_delivered(now, path, highest, fastest) {
             self.close_congested(path, late);

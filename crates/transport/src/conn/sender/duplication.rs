@@ -1,0 +1,110 @@
+//! Segments that leave on several paths at once, and what acknowledgments say of each of their copies.
+
+use std::collections::VecDeque;
+
+use polypath_wire::{Instant, PathId, PathSet};
+
+use super::Sender;
+use super::ack::Ack;
+use super::copies::{Answered, Copies, Copy};
+use super::next::Outgoing;
+use crate::engine::engine::Engine;
+use crate::facts::PathState;
+use crate::path::transmission::{Cargo, History};
+
+/// The sender's side of duplication.
+#[derive(Debug, Default)]
+pub struct Duplication {
+    pub(super) under_way: Copies,
+    /// Copies that leave next, on which paths.
+    waiting: VecDeque<(PathId, u64, u32)>,
+}
+
+impl Sender {
+    /// `outgoing` goes on `others` too.
+    #[inline(always)]
+    pub(super) fn copy(&mut self, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
+        if !others.is_empty() {
+            self.copy_on(outgoing, others, engine);
+        }
+    }
+
+    #[cold]
+    fn copy_on(&mut self, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
+        let others = engine.views().ids().filter(|p| others.contains(*p));
+        self.copies.waiting.extend(others.map(|p| (p, outgoing.offset, outgoing.len)));
+    }
+
+    /// Whether copies wait to be sent.
+    #[inline]
+    pub(super) fn has_copies(&self) -> bool {
+        !self.copies.waiting.is_empty()
+    }
+
+    /// The next copy that waits.
+    #[inline(never)]
+    pub(super) fn next_copy(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
+        loop {
+            let (path, offset, len) = self.copies.waiting.pop_front()?;
+            let active = engine.views().get(path).is_some_and(|v| v.state == PathState::Active);
+            if offset >= self.map.una() && active {
+                self.copies.under_way.add(path, Copy { offset, len, sent_at: now });
+                engine.send_aside(now, path, Cargo { key: offset, len, history: History::Once });
+                return Some(Outgoing { path, offset, len, retransmission: false });
+            }
+        }
+    }
+
+    /// The acknowledgment reports that what its first block names had come before it came by its route.
+    #[cold]
+    pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) {
+        let Some(&(start, _)) = ack.blocks.first() else { return };
+        match self.copies.under_way.answer(ack.route, start) {
+            Some(answered) => self.on_copy(now, ack, &answered, engine),
+            None => {
+                self.copies.under_way.overtook(ack.route, start);
+                for i in 0..engine.lanes().len() {
+                    self.tell_aside(engine.lanes().id_at(i), engine);
+                }
+            }
+        }
+    }
+
+    /// What was delivered on `path` just now had a copy on the acknowledgment's route, and that came
+    /// first: it is the one under way on `path` that is the copy now.
+    #[cold]
+    pub(super) fn copy_came_first(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        ack: &Ack<'_>,
+        engine: &mut Engine,
+    ) -> bool {
+        let first = ack.route != path && !ack.reports_duplicate(); // else something came second on its route
+        let newest = engine.lanes()[path].flight.fresh().newest.filter(|_| first);
+        let Some((_, newest)) = newest else { return false };
+        let Cargo { key: offset, len, .. } = newest.cargo;
+        let Some(answered) = self.copies.under_way.answer(ack.route, offset) else { return false };
+        self.copies.under_way.add(path, Copy { offset, len, sent_at: newest.sent_at });
+        self.tell_aside(path, engine);
+        self.on_copy(now, ack, &answered, engine);
+        true
+    }
+
+    fn on_copy(&mut self, now: Instant, ack: &Ack<'_>, answered: &Answered, engine: &mut Engine) {
+        let (path, Copy { offset, len, sent_at }) = (ack.route, answered.copy);
+        self.tell_aside(path, engine);
+        let cargo = Cargo { key: offset, len, history: History::Once };
+        engine.delivered_aside(now, path, &ack.answer(), (cargo, sent_at));
+        let Answered { missing, missing_sent, .. } = *answered;
+        if missing > 0 && self.copies.under_way.is_loss(now, path, missing_sent) {
+            engine.lost_aside(now, path, missing, missing_sent);
+        }
+        engine.answered_aside(now, path);
+    }
+
+    /// Tells the engine what is under way on `path` by our account.
+    fn tell_aside(&self, path: PathId, engine: &mut Engine) {
+        engine.set_aside(path, self.copies.under_way.in_flight(path));
+    }
+}

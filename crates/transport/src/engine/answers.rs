@@ -1,0 +1,245 @@
+//! What an acknowledgment tells estimator and controller of each path.
+
+use polypath_wire::{Duration, Instant, PathId, PathSet};
+
+use super::engine::{Engine, case};
+use super::timers::Timer;
+use crate::facts::{AckSample, PathState, PathView, RouteEstimate};
+use crate::loss::policy::Order;
+use crate::path::flight::Delivery;
+use crate::path::routes::AckedInfo;
+
+/// How an acknowledgment came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// By which path.
+    pub via: PathId,
+    /// Arrival minus the peer's time when it left, nanoseconds up to the peer's clock offset.
+    pub reverse: Option<i64>,
+}
+
+/// Times that an acknowledgment told of one path.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Learnt {
+    /// Round trip of what it delivered, if that was sent once.
+    pub rtt: Option<Duration>,
+    /// The round trip that goes into the timeout.
+    pub timed: Option<Duration>,
+    /// Round trip of what was sent again: good enough for the timeout, if there is no other.
+    pub proven: Option<Duration>,
+    /// What R-M/TCP estimates.
+    pub route: Option<RouteEstimate>,
+}
+
+impl Engine {
+    /// Begins the account of a new acknowledgment.
+    pub fn begin_account(&mut self) {
+        self.lanes.iter_mut().for_each(|lane| lane.flight.begin_account());
+    }
+
+    /// Lanes forget what is settled.
+    pub fn trim(&mut self) {
+        self.lanes.iter_mut().for_each(|lane| lane.flight.trim());
+    }
+
+    /// Estimator and controller of `path` learn what was delivered there.
+    #[inline(always)]
+    pub fn learn(&mut self, now: Instant, path: PathId, answer: &Answer, learnt: Learnt, order: &dyn Order) {
+        let Learnt { rtt, timed, proven, route } = learnt;
+        if let Some(rtt) = rtt
+            && self.lanes[path].known.is_some()
+        {
+            self.recall(path, rtt);
+        }
+        let in_recovery = self.is_recovering(now, path, order);
+        let lane = &mut self.lanes[path];
+        let fresh = lane.flight.fresh();
+        lane.timeouts = 0;
+        lane.stats.bytes_delivered += fresh.bytes;
+        let estimator = &mut lane.estimator;
+        if let Some(rtt) = timed {
+            estimator.rtt.sample(rtt);
+        } else if let Some(rtt) = proven {
+            estimator.rtt.sample_again(rtt);
+        }
+        if let (Some(rtt), Some(reverse)) = (rtt, answer.reverse) {
+            estimator.one_way.sample(now, rtt, reverse, answer.via == path);
+        }
+        let (mut delivery_rate, mut app_limited, mut sent_at) = (None, false, None);
+        if let Some((_, newest)) = &fresh.newest {
+            app_limited = newest.mark.app_limited();
+            sent_at = Some(newest.sent_at);
+            let latest = rtt.or(estimator.rtt.latest());
+            let bandwidth = &mut estimator.bandwidth;
+            delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
+        }
+        let train_rate = match self.rules.window_only {
+            true => None,
+            false => {
+                let sent = sent_at.filter(|_| !in_recovery).zip(rtt);
+                estimator.on_train(now, fresh.bytes, sent, answer.via)
+            }
+        };
+        if let Some(rate) = train_rate.filter(|_| self.rules.trains) {
+            estimator.show(rate);
+        }
+        let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path];
+        let sample = AckSample {
+            newly_acked: fresh.bytes,
+            newly_acked_segments: fresh.segments,
+            rtt,
+            one_way_queueing: estimator.one_way.forward_queueing(),
+            srtt: estimator.rtt.srtt(),
+            min_rtt: estimator.rtt.min(),
+            delivery_rate,
+            sent_at,
+            train_rate,
+            prior_in_flight,
+            route,
+            app_limited,
+            window_limited: prior_in_flight + u64::from(mss) > window,
+            in_recovery,
+        };
+        self.controller.on_ack(now, path, &sample, self.views.as_slice());
+    }
+
+    /// After [`learn`](Self::learn): whether a marked packet was late, and a path that had failed works again.
+    pub fn after_delivery(&mut self, now: Instant, path: PathId) {
+        if self.observers.watch.marks_packets() {
+            self.check_mark(now, path);
+        }
+        if self.views[path].state == PathState::Failed && !self.is_silent(path) {
+            self.revive(now, path);
+        }
+    }
+
+    /// Whether `path` stays in a loss episode, or, where one window limits all paths, any path is.
+    #[inline(always)]
+    fn is_recovering(&self, now: Instant, path: PathId, order: &dyn Order) -> bool {
+        match self.rules.one_window {
+            true => self.lanes.ids().any(|path| self.is_in_episode(now, path, order)),
+            false => self.is_in_episode(now, path, order),
+        }
+    }
+
+    #[inline(always)]
+    fn is_in_episode(&self, now: Instant, path: PathId, order: &dyn Order) -> bool {
+        self.lanes[path].recovering.is_some() && !self.recovers(now, path, order)
+    }
+
+    #[cold]
+    fn recovers(&self, now: Instant, path: PathId, order: &dyn Order) -> bool {
+        self.policy.recovers(&case(now, path, (&self.views, &self.lanes), order))
+    }
+
+    /// Whether any path is in a loss episode.
+    pub fn recovers_anywhere(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.recovering.is_some())
+    }
+
+    /// Where both ends know of routes: the round trip made of one-way trips, from which the timeout
+    /// follows (paper 003, §2.2), and what the AckedInfoList says.
+    #[inline(never)]
+    pub fn route_estimate(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        answer: &Answer,
+        rtt: Option<Duration>,
+    ) -> (Option<Duration>, Option<RouteEstimate>) {
+        let fresh = self.lanes[path].flight.fresh();
+        let Some((routes, (_, newest))) = self.observers.routes.as_mut().zip(fresh.newest) else {
+            return (None, None);
+        };
+        let (offset, sent_at) = (newest.cargo.key, newest.sent_at);
+        let info = AckedInfo { offset, sent_at, len: fresh.bytes, acked_at: now, via: answer.via };
+        let round_trip =
+            rtt.zip(answer.reverse).map(|(rtt, rev)| routes.on_round_trip(path, answer.via, rtt, rev));
+        (round_trip, routes.on_acked(now, path, info))
+    }
+
+    /// Whether this round trip goes into the timeout. Without timestamps one segment is timed at a time
+    /// (RFC 6298 §3): many samples a round trip would make the variation die out.
+    #[inline]
+    pub fn is_timed(&mut self, path: PathId, stamped: bool) -> bool {
+        let lane = &mut self.lanes[path];
+        let newest = |fresh: &Delivery| fresh.newest.is_some_and(|(number, _)| number >= lane.timed_from);
+        let timed = stamped || newest(lane.flight.fresh());
+        if timed {
+            lane.timed_from = lane.flight.next_number();
+        }
+        timed
+    }
+
+    /// Whether observers want no more of an acknowledgment than what it delivered.
+    #[inline]
+    pub fn observers_are_idle(&self) -> bool {
+        self.observers.are_idle()
+    }
+
+    /// Whether R-M/TCP's estimates are made.
+    #[inline]
+    pub fn observers_estimate_routes(&self) -> bool {
+        self.observers.routes.is_some()
+    }
+
+    /// Whether the only path, on which nothing was lost, has no credit.
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        matches!(self.lanes.as_slice(), [only] if only.recovering.is_none()) && !self.credited
+    }
+
+    /// An acknowledgment delivered something: paths that are silent meanwhile fail, if any may. Returns them.
+    pub fn listen_for_silence(&mut self, now: Instant, order: &dyn Order) -> PathSet {
+        match self.rules.fail_silent {
+            true => self.listen(now, order),
+            false => PathSet::EMPTY,
+        }
+    }
+
+    /// Some segment of the largest size left the network on `path`, nobody says which.
+    pub fn add_credit(&mut self, path: PathId) {
+        if let Some(view) = self.views.get(path) {
+            self.lanes[path].flight.add_credit(view.mss.into());
+            self.credited = true;
+        }
+    }
+
+    /// What was reported so is in ordinary acknowledgments now.
+    #[inline]
+    pub fn clear_credit(&mut self) {
+        if std::mem::take(&mut self.credited) {
+            self.lanes.iter_mut().for_each(|lane| lane.flight.clear_credit());
+        }
+    }
+
+    /// How many duplicates let a new segment leave each (RFC 3042).
+    pub fn limited_transmit(&self) -> u32 {
+        self.policy.limited_transmit()
+    }
+
+    /// The retransmission timers of paths on which something was delivered begin anew: once the policy has judged, which may
+    /// hold a timer, or just have let it go.
+    pub fn restart_rtos(&mut self, now: Instant) {
+        for i in 0..self.lanes.len() {
+            let path = self.lanes.id_at(i);
+            if self.lanes[path].flight.fresh().bytes > 0 {
+                self.restart_rto(now, path);
+            }
+        }
+    }
+
+    /// RFC 6298 §5.2 and 5.3.
+    #[inline(always)]
+    pub fn restart_rto(&mut self, now: Instant, path: PathId) {
+        if !self.lanes[path].is_outstanding() {
+            self.timers.stop(Timer::Rto(path));
+            self.timers.stop(Timer::Tail(path));
+            return;
+        }
+        self.arm_tail(now, path);
+        if !self.policy.holds_timer(path) {
+            self.timers.set(Timer::Rto(path), now + self.rto(path));
+        }
+    }
+}

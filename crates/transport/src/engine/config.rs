@@ -1,0 +1,69 @@
+//! Parameters of an engine and of its paths.
+
+use polypath_wire::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::facts::KnownPath;
+use crate::path::knowledge::KnowledgeConfig;
+use crate::path::rtt::RtoLimits;
+
+/// What holds for the life of an engine, beside its controller, its scheduler and its loss policy.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EngineConfig {
+    /// Bounds of the retransmission timeout.
+    pub rto: RtoLimits,
+    /// Timeouts in a row that fail a path; none never does.
+    pub fail_after: Option<u32>,
+    /// Silence fails a path while others deliver (`silence.rs`).
+    pub fail_silent: bool,
+    /// Each path has its share of what the peer lets the owner have outstanding (paper 004, §3.2).
+    pub divide_window: bool,
+    /// How paths are watched beside what deliveries tell of them.
+    pub knowledge: KnowledgeConfig,
+}
+
+/// One path of a connection as its owner knows it when it is added.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathConfig {
+    /// Largest payload of one segment on this path, bytes, without options (RFC 6691).
+    pub mss: u32,
+    /// What of that the path is known to carry: `mss` is asked of the peer, this is sent.
+    pub carried: Option<u32>,
+    /// Rate of the bottleneck, bit/s, if told (by the base exchange, by the spec file).
+    pub rate: Option<Rate>,
+    /// One-way delay without queueing, if told; nanoseconds.
+    pub one_way: Option<Duration>,
+    /// What a connection measured here not long ago.
+    pub known: Option<KnownPath>,
+    /// Number of our link that it leaves by, if that is known: paths over one link share a bottleneck until measurements
+    /// say otherwise.
+    pub link: Option<u32>,
+    /// Bytes that headers add to each segment on the wire, where a told rate counts them
+    /// (IPv4 and TCP: 40, with timestamps 52).
+    pub overhead: u32,
+    /// What data sent here never exceeds, `overhead` included, bit/s, above 0. Bare acknowledgments and probes do not wait for it.
+    pub max_rate: Option<Rate>,
+}
+
+impl PathConfig {
+    /// Largest payload of a segment that we send, bytes, without options.
+    pub fn segment_size(&self) -> u32 {
+        self.carried.map_or(self.mss, |carried| carried.min(self.mss))
+    }
+}
+
+impl Default for PathConfig {
+    fn default() -> Self {
+        Self {
+            mss: 1460,
+            carried: None,
+            rate: None,
+            one_way: None,
+            known: None,
+            link: None,
+            overhead: 40,
+            max_rate: None,
+        }
+    }
+}

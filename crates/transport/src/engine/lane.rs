@@ -1,0 +1,69 @@
+//! What the engine knows of one path.
+
+use polypath_wire::{Instant, PathId};
+
+use super::silence::Silence;
+use super::stats::PathStats;
+use crate::facts::{Episode, KnownPath};
+use crate::path::estimator::PathEstimator;
+use crate::path::flight::Flight;
+use crate::path::limit::Limit;
+use crate::path_map::OfPath;
+
+/// A path: what left there, and what that tells. What controller and scheduler see of it is its
+/// [view](crate::facts::PathView).
+#[derive(Debug)]
+pub struct Lane {
+    pub(super) path: PathId,
+    /// What left, in its order.
+    pub flight: Flight,
+    /// Bytes under way that the owner accounts for itself.
+    pub(super) aside: u64,
+    /// Round trips, delays, rates.
+    pub estimator: PathEstimator,
+    pub(super) stats: PathStats,
+    pub(super) recovering: Option<Episode>,
+    /// Timeouts since anything was delivered.
+    pub(super) timeouts: u32,
+    pub(super) silence: Silence,
+    /// Set by a timeout, until an acknowledgment shows whether it was for nothing.
+    pub(super) doubt: Option<Doubt>,
+    /// Without timestamps: the next transmission that is timed.
+    pub(super) timed_from: u64,
+    /// Bytes sent since pacing last held the path back.
+    pub(super) burst: u64,
+    /// What it is limited to.
+    pub(super) limit: Option<Limit>,
+    /// What an earlier connection measured, until the first round trip shows whether it still holds.
+    pub(super) known: Option<KnownPath>,
+}
+
+/// A timeout that may have been for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Doubt {
+    /// What was sent before this was in flight.
+    pub since: Instant,
+    /// What the controller calls it.
+    pub episode: Episode,
+}
+
+impl OfPath for Lane {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
+impl Lane {
+    /// Whether anything is under way.
+    #[inline]
+    pub fn is_outstanding(&self) -> bool {
+        self.flight.is_outstanding() || self.aside > 0
+    }
+
+    /// Bytes under way.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        self.flight.in_flight() + self.aside
+    }
+}

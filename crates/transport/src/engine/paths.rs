@@ -1,0 +1,193 @@
+//! Paths come, change, fail, come back and go.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::config::PathConfig;
+use super::engine::Engine;
+use super::lane::Lane;
+use super::silence::Silence;
+use super::stats::PathStats;
+use super::timers::Timer;
+use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
+use crate::path::estimator::PathEstimator;
+use crate::path::flight::Flight;
+use crate::path::limit::Limit;
+
+/// A failed path is probed at most and, after the first time, at least this often.
+const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
+
+/// Bytes delivered on a path before what was measured is worth keeping.
+const WORTH_KNOWING: u64 = 100_000;
+
+impl Engine {
+    /// Adds the path `id`, whose segments carry up to `mss` bytes.
+    pub fn add_path(&mut self, now: Instant, id: PathId, config: &PathConfig, mss: u32) {
+        self.controller.on_path_added(now, id, mss);
+        config.link.into_iter().for_each(|link| self.controller.on_link(now, id, link));
+        self.lanes.iter_mut().for_each(|lane| lane.flight.joined_by_another());
+        self.observers.add_path(id);
+        self.lanes.insert(Lane {
+            path: id,
+            flight: Flight::new(self.lanes.is_empty()),
+            aside: 0,
+            estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way),
+            stats: PathStats::default(),
+            recovering: None,
+            timeouts: 0,
+            silence: Silence::default(),
+            doubt: None,
+            timed_from: 0,
+            burst: 0,
+            known: config.known,
+            limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
+        });
+        self.rules.window_only &= config.max_rate.is_none();
+        let overhead = if config.rate.is_some() { config.overhead } else { 0 };
+        self.views.insert(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
+        self.refresh(now, id);
+    }
+
+    /// Takes a path away; what was in flight there is lost.
+    pub fn remove_path(&mut self, now: Instant, path: PathId) {
+        self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
+        self.controller.on_path_removed(path);
+        self.observers.remove_path(path);
+        self.lanes.remove(path);
+        self.views.remove(path);
+        self.probe.take_if(|probed| *probed == path);
+        self.keep_one_open();
+        self.refresh_all(now);
+    }
+
+    /// The largest payload of `path` is `mss` from now on, and cargo of more than `most` bytes does not arrive: it
+    /// goes again at once, and as this is no congestion, the window stays (RFC 1191 §6.4).
+    pub fn set_mss(&mut self, now: Instant, path: PathId, mss: u32, most: u32) {
+        let flight = &self.lanes[path].flight;
+        let large: Vec<_> =
+            flight.iter().filter(|(_, t)| t.cargo.len > most).map(|(number, _)| number).collect();
+        for number in large {
+            self.give_up(path, number, LossCause::TooBig, Episode::default());
+        }
+        self.views[path].mss = mss;
+        self.controller.on_mss(path, mss);
+        self.refresh(now, path);
+    }
+
+    /// A failed path answered.
+    #[cold]
+    pub fn revive(&mut self, now: Instant, path: PathId) {
+        self.views[path].state = PathState::Active;
+        self.lanes[path].timeouts = 0;
+        self.timers.stop(Timer::Probe(path));
+        self.begin_again(now, path);
+        self.refresh(now, path);
+    }
+
+    /// If no path is open, those that failed are tried again, as a path is that has no other: their timeouts
+    /// end the connection, which probes do not. Returns them.
+    pub fn retry_failed(&mut self, now: Instant) -> Vec<PathId> {
+        if self.views.iter().any(|v| v.state == PathState::Active) {
+            return Vec::new();
+        }
+        let failed = self.views.iter().filter(|v| v.state == PathState::Failed);
+        let failed: Vec<_> = failed.map(|v| v.id).collect();
+        failed.iter().for_each(|path| self.revive(now, *path));
+        failed
+    }
+
+    /// How long until the next probe of a failed path, after a first one at its backed-off timeout: its timeout,
+    /// but soon enough that a path that came back is used again within seconds.
+    pub fn probe_interval(&self, path: PathId) -> Duration {
+        let [shortest, longest] = PROBE_INTERVALS;
+        self.rto(path).clamp(shortest, longest)
+    }
+
+    /// So many SYNs or SYN-ACKs were lost on `path`: data begins with a longer timeout (RFC 6298 §5.7), and with one
+    /// segment if there were several (RFC 5681 §3.1, RFC 6928 §2).
+    pub fn after_lost_syns(&mut self, now: Instant, path: PathId, lost: u32) {
+        let Some(p) = self.lanes.get_mut(path).filter(|_| lost > 0) else { return };
+        p.estimator.rtt.after_lost_syn();
+        if lost > 1 {
+            self.controller.limit_window(path, self.views[path].mss.into());
+            self.refresh(now, path);
+        }
+    }
+
+    /// Something that is not data took `rtt` on `path` and back.
+    pub fn measured(&mut self, now: Instant, path: PathId, rtt: Duration) {
+        let Some(p) = self.lanes.get_mut(path) else { return };
+        p.estimator.rtt.sample(rtt);
+        self.recall(path, rtt);
+        self.refresh(now, path);
+    }
+
+    /// The first round trip of `path`: if it is like the known one, the controller hears what was known.
+    pub(super) fn recall(&mut self, path: PathId, rtt: Duration) {
+        let Some(known) = self.lanes[path].known.take() else { return };
+        if rtt.times(2) >= known.rtt && rtt <= known.rtt.times(2) {
+            if self.rules.trains {
+                self.lanes[path].estimator.show(known.rate);
+            }
+            self.controller.on_known(path, &KnownPath { rtt: rtt.min(known.rtt), ..known });
+        }
+    }
+
+    /// What the next connection may know of `path`, and since when.
+    pub fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
+        let p = self.lanes.get(path).filter(|p| p.stats.bytes_delivered >= WORTH_KNOWING)?;
+        let (rate, rtt) = p.estimator.bandwidth.rate().zip(p.estimator.rtt.min())?;
+        Some((KnownPath { rate, rtt }, p.estimator.bandwidth.measured_at()))
+    }
+
+    /// Whether `path` is there, as it is once the peer's SYN came.
+    pub fn has_joined(&self, path: PathId) -> bool {
+        self.lanes.contains(path)
+    }
+
+    /// Whether the retransmission timer of `path` ran out since anything was delivered there.
+    pub fn is_overdue(&self, path: PathId) -> bool {
+        self.lanes.get(path).is_some_and(|lane| lane.timeouts > 0)
+    }
+
+    /// `path`, or if it is gone the first that is there.
+    pub fn there(&self, path: PathId) -> Option<PathId> {
+        if self.lanes.contains(path) { Some(path) } else { self.lanes.ids().next() }
+    }
+
+    /// State of a path.
+    #[inline]
+    pub fn path_state(&self, path: PathId) -> PathState {
+        self.views.get(path).map_or(PathState::Removed, |v| v.state)
+    }
+
+    /// The path for a segment that is not data: `preferred` if it works, else the quickest that does.
+    pub fn path_for_control(&self, preferred: PathId) -> PathId {
+        let active = |v: &&PathView| v.state == PathState::Active;
+        let quickest = || self.views.iter().filter(active).min_by_key(|v| v.srtt).map(|v| v.id);
+        match self.views.get(preferred).filter(active) {
+            Some(view) => view.id,
+            None => quickest().or(self.there(preferred)).unwrap_or(preferred),
+        }
+    }
+
+    /// The last round trip measured on `path`.
+    pub fn latest_rtt(&self, path: PathId) -> Option<Duration> {
+        self.lanes[path].estimator.rtt.latest()
+    }
+
+    /// Counters and state of `path`.
+    pub fn path_stats(&self, path: PathId) -> PathStats {
+        let p = &self.lanes[path];
+        let snapshot = self.controller.snapshot(path);
+        PathStats {
+            cwnd: snapshot.window,
+            ssthresh: snapshot.ssthresh,
+            in_flight: p.flight.in_flight(),
+            srtt: p.estimator.rtt.srtt(),
+            min_rtt: p.estimator.rtt.min(),
+            rate: snapshot.rate.or(p.estimator.rate()),
+            bottleneck: self.controller.bottleneck(path),
+            ..p.stats.clone()
+        }
+    }
+}

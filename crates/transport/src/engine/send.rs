@@ -1,0 +1,196 @@
+//! Which path takes what goes next, and what it means that it left.
+
+use polypath_wire::{Instant, PathId, PathSet};
+
+use super::engine::Engine;
+use super::timers::Timer;
+use crate::facts::{Pace, Parcel, PathView, Why};
+use crate::path::transmission::{Cargo, History, Transmission};
+use crate::sched::scheduler::{Choice, Scheduler, only};
+
+impl Engine {
+    /// The path that takes `parcel` now, or when to ask again.
+    #[inline]
+    pub fn pick(&mut self, now: Instant, parcel: &Parcel) -> Choice {
+        match self.views.as_slice() {
+            [view] => only(now, parcel, view),
+            views => {
+                let choice = self.scheduler.pick(now, parcel, views);
+                if self.explains {
+                    self.why = why(&*self.scheduler, now, parcel, views, choice);
+                }
+                choice
+            }
+        }
+    }
+
+    /// The path of a retransmission that waits for no window, after [`pick`](Self::pick) had none; `last` is where it left
+    /// before.
+    pub fn pick_urgent(&mut self, now: Instant, parcel: &Parcel, last: PathId) -> PathId {
+        self.explain(Why::Urgent);
+        let path = self.scheduler.urgent(now, parcel, self.views.as_slice());
+        path.unwrap_or_else(|| self.path_for_control(last))
+    }
+
+    /// Why something takes its path, where there is a choice and somebody who wants to know.
+    pub fn explain(&mut self, why: Why) {
+        self.why = Some(why).filter(|_| self.explains && self.views.len() > 1);
+    }
+
+    /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
+    /// segments: what fits there fits all. If none was, a timer says when pacing opens one.
+    #[inline]
+    pub fn paths_of(&mut self, choice: Choice) -> Option<(PathId, PathSet)> {
+        match choice {
+            Choice::Send(path) => Some((path, PathSet::EMPTY)),
+            Choice::Copies(mut paths) => {
+                let path = self.views.iter().filter(|v| paths.contains(v.id)).min_by_key(|v| v.mss)?.id;
+                paths.remove(path);
+                Some((path, paths))
+            }
+            Choice::Wait(until) => {
+                until.into_iter().for_each(|t| self.timers.set(Timer::Pacing, t));
+                None
+            }
+        }
+    }
+
+    /// `cargo` leaves on `path`; `last` if nothing more waits. Returns its number there.
+    #[inline(always)]
+    pub fn send(&mut self, now: Instant, path: PathId, cargo: Cargo, last: bool) -> u64 {
+        let number = self.leave::<false>(now, path, cargo, last);
+        self.after_send(now, path, cargo.len);
+        number
+    }
+
+    /// Accounts for `cargo`, which leaves on `path`; or else its owner does (`ASIDE`).
+    #[inline(always)]
+    pub(super) fn leave<const ASIDE: bool>(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        cargo: Cargo,
+        last: bool,
+    ) -> u64 {
+        let (overhead, len) = (u64::from(self.views[path].overhead), u64::from(cargo.len));
+        if self.observers.watch.marks_packets() {
+            self.mark(now, path);
+        }
+        if !self.rules.window_only {
+            self.controller.on_sent(now, path, len);
+        }
+        let lane = &mut self.lanes[path];
+        let idle = !lane.flight.is_outstanding();
+        if idle {
+            lane.silence.begin(now);
+        }
+        lane.stats.segments_sent += 1;
+        lane.stats.bytes_sent += len;
+        lane.stats.retransmissions += u64::from(cargo.history != History::Once);
+        self.timers.start(Timer::Rto(path), || now + lane.estimator.rtt.rto()); // RFC 6298 §5.1
+        let mark = lane.estimator.on_sent(now, len + overhead, idle, last);
+        match ASIDE {
+            true => lane.aside += len,
+            false => return lane.flight.push(Transmission::new(cargo, now, mark)),
+        }
+        0
+    }
+
+    #[cold]
+    fn mark(&mut self, now: Instant, path: PathId) {
+        let (wait, number) = (self.own_wait(now, path), self.lanes[path].flight.next_number());
+        self.observers.watch.on_sent(now, path, number, wait);
+    }
+
+    #[inline(always)]
+    pub(super) fn after_send(&mut self, now: Instant, path: PathId, len: u32) {
+        if !self.rules.window_only {
+            self.pace(now, path, len);
+        }
+        self.refresh_room(now, path);
+    }
+
+    #[inline(never)]
+    fn pace(&mut self, now: Instant, path: PathId, len: u32) {
+        let (view, lane) = (&mut self.views[path], &mut self.lanes[path]);
+        if let Some(Pace { rate, quantum, credit }) = self.controller.pace(path) {
+            lane.burst += u64::from(len);
+            if lane.burst >= quantum {
+                view.earliest_send =
+                    view.earliest_send.max(now - credit) + rate.transmission_time(lane.burst);
+                lane.burst = 0;
+            }
+        }
+        if let Some(limit) = &mut lane.limit {
+            view.earliest_send = view.earliest_send.max(limit.on_sent(now, len));
+        }
+        if let Some(at) = self.controller.next_timeout() {
+            self.timers.set(Timer::Congestion, at);
+        }
+    }
+
+    /// The path whose tail is to be probed; it is asked for once.
+    pub fn take_probe(&mut self) -> Option<PathId> {
+        self.probe.take()
+    }
+
+    /// Whether a tail is to be probed.
+    #[inline]
+    pub fn wants_probe(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// The tail of `path` is probed by what leaves there next.
+    pub fn begin_probe(&mut self, path: PathId) {
+        self.policy.on_probe(path, &self.lanes[path].flight);
+    }
+
+    /// The probe left: the retransmission timer stands behind it (RFC 8985 §7.3).
+    pub fn probe_left(&mut self, now: Instant, path: PathId) {
+        self.timers.stop(Timer::Tail(path));
+        self.timers.set(Timer::Rto(path), now + self.rto(path));
+    }
+
+    /// What `path` carries first of all went again there: its timer begins anew, unless the policy holds it.
+    pub fn head_left_again(&mut self, now: Instant, path: PathId) {
+        if !self.policy.holds_timer(path) {
+            self.timers.set(Timer::Rto(path), now + self.rto(path));
+        }
+    }
+
+    /// When the tail of `path` is probed if nothing is heard until then. The retransmission timer stands
+    /// behind it and need not be waited for if it is due sooner.
+    #[inline]
+    pub fn arm_tail(&mut self, now: Instant, path: PathId) {
+        if self.rules.probes {
+            self.arm_probe(now, path);
+        }
+    }
+
+    #[inline(never)]
+    fn arm_probe(&mut self, now: Instant, path: PathId) {
+        let view = &self.views[path];
+        let after = self.policy.probe_after(view, &self.lanes[path].flight);
+        // what waits at the bottleneck cannot be answered before it has left
+        let at = after.map(|after| view.idle_at.max(now) + after);
+        match at.filter(|at| *at < now + self.rto(path)) {
+            Some(at) => self.timers.set(Timer::Tail(path), at),
+            None => self.timers.stop(Timer::Tail(path)),
+        }
+    }
+}
+
+#[cold]
+fn why(
+    scheduler: &dyn Scheduler,
+    now: Instant,
+    parcel: &Parcel,
+    views: &[PathView],
+    choice: Choice,
+) -> Option<Why> {
+    match choice {
+        Choice::Send(path) => Some(scheduler.why(now, parcel, views, path)),
+        Choice::Copies(_) => Some(Why::Copy),
+        Choice::Wait(_) => None,
+    }
+}

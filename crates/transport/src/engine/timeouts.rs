@@ -1,0 +1,140 @@
+//! What the engine does when one of its timers expires.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::engine::{Engine, case};
+use super::facts::Fact;
+use super::lane::Doubt;
+use super::timers::Timer;
+use crate::facts::{Episode, LossCause, LossEvent, LostSegment, PathState};
+use crate::loss::policy::{Departure, Order};
+
+/// What the owner says of a path whose retransmission timer expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overdue {
+    /// The peer took back what it had acknowledged: all counts as lost, whether other paths work or not.
+    pub reneged: bool,
+    /// An echo may yet show that the timeout was for nothing.
+    pub doubtful: bool,
+}
+
+impl Engine {
+    /// The retransmission timer of `path` expired, on which something is under way. Returns whether the path failed.
+    pub fn on_rto(&mut self, now: Instant, path: PathId, overdue: Overdue, order: &dyn Order) -> bool {
+        self.stalled += 1;
+        let lane = &mut self.lanes[path];
+        lane.timeouts += 1;
+        lane.estimator.rtt.back_off();
+        let first = lane.timeouts == 1;
+        self.clear_credit();
+        let lost = self.rules.fail_silent && !overdue.reneged && self.works_without(now, path);
+        let doubtful = overdue.doubtful && first && !lost && self.may_doubt(path);
+        let episode = self.policy.on_timeout(&case(now, path, (&self.views, &self.lanes), order));
+        let loss = self.lose_all(now, path, LossCause::Timeout, episode);
+        if first && !lost {
+            self.reduce_for(now, path, &loss);
+            self.lanes[path].doubt = doubtful.then_some(Doubt { since: now, episode });
+        }
+        let failed = lost || self.failed_too_often(path);
+        if lost {
+            self.fail(now, path, loss);
+        } else if failed {
+            self.views[path].state = PathState::Failed;
+            self.keep_one_open();
+            self.timers.set(Timer::Probe(path), now + self.rto(path));
+        }
+        self.refresh_all(now); // all lost their credit
+        failed
+    }
+
+    /// Whether so many timeouts in a row fail `path`: the last path never fails.
+    fn failed_too_often(&self, path: PathId) -> bool {
+        let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
+        !alone && self.rules.fail_after.is_some_and(|after| self.lanes[path].timeouts >= after)
+    }
+
+    /// Whether all that a timeout of `path` takes for lost may be in flight: nothing there was lost before.
+    fn may_doubt(&self, path: PathId) -> bool {
+        self.rules.undoes_timeouts && self.lanes[path].recovering.is_none()
+    }
+
+    /// The timeout of `path` that may have been for nothing; it is asked for once.
+    pub fn take_doubt(&mut self, path: PathId) -> Option<Doubt> {
+        self.lanes.get_mut(path)?.doubt.take()
+    }
+
+    /// The timeout of `path` in this episode was for nothing: the answer was under way, which took `rtt`.
+    pub fn undo_timeout(&mut self, now: Instant, path: PathId, episode: Episode, rtt: Duration) {
+        self.policy.on_undo(path);
+        self.controller.on_undo(now, path, episode);
+        self.lanes[path].estimator.rtt.was_late(rtt);
+    }
+
+    /// All that is in flight on `path` is lost: what the controller may hear of it.
+    pub(super) fn lose_all(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        cause: LossCause,
+        episode: Episode,
+    ) -> LossEvent {
+        let flight_size = self.flight_size(path);
+        let mut event = LossEvent { cause, episode, bytes: 0, flight_size, oldest_sent: now };
+        for number in self.lanes[path].flight.numbers() {
+            if let Some(lost) = self.give_up(path, number, cause, episode) {
+                event.bytes += lost.bytes;
+                event.oldest_sent = event.oldest_sent.min(lost.sent_at);
+                self.controller.on_lost(now, path, &lost);
+            }
+        }
+        event.bytes += std::mem::take(&mut self.lanes[path].aside);
+        self.facts.push(Fact::LostAside(path));
+        if matches!(cause, LossCause::Timeout | LossCause::Silence) {
+            self.lanes[path].recovering = None; // slow start begins at once (RFC 5681 §3.1)
+        }
+        event
+    }
+
+    /// The transmission `number` on `path` is taken to be lost, and nobody is to blame, if it is in flight.
+    pub fn give_up(
+        &mut self,
+        path: PathId,
+        number: u64,
+        cause: LossCause,
+        episode: Episode,
+    ) -> Option<LostSegment> {
+        let transmission = self.lanes[path].flight.lose(number)?;
+        let cargo = transmission.cargo;
+        let what = Departure { path, number, cargo: cargo.key };
+        self.facts.push(Fact::Lost { what, transmission, cause, episode, charged: path, first: false });
+        Some(LostSegment { offset: cargo.key, bytes: cargo.len.into(), sent_at: transmission.sent_at })
+    }
+
+    /// The controller of `path` hears of a loss, if anything was lost.
+    pub(super) fn reduce_for(&mut self, now: Instant, path: PathId, loss: &LossEvent) {
+        if loss.bytes > 0 {
+            self.controller.on_loss(now, path, loss, self.views.as_slice());
+        }
+    }
+
+    /// Nothing was heard of `path` for so long that its tail is probed.
+    pub fn on_tail_timeout(&mut self, path: PathId) {
+        if self.views[path].state == PathState::Active && self.lanes[path].flight.is_outstanding() {
+            self.probe = Some(path);
+        }
+    }
+
+    /// The controller's period is over.
+    pub fn on_congestion_timeout(&mut self, now: Instant) {
+        self.controller.on_timeout(now, self.views.as_slice());
+        if let Some(at) = self.controller.next_timeout() {
+            self.timers.set(Timer::Congestion, at);
+        }
+        self.refresh_all(now);
+    }
+
+    /// The retransmission timeout of `path`, or the longest if it is gone.
+    pub fn rto(&self, path: PathId) -> Duration {
+        self.lanes.get(path).map_or(self.rules.rto.max, |p| p.estimator.rtt.rto())
+    }
+}

@@ -1,0 +1,90 @@
+//! What the loss policy says, carried out.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::engine::{Engine, case};
+use super::facts::{Fact, Judged};
+use super::timers::Timer;
+use crate::facts::{Episode, LossCause, LossEvent, LostSegment};
+use crate::loss::policy::{Departure, Order, Verdict};
+
+impl Engine {
+    /// Lets the policy judge all paths and carries out what it says.
+    #[inline(always)]
+    pub fn judge(&mut self, now: Instant, order: &dyn Order) -> Judged {
+        let mut judged = Judged::default();
+        self.timers.stop(Timer::Recheck);
+        for i in 0..self.lanes.len() {
+            let path = self.lanes.id_at(i);
+            self.policy.judge(&case(now, path, (&self.views, &self.lanes), order), &mut self.verdicts);
+            if !self.verdicts.is_empty() {
+                let mut verdicts = std::mem::take(&mut self.verdicts);
+                self.carry_out(now, path, &verdicts, &mut judged);
+                verdicts.clear();
+                self.verdicts = verdicts;
+            }
+        }
+        judged
+    }
+
+    #[cold]
+    fn carry_out(&mut self, now: Instant, path: PathId, verdicts: &[Verdict], judged: &mut Judged) {
+        for verdict in verdicts {
+            match *verdict {
+                Verdict::Lost { what, cause, episode } => {
+                    self.lose(now, path, what, (cause, episode), judged)
+                }
+                Verdict::Repaired(episode) => self.reduce(now, path, episode, judged),
+                Verdict::Recovered(_) => self.lanes[path].recovering = None,
+                Verdict::Undo(episode) => {
+                    self.lanes[path].recovering = None;
+                    self.controller.on_undo(now, path, episode);
+                    judged.undone += 1;
+                }
+                Verdict::RecheckAt(at) => self.timers.set_earlier(Timer::Recheck, at),
+            }
+        }
+        self.refresh(now, path);
+    }
+
+    /// What a tail probe repaired was lost like anything else (RFC 8985 §7.4).
+    fn reduce(&mut self, now: Instant, path: PathId, episode: Episode, judged: &mut Judged) {
+        self.lanes[path].recovering = Some(episode);
+        let event = LossEvent {
+            cause: LossCause::TailProbe,
+            episode,
+            bytes: u64::from(self.views[path].mss),
+            flight_size: self.flight_size(path),
+            oldest_sent: now,
+        };
+        self.controller.on_loss(now, path, &event, self.views.as_slice());
+        judged.episodes += 1;
+    }
+
+    /// `what` is lost, as the verdict on `path` says: most often it left there.
+    fn lose(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        what: Departure,
+        (cause, episode): (LossCause, Episode),
+        judged: &mut Judged,
+    ) {
+        let flight_size = self.flight_size(path);
+        let Some(lane) = self.lanes.get_mut(what.path) else { return };
+        let Some(transmission) = lane.flight.lose(what.number) else { return };
+        let (bytes, sent_at) = (transmission.len(), transmission.sent_at);
+        let first = self.lanes[path].recovering != Some(episode);
+        self.facts.push(Fact::Lost { what, transmission, cause, episode, charged: path, first });
+        self.controller.on_lost(now, path, &LostSegment { offset: what.cargo, bytes, sent_at });
+        if first {
+            self.lanes[path].recovering = Some(episode);
+            let event = LossEvent { cause, episode, bytes, flight_size, oldest_sent: sent_at };
+            self.controller.on_loss(now, path, &event, self.views.as_slice());
+            judged.episodes += 1;
+            if self.observers.watch.closes_on_loss() {
+                self.close_congested(what.path, Duration::ZERO);
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What is remembered of what left.
+
+use polypath_wire::Instant;
+
+use super::bandwidth::DeliveryMark;
+
+/// What leaves on a path, as its owner names it: the lane keeps the name and hands it back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cargo {
+    /// Its name. A byte stream names its segments by their offset.
+    pub key: u64,
+    /// Bytes.
+    pub len: u32,
+    /// Whether it left before.
+    pub history: History,
+}
+
+/// How often a cargo left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum History {
+    /// Once.
+    Once,
+    /// More often.
+    Again,
+    /// More often, and the transmission before bore an older timestamp: an echo tells which is answered.
+    AgainLater,
+}
+
+/// One transmission on a path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Transmission {
+    /// What it carries.
+    pub cargo: Cargo,
+    /// When it left.
+    pub sent_at: Instant,
+    /// The path's delivery state at that moment.
+    pub mark: DeliveryMark,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Nothing is known yet.
+    InFlight,
+    /// It was delivered.
+    Delivered,
+    /// It was judged lost.
+    Lost,
+}
+
+impl Transmission {
+    /// `cargo` leaves now.
+    pub fn new(cargo: Cargo, sent_at: Instant, mark: DeliveryMark) -> Self {
+        Self { cargo, sent_at, mark, fate: Fate::InFlight }
+    }
+
+    /// Its cargo had left before.
+    pub fn retransmitted(&self) -> bool {
+        self.cargo.history != History::Once
+    }
+
+    /// Bytes.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.cargo.len.into()
+    }
+
+    /// Whether it carries nothing.
+    pub fn is_empty(&self) -> bool {
+        self.cargo.len == 0
+    }
+}
