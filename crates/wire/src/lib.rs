@@ -10,6 +10,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod maybe_millis;
 pub mod millis;
+pub mod shim;
 pub mod tcp;
 pub mod udp;
 pub mod units;

@@ -11,6 +11,7 @@ pub mod config;
 pub mod engine;
 pub mod facts;
 pub mod lane;
+pub mod numbers;
 pub mod observers;
 mod paths;
 mod queues;

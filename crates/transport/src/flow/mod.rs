@@ -1,3 +1,4 @@
-//! What connections carry.
+//! What is carried: a stream of bytes that we number, or packets of somebody else's transport.
 
+pub mod packet;
 pub mod stream;

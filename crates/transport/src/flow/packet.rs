@@ -1,0 +1,251 @@
+//! Packets of somebody else's transport over several paths, as mHIP carries them: an owner of an engine like a connection,
+//! but nothing goes again, and nothing waits for what is lost.
+//!
+//! `send.rs` says what leaves where, `reports.rs` what acknowledgments tell, `receipts.rs` makes them, `resequencer.rs` restores
+//! the order of each flow, `timeouts.rs` does what is due. `queue.rs` is what waits, `numbering.rs` and `seen.rs` count. The frames are
+//! those of `polypath_wire::shim`; somebody else seals them, one path with one security association.
+
+pub mod config;
+mod leaving;
+mod numbering;
+pub mod queue;
+mod receipts;
+mod reports;
+mod resequencer;
+mod seen;
+mod send;
+mod stats;
+mod timeouts;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use polypath_wire::shim::{Frame, Shim};
+use polypath_wire::{Duration, Instant, PathId, WireError};
+
+use crate::cc::Env;
+use crate::engine::config::PathConfig;
+use crate::engine::engine::Engine;
+use crate::engine::stats::PathStats;
+use crate::engine::timers::Timer;
+use crate::facts::PathState;
+use crate::path_map::{OfPath, PathMap};
+pub use config::PacketConfig;
+pub use leaving::Leaving;
+use numbering::Numbering;
+pub use queue::{Bounded, Packet, PacketQueue};
+use receipts::Receipts;
+use reports::Sent;
+use resequencer::Resequencer;
+use seen::Seen;
+pub use stats::{PacketStats, Refused};
+
+impl Timer {
+    /// A report is due.
+    const REPORT: Self = Self::Owner(0);
+    /// A gap is given up.
+    const GAP: Self = Self::Owner(1);
+}
+
+/// Packets between two hosts over any number of paths.
+///
+/// *Inputs* are [`push`](Self::push), [`handle`](Self::handle), [`handle_timeout`](Self::handle_timeout) and what paths do;
+/// after any of them poll [`poll_transmit`](Self::poll_transmit) and [`poll_deliver`](Self::poll_deliver) until `None`,
+/// then [`poll_timeout`](Self::poll_timeout).
+#[derive(Debug)]
+pub struct PacketFlow {
+    config: PacketConfig,
+    engine: Engine,
+    queue: Box<dyn PacketQueue>,
+    /// What leaves next: it waits for a path.
+    head: Option<Packet>,
+    /// Copies that leave next.
+    copies: VecDeque<(PathId, Shim, Bytes)>,
+    numbering: Numbering,
+    paths: PathMap<Path>,
+    seen: Seen,
+    resequencer: Resequencer,
+    stats: PacketStats,
+}
+
+/// One path: what was sent there, and what came.
+#[derive(Debug)]
+struct Path {
+    path: PathId,
+    sent: Sent,
+    receipts: Receipts,
+    /// The peer is to be asked for a report.
+    ask: bool,
+}
+
+impl OfPath for Path {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
+}
+
+impl PacketFlow {
+    /// Without paths. What waits to be sent waits in `queue`; `seed` is for laws that throw dice.
+    pub fn new(now: Instant, config: PacketConfig, seed: u64, queue: Box<dyn PacketQueue>) -> Self {
+        let env = Env { now, seed, ..Env::default() };
+        let mut engine = Engine::new(
+            &config.engine(),
+            config.cc.build(&env),
+            config.scheduler.build(),
+            config.loss.build(true),
+        );
+        engine.agree(config.loss.build(true), false);
+        Self {
+            resequencer: Resequencer::new(config.held, config.allowance),
+            config,
+            engine,
+            queue,
+            head: None,
+            copies: VecDeque::new(),
+            numbering: Numbering::default(),
+            paths: PathMap::default(),
+            seen: Seen::default(),
+            stats: PacketStats::default(),
+        }
+    }
+
+    /// `path`, which is not there yet, may be used: its frames have up to [`segment_size`](PathConfig::segment_size) bytes.
+    pub fn add_path(&mut self, now: Instant, path: PathId, config: &PathConfig) {
+        let new = Path { path, sent: Sent::default(), receipts: Receipts::default(), ask: false };
+        self.paths.insert(new);
+        self.engine.timers.add_path(path);
+        self.engine.add_path(now, path, config, config.segment_size());
+    }
+
+    /// `path` is gone.
+    pub fn remove_path(&mut self, now: Instant, path: PathId) {
+        if self.paths.remove(path).is_some() {
+            self.engine.remove_path(now, path);
+            self.engine.timers.remove_path(path);
+            self.resequencer.remove_path(path);
+            self.take_facts();
+            self.engine.retry_failed(now);
+        }
+    }
+
+    /// Frames of `path` have up to `bytes` from now on.
+    pub fn path_carries(&mut self, now: Instant, path: PathId, bytes: u32) {
+        if self.paths.contains(path) {
+            self.engine.set_mss(now, path, bytes, bytes);
+            self.take_facts();
+        }
+    }
+
+    /// Largest packet that every path carries, bytes; none without paths.
+    pub fn largest(&self) -> Option<u32> {
+        let frame = self.engine.views().iter().map(|view| view.mss).min()?;
+        Some(frame.saturating_sub(Shim::LEN as u32))
+    }
+
+    /// Queues a packet to be sent.
+    pub fn push(&mut self, now: Instant, packet: Packet) -> Result<(), Refused> {
+        if packet.bytes.len() > self.largest().map_or(usize::MAX, |most| most as usize) {
+            self.stats.too_big += 1;
+            return Err(Refused::TooBig);
+        }
+        if !self.queue.push(now, packet) {
+            self.stats.refused += 1;
+            return Err(Refused::Full);
+        }
+        Ok(())
+    }
+
+    /// A frame came on `path`; it was opened and is authentic.
+    pub fn handle(&mut self, now: Instant, path: PathId, frame: Bytes, ecn: Ecn) -> Result<(), WireError> {
+        let parsed = Frame::parse(&frame)?;
+        if !self.paths.contains(path) {
+            self.stats.late_paths += 1;
+            return Ok(());
+        }
+        match parsed {
+            Frame::Packet(shim) => {
+                self.receive(now, path, shim.number, ecn, false);
+                self.take_packet(now, path, &shim, frame.slice(Shim::LEN..));
+            }
+            Frame::Report(report) => self.on_report(now, path, &report),
+            Frame::Ask(ask) => self.receive(now, path, ask.number, ecn, true),
+        }
+        Ok(())
+    }
+
+    /// The transmission `number` came on `path`: it will be reported.
+    fn receive(&mut self, now: Instant, path: PathId, number: u32, ecn: Ecn, asked: bool) {
+        let receipts = &mut self.paths[path].receipts;
+        receipts.take(now, number, ecn, asked);
+        if let Some(at) = receipts.due() {
+            self.engine.timers.set_earlier(Timer::REPORT, at);
+        }
+    }
+
+    /// The packet behind `shim` is delivered, now or in the order of its flow.
+    fn take_packet(&mut self, now: Instant, path: PathId, shim: &Shim, bytes: Bytes) {
+        let Some(sequence) = self.seen.note(shim.sequence) else {
+            self.stats.duplicates += 1;
+            return;
+        };
+        let previous = Some(u64::from(shim.previous)).filter(|back| *back > 0);
+        let previous = previous.and_then(|back| sequence.checked_sub(back));
+        let missed = previous.filter(|previous| !self.seen.contains(*previous));
+        let packet = Packet { flow: shim.flow, class: shim.class, bytes };
+        self.resequencer.arrived(now, path, (sequence, shim.stamp));
+        self.resequencer.insert(now, sequence, (previous, missed.is_some()), packet);
+        self.arm_gap();
+    }
+
+    /// The next packet to hand on, in the order of its flow as far as that could be waited for.
+    #[must_use]
+    pub fn poll_deliver(&mut self) -> Option<Packet> {
+        self.resequencer.pop()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.engine.timers.next()
+    }
+
+    /// Whether a path may carry packets.
+    pub fn path_state(&self, path: PathId) -> PathState {
+        self.engine.path_state(path)
+    }
+
+    /// Counters and state of one path; zeros for a path that is not there.
+    pub fn path_stats(&self, path: PathId) -> PathStats {
+        match self.paths.contains(path) {
+            true => self.engine.path_stats(path),
+            false => PathStats::default(),
+        }
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> PacketStats {
+        let (gaps, waited) = self.resequencer.given_up();
+        PacketStats { gaps, waited, ..self.stats }
+    }
+
+    /// For how long a gap is waited for now, at most.
+    pub fn allowance(&self) -> Duration {
+        self.resequencer.allowance()
+    }
+}
+
+/// The ECN bits that a packet came with (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Its sender does not know them, or nobody looked.
+    #[default]
+    None,
+    /// They may be set on the way.
+    Capable,
+    /// They were.
+    Marked,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Numbers of packets in the order in which they are sent, and of each flow's packet before.
+
+use std::collections::BTreeMap;
+
+/// Flows that are remembered before those that paused are forgotten.
+const FLOWS: usize = 1024;
+
+/// Counts packets.
+#[derive(Debug, Default)]
+pub struct Numbering {
+    next: u64,
+    /// Number of the last packet of each flow.
+    last: BTreeMap<u16, u64>,
+}
+
+impl Numbering {
+    /// Number of the next packet, which is of `flow`, and by how much it exceeds that of the flow's packet before; 0
+    /// if that is too long ago for anybody to wait for it.
+    pub fn take(&mut self, flow: u16) -> (u64, u16) {
+        let number = self.next;
+        self.next += 1;
+        if self.last.len() >= FLOWS {
+            self.last.retain(|_, last| number - *last <= FLOWS as u64 / 2);
+        }
+        let back = self.last.insert(flow, number).map_or(0, |last| number - last);
+        (number, u16::try_from(back).unwrap_or(0))
+    }
+
+    /// Number of the next packet.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+}
+
+/// The number that ends in `low` and is nearest to `near`; none if that were below 0.
+pub fn expand(low: u32, near: u64) -> Option<u64> {
+    let ahead = low.wrapping_sub(near as u32) as i32;
+    near.checked_add_signed(ahead.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_names_the_one_before_of_its_flow() {
+        let mut numbering = Numbering::default();
+        let taken: Vec<_> = [7, 7, 8, 7, 8].map(|flow| numbering.take(flow)).into();
+        assert_eq!(taken, [(0, 0), (1, 1), (2, 0), (3, 2), (4, 2)]);
+    }
+
+    #[test]
+    fn flows_that_pause_are_forgotten_and_memory_stays_bounded() {
+        let mut numbering = Numbering::default();
+        (0..=u16::MAX).for_each(|flow| _ = numbering.take(flow));
+        assert!(numbering.last.len() <= FLOWS);
+        assert_eq!(numbering.take(0), (1 << 16, 0));
+    }
+
+    #[test]
+    fn numbers_expand_around_what_is_known() {
+        let near = (5 << 32) + 2;
+        assert_eq!(expand(1, near), Some((5 << 32) + 1));
+        assert_eq!(expand(u32::MAX, near), Some((5 << 32) - 1));
+        assert_eq!((expand(u32::MAX, 3), expand(9, 3)), (None, Some(9)));
+    }
+}

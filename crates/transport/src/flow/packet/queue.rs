@@ -1,0 +1,68 @@
+//! What waits to be sent.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use polypath_wire::Instant;
+
+/// A packet of somebody else's transport.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Packet {
+    /// Which packets are one flow, that is, in an order that somebody cares for.
+    pub flow: u16,
+    /// Class, for queues and duplication.
+    pub class: u8,
+    /// The packet.
+    pub bytes: Bytes,
+}
+
+/// A queue of packets; it may drop.
+pub trait PacketQueue: std::fmt::Debug + Send {
+    /// Adds `packet`. Returns whether it was taken.
+    fn push(&mut self, now: Instant, packet: Packet) -> bool;
+    /// The next to be sent.
+    fn pop(&mut self, now: Instant) -> Option<Packet>;
+    /// Bytes that wait.
+    fn bytes(&self) -> u64;
+    /// Whether nothing waits.
+    fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+}
+
+/// First in, first out, up to a number of bytes.
+#[derive(Debug)]
+pub struct Bounded {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    most: u64,
+}
+
+impl Bounded {
+    /// Holds up to `most` bytes.
+    pub fn new(most: u64) -> Self {
+        Self { packets: VecDeque::new(), bytes: 0, most }
+    }
+}
+
+impl PacketQueue for Bounded {
+    fn push(&mut self, _: Instant, packet: Packet) -> bool {
+        let bytes = self.bytes + packet.bytes.len() as u64;
+        let fits = bytes <= self.most && !packet.bytes.is_empty();
+        if fits {
+            self.bytes = bytes;
+            self.packets.push_back(packet);
+        }
+        fits
+    }
+
+    fn pop(&mut self, _: Instant) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= packet.bytes.len() as u64;
+        Some(packet)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

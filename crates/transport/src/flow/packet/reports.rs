@@ -1,0 +1,106 @@
+//! What the peer's reports tell of what we sent.
+
+use std::collections::BTreeMap;
+
+use polypath_wire::shim::Report;
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::PacketFlow;
+use super::numbering::expand;
+use super::send::ASK;
+use crate::engine::answers::Answer;
+use crate::engine::facts::Fact;
+use crate::engine::numbers::Reported;
+use crate::path::transmission::Transmission;
+
+/// Transmissions judged lost that are remembered, on each path, in case they were only late.
+const GIVEN_UP: usize = 1024;
+
+/// What is remembered of what was sent on one path.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// Transmissions judged lost.
+    given_up: BTreeMap<u64, Transmission>,
+    /// The last question, while it is not answered.
+    pub asked: Option<u64>,
+    /// The peer's clock, as its last report told: µs without the wrap.
+    clock: u64,
+    /// Marks of congestion that were reported.
+    marked: u32,
+}
+
+impl Sent {
+    /// The peer's clock showed `low`, µs without what wraps: all of it.
+    fn clock(&mut self, low: u32) -> u64 {
+        self.clock = expand(low, self.clock).unwrap_or(low.into());
+        self.clock
+    }
+
+    /// Takes out what was judged lost and is in `range`.
+    fn late(&mut self, (first, last): (u64, u64)) -> Vec<(u64, Transmission)> {
+        let numbers: Vec<_> = self.given_up.range(first..=last).map(|(number, _)| *number).collect();
+        numbers.into_iter().filter_map(|number| Some((number, self.given_up.remove(&number)?))).collect()
+    }
+
+    fn give_up(&mut self, number: u64, transmission: Transmission) {
+        if transmission.cargo.key == ASK {
+            return;
+        }
+        if self.given_up.len() >= GIVEN_UP {
+            self.given_up.pop_first();
+        }
+        self.given_up.insert(number, transmission);
+    }
+}
+
+impl PacketFlow {
+    /// The peer reports what came on `path`.
+    pub(super) fn on_report(&mut self, now: Instant, path: PathId, report: &Report) {
+        let (ranges, bad) = self.located(path, report);
+        self.stats.bad_ranges += bad;
+        let Some(&(_, highest)) = ranges.first() else { return };
+        let sent = &mut self.paths[path].sent;
+        let left = sent.clock(report.received) * 1000 + u64::from(report.delay) * 1000;
+        let answer = Answer { via: path, reverse: Some(now.0 as i64 - left as i64) };
+        let late: Vec<_> = ranges.iter().flat_map(|range| sent.late(*range)).collect();
+        let answered =
+            sent.asked.take_if(|asked| ranges.iter().any(|r| (r.0..=r.1).contains(asked))).is_some();
+        self.stats.marked +=
+            u64::from(report.ecn.marked.wrapping_sub(std::mem::replace(&mut sent.marked, report.ecn.marked)));
+        self.stats.late += late.len() as u64;
+        let delay = Duration::from_micros(report.delay.into());
+        let reported = Reported { ranges: &ranges, late: &late, highest, delay };
+        self.engine.reported(now, path, &reported, &answer);
+        if answered {
+            self.engine.works_again(now, path);
+        }
+        self.take_facts();
+    }
+
+    /// The ranges of `report` in whole numbers, highest first, and how many were of numbers that were never used.
+    fn located(&self, path: PathId, report: &Report) -> (Vec<(u64, u64)>, u64) {
+        let next = self.engine.lanes()[path].flight.next_number();
+        let whole = |(first, last): &(u32, u32)| {
+            let last = expand(*last, next).filter(|last| *last < next)?;
+            let first = last.checked_sub(last.wrapping_sub((*first).into()) & 0xffff_ffff)?;
+            Some((first, last))
+        };
+        let ranges: Vec<_> = report.ranges.iter().filter_map(whole).collect();
+        let bad = (report.ranges.len() - ranges.len()) as u64;
+        (ranges, bad)
+    }
+
+    /// Counts and remembers what is taken to be lost.
+    pub(super) fn take_facts(&mut self) {
+        let facts = self.engine.take_facts();
+        for fact in &facts {
+            if let Fact::Lost { what, transmission, .. } = fact {
+                self.stats.lost += u64::from(transmission.cargo.key != ASK);
+                if let Some(path) = self.paths.get_mut(what.path) {
+                    path.sent.give_up(what.number, *transmission);
+                }
+            }
+        }
+        self.engine.put_back(facts);
+    }
+}

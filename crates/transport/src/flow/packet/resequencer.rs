@@ -1,0 +1,201 @@
+//! Restores the order of each flow.
+//!
+//! A packet waits for the one before it of its flow, as its sender names that. The gap is given up at once when every path
+//! that could still bring what is missing has delivered something that was sent later; else after an allowable delay, which
+//! follows the measured difference of the paths' delays. What comes after that is handed on as it comes.
+
+mod delays;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::queue::Packet;
+use delays::Delays;
+pub use delays::stamp_of;
+
+/// Flows that are remembered.
+const FLOWS: usize = 1024;
+
+/// Holds packets back until those before them have come or are given up.
+#[derive(Debug)]
+pub struct Resequencer {
+    flows: BTreeMap<u16, Flow>,
+    delays: Delays,
+    ready: VecDeque<Packet>,
+    /// Bytes held, and at most.
+    held: u64,
+    most: u64,
+    /// Gaps given up, and those of them after the whole delay.
+    given_up: (u64, u64),
+}
+
+/// One flow.
+#[derive(Debug, Default)]
+struct Flow {
+    /// Highest number that was handed on.
+    highest: u64,
+    /// What waits, by its number.
+    held: BTreeMap<u64, Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    packet: Packet,
+    previous: u64,
+    until: Instant,
+}
+
+impl Flow {
+    /// The packets that wait for nothing any more are `ready`; returns their bytes.
+    fn release(&mut self, ready: &mut VecDeque<Packet>) -> u64 {
+        let mut bytes = 0;
+        while let Some(first) = self.held.first_entry()
+            && first.get().previous <= self.highest
+        {
+            let (number, held) = first.remove_entry();
+            self.highest = self.highest.max(number);
+            bytes += held.packet.bytes.len() as u64;
+            ready.push_back(held.packet);
+        }
+        bytes
+    }
+
+    /// Number of the packet that waits first, and until when.
+    fn waits(&self) -> Option<(u64, Instant)> {
+        self.held.first_key_value().map(|(number, held)| (*number, held.until))
+    }
+}
+
+impl Resequencer {
+    /// Holds up to `most` bytes, each packet for up to `longest`.
+    pub fn new(most: u64, longest: Duration) -> Self {
+        Self {
+            flows: BTreeMap::new(),
+            delays: Delays::new(longest),
+            ready: VecDeque::new(),
+            held: 0,
+            most,
+            given_up: (0, 0),
+        }
+    }
+
+    /// A packet came on `path`, with this number and time stamp.
+    pub fn arrived(&mut self, now: Instant, path: PathId, (number, stamp): (u64, u16)) {
+        self.delays.sample(now, path, number, stamp);
+    }
+
+    /// The path is gone.
+    pub fn remove_path(&mut self, path: PathId) {
+        self.delays.remove(path);
+    }
+
+    /// Takes the packet `number`. `previous` is that of its flow before, if anybody is to wait for it, and whether it has
+    /// not come.
+    pub fn insert(
+        &mut self,
+        now: Instant,
+        number: u64,
+        (previous, missing): (Option<u64>, bool),
+        packet: Packet,
+    ) {
+        self.make_place(packet.flow);
+        let known = self.flows.contains_key(&packet.flow);
+        let flow = self.flows.entry(packet.flow).or_default();
+        let waits = |previous: &u64| if known { *previous > flow.highest } else { missing };
+        match previous.filter(waits).filter(|_| number > flow.highest) {
+            Some(previous) => {
+                self.held += packet.bytes.len() as u64;
+                let until = now + self.delays.allowance();
+                flow.held.insert(number, Held { packet, previous, until });
+            }
+            None => {
+                flow.highest = flow.highest.max(number);
+                self.ready.push_back(packet);
+                self.held -= flow.release(&mut self.ready);
+            }
+        }
+        self.give_up_hopeless(now);
+        while self.held > self.most {
+            self.give_up_oldest();
+        }
+    }
+
+    /// Room for one more flow: of those of which nothing waits the one that paused for longest is forgotten.
+    fn make_place(&mut self, flow: u16) {
+        if self.flows.len() < FLOWS || self.flows.contains_key(&flow) {
+            return;
+        }
+        let idle = self.flows.iter().filter(|(_, flow)| flow.held.is_empty());
+        match idle.min_by_key(|(_, flow)| flow.highest).map(|(id, _)| *id) {
+            Some(idle) => _ = self.flows.remove(&idle),
+            None => self.give_up_oldest(),
+        }
+    }
+
+    /// Gives up gaps that no path can fill any more.
+    fn give_up_hopeless(&mut self, now: Instant) {
+        if self.held == 0 {
+            return;
+        }
+        let Some(delivered) = self.delays.delivered_everywhere(now) else { return };
+        let hopeless = |flow: &Flow| flow.waits().is_some_and(|(number, _)| number <= delivered);
+        self.give_up(hopeless, false);
+    }
+
+    /// Gives up gaps that were waited for long enough.
+    pub fn on_timeout(&mut self, now: Instant) {
+        self.give_up(|flow| flow.waits().is_some_and(|(_, until)| until <= now), true);
+    }
+
+    fn give_up(&mut self, is_over: impl Fn(&Flow) -> bool, waited: bool) {
+        for flow in self.flows.values_mut() {
+            while is_over(flow) {
+                self.held -= skip(flow, &mut self.ready);
+                self.given_up.0 += 1;
+                self.given_up.1 += u64::from(waited);
+            }
+        }
+    }
+
+    fn give_up_oldest(&mut self) {
+        let waiting = self.flows.values_mut().filter(|flow| !flow.held.is_empty());
+        if let Some(flow) = waiting.min_by_key(|flow| flow.waits()) {
+            self.held -= skip(flow, &mut self.ready);
+            self.given_up.0 += 1;
+        }
+    }
+
+    /// When the first gap is given up.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        match self.held {
+            0 => None,
+            _ => self.flows.values().filter_map(Flow::waits).map(|(_, until)| until).min(),
+        }
+    }
+
+    /// The next packet to hand on.
+    pub fn pop(&mut self) -> Option<Packet> {
+        self.ready.pop_front()
+    }
+
+    /// Gaps given up, and those of them that were waited for as long as is allowed.
+    pub fn given_up(&self) -> (u64, u64) {
+        self.given_up
+    }
+
+    /// For how long a gap is waited for now.
+    pub fn allowance(&self) -> Duration {
+        self.delays.allowance()
+    }
+}
+
+/// What the first packet of `flow` waits for does not come; returns the bytes that are ready.
+fn skip(flow: &mut Flow, ready: &mut VecDeque<Packet>) -> u64 {
+    let missing = flow.held.first_key_value().map_or(0, |(_, held)| held.previous);
+    flow.highest = flow.highest.max(missing);
+    flow.release(ready)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! What leaves next, and on which path.
+
+use polypath_wire::shim::{Ask, Shim};
+use polypath_wire::{Instant, PathId, PathSet};
+
+use super::leaving::{Leaving, What};
+use super::queue::Packet;
+use super::resequencer::stamp_of;
+use super::{PacketFlow, Path};
+use crate::engine::timers::Timer;
+use crate::facts::{Parcel, PathState};
+use crate::path::transmission::{Cargo, History};
+
+/// Key of a transmission without a packet.
+pub(super) const ASK: u64 = u64::MAX;
+
+impl PacketFlow {
+    /// The next frame to send. It counts as sent.
+    #[must_use]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Leaving> {
+        if let Some(report) = self.next_report(now) {
+            return Some(report);
+        }
+        if let Some(path) = self.engine.take_probe().filter(|path| self.paths.contains(*path)) {
+            self.engine.begin_probe(path);
+            self.paths[path].ask = true;
+        }
+        let asked = self.paths.iter_mut().find_map(|path| std::mem::take(&mut path.ask).then_some(path.path));
+        match asked {
+            Some(path) => Some(self.ask(now, path)),
+            None => self.next_copy(now).or_else(|| self.next_packet(now)),
+        }
+    }
+
+    fn next_report(&mut self, now: Instant) -> Option<Leaving> {
+        self.paths.iter_mut().find_map(|Path { path, receipts, .. }| {
+            let report = receipts.report(now)?;
+            Some(Leaving { path: *path, what: What::Report(report) })
+        })
+    }
+
+    /// A question takes a number of its own, so its answer tells what was sent before it and did not come. It is small, and
+    /// the window does not hold it back.
+    fn ask(&mut self, now: Instant, path: PathId) -> Leaving {
+        let number = self.engine.send_free(now, path, ASK);
+        if let Some(before) = self.paths[path].sent.asked.replace(number) {
+            self.engine.forget(path, before);
+        }
+        Leaving { path, what: What::Ask(Ask { number: number as u32 }) }
+    }
+
+    fn next_packet(&mut self, now: Instant) -> Option<Leaving> {
+        let largest = self.largest()?;
+        loop {
+            if self.head.is_none() {
+                self.head = self.queue.pop(now);
+            }
+            let packet = self.head.as_ref()?;
+            if packet.bytes.len() <= largest as usize {
+                break;
+            }
+            self.head = None;
+            self.stats.too_big += 1;
+        }
+        let packet = self.head.take()?;
+        let (path, others) = self.paths_of(now, &packet).or_else(|| {
+            self.head = Some(packet.clone());
+            None
+        })?;
+        let (sequence, previous) = self.numbering.take(packet.flow);
+        let Packet { flow, class, bytes } = packet;
+        let shim = Shim { class, flow, previous, stamp: stamp_of(now), sequence: sequence as u32, number: 0 };
+        let copies = self.engine.views().ids().filter(|path| others.contains(*path));
+        self.copies.extend(copies.map(|path| (path, shim, bytes.clone())));
+        Some(self.leave(now, path, shim, bytes))
+    }
+
+    /// The path that takes `packet` now, and those that take copies.
+    fn paths_of(&mut self, now: Instant, packet: &Packet) -> Option<(PathId, PathSet)> {
+        let len = frame_len(packet.bytes.len());
+        let waiting = self.queue.bytes() + u64::from(len);
+        let parcel =
+            Parcel { offset: self.numbering.next(), len, waiting, window: u64::MAX, ..Parcel::default() };
+        let choice = self.engine.pick(now, &parcel);
+        let (path, mut others) = self.engine.paths_of(choice)?;
+        if self.config.duplicate.contains(&packet.class) {
+            let open = self.engine.views().iter().filter(|view| {
+                view.id != path && view.state == PathState::Active && view.room >= i64::from(len)
+            });
+            open.for_each(|view| others.insert(view.id));
+        }
+        Some((path, others))
+    }
+
+    fn next_copy(&mut self, now: Instant) -> Option<Leaving> {
+        let (path, shim, bytes) = self.copies.pop_front()?;
+        match self.engine.path_state(path) == PathState::Active {
+            true => Some(self.leave(now, path, shim, bytes)),
+            false => self.next_copy(now),
+        }
+    }
+
+    fn leave(&mut self, now: Instant, path: PathId, shim: Shim, bytes: bytes::Bytes) -> Leaving {
+        let key = u64::from(shim.sequence);
+        let cargo = Cargo { key, len: frame_len(bytes.len()), history: History::Once };
+        let last = self.queue.is_empty() && self.copies.is_empty();
+        let number = self.engine.send(now, path, cargo, last);
+        self.engine.arm_tail(now, path);
+        Leaving { path, what: What::Packet(Shim { number: number as u32, ..shim }, bytes) }
+    }
+
+    /// A timer says when the next gap is given up.
+    pub(super) fn arm_gap(&mut self) {
+        match self.resequencer.next_timeout() {
+            Some(at) => self.engine.timers.set(Timer::GAP, at),
+            None => self.engine.timers.stop(Timer::GAP),
+        }
+    }
+}
+
+/// Bytes of the frame of a packet.
+fn frame_len(packet: usize) -> u32 {
+    (packet + Shim::LEN) as u32
+}

@@ -1,0 +1,309 @@
+//! Two ends and the paths between them, in virtual time.
+
+use std::collections::BTreeMap;
+
+use polypath_wire::Rate;
+
+use super::*;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+const PACKET: usize = 1000;
+
+/// One direction of one path: a rate, a delay, a queue of 50 ms, and losses of every `lossy`th frame.
+#[derive(Clone, Debug)]
+struct Link {
+    rate: Rate,
+    delay: Duration,
+    lossy: u64,
+    /// Every so many frames, one takes 20 ms more.
+    jumpy: u64,
+    idle_at: Instant,
+    count: u64,
+    dropped: u64,
+}
+
+impl Link {
+    fn new(mbps: u64, delay: u64) -> Self {
+        let idle_at = Instant::ZERO;
+        Self {
+            rate: Rate::from_mbps(mbps),
+            delay: MS(delay),
+            lossy: u64::MAX,
+            jumpy: u64::MAX,
+            idle_at,
+            count: 0,
+            dropped: 0,
+        }
+    }
+
+    /// When a frame of `len` bytes that leaves now arrives, if it does.
+    fn carry(&mut self, now: Instant, len: usize) -> Option<Instant> {
+        self.count += 1;
+        let begin = self.idle_at.max(now);
+        if begin.since(now) > MS(50) || self.count % self.lossy == 0 {
+            self.dropped += 1;
+            return None;
+        }
+        self.idle_at = begin + self.rate.transmission_time(len as u64);
+        let late = if self.count % self.jumpy == 0 { MS(20) } else { Duration::ZERO };
+        Some(self.idle_at + self.delay + late)
+    }
+}
+
+/// Two ends; the first one sends.
+struct Bench {
+    now: Instant,
+    ends: [PacketFlow; 2],
+    /// By direction and path.
+    links: [Vec<Link>; 2],
+    /// Frames under way, by arrival: to which end, on which path.
+    wire: BTreeMap<(Instant, u64), (usize, PathId, Bytes)>,
+    sent: u64,
+    /// What the second end handed on: flow and number of each packet.
+    out: Vec<(u16, u64)>,
+}
+
+impl Bench {
+    fn new(config: &PacketConfig, links: &[Link]) -> Self {
+        let end = |_| {
+            let queue = Box::new(Bounded::new(100_000));
+            let mut end = PacketFlow::new(Instant::ZERO, config.clone(), 1, queue);
+            for path in 0..links.len() {
+                let config = PathConfig { mss: 1400, ..PathConfig::default() };
+                end.add_path(Instant::ZERO, PathId(path as u16), &config);
+            }
+            end
+        };
+        let back =
+            links.iter().map(|link| Link { lossy: u64::MAX, jumpy: u64::MAX, ..link.clone() }).collect();
+        let links = [links.to_vec(), back];
+        Self {
+            now: Instant::ZERO,
+            ends: [0, 1].map(end),
+            links,
+            wire: BTreeMap::new(),
+            sent: 0,
+            out: Vec::new(),
+        }
+    }
+
+    /// Packet `number` of `flow` is given to the first end.
+    fn push(&mut self, flow: u16, class: u8, number: u64) -> bool {
+        let mut bytes = vec![0; PACKET];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        self.ends[0].push(self.now, Packet { flow, class, bytes: bytes.into() }).is_ok()
+    }
+
+    /// Keeps the queue of the first end full until `end`, with packets of `flows` in turn.
+    fn fill_until(&mut self, end: Instant, flows: u64) {
+        let mut numbers = vec![0; flows as usize];
+        let mut turn = 0;
+        while self.now < end {
+            loop {
+                let flow = (turn % flows) as usize;
+                if !self.push(flow as u16, 0, numbers[flow]) {
+                    break;
+                }
+                numbers[flow] += 1;
+                turn += 1;
+            }
+            self.step(end);
+        }
+    }
+
+    fn run_until(&mut self, end: Instant) {
+        while self.now < end {
+            self.step(end);
+        }
+    }
+
+    /// Whatever is due next happens, not after `end`.
+    fn step(&mut self, end: Instant) {
+        self.pump();
+        let arrival = self.wire.keys().next().map(|(at, _)| *at);
+        let timeouts = self.ends.iter().filter_map(PacketFlow::poll_timeout);
+        self.now = timeouts.chain(arrival).min().unwrap_or(end).max(self.now).min(end);
+        self.ends.iter_mut().for_each(|end| end.handle_timeout(self.now));
+        while let Some(entry) = self.wire.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (to, path, frame) = entry.remove();
+            self.ends[to].handle(self.now, path, frame, Ecn::None).expect("it is a frame");
+        }
+        self.pump();
+    }
+
+    fn pump(&mut self) {
+        for from in 0..2 {
+            while let Some(leaving) = self.ends[from].poll_transmit(self.now) {
+                self.sent += 1;
+                let frame = leaving.to_bytes();
+                assert_eq!(frame.len(), leaving.len());
+                if let Some(at) = self.links[from][leaving.path.index()].carry(self.now, frame.len()) {
+                    self.wire.insert((at, self.sent), (1 - from, leaving.path, frame));
+                }
+            }
+        }
+        while let Some(packet) = self.ends[1].poll_deliver() {
+            let number = packet.bytes[..8].try_into().map_or(0, u64::from_be_bytes);
+            self.out.push((packet.flow, number));
+        }
+    }
+
+    /// How many packets of a flow were handed on after a later one.
+    fn disorder(&self) -> usize {
+        let mut highest = BTreeMap::new();
+        let late = |(flow, number): &&(u16, u64)| {
+            let before = highest.get(flow).copied();
+            highest.insert(*flow, before.max(Some(*number)).unwrap_or_default());
+            before.is_some_and(|before| before > *number)
+        };
+        self.out.iter().filter(late).count()
+    }
+
+    /// Of the capacity of all paths, in so much time, the part that was handed on.
+    fn share(&self, time: Duration) -> f64 {
+        let carried: u64 = self.links[0].iter().map(|link| link.rate.bytes_in(time)).sum();
+        (self.out.len() * PACKET) as f64 / carried as f64
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + MS(ms)
+}
+
+#[test]
+fn two_paths_carry_the_sum_and_each_flow_stays_in_order() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(20, 10), Link::new(10, 40)]);
+    bench.fill_until(at(10_000), 3);
+    assert!(bench.share(MS(10_000)) > 0.9, "{}", bench.share(MS(10_000)));
+    let (sent, out) = (bench.ends[0].stats(), bench.ends[1].stats());
+    let disorder = bench.disorder();
+    assert!(disorder * 1000 < bench.out.len(), "{disorder} of {}: {sent:?} {out:?}", bench.out.len());
+    let shares = [0, 1].map(|path| bench.ends[0].path_stats(PathId(path)).bytes_delivered);
+    assert!(shares[0] > shares[1] && shares[1] > shares[0] / 4, "{shares:?}");
+}
+
+#[test]
+fn losses_are_counted_where_they_happen_and_nothing_is_waited_for_long() {
+    let lossy = Link { lossy: 100, ..Link::new(10, 30) };
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(20, 10), lossy]);
+    bench.fill_until(at(10_000), 1);
+    bench.run_until(at(11_000));
+    let (sent, out) = (bench.ends[0].stats(), bench.ends[1].stats());
+    let dropped: u64 = bench.links[0].iter().map(|link| link.dropped).sum();
+    assert!(dropped > 20 && sent.late == 0, "{sent:?}, {dropped} dropped");
+    assert!(sent.lost.abs_diff(dropped) <= 2, "{sent:?}, {dropped} dropped");
+    assert!(out.gaps > 0 && out.waited * 4 < out.gaps, "most are given up at once: {out:?}");
+    let disorder = bench.disorder();
+    assert!(disorder * 500 < bench.out.len(), "{disorder} of {}", bench.out.len());
+}
+
+#[test]
+fn what_is_reordered_on_a_path_is_late_and_not_lost() {
+    let jumpy = Link { jumpy: 50, ..Link::new(20, 40) };
+    let mut bench = Bench::new(&PacketConfig::default(), &[jumpy]);
+    bench.fill_until(at(10_000), 1);
+    bench.run_until(at(11_000));
+    let stats = bench.ends[0].stats();
+    let Link { count, dropped, .. } = bench.links[0][0];
+    let (jumped, mistaken) = (count / 50, stats.lost.saturating_sub(dropped));
+    assert!(jumped > 100 && mistaken * 10 < jumped, "{jumped} jumped, {dropped} dropped: {stats:?}");
+    assert!(stats.late + 2 >= mistaken, "what was mistaken for lost is found to be late: {stats:?}");
+    assert!(bench.share(MS(10_000)) > 0.8, "{}", bench.share(MS(10_000)));
+}
+
+#[test]
+fn a_class_that_is_duplicated_survives_the_loss_of_a_path() {
+    let config = PacketConfig { duplicate: vec![3], ..PacketConfig::default() };
+    let dead = Link { lossy: 1, ..Link::new(10, 10) };
+    let mut bench = Bench::new(&config, &[dead, Link::new(10, 30)]);
+    for number in 0..50 {
+        assert!(bench.push(1, 3, number));
+        bench.run_until(bench.now + MS(20));
+    }
+    bench.run_until(at(3000));
+    assert_eq!(bench.out, (0..50).map(|number| (1, number)).collect::<Vec<_>>());
+}
+
+#[test]
+fn copies_are_handed_on_once() {
+    let config = PacketConfig { duplicate: vec![0], ..PacketConfig::default() };
+    let mut bench = Bench::new(&config, &[Link::new(10, 10), Link::new(10, 30)]);
+    for number in 0..100 {
+        assert!(bench.push(1, 0, number));
+        bench.run_until(bench.now + MS(5));
+    }
+    bench.run_until(at(2000));
+    assert_eq!(bench.out, (0..100).map(|number| (1, number)).collect::<Vec<_>>());
+    assert!(bench.ends[1].stats().duplicates > 90, "{:?}", bench.ends[1].stats());
+}
+
+#[test]
+fn a_path_that_dies_fails_and_is_used_again_when_it_is_back() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 10)]);
+    bench.fill_until(at(2000), 1);
+    bench.links[0][1].lossy = 1;
+    bench.fill_until(at(5000), 1);
+    assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Failed);
+    bench.links[0][1].lossy = u64::MAX;
+    let before = bench.ends[0].path_stats(PathId(1)).bytes_delivered;
+    bench.fill_until(at(8000), 1);
+    assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Active);
+    assert!(bench.ends[0].path_stats(PathId(1)).bytes_delivered > before + 1_000_000);
+}
+
+#[test]
+fn the_last_packets_of_a_burst_are_known_to_be_lost_before_any_timeout() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 20)]);
+    (0..10).for_each(|number| assert!(bench.push(1, 0, number)));
+    bench.pump();
+    let last: Vec<_> = bench.wire.keys().rev().take(2).copied().collect();
+    last.iter().for_each(|key| _ = bench.wire.remove(key));
+    bench.run_until(at(600));
+    assert_eq!((bench.out.len(), bench.ends[0].stats().lost), (8, 2));
+    assert_eq!(bench.ends[0].path_stats(PathId(0)).in_flight, 0);
+}
+
+#[test]
+fn what_no_path_carries_is_refused() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 10)]);
+    let packet = |len| Packet { flow: 1, class: 0, bytes: vec![0; len].into() };
+    bench.ends[0].path_carries(Instant::ZERO, PathId(1), 1216);
+    assert_eq!(bench.ends[0].largest(), Some(1200));
+    assert_eq!(bench.ends[0].push(Instant::ZERO, packet(1201)), Err(Refused::TooBig));
+    assert_eq!(bench.ends[0].push(Instant::ZERO, packet(1200)), Ok(()));
+    let full = (0..100).map(|_| bench.ends[0].push(Instant::ZERO, packet(1200))).find(Result::is_err);
+    assert_eq!(full, Some(Err(Refused::Full)));
+}
+
+#[test]
+fn any_bytes_and_any_report_are_an_error_or_harmless() {
+    use polypath_wire::shim::Report;
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10)]);
+    bench.fill_until(at(500), 1);
+    let now = bench.now;
+    for ranges in [vec![(0, u32::MAX / 4)], vec![(u32::MAX, 7)], vec![(9_000_000, 9_000_001), (3, 3)]] {
+        let report = Report { ranges, received: u32::MAX, delay: u32::MAX, ..Report::default() };
+        let mut frame = vec![0; report.len()];
+        report.emit(&mut frame).expect("there is room");
+        assert_eq!(bench.ends[0].handle(now, PathId(0), frame.into(), Ecn::Marked), Ok(()));
+    }
+    assert!(bench.ends[0].stats().bad_ranges > 0);
+    for junk in [&[][..], &[0; 40], &[2, 200, 0, 0], &[1, 0, 0]] {
+        assert!(bench.ends[0].handle(now, PathId(0), Bytes::from_static(junk), Ecn::None).is_err());
+    }
+    bench.fill_until(at(1500), 1);
+    assert!(bench.out.len() > 500, "it goes on: {}", bench.out.len());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets() {
+    let run = || {
+        let lossy = Link { lossy: 77, jumpy: 31, ..Link::new(10, 30) };
+        let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(20, 10), lossy]);
+        bench.fill_until(at(2000), 2);
+        (bench.out, bench.sent, bench.ends[0].stats())
+    };
+    assert_eq!(run(), run());
+}
