@@ -2,7 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-use super::engine::{Engine, case};
+use super::machine::{Engine, case};
 use super::timers::Timer;
 use crate::facts::{AckSample, PathState, PathView, RouteEstimate};
 use crate::loss::policy::Order;

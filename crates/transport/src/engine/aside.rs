@@ -4,7 +4,7 @@
 use polypath_wire::{Instant, PathId};
 
 use super::answers::Answer;
-use super::engine::Engine;
+use super::machine::Engine;
 use super::timers::Timer;
 use crate::facts::{AckSample, Episode, LossCause, LossEvent};
 use crate::path::routes::AckedInfo;

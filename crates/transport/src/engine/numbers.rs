@@ -3,7 +3,7 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::answers::{Answer, Learnt};
-use super::engine::Engine;
+use super::machine::Engine;
 use crate::facts::PathState;
 use crate::loss::policy::Unordered;
 use crate::path::bandwidth::DeliveryMark;

@@ -3,8 +3,8 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::config::PathConfig;
-use super::engine::Engine;
 use super::lane::Lane;
+use super::machine::Engine;
 use super::silence::Silence;
 use super::stats::PathStats;
 use super::timers::Timer;

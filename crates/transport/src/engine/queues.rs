@@ -3,7 +3,7 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
-use super::engine::Engine;
+use super::machine::Engine;
 use crate::facts::PathState;
 
 impl Engine {

@@ -2,7 +2,7 @@
 
 use polypath_wire::{Instant, PathId, PathSet};
 
-use super::engine::Engine;
+use super::machine::Engine;
 use super::timers::Timer;
 use crate::facts::{Pace, Parcel, PathView, Why};
 use crate::path::transmission::{Cargo, History, Transmission};

@@ -7,8 +7,8 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-use super::engine::{Engine, case};
 use super::lane::Lane;
+use super::machine::{Engine, case};
 use super::timers::Timer;
 use crate::facts::{LossCause, LossEvent, PathState};
 use crate::loss::policy::Order;

@@ -2,9 +2,9 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
-use super::engine::{Engine, case};
 use super::facts::Fact;
 use super::lane::Doubt;
+use super::machine::{Engine, case};
 use super::timers::Timer;
 use crate::facts::{Episode, LossCause, LossEvent, LostSegment, PathState};
 use crate::loss::policy::{Departure, Order};

@@ -2,8 +2,8 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
-use super::engine::{Engine, case};
 use super::facts::{Fact, Judged};
+use super::machine::{Engine, case};
 use super::timers::Timer;
 use crate::facts::{Episode, LossCause, LossEvent, LostSegment};
 use crate::loss::policy::{Departure, Order, Verdict};

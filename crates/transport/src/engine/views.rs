@@ -2,7 +2,7 @@
 
 use polypath_wire::{Instant, PathId};
 
-use super::engine::Engine;
+use super::machine::Engine;
 use crate::facts::PathState;
 
 impl Engine {

@@ -24,8 +24,8 @@ use polypath_wire::shim::{Frame, Shim};
 use polypath_wire::{Duration, Instant, PathId, WireError};
 
 use crate::cc::Env;
+use crate::engine::Engine;
 use crate::engine::config::PathConfig;
-use crate::engine::engine::Engine;
 use crate::engine::stats::PathStats;
 use crate::engine::timers::Timer;
 use crate::facts::PathState;

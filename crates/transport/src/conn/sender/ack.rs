@@ -5,8 +5,8 @@ use polypath_wire::{Instant, PathId, PathSet};
 
 use super::Sender;
 use crate::conn::timers::Timer;
+use crate::engine::Engine;
 use crate::engine::answers::{Answer, Learnt};
-use crate::engine::engine::Engine;
 use crate::engine::facts::Judged;
 use crate::path::flight::Flight;
 

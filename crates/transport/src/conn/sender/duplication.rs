@@ -8,7 +8,7 @@ use super::Sender;
 use super::ack::Ack;
 use super::copies::{Answered, Copies, Copy};
 use super::next::Outgoing;
-use crate::engine::engine::Engine;
+use crate::engine::Engine;
 use crate::facts::PathState;
 use crate::path::transmission::{Cargo, History};
 

@@ -10,7 +10,7 @@ use polypath_wire::Instant;
 
 use super::Sender;
 use super::ack::{Ack, Acked};
-use crate::engine::engine::Engine;
+use crate::engine::Engine;
 
 impl Sender {
     /// Undoes the last timeout of the path of `ack` if that shows that it was for nothing.

@@ -4,7 +4,7 @@ use polypath_wire::{Instant, PathId};
 
 use super::Sender;
 use crate::conn::stream_map::Lost;
-use crate::engine::engine::Engine;
+use crate::engine::Engine;
 use crate::facts::{Parcel, Why};
 use crate::path::transmission::{Cargo, History};
 use crate::sched::scheduler::Choice;

@@ -4,8 +4,8 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::Sender;
 use super::ack::Ack;
+use crate::engine::Engine;
 use crate::engine::answers::Learnt;
-use crate::engine::engine::Engine;
 use crate::path::flight::Delivery;
 use crate::path::transmission::History;
 

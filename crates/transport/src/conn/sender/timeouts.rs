@@ -3,7 +3,7 @@
 use polypath_wire::{Instant, PathId};
 
 use super::Sender;
-use crate::engine::engine::Engine;
+use crate::engine::Engine;
 use crate::engine::timeouts::Overdue;
 
 impl Sender {

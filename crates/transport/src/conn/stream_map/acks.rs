@@ -3,7 +3,7 @@
 use polypath_wire::PathId;
 
 use super::{Sent, Status, StreamMap};
-use crate::engine::engine::Engine;
+use crate::engine::Engine;
 
 impl StreamMap {
     /// Begins the account of a new acknowledgment.

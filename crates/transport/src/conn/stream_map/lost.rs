@@ -3,7 +3,7 @@
 use polypath_wire::{Instant, PathId};
 
 use super::{Status, StreamMap};
-use crate::engine::engine::Engine;
+use crate::engine::Engine;
 use crate::loss::policy::Departure;
 use crate::path::transmission::Transmission;
 

@@ -40,12 +40,12 @@ impl Link {
     fn carry(&mut self, now: Instant, len: usize) -> Option<Instant> {
         self.count += 1;
         let begin = self.idle_at.max(now);
-        if begin.since(now) > MS(50) || self.count % self.lossy == 0 {
+        if begin.since(now) > MS(50) || self.count.is_multiple_of(self.lossy) {
             self.dropped += 1;
             return None;
         }
         self.idle_at = begin + self.rate.transmission_time(len as u64);
-        let late = if self.count % self.jumpy == 0 { MS(20) } else { Duration::ZERO };
+        let late = if self.count.is_multiple_of(self.jumpy) { MS(20) } else { Duration::ZERO };
         Some(self.idle_at + self.delay + late)
     }
 }
