@@ -1,6 +1,7 @@
 //! All connections of one host.
 
 mod arrival;
+mod intercept;
 mod recall;
 mod secure;
 
@@ -26,6 +27,8 @@ use crate::slots::{ConnectionHandle, Join, Slot, Slots};
 use crate::stats::EndpointStats;
 use crate::timers::Timers;
 use crate::unserved::Unserved;
+use intercept::Intercept;
+pub use intercept::{Answer, Incoming};
 
 /// What the application should know of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +66,8 @@ pub struct Endpoint {
     half_open: u32,
     unserved: Unserved,
     listeners: BTreeMap<u16, Box<ListenConfig>>,
+    /// How SYNs for ports without a listener are answered, if not by a reset.
+    intercept: Option<Box<Intercept>>,
     demux: Demux,
     /// Where the last segment of a driver went that keeps no trails.
     last: Option<(Locators, Trail)>,
@@ -95,6 +100,7 @@ impl Endpoint {
             half_open: 0,
             unserved: Unserved::default(),
             listeners: BTreeMap::new(),
+            intercept: None,
             demux: Demux::default(),
             last: None,
             timers: Timers::default(),
@@ -123,13 +129,24 @@ impl Endpoint {
         paths: &[(Locators, PathConfig)],
     ) -> Result<ConnectionHandle, OpenError> {
         let (first, _) = paths.first().ok_or(OpenError::NoPath)?;
+        let ports = self.free_ports(remote_port, paths).ok_or(OpenError::InUse(*first))?;
+        self.open(now, config, ports, paths)
+    }
+
+    fn open(
+        &mut self,
+        now: Instant,
+        config: ConnectionConfig,
+        ports: Ports,
+        paths: &[(Locators, PathConfig)],
+    ) -> Result<ConnectionHandle, OpenError> {
+        let (first, _) = paths.first().ok_or(OpenError::NoPath)?;
         if paths.len() > self.max_paths() {
             return Err(OpenError::TooManyPaths { max: self.config.max_paths });
         }
         if self.slots.len() >= self.config.max_connections as usize {
             return Err(OpenError::TooManyConnections { max: self.config.max_connections });
         }
-        let ports = self.free_ports(remote_port, paths).ok_or(OpenError::InUse(*first))?;
         let path_configs: Vec<_> =
             paths.iter().map(|(locators, config)| self.recalled(now, locators, *config)).collect();
         config.check_on(&path_configs)?;
@@ -413,6 +430,14 @@ impl Endpoint {
             slot.connection.limit_fin_wait(now);
         }
         self.timers.set(index, slot.connection.poll_timeout());
+    }
+
+    /// Ends the connection with that key if it only waits for late segments.
+    fn vacate(&mut self, locators: &Locators, ports: Ports) {
+        let Some(Route { index, .. }) = self.demux.find(locators, ports) else { return };
+        if self.slots.get(index).is_some_and(|slot| slot.connection.state() == State::TimeWait) {
+            self.retire(index);
+        }
     }
 
     /// Takes a closed connection out of the reach of segments and timers.

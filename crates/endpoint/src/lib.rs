@@ -24,7 +24,7 @@ mod unserved;
 
 pub use config::{EndpointConfig, ListenConfig};
 pub use demux::Trail;
-pub use endpoint::{Endpoint, Event};
+pub use endpoint::{Answer, Endpoint, Event, Incoming};
 pub use error::OpenError;
 pub use input::Input;
 pub use known::{LIFE as KNOWN_LIFE, PathName};

@@ -7,7 +7,7 @@ use polypath_transport::{Ports, Segment};
 use polypath_wire::icmp::{self, IcmpFamily, IcmpHeader, Quoted};
 use polypath_wire::ipv4::{Ipv4Header, Ipv4View};
 use polypath_wire::ipv6::{Ipv6Header, Ipv6View};
-use polypath_wire::tcp::TcpFlags;
+use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Checksum, Seq, WireError, tcp};
 
 use crate::frame::{decode, encode};
@@ -42,15 +42,39 @@ pub enum Packet {
         /// Largest packet for the next hop, bytes; 0 if not told.
         mtu: u32,
     },
+    /// A router or a host says that a segment of ours cannot be delivered (RFC 9293 §3.9.2.2).
+    Unreachable {
+        /// Between which addresses, as we see it.
+        locators: Locators,
+        /// The ports of the segment, as we see them.
+        ports: Ports,
+        /// Its sequence number.
+        seq: Seq,
+    },
     /// A fragment, of another protocol, or not from one host to one: nothing for us.
     Other,
 }
 
 /// What the IP packet `bytes` is. All checksums are verified.
 pub fn decode_packet(bytes: &Bytes) -> Result<Packet, WireError> {
+    decode_by(bytes, Checksum::between)
+}
+
+/// The same for a packet of this host's kernel that has not left it: nobody has computed the checksum of its segment.
+pub fn decode_local(bytes: &Bytes) -> Result<Packet, WireError> {
+    decode_by(bytes, |_, _| Some(Checksum::Unused))
+}
+
+/// `checksum`: what that of a segment between two addresses covers.
+fn decode_by(
+    bytes: &Bytes,
+    checksum: impl Fn(IpAddr, IpAddr) -> Option<Checksum>,
+) -> Result<Packet, WireError> {
+    let between =
+        |locators: Locators| checksum(locators.remote.ip(), locators.local.ip()).unwrap_or(Checksum::Unused);
     match bytes.first().map(|b| b >> 4) {
-        Some(6) => decode_v6(bytes),
-        _ => decode_v4(bytes),
+        Some(6) => decode_v6(bytes, between),
+        _ => decode_v4(bytes, between),
     }
 }
 
@@ -62,27 +86,58 @@ pub fn encode_packet(locators: &Locators, segment: &Segment, out: &mut [u8]) -> 
     Ok(at + encode(segment, checksum, &mut out[at..])?)
 }
 
-fn decode_v4(bytes: &Bytes) -> Result<Packet, WireError> {
+/// Writes the headers of a TCP packet with `payload` bytes of data, for a kernel that completes its checksum: the field
+/// holds the sum of the pseudo header (RFC 9293 §3.1). Returns where the TCP header begins and where it ends.
+pub fn encode_headers(
+    locators: &Locators,
+    header: &TcpHeader,
+    payload: usize,
+    out: &mut [u8],
+) -> Result<(usize, usize), WireError> {
+    let len = (header.len() + payload) as u64;
+    let len = u16::try_from(len).map_err(|_| error("payload length", 0xffff, len))?;
+    let (at, pseudo) = emit_header(locators, tcp::PROTOCOL, len, out)?;
+    let end = at + header.emit(&mut out[at..], Checksum::Unused)?;
+    let sum = pseudo.partial(tcp::PROTOCOL, u32::from(len));
+    out[at + tcp::CHECKSUM_AT..at + tcp::CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
+    Ok((at, end))
+}
+
+/// The ICMP message that `segment`, which came from the remote end of `locators`, cannot be delivered.
+pub(crate) fn unreachable(locators: &Locators, segment: &Segment) -> Option<Bytes> {
+    let mut quoted = vec![0; MAX_IP_HEADER + segment.header.len()];
+    let bare = Segment { header: segment.header.clone(), ..Segment::default() };
+    let len = encode_packet(&locators.reversed(), &bare, &mut quoted).ok()?;
+    let (family, code) = match (locators.remote.ip(), locators.local.ip()) {
+        (IpAddr::V6(src), IpAddr::V6(dst)) => (IcmpFamily::V6 { src, dst }, ADDRESS_UNREACHABLE),
+        _ => (IcmpFamily::V4, HOST_UNREACHABLE),
+    };
+    answer(*locators, IcmpHeader::Unreachable { code }, family, &quoted[..len]).ok()
+}
+
+/// Codes of Destination Unreachable (RFC 792; RFC 4443 §3.1).
+const HOST_UNREACHABLE: u8 = 1;
+const ADDRESS_UNREACHABLE: u8 = 3;
+
+fn decode_v4(bytes: &Bytes, between: impl Fn(Locators) -> Checksum) -> Result<Packet, WireError> {
     let view = Ipv4View::new(bytes)?;
     view.verify()?;
     let locators = seen(view.src().into(), view.dst().into());
     match view.protocol() {
         _ if view.is_fragment() => Ok(Packet::Other),
-        tcp::PROTOCOL => {
-            decode_tcp(locators, Checksum::Ipv4 { src: view.src(), dst: view.dst() }, bytes, view.payload())
-        }
+        tcp::PROTOCOL => decode_tcp(locators, between(locators), bytes, view.payload()),
         icmp::PROTOCOL_V4 => decode_icmp(locators, IcmpFamily::V4, view.payload()),
         _ => Ok(Packet::Other),
     }
 }
 
-fn decode_v6(bytes: &Bytes) -> Result<Packet, WireError> {
+fn decode_v6(bytes: &Bytes, between: impl Fn(Locators) -> Checksum) -> Result<Packet, WireError> {
     let view = Ipv6View::new(bytes)?;
     let (src, dst) = (view.src(), view.dst());
     let locators = seen(src.into(), dst.into());
     match view.upper().protocol {
         _ if view.upper().fragment.is_some() => Ok(Packet::Other),
-        tcp::PROTOCOL => decode_tcp(locators, Checksum::Ipv6 { src, dst }, bytes, view.payload()),
+        tcp::PROTOCOL => decode_tcp(locators, between(locators), bytes, view.payload()),
         icmp::PROTOCOL_V6 => decode_icmp(locators, IcmpFamily::V6 { src, dst }, view.payload()),
         _ => Ok(Packet::Other),
     }
@@ -112,18 +167,23 @@ fn decode_icmp(locators: Locators, family: IcmpFamily, message: &[u8]) -> Result
             let reply = IcmpHeader::EchoReply { id, seq };
             Ok(Packet::Echo { reply: answer(locators, reply, family, &message[body_at..])? })
         }
-        IcmpHeader::TooBig { mtu } => too_big(Quoted::parse(&message[body_at..], family)?, mtu),
+        IcmpHeader::TooBig { .. } | IcmpHeader::Unreachable { .. } => {
+            Ok(of_ours(header, Quoted::parse(&message[body_at..], family)?))
+        }
         _ => Ok(Packet::Other),
     }
 }
 
-fn too_big(quoted: Quoted, mtu: u32) -> Result<Packet, WireError> {
-    if quoted.protocol != tcp::PROTOCOL {
-        return Ok(Packet::Other);
+/// What `header` says of the packet it quotes, if that was a segment.
+fn of_ours(header: IcmpHeader, quoted: Quoted) -> Packet {
+    let ((local, remote), seq) = (quoted.ports(), quoted.seq());
+    let (locators, ports) = (seen(quoted.dst, quoted.src), Ports { local, remote });
+    match header {
+        _ if quoted.protocol != tcp::PROTOCOL => Packet::Other,
+        IcmpHeader::TooBig { mtu } => Packet::TooBig { locators, ports, seq, mtu },
+        IcmpHeader::Unreachable { .. } => Packet::Unreachable { locators, ports, seq },
+        _ => Packet::Other,
     }
-    let (local, remote) = quoted.ports();
-    let locators = seen(quoted.dst, quoted.src);
-    Ok(Packet::TooBig { locators, ports: Ports { local, remote }, seq: quoted.seq(), mtu })
 }
 
 /// The packet with the ICMP message `header` and `body` that goes back where one came from.
@@ -193,7 +253,6 @@ fn error(field: &'static str, need: u64, got: u64) -> WireError {
 #[cfg(test)]
 mod tests {
     use polypath_transport::Pattern;
-    use polypath_wire::tcp::TcpHeader;
 
     use super::*;
 

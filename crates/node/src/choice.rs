@@ -6,16 +6,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use glob::Pattern;
 use polypath_wire::Rate;
 
 use crate::addresses::{Address, index, usable};
 
-/// A choice among the interfaces of this host, by their names. Loopback, which reaches this host itself, is always used.
+/// A choice among the interfaces of this host, by their names or by patterns with `*` and `?`. Loopback, which reaches this host itself, is always used.
 /// Clones share whether the backups are called up.
 #[derive(Clone, Default, Debug)]
 pub struct Choice {
     /// The interfaces that may be used; empty: all.
     pub only: Vec<String>,
+    /// The interfaces that are not used.
+    pub except: Vec<String>,
     /// The interfaces that are used only while no other one has an address, or while they are called up.
     pub backup: Vec<String>,
     /// What data sent over an interface on one path never exceed.
@@ -41,12 +44,13 @@ impl Choice {
     /// Whether an address may be used at all.
     pub fn admits(&self, address: &Address) -> bool {
         let Some(device) = &address.device else { return true };
-        self.only.is_empty() || self.only.contains(device) || self.backup.contains(device)
+        let admitted = self.only.is_empty() || contains(&self.only, device) || self.backup.contains(device);
+        admitted && !contains(&self.except, device)
     }
 
     /// Uses `only`, or all interfaces if it is empty, and `backup` for backup, none beyond its limit.
     pub fn new(only: Vec<String>, backup: Vec<String>, limits: BTreeMap<String, Rate>) -> Self {
-        Self { only, backup, limits, called_up: Arc::default() }
+        Self { only, backup, limits, ..Self::default() }
     }
 
     /// Has the backups used though others have addresses, or not any more. [`HostSockets`](crate::HostSockets) notices
@@ -85,6 +89,11 @@ impl Choice {
     }
 }
 
+/// Whether one of `patterns` matches `device`; a text that is no pattern matches itself.
+fn contains(patterns: &[String], device: &str) -> bool {
+    patterns.iter().any(|one| one == device || Pattern::new(one).is_ok_and(|p| p.matches(device)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,5 +122,16 @@ mod tests {
         assert_eq!(names(&only, &all), ["lo", "eth0"]);
         assert_eq!(names(&only, &all[2..]), ["wwan0"]);
         assert_eq!(names(&Choice::default(), &all).len(), 4);
+    }
+
+    #[test]
+    fn patterns_choose_and_exclude() {
+        let text = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        let admits = |choice: &Choice, device: &str| choice.admits(&address(1, device));
+        let some = Choice { only: text(&["eth*", "wwan0"]), except: text(&["eth1?"]), ..Choice::default() };
+        let used = ["eth0", "eth1", "eth10", "wwan0", "wwan1", "lo"].map(|device| admits(&some, device));
+        assert_eq!(used, [true, true, false, true, false, true]);
+        let most = Choice { except: text(&["polypath0"]), ..Choice::default() };
+        assert!(admits(&most, "eth0") && !admits(&most, "polypath0"));
     }
 }

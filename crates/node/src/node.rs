@@ -12,7 +12,7 @@ use polypath_endpoint::{
     PathName, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };
 use polypath_hip::{ConnectError, Identity};
-use polypath_transport::{ConnectionConfig, KnownPath, PathConfig, State};
+use polypath_transport::{ConnectionConfig, KnownPath, PathConfig, Ports, State};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, Seed};
 use thiserror::Error;
@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::carrier::Carrier;
 use crate::driver::Driver;
+use crate::incoming::Interceptor;
 use crate::shared::{ListenerState, PeerState, Shared, Stop};
 use crate::sockets::{UdpPath, UdpSockets};
 use crate::stream::{Stream, StreamError};
@@ -197,6 +198,26 @@ impl Node {
         self.open(|endpoint, now| endpoint.connect(now, config, port, paths)).await
     }
 
+    /// Opens a connection from `local` to `remote`, whoever has these addresses; `mtu`: the largest IP packet, bytes.
+    pub async fn connect_between(
+        &self,
+        config: ConnectionConfig,
+        local: SocketAddr,
+        remote: SocketAddr,
+        mtu: u32,
+    ) -> Result<Stream, StreamError> {
+        let ports = Ports { local: local.port(), remote: remote.port() };
+        let [local, remote] = [local, remote].map(|end| SocketAddr::new(end.ip(), 0));
+        let locators = Locators { local, remote };
+        self.open(|endpoint, now| endpoint.connect_between(now, config, locators, ports, mtu)).await
+    }
+
+    /// Takes up the connections that others open to any address, with segments that fit into IP packets of `mtu` bytes.
+    pub fn intercept(&self, config: ConnectionConfig, mtu: u32) -> Result<Interceptor, OpenError> {
+        self.shared.act(|state, _| state.endpoint.intercept(config, mtu))?;
+        Ok(Interceptor::new(self.shared.clone()))
+    }
+
     /// Opens a connection and waits until it is there.
     async fn open(
         &self,
@@ -244,6 +265,14 @@ impl Node {
             let _ = driver.await;
         }
         clean
+    }
+
+    /// Resets all connections, ends the associations, waiting at most `grace` for the peers to know, and has the driver
+    /// stop. For a node that others still hold.
+    pub async fn abort(&self, grace: Duration) {
+        self.shared.act(|state, now| state.abort_all(now));
+        self.close_associations(grace).await;
+        self.shared.act(|state, _| state.ask_to_stop());
     }
 
     /// Ends all associations, and waits a little for the peers to say that they know.

@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub waiting: Vec<Waker>,
     /// Who waits for events of associations.
     pub curious: Vec<Waker>,
+    /// Who waits for connections to addresses of others.
+    pub asked: Vec<Waker>,
     pub driver: Option<Waker>,
 }
 
@@ -74,6 +76,7 @@ impl Shared {
             stop: Stop::No,
             waiting: Vec::new(),
             curious: Vec::new(),
+            asked: Vec::new(),
             driver: None,
         };
         Arc::new(Self { clock: Clock::start(), state: Mutex::new(state) })
@@ -143,10 +146,16 @@ impl State {
         }
         while self.endpoint.poll_record().is_some() {}
         while self.endpoint.poll_hip_record().is_some() {}
+        if self.endpoint.has_incoming() {
+            wake(&mut self.asked);
+        }
         wake(&mut self.waiting);
     }
 
     fn accepted(&mut self, now: Instant, handle: ConnectionHandle, port: u16) {
+        if let Some(stream) = self.streams.get_mut(&handle) {
+            return stream.note(polypath_transport::Event::Connected); // it was taken up before
+        }
         match self.listeners.get_mut(&port) {
             Some(listener) if listener.accepted.len() < MAX_ACCEPTED => {
                 self.streams.insert(handle, StreamState { connected: true, ..StreamState::default() });
@@ -191,6 +200,7 @@ impl State {
         self.stop = Stop::Done(error);
         wake(&mut self.waiting);
         wake(&mut self.curious);
+        wake(&mut self.asked);
         self.streams.values_mut().for_each(StreamState::wake_all);
         self.listeners.values_mut().for_each(|l| wake(&mut l.waiting));
     }

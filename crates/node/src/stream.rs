@@ -40,6 +40,7 @@ fn describe(reason: CloseReason) -> &'static str {
         CloseReason::TimedOut => "timed out",
         CloseReason::Aborted => "aborted",
         CloseReason::Refused => "refused",
+        CloseReason::Unreachable => "unreachable",
     }
 }
 

@@ -41,21 +41,24 @@ impl Checksum {
     /// The checksum over pseudo header and `message`, whose own checksum field is 0 or (then a
     /// valid message gives 0) filled in. `None` if unused.
     pub fn compute(self, protocol: u8, message: &[u8]) -> Option<u16> {
-        let pseudo = match self {
+        Some(self.pseudo(protocol, message.len() as u32)?.with(message).finish())
+    }
+
+    /// The sum over the pseudo header of a message of `length` bytes, not complemented: what stands in the field for
+    /// whoever adds the message. 0 if unused.
+    pub fn partial(self, protocol: u8, length: u32) -> u16 {
+        self.pseudo(protocol, length).map_or(0, |sum| !sum.finish())
+    }
+
+    fn pseudo(self, protocol: u8, length: u32) -> Option<Sum> {
+        let addresses = match self {
             Self::Ipv4 { src, dst } => Sum::default().with(&src.octets()).with(&dst.octets()),
             Self::Ipv6 { src, dst } => Sum::default().with(&src.octets()).with(&dst.octets()),
-            Self::ZeroPseudoHeader => return Some(Sum::default().with(message).finish()),
+            Self::ZeroPseudoHeader => return Some(Sum::default()),
             Self::Unused => return None,
         };
         // Protocol and length stand in other places for the two families, but add up to the same.
-        let length = message.len() as u32;
-        Some(
-            pseudo
-                .with(&u32::from(protocol).to_be_bytes())
-                .with(&length.to_be_bytes())
-                .with(message)
-                .finish(),
-        )
+        Some(addresses.with(&u32::from(protocol).to_be_bytes()).with(&length.to_be_bytes()))
     }
 
     /// Checks `message`, whose checksum field is filled in and stands at `at`.
@@ -158,6 +161,18 @@ mod tests {
     #[test]
     fn example_of_rfc_1624() {
         assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    #[test]
+    fn the_partial_sum_and_the_message_give_the_checksum() {
+        let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let mut message = *b"\x12\x34\0\0 and what follows";
+        let pseudo = Checksum::between(src, dst).unwrap();
+        let whole = pseudo.compute(6, &message).unwrap();
+        let partial = pseudo.partial(6, message.len() as u32);
+        message[2..4].copy_from_slice(&partial.to_be_bytes());
+        assert_eq!(checksum(&message), whole);
+        assert_eq!(Checksum::Unused.partial(6, 20), 0);
     }
 
     #[test]

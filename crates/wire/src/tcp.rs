@@ -15,7 +15,7 @@ pub const PROTOCOL: u8 = 6;
 
 pub(crate) const WHAT: &str = "TCP";
 /// Where the checksum stands.
-pub(crate) const CHECKSUM_AT: usize = 16;
+pub const CHECKSUM_AT: usize = 16;
 
 /// Option kinds (RFC 9293 §3.1, RFC 2018, RFC 7323, RFC 6994).
 mod kind {

@@ -55,6 +55,7 @@ impl Endpoint {
                 self.handle_segment(now, &locators, &mut segment);
             }
             Packet::TooBig { locators, ports, seq, mtu } => self.too_big(now, &locators, ports, seq, mtu),
+            Packet::Unreachable { locators, ports, seq } => self.unreachable(&locators, ports, seq),
             Packet::Echo { reply } if self.replies.len() < MAX_REPLIES => self.replies.push_back(reply),
             Packet::Echo { .. } | Packet::Other => {}
         }
@@ -68,6 +69,15 @@ impl Endpoint {
         slot.connection.path_mss(now, path, mtu.max(least_mtu) - ip_header - MIN_HEADER_LEN as u32);
         self.stats.too_big += 1;
         self.mark(index);
+    }
+
+    /// A SYN of ours cannot be delivered.
+    fn unreachable(&mut self, locators: &Locators, ports: Ports, seq: Seq) {
+        let Some(Route { index, .. }) = self.demux.find(locators, ports) else { return };
+        if let Some(slot) = self.slots.at(index) {
+            slot.connection.unreachable(seq);
+            self.mark(index);
+        }
     }
 
     /// A segment arrived, in a slot of the driver's: its payload is taken out of it. Returns the
@@ -106,6 +116,8 @@ impl Endpoint {
         }
         if is_syn(segment) && self.listeners.contains_key(&ports.local) {
             self.accept(now, *locators, ports, segment);
+        } else if is_syn(segment) && self.hold(*locators, ports, segment) {
+            return None;
         } else if self.demux.candidates(ports).next().is_some() {
             // Perhaps a late segment of a path that will join: a reset would end its connection.
             self.stats.drops[DropReason::UnknownPath as usize] += 1;
@@ -177,7 +189,7 @@ impl Endpoint {
     }
 
     /// Answers a segment of no connection with a reset, within limits.
-    fn refuse(&mut self, now: Instant, locators: Locators, segment: &Segment) {
+    pub(super) fn refuse(&mut self, now: Instant, locators: Locators, segment: &Segment) {
         self.stats.drops[DropReason::NoConnection as usize] += 1;
         let Some(reset) = reset_for(segment) else { return };
         if self.reset_limit.allow(now) {

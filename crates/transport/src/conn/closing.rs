@@ -1,7 +1,7 @@
 //! Closing: FINs and resets (RFC 9293 §3.6, §3.10.4, §3.10.5).
 
 use polypath_wire::tcp::{TcpFlags, TcpOptions};
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, Seq};
 
 use super::connection::{CloseReason, Connection, Event, State};
 use super::record::DropReason;
@@ -23,6 +23,14 @@ impl Connection {
                 self.send_reset();
             }
             self.lose(CloseReason::Aborted);
+        }
+    }
+
+    /// An ICMP error says that a segment with this sequence number cannot be delivered: it means our SYN. Once the
+    /// connection is there such an error means nothing: the way may mend (RFC 9293 §3.9.2.2).
+    pub fn unreachable(&mut self, seq: Seq) {
+        if self.state == State::SynSent && seq == self.handshake.isn {
+            self.lose(CloseReason::Unreachable);
         }
     }
 

@@ -46,6 +46,8 @@ pub enum CloseReason {
     Aborted,
     /// The peer refused it (RST in answer to our SYN).
     Refused,
+    /// A router or the peer's host said that our SYN cannot be delivered.
+    Unreachable,
 }
 
 /// What the application should know.

@@ -1,0 +1,94 @@
+//! Associations with the peers: those that we can call are called until they answer, and again when they are gone.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use polypath_endpoint::{PeerEvent, Reach};
+use polypath_wire::hip::Hit;
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use crate::config::with_port;
+use crate::lane::Lane;
+use crate::peers::Peer;
+
+/// Pause between two calls.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether an association is still there.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Keeps up the association with `peer`, if it has addresses, for ever.
+pub(crate) async fn keep(lane: Arc<Lane>, peer: Arc<Peer>) {
+    if peer.config.addresses.is_empty() {
+        return;
+    }
+    let mut said = None;
+    loop {
+        let failed = call(&lane, &peer).await.err();
+        if let Some(why) = failed.as_ref().filter(|why| said.as_ref() != Some(*why)) {
+            warn!(peer = %name(&peer), "no association: {why}; trying again");
+        }
+        said = failed;
+        while lane.outer.is_associated(peer.config.hit) {
+            // Either way it is time to look again.
+            let _ = timeout(LOOK, peer.changed.notified()).await;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn call(lane: &Lane, peer: &Peer) -> Result<(), String> {
+    let reach = Reach::Addresses(resolve(&peer.config.addresses).await?);
+    lane.outer.associate(peer.config.hit, reach).await.map_err(|error| error.to_string())
+}
+
+/// The addresses that the names stand for now.
+async fn resolve(names: &[String]) -> Result<Vec<SocketAddr>, String> {
+    let mut all = Vec::new();
+    let mut failed = None;
+    for name in names {
+        match tokio::net::lookup_host(with_port(name)).await {
+            Ok(found) => all.extend(found),
+            Err(error) => failed = Some(format!("{name}: {error}")),
+        }
+    }
+    match failed {
+        Some(why) if all.is_empty() => Err(why),
+        _ => Ok(all),
+    }
+}
+
+/// Tells of what happens to associations, until the node stops.
+pub(crate) async fn watch(lane: Arc<Lane>) {
+    while let Some((hit, event)) = lane.outer.peer_event().await {
+        let peer = lane.peers.with_hit(hit);
+        if let Some(peer) = peer {
+            peer.changed.notify_waiters();
+            peer.pool.wake();
+        }
+        tell(hit, peer.map(|peer| name(peer)), &event);
+    }
+}
+
+fn tell(hit: Hit, name: Option<String>, event: &PeerEvent) {
+    let peer = name.unwrap_or_else(|| hit.to_string());
+    match event {
+        PeerEvent::Up => info!(%peer, "association is up"),
+        PeerEvent::Down => warn!(%peer, "association is gone"),
+        PeerEvent::PathUp(locators) => info!(%peer, "path {locators}"),
+        PeerEvent::PathDown(locators) => warn!(%peer, "path {locators} is gone"),
+        PeerEvent::Stranger { from } => {
+            warn!("refused {hit} from {}: it is no peer of the configuration", from.remote);
+        }
+        PeerEvent::Failed(_) => {}
+    }
+}
+
+/// What a peer is called.
+pub(crate) fn name(peer: &Peer) -> String {
+    match peer.config.name.as_str() {
+        "" => peer.config.hit.to_string(),
+        name => name.to_owned(),
+    }
+}

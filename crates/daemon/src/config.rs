@@ -1,0 +1,291 @@
+//! The configuration of a daemon (docs/daemon.md has every key).
+
+mod check;
+mod error;
+mod wording;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
+use polypath_wire::hip::{Hit, udp};
+use serde::{Deserialize, Serialize};
+
+pub use error::ConfigError;
+
+/// Everything that a daemon is told.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Who this host is.
+    #[serde(default)]
+    pub identity: IdentityConfig,
+    /// The device that other programs' packets go to.
+    pub tunnel: Tunnel,
+    /// Where peers find this host.
+    #[serde(default)]
+    pub listen: Listen,
+    /// Which interfaces carry paths.
+    #[serde(default)]
+    pub paths: Paths,
+    /// How TCP connections are carried.
+    #[serde(default)]
+    pub lane: LaneConfig,
+    /// How a running daemon is asked.
+    #[serde(default)]
+    pub control: Control,
+    /// The hosts at the other ends.
+    #[serde(default, rename = "peer")]
+    pub peers: Vec<Peer>,
+}
+
+/// Who this host is.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IdentityConfig {
+    /// The file of the private key, which nobody but its owner may read.
+    pub key: PathBuf,
+}
+
+/// The TUN device.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tunnel {
+    /// Its name, at most 15 bytes.
+    #[serde(default = "Tunnel::default_name")]
+    pub name: String,
+    /// The addresses of this host on it, each with the length of its network's prefix.
+    pub addresses: Vec<IpNet>,
+    /// Largest packet, bytes, 576 (with IPv6 1280) to 65,535.
+    #[serde(default = "Tunnel::default_mtu")]
+    pub mtu: u16,
+}
+
+/// Where peers find this host.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Listen {
+    /// The UDP port, on every address that carries a path; 0 takes a free one on each, for a host that only calls.
+    pub port: u16,
+}
+
+/// Which interfaces carry paths.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Paths {
+    /// Those whose names match one of these patterns (`*` and `?`); empty: all.
+    pub include: Vec<String>,
+    /// But not those whose names match one of these.
+    pub exclude: Vec<String>,
+}
+
+/// How TCP connections are carried.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LaneConfig {
+    /// Most connections at a time, in both directions together; 1 or more.
+    pub connections: u32,
+    /// Connections to each peer that are opened ahead, so that a new one need not wait for a handshake; 0 to 256.
+    pub spare: usize,
+    /// What a connection holds at most between the peers in each direction, MiB, 1 to 1024: rate times round trip time of
+    /// all paths together.
+    pub buffer_mib: u64,
+    /// Congestion control of each path, with its parameters: as in experiments.
+    pub cc: CcConfig,
+}
+
+/// How a running daemon is asked.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Control {
+    /// The Unix socket, which only its owner may use.
+    pub socket: PathBuf,
+}
+
+/// A host at the other end.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    /// What it is called in messages; its tag if this is empty.
+    #[serde(default)]
+    pub name: String,
+    /// Its Host Identity Tag.
+    pub hit: Hit,
+    /// Where it is to be found: addresses or names, with or without a port. Empty: it calls us.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// The addresses behind it: what goes there goes to it, and what comes from it must come from there.
+    pub prefixes: Vec<IpNet>,
+}
+
+impl Default for IdentityConfig {
+    fn default() -> Self {
+        Self { key: "/etc/polypath/identity.pem".into() }
+    }
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self { port: udp::PORT }
+    }
+}
+
+impl Default for LaneConfig {
+    fn default() -> Self {
+        Self { connections: 4096, spare: 8, buffer_mib: 16, cc: CcConfig::default() }
+    }
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self { socket: "/run/polypath.sock".into() }
+    }
+}
+
+impl Tunnel {
+    fn default_name() -> String {
+        "polypath0".into()
+    }
+
+    fn default_mtu() -> u16 {
+        1400
+    }
+}
+
+impl Config {
+    /// Reads and checks a file.
+    pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
+        let name = file.display().to_string();
+        let text = fs::read_to_string(file).map_err(|source| ConfigError::unreadable(&name, &source))?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads and checks `text`, which messages call `file`.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Box<ConfigError>> {
+        let read = toml::Deserializer::parse(text).map_err(|e| ConfigError::syntax(file, text, &e))?;
+        let config: Self = serde_path_to_error::deserialize(read)
+            .map_err(|e| ConfigError::of_serde(file, text, e.path(), e.inner()))?;
+        config.check().map_err(|problem| problem.locate(file, text))?;
+        Ok(config)
+    }
+}
+
+impl LaneConfig {
+    /// Connections between the peers: over all paths.
+    pub(crate) fn outer(&self) -> ConnectionConfig {
+        let buffer = self.buffer_mib << 20;
+        ConnectionConfig {
+            cc: self.cc.clone().of_today(),
+            acks: AckConfig::thinned(),
+            scheduler: SchedulerConfig::EarliestCompletion,
+            send_buffer: buffer,
+            send_ahead: Some(AHEAD),
+            receive_buffer: buffer,
+            unread_window: Some(UNREAD),
+            fail_silent: true,
+            ..ConnectionConfig::default()
+        }
+    }
+
+    /// Connections with the hosts behind the device.
+    pub(crate) fn inner(&self) -> ConnectionConfig {
+        let one_second = polypath_wire::Duration::from_secs(1);
+        ConnectionConfig {
+            cc: CcConfig::default().of_today(),
+            send_buffer: INNER,
+            receive_buffer: INNER,
+            time_wait: one_second,
+            keep_alive: one_second.times(600),
+            ..ConnectionConfig::default()
+        }
+    }
+}
+
+/// Bytes written ahead of what is sent: 2 ms at 8 Gbit/s.
+const AHEAD: u64 = 2 << 20;
+/// The window that a connection of a peer has before it is served, bytes.
+const UNREAD: u64 = 64 << 10;
+/// What a connection with a host behind the device holds in each direction, bytes: 1 Gbit/s over 16 ms.
+const INNER: u64 = 2 << 20;
+
+/// Where a peer's address is to be asked for, with the port that it has if none is written.
+pub(crate) fn with_port(address: &str) -> String {
+    let has_port = address.parse::<SocketAddr>().is_ok()
+        || address
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.contains(':') && port.parse::<u16>().is_ok());
+    match address.parse::<std::net::Ipv6Addr>() {
+        Ok(ip) => format!("[{ip}]:{}", udp::PORT),
+        Err(_) if has_port => address.to_owned(),
+        Err(_) => format!("{address}:{}", udp::PORT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+[tunnel]
+addresses = ["10.99.0.1/24"]
+
+[[peer]]
+hit = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19"
+addresses = ["192.0.2.1"]
+prefixes = ["10.99.0.2/32", "192.168.7.0/24"]
+"#;
+
+    fn error(text: &str) -> String {
+        Config::parse("polypath.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_short_configuration_has_defaults_for_the_rest() {
+        let config = Config::parse("polypath.toml", GOOD).unwrap();
+        assert_eq!((config.listen.port, config.tunnel.mtu), (10_500, 1400));
+        assert_eq!(config.identity.key, Path::new("/etc/polypath/identity.pem"));
+        let again = toml::to_string(&config).unwrap();
+        assert_eq!(Config::parse("again.toml", &again).unwrap(), config);
+    }
+
+    #[test]
+    fn an_error_names_line_key_and_remedy() {
+        let misspelt = error(&GOOD.replace("prefixes", "prefixs"));
+        let expected = "peer[0].prefixs: unknown key `prefixs`
+ --> polypath.toml:8:1
+  |
+8 | prefixs = [\"10.99.0.2/32\", \"192.168.7.0/24\"]
+  | ^^^^^^^
+help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
+        assert_eq!(misspelt, expected);
+        for (from, to, parts) in [
+            ("10.99.0.1/24", "10.99.0.1/240", ["polypath.toml:3:", "tunnel.addresses[0]", "prefix"]),
+            ("2001:22:", "2001:db8:", [":6:", "peer[0].hit", "`polypath hit`"]),
+            ("10.99.0.2/32", "10.99.0.1/32", [":8:", "peer[0].prefixes", "own address"]),
+            ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),
+            ("[tunnel]", "[lane]\ncc = { algorithm = \"newrino\" }\n[tunnel]", [":3:", "lane.cc", "newreno"]),
+            ("[tunnel]", "[lane]\nbuffer_mib = 0\n[tunnel]", [":3:", "lane.buffer_mib", "16 is the default"]),
+            ("addresses = [\"10.99.0.1/24\"]", "", [":2:", "tunnel", "10.99.0.1/24"]),
+            ("[tunnel]", "[tunnel", [":2:", "not TOML", "tunnel"]),
+        ] {
+            let said = error(&GOOD.replacen(from, to, 1));
+            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn ports_are_added_where_there_are_none() {
+        for (address, expected) in [
+            ("192.0.2.1", "192.0.2.1:10500"),
+            ("192.0.2.1:7", "192.0.2.1:7"),
+            ("2001:db8::1", "[2001:db8::1]:10500"),
+            ("[2001:db8::1]:7", "[2001:db8::1]:7"),
+            ("host.example", "host.example:10500"),
+            ("host.example:7", "host.example:7"),
+        ] {
+            assert_eq!(with_port(address), expected);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a configuration must satisfy beyond the types of its values.
+
+use std::collections::BTreeMap;
+
+use super::error::Problem;
+use super::{Config, Peer};
+
+impl Config {
+    /// The first thing that is wrong.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        self.check_tunnel()?;
+        self.check_lane()?;
+        self.check_peers()
+    }
+
+    fn check_tunnel(&self) -> Result<(), Problem> {
+        let tunnel = &self.tunnel;
+        let wrong = |key, message: &str, help: &str| Problem::new(&["tunnel", key], message).help(help);
+        let name_fits = (1..16).contains(&tunnel.name.len()) && !tunnel.name.contains(['/', ' ']);
+        if !name_fits {
+            return Err(wrong("name", "no name of an interface", "at most 15 bytes, without / and spaces"));
+        }
+        if tunnel.addresses.is_empty() {
+            return Err(wrong("addresses", "no address", "write for example [\"10.99.0.1/24\"]"));
+        }
+        let v6 = tunnel.addresses.iter().any(|net| net.addr().is_ipv6());
+        let least = if v6 { 1280 } else { 576 };
+        if tunnel.mtu < least {
+            let why = format!("below {least}, which every network must carry");
+            return Err(wrong("mtu", &why, "1400 is the default"));
+        }
+        Ok(())
+    }
+
+    fn check_lane(&self) -> Result<(), Problem> {
+        let lane = &self.lane;
+        let wrong = |key, message: &str, help: &str| Err(Problem::new(&["lane", key], message).help(help));
+        if lane.connections == 0 {
+            return wrong("connections", "0 carry nothing", "4096 is the default");
+        }
+        if lane.spare > 256 {
+            return wrong("spare", "more than 256", "8 is the default");
+        }
+        if !(1..=1024).contains(&lane.buffer_mib) {
+            return wrong("buffer_mib", "not between 1 and 1024", "16 is the default: 1 Gbit/s over 128 ms");
+        }
+        match self.lane.outer().check(None) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(Problem::new(&["lane", "cc"], error.to_string())),
+        }
+    }
+
+    fn check_peers(&self) -> Result<(), Problem> {
+        let (mut hits, mut prefixes) = (BTreeMap::new(), BTreeMap::new());
+        for (n, peer) in self.peers.iter().enumerate() {
+            let at = |key: &str| Problem::at(&["peer"], n, key);
+            if let Some(other) = hits.insert(peer.hit, n) {
+                return Err(at("hit").says(format!("peer {} has the same tag", other + 1)));
+            }
+            if peer.prefixes.is_empty() {
+                let help = "write for example [\"10.99.0.2/32\"]: its own address in the tunnel";
+                return Err(at("prefixes").says("nothing is behind this peer").help(help));
+            }
+            if let Some(taken) = self.own(peer) {
+                let help = "the other host's address in the tunnel, and the networks behind it";
+                return Err(at("prefixes").says(format!("{taken} is this host's own address")).help(help));
+            }
+            for prefix in &peer.prefixes {
+                if let Some(other) = prefixes.insert(prefix.trunc(), n) {
+                    return Err(at("prefixes").says(format!("{prefix} is behind peer {} too", other + 1)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A prefix of `peer` that is one address, and ours.
+    fn own(&self, peer: &Peer) -> Option<ipnet::IpNet> {
+        let is_ours = |prefix: &&ipnet::IpNet| {
+            prefix.prefix_len() == prefix.max_prefix_len()
+                && self.tunnel.addresses.iter().any(|net| net.addr() == prefix.addr())
+        };
+        peer.prefixes.iter().find(is_ours).copied()
+    }
+}

@@ -1,0 +1,159 @@
+//! Errors of a configuration: the place in the file, what is wrong, and the remedy.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+
+use serde_path_to_error::{Path, Segment};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::wording;
+
+/// What is wrong with a configuration, where, and what to do about it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct ConfigError {
+    /// Name of the file.
+    pub file: String,
+    /// Line, from 1; 0 if the file could not be read.
+    pub line: usize,
+    /// Where in the document, `peer[0].hit`; empty for the document itself.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// The remedy.
+    pub help: Option<String>,
+    /// The line, and the part of it that is meant: its beginning and its width in characters.
+    shown: (String, usize, usize),
+}
+
+/// What is wrong, and where in the document.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    at: Vec<Segment>,
+    message: String,
+    help: Option<String>,
+}
+
+/// Most characters of a line that are shown.
+const SHOWN: usize = 120;
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key.as_str() {
+            "" => write!(f, "{}", self.message)?,
+            key => write!(f, "{key}: {}", self.message)?,
+        }
+        let (shown, column, width) = &self.shown;
+        if self.line > 0 {
+            let (line, pad) = (self.line.to_string(), " ".repeat(self.line.to_string().len()));
+            let marks = " ".repeat(*column) + &"^".repeat((*width).max(1));
+            write!(f, "\n{pad}--> {}:{}:{}", self.file, self.line, column + 1)?;
+            write!(f, "\n{pad} |\n{line} | {shown}\n{pad} | {marks}")?;
+        }
+        self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
+    }
+}
+
+impl Problem {
+    /// Of the value at `keys`.
+    pub fn new(keys: &[&str], message: impl Into<String>) -> Self {
+        let at = keys.iter().map(|key| Segment::Map { key: (*key).to_owned() }).collect();
+        Self { at, message: message.into(), help: None }
+    }
+
+    /// Of the value `key` in table `index` of the list at `keys`.
+    pub fn at(keys: &[&str], index: usize, key: &str) -> Self {
+        let mut problem = Self::new(keys, "");
+        problem.at.extend([Segment::Seq { index }, Segment::Map { key: key.to_owned() }]);
+        problem
+    }
+
+    /// What is wrong with it.
+    pub fn says(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
+    /// What to do about it.
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    /// Finds the place in `text`.
+    pub fn locate(self, file: &str, text: &str) -> Box<ConfigError> {
+        let document = DeTable::parse(text).ok();
+        let span = document.and_then(|document| find(document.get_ref(), &self.at)).unwrap_or(0..0);
+        ConfigError::new(file, text, span, key(self.at.iter()), self.message, self.help)
+    }
+}
+
+impl ConfigError {
+    pub(super) fn unreadable(file: &str, source: &io::Error) -> Box<Self> {
+        let help = "`polypath init` writes a configuration".to_owned();
+        let mut error = Self::new(file, "", 0..0, String::new(), String::new(), Some(help));
+        (error.line, error.message) = (0, format!("cannot read {file}: {source}"));
+        error
+    }
+
+    pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Box<Self> {
+        let message = format!("not TOML: {}", error.message().trim_end().replace('\n', "; "));
+        Self::new(file, text, error.span().unwrap_or(0..0), String::new(), message, None)
+    }
+
+    pub(super) fn of_serde(file: &str, text: &str, path: &Path, error: &toml::de::Error) -> Box<Self> {
+        let (message, help) = wording::of(error.message());
+        Self::new(file, text, error.span().unwrap_or(0..0), key(path.iter()), message, help)
+    }
+
+    fn new(
+        file: &str,
+        text: &str,
+        span: Range<usize>,
+        key: String,
+        message: String,
+        help: Option<String>,
+    ) -> Box<Self> {
+        let start = if text.is_char_boundary(span.start) { span.start } else { 0 };
+        let line_start = text[..start].rfind('\n').map_or(0, |n| n + 1);
+        let line = text[..line_start].matches('\n').count() + 1;
+        let shown: String = text[line_start..].lines().next().unwrap_or("").chars().take(SHOWN).collect();
+        let column = text[line_start..start].chars().count().min(SHOWN);
+        let meant = text.get(start..span.end).and_then(|meant| meant.lines().next()).unwrap_or("");
+        let width = meant.chars().count().clamp(1, SHOWN - column.min(SHOWN - 1));
+        Box::new(Self { file: file.to_owned(), line, key, message, help, shown: (shown, column, width) })
+    }
+}
+
+/// `peer[0].hit`.
+fn key<'a>(path: impl Iterator<Item = &'a Segment>) -> String {
+    let mut key = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => key += &format!("[{index}]"),
+            Segment::Map { key: name } | Segment::Enum { variant: name } => {
+                key += if key.is_empty() { "" } else { "." };
+                key += name;
+            }
+            Segment::Unknown => {}
+        }
+    }
+    key
+}
+
+/// Where the value at `path` is, or the innermost table on the way to it that is there.
+fn find(table: &DeTable<'_>, path: &[Segment]) -> Option<Range<usize>> {
+    let (Segment::Map { key }, rest) = path.split_first()? else { return None };
+    let value = table.iter().find(|(name, _)| name.get_ref() == key)?.1;
+    Some(inside(value, rest))
+}
+
+fn inside(value: &Spanned<DeValue<'_>>, path: &[Segment]) -> Range<usize> {
+    let deeper = match (value.get_ref(), path.split_first()) {
+        (DeValue::Table(table), Some(_)) => find(table, path),
+        (DeValue::Array(list), Some((Segment::Seq { index }, rest))) => {
+            list.get(*index).map(|value| inside(value, rest))
+        }
+        _ => None,
+    };
+    deeper.unwrap_or_else(|| value.span())
+}

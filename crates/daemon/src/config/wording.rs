@@ -1,0 +1,50 @@
+//! What serde says, in our words, with a remedy.
+
+/// The message and the help for what serde says.
+pub(super) fn of(said: &str) -> (String, Option<String>) {
+    let said = said.trim_end();
+    let quoted: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
+    match quoted.split_first() {
+        Some((field, known)) if said.starts_with("unknown field") => {
+            (format!("unknown key `{field}`"), Some(nearest(field, known)))
+        }
+        Some((variant, known)) if said.starts_with("unknown variant") => {
+            (format!("\"{variant}\" is not a choice here"), Some(nearest(variant, known)))
+        }
+        Some((field, _)) if said.starts_with("missing field") => {
+            let help = example(field).map(|example| format!("write for example {field} = {example}"));
+            (format!("the key `{field}` is missing"), help)
+        }
+        _ if said.contains("no HIT") => {
+            (said.to_owned(), Some("`polypath hit` on that host prints its tag".to_owned()))
+        }
+        _ if said.contains("IP address") || said.contains("invalid IP") => {
+            let help = "write an address and the length of its prefix, for example \"10.99.0.1/24\"";
+            (said.to_owned(), Some(help.to_owned()))
+        }
+        _ => (said.to_owned(), None),
+    }
+}
+
+/// The known name that is most like `name`, and all of them.
+fn nearest(name: &str, known: &[&str]) -> String {
+    let all = known.join(", ");
+    let best = known.iter().max_by(|a, b| {
+        let likeness = |other: &str| strsim::jaro_winkler(name, other);
+        likeness(a).total_cmp(&likeness(b))
+    });
+    match best.filter(|best| strsim::jaro_winkler(name, best) > 0.7) {
+        Some(best) => format!("did you mean `{best}`? It is one of: {all}"),
+        None => format!("one of: {all}"),
+    }
+}
+
+fn example(field: &str) -> Option<&'static str> {
+    Some(match field {
+        "addresses" => "[\"10.99.0.1/24\"]",
+        "hit" => "\"2001:22:…\", as `polypath hit` on that host prints it",
+        "prefixes" => "[\"10.99.0.2/32\"]: the addresses behind that host",
+        "tunnel" => "{ addresses = [\"10.99.0.1/24\"] }",
+        _ => return None,
+    })
+}

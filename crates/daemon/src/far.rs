@@ -1,0 +1,84 @@
+//! The end at which a connection leaves: the real one is opened from the device, with the addresses it had where it entered.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use polypath_node::{Listener, Stream, StreamError};
+use polypath_transport::CloseReason;
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+use crate::lane::Lane;
+use crate::peers::Peer;
+use crate::request::{MAX_LEN, Reply, Request};
+use crate::splice::splice;
+
+/// How long a server may take to answer: as long as a client asks.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Serves the connections of peers until the node stops.
+pub(crate) async fn serve(lane: Arc<Lane>, listener: Listener) {
+    while let Ok(outer) = listener.accept().await {
+        tokio::spawn(carry(lane.clone(), outer));
+    }
+}
+
+async fn carry(lane: Arc<Lane>, outer: Stream) {
+    let Some(peer) = outer.peer().and_then(|hit| lane.peers.with_hit(hit)) else { return };
+    let Some(request) = request(&outer).await else { return };
+    let Ok(_place) = lane.places.clone().try_acquire_owned() else {
+        lane.counters.busy.fetch_add(1, Relaxed);
+        return say(&outer, Reply::Busy).await;
+    };
+    let opened = open(&lane, peer, &request).await;
+    debug!(client = %request.client, server = %request.server, reply = ?opened.as_ref().err(), "connection");
+    match opened {
+        Ok(inner) => {
+            lane.counters.incoming.fetch_add(1, Relaxed);
+            if outer.write(vec![Reply::Connected.code()].into()).await.is_ok() {
+                splice(&inner, &outer, &peer.sent, &peer.received).await;
+            }
+        }
+        Err(reply) => say(&outer, reply).await,
+    }
+}
+
+/// The peer's request; `None` if the connection was never used, or is used for something else.
+async fn request(outer: &Stream) -> Option<Request> {
+    let mut message = Vec::with_capacity(MAX_LEN);
+    loop {
+        let len = Request::len(&message).ok()?;
+        if len == Some(message.len()) {
+            return Request::decode(&message).ok();
+        }
+        let missing = len.unwrap_or(2).saturating_sub(message.len());
+        message.extend_from_slice(&outer.read(missing).await.ok()??);
+    }
+}
+
+async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
+    let Request { client, server } = *request;
+    if !peer.config.prefixes.iter().any(|prefix| prefix.contains(&client.ip())) {
+        lane.counters.forbidden.fetch_add(1, Relaxed);
+        warn!(peer = %peer.config.hit, %client, "refused: no prefix of this peer contains the client's address");
+        return Err(Reply::Forbidden);
+    }
+    let opened = lane.inner.connect_between(lane.connection.clone(), client, server, lane.mtu);
+    match timeout(PATIENCE, opened).await {
+        Ok(Ok(inner)) => Ok(inner),
+        Ok(Err(StreamError::Lost(CloseReason::Refused))) => Err(Reply::Refused),
+        Ok(Err(StreamError::Lost(CloseReason::Unreachable))) => Err(Reply::Unreachable),
+        Ok(Err(StreamError::Open(_))) => Err(Reply::Busy),
+        Ok(Err(_)) | Err(_) => Err(Reply::TimedOut),
+    }
+}
+
+/// Answers that there is no connection; if that fails the peer sees why.
+async fn say(outer: &Stream, reply: Reply) {
+    if outer.write(vec![reply.code()].into()).await.is_ok() {
+        outer.finish();
+        // What else may come is of no interest.
+        let _ = timeout(PATIENCE, outer.finished()).await;
+    }
+}

@@ -1,0 +1,42 @@
+//! What both ends of the lane share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use polypath_node::Node;
+use polypath_transport::ConnectionConfig;
+use tokio::sync::Semaphore;
+
+use crate::peers::Peers;
+
+/// The port of connections that carry those of other programs.
+pub(crate) const PORT: u16 = 4827;
+
+/// Both nodes, the peers, and what they are carrying.
+pub(crate) struct Lane {
+    /// Our TCP behind the TUN device.
+    pub inner: Node,
+    /// HIP and ESP with the peers.
+    pub outer: Node,
+    pub peers: Peers,
+    /// What connections of the inner node begin with.
+    pub connection: ConnectionConfig,
+    /// Largest packet on the device, bytes.
+    pub mtu: u32,
+    /// One for each connection that may be carried at the same time.
+    pub places: Arc<Semaphore>,
+    pub counters: Counters,
+}
+
+/// What the lane did since it began.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// Connections that this host opened to a peer's side, and that it opened for one.
+    pub outgoing: AtomicU64,
+    pub incoming: AtomicU64,
+    /// Connections that were not carried: nobody is behind the address, the peer cannot be reached, too many, not allowed.
+    pub no_peer: AtomicU64,
+    pub no_association: AtomicU64,
+    pub busy: AtomicU64,
+    pub forbidden: AtomicU64,
+}

@@ -1,0 +1,84 @@
+//! Routes to the peers' prefixes. They go with the device.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use nix::net::if_::if_nametoindex;
+use rtnetlink::packet_route::route::RouteMessage;
+use rtnetlink::{Handle, RouteMessageBuilder, new_connection};
+
+/// Why there is no route.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// No netlink socket, or no such device.
+    #[error("netlink: {0}")]
+    Netlink(String),
+    /// The kernel refused it.
+    #[error("route to {to}: {why}")]
+    Refused {
+        /// Where to.
+        to: IpNet,
+        /// What it said.
+        why: String,
+    },
+}
+
+/// Routes `prefixes` to `device`, but for those that one of `connected`, its own networks, contains.
+pub async fn add(device: &str, prefixes: &[IpNet], connected: &[IpNet]) -> Result<(), RouteError> {
+    let index = if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))?;
+    let (connection, handle, _) = new_connection().map_err(|e| RouteError::Netlink(e.to_string()))?;
+    let task = tokio::spawn(connection);
+    let mut result = Ok(());
+    for to in routes(prefixes, connected) {
+        if let Err(error) = one(&handle, index, to).await {
+            result = Err(error);
+            break;
+        }
+    }
+    task.abort();
+    result
+}
+
+async fn one(handle: &Handle, index: u32, to: IpNet) -> Result<(), RouteError> {
+    let added = handle.route().add(message(index, to)).replace().execute().await;
+    added.map_err(|e| RouteError::Refused { to, why: e.to_string() })
+}
+
+fn message(index: u32, to: IpNet) -> RouteMessage {
+    match to.network() {
+        IpAddr::V4(ip) => RouteMessageBuilder::<std::net::Ipv4Addr>::new()
+            .destination_prefix(ip, to.prefix_len())
+            .output_interface(index)
+            .build(),
+        IpAddr::V6(ip) => RouteMessageBuilder::<std::net::Ipv6Addr>::new()
+            .destination_prefix(ip, to.prefix_len())
+            .output_interface(index)
+            .build(),
+    }
+}
+
+/// What is to be routed: default routes in two halves, so that those of the uplinks stay.
+fn routes(prefixes: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
+    let others = prefixes.iter().filter(|prefix| !connected.iter().any(|net| net.trunc().contains(*prefix)));
+    others.flat_map(|prefix| halves(prefix.trunc())).collect()
+}
+
+fn halves(prefix: IpNet) -> Vec<IpNet> {
+    match prefix.subnets(1) {
+        Ok(halves) if prefix.prefix_len() == 0 => halves.collect(),
+        _ => vec![prefix],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_routes_come_in_halves_and_connected_networks_not_at_all() {
+        let parse = |list: &[&str]| list.iter().map(|net| net.parse().unwrap()).collect::<Vec<IpNet>>();
+        let all = parse(&["0.0.0.0/0", "::/0", "10.99.0.2/32", "192.168.7.1/24"]);
+        let expected = parse(&["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1", "192.168.7.0/24"]);
+        assert_eq!(routes(&all, &parse(&["10.99.0.1/24"])), expected);
+    }
+}

@@ -1,0 +1,137 @@
+//! Two hosts with daemons in namespaces, and links between them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use polypath_daemon::{Config, Daemon, Status};
+use polypath_hip::{Identity, KeyKind, Random};
+use polypath_hop::HopConfig;
+use polypath_node::Clock;
+use polypath_node::netns::{self, Netns};
+use polypath_node::testbed::Testbed;
+use polypath_testing::skip;
+use polypath_wire::{Rate, Seed};
+use tokio::sync::mpsc as asynchronous;
+
+/// The hosts' addresses in the tunnel.
+pub const INNER: [&str; 2] = ["10.99.0.1", "10.99.0.2"];
+/// The testbed itself has sockets on the usual one.
+const PORT: u16 = 10_501;
+
+/// Two hosts; dropping them ends everything.
+pub struct Pair {
+    pub hosts: [Host; 2],
+    pub bed: Testbed,
+}
+
+/// A host with a daemon.
+pub struct Host {
+    pub ns: Netns,
+    ask: asynchronous::UnboundedSender<mpsc::Sender<Status>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A link of `mbps` Mbit/s and `ms` ms, both ways.
+pub fn link(mbps: u64, ms: u64) -> [HopConfig; 2] {
+    let (rate, delay) = (Rate::from_mbps(mbps), polypath_wire::Duration::from_millis(ms));
+    [(); 2].map(|()| HopConfig { rate, delay, ..HopConfig::default() })
+}
+
+/// Whether namespaces can be made; if not, says so where a captured test is heard.
+pub fn ready() -> bool {
+    if !netns::may_create() {
+        skip("network namespaces need root: run it as root, or whole under `unshare -Ur`");
+    }
+    netns::may_create()
+}
+
+impl Pair {
+    /// Both daemons up, the second host called by the first over `links`, and every link a path. `change` may add to the text
+    /// of either configuration.
+    pub fn start(links: &[[HopConfig; 2]], change: impl Fn(usize, String) -> String) -> Self {
+        let bed = Testbed::namespaces(links, Seed(1), Clock::start()).unwrap();
+        let identities =
+            [3, 4].map(|n| Identity::generate(KeyKind::P256, &mut Random::from_seed([n; 32])).unwrap());
+        let remote = |n: usize| format!("\"10.77.{n}.2:{PORT}\"");
+        let addresses: Vec<String> = (0..links.len()).map(remote).collect();
+        let config = |side: usize| {
+            let (peer, theirs) = (identities[1 - side].hit(), INNER[1 - side]);
+            let addresses = if side == 0 { addresses.join(", ") } else { String::new() };
+            let text = format!(
+                "[tunnel]\naddresses = [\"{}/24\"]\n[listen]\nport = {PORT}\n[[peer]]\nhit = \"{peer}\"\n\
+                 addresses = [{addresses}]\nprefixes = [\"{theirs}/32\"]\n",
+                INNER[side]
+            );
+            Config::parse("test.toml", &change(side, text)).unwrap()
+        };
+        let host = |side: usize| Host::start(bed.hosts[side].clone(), config(side), identities[side].clone());
+        let hosts = [host(0), host(1)];
+        let pair = Self { hosts, bed };
+        pair.wait(|pair| {
+            let up = |host: &Host| host.status().peers[0].paths.iter().filter(|path| path.up).count();
+            pair.hosts.iter().all(|host| up(host) >= links.len())
+        });
+        pair
+    }
+
+    /// Waits until `reached`, but not for ever.
+    pub fn wait(&self, reached: impl Fn(&Self) -> bool) {
+        for _ in 0..300 {
+            if reached(self) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        panic!("never: {:#?}", self.hosts.each_ref().map(Host::status));
+    }
+
+    /// The address of a port of a host in the tunnel.
+    pub fn at(side: usize, port: u16) -> SocketAddr {
+        SocketAddr::new(INNER[side].parse::<IpAddr>().unwrap(), port)
+    }
+}
+
+impl Host {
+    fn start(ns: Netns, config: Config, identity: Identity) -> Self {
+        let (ask, mut asked) = asynchronous::unbounded_channel::<mpsc::Sender<Status>>();
+        let inside = ns.clone();
+        let run = move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            runtime.unwrap().block_on(async {
+                let daemon = Daemon::start(&config, identity).await.unwrap();
+                while let Some(answer) = asked.recv().await {
+                    // Nobody listens any more if a test failed.
+                    let _ = answer.send(daemon.status());
+                }
+                daemon.stop().await;
+            });
+        };
+        let thread = Some(thread::spawn(move || inside.run(run).unwrap()));
+        Self { ns, ask, thread }
+    }
+
+    /// What its daemon says.
+    pub fn status(&self) -> Status {
+        let (answer, answered) = mpsc::channel();
+        self.ask.send(answer).unwrap();
+        answered.recv_timeout(Duration::from_secs(10)).unwrap()
+    }
+
+    /// Ends its daemon.
+    pub fn stop(&mut self) {
+        let (closed, _) = asynchronous::unbounded_channel();
+        self.ask = closed;
+        self.thread.take().into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let (closed, _) = asynchronous::unbounded_channel();
+        self.ask = closed;
+        // A panic of the daemon is the test's own failure by now.
+        self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
+    }
+}

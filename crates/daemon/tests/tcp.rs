@@ -1,0 +1,150 @@
+//! The kernel's TCP at both ends, two daemons and two emulated links between them.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Pair, link, ready};
+
+const MB: usize = 1 << 20;
+/// No byte for so long fails a test.
+const STALLED: Duration = Duration::from_secs(20);
+
+fn pair() -> Option<Pair> {
+    ready().then(|| Pair::start(&[link(80, 5), link(40, 10)], |_, text| text))
+}
+
+/// A client on host `from` and the connection that its server on the other host accepted.
+fn connected(pair: &Pair, from: usize, port: u16) -> (TcpStream, TcpStream) {
+    let at = Pair::at(1 - from, port);
+    let listener = pair.hosts[1 - from].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let client = pair.hosts[from].ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
+    let (server, peer) = listener.accept().unwrap();
+    assert_eq!(
+        (peer, server.local_addr().unwrap()),
+        (client.local_addr().unwrap(), at),
+        "the addresses stay"
+    );
+    for stream in [&client, &server] {
+        stream.set_read_timeout(Some(STALLED)).unwrap();
+        stream.set_write_timeout(Some(STALLED)).unwrap();
+    }
+    (client, server)
+}
+
+/// Byte `n` of what is sent.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
+}
+
+/// Sends `len` bytes and the end; what came at the other end is what was sent.
+fn transfer(mut from: TcpStream, mut to: TcpStream, len: usize) {
+    let sender = thread::spawn(move || {
+        from.write_all(&pattern(len)).unwrap();
+        from.shutdown(Shutdown::Write).unwrap();
+        from
+    });
+    let mut all = Vec::new();
+    to.read_to_end(&mut all).unwrap();
+    assert!(all == pattern(len), "{} bytes, or others", all.len());
+    drop(sender.join().unwrap());
+}
+
+#[test]
+fn a_transfer_arrives_whole_over_both_links_whoever_opened_the_connection() {
+    let Some(pair) = pair() else { return };
+    for from in [0, 1] {
+        let (client, server) = connected(&pair, from, 80);
+        let both = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        let there = thread::spawn(move || transfer(client, server, 20 * MB));
+        transfer(both.1, both.0, 20 * MB);
+        there.join().unwrap();
+    }
+    for (path, emulated) in pair.bed.paths.iter().enumerate() {
+        for hop in emulated.link.stats().hops {
+            assert!(hop.bytes_left > 8 * MB as u64, "path {path} carried only {}", hop.bytes_left);
+        }
+    }
+    let status = pair.hosts[0].status();
+    assert_eq!((status.lane.outgoing, status.lane.incoming), (1, 1));
+    assert_eq!((status.peers[0].sent, status.peers[0].received), (40 * MB as u64, 40 * MB as u64));
+}
+
+#[test]
+fn a_port_without_a_listener_refuses_and_an_address_without_a_host_is_unreachable() {
+    let Some(pair) = pair() else { return };
+    let connect = |side: usize, port| pair.hosts[0].ns.run(move || TcpStream::connect(Pair::at(side, port)));
+    let refused = connect(1, 81).unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    let nobody = pair.hosts[0].ns.run(|| TcpStream::connect("10.99.0.77:80")).unwrap().unwrap_err();
+    assert_eq!(nobody.kind(), ErrorKind::HostUnreachable);
+    assert_eq!(pair.hosts[0].status().lane.no_peer, 1);
+}
+
+#[test]
+fn the_end_of_one_direction_leaves_the_other_open() {
+    let Some(pair) = pair() else { return };
+    let (mut client, mut server) = connected(&pair, 0, 80);
+    client.write_all(b"question").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut all = Vec::new();
+    server.read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"question");
+    server.write_all(b"answer").unwrap();
+    drop(server);
+    all.clear();
+    client.read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"answer");
+}
+
+#[test]
+fn a_reset_of_either_end_resets_the_other() {
+    let Some(pair) = pair() else { return };
+    for ends in [0, 1] {
+        let (client, server) = connected(&pair, 0, 80);
+        let (resetting, mut other) = if ends == 0 { (client, server) } else { (server, client) };
+        // Closed with bytes that nobody read, it resets (RFC 1122 §4.2.2.13).
+        other.write_all(b"unread").unwrap();
+        let mut one = [0];
+        resetting.peek(&mut one).unwrap();
+        drop(resetting);
+        assert_eq!(other.read(&mut one).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+    pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
+}
+
+#[test]
+fn a_client_whose_address_is_not_its_peers_is_not_let_through() {
+    if !ready() {
+        return;
+    }
+    // The second host believes that another address is behind the first.
+    let change = |side: usize, text: String| match side {
+        1 => text.replace("prefixes = [\"10.99.0.1/32\"]", "prefixes = [\"10.99.0.9/32\"]"),
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    let at = Pair::at(1, 80);
+    let _listener = pair.hosts[1].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let refused = pair.hosts[0].ns.run(|| TcpStream::connect(at)).unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::HostUnreachable);
+    assert_eq!(pair.hosts[1].status().lane.forbidden, 1);
+}
+
+#[test]
+fn connections_are_reset_and_not_stuck_when_the_other_daemon_ends() {
+    let Some(mut pair) = pair() else { return };
+    let (mut client, _server) = connected(&pair, 0, 80);
+    let began = Instant::now();
+    pair.hosts[1].stop();
+    assert_eq!(
+        client.read(&mut [0]).unwrap_err().kind(),
+        ErrorKind::ConnectionReset,
+        "{:?}",
+        began.elapsed()
+    );
+}

@@ -1,0 +1,149 @@
+//! Connections to addresses of others: a host that stands in for them asks its application about each SYN.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Segment};
+use polypath_wire::tcp::MIN_HEADER_LEN;
+use polypath_wire::{Instant, PathId};
+
+use super::Endpoint;
+use crate::error::OpenError;
+use crate::packet::unreachable;
+use crate::paths::{Locators, PathTable};
+use crate::slots::ConnectionHandle;
+
+/// A SYN that waits for an [`Answer`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Incoming {
+    /// The address it is for and the one it is from.
+    pub locators: Locators,
+    /// The port it is for and the one it is from.
+    pub ports: Ports,
+}
+
+/// What a SYN is answered with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// A SYN of ours: the connection opens.
+    Accept,
+    /// A reset: nobody listens there.
+    Refuse,
+    /// An ICMP message: no packet gets there.
+    Unreachable,
+    /// Nothing.
+    Silence,
+}
+
+/// Which SYNs wait, and what their connections begin with.
+#[derive(Debug)]
+pub(super) struct Intercept {
+    config: ConnectionConfig,
+    /// Largest IP packet to and from those that connect, bytes.
+    mtu: u32,
+    waiting: BTreeMap<Incoming, Segment>,
+    /// Those that the application has not heard of.
+    news: VecDeque<Incoming>,
+}
+
+impl Endpoint {
+    /// From now on SYNs for ports without a listener, whatever the address, wait for [`answer`](Self::answer), at most
+    /// [`max_half_open`](crate::EndpointConfig::max_half_open) at a time. Connections that are accepted have this
+    /// configuration and segments that fit into IP packets of `mtu` bytes.
+    pub fn intercept(&mut self, config: ConnectionConfig, mtu: u32) -> Result<(), OpenError> {
+        config.check(None)?;
+        let (waiting, news) = (BTreeMap::new(), VecDeque::new());
+        self.intercept = Some(Box::new(Intercept { config, mtu, waiting, news }));
+        Ok(())
+    }
+
+    /// The next SYN to be answered.
+    #[must_use]
+    pub fn poll_incoming(&mut self) -> Option<Incoming> {
+        self.intercept.as_mut()?.news.pop_front()
+    }
+
+    /// Whether one waits that the application has not heard of.
+    pub fn has_incoming(&self) -> bool {
+        self.intercept.as_ref().is_some_and(|intercept| !intercept.news.is_empty())
+    }
+
+    /// Answers a SYN. The connection, if it is accepted; [`Event::Accepted`](super::Event::Accepted) says when it is there.
+    pub fn answer(&mut self, now: Instant, incoming: &Incoming, answer: Answer) -> Option<ConnectionHandle> {
+        let intercept = self.intercept.as_mut()?;
+        let syn = intercept.waiting.remove(incoming)?;
+        let Incoming { locators, ports } = *incoming;
+        match answer {
+            Answer::Accept => return self.admit(now, locators, ports, &syn),
+            Answer::Refuse => self.refuse(now, locators, &syn),
+            Answer::Unreachable => self.replies.extend(unreachable(&locators, &syn)),
+            Answer::Silence => {}
+        }
+        None
+    }
+
+    fn admit(
+        &mut self,
+        now: Instant,
+        locators: Locators,
+        ports: Ports,
+        syn: &Segment,
+    ) -> Option<ConnectionHandle> {
+        if self.slots.len() >= self.config.max_connections as usize {
+            self.stats.refused += 1;
+            return None;
+        }
+        let intercept = self.intercept.as_ref()?;
+        let path =
+            PathConfig { mss: segment_size(intercept.mtu, locators.remote.ip()), ..Default::default() };
+        let isn = self.isn.at(now, &locators, ports);
+        let config = intercept.config.clone();
+        let connection = Connection::accept(now, config, ports, isn, &[path], PathId::FIRST, syn);
+        self.stats.accepted += 1;
+        self.half_open += 1;
+        let handle = self.install(connection, ports, PathTable::new([locators]), None);
+        let slot = self.slots.index(handle).and_then(|index| self.slots.at(index));
+        slot.into_iter().for_each(|slot| slot.half_open = true);
+        Some(handle)
+    }
+
+    /// Keeps a SYN until it is answered; whether it may be one for us to answer.
+    pub(super) fn hold(&mut self, locators: Locators, ports: Ports, syn: &Segment) -> bool {
+        let Some(intercept) = &mut self.intercept else { return false };
+        let incoming = Incoming { locators, ports };
+        let known = intercept.waiting.contains_key(&incoming);
+        if !known && intercept.waiting.len() >= self.config.max_half_open as usize {
+            self.stats.refused += 1;
+            return true;
+        }
+        intercept.waiting.insert(incoming, syn.clone());
+        if !known {
+            intercept.news.push_back(incoming);
+        }
+        true
+    }
+
+    /// Opens a connection with ports that the caller chooses; one between them that only waits for late segments ends.
+    /// `mtu`: the largest IP packet, bytes.
+    pub fn connect_between(
+        &mut self,
+        now: Instant,
+        config: ConnectionConfig,
+        locators: Locators,
+        ports: Ports,
+        mtu: u32,
+    ) -> Result<ConnectionHandle, OpenError> {
+        self.vacate(&locators, ports);
+        if self.demux.find(&locators, ports).is_some() {
+            return Err(OpenError::InUse(locators));
+        }
+        let path = PathConfig { mss: segment_size(mtu, locators.remote.ip()), ..Default::default() };
+        self.open(now, config, ports, &[(locators, path)])
+    }
+}
+
+/// What the headers of IP and TCP leave of a packet, bytes.
+fn segment_size(mtu: u32, remote: IpAddr) -> u32 {
+    let ip_header = if remote.is_ipv4() { 20 } else { 40 };
+    mtu.saturating_sub(ip_header + MIN_HEADER_LEN as u32)
+}

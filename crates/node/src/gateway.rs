@@ -1,0 +1,212 @@
+//! A TUN device on which our TCP stands in for all hosts that the kernel routes there. Kernel and device exchange up to 64 KiB
+//! of a connection in one packet (virtio-net header), which nobody cuts into segments or sums up before it leaves this host.
+
+mod train;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use polypath_endpoint::packet::{Packet, decode_local, decode_packet};
+use polypath_endpoint::{Input, Locators, Outlet};
+use polypath_transport::Segment;
+use polypath_wire::Instant;
+use tun_rs::{AsyncDevice, DeviceBuilder, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
+
+use crate::carrier::Carrier;
+use crate::pool::Pool;
+use train::Train;
+
+/// The device and what the kernel has there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GatewayConfig {
+    /// Name of the device, at most 15 bytes.
+    pub name: String,
+    /// The kernel's addresses, each with the length of its network's prefix.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Largest packet, bytes.
+    pub mtu: u16,
+}
+
+/// What a gateway did not pass on, packets.
+#[derive(Debug, Default)]
+pub struct GatewayStats {
+    /// Neither TCP nor an ICMP error about it.
+    pub not_tcp: AtomicU64,
+    /// Malformed, or with a wrong checksum.
+    pub malformed: AtomicU64,
+    /// Of ours, refused by the device.
+    pub refused: AtomicU64,
+}
+
+/// Packets taken from the device in one round.
+const PACKETS_PER_ROUND: usize = 32;
+/// Packets that wait for the device before the endpoint is told to wait.
+const MAX_PENDING: usize = 64;
+/// Largest packet with its virtio-net header, bytes.
+const BUFFER: usize = VIRTIO_NET_HDR_LEN + 65_535;
+/// Buffers that wait to be used again.
+const SPARE: usize = 64;
+/// Shorter packets are copied, so that they do not keep a whole buffer.
+const WORTH_KEEPING: usize = 16 << 10;
+/// Flags of the header: nobody has computed the checksum, or somebody has verified it.
+const CHECKED: u8 = 1 | 2;
+
+/// The carrier of segments to and from the kernel.
+pub struct Gateway {
+    device: AsyncDevice,
+    pool: Pool,
+    /// What the next packet is read into.
+    buffer: Box<[u8]>,
+    /// Segments that leave in one packet.
+    train: Option<Train>,
+    pending: VecDeque<(Box<[u8]>, usize)>,
+    spare: Vec<Box<[u8]>>,
+    stats: Arc<GatewayStats>,
+}
+
+impl Gateway {
+    /// Creates the device, in the network namespace of the calling thread. Needs `CAP_NET_ADMIN` and a tokio runtime.
+    pub fn create(config: &GatewayConfig) -> io::Result<Self> {
+        let mut device = DeviceBuilder::new().name(&config.name).mtu(config.mtu).offload(true);
+        for (address, prefix) in &config.addresses {
+            device = match address {
+                IpAddr::V4(address) => device.ipv4(*address, *prefix, None),
+                IpAddr::V6(address) => device.ipv6(*address, *prefix),
+            };
+        }
+        let created = device.build_async();
+        let device =
+            created.map_err(|e| io::Error::new(e.kind(), format!("TUN device `{}`: {e}", config.name)))?;
+        let pool = Pool::new(BUFFER, SPARE);
+        let buffer = pool.take();
+        let (train, pending, spare, stats) = (None, VecDeque::new(), Vec::new(), Arc::default());
+        Ok(Self { device, pool, buffer, train, pending, spare, stats })
+    }
+
+    /// The name the device has got.
+    pub fn name(&self) -> io::Result<String> {
+        self.device.name()
+    }
+
+    /// Counters, which go on when the gateway is handed over.
+    pub fn stats(&self) -> Arc<GatewayStats> {
+        self.stats.clone()
+    }
+
+    /// What the first `len` bytes of the buffer hold, for the endpoint.
+    fn input(&mut self, len: usize) -> Option<Input> {
+        let header = VirtioNetHdr::decode(self.buffer.get(..len)?).ok()?;
+        let packet = self.detach(len);
+        let decoded =
+            if header.flags & CHECKED == 0 { decode_packet(&packet) } else { decode_local(&packet) };
+        match decoded {
+            Ok(Packet::Segment { locators, segment }) => Some(Input::Segment { locators, segment }),
+            Ok(Packet::TooBig { .. } | Packet::Unreachable { .. }) => Some(Input::Packet { bytes: packet }),
+            Ok(Packet::Echo { .. } | Packet::Other) => {
+                count(&self.stats.not_tcp);
+                None
+            }
+            Err(_) => {
+                count(&self.stats.malformed);
+                None
+            }
+        }
+    }
+
+    /// The packet at the start of the buffer. A long one keeps the buffer, and another takes its place.
+    fn detach(&mut self, len: usize) -> Bytes {
+        if len < WORTH_KEEPING {
+            return Bytes::copy_from_slice(&self.buffer[VIRTIO_NET_HDR_LEN..len]);
+        }
+        let full = std::mem::replace(&mut self.buffer, self.pool.take());
+        self.pool.share(full, len).slice(VIRTIO_NET_HDR_LEN..)
+    }
+
+    /// Sends what is ready to leave, as far as the device takes it.
+    fn depart(&mut self) {
+        if let Some(train) = self.train.take() {
+            let (buffer, len) = train.complete();
+            self.put(buffer, len);
+        }
+    }
+
+    fn put(&mut self, buffer: Box<[u8]>, len: usize) {
+        let sent = match self.pending.is_empty() {
+            true => self.device.try_send(&buffer[..len]),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        };
+        match sent {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return self.pending.push_back((buffer, len)),
+            Err(_) => count(&self.stats.refused),
+            Ok(_) => {}
+        }
+        self.keep(buffer);
+    }
+
+    fn keep(&mut self, buffer: Box<[u8]>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(buffer);
+        }
+    }
+}
+
+impl Outlet for Gateway {
+    fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
+        if self.train.as_mut().is_some_and(|train| train.take(locators, segment)) {
+            return;
+        }
+        self.depart();
+        let buffer = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into());
+        match Train::begin(buffer, locators, segment) {
+            Some(train) => self.train = Some(train),
+            None => count(&self.stats.refused),
+        }
+    }
+
+    fn send_packet(&mut self, _now: Instant, packet: Bytes) {
+        self.depart();
+        let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into());
+        let len = VIRTIO_NET_HDR_LEN + packet.len();
+        if let Some(room) = buffer.get_mut(VIRTIO_NET_HDR_LEN..len) {
+            room.copy_from_slice(&packet);
+            buffer[..VIRTIO_NET_HDR_LEN].fill(0);
+            self.put(buffer, len);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.pending.len() > MAX_PENDING
+    }
+}
+
+impl Carrier for Gateway {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
+        for _ in 0..PACKETS_PER_ROUND {
+            let Poll::Ready(len) = self.device.poll_recv(cx, &mut self.buffer) else { return Ok(false) };
+            inbox.extend(self.input(len?));
+        }
+        Ok(true)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        self.depart();
+        while let Some((buffer, len)) = self.pending.front() {
+            let Poll::Ready(sent) = self.device.poll_send(cx, &buffer[..*len]) else { break };
+            if sent.is_err() {
+                count(&self.stats.refused);
+            }
+            let sent = self.pending.pop_front();
+            sent.into_iter().for_each(|(buffer, _)| self.keep(buffer));
+        }
+        Ok(())
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,87 @@
+//! Connections to addresses of others, for a host that stands in for them.
+
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+
+use polypath_endpoint::{Answer, Incoming as Syn};
+
+use crate::shared::{Shared, Stop};
+use crate::stream::{Stream, StreamError};
+use crate::wishes::{StreamState, wait};
+
+/// Hands out the connections that others open to any address.
+pub struct Interceptor {
+    shared: Arc<Shared>,
+}
+
+impl Interceptor {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// The next one. Cancelled, it has taken none.
+    pub async fn next(&self) -> Result<Incoming, StreamError> {
+        let syn = poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if let Some(syn) = state.endpoint.poll_incoming() {
+                return Poll::Ready(Ok(syn));
+            }
+            if let Stop::Done(error) = &state.stop {
+                return Poll::Ready(Err(StreamError::Stopped(error.clone())));
+            }
+            wait(&mut state.asked, cx);
+            Poll::Pending
+        });
+        Ok(Incoming { shared: self.shared.clone(), syn: syn.await?, answered: false })
+    }
+}
+
+/// A connection that waits for an answer. Dropped without one, it gets none.
+pub struct Incoming {
+    shared: Arc<Shared>,
+    syn: Syn,
+    answered: bool,
+}
+
+impl Incoming {
+    /// Who opens it.
+    pub fn client(&self) -> SocketAddr {
+        SocketAddr::new(self.syn.locators.remote.ip(), self.syn.ports.remote)
+    }
+
+    /// The address that it is for.
+    pub fn server(&self) -> SocketAddr {
+        SocketAddr::new(self.syn.locators.local.ip(), self.syn.ports.local)
+    }
+
+    /// Opens it; `None` if there are too many connections. What is written meanwhile is sent once it is there.
+    pub fn accept(mut self) -> Option<Stream> {
+        self.answered = true;
+        let handle = self.shared.act(|state, now| {
+            let handle = state.endpoint.answer(now, &self.syn, Answer::Accept)?;
+            state.streams.insert(handle, StreamState::default());
+            Some(handle)
+        })?;
+        Some(Stream::new(self.shared.clone(), handle))
+    }
+
+    /// Answers with a reset, or, `unreachable`, with an ICMP error.
+    pub fn refuse(mut self, unreachable: bool) {
+        self.say(if unreachable { Answer::Unreachable } else { Answer::Refuse });
+    }
+
+    fn say(&mut self, answer: Answer) {
+        self.answered = true;
+        self.shared.act(|state, now| state.endpoint.answer(now, &self.syn, answer));
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.say(Answer::Silence);
+        }
+    }
+}
