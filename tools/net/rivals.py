@@ -13,14 +13,15 @@ CHUNK = 1 << 18
 IPPROTO_MPTCP = 262
 
 
-def tcp(bed, size, seconds=None, mptcp=False):
-    """Moves `size` bytes, or as many as go in `seconds`, from host a to host b over a new connection: seconds until
+def tcp(bed, size, seconds=None, mptcp=False, to=None):
+    """Moves `size` bytes, or as many as go in `seconds`, from host a to host b over a new connection, to its address on
+    the first path unless `to` is another: seconds until
     the receiver has all, and the samples (time, bytes received)."""
     protocol = IPPROTO_MPTCP if mptcp else 0
     server, client = bed.socket(1, protocol), bed.socket(0, protocol)
     for end in (server, client):
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-    server.bind((bed.links[0][1], 0))
+    server.bind((to or bed.links[0][1], 0))
     server.listen(1)
     samples, done = [], threading.Event()
     began = time.monotonic()

@@ -1,6 +1,8 @@
 //! The command line, and the help that teaches it.
 
 mod files;
+#[cfg(feature = "daemon")]
+mod tunnel;
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -15,6 +17,8 @@ use polypath_transport::cc::CcConfig;
 use polypath_transport::sched::SchedulerConfig;
 
 pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
+#[cfg(feature = "daemon")]
+pub use tunnel::{DownArgs, InitArgs, StatusArgs, UpArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +27,8 @@ Examples:
   polypath hit                                   the name of this host, as others know it
   polypath receive --allow HIT                   take files from that host
   polypath send big.iso photos HIT@192.0.2.1     send a file and a directory there
+  polypath init                                  prepare this host for other programs' connections
+  polypath up                                    carry them over all links until told to end
   polypath lab list                              the experiments there are
   polypath lab run foundation/two_paths          run one and check what it expects
   polypath lab check foundation                  run a whole group
@@ -37,7 +43,7 @@ Exit status:
 
 /// Moves data between two hosts over all their network links at once, in one encrypted connection
 ///
-/// `send` and `receive` move files between two hosts. `demo` shows on this host alone what that brings over slow
+/// `send` and `receive` move files between two hosts. `up` carries the TCP connections of other programs. `demo` shows on this host alone what that brings over slow
 /// links. `lab` measures the same code in a simulator and compares it with published results.
 #[derive(Parser, Debug)]
 #[command(name = "polypath", version, after_long_help = EXAMPLES, max_term_width = 110)]
@@ -61,6 +67,21 @@ pub enum Command {
     /// Receive files from hosts that you let in, or fetch them from one
     #[command(after_long_help = files::RECEIVE_EXAMPLES)]
     Receive(ReceiveArgs),
+    /// Write the configuration of a daemon, or add a peer to it, and print what to run on the other host
+    #[cfg(feature = "daemon")]
+    #[command(after_long_help = tunnel::INIT_EXAMPLES)]
+    Init(InitArgs),
+    /// Carry any program's TCP connections to the hosts behind peers, each over all links
+    #[cfg(feature = "daemon")]
+    #[command(after_long_help = tunnel::UP_EXAMPLES)]
+    Up(UpArgs),
+    /// End a running `polypath up`
+    #[cfg(feature = "daemon")]
+    Down(DownArgs),
+    /// Print the peers, paths and counters of a running `polypath up`
+    #[cfg(feature = "daemon")]
+    #[command(after_long_help = tunnel::STATUS_EXAMPLES)]
+    Status(StatusArgs),
     /// Make the identity of this host: a key file that only you can read
     #[command(after_long_help = KEY_EXAMPLES)]
     Keygen(KeygenArgs),

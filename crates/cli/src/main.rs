@@ -11,6 +11,8 @@ mod keys;
 mod lab;
 mod pages;
 mod table;
+#[cfg(feature = "daemon")]
+mod tunnel;
 
 use std::process::ExitCode;
 
@@ -36,6 +38,14 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Lab { command } => lab::run(&command),
         Command::Send(args) => files::send(&args),
         Command::Receive(args) => files::receive(&args),
+        #[cfg(feature = "daemon")]
+        Command::Init(args) => tunnel::init(&args),
+        #[cfg(feature = "daemon")]
+        Command::Up(args) => tunnel::up(&args),
+        #[cfg(feature = "daemon")]
+        Command::Down(args) => tunnel::down(&args),
+        #[cfg(feature = "daemon")]
+        Command::Status(args) => tunnel::status(&args),
         Command::Keygen(args) => keys::keygen(&args),
         Command::Pubkey(args) => keys::pubkey(&args),
         Command::Hit(args) => keys::hit(&args),

@@ -6,6 +6,7 @@ mod wording;
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
@@ -155,10 +156,15 @@ impl Tunnel {
 }
 
 impl Config {
-    /// Reads and checks a file.
+    /// Reads and checks a file, which nobody but its owner may change.
     pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
         let name = file.display().to_string();
-        let text = fs::read_to_string(file).map_err(|source| ConfigError::unreadable(&name, &source))?;
+        let unreadable = |source| ConfigError::unreadable(&name, &source);
+        let text = fs::read_to_string(file).map_err(unreadable)?;
+        let mode = fs::metadata(file).map_err(unreadable)?.permissions().mode();
+        if mode & 0o022 != 0 {
+            return Err(ConfigError::loose(&name, mode & 0o777));
+        }
         Self::parse(&name, &text)
     }
 
@@ -273,6 +279,18 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             let said = error(&GOOD.replacen(from, to, 1));
             assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
         }
+    }
+
+    #[test]
+    fn a_file_that_others_may_change_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("polypath.toml");
+        assert!(Config::load(&file).unwrap_err().to_string().contains("polypath init"));
+        fs::write(&file, GOOD).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
+        assert!(Config::load(&file).unwrap_err().to_string().contains("chmod go-w"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(Config::load(&file).is_ok());
     }
 
     #[test]

@@ -13,8 +13,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
-use crate::lane::{Counters, Lane, PORT};
+use crate::lane::{Counters, Lane};
 use crate::peers::Peers;
+use crate::request::PORT;
 use crate::routes::{self, RouteError};
 use crate::status::Status;
 use crate::{associations, far, near};

@@ -9,9 +9,6 @@ use tokio::sync::Semaphore;
 
 use crate::peers::Peers;
 
-/// The port of connections that carry those of other programs.
-pub(crate) const PORT: u16 = 4827;
-
 /// Both nodes, the peers, and what they are carrying.
 pub(crate) struct Lane {
     /// Our TCP behind the TUN device.

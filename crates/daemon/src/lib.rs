@@ -6,6 +6,7 @@
 
 mod associations;
 pub mod config;
+pub mod control;
 mod daemon;
 mod far;
 mod lane;

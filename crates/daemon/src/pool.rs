@@ -9,7 +9,7 @@ use polypath_transport::{ConnectionConfig, State};
 use polypath_wire::hip::Hit;
 use tokio::sync::Notify;
 
-use crate::lane::PORT;
+use crate::request::PORT;
 
 /// How often it is looked at without being asked: connections may have been lost meanwhile.
 const LOOK: Duration = Duration::from_secs(5);

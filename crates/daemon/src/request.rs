@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
+/// The port of connections that carry those of other programs.
+pub const PORT: u16 = 4827;
 /// The version of this message.
 const VERSION: u8 = 1;
 /// Bytes before the addresses: version, family (4 or 6), the client's port, the server's.

@@ -26,7 +26,7 @@ pub struct Status {
 }
 
 /// Counters of the TCP lane since the start.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct LaneStatus {
     /// Connections being carried now, those that wait for an answer included.
     pub open: usize,

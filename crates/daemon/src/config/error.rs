@@ -89,9 +89,22 @@ impl Problem {
 
 impl ConfigError {
     pub(super) fn unreadable(file: &str, source: &io::Error) -> Box<Self> {
-        let help = "`polypath init` writes a configuration".to_owned();
-        let mut error = Self::new(file, "", 0..0, String::new(), String::new(), Some(help));
-        (error.line, error.message) = (0, format!("cannot read {file}: {source}"));
+        Self::whole(
+            file,
+            format!("cannot read {file}: {source}"),
+            "`polypath init` writes a configuration".into(),
+        )
+    }
+
+    pub(super) fn loose(file: &str, mode: u32) -> Box<Self> {
+        let message = format!("{file} can be changed by others (mode {mode:04o})");
+        Self::whole(file, message, format!("chmod go-w {file}"))
+    }
+
+    /// Of the file itself, not of what is in it.
+    fn whole(file: &str, message: String, help: String) -> Box<Self> {
+        let mut error = Self::new(file, "", 0..0, String::new(), message, Some(help));
+        error.line = 0;
         error
     }
 

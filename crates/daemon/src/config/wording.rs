@@ -29,11 +29,9 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
 /// The known name that is most like `name`, and all of them.
 fn nearest(name: &str, known: &[&str]) -> String {
     let all = known.join(", ");
-    let best = known.iter().max_by(|a, b| {
-        let likeness = |other: &str| strsim::jaro_winkler(name, other);
-        likeness(a).total_cmp(&likeness(b))
-    });
-    match best.filter(|best| strsim::jaro_winkler(name, best) > 0.7) {
+    let likeness = |other: &str| strsim::normalized_damerau_levenshtein(name, other);
+    let best = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match best.filter(|best| likeness(best) > 0.5) {
         Some(best) => format!("did you mean `{best}`? It is one of: {all}"),
         None => format!("one of: {all}"),
     }

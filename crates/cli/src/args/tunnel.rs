@@ -1,0 +1,88 @@
+//! The command line of `polypath init`, `up`, `down` and `status`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use ipnet::IpNet;
+
+/// Where the configuration is if nobody says otherwise.
+pub const CONFIG: &str = "/etc/polypath/polypath.toml";
+/// Where a daemon answers if nobody says otherwise.
+pub const SOCKET: &str = "/run/polypath.sock";
+
+pub const INIT_EXAMPLES: &str = "\
+Examples:
+  polypath init                                            on the server: key, configuration, and a line to paste
+  polypath init --address 10.99.0.2/24 --peer 2001:22:…@203.0.113.5 --behind 10.99.0.1/32    that line, on the router
+  polypath init --peer 2001:22:… --behind 10.99.0.2/32     the line that it prints, back on the server
+  polypath up                                              on both
+
+Each host needs an address of its own in the tunnel (--address), and of each peer its Host Identity Tag, the
+addresses behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, where it
+is to be found (after the @). A configuration that is there stays as it is but for the peer that is added.";
+
+pub const UP_EXAMPLES: &str = "\
+Examples:
+  polypath up                        with /etc/polypath/polypath.toml
+  polypath up my.toml -v             one line for each connection
+  curl http://10.99.0.1/             any program's TCP connection to an address behind a peer uses all links
+  polypath status                    in another terminal
+  polypath down                      or Ctrl-C: device and routes go with the daemon
+
+It needs root, or CAP_NET_ADMIN and CAP_NET_RAW. It stays in the foreground and writes what happens to standard error. TCP
+connections only: other packets are dropped and counted (docs/daemon.md).";
+
+pub const STATUS_EXAMPLES: &str = "\
+Examples:
+  polypath status                    peers, paths and counters
+  polypath status --json | jq '.peers[].paths[].rate_mbps'";
+
+#[derive(Args, Debug)]
+pub struct InitArgs {
+    /// The file to write or to add a peer to
+    #[arg(value_name = "CONFIG", default_value = CONFIG)]
+    pub config: PathBuf,
+    /// The address of this host in the tunnel, with the length of the network's prefix
+    #[arg(long, value_name = "ADDR/LEN", default_value = "10.99.0.1/24")]
+    pub address: IpNet,
+    /// A peer: its Host Identity Tag and, if this host calls it, its addresses
+    #[arg(long, value_name = "HIT[@ADDR,…]", requires = "behind")]
+    pub peer: Option<String>,
+    /// An address or network behind that peer; repeat it for more
+    #[arg(long, value_name = "ADDR/LEN", requires = "peer")]
+    pub behind: Vec<IpNet>,
+    /// The key file, made if it is not there
+    #[arg(long, value_name = "FILE", default_value = "/etc/polypath/identity.pem")]
+    pub identity: PathBuf,
+    /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
+    #[arg(long, value_name = "ADDR")]
+    pub at: Vec<IpAddr>,
+}
+
+#[derive(Args, Debug)]
+pub struct UpArgs {
+    /// The configuration
+    #[arg(value_name = "CONFIG", default_value = CONFIG)]
+    pub config: PathBuf,
+    /// Say what becomes of each connection
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct StatusArgs {
+    /// Where the daemon answers
+    #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
+    pub socket: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct DownArgs {
+    /// Where the daemon answers
+    #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
+    pub socket: PathBuf,
+}

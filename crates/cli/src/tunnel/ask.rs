@@ -1,0 +1,103 @@
+//! `polypath status` and `polypath down`: a running daemon is asked.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+use polypath_daemon::control::{Answer, Command, ControlError, ask};
+use polypath_daemon::{LaneStatus, PeerStatus, Status};
+
+use crate::args::{DownArgs, StatusArgs};
+use crate::failure::{Failure, printed};
+
+/// Prints how a daemon is.
+pub fn status(args: &StatusArgs) -> Result<(), Failure> {
+    match answer(&args.socket, Command::Status)? {
+        Answer::Status(status) if args.json => {
+            let json = serde_json::to_string_pretty(&status);
+            let json = json.map_err(|e| Failure::system("cannot write JSON", e))?;
+            printed(writeln!(io::stdout(), "{json}"))
+        }
+        Answer::Status(status) => printed(io::stdout().write_all(text(&status).as_bytes())),
+        _ => Err(other()),
+    }
+}
+
+/// Has a daemon end.
+pub fn down(args: &DownArgs) -> Result<(), Failure> {
+    match answer(&args.socket, Command::Down)? {
+        Answer::Ending => Ok(()),
+        _ => Err(other()),
+    }
+}
+
+fn answer(socket: &Path, command: Command) -> Result<Answer, Failure> {
+    ask(socket, command).map_err(|error| {
+        let failure = Failure::system("cannot ask", &error);
+        match error {
+            ControlError::Nobody(_) => {
+                failure.help("`polypath up` starts one; --socket names another one's [control] socket")
+            }
+            ControlError::Os { .. } => failure.help("only root may ask"),
+            _ => failure,
+        }
+    })
+}
+
+fn other() -> Failure {
+    Failure::system("cannot ask", ControlError::Language)
+}
+
+fn text(status: &Status) -> String {
+    let mut text = format!("{} on {}\n", status.hit, status.device);
+    for peer in &status.peers {
+        text += &of_peer(peer);
+    }
+    text + &of_lane(&status.lane)
+}
+
+fn of_peer(peer: &PeerStatus) -> String {
+    let state = if peer.associated { "up" } else { "down" };
+    let (sent, received) = (human(peer.sent), human(peer.received));
+    let mut text = format!("\npeer {}: {state}, sent {sent}, received {received}\n", peer.name);
+    for path in &peer.paths {
+        let state = if path.up { "up" } else { "down" };
+        let delay = path.delay_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
+        let rate = path.rate_mbps.map_or("-".to_owned(), |rate| format!("{rate:.1} Mbit/s"));
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  {} → {}: {state}, {delay} one way, {rate}, {} packets sent",
+            path.local, path.remote, path.sent_packets
+        );
+    }
+    text
+}
+
+fn of_lane(lane: &LaneStatus) -> String {
+    let LaneStatus { open, outgoing, incoming, .. } = lane;
+    let mut text = format!("\nconnections: {open} open, {outgoing} sent out, {incoming} taken in\n");
+    for (count, what) in [
+        (lane.no_peer, "connections to addresses behind no peer"),
+        (lane.no_association, "connections to a peer that could not be reached"),
+        (lane.busy, "connections too many at a time"),
+        (lane.forbidden, "connections from addresses that are not their peer's"),
+        (lane.not_tcp, "packets that are not TCP"),
+        (lane.malformed, "malformed packets"),
+        (lane.refused, "packets that the device did not take"),
+    ] {
+        if count > 0 {
+            let _ = writeln!(text, "dropped: {count} {what}");
+        }
+    }
+    text
+}
+
+fn human(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

@@ -1,0 +1,63 @@
+//! `polypath init`, `up`, `down` and `status`: other programs' connections over all links.
+
+mod ask;
+mod init;
+mod template;
+
+use std::io::{self, IsTerminal};
+
+use polypath_daemon::control::ControlSocket;
+use polypath_daemon::{Config, Daemon, DaemonError};
+use tracing_subscriber::prelude::*;
+
+pub use ask::{down, status};
+pub use init::init;
+
+use crate::args::UpArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::keys;
+
+/// Carries connections until it is told to end.
+pub fn up(args: &UpArgs) -> Result<(), Failure> {
+    let config = Config::load(&args.config).map_err(|e| Failure::usage(e.to_string()))?;
+    let identity = keys::file::load(&config.identity.key)?;
+    listen_to_ourselves(args.verbose);
+    let interrupt = Interrupt::listen_meanwhile()?;
+    interrupt.block_on(async {
+        let socket =
+            ControlSocket::bind(&config.control.socket).map_err(|e| Failure::system("cannot start", e))?;
+        let daemon = Daemon::start(&config, identity).await.map_err(|e| refused(&e))?;
+        tracing::info!(device = config.tunnel.name, hit = %daemon.status().hit, "up");
+        let ended = interrupt
+            .or(async {
+                socket.serve(|| daemon.status()).await;
+                Ok(())
+            })
+            .await;
+        tracing::info!("ending");
+        daemon.stop().await;
+        ended
+    })
+}
+
+/// Has what the daemon says written to standard error.
+fn listen_to_ourselves(verbose: bool) {
+    let level = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
+    let ours = |target: &tracing::Metadata<'_>| target.target().starts_with("polypath");
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
+    let lines = lines.with_ansi(io::stderr().is_terminal());
+    let filter = tracing_subscriber::filter::filter_fn(move |m| ours(m) && *m.level() <= level);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+}
+
+fn refused(error: &DaemonError) -> Failure {
+    let failure = Failure::system("cannot start", error);
+    match error {
+        DaemonError::Device(_) => failure.help("it needs root (CAP_NET_ADMIN) and /dev/net/tun"),
+        DaemonError::Sockets { .. } => {
+            failure.help("another program may use the port: set [listen] port, here and at the peers")
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,69 @@
+//! The text of a new configuration.
+
+use std::path::Path;
+
+use ipnet::IpNet;
+use polypath_wire::hip::Hit;
+
+/// A configuration without peers.
+pub fn config(identity: &Path, address: IpNet) -> String {
+    format!(
+        "# What `polypath up` reads. Every key: docs/daemon.md.
+
+[identity]
+# The private key of this host. `polypath hit FILE` prints the tag by which peers know it.
+key = {key:?}
+
+[tunnel]
+# The device that connections are routed to.
+name = \"polypath0\"
+# Addresses of this host in the tunnel, each with the length of the network's prefix.
+addresses = [\"{address}\"]
+# Largest packet on the device, bytes.
+mtu = 1400
+
+[listen]
+# The UDP port of HIP and ESP. A firewall in front of a host that is called must let it in.
+port = 10500
+
+[paths]
+# Interfaces that carry paths, by name or pattern: empty means all.
+include = []
+# Interfaces that do not.
+exclude = []
+
+[lane]
+# Most connections at a time.
+connections = 4096
+# Connections to each peer opened ahead, so that a new one need not wait for a handshake.
+spare = 8
+# What a connection may have under way in each direction, MiB: rate times round trip time of all paths together.
+buffer_mib = 16
+
+[control]
+# Where `polypath status` and `polypath down` ask.
+socket = \"/run/polypath.sock\"
+",
+        key = identity.display().to_string(),
+    )
+}
+
+/// A peer, to be added to a configuration.
+pub fn peer(hit: Hit, addresses: &[String], behind: &[IpNet]) -> String {
+    let quoted = |list: &[String]| list.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ");
+    let prefixes: Vec<String> = behind.iter().map(IpNet::to_string).collect();
+    let called = match addresses {
+        [] => "# It calls this host.\naddresses = []".to_owned(),
+        all => format!("# Where it is to be found.\naddresses = [{}]", quoted(all)),
+    };
+    format!(
+        "
+[[peer]]
+hit = \"{hit}\"
+{called}
+# What is behind it: its address in the tunnel, and networks that it routes.
+prefixes = [{}]
+",
+        quoted(&prefixes)
+    )
+}

@@ -1,0 +1,180 @@
+//! `polypath init`, `up`, `status` and `down` as two administrators meet them, each in a namespace of its own.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use polypath_node::addresses::usable;
+use polypath_node::netns::{Netns, may_create};
+use polypath_testing::{installed, skip};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A host: its namespace, a process that holds it, its files, and its daemon.
+struct Host {
+    ns: Netns,
+    holder: Child,
+    dir: TempDir,
+    daemon: Option<Child>,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        for child in self.daemon.iter_mut().chain([&mut self.holder]) {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Host {
+    fn new(name: &str) -> Self {
+        let ns = Netns::create(name).unwrap();
+        let mut hold = Command::new("sleep");
+        let holder = ns.run(|| hold.arg("120").spawn().unwrap()).unwrap();
+        Self { ns, holder, dir: tempfile::tempdir().unwrap(), daemon: None }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("env");
+        command.args(["--default-signal", env!("CARGO_BIN_EXE_polypath")]).args(args);
+        command.current_dir(self.dir.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, mut command: Command) -> Output {
+        self.ns.run(|| command.output().unwrap()).unwrap()
+    }
+
+    /// Runs the line that another host printed, with our files.
+    fn obey(&self, line: &str) -> String {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        self.init(&words[1..])
+    }
+
+    /// What `polypath init` prints.
+    fn init(&self, args: &[&str]) -> String {
+        let files = ["init", "polypath.toml", "--identity", "identity.pem"];
+        let done = self.run(self.command(&[&files, args].concat()));
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
+    }
+
+    /// Starts the daemon.
+    fn up(&mut self) {
+        let config = self.dir.path().join("polypath.toml");
+        let socket = self.socket();
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, text.replace("/run/polypath.sock", socket.to_str().unwrap())).unwrap();
+        let mut up = self.command(&["up", "polypath.toml"]);
+        self.daemon = Some(self.ns.run(|| up.spawn().unwrap()).unwrap());
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("control.sock")
+    }
+
+    fn status(&self, args: &[&str]) -> Output {
+        let socket = self.socket();
+        self.run(self.command(&[&["status", "--socket", socket.to_str().unwrap()], args].concat()))
+    }
+
+    fn is_associated(&self) -> bool {
+        let said = self.status(&["--json"]).stdout;
+        serde_json::from_slice::<Value>(&said).is_ok_and(|json| json["peers"][0]["associated"] == true)
+    }
+}
+
+/// Two hosts with a cable between them.
+fn hosts() -> Option<[Host; 2]> {
+    if !may_create() {
+        skip("network namespaces need root");
+        return None;
+    }
+    if !installed(&["ip", "env"]) {
+        return None;
+    }
+    let hosts = ["a", "b"].map(Host::new);
+    let cable = format!("ip link add eth0 type veth peer name eth0 netns {}", hosts[1].holder.id());
+    hosts[0].ns.run(|| shell(&cable)).unwrap();
+    for (n, host) in hosts.iter().enumerate() {
+        let address = format!("ip address add 192.0.2.{}/24 dev eth0; ip link set eth0 up", n + 1);
+        host.ns.run(|| shell(&address)).unwrap();
+    }
+    // The kernel notices a cable a moment after both ends are up.
+    let usable = |host: &Host| host.ns.run(|| usable().unwrap().iter().any(|a| !a.ip.is_loopback())).unwrap();
+    wait("a cable", || hosts.iter().all(usable));
+    Some(hosts)
+}
+
+fn shell(script: &str) {
+    let status =
+        Command::new("sh").args(["-ec", script]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
+    assert!(status.unwrap().success(), "{script}");
+}
+
+fn wait(what: &str, reached: impl Fn() -> bool) {
+    let mut tries = (0..300).map(|_| thread::sleep(Duration::from_millis(100)));
+    assert!(tries.any(|()| reached()), "never: {what}");
+}
+
+#[test]
+fn three_commands_on_each_host_and_a_program_reaches_the_other() {
+    let Some([mut router, mut server]) = hosts() else { return };
+    let there = server.init(&[]);
+    assert!(there.contains("@192.0.2.2 --behind 10.99.0.1/32"), "{there}");
+    let back = router.obey(&there);
+    assert!(!back.contains('@'), "the router calls: {back}");
+    assert_eq!(server.obey(&back), "", "nothing more to do");
+    server.up();
+    router.up();
+    wait("an association", || router.is_associated() && server.is_associated());
+
+    let at = "10.99.0.1:80";
+    let listener = server.ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let mut client = router.ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
+    let (mut accepted, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "10.99.0.2");
+    client.write_all(b"hello").unwrap();
+    drop(client);
+    let mut said = String::new();
+    accepted.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "hello");
+    let shown = String::from_utf8(router.status(&[]).stdout).unwrap();
+    assert!(shown.contains("up, sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
+    ends(&mut router, &mut server);
+}
+
+/// One is told to end by a command, the other by a signal; nothing is left of either.
+fn ends(router: &mut Host, server: &mut Host) {
+    let socket = router.socket();
+    let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    assert!(down.status.success(), "{down:?}");
+    let pid = server.daemon.as_ref().unwrap().id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    for (host, code) in [(router, 0), (server, 143)] {
+        assert_eq!(host.daemon.take().unwrap().wait().unwrap().code(), Some(code));
+        let device = host.ns.run(|| Path::new("/proc/thread-self/net/dev_snmp6/polypath0").exists()).unwrap();
+        assert!(!device && !host.socket().exists(), "something is left");
+        let answer = host.status(&[]);
+        assert_eq!(answer.status.code(), Some(3));
+        assert!(String::from_utf8_lossy(&answer.stderr).contains("help: `polypath up` starts one"));
+    }
+}
+
+#[test]
+fn a_bad_configuration_is_told_where_and_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("polypath.toml");
+    std::fs::write(&file, "[tunnel]\naddresses = [\"10.99.0.1/24\"]\nmut = 1400\n").unwrap();
+    let up = Command::new(env!("CARGO_BIN_EXE_polypath")).arg("up").arg(&file).output().unwrap();
+    assert_eq!(up.status.code(), Some(2));
+    let said = String::from_utf8(up.stderr).unwrap();
+    let parts = ["tunnel.mut: unknown key `mut`", "polypath.toml:3:1", "help: did you mean `mtu`?"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+}

@@ -1,0 +1,189 @@
+//! How a running daemon is asked: one word on a Unix socket that only its owner may use, answered by one line of JSON.
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream as Blocking;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::unistd::geteuid;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
+
+use crate::status::Status;
+
+/// What a daemon is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// How it is.
+    Status,
+    /// To end.
+    Down,
+}
+
+/// What it answers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// How it is.
+    Status(Box<Status>),
+    /// It ends now.
+    Ending,
+    /// It does not know what it was asked.
+    Unknown,
+}
+
+/// Why there is no socket, or no answer.
+#[derive(Debug, Error)]
+pub enum ControlError {
+    /// A daemon answers there already.
+    #[error("a daemon is running already: it answers on {}", .0.display())]
+    Taken(PathBuf),
+    /// Nobody answers there.
+    #[error("no daemon answers on {}", .0.display())]
+    Nobody(PathBuf),
+    /// The system refused it.
+    #[error("control socket {}: {source}", path.display())]
+    Os {
+        /// Its path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What came is no answer.
+    #[error("the daemon answers in another language: is it of another version?")]
+    Language,
+}
+
+/// How long a question or an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest question, bytes.
+const LONGEST: u64 = 64;
+
+impl Command {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// The socket of a daemon; it goes when this is dropped.
+pub struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    /// Makes the socket; one that a dead daemon left is replaced. Needs a tokio runtime.
+    pub fn bind(path: &Path) -> Result<Self, ControlError> {
+        let failed = |source| ControlError::Os { path: path.to_owned(), source };
+        match Blocking::connect(path) {
+            Ok(_) => return Err(ControlError::Taken(path.to_owned())),
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                fs::remove_file(path).map_err(failed)?
+            }
+            Err(_) => {}
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok(Self { listener, path: path.to_owned() })
+    }
+
+    /// Answers questions, one after another, until it is asked to end.
+    pub async fn serve(&self, status: impl Fn() -> Status) {
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else {
+                tokio::time::sleep(PATIENCE).await;
+                continue;
+            };
+            let served = timeout(PATIENCE, answer(stream, &status)).await;
+            if matches!(served, Ok(Ok(Answer::Ending))) {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // Somebody else may have removed it.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn answer(mut stream: UnixStream, status: &impl Fn() -> Status) -> io::Result<Answer> {
+    let asker = stream.peer_cred()?.uid();
+    if asker != 0 && asker != geteuid().as_raw() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let mut word = String::new();
+    let (reader, mut writer) = stream.split();
+    tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut word).await?;
+    let answer = match word.trim_end() {
+        word if word == Command::Status.word() => Answer::Status(Box::new(status())),
+        word if word == Command::Down.word() => Answer::Ending,
+        _ => Answer::Unknown,
+    };
+    let line = serde_json::to_string(&answer)? + "\n";
+    writer.write_all(line.as_bytes()).await?;
+    Ok(answer)
+}
+
+/// Asks the daemon that answers at `path`.
+pub fn ask(path: &Path, command: Command) -> Result<Answer, ControlError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::Nobody(path.to_owned()),
+        _ => ControlError::Os { path: path.to_owned(), source },
+    };
+    let mut stream = Blocking::connect(path).map_err(failed)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    writeln!(stream, "{}", command.word()).map_err(failed)?;
+    let mut line = String::new();
+    BufReader::new(stream.take(1 << 24)).read_line(&mut line).map_err(failed)?;
+    serde_json::from_str(&line).map_err(|_| ControlError::Language)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::LaneStatus;
+    use polypath_wire::hip::Hit;
+
+    fn status() -> Status {
+        let lane = LaneStatus { open: 3, ..LaneStatus::default() };
+        Status { hit: "2001:22::1".parse::<Hit>().unwrap(), device: "t".into(), lane, peers: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn a_daemon_answers_its_owner_until_it_is_told_to_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        assert!(matches!(ask(&path, Command::Status), Err(ControlError::Nobody(_))));
+        let socket = ControlSocket::bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(ControlSocket::bind(&path), Err(ControlError::Taken(_))));
+        let asking = tokio::task::spawn_blocking({
+            let path = path.clone();
+            move || [Command::Status, Command::Down].map(|command| ask(&path, command).unwrap())
+        });
+        socket.serve(status).await;
+        assert_eq!(asking.await.unwrap(), [Answer::Status(Box::new(status())), Answer::Ending]);
+        drop(socket);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn the_socket_of_a_dead_daemon_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        ControlSocket::bind(&path).unwrap();
+    }
+}

@@ -1,0 +1,224 @@
+"""Other programs' connections through `polypath up` on both hosts, beside kernel MPTCP and WireGuard in user space."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import time
+
+from bed import Bed, Link, run
+from parts import FIBRE_LTE, Growth, share, table
+from polypath import BINARY
+from rivals import cpu_of, enable_mptcp, tcp
+
+INNER = ("10.99.0.1", "10.99.0.2")
+PORT = 10500
+
+# As bonding tools have been measured over them.
+LINKS = {
+    "1: 8/60 + 4/60": (Link(8, 60), Link(4, 60)),
+    "2: 100/10 + 40/40": FIBRE_LTE,
+    "3: 2/20 + 3/20": (Link(2, 20), Link(3, 20)),
+    "4: 200/10 + 100/15": (Link(200, 10), Link(100, 15)),
+    "5: 100/10 + 10/100": (Link(100, 10), Link(10, 100)),
+    "6: 100/10 + 40/40, 1 % loss on the second": (Link(100, 10), Link(40, 40, loss=0.01)),
+}
+
+
+class Tunnel:
+    """A daemon on each host; host a calls host b over all links."""
+
+    def __init__(self, bed, paths=None, lane=""):
+        self.bed, self.daemons = bed, []
+        self.sockets = [bed.dir / f"control{side}.sock" for side in (0, 1)]
+        keys = [bed.dir / f"identity{side}.pem" for side in (0, 1)]
+        for side in (0, 1):
+            self._run(side, "keygen", "--out", keys[side])
+        hits = [self._run(side, "hit", keys[side]).strip() for side in (0, 1)]
+        ends = [b for _, b in bed.links][: paths or len(bed.links)]
+        for side in (0, 1):
+            config = bed.dir / f"config{side}.toml"
+            addresses = json.dumps(ends if side == 0 else [])
+            config.write_text(f"""[identity]
+key = "{keys[side]}"
+[tunnel]
+addresses = ["{INNER[side]}/24"]
+[paths]
+include = {json.dumps([f"path{i}" for i in range(len(ends))])}
+[control]
+socket = "{self.sockets[side]}"
+[lane]
+{lane}
+[[peer]]
+hit = "{hits[1 - side]}"
+addresses = {addresses}
+prefixes = ["{INNER[1 - side]}/32"]
+""")
+            os.chmod(config, 0o600)
+            self.daemons.append(bed.spawn(side, BINARY, "up", config, stderr=subprocess.DEVNULL))
+        self._wait(len(ends))
+
+    def _run(self, side, *words):
+        child = self.bed.spawn(side, BINARY, *words)
+        out, err = child.communicate()
+        if child.returncode != 0:
+            raise RuntimeError(err)
+        return out
+
+    def _wait(self, paths):
+        for _ in range(200):
+            time.sleep(0.1)
+            try:
+                peer = json.loads(self._run(0, "status", "--json", "--socket", self.sockets[0]))["peers"][0]
+            except (RuntimeError, KeyError):
+                continue
+            if sum(path["up"] for path in peer["paths"]) >= paths:
+                return time.sleep(0.5)
+        raise RuntimeError("the tunnel does not come up")
+
+    def cpu(self):
+        return sum(cpu_of(daemon.pid) for daemon in self.daemons)
+
+    def close(self):
+        for daemon in self.daemons:
+            daemon.kill()
+            daemon.wait()
+
+
+class WireGuard:
+    """wireguard-go on both hosts, over the first path."""
+
+    def __init__(self, bed):
+        self.bed, self.daemons, self.inner = bed, [], ("10.98.0.1", "10.98.0.2")
+        keys = []
+        for side in (0, 1):
+            private = run("wg", "genkey").stdout
+            keys.append((private, run("wg", "pubkey", input=private).stdout.strip()))
+        for side in (0, 1):
+            name, device = bed.names[side], f"wg{os.getpid()}{side}"
+            child = bed.spawn(side, "wireguard-go", "-f", device, stderr=subprocess.DEVNULL)
+            self.daemons.append(child)
+            time.sleep(1)
+            secret = bed.dir / f"wg{side}.key"
+            secret.write_text(keys[side][0])
+            peer = ["peer", keys[1 - side][1], "allowed-ips", "10.98.0.0/24", "endpoint",
+                    f"{bed.links[0][1 - side]}:51820"]
+            run("ip", "netns", "exec", name, "wg", "set", device, "listen-port", "51820", "private-key", str(secret), *peer)
+            run("ip", "-n", name, "addr", "add", f"{self.inner[side]}/24", "dev", device)
+            run("ip", "-n", name, "link", "set", device, "up")
+
+    def cpu(self):
+        return sum(cpu_of(daemon.pid) for daemon in self.daemons)
+
+
+def iperf(bed, address, seconds):
+    """Gbit/s that a receiver on host b gets from one TCP connection of host a."""
+    server = bed.spawn(1, "iperf3", "-s", "-1", "-B", address)
+    time.sleep(0.3)
+    client = bed.spawn(0, "iperf3", "-c", address, "-t", seconds, "-O", 1, "-C", "cubic", "-J")
+    out = client.communicate(timeout=seconds + 30)[0]
+    server.kill()
+    server.wait()
+    return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 1e9
+
+
+def tunnel_raw(runs, seconds=4):
+    """One TCP connection through the daemons over bare veth pairs, beside plain TCP and wireguard-go."""
+    rates, cpu = {}, {}
+    with Bed([None, None]) as bed:
+        one = Tunnel(bed, paths=1)
+        ways = {"plain TCP": (bed.links[0][1], None), "polypath up, 1 path": (INNER[1], one)}
+        if shutil.which("wireguard-go") and shutil.which("wg"):
+            wireguard = WireGuard(bed)
+            ways["wireguard-go"] = (wireguard.inner[1], wireguard)
+        for _ in range(runs):
+            for name, (address, tool) in ways.items():
+                before = tool.cpu() if tool else 0
+                rates.setdefault(name, []).append(iperf(bed, address, seconds))
+                if tool:
+                    spent = (tool.cpu() - before) / (rates[name][-1] / 8 * (seconds + 1))
+                    cpu.setdefault(name, []).append(spent)
+    with Bed([None, None]) as bed:
+        Tunnel(bed)
+        rates["polypath up, 2 paths"] = [iperf(bed, INNER[1], seconds) for _ in range(runs)]
+    table("one TCP connection over bare veth pairs, Gbit/s", rates)
+    table("CPU seconds of both daemons a GB", cpu)
+
+
+def tunnel(runs, seconds=15, only=None):
+    """Share of the sum that one TCP CUBIC connection gets through the daemons over links of bonding tools."""
+    for title, links in LINKS.items():
+        if only and not title.startswith(only):
+            continue
+        shares, total = {}, sum(link.rates[0] for link in links) * 1e6
+        with Bed(links) as bed:
+            enable_mptcp(bed)
+            Tunnel(bed)
+            for _ in range(runs):
+                for name, more in {"polypath up": {"to": INNER[1]}, "MPTCP": {"mptcp": True}}.items():
+                    samples = tcp(bed, None, seconds=seconds + 5, **more)[1]
+                    shares.setdefault(name, []).append(share(samples, total, start=5.0))
+        table(f"{title}: share of the sum", shares)
+
+
+CUT, RESTORE, END = 8.0, 16.0, 30.0
+
+
+def tunnel_cut(runs):
+    """Links 2; path 1 falls silent for 8 s in a transfer through the daemons: the longest pause, and shares."""
+    outage, during, after = [], [], []
+    for _ in range(runs):
+        # The bed's clock runs before the tunnel is up.
+        early = 6.0
+        schedule = [(early + CUT, "down"), (early + RESTORE, "up")]
+        with Bed((Link(100, 10, schedule=schedule), Link(40, 40))) as bed:
+            Tunnel(bed)
+            time.sleep(max(0.0, early - (time.monotonic() - bed.began)))
+            samples = tcp(bed, None, seconds=END, to=INNER[1])[1]
+        growth = Growth.of(samples)
+        outage.append(growth.longest_pause(CUT - 1, CUT + 3))
+        during.append(between(samples, CUT + 1, RESTORE) / 40e6)
+        after.append(between(samples, RESTORE + 2, END) / 140e6)
+    table("path 1 of 100/10 + 40/40 silent from 8 to 16 s: the longest pause, s", {"polypath up": outage})
+    table("goodput from 1 s after the cut, share of path 2", {"polypath up": during})
+    table("goodput from 2 s after the restore, share of the sum", {"polypath up": after})
+
+
+def between(samples, start, end):
+    """Bit/s received between two times."""
+    part = [(at, got) for at, got in samples if start <= at <= end]
+    return (part[-1][1] - part[0][1]) * 8 / (part[-1][0] - part[0][0])
+
+
+def tunnel_small(runs, count=20):
+    """Seconds that a connection over links 2 takes to open, send 1 KB and get 1 KB: through the daemons and over path 1."""
+    took = {}
+    with Bed(FIBRE_LTE) as bed:
+        Tunnel(bed)
+        for _ in range(runs):
+            for name, address in {"polypath up": INNER[1], "TCP, path 1": bed.links[0][1]}.items():
+                took.setdefault(name, []).append(statistics.median(ping(bed, address) for _ in range(count)))
+    table("connect, 1 KB there and 1 KB back, s", took)
+
+
+def ping(bed, address):
+    server, client = bed.socket(1), bed.socket(0)
+    server.bind((address, 0))
+    server.listen(1)
+    began = time.monotonic()
+    client.connect(server.getsockname())
+    client.sendall(bytes(1000))
+    accepted, _ = server.accept()
+    accepted.recv(1000)
+    accepted.sendall(bytes(1000))
+    got = 0
+    while got < 1000:
+        got += len(client.recv(1000))
+    took = time.monotonic() - began
+    for end in (client, accepted, server):
+        end.close()
+    return took
+
+
+PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_cut, tunnel_small)}
