@@ -42,8 +42,8 @@ impl Bench {
 fn what_overtook_waits_for_what_comes_by_the_slower_path() {
     let mut bench = Bench::new();
     assert_eq!(bench.take(100, FAST, 7, 0), [0]);
-    assert_eq!(bench.take(101, FAST, 7, 2), []);
-    assert_eq!(bench.take(102, FAST, 7, 3), []);
+    assert_eq!(bench.take(101, FAST, 7, 2), Vec::<u8>::new());
+    assert_eq!(bench.take(102, FAST, 7, 3), Vec::<u8>::new());
     assert_eq!(bench.take(120, SLOW, 7, 1), [1, 2, 3]);
     assert_eq!(bench.resequencer.given_up(), (0, 0));
 }
@@ -52,7 +52,7 @@ fn what_overtook_waits_for_what_comes_by_the_slower_path() {
 fn a_gap_is_given_up_at_once_when_every_path_delivered_something_later() {
     let mut bench = Bench::new();
     bench.take(100, FAST, 7, 0);
-    assert_eq!(bench.take(101, FAST, 7, 2), []);
+    assert_eq!(bench.take(101, FAST, 7, 2), Vec::<u8>::new());
     assert_eq!(bench.take(102, SLOW, 7, 3), [2, 3], "1 is on no path any more");
     assert_eq!(bench.resequencer.given_up(), (1, 0));
     assert_eq!(bench.take(103, SLOW, 7, 1), [1], "late, and better late than never");
@@ -68,7 +68,7 @@ fn a_gap_is_given_up_after_the_difference_of_the_delays() {
     let at = bench.resequencer.next_timeout().expect("a gap");
     assert!(at <= MS(101) + Duration::from_millis(80));
     bench.resequencer.on_timeout(Instant(at.0 - 1));
-    assert_eq!(bench.ready(), []);
+    assert_eq!(bench.ready(), Vec::<u8>::new());
     bench.resequencer.on_timeout(at);
     assert_eq!((bench.ready(), bench.resequencer.given_up()), (vec![2], (1, 1)));
     assert_eq!(bench.resequencer.next_timeout(), None);
@@ -78,7 +78,7 @@ fn a_gap_is_given_up_after_the_difference_of_the_delays() {
 fn no_flow_waits_for_another() {
     let mut bench = Bench::new();
     bench.take(100, FAST, 7, 0);
-    assert_eq!(bench.take(101, FAST, 7, 2), []);
+    assert_eq!(bench.take(101, FAST, 7, 2), Vec::<u8>::new());
     let packet = Packet { flow: 8, class: 0, bytes: Bytes::from_static(&[9]) };
     bench.resequencer.insert(MS(102), 3, (None, false), packet);
     assert_eq!(bench.ready(), [9]);
