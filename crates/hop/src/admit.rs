@@ -9,7 +9,7 @@ use crate::red::Verdict;
 use crate::stats::Drop;
 
 impl<T> Hop<T> {
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn admit(&mut self, now: Instant, label: Label) -> Result<Verdict, Drop> {
         if !self.up {
             return Err(Drop::Down);
@@ -26,7 +26,7 @@ impl<T> Hop<T> {
 
     /// Drop-tail.
     #[inline(always)]
-    fn find_room(&mut self, now: Instant, size: u32) -> Result<(), Drop> {
+    pub(crate) fn find_room(&mut self, now: Instant, size: u32) -> Result<(), Drop> {
         // At a tie the newcomer comes first: what brought it was under way before (ns-2 does so).
         let before = now - Duration::from_nanos(1);
         if self.server.is_idle(before) {

@@ -45,7 +45,7 @@ pub struct Hop<T> {
     pub(crate) up: bool,
     /// Something happens to packets, or may.
     pub(crate) faulty: bool,
-    /// First in, first out, and nothing happens to them: drop-tail, and not `faulty`.
+    /// First in, first out, and nothing happens to them: drop-tail, up, and not `faulty`.
     pub(crate) plain: bool,
     /// None is drop-tail.
     pub(crate) aqm: Option<Box<Aqm<T>>>,
@@ -89,7 +89,7 @@ impl<T> Hop<T> {
             mtu: config.mtu.unwrap_or(u32::MAX),
             up: config.up,
             faulty,
-            plain: aqm.is_none() && !faulty,
+            plain: aqm.is_none() && config.up && !faulty,
             aqm,
             stats: HopStats::default(),
             rare: Box::new(Rare {
@@ -115,6 +115,9 @@ impl<T> Hop<T> {
         self.apply_steps(now);
         self.stats.entered += 1;
         self.stats.bytes_entered += u64::from(size);
+        if self.plain {
+            return self.enqueue_plain(now, item, size);
+        }
         let admitted = self.admit(now, label).inspect_err(|&cause| self.stats.drops[cause as usize] += 1)?;
         if let Some(Aqm::Store(_)) = self.aqm.as_deref() {
             return self.store(now, Waiting { item, label, came: now, marked: false });
@@ -122,6 +125,19 @@ impl<T> Hop<T> {
         let times = self.server.serve(now, size);
         let chance = if self.faulty { self.draw() } else { Chance::FINE };
         self.join(item, size, times, chance.with(Chance::MARKED, admitted == Verdict::Mark));
+        self.due = self.due.min(times.1).min(self.step_due);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn enqueue_plain(&mut self, now: Instant, item: T, size: u32) -> Result<(), Drop> {
+        let admitted = if size > self.mtu { Err(Drop::TooBig) } else { self.find_room(now, size) };
+        if let Err(cause) = admitted {
+            self.stats.drops[cause as usize] += 1;
+            return Err(cause);
+        }
+        let times = self.server.serve(now, size);
+        self.join(item, size, times, Chance::FINE);
         self.due = self.due.min(times.1).min(self.step_due);
         Ok(())
     }

@@ -101,7 +101,6 @@ impl Connection {
     pub(super) fn enrol(&mut self, path: &PathConfig) -> Option<PathId> {
         let id = self.paths.add(*path)?;
         self.receiver.add_path(id);
-        self.engine.timers.add_path(id);
         Some(id)
     }
 
@@ -111,7 +110,6 @@ impl Connection {
             return;
         }
         self.burst = 0;
-        self.engine.timers.remove_path(path);
         self.receiver.remove_path(path, &mut self.engine.timers);
         if self.engine.has_joined(path) {
             self.engine.remove_path(now, path);

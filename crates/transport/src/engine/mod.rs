@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod aside;
 pub mod config;
+mod credit;
 pub mod facts;
 pub mod lane;
 mod machine;

@@ -26,6 +26,7 @@ impl Engine {
         config.link.into_iter().for_each(|link| self.controller.on_link(now, id, link));
         self.lanes.iter_mut().for_each(|lane| lane.flight.joined_by_another());
         self.observers.add_path(id);
+        self.timers.add_path(id);
         self.lanes.insert(Lane {
             path: id,
             flight: Flight::new(self.lanes.is_empty()),
@@ -49,6 +50,7 @@ impl Engine {
 
     /// Takes a path away; what was in flight there is lost.
     pub fn remove_path(&mut self, now: Instant, path: PathId) {
+        self.timers.remove_path(path);
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
         self.controller.on_path_removed(path);
         self.observers.remove_path(path);

@@ -76,12 +76,12 @@ impl Default for Timers {
 
 impl Timers {
     /// `path` has timers, none of them set.
-    pub fn add_path(&mut self, path: PathId) {
+    pub(super) fn add_path(&mut self, path: PathId) {
         self.paths.insert(PathTimers { path, at: [Instant::MAX; 3] });
     }
 
     /// The path and its timers are gone.
-    pub fn remove_path(&mut self, path: PathId) {
+    pub(super) fn remove_path(&mut self, path: PathId) {
         self.paths.remove(path);
     }
 

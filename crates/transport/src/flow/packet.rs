@@ -8,6 +8,7 @@
 pub mod config;
 mod leaving;
 mod numbering;
+mod observe;
 pub mod queue;
 mod receipts;
 mod reports;
@@ -21,14 +22,12 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use polypath_wire::shim::{Frame, Shim};
-use polypath_wire::{Duration, Instant, PathId, WireError};
+use polypath_wire::{Instant, PathId, WireError};
 
 use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
-use crate::engine::stats::PathStats;
 use crate::engine::timers::Timer;
-use crate::facts::PathState;
 use crate::path_map::{OfPath, PathMap};
 pub use config::PacketConfig;
 pub use leaving::Leaving;
@@ -114,7 +113,6 @@ impl PacketFlow {
     pub fn add_path(&mut self, now: Instant, path: PathId, config: &PathConfig) {
         let new = Path { path, sent: Sent::default(), receipts: Receipts::default(), ask: false };
         self.paths.insert(new);
-        self.engine.timers.add_path(path);
         self.engine.add_path(now, path, config, config.segment_size());
     }
 
@@ -122,7 +120,6 @@ impl PacketFlow {
     pub fn remove_path(&mut self, now: Instant, path: PathId) {
         if self.paths.remove(path).is_some() {
             self.engine.remove_path(now, path);
-            self.engine.timers.remove_path(path);
             self.resequencer.remove_path(path);
             self.take_facts();
             self.engine.retry_failed(now);
@@ -208,30 +205,6 @@ impl PacketFlow {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.engine.timers.next()
-    }
-
-    /// Whether a path may carry packets.
-    pub fn path_state(&self, path: PathId) -> PathState {
-        self.engine.path_state(path)
-    }
-
-    /// Counters and state of one path; zeros for a path that is not there.
-    pub fn path_stats(&self, path: PathId) -> PathStats {
-        match self.paths.contains(path) {
-            true => self.engine.path_stats(path),
-            false => PathStats::default(),
-        }
-    }
-
-    /// Counters.
-    pub fn stats(&self) -> PacketStats {
-        let (gaps, waited) = self.resequencer.given_up();
-        PacketStats { gaps, waited, ..self.stats }
-    }
-
-    /// For how long a gap is waited for now, at most.
-    pub fn allowance(&self) -> Duration {
-        self.resequencer.allowance()
     }
 }
 

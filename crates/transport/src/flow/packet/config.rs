@@ -24,7 +24,7 @@ pub struct PacketConfig {
     pub loss: LossConfig,
     /// Classes whose packets leave on every path that has room for them.
     pub duplicate: Vec<u8>,
-    /// Packets that wait for earlier ones of their flow hold at most so many bytes, above 0.
+    /// Packets that wait for earlier ones of their flow hold at most this many bytes, above 0.
     pub held: u64,
     /// Longest that a packet waits for earlier ones of its flow, ms; the measured difference of the paths' delays is
     /// waited for if that is shorter.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use polypath_wire::Rate;
+use polypath_wire::{Duration, Rate};
 
 use super::*;
+use crate::facts::PathState;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const PACKET: usize = 1000;
@@ -15,7 +16,7 @@ struct Link {
     rate: Rate,
     delay: Duration,
     lossy: u64,
-    /// Every so many frames, one takes 20 ms more.
+    /// One frame in this many takes 20 ms more.
     jumpy: u64,
     idle_at: Instant,
     count: u64,

@@ -16,7 +16,6 @@ const MSS: u64 = 1000;
 
 fn sender(config: &ConnectionConfig) -> (Sender, Engine) {
     let (mut sender, mut engine) = (Sender::new(config), engine(config, &Env::default()));
-    engine.timers.add_path(PathId::FIRST);
     engine.agree(config.loss.build(config.sack), false);
     sender.agree(config.sack, false);
     engine.add_path(Instant::ZERO, PathId::FIRST, &PathConfig::default(), MSS as u32);

@@ -20,7 +20,6 @@ impl Stream {
     fn new(paths: u16) -> Self {
         let mut engine = sender::engine(&ConnectionConfig::default(), &Env::default());
         for path in (0..paths).map(PathId) {
-            engine.timers.add_path(path);
             engine.add_path(Instant::ZERO, path, &PathConfig::default(), 1000);
         }
         Self { map: StreamMap::default(), engine }

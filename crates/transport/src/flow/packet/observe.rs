@@ -1,0 +1,33 @@
+//! What a flow of packets tells of itself.
+
+use polypath_wire::{Duration, PathId};
+
+use super::{PacketFlow, PacketStats};
+use crate::engine::stats::PathStats;
+use crate::facts::PathState;
+
+impl PacketFlow {
+    /// Whether a path may carry packets.
+    pub fn path_state(&self, path: PathId) -> PathState {
+        self.engine.path_state(path)
+    }
+
+    /// Counters and state of one path; zeros for a path that is not there.
+    pub fn path_stats(&self, path: PathId) -> PathStats {
+        match self.paths.contains(path) {
+            true => self.engine.path_stats(path),
+            false => PathStats::default(),
+        }
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> PacketStats {
+        let (gaps, waited) = self.resequencer.given_up();
+        PacketStats { gaps, waited, ..self.stats }
+    }
+
+    /// For how long a gap is waited for now, at most.
+    pub fn allowance(&self) -> Duration {
+        self.resequencer.allowance()
+    }
+}

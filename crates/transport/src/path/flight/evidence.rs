@@ -1,0 +1,48 @@
+//! What acknowledgments are evidence of.
+
+use super::Flight;
+use crate::path::transmission::{Fate, Transmission};
+
+impl Flight {
+    /// The acknowledgment, which came on the path itself, tells of what `covers` says. Whatever arrived there before what
+    /// it tells of has been acknowledged there before, so it is evidence about the ones in between. What only faster
+    /// paths told of so far is not: the news of those is still on its way.
+    #[inline]
+    pub fn vouch(&mut self, covers: impl Fn(&Transmission) -> bool) {
+        if self.told != u64::MAX {
+            self.weigh(covers);
+        }
+    }
+
+    fn weigh(&mut self, covers: impl Fn(&Transmission) -> bool) {
+        let Some(highest) = self.highest_delivered else { return };
+        let (mut told, mut vouched, mut delivered) = (self.told, self.vouched, 0);
+        let from = told.max(self.first);
+        let later = self.entries.iter().skip((from - self.first) as usize);
+        for (number, entry) in (from..=highest).zip(later) {
+            if entry.fate == Fate::Delivered {
+                delivered += 1;
+                if covers(entry) {
+                    told = number + 1;
+                    vouched += std::mem::take(&mut delivered);
+                }
+            }
+        }
+        (self.told, self.vouched) = (told, vouched);
+    }
+
+    /// The present acknowledgment, which came on this path, reports something that came twice.
+    pub fn note_duplicate(&mut self) {
+        self.fresh.duplicates += 1;
+    }
+
+    /// Some transmission of `bytes` left the network, nobody says which.
+    pub fn add_credit(&mut self, bytes: u64) {
+        self.credit += bytes;
+    }
+
+    /// What was reported so is in ordinary acknowledgments now.
+    pub fn clear_credit(&mut self) {
+        self.credit = 0;
+    }
+}
