@@ -8,8 +8,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use polypath_wire::Instant;
 use polypath_wire::hip::{Hit, NotifyType, PacketType, PacketView, Param, udp};
+use polypath_wire::{Duration, Instant};
 
 use crate::Random;
 use crate::association::update::Request;
@@ -184,6 +184,11 @@ impl Host {
     /// `bytes` of authentic user data arrived from `peer` on the SA `inbound`.
     pub fn on_data(&mut self, now: Instant, peer: Hit, inbound: u32, bytes: u64) {
         self.with(now, peer, |a, ctx| a.on_sa_data(ctx, inbound, bytes));
+    }
+    /// What a packet and its answer took just now on the path with that inbound SPI: answers to our UPDATEs are waited for
+    /// as long.
+    pub fn on_round_trip(&mut self, now: Instant, peer: Hit, inbound: u32, round_trip: Duration) {
+        self.with(now, peer, |a, _| a.set_round_trip(inbound, round_trip));
     }
     /// Whether `bytes` of user data may go to `peer` on the path with that inbound SPI. Until the peer
     /// has proved that it is there, that takes credit (RFC 8046 §5.6).

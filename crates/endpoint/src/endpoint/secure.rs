@@ -161,8 +161,7 @@ impl Endpoint {
         if let Some(security) = self.security.as_mut().filter(|s| s.is_due(now)) {
             for slot in self.slots.iter().filter(|slot| !slot.retired) {
                 for (path, inner) in slot.paths.iter() {
-                    let rate = slot.connection.path_stats(path).rate;
-                    rate.into_iter().for_each(|rate| security.measured(&inner, rate));
+                    security.measured(now, &inner, &slot.connection.path_stats(path));
                 }
             }
             security.handle_timeout(now);

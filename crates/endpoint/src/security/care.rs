@@ -146,11 +146,12 @@ impl Security {
         self.hip.renew(now, hit, vec![route(locators)]);
     }
 
-    /// Whether nothing came on any path for at least `beats` heartbeats, and for [`SILENT`] delays of the quickest path.
+    /// Whether nothing came on any path for at least `beats` heartbeats, for [`SILENT`] delays of the quickest path, and for as
+    /// long as answers on each path may take now.
     fn is_silent(&self, now: Instant, name: Hit, beats: u32) -> bool {
         let of_peer = || self.paths.values().filter(|p| p.peer == name);
         let delay = of_peer().filter_map(|p| p.measured.delay).min().unwrap_or(Duration::ZERO);
-        of_peer().all(|p| p.heart.silent() >= beats && now.since(p.heart.heard) >= delay.times(SILENT))
+        of_peer().all(|p| p.heart.silent() >= beats && p.heart.is_lost(now, delay.times(SILENT)))
     }
 
     /// A HIP packet came: a peer that has answered on an SA since we asked for a new association needs none.
@@ -182,7 +183,7 @@ impl Security {
             }
             let live = |w: &Wanted| {
                 let of = |p: &SecurePath| p.peer == hit && p.locators == w.locators;
-                self.paths.values().any(|p| of(p) && now.since(p.heart.heard) < lost)
+                self.paths.values().any(|p| of(p) && !p.heart.is_lost(now, lost))
             };
             let taken = |w: &&Wanted| w.asked || live(w);
             let mut busy: BTreeSet<usize> = peer.wanted.iter().filter(taken).map(|w| w.link).collect();

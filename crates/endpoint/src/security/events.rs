@@ -1,8 +1,8 @@
 //! What HIP says, and what becomes of it.
 
 use polypath_hip::{Event, Link, SaPair, State};
-use polypath_wire::Instant;
 use polypath_wire::hip::{Hit, NotifyType};
+use polypath_wire::{Duration, Instant};
 
 use super::heartbeat::Heart;
 use super::path::SecurePath;
@@ -91,7 +91,9 @@ impl Security {
         let Ok((inbound, outbound)) = associations(&self.config, pair) else { return };
         let locators = Locators { local: pair.route.local, remote: pair.route.remote };
         let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
-        let reachable = hip_paths.iter().any(|p| p.inbound == pair.inbound && p.reachable);
+        let of_pair = hip_paths.iter().find(|p| p.inbound == pair.inbound);
+        let reachable = of_pair.is_some_and(|p| p.reachable);
+        let round_trip = of_pair.map_or(Duration::ZERO, |p| p.round_trip);
         let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
         let known =
             |p: &SecurePath| p.peer == peer && p.locators == locators && (replaced(p) || p.up && !p.gone);
@@ -123,7 +125,7 @@ impl Security {
             gone: false,
             untold: 0,
             fresh: true,
-            heart: Heart::new(now),
+            heart: Heart::new(now, round_trip),
             mtu: self.new_size(now, &locators),
             busy: false,
             measured: Link::default(),

@@ -11,6 +11,9 @@ const MAX_ECHO: usize = 9000;
 /// Longest time between two heartbeats of a slow path: NAT bindings live longer (RFC 5770 §4.10).
 const LONGEST: Duration = Duration::from_secs(15);
 
+/// A path is not lost before it was silent for this many round trips.
+const PATIENCE: u64 = 4;
+
 /// What an ICMPv6 message from the peer asks for or says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Heard {
@@ -78,12 +81,15 @@ pub(super) struct Heart {
     /// Time between two, and the least of it.
     interval: Duration,
     every: Duration,
-    /// The round trip of the last one that was answered.
+    /// The round trip of the last one that was answered; before that, of the exchange that made the path.
     round_trip: Duration,
+    /// The smoothed round trip of what connections send.
+    of_data: Duration,
 }
 
 impl Heart {
-    pub fn new(now: Instant) -> Self {
+    /// Of a new path with that round trip, as far as it is known.
+    pub fn new(now: Instant, round_trip: Duration) -> Self {
         let none = Duration::ZERO;
         Self {
             next: now,
@@ -94,7 +100,8 @@ impl Heart {
             answered: true,
             interval: none,
             every: none,
-            round_trip: none,
+            round_trip,
+            of_data: none,
         }
     }
 
@@ -133,6 +140,21 @@ impl Heart {
         if self.answered && self.next > now {
             self.next = self.sent + self.interval.max(self.every);
         }
+    }
+
+    /// A connection measured the round trip of its data, with the queue that it makes.
+    pub fn see_data(&mut self, round_trip: Duration) {
+        self.of_data = round_trip;
+    }
+
+    /// What a packet and its answer take now.
+    pub fn round_trip(&self) -> Duration {
+        self.round_trip.max(self.of_data)
+    }
+
+    /// Whether nothing came for `least`, and for [`PATIENCE`] round trips.
+    pub fn is_lost(&self, now: Instant, least: Duration) -> bool {
+        now.since(self.heard) >= least.max(self.round_trip().times(PATIENCE))
     }
 
     /// Heartbeats since anything came.
@@ -187,7 +209,7 @@ mod tests {
     #[test]
     fn a_slow_path_gets_fewer_heartbeats() {
         let of = |end, data, rtt: Option<u64>| {
-            beats(&mut Heart::new(Instant::ZERO), end, data, rtt.map(Duration::from_millis))
+            beats(&mut Heart::new(Instant::ZERO, Duration::ZERO), end, data, rtt.map(Duration::from_millis))
         };
         assert_eq!((of(60, true, Some(200)), of(60, false, Some(900))), (60, 60), "the usual path");
         assert_eq!(of(4, false, None), 4, "a silent path is noticed as soon as ever");
@@ -197,9 +219,21 @@ mod tests {
     }
 
     #[test]
+    fn a_path_is_lost_only_after_its_own_round_trips() {
+        let (second, at) = (Duration::from_secs(1), |n| Instant::ZERO + Duration::from_secs(n));
+        let mut heart = Heart::new(Instant::ZERO, Duration::ZERO);
+        assert!(heart.is_lost(at(4), second.times(4)));
+        heart.see_data(second.times(3));
+        assert!(!heart.is_lost(at(11), second.times(4)), "a queue of 3 s");
+        assert!(heart.is_lost(at(12), second.times(4)));
+        let heart = Heart::new(Instant::ZERO, second.times(2));
+        assert!(!heart.is_lost(at(7), second.times(4)), "the exchange has shown it");
+    }
+
+    #[test]
     fn while_data_flows_a_lost_path_is_asked_again_and_again() {
         let (mut heart, second, ms) =
-            (Heart::new(Instant::ZERO), Duration::from_secs(1), Duration::from_millis);
+            (Heart::new(Instant::ZERO, Duration::ZERO), Duration::from_secs(1), Duration::from_millis);
         let hurry = Some(ms(300));
         heart.beat(Instant::ZERO, second, 4, hurry);
         heart.hear(Instant::ZERO + ms(40));
@@ -217,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_back_gets_its_heartbeats_at_once() {
-        let (mut heart, second) = (Heart::new(Instant::ZERO), Duration::from_secs(1));
+        let (mut heart, second) = (Heart::new(Instant::ZERO, Duration::ZERO), Duration::from_secs(1));
         let mut now = Instant::ZERO;
         while now < Instant::ZERO + second.times(100) {
             now = heart.next;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use polypath_hip::Link;
-use polypath_transport::PathConfig;
+use polypath_transport::{PathConfig, PathStats};
 use polypath_wire::hip::{Hit, Multipath};
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Instant};
 
 use super::Security;
 use super::path::SecurePath;
@@ -50,11 +50,19 @@ impl Security {
         self.paths.get(&inner.local.port()).map(|path| path.locators)
     }
 
-    /// A connection delivers at `rate` on the path with these inner locators.
-    pub fn measured(&mut self, inner: &Locators, rate: Rate) {
-        if let Some(path) = self.paths.get_mut(&inner.local.port()) {
-            path.measured.bandwidth = Some(rate);
-        }
+    /// What a connection measured on the path with these inner locators.
+    pub fn measured(&mut self, now: Instant, inner: &Locators, of: &PathStats) {
+        let number = inner.local.port();
+        let Some(path) = self.paths.get_mut(&number) else { return };
+        path.measured.bandwidth = of.rate.or(path.measured.bandwidth);
+        of.srtt.into_iter().for_each(|srtt| path.heart.see_data(srtt));
+        self.tell_round_trip(now, number);
+    }
+
+    /// HIP hears how long answers on a path take.
+    pub(super) fn tell_round_trip(&mut self, now: Instant, number: u16) {
+        let Some(path) = self.paths.get(&number) else { return };
+        self.hip.on_round_trip(now, path.peer, path.spi(), path.heart.round_trip());
     }
 
     /// Whether [`Self::handle_timeout`] has something to do.

@@ -90,6 +90,7 @@ impl Security {
                         if path.mtu.overtaken(sent) {
                             self.probe(now, number);
                         }
+                        self.tell_round_trip(now, number);
                     }
                     Heard::Other => self.stats.other += 1,
                 }

@@ -32,14 +32,14 @@ impl Association {
         let params = vec![Param::EchoRequestSigned(nonce.clone())];
         let packet = Packet::new(PacketType::Close, ctx.identity.hit(), self.peer, params);
         let Ok(packet) = session.seal(ctx, packet, Vec::new()) else { return };
-        (self.packet, self.close_nonce, self.closing_since) = (packet, nonce, ctx.now);
+        (self.packet, self.close_nonce) = (packet, nonce);
         ctx.send(self.routes[0], &self.packet);
         self.go(ctx, State::Closing);
     }
 
     pub(super) fn retry_close(&mut self, ctx: &mut Context<'_>) {
         let config = ctx.config;
-        if ctx.now.since(self.closing_since) >= config.unused_lifetime + config.segment_lifetime {
+        if ctx.now.since(self.since) >= config.unused_lifetime + config.segment_lifetime {
             return self.go(ctx, State::Unassociated);
         }
         self.tries += 1;

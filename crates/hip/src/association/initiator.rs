@@ -7,6 +7,7 @@ use polypath_wire::hip::{
 use polypath_wire::{Checksum, Duration, Instant};
 
 use super::r1::{Choice, R1, counter_of};
+use super::wait::wait;
 use super::{Association, Path, State};
 use crate::context::{Context, announcement};
 use crate::error::CryptoError;
@@ -55,6 +56,7 @@ impl Association {
     pub(crate) fn connect(&mut self, ctx: &mut Context<'_>) {
         self.drop_drafts(ctx);
         self.release(ctx);
+        self.round_trip = Duration::ZERO;
         self.go(ctx, State::I1Sent);
         let i1 = self.i1(ctx);
         for route in self.routes.iter().take(PARALLEL_I1) {
@@ -75,7 +77,7 @@ impl Association {
         if self.tries > ctx.config.retries {
             return self.fail(ctx, self.doubt.unwrap_or(Failure::Timeout));
         }
-        self.timer = Some(ctx.now + ctx.config.retransmit.times(1 << self.tries.min(16)));
+        self.wait_for_answer(ctx);
         while let Some((route, r1)) = self.offers.next() {
             if PacketView::new(&r1).is_ok_and(|r1| self.take_r1(ctx, route, &r1).is_ok()) {
                 return;
@@ -89,6 +91,11 @@ impl Association {
         if let Some(route) = self.routes.get(self.tries as usize % self.routes.len().max(1)) {
             ctx.send(*route, &self.i1(ctx));
         }
+    }
+
+    /// Sets the timer of I1 or I2.
+    fn wait_for_answer(&mut self, ctx: &Context<'_>) {
+        self.timer = Some(ctx.now + wait(ctx.config, self.round_trip, self.tries));
     }
 
     /// Learns which peer an opportunistic I1 reached.
@@ -156,6 +163,9 @@ impl Association {
             self.doubt = Some(Failure::Puzzle);
             return Err(DropReason::Puzzle);
         }
+        if self.state == State::I1Sent {
+            self.round_trip = ctx.now.since(self.since);
+        }
         self.r1_counter = counter;
         self.offers.take(view);
         let expires = ctx.now + puzzle.valid_for();
@@ -195,7 +205,7 @@ impl Association {
         self.routes.retain(|r| *r != draft.route);
         self.routes.insert(0, draft.route);
         self.go(ctx, State::I2Sent);
-        self.timer = Some(ctx.now + ctx.config.retransmit.times(1 << self.tries.min(16)));
+        self.wait_for_answer(ctx);
         ctx.send(draft.route, &draft.packet);
         if self.drafts.len() == MOST_DRAFTS {
             ctx.spis.remove(&self.drafts.remove(0).inbound);
@@ -292,8 +302,9 @@ impl Association {
         self.won = Some(ctx.now);
         self.active = ctx.now;
         self.updates = Default::default();
+        let round_trip = ctx.now.since(self.since);
         self.go(ctx, State::Established);
-        self.install(ctx, Path::new(route, inbound, info.new_spi, true), keys, true);
+        self.install(ctx, Path::new(route, inbound, info.new_spi, true, round_trip), keys, true);
         let multipath =
             params.into_iter().find_map(|p| if let Param::Multipath(m) = p { Some(m) } else { None });
         self.learn_multipath(ctx, multipath);

@@ -6,9 +6,10 @@ mod initiator;
 mod offers;
 mod r1;
 pub(crate) mod update;
+mod wait;
 
 use polypath_wire::hip::{Hit, Multipath, NotifyType, PacketType, PacketView, Param};
-use polypath_wire::{Checksum, Instant};
+use polypath_wire::{Checksum, Duration, Instant};
 
 use crate::context::{Context, announcement};
 use crate::event::{DropReason, Event, Failure, Route, SaPair};
@@ -48,12 +49,16 @@ pub struct Association {
     state: State,
     /// Where the peer may be found; the first is the one in use.
     routes: Vec<Route>,
+    /// Since when it has been in its state.
+    since: Instant,
     /// When the state times out.
     timer: Option<Instant>,
     /// How often `packet` was sent.
     tries: u32,
     /// What is sent again: I1, I2, R2 or CLOSE.
     packet: Vec<u8>,
+    /// How long the answer to our I1 took.
+    round_trip: Duration,
     attempt: Option<Attempt>,
     /// R1s that may have to be answered too.
     offers: Offers,
@@ -72,7 +77,6 @@ pub struct Association {
     /// When an I2 of the peer came first that lost against ours.
     rival: Option<Instant>,
     close_nonce: Vec<u8>,
-    closing_since: Instant,
     /// Limits signature checks of packets that anybody may have sent, and answers that are sent again.
     favours: Bucket,
     /// Whether user data ever came from the peer.
@@ -100,11 +104,13 @@ pub struct Path {
     pub reachable: bool,
     /// Whether the peer's address is no longer listed, or its lifetime is over: no data goes there (RFC 8046 §5.1).
     pub withdrawn: bool,
+    /// What the last answer on it took, from the first time that we asked; 0 if none came yet.
+    pub round_trip: Duration,
 }
 
 impl Path {
-    fn new(route: Route, inbound: u32, outbound: u32, reachable: bool) -> Self {
-        Self { route, inbound, outbound, reachable, withdrawn: false }
+    fn new(route: Route, inbound: u32, outbound: u32, reachable: bool, round_trip: Duration) -> Self {
+        Self { route, inbound, outbound, reachable, withdrawn: false, round_trip }
     }
 }
 
@@ -114,9 +120,11 @@ impl Association {
             peer,
             state: State::Unassociated,
             routes,
+            since: now,
             timer: None,
             tries: 0,
             packet: Vec::new(),
+            round_trip: Duration::ZERO,
             attempt: None,
             offers: Offers::default(),
             drafts: Vec::new(),
@@ -129,7 +137,6 @@ impl Association {
             won: None,
             rival: None,
             close_nonce: Vec::new(),
-            closing_since: now,
             favours: FAVOURS,
             carried: false,
             active: now,
@@ -169,6 +176,7 @@ impl Association {
             self.review_paths(ctx);
         }
         if self.updates.timeout().is_some_and(|at| at <= ctx.now) {
+            self.remove_retired(ctx);
             self.retransmit_updates(ctx);
         }
         if self.timer.is_none_or(|at| at > ctx.now) {
@@ -209,6 +217,8 @@ impl Association {
     /// User data arrived from the peer, or goes to it: it has what it needs, and is not idle.
     pub(crate) fn on_data(&mut self, ctx: &mut Context<'_>, inbound: bool) {
         if inbound && self.state == State::R2Sent {
+            let round_trip = ctx.now.since(self.since);
+            self.paths.iter_mut().for_each(|path| path.round_trip = round_trip);
             self.go(ctx, State::Established);
         }
         self.active = ctx.now;
@@ -250,7 +260,7 @@ impl Association {
             State::EFailed => Some(ctx.now + config.failed_hold),
         };
         if to != from {
-            self.tries = 0;
+            (self.tries, self.since) = (0, ctx.now);
         }
         self.rival = None;
         if matches!(to, State::Closing | State::Closed | State::EFailed | State::Unassociated) {
@@ -375,7 +385,7 @@ impl Association {
         self.updates = Updates::default();
         ctx.send(route, &self.packet);
         self.go(ctx, State::R2Sent);
-        self.install(ctx, Path::new(route, inbound, accepted.outbound, true), esp, false);
+        self.install(ctx, Path::new(route, inbound, accepted.outbound, true, Duration::ZERO), esp, false);
         self.learn_multipath(ctx, accepted.multipath);
         Ok(())
     }

@@ -14,8 +14,10 @@ mod outstanding;
 mod request;
 mod withdrawn;
 
+use polypath_wire::Duration;
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param};
 
+use super::wait::{round_trip, wait};
 use super::{Association, Path, State};
 use crate::context::Context;
 use crate::dh::DhKey;
@@ -24,7 +26,7 @@ use crate::keymat::Keymat;
 use crate::responder::is_usable;
 pub(crate) use outstanding::Request;
 pub(super) use outstanding::Updates;
-use outstanding::{Pending, What};
+use outstanding::{Pending, Retired, What};
 
 /// How many of the peer's UPDATE ids around the newest are accepted and remembered.
 const WINDOW: i32 = 64;
@@ -75,20 +77,29 @@ impl Association {
                 ctx.spis.remove(&inbound);
             }
         }
-        for (_, old) in std::mem::take(&mut self.updates.retired) {
-            ctx.spis.remove(&old.inbound);
-            ctx.event(self.peer, Event::SaRemoved { inbound: old.inbound, outbound: old.outbound });
-        }
+        self.updates.retired.iter_mut().for_each(|retired| retired.until = Some(ctx.now));
+        self.remove_retired(ctx);
         self.updates.waiting.clear();
     }
 
-    /// Data came on the SA `inbound`: what it replaced is not needed any more, nor what that had replaced.
-    pub(super) fn retire(&mut self, ctx: &mut Context<'_>, mut inbound: u32) {
-        while let Some(n) = self.updates.retired.iter().position(|(new, _)| *new == inbound) {
-            let (_, old) = self.updates.retired.remove(n);
-            inbound = old.inbound;
-            ctx.spis.remove(&old.inbound);
-            ctx.event(self.peer, Event::SaRemoved { inbound: old.inbound, outbound: old.outbound });
+    /// Data came on the SA `inbound`: what it replaced, and what that had replaced, is kept for two round trips more, as
+    /// packets that were sealed before may come later.
+    pub(super) fn retire(&mut self, ctx: &Context<'_>, mut inbound: u32) {
+        let path = self.paths.iter().find(|p| p.inbound == inbound);
+        let until = ctx.now + wait(ctx.config, path.map_or(Duration::ZERO, |p| p.round_trip), 0);
+        while let Some(retired) = self.updates.retired.iter_mut().find(|r| r.by == inbound) {
+            retired.until.get_or_insert(until);
+            inbound = retired.path.inbound;
+        }
+    }
+
+    /// Takes away the old SAs whose time is over.
+    pub(super) fn remove_retired(&mut self, ctx: &mut Context<'_>) {
+        let is_over = |retired: &mut Retired| retired.until.is_some_and(|at| at <= ctx.now);
+        let over: Vec<Path> = self.updates.retired.extract_if(.., is_over).map(|r| r.path).collect();
+        for Path { inbound, outbound, .. } in over {
+            ctx.spis.remove(&inbound);
+            ctx.event(self.peer, Event::SaRemoved { inbound, outbound });
         }
     }
 
@@ -172,6 +183,7 @@ impl Association {
         update: &Update,
         n: usize,
     ) -> Result<bool, DropReason> {
+        let (asked, sent) = (self.updates.pending[n].route, self.updates.pending[n].sent);
         match &self.updates.pending[n].what {
             What::Answer { inbound, nonce, route: claimed, .. } => {
                 if !update.echo_responses.contains(nonce) {
@@ -180,6 +192,7 @@ impl Association {
                 let (inbound, claimed) = (*inbound, *claimed);
                 self.updates.pending.remove(n);
                 self.reached(ctx, inbound, claimed);
+                self.answered(ctx.now, asked, sent);
                 Ok(false)
             }
             What::Request { request: Request::Remove { inbound }, .. } => {
@@ -190,6 +203,7 @@ impl Association {
             }
             What::Request { request: Request::Announce, .. } => {
                 self.updates.pending.remove(n);
+                self.answered(ctx.now, asked, sent);
                 Ok(false)
             }
             What::Request { .. } => {
@@ -201,6 +215,7 @@ impl Association {
                     let info = EspInfo { keymat_index: index as u16, ..info };
                     self.complete(ctx, route, request, inbound, dh, info, update)?;
                 }
+                self.answered(ctx.now, asked, sent);
                 Ok(true)
             }
         }
@@ -253,7 +268,8 @@ impl Association {
         let session = self.session.as_mut().ok_or(DropReason::State)?;
         let keys = session.draw(info.keymat_index.into(), ctx.identity).map_err(|_| DropReason::Crypto)?;
         self.locators.meet(route.remote.ip());
-        self.install(ctx, Path::new(route, inbound, info.new_spi, reachable), keys, confirmed);
+        let path = Path::new(route, inbound, info.new_spi, reachable, round_trip(&self.paths, route));
+        self.install(ctx, path, keys, confirmed);
         Ok(())
     }
 
@@ -270,7 +286,7 @@ impl Association {
         self.install_new(ctx, path.route, inbound, info, path.reachable, confirmed)?;
         // The new path takes the place of the old one, which stays until data comes on it.
         let path = self.paths.swap_remove(n);
-        self.updates.retired.push((inbound, path));
+        self.updates.retired.push(Retired { by: inbound, path, until: None });
         Ok(())
     }
 

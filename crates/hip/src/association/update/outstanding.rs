@@ -21,8 +21,8 @@ pub(in crate::association) struct Updates {
     pub(super) answered: BTreeMap<u32, Vec<u8>>,
     /// Whether the peer is told of addresses without a path.
     pub(super) announces: bool,
-    /// Paths that were rekeyed, until data comes on the new SA of that inbound SPI.
-    pub(super) retired: Vec<(u32, Path)>,
+    /// Paths that were rekeyed.
+    pub(super) retired: Vec<Retired>,
 }
 
 /// What the owner of an association may ask for.
@@ -59,11 +59,21 @@ impl Request {
     }
 }
 
+/// A path with the keys that it had before.
+pub(super) struct Retired {
+    /// The inbound SPI that replaced its own.
+    pub(super) by: u32,
+    pub(super) path: Path,
+    /// When its SAs go, set once data has come on the new ones: what was sealed before may still be under way.
+    pub(super) until: Option<Instant>,
+}
+
 /// An UPDATE of ours that is not acknowledged.
 pub(super) struct Pending {
     pub(super) id: u32,
     pub(super) packet: Vec<u8>,
     pub(super) route: Route,
+    pub(super) sent: Instant,
     pub(super) due: Instant,
     pub(super) tries: u32,
     pub(super) what: What,
@@ -91,12 +101,12 @@ impl Updates {
     }
 
     pub fn timeout(&self) -> Option<Instant> {
-        self.pending.iter().map(|p| p.due).min()
+        self.pending.iter().map(|p| p.due).chain(self.retired.iter().filter_map(|r| r.until)).min()
     }
 
     /// How many old SA pairs are kept of the path with that inbound SPI.
     pub(super) fn old_keys(&self, inbound: u32) -> usize {
-        let before = |new: u32| self.retired.iter().find(|(n, _)| *n == new).map(|(_, old)| old.inbound);
+        let before = |new: u32| self.retired.iter().find(|r| r.by == new).map(|r| r.path.inbound);
         std::iter::successors(before(inbound), |new| before(*new)).take(self.retired.len()).count()
     }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use polypath_wire::hip::{EspInfo, Locator, LocatorAddress, Packet, PacketType, Param, TrafficType};
 
 use super::{Pending, Request, What, public};
+use crate::association::wait::{round_trip, wait};
 use crate::association::{Association, Path, State};
 use crate::context::{Context, announcement};
 use crate::event::{Event, Route};
@@ -151,8 +152,9 @@ impl Association {
         let packet = self.update_packet(ctx, params)?;
         self.updates.next_id = id.wrapping_add(1);
         ctx.send(route, &packet);
-        let due = ctx.now + ctx.config.retransmit;
-        self.updates.pending.push(Pending { id, packet, route, due, tries: 0, what });
+        let sent = ctx.now;
+        let due = sent + wait(ctx.config, round_trip(&self.paths, route), 0);
+        self.updates.pending.push(Pending { id, packet, route, sent, due, tries: 0, what });
         Some(())
     }
 
@@ -176,7 +178,8 @@ impl Association {
                 pending.route = path.route;
             }
             ctx.send(pending.route, &pending.packet);
-            pending.due = ctx.now + ctx.config.retransmit.times(1 << pending.tries.min(16));
+            let round_trip = round_trip(&self.paths, pending.route);
+            pending.due = ctx.now + wait(ctx.config, round_trip, pending.tries);
         }
         for id in given_up {
             // one that is given up may take others with it

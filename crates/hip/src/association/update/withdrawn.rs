@@ -73,9 +73,8 @@ impl Association {
     /// Whether a locator that is not deprecated names the path: by its address, or behind a NAT by the SPI on which the
     /// peer receives, or received before its last keys.
     fn is_listed(&self, path: &Path) -> bool {
-        let before = |spi: u32| {
-            self.updates.retired.iter().any(|(new, old)| *new == path.inbound && old.outbound == spi)
-        };
+        let before =
+            |spi: u32| self.updates.retired.iter().any(|r| r.by == path.inbound && r.path.outbound == spi);
         let mut good = self.locators.iter().filter(|l| l.state != LocatorState::Deprecated);
         good.any(|l| {
             l.address == path.route.remote.ip()
