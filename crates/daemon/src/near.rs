@@ -1,5 +1,6 @@
 //! The end at which a connection enters: it is answered when the other end has opened the real one.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -34,18 +35,11 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
         return;
     };
     let Some(request) = Request::new(client, server) else { return };
-    let (reply, outer) = match timeout(PATIENCE, associated(&lane, peer)).await {
-        Ok(()) => ask(&lane, peer, &request).await,
-        Err(_) => (Reply::Unreachable, None),
-    };
-    debug!(%client, %server, ?reply, "connection");
-    let Some(outer) = outer.filter(|_| reply == Reply::Connected) else {
-        if reply == Reply::Unreachable {
-            lane.counters
-                .no_association
-                .fetch_add(u64::from(!lane.outer.is_associated(peer.config.hit)), Relaxed);
-        }
-        return turn_down(incoming, reply);
+    let opened = open(&lane, peer, &request).await;
+    debug!(%client, %server, failed = ?opened.as_ref().err(), "connection");
+    let outer = match opened {
+        Ok(outer) => outer,
+        Err(reply) => return turn_down(incoming, reply),
     };
     lane.counters.outgoing.fetch_add(1, Relaxed);
     match incoming.accept() {
@@ -62,30 +56,41 @@ fn turn_down(incoming: Incoming, reply: Reply) {
     }
 }
 
-async fn associated(lane: &Lane, peer: &Peer) {
-    while !lane.outer.is_associated(peer.config.hit) {
-        peer.changed.notified().await;
+/// Has the peer open the connection. One to the peer that was opened ahead may be dead without our knowing: then on a new
+/// one.
+async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
+    if timeout(PATIENCE, associated(lane, peer)).await.is_err() {
+        lane.counters.no_association.fetch_add(1, Relaxed);
+        return Err(Reply::Unreachable);
     }
-}
-
-/// Has the peer open the connection. One that was opened ahead may be dead without our knowing: then on a new one.
-async fn ask(lane: &Lane, peer: &Peer, request: &Request) -> (Reply, Option<Stream>) {
     if let Some(stream) = peer.pool.take()
         && let Ok(reply) = put(&stream, request).await
     {
-        return (reply, Some(stream));
+        return reply.map(|()| stream);
     }
-    let Ok(stream) = peer.pool.open(&lane.outer).await else { return (Reply::Unreachable, None) };
-    match put(&stream, request).await {
-        Ok(reply) => (reply, Some(stream)),
-        Err(_) => (Reply::Unreachable, None),
+    let stream = peer.pool.open(&lane.outer).await.map_err(|_| Reply::Unreachable)?;
+    let reply = put(&stream, request).await.map_err(|_| Reply::Unreachable)?;
+    reply.map(|()| stream)
+}
+
+async fn associated(lane: &Lane, peer: &Peer) {
+    loop {
+        let mut changed = pin!(peer.changed.notified());
+        changed.as_mut().enable(); // what happens after the question is heard
+        if lane.outer.is_associated(peer.config.hit) {
+            return;
+        }
+        changed.await;
     }
 }
 
-/// The reply to `request` on `stream`.
-async fn put(stream: &Stream, request: &Request) -> Result<Reply, StreamError> {
+/// The reply to `request` on `stream`: whether the connection is there.
+async fn put(stream: &Stream, request: &Request) -> Result<Result<(), Reply>, StreamError> {
     stream.write(request.encode().into()).await?;
     let code = stream.read(1).await?;
-    let reply = code.and_then(|code| Reply::of(*code.first()?).ok());
-    Ok(reply.unwrap_or(Reply::Unreachable))
+    Ok(match code.and_then(|code| Reply::of(*code.first()?).ok()) {
+        Some(Reply::Connected) => Ok(()),
+        Some(reply) => Err(reply),
+        None => Err(Reply::Unreachable),
+    })
 }

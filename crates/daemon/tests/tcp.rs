@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Pair, link, ready};
+use polypath_hop::{Change, Step};
 
 const MB: usize = 1 << 20;
 /// No byte for so long fails a test.
@@ -83,6 +84,56 @@ fn a_port_without_a_listener_refuses_and_an_address_without_a_host_is_unreachabl
     let nobody = pair.hosts[0].ns.run(|| TcpStream::connect("10.99.0.77:80")).unwrap().unwrap_err();
     assert_eq!(nobody.kind(), ErrorKind::HostUnreachable);
     assert_eq!(pair.hosts[0].status().lane.no_peer, 1);
+}
+
+#[test]
+fn what_the_far_hosts_routes_do_not_reach_is_unreachable() {
+    if !ready() {
+        return;
+    }
+    // The first host believes that a network is behind the second, which forwards but has no route there.
+    let change = |side: usize, text: String| match side {
+        0 => text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "),
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    pair.hosts[1].ns.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
+    let nowhere = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.5:80")).unwrap().unwrap_err();
+    assert_eq!(nowhere.kind(), ErrorKind::HostUnreachable);
+}
+
+#[test]
+fn a_transfer_arrives_whole_though_a_link_dies_under_it() {
+    if !ready() {
+        return;
+    }
+    let mut dying = link(80, 5);
+    for hop in &mut dying {
+        let at = polypath_wire::Instant(3_000_000_000);
+        hop.schedule = vec![Step { at, change: Change::Down }];
+    }
+    let pair = Pair::start(&[dying, link(40, 10)], |_, text| text);
+    let (client, server) = connected(&pair, 0, 80);
+    transfer(client, server, 40 * MB);
+}
+
+#[test]
+fn connections_of_ipv6_are_carried_too() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| {
+        let (ours, theirs) = (side + 1, 2 - side);
+        let text = text.replace("/24\"]", &format!("/24\", \"fd99::{ours}/64\"]"));
+        text.replace("/32\"]", &format!("/32\", \"fd99::{theirs}/128\"]"))
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    let at = "[fd99::2]:80";
+    let listener = pair.hosts[1].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let client = pair.hosts[0].ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
+    let (server, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "fd99::1");
+    transfer(client, server, MB);
 }
 
 #[test]
