@@ -49,6 +49,11 @@ lint: ## rustfmt and clippy, warnings are errors; the fuzz targets still compile
 bench: ## speed, side by side with ns-2 where it is installed
 	tools/bench
 
+.PHONY: flame
+flame: ## flame graphs of send and receive between two fast hosts, in docs (as root, with perf)
+	CARGO_PROFILE_RELEASE_STRIP=none cargo build --release -p polypath-cli
+	tools/flame
+
 .PHONY: figures
 figures: build ## run every experiment under experiments/ and check it; results in out/figures, findings in docs/results
 	tools/figures $(POLYPATH) out/figures

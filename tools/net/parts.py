@@ -222,14 +222,15 @@ def seconds(pair, path):
 
 
 def floods(runs, rate=10_000):
-    """10,000 HIP packets a second from the sender's address: goodput on a bare veth pair, and the time of 1 KB."""
+    """10,000 HIP packets a second from the sender's address: goodput on a bare veth pair, and the time of 1 KB. `spoilt`: the
+    same packets, made as dearly, with a first byte that makes them no HIP."""
     rates, connects = {}, {}
     with Bed([None]) as bed:
         pair, path, small = Pair(bed), bed.file("file", 500_000_000), bed.file("small", 1000)
         for _ in range(runs):
-            for kind in (None, "i1", "i2", "solved", "notify"):
-                flood = kind and pair.flood(kind, rate)
-                name = kind or "none"
+            for name in ("none", "spoilt solved", "solved", "spoilt i2", "i2", "notify", "i1"):
+                *spoilt, kind = name.split()
+                flood = pair.flood(kind, rate, *(["--spoil"] if spoilt else [])) if kind != "none" else None
                 rates.setdefault(name, []).append(path.stat().st_size * 8 / seconds(pair, path) / 1e6)
                 connects.setdefault(name, []).append(seconds(pair, small))
                 if flood:

@@ -15,13 +15,15 @@ class Pair:
 
     def __init__(self, bed):
         self.bed = bed
+        # Words before the program on each host.
+        self.under = [[], []]
         self.hits = [self._hit(side) for side in (0, 1)]
         self.inbox = bed.dir / "in"
         self.inbox.mkdir(exist_ok=True)
 
     def _command(self, side, *words, **more):
         config = self.bed.dir / f"config{side}"
-        return self.bed.spawn(side, BINARY, *words, env={**os.environ, "XDG_CONFIG_HOME": str(config)}, **more)
+        return self.bed.spawn(side, *self.under[side], BINARY, *words, env={**os.environ, "XDG_CONFIG_HOME": str(config)}, **more)
 
     def _hit(self, side):
         self._command(side, "keygen").wait()
@@ -40,11 +42,11 @@ class Pair:
     def send(self, *files, paths=None, more=()):
         return self._command(0, "send", *files, self.target(paths), "--json", *more)
 
-    def flood(self, kind, rate):
+    def flood(self, kind, rate, *more):
         """Starts a flood of HIP packets from host a to host b, in the name of host a."""
         to = f"{self.bed.links[0][1]}:10500"
         return self.bed.spawn(0, TARGET / "examples" / "flood", kind, to, "--hit", self.hits[1], "--peer", self.hits[0],
-                              "--rate", rate, "--seconds", 60)
+                              "--rate", rate, "--seconds", 60, *more)
 
     def transfer(self, path, paths=None):
         """One file to a receiver of its own: seconds from the start of `send` until it is whole, and CPU seconds

@@ -63,6 +63,11 @@ impl Failure {
         Self { status, message: "interrupted".into(), help: None }
     }
 
+    /// What went wrong, without what to do about it.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {

@@ -78,7 +78,7 @@ fn is_invisible(c: char) -> bool {
         || c == '\u{feff}'
 }
 
-/// `text` of a peer for a terminal: invisible characters are replaced.
+/// `text` that somebody else chose for a terminal: invisible characters are replaced.
 pub fn shown(text: &str) -> String {
     text.chars().map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }

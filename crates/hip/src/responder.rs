@@ -203,18 +203,18 @@ impl Responder {
     ) -> Result<Accepted, Refused> {
         self.rotate(ctx);
         let (solution, counter) = solution_in(view).ok_or(DropReason::Puzzle)?;
-        let used = solution_digest(view.sender(), &solution);
         let generations = [Some(&mut self.current), self.previous.as_mut()].into_iter().flatten();
         let generation = solved(generations, ctx.identity, view.sender(), &solution, counter)?;
+        if !generation.failures.allow(&solution.random) {
+            return Err(DropReason::Puzzle.into());
+        }
+        let used = solution_digest(view.sender(), &solution);
         if self.used.contains(&used) {
             return Err(DropReason::Replay.into());
         }
         let params = view.values().map_err(|_| DropReason::Malformed)?;
         let offer = Offer::read(&params)?;
         let kept = if known { 0 } else { ctx.config.i2_rate / 2 };
-        if !generation.failures.allow(&solution.random) {
-            return Err(DropReason::Puzzle.into());
-        }
         if !self.work.take(ctx.now, kept) {
             return Err(DropReason::Policy.into());
         }

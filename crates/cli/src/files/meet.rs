@@ -19,7 +19,9 @@ impl Transfer<'_> {
         match tokio::time::timeout(wait, self.associate()).await {
             Ok(met) => met,
             Err(_) if self.met => Err(End::Again("no answer".into())),
-            Err(_) => Err(End::Final(self.silence().failure(&self.there()))),
+            Err(_) => {
+                Err(End::Final(self.found.take().unwrap_or_else(|| self.silence().failure(&self.there()))))
+            }
         }
     }
 
@@ -59,7 +61,11 @@ impl Transfer<'_> {
     fn nobody(&self, diagnosis: &Diagnosis) -> End {
         let failure = diagnosis.failure(&self.there());
         match self.call.wait {
-            Some(wait) if self.moved.elapsed() + PAUSE < wait => End::Again(failure.to_string()),
+            Some(wait) if self.moved.elapsed() + PAUSE < wait => {
+                let why = failure.message().to_owned();
+                self.found.replace(Some(failure));
+                End::Again(why)
+            }
             _ => End::Final(failure),
         }
     }
@@ -78,6 +84,12 @@ impl Transfer<'_> {
                 Failure::system("no way to that address", "no local address of its family is usable")
                     .help("see `ip address`"),
             ),
+            AssociateError::Begin(polypath_hip::ConnectError::Hit(_)) if self.node.hit() == Some(hit) => {
+                End::Final(
+                    Failure::usage(format!("{hit} is this host's own identity"))
+                        .help("`polypath receive` prints the other's"),
+                )
+            }
             error @ AssociateError::Begin(polypath_hip::ConnectError::Hit(_)) => {
                 End::Final(Failure::usage(error.to_string()))
             }

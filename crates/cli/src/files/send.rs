@@ -91,7 +91,8 @@ fn plan(what: &[impl AsRef<OsStr>], name: &str) -> Result<Plan, Failure> {
         return Err(Failure::usage("standard input can be read once only"));
     }
     for skipped in &plan.skipped {
-        eprintln!("left out: {} {}", skipped.path.display(), skipped.why);
+        let path = polypath_files::name::shown(&skipped.path.to_string_lossy());
+        eprintln!("left out: {path} {}", skipped.why);
     }
     Ok(plan)
 }

@@ -64,6 +64,8 @@ pub struct Transfer<'a> {
     pub(super) moved: Instant,
     /// Whether the peer has ever answered.
     pub(super) met: bool,
+    /// Why it does not, as found at its addresses.
+    pub(super) found: RefCell<Option<Failure>>,
 }
 
 /// The files that are stored and those that failed.
@@ -106,6 +108,7 @@ impl<'a> Transfer<'a> {
             began: now,
             moved: now,
             met: false,
+            found: RefCell::default(),
         }
     }
 
@@ -133,8 +136,9 @@ impl<'a> Transfer<'a> {
             };
             let wait = self.call.wait.unwrap_or(WAIT);
             if self.moved.elapsed() >= wait {
-                return Err(Failure::system(format!("gave up after {} s", wait.as_secs()), why)
-                    .help("the same command goes on where it stopped"));
+                let gave_up = Failure::system(format!("gave up after {} s", wait.as_secs()), why)
+                    .help("the same command goes on where it stopped");
+                return Err(self.found.take().unwrap_or(gave_up));
             }
             self.bars.borrow().say(&format!("interrupted ({why}); trying again"));
             if replaced && self.node.is_associated(self.call.to.hit) {
@@ -149,6 +153,7 @@ impl<'a> Transfer<'a> {
         let hit = self.call.to.hit;
         self.meet().await?;
         (self.met, self.moved) = (true, Instant::now());
+        self.found.take();
         let stream = self.node.connect_peer(self.call.connection.clone(), hit, polypath_files::PORT).await;
         let stream = stream.map_err(|e| End::Again(e.to_string()))?;
         let notes = Notes { moved: Cell::new(Instant::now()), outcome: RefCell::default() };

@@ -29,6 +29,10 @@ fn a_closed_port_a_wrong_name_and_a_host_that_is_not_there_are_told_apart() {
     };
     let wrong = said(&bed, &format!("{other}@192.0.2.2"), &[]);
     assert!(wrong.contains(&format!("192.0.2.2:10500 is not {other}: {} answers there", hits[1])), "{wrong}");
+    let waited = said(&bed, &format!("{other}@192.0.2.2"), &["--wait", "4"]);
+    let reason = format!("192.0.2.2:10500 is not {other}: {} answers there", hits[1]);
+    assert_eq!(waited.matches(&reason).count(), 2, "while it waits and at the end: {waited}");
+    assert_eq!(waited.matches("help:").count(), 1, "{waited}");
     receiver.kill().unwrap();
     receiver.wait().unwrap();
     let unknown = said(&bed, &format!("{}@203.0.113.1", hits[1]), &[]);

@@ -39,6 +39,9 @@ struct Args {
     /// Packets a second.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     rate: u32,
+    /// Makes the first byte of each packet 1, so that it is no HIP: the same work here, for nothing there.
+    #[arg(long)]
+    spoil: bool,
     /// Duration, s.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
@@ -98,9 +101,11 @@ struct Flood {
     forger: Forger,
 }
 
-/// How often what is due is sent, and true puzzles are asked for.
+/// How often what is due is sent, and true puzzles are asked for until there are some.
 const TICK: Duration = Duration::from_millis(1);
 const ASK: Duration = Duration::from_millis(100);
+/// Puzzles asked for at once: less than a host gives to one address in a second.
+const AT_ONCE: usize = 16;
 
 impl Flood {
     fn run(mut self) -> io::Result<serde_json::Value> {
@@ -108,14 +113,19 @@ impl Flood {
         let (mut sent, mut refused, mut answers, mut r1s) = (0u64, 0u64, 0u64, 0u64);
         let mut ask = began;
         while began.elapsed() < Duration::from_secs(self.args.seconds) {
-            if self.args.kind == Kind::Solved && ask <= Instant::now() {
+            if self.args.kind == Kind::Solved && self.forger.wants_puzzles() && ask <= Instant::now() {
                 ask += ASK;
-                let i1 = self.forger.i1();
-                self.send(&i1)?;
+                for _ in 0..AT_ONCE {
+                    let i1 = self.forger.i1();
+                    self.send(&i1)?;
+                }
             }
             let due = (began.elapsed().as_secs_f64() * f64::from(self.args.rate)) as u64;
             while sent + refused < due {
-                let Some(packet) = self.forger.next() else { break };
+                let Some(mut packet) = self.forger.next() else { break };
+                if self.args.spoil {
+                    packet[0] = 1;
+                }
                 match self.send(&packet)? {
                     true => sent += 1,
                     false => refused += 1,

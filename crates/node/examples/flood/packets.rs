@@ -11,9 +11,6 @@ use polypath_wire::hip::{
 
 use crate::Kind;
 
-/// Most true puzzles that are remembered.
-const PUZZLES: usize = 64;
-
 /// Makes packets.
 pub struct Forger {
     kind: Kind,
@@ -79,9 +76,14 @@ impl Forger {
             && let Some(known) = known(&view)
         {
             self.known.push(known);
-            self.known.drain(..self.known.len().saturating_sub(PUZZLES));
         }
         view.packet_type()
+    }
+
+    /// Whether there is none yet. Those that come before the flood are easy; whoever floods uses them as long as they are
+    /// good, up to two minutes.
+    pub fn wants_puzzles(&self) -> bool {
+        self.known.is_empty()
     }
 
     fn solved(&mut self) -> Option<Vec<u8>> {
