@@ -12,9 +12,11 @@
 The same experiment, seeds and version give the same bytes, on every machine.
 """
 
+from . import traces
 from ._errors import SpecError, UnknownName, VersionMismatch
 from ._experiment import Experiment, from_dict, from_toml, load, names, schema
 from ._native import template, version
+from ._own import Controller, Scheduler
 from ._run import Results, run, trace
 from ._sweep import Sweep, sweep
 from ._table import Table
@@ -22,8 +24,10 @@ from ._table import Table
 __version__ = version().split("+")[0]
 
 __all__ = [
+    "Controller",
     "Experiment",
     "Results",
+    "Scheduler",
     "SpecError",
     "Sweep",
     "Table",
@@ -38,5 +42,6 @@ __all__ = [
     "sweep",
     "template",
     "trace",
+    "traces",
     "version",
 ]

@@ -53,4 +53,4 @@ class UnknownName(LookupError):
 
 
 class VersionMismatch(RuntimeError):
-    """A worker of a cluster has another version of the package: its numbers may be others."""
+    """A worker of a cluster has another version of the package, or none: its numbers may be others."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import _native
+from . import _native, _own
 from ._errors import SpecError, UnknownName
 
 Keys = dict[str, Any]
@@ -62,7 +62,8 @@ class Experiment:
     def _native(self) -> _native.Experiment:
         if self._loaded is not None:
             return self._loaded
-        return _native.Experiment.of(_text(self._doc), self._name, self._dir, self._group)
+        text, controllers, schedulers = _own.text(self._doc)
+        return _native.Experiment.of(text, self._name, self._dir, self._group, controllers, schedulers)
 
     @property
     def document(self) -> Keys:
@@ -71,7 +72,7 @@ class Experiment:
 
     @property
     def toml(self) -> str:
-        """The spec as a file: give it to ``polypath lab run``."""
+        """The spec as a file: give it to ``polypath lab run``, which has no controllers in Python: there only their names stand."""
         return self._native.toml
 
     @property
@@ -123,9 +124,24 @@ class Experiment:
         (``"144p"``, ``"90kB"``, ``"1.5bdp"``), ``loss`` from 0 to 1, ``back`` what differs in the other direction."""
         return self._with("link", {"from": a, "to": b, "rate": rate, "delay": delay, **more})
 
-    def flow(self, name: str, a: str, b: str, paths: list[list[str]] | None = None, **more: Any) -> Experiment:
+    def flow(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        paths: list[list[str]] | None = None,
+        *,
+        controller: type[_own.Controller] | str | None = None,
+        scheduler: type[_own.Scheduler] | str | None = None,
+        **more: Any,
+    ) -> Experiment:
         """One more flow from ``a`` to ``b``, over ``paths``, each by the nodes between; without it over the direct link.
-        ``start`` a time or a range, ``size`` such as ``"10MB"``, ``connection`` what differs from the experiment's."""
+        ``start`` a time or a range, ``size`` such as ``"10MB"``, ``connection`` what differs from the experiment's, in
+        which ``controller`` and ``scheduler`` name an algorithm or give a class of your own."""
+        algorithms = {"cc": (controller, "algorithm"), "scheduler": (scheduler, "policy")}
+        given = {key: {tag: a} if isinstance(a, str) else a for key, (a, tag) in algorithms.items() if a is not None}
+        if given:
+            more["connection"] = {**more.get("connection", {}), **given}
         return self._with("flow", {"name": name, "from": a, "to": b, "paths": paths, **more})
 
     def host(self, name: str, **more: Any) -> Experiment:
@@ -137,6 +153,8 @@ class Experiment:
     ) -> Experiment:
         """One more axis: ``values`` to try for ``key``, such as ``"connection.scheduler.policy"``, ``"link.a->r.rate"``
         or ``"flow.bulk.mss"``. An axis of the same key or name is replaced."""
+        if labels is None and any(map(_own.is_own, values)):
+            labels = [_own.called(value) if _own.is_own(value) else _label(value) for value in values]
         axis = _given({"key": key, "name": name, "values": list(values), "labels": labels})
         called = {name or key} if key is None else {name or key, key}
         others = [a for a in self._doc.get("grid", []) if not called & {a.get("name"), a.get("key")}]
@@ -144,12 +162,20 @@ class Experiment:
 
     def expect(self, metric: str, **more: Any) -> Experiment:
         """One more expectation: ``flow``, ``path``, ``over`` (another flow: a ratio), ``from_`` and ``to`` (the measured
-        time), ``statistic``, ``cell``, ``min``, ``max`` (rates in bit/s), ``published``, ``claim``. Its number of each
-        run is in ``Results.values``. Without a band it is only measured: whatever comes out meets it."""
+        time), ``statistic``, ``cell``, ``claim``, and what must come out: ``min`` and ``max`` (rates in bit/s), ``ascending``, or
+        ``published`` with ``margin``. Its number of each run is in ``Results.values``."""
         more = {key.rstrip("_"): value for key, value in more.items()}
         if not {"min", "max", "published", "ascending"} & more.keys():
-            more["min"] = -1e9 if metric == "harm" else 0.0
+            raise ValueError(
+                f"whatever {metric} is meets this expectation: give min or max, ascending, or published with margin; "
+                "measure(…) with the same arguments only measures"
+            )
         return self._with("expect", {"metric": metric, **more})
+
+    def measure(self, metric: str, **more: Any) -> Experiment:
+        """One more number of each run in ``Results.values``, of which nothing is expected: the arguments of ``expect``
+        without those that say what must come out. What every flow has is there anyway."""
+        return self._with("measure", {"metric": metric, **{key.rstrip("_"): value for key, value in more.items()}})
 
     def figure(self, kind: str, title: str, series: list[Keys], **more: Any) -> Experiment:
         """One more figure: ``kind`` is ``"time"`` or ``"sweep"`` (with ``axis``), ``series`` a list of
@@ -232,11 +258,9 @@ def _given(keys: Keys) -> Keys:
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def _text(doc: Keys) -> str:
-    try:
-        return json.dumps(doc, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"a spec holds text, numbers, lists and dictionaries: {error}") from None
+def _label(value: Any) -> str:
+    """What the cell of ``value`` is called."""
+    return "+".join(map(str, value.values())) if isinstance(value, dict) else str(value)
 
 
 def _walk(doc: Keys, key: str) -> tuple[Keys, str]:

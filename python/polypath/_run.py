@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._errors import UnknownName
-from ._experiment import Experiment, load, seed_range
+from ._experiment import Experiment, _given, load, seed_range
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -103,12 +103,15 @@ def run(
     progress: bool | None = None,
     trace: str | Path | None = None,
     pcap: str | Path | None = None,
+    pcap_links: list[str] | None = None,
+    pcap_bytes: int | None = None,
 ) -> Results:
     """Runs every cell with every seed, on all cores or ``jobs`` of them. Other threads of Python run meanwhile; Ctrl-C stops it.
 
     ``seeds``: ``"1..20"``, the last included, or ``range(1, 21)``; without it those of the experiment. ``cell``: only the one with this
     label. ``progress``: a bar on standard error; without it where that is a terminal. ``trace``, ``pcap``: directories
-    for every observation and every packet of every run.
+    for every observation and every packet of every run. ``pcap_links``: only packets at these links and directions,
+    ``["a->r"]``. ``pcap_bytes``: at most so many of each packet; 96 are all headers.
     """
     experiment = experiment if isinstance(experiment, Experiment) else load(experiment)
     native = experiment._native
@@ -117,6 +120,9 @@ def run(
     keep: dict[str, object] = {"trace": trace is not None, "pcap": pcap is not None}
     if trace is not None and pcap is not None and Path(trace) != Path(pcap):
         raise ValueError("trace and pcap go into one directory: give the same")
+    if pcap is None and (pcap_links or pcap_bytes):
+        raise ValueError("pcap_links and pcap_bytes say what is captured: say where to with pcap")
+    keep |= _given({"links": pcap_links, "snap": pcap_bytes})
     if (dir := trace if trace is not None else pcap) is not None:
         keep["dir"] = Path(dir)
     bar = Progress(total, "runs", progress)

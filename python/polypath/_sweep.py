@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import warnings
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from . import _native
+from . import _native, _own
 from ._errors import VersionMismatch
 from ._experiment import Experiment, load, seed_range
 from ._run import Progress
@@ -105,6 +104,7 @@ def sweep(
     experiment = experiment if isinstance(experiment, Experiment) else load(experiment)
     for key, values in (grid or {}).items():
         experiment = experiment.grid(key, list(values))
+    _own.check_versions(experiment.document)
     first, last = experiment._native.seeds if seeds is None else seed_range(seeds)
     directory = Path(out)
     missing = list(_missing(experiment, first, last, directory))
@@ -203,7 +203,10 @@ def _on_cluster(client: Client, experiment: Experiment, parts: list[Part], out: 
         raise
     for address, theirs in versions.items():
         _same_version(theirs, _native.version(), address)
-    told = (json.dumps(experiment.document), experiment.name, _native.version())
+    text, controllers, schedulers = _own.text(experiment.document)
+    own = (tuple(controllers.items()), tuple(schedulers.items()))
+    texts = tuple(experiment._native.texts.items())
+    told = (text, experiment.name, own, texts, _native.version())
     futures = {}
     for part in parts:
         name = f"polypath-{part.key}-{part.first}-{part.last}"
@@ -218,15 +221,20 @@ def _on_cluster(client: Client, experiment: Experiment, parts: list[Part], out: 
         client.cancel(list(futures))
 
 
-def _work(document: str, name: str, version: str, cell: str, first: int, last: int) -> bytes:
+Texts = tuple[tuple[str, str], ...]
+Own = tuple[tuple[tuple[str, type[Any]], ...], tuple[tuple[str, type[Any]], ...]]
+
+
+def _work(document: str, name: str, own: Own, texts: Texts, version: str, cell: str, first: int, last: int) -> bytes:
     """What a worker does: the values of a part as Parquet."""
     _same_version(_version(), version, "a worker")
-    return _compiled(document, name).task(cell, first, last)
+    return _compiled(document, name, own, texts).task(cell, first, last)
 
 
 @lru_cache(maxsize=8)
-def _compiled(document: str, name: str) -> _native.Experiment:
-    return _native.Experiment.of(document, name, None, None)
+def _compiled(document: str, name: str, own: Own, texts: Texts) -> _native.Experiment:
+    controllers, schedulers = own
+    return _native.Experiment.of(document, name, None, None, dict(controllers), dict(schedulers), dict(texts))
 
 
 def _version() -> str:

@@ -15,7 +15,7 @@ def experiment() -> pp.Experiment:
     exp = exp.link("a", "x", "8Mbit/s", "10ms", queue="20p").link("x", "b", "100Mbit/s", "1ms")
     exp = exp.flow("bulk", "a", "b", paths=[["x"]], start=["0s", "1s"], size="1MB")
     exp = exp.grid("link.a->x.loss", [0.0, 0.01], name="loss")
-    exp = exp.expect("completion", flow="bulk", claim="it ends")
+    exp = exp.measure("completion", flow="bulk", claim="it ends")
     exp = exp.figure("sweep", "by, loss", [{"flow": "bulk"}], axis="loss", metric="completion")
     return exp.figure("time", "course", [{"flow": "bulk"}])
 

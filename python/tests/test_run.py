@@ -49,6 +49,21 @@ def test_verdicts_say_whether_expectations_are_met() -> None:
     assert "UNMET" in repr(results)
 
 
+def test_an_expectation_that_nothing_fails_is_refused_and_measuring_is_no_expectation() -> None:
+    with pytest.raises(ValueError, match="give min or max.*measure"):
+        one_link().expect("goodput", flow="bulk", claim="free")
+    measured = one_link().measure("goodput", flow="bulk", from_="3s", claim="late")
+    results = pp.run(measured, "1..2")
+    late = results.values.where(claim="late")
+    assert results.verdicts == [] and late["from_s"].to_pylist() == [3.0, 3.0] and min(late["value"].to_pylist()) > 7e6
+    assert results.runs["run"] == pp.run(one_link(), "1..2").runs["run"], "it is the same run"
+    with pytest.raises(pp.SpecError, match="no flow is named") as raised:
+        one_link().measure("goodput", flow="bluk").check()
+    assert raised.value.key == "measure[0].flow"
+    with pytest.raises(pp.SpecError, match="unknown key"):
+        one_link().measure("goodput", flow="bulk", min=1).check()
+
+
 def test_a_trace_has_the_bytes_of_the_run() -> None:
     exp = one_link()
     trace = pp.trace(exp, seed=3).to_pandas()

@@ -1,5 +1,6 @@
 """Sweeps go on where they stopped, lose nothing, and are the same wherever they run."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import polypath as pp
 import pytest
+from test_own import Reno
 
 GRID = {"link.a->b.delay": ["5ms", "20ms", "60ms"]}
 
@@ -163,6 +165,16 @@ class Cluster:
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", self.scratch)
         return self._start("worker", "--scheduler-file", self.file, *options, *more)
 
+    def restart(self) -> None:
+        """The scheduler dies and another one comes at its address; what it knew is gone."""
+        scheduler = self.processes[0]
+        scheduler.kill()
+        scheduler.wait()
+        port = json.loads(self.file.read_text())["address"].rpartition(":")[2]
+        self.file.unlink()
+        self._start("scheduler", "--port", port, "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", self.file)
+        wait_for(self.file.exists)
+
     def end(self) -> None:
         for process in self.processes:
             process.kill()
@@ -202,6 +214,58 @@ def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(clust
         assert pp.sweep(exp, GRID, "1..150", out=there, client=client).ran == 0
 
 
+def test_after_a_scheduler_that_dies_the_sweep_goes_on_and_nothing_is_lost_or_made_twice(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    from distributed import Client
+
+    here, there = tmp_path / "here", tmp_path / "there"
+    exp = experiment("20Mbit/s").set("duration", "20s")
+    pp.sweep(exp, GRID, "1..150", out=here)
+    cluster.worker()
+    with Client(scheduler_file=str(cluster.file), set_as_default=False, timeout="5s") as client:
+        client.wait_for_workers(1)
+
+        def kill() -> None:
+            wait_for(lambda: len(list(there.rglob("*.parquet"))) > 1)
+            cluster.restart()
+
+        killer = threading.Thread(target=kill, daemon=True)
+        killer.start()
+        with pytest.raises(Exception, match="(?i)scheduler|cancelled|connect|closed"):
+            pp.sweep(exp, GRID, "1..150", out=there, client=client)
+        killer.join(60)
+    kept = contents(there)
+    assert 0 < len(kept) < len(contents(here))
+    times = {name: (there / name).stat().st_mtime_ns for name in kept}
+    cluster.worker()
+    with Client(scheduler_file=str(cluster.file), set_as_default=False) as client:
+        client.wait_for_workers(1)
+        swept = pp.sweep(exp, GRID, "1..150", out=there, client=client)
+    assert contents(there) == contents(here)
+    assert swept.ran < 450 and all((there / name).stat().st_mtime_ns == at for name, at in times.items())
+
+
+def test_own_controllers_and_the_files_of_links_travel_to_the_workers(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import Client
+
+    class Gentle(Reno):
+        version = "gentle 1"
+        initial = 4
+
+    monkeypatch.chdir(tmp_path)  # no worker is here
+    exp = pp.Experiment("travels", duration="4s", seeds="1..4").flow("bulk", "a", "b", start=["0s", "1s"], controller=Gentle)
+    exp = exp.link("a", "b", pp.traces.lte(seed=5, mean="8Mbit/s").write("lte.trace"), "20ms", queue="50p")
+    pp.sweep(exp, out="here")
+    cluster.worker()
+    with Client(scheduler_file=str(cluster.file), set_as_default=False) as client:
+        client.wait_for_workers(1)
+        pp.sweep(exp, out="there", client=client)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here") != {}
+
+
 def test_a_worker_of_another_version_is_refused_with_both(cluster: Cluster, tmp_path: Path) -> None:
     from distributed import Client
 
@@ -218,5 +282,48 @@ def test_a_worker_of_another_version_is_refused_with_both(cluster: Cluster, tmp_
         with pytest.raises(pp.VersionMismatch, match="0.0.9"):
             from polypath._sweep import _work
 
-            client.submit(_work, "{}", "x", pp.version(), "", 1, 1, pure=False).result()
+            client.submit(_work, "{}", "x", ((), ()), (), pp.version(), "", 1, 1, pure=False).result()
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+# From the command line.
+
+
+def polypath(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "polypath", *map(str, arguments)]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True)
+
+
+def test_the_command_line_sweeps_here_and_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    spec, here, there = tmp_path / "swept.toml", tmp_path / "here", tmp_path / "there"
+    spec.write_text(experiment().grid("link.a->b.delay", GRID["link.a->b.delay"]).toml)
+    cluster.worker()
+    address = json.loads(cluster.file.read_text())["address"]
+    made = polypath("run", spec, "--out", here, "--seeds", "1..3", "--jobs", 2)
+    assert made.stdout == f"9 runs made, 0 were there; 3 files in {here}\n", made
+    made = polypath("run", spec, "--out", there, "--seeds", "1..3", "--dask", address)
+    assert made.returncode == 0 and contents(here) == contents(there), made
+    again = polypath("run", spec, "--out", here)
+    assert again.stdout == f"3 runs made, 9 were there; 6 files in {here}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        (["run", "foundation/one_lnk", "--out", "x"], 2, 'did you mean "foundation/one_link"'),
+        (["run", "foundation/one_link", "--out", "x", "--seeds", "a..b"], 2, "are no seeds"),
+        (["run", "foundation/one_link", "--out", "x", "--jobs", "0"], 2, "no number from 1"),
+        (["run", "foundation/one_link"], 2, "--out"),
+        (["run", "foundation/one_link", "--out", "x", "--dask", "tcp://127.0.0.1:1"], 1, "127.0.0.1:1"),
+    ],
+)
+def test_bad_arguments_are_told(arguments: list[str], status: int, text: str, tmp_path: Path) -> None:
+    failed = subprocess.run(
+        [sys.executable, "-m", "polypath", *arguments],
+        env={**environment(), "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert failed.returncode == status and text in failed.stderr, failed
+    assert "Traceback" not in failed.stderr

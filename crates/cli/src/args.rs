@@ -15,6 +15,7 @@ use polypath_lab::units::{Bytes, Human, Link};
 use polypath_transport::Registry;
 use polypath_transport::cc::CcConfig;
 use polypath_transport::sched::SchedulerConfig;
+use polypath_wire::Rate;
 
 pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 #[cfg(feature = "daemon")]
@@ -220,7 +221,10 @@ Examples:
 With --out it writes values.parquet and values.csv (every number of every run), results.csv and
 results.arrow (one row per run and flow), results.json (the summary), and what its figures draw,
 figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with
---trace also RUN.arrow (every observation), where RUN is the run's id in the results.";
+--trace also RUN.arrow (every observation), where RUN is the run's id in the results.
+
+A cluster is the Python package's part: python -m polypath run my.toml --out out/my --dask tcp://host:8786
+(docs/python.md).";
 
 #[derive(Subcommand, Debug)]
 pub enum LabCommand {
@@ -245,8 +249,46 @@ pub enum LabCommand {
     /// Write a spec file of your own from a template; without a name, list the templates
     #[command(after_long_help = NEW_EXAMPLES)]
     New(NewArgs),
+    /// Draw a trace of a link's rate by seed, for rate = { trace = "FILE" } in a spec
+    #[command(after_long_help = TRACE_EXAMPLES)]
+    Trace(TraceArgs),
     /// Print the JSON Schema of spec files
     Schema,
+}
+
+const TRACE_EXAMPLES: &str = "\
+Examples:
+  polypath lab trace lte --seed 1 > lte.trace                         a minute of a cellular link, outages among it
+  polypath lab trace starlink --seconds 300 --mean 100Mbit/s > sat.trace
+  polypath lab trace wifi --seed 7 > wifi.trace
+
+The format is mahimahi's: each line is the millisecond at which 1500 bytes may leave. The same seed draws the same
+trace everywhere. docs/experiments.md says where the numbers of each kind come from.";
+
+#[derive(Args, Debug)]
+pub struct TraceArgs {
+    /// What the link is like
+    #[arg(value_name = "KIND", value_parser = kinds())]
+    pub kind: String,
+    /// What decides the draw
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How long it is until it repeats, 1 to 3600
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub seconds: u64,
+    /// Mean rate of a long one; without it 4.5Mbit/s (lte), 150Mbit/s (starlink), 37Mbit/s (wifi)
+    #[arg(long, value_name = "RATE")]
+    pub mean: Option<Human<Rate>>,
+}
+
+fn kinds() -> PossibleValuesParser {
+    [
+        ("lte", "Rate wanders, with outages, as Sprout models cellular links"),
+        ("starlink", "Rate changes every 15 s, after a short pause"),
+        ("wifi", "Bursts on a channel that others use too"),
+    ]
+    .map(|(name, help)| PossibleValue::new(name).help(help))
+    .into()
 }
 
 const NEW_EXAMPLES: &str = "\
@@ -360,6 +402,12 @@ pub struct RunArgs {
     /// Capture what every link carries (pcapng), into --out
     #[arg(long, requires = "out")]
     pub pcap: bool,
+    /// Of these links and directions only, as in a->r,r->b
+    #[arg(long, value_name = "LINKS", requires = "pcap", value_delimiter = ',')]
+    pub pcap_links: Vec<String>,
+    /// Keep at most so many bytes of each packet: 96 are all headers
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    pub pcap_bytes: Option<NonZero<u32>>,
     /// Keep every observation of every run (Arrow IPC), in --out
     #[arg(long, requires = "out")]
     pub trace: bool,

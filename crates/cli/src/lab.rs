@@ -4,6 +4,7 @@ mod group;
 mod list;
 mod new;
 mod output;
+mod trace;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use polypath_lab::check::{self, Verdict};
 use polypath_lab::results::Run;
-use polypath_lab::run::Keep;
+use polypath_lab::run::{Capture, Keep};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::shelf::{self, Shelf, Unknown, find};
 use polypath_lab::spec::{self, Experiment, LoadError};
@@ -33,6 +34,7 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Check(args) => group::check(args),
         LabCommand::Report(args) => group::page(args),
         LabCommand::New(args) => new::new(args),
+        LabCommand::Trace(args) => trace::draw(args),
         LabCommand::Schema => {
             let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");
             printed(writeln!(io::stdout(), "{schema}"))
@@ -59,9 +61,11 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
         .runs(cells.len())
         .map_err(|e| Failure::usage(format!("{}: {e}", experiment.name)))
         .map_err(|e| e.help(FEWER_SEEDS))?;
+    let capture = Capture { links: args.pcap_links.clone(), snap: args.pcap_bytes };
+    cells.iter().try_for_each(|cell| capture.check(&cell.spec)).map_err(unknown)?;
     let keep = Keep {
         dir: args.out.clone().unwrap_or_default(),
-        capture: args.pcap,
+        capture: args.pcap.then_some(capture),
         trace: args.trace,
         also: vec![],
     };

@@ -34,6 +34,8 @@ pub mod sweep;
 pub mod task;
 #[cfg(feature = "experiments")]
 pub mod timeline;
+#[cfg(feature = "experiments")]
+pub mod traces;
 pub mod units;
 #[cfg(feature = "experiments")]
 pub mod values;

@@ -1,5 +1,6 @@
 //! The files that an experiment names: in its directory, or inside the program.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("no {what} is named \"{name}\"")]
 pub struct Unknown {
-    /// What was looked for: `experiment`, `group`, `cell`, `template`.
+    /// What was looked for: `experiment`, `group`, `cell`, `link`, `template`.
     pub what: &'static str,
     /// The name that nothing has.
     pub name: String,
@@ -27,6 +28,8 @@ pub enum Place {
     Dir(PathBuf),
     /// In this group of the built-in experiments.
     BuiltIn(String),
+    /// Nowhere: these are their texts by their names.
+    Texts(BTreeMap<String, String>),
 }
 
 impl Place {
@@ -39,13 +42,14 @@ impl Place {
             Self::BuiltIn(group) => {
                 built_in(&format!("{group}/{name}")).map(str::to_owned).ok_or_else(missing)
             }
+            Self::Texts(texts) => texts.get(name).cloned().ok_or_else(missing),
         }
     }
 
     /// What messages call the file `name` there.
     pub fn shown(&self, name: &str) -> String {
         match self {
-            Self::Nowhere => name.to_owned(),
+            Self::Nowhere | Self::Texts(_) => name.to_owned(),
             Self::Dir(dir) => dir.join(name).display().to_string(),
             Self::BuiltIn(group) => format!("built-in {group}/{name}"),
         }

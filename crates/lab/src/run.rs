@@ -2,17 +2,19 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
-use polypath_sim::WorldError;
+use polypath_sim::{HopId, WorldError};
 use polypath_transport::CloseReason;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use sha2::{Digest, Sha256};
 
 use crate::build::{Built, Carried, packet_size};
 use crate::results::{FlowResult, PathResult, Run};
-use crate::spec::{Cell, FigureKind, Metric, Spec, What};
+use crate::shelf::{Unknown, unknown};
+use crate::spec::{Cell, FigureKind, Metric, Spec, What, ends};
 use crate::stop::Stop;
 use crate::timeline::{Course, FlowLevel, HopLevel, Layout, PathLevel, SAMPLE, Snapshot, Timeline, instants};
 
@@ -40,18 +42,54 @@ pub enum RunError {
 pub struct Keep {
     /// Into this directory.
     pub dir: PathBuf,
-    /// What reached the far end of every hop, `<id>.pcapng`.
-    pub capture: bool,
+    /// What reached the far ends of links, `<id>.pcapng`.
+    pub capture: Option<Capture>,
     /// Every observation, `<id>.arrow`.
     pub trace: bool,
     /// Numbers that others will ask for, beside those that the spec itself does.
     pub also: Vec<What>,
 }
 
+/// Which packets a capture has, and how much of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Capture {
+    /// At these links and in these directions, `r->b`; without any at all.
+    pub links: Vec<String>,
+    /// At most so many bytes of each; without it all.
+    pub snap: Option<NonZero<u32>>,
+}
+
+impl Capture {
+    /// Its links are links of `spec`.
+    pub fn check(&self, spec: &Spec) -> Result<(), Unknown> {
+        let all: Vec<String> = spec.link.iter().flat_map(|l| directions(&l.from, &l.to)).collect();
+        let known: Vec<&str> = all.iter().map(String::as_str).collect();
+        let missing = self.links.iter().find(|link| !all.contains(&spaceless(link)));
+        missing.map_or(Ok(()), |link| Err(unknown("link", link, &known)))
+    }
+
+    /// Those of the hops of `built`, which are in the order of the links.
+    fn hops(&self, spec: &Spec, built: &Built) -> Vec<HopId> {
+        let wanted: Vec<String> = self.links.iter().map(|link| spaceless(link)).collect();
+        let names = spec.link.iter().flat_map(|l| directions(&l.from, &l.to));
+        let hops = names.zip(&built.hops).filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
+        hops.map(|(_, hop)| *hop).collect()
+    }
+}
+
+fn directions(a: &str, b: &str) -> [String; 2] {
+    [format!("{a}->{b}"), format!("{b}->{a}")]
+}
+
+/// `link` as [`directions`] writes it.
+fn spaceless(link: &str) -> String {
+    ends(link).map_or_else(|| link.to_owned(), |(a, b)| format!("{a}->{b}"))
+}
+
 /// Name of a run: a hash of everything that decides it.
 pub fn id(spec: &Spec, seed: u64) -> String {
     let mut decides = spec.clone();
-    (decides.expect, decides.figure) = (Vec::new(), Vec::new());
+    (decides.expect, decides.measure, decides.figure) = (Vec::new(), Vec::new(), Vec::new());
     let resolved = serde_json::to_vec(&decides).expect("a spec has only strings for keys");
     let hash = Sha256::new().chain_update(resolved).chain_update(seed.to_be_bytes()).finalize();
     hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
@@ -86,10 +124,10 @@ fn observed(cell: &Cell, seed: u64, keep: &Keep, stop: &Stop) -> Result<(Built, 
     if keep.trace {
         built.world.trace(true, true);
     }
-    if keep.capture {
+    if let Some(capture) = &keep.capture {
         let file = create(keep, &id(&cell.spec, seed), "pcapng")?;
-        let hops: Vec<_> = built.world.hops().collect();
-        built.world.capture(&hops, Box::new(io::BufWriter::new(file)));
+        let hops = capture.hops(&cell.spec, &built);
+        built.world.capture(&hops, capture.snap, Box::new(io::BufWriter::new(file)));
     }
     watch.run(&mut built, stop)?;
     Ok((built, watch))
@@ -134,7 +172,7 @@ impl Watch {
     fn of(cell: &Cell, keep: &Keep) -> Self {
         let spec = &cell.spec;
         let mut whats: Vec<What> = keep.also.clone();
-        whats.extend(spec.expect.iter().flat_map(|e| e.selector().whats().cloned().collect::<Vec<_>>()));
+        whats.extend(spec.asked().flat_map(|(_, of)| of.whats().cloned().collect::<Vec<_>>()));
         let (mut courses, mut lines) = (Vec::new(), Vec::new());
         for (figure, f) in spec.figure.iter().enumerate() {
             let selected = f.series.iter().map(|s| s.selector(f));
@@ -328,7 +366,7 @@ fn result(built: &Built, spec: &Spec, n: usize, timeline: &Timeline) -> FlowResu
 
 fn write(built: &mut Built, keep: &Keep, id: &str) -> Result<(), RunError> {
     let captured = built.world.finish_capture();
-    if keep.capture {
+    if keep.capture.is_some() {
         complete(keep, id, "pcapng", captured)?;
     }
     if let Some(trace) = built.world.take_trace() {

@@ -104,7 +104,8 @@ pub fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
     TEMPLATES.iter().map(|(file, text)| (file.trim_end_matches(".toml"), *text))
 }
 
-fn unknown(what: &'static str, name: &str, known: &[&str]) -> Unknown {
+/// Nothing of `known` is called `name`.
+pub(crate) fn unknown(what: &'static str, name: &str, known: &[&str]) -> Unknown {
     Unknown { what, name: name.to_owned(), help: suggestion(name, known) }
 }
 

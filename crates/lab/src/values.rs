@@ -36,7 +36,7 @@ struct Wanted<'a> {
 }
 
 /// The table of all numbers of an ensemble, with the columns `run`, `cell`, one for each axis of the grid (numbers
-/// if all its labels are), `seed`, `claim` (of the expectation; null for what every flow has), `metric`, `flow`, `path`,
+/// if all its labels are), `seed`, `claim` (of what is expected or measured; null for what every flow has), `metric`, `flow`, `path`,
 /// `link`, `from_s` and `to_s` (the measured time), `over` (what it is divided by), `value` and `unit`. Rates are in bit/s. What
 /// a run does not have has no row.
 pub fn values((experiment, runs): Ensemble<'_>) -> RecordBatch {
@@ -57,7 +57,7 @@ pub(crate) fn shape(experiment: &Experiment) -> String {
     format!("{:?} {:?}", table(&columns(experiment), &[]).schema(), wanted(experiment))
 }
 
-/// What every flow has, then what each expectation asks for. What an expectation compares with another cell stands
+/// What every flow has, then what is expected or measured. What an expectation compares with another cell stands
 /// there undivided too, so that runs of one cell alone can be compared later.
 fn wanted(experiment: &Experiment) -> Vec<Wanted<'_>> {
     let mut all = Vec::new();
@@ -79,15 +79,14 @@ fn wanted(experiment: &Experiment) -> Vec<Wanted<'_>> {
         let several = if paths > 1 { paths } else { 0 };
         all.extend((0..several).flat_map(|path| OF_PATHS.map(|metric| of(metric, Some(path)))));
     }
-    for expect in &experiment.spec.expect {
-        let selector = expect.selector();
+    for (claim, selector) in experiment.spec.asked() {
         if selector.over_cell.is_some() {
             all.extend(selector.whats().cloned().map(plain));
         }
         if selector.what.solo.is_some() {
             all.push(plain(What { metric: Metric::Goodput, solo: None, ..selector.what.clone() }));
         }
-        all.push(Wanted { claim: &expect.claim, selector });
+        all.push(Wanted { claim, selector });
     }
     let mut unique: Vec<Wanted<'_>> = Vec::new();
     for one in all {

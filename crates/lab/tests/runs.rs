@@ -3,7 +3,7 @@
 
 use polypath_lab::check::check;
 use polypath_lab::results::Run;
-use polypath_lab::run::{Keep, id, run};
+use polypath_lab::run::{Capture, Keep, id, run};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::spec::{self, Experiment};
 use polypath_lab::stop::Stop;
@@ -287,7 +287,12 @@ fn an_oracle_sees_the_queues_of_others() {
 #[test]
 fn a_capture_has_its_name_once_it_is_whole() {
     let dir = tempfile::tempdir().unwrap();
-    let keep = Keep { dir: dir.path().to_owned(), capture: true, trace: true, ..Keep::default() };
+    let keep = Keep {
+        dir: dir.path().to_owned(),
+        capture: Some(Capture::default()),
+        trace: true,
+        ..Keep::default()
+    };
     let experiment = one_link(BULK);
     let run = run(&experiment.cells[0], 1, &keep).unwrap();
     let mut names: Vec<_> = std::fs::read_dir(dir.path())
@@ -303,7 +308,7 @@ fn a_capture_has_its_name_once_it_is_whole() {
 #[cfg(target_os = "linux")]
 fn a_capture_that_cannot_be_written_leaves_nothing_that_looks_like_one() {
     let dir = tempfile::tempdir().unwrap();
-    let keep = Keep { dir: dir.path().to_owned(), capture: true, ..Keep::default() };
+    let keep = Keep { dir: dir.path().to_owned(), capture: Some(Capture::default()), ..Keep::default() };
     let experiment = one_link(BULK);
     let name = id(&experiment.cells[0].spec, 1);
     std::os::unix::fs::symlink("/dev/full", dir.path().join(format!("{name}.pcapng.part"))).unwrap();

@@ -1,8 +1,9 @@
 //! A secure flow: base exchanges, and one SPI for each path, seen in a capture of the hops.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 
-use polypath_lab::run::{Keep, run};
+use polypath_lab::run::{Capture, Keep, run};
 use polypath_lab::spec::{self, Metric, What};
 
 /// Two paths of two links each. The slow link of the second is the receiver's.
@@ -79,7 +80,7 @@ fn spi(packet: &[u8]) -> Option<u32> {
 fn each_path_has_an_spi_of_its_own() {
     let experiment = spec::parse(SPEC, "secure.toml").unwrap_or_else(|e| panic!("{e}"));
     let dir = tempfile::tempdir().unwrap();
-    let keep = Keep { dir: dir.path().to_owned(), capture: true, ..Keep::default() };
+    let keep = Keep { dir: dir.path().to_owned(), capture: Some(Capture::default()), ..Keep::default() };
     let result = run(&experiment.cells[0], 1, &keep).expect("it runs");
     let flow = &result.flows[0];
     assert!(flow.intact && flow.failed.is_none(), "{flow:?}");
@@ -95,6 +96,31 @@ fn each_path_has_an_spi_of_its_own() {
         assert_eq!(spis(hop).into_iter().collect::<Vec<_>>(), [flow.paths[path].spi.unwrap()], "{hop}");
     }
     assert_ne!(flow.paths[0].spi, flow.paths[1].spi);
+}
+
+#[test]
+fn a_capture_of_named_links_has_the_heads_of_their_packets_only() {
+    let experiment = spec::parse(SPEC, "secure.toml").unwrap_or_else(|e| panic!("{e}"));
+    let dir = tempfile::tempdir().unwrap();
+    let captured = |links: &[&str], snap| {
+        let links = links.iter().map(ToString::to_string).collect();
+        let capture = Some(Capture { links, snap: NonZero::new(snap) });
+        let keep = Keep { dir: dir.path().to_owned(), capture, ..Keep::default() };
+        let result = run(&experiment.cells[0], 1, &keep).expect("it runs");
+        std::fs::read(dir.path().join(format!("{}.pcapng", result.id))).unwrap()
+    };
+    let (whole, heads) = (captured(&[], 0), captured(&["a -> x", "b->y"], 96));
+    let (whole, heads) = (packets(&whole), packets(&heads));
+    assert_eq!(heads.keys().collect::<Vec<_>>(), ["a→x", "b→y"]);
+    assert!(whole.len() == 8 && heads["a→x"].len() > 1000);
+    for (hop, heads) in heads {
+        assert_eq!(heads.len(), whole[&hop].len());
+        assert!(
+            heads.iter().zip(&whole[&hop]).all(|(head, packet)| *head == &packet[..packet.len().min(96)])
+        );
+    }
+    let unknown = Capture { links: vec!["a->z".into()], snap: None }.check(&experiment.spec).unwrap_err();
+    assert!(unknown.to_string().contains("no link is named \"a->z\""), "{unknown}");
 }
 
 #[test]

@@ -190,7 +190,7 @@ async fn the_modes_change_during_a_connection() {
     for (n, mode) in
         [DISTRIBUTION, DUPLICATION, SchedulerConfig::RoundRobin, DUPLICATION].into_iter().enumerate()
     {
-        streams[0].set_scheduler(mode);
+        streams[0].set_scheduler(mode.clone());
         let before = bed.carried();
         carry(&streams, n as u32, len).await;
         // What was copied on the slower route may still be under way.

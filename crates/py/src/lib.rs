@@ -3,12 +3,16 @@
 
 mod errors;
 mod experiment;
+mod own;
 mod runs;
 mod table;
 mod work;
 
 use polypath_lab::shelf::{self, Shelf};
 use polypath_lab::spec;
+use polypath_lab::traces::Kind;
+use polypath_lab::units::Human;
+use polypath_wire::{Rate, Seed};
 use pyo3::prelude::*;
 
 /// The module `polypath._native`.
@@ -17,11 +21,13 @@ mod _native {
     #[pymodule_export]
     use super::experiment::Experiment;
     #[pymodule_export]
+    use super::own::{Ack, Loss, Parcel, Path};
+    #[pymodule_export]
     use super::runs::Runs;
     #[pymodule_export]
     use super::table::Batches;
     #[pymodule_export]
-    use super::{names, parse, schema, template, version};
+    use super::{link_trace, names, parse, schema, template, version};
 }
 
 /// Version of the program, and a hash of the sources that decide what a run gives.
@@ -52,4 +58,13 @@ fn template(name: &str) -> PyResult<&'static str> {
 #[pyfunction]
 fn parse(text: &str, file: &str) -> PyResult<experiment::Experiment> {
     experiment::parse(text, file)
+}
+
+/// A trace of a link's rate, drawn by seed, in mahimahi's format.
+#[pyfunction]
+fn link_trace(kind: &str, seed: u64, seconds: u64, mean: Option<&str>) -> PyResult<String> {
+    let kind = Kind::called(kind).map_err(errors::value)?;
+    let mean = mean.map(str::parse::<Human<Rate>>).transpose().map_err(errors::value)?;
+    let trace = kind.draw(Seed(seed), seconds, mean.map_or(kind.mean(), |mean| mean.0));
+    Ok(trace.map_err(errors::value)?.to_string())
 }

@@ -9,6 +9,8 @@ use polypath_lab::stop::Stop;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use super::own::Failure;
+
 /// How often Python is asked for a signal and told of progress.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -27,10 +29,11 @@ impl Control {
 }
 
 /// Does `work` on a thread of its own. `told`, if there is one, hears how much has ended; what it raises stops the work, as a signal
-/// does.
+/// does, and a `failure` of what the work calls.
 pub fn wait<T: Send + 'static>(
     py: Python<'_>,
     told: Option<&Bound<'_, PyAny>>,
+    failure: &Failure,
     work: impl FnOnce(&Control) -> T + Send + 'static,
 ) -> PyResult<T> {
     let control = Arc::new(Control::default());
@@ -55,7 +58,11 @@ pub fn wait<T: Send + 'static>(
             control.stop.ask();
             break Err(error);
         }
+        if failure.is_there() {
+            control.stop.ask();
+        }
     };
     py.detach(|| thread.join()).map_err(|_| PyRuntimeError::new_err("the work panicked"))?;
+    failure.raise()?;
     result
 }

@@ -2,6 +2,7 @@
 //! raw IP packets as they reach the far end of the hop.
 
 use std::io::{self, Write};
+use std::num::NonZero;
 
 use polypath_endpoint::Locators;
 use polypath_wire::Instant;
@@ -26,15 +27,18 @@ pub(crate) struct Capture {
     out: Box<dyn Write + Send>,
     /// The interface of each watched hop, sorted.
     interfaces: Vec<(HopId, u32)>,
+    /// Most bytes that are kept of a packet, as the format has it: 0 keeps all.
+    snap: u32,
     block: Vec<u8>,
     result: io::Result<()>,
 }
 
 impl Capture {
-    /// Begins a capture of `hops` with their names.
-    pub fn new(out: Box<dyn Write + Send>, hops: &[(HopId, &str)]) -> Self {
+    /// Begins a capture of `hops` with their names, of at most `snap` bytes of each packet.
+    pub fn new(out: Box<dyn Write + Send>, hops: &[(HopId, &str)], snap: Option<NonZero<u32>>) -> Self {
         let interfaces = hops.iter().zip(0..).map(|((hop, _), i)| (*hop, i)).collect();
-        let mut capture = Self { out, interfaces, block: Vec::new(), result: Ok(()) };
+        let snap = snap.map_or(0, NonZero::get);
+        let mut capture = Self { out, interfaces, snap, block: Vec::new(), result: Ok(()) };
         capture.interfaces.sort_unstable();
         capture.section();
         for (_, name) in hops {
@@ -64,10 +68,11 @@ impl Capture {
         };
         self.begin(ENHANCED_PACKET);
         let len = bytes.len() as u32;
-        for word in [interface, (now.0 >> 32) as u32, now.0 as u32, len, len] {
+        let kept = if self.snap == 0 { len } else { len.min(self.snap) };
+        for word in [interface, (now.0 >> 32) as u32, now.0 as u32, kept, len] {
             self.block.extend(word.to_le_bytes());
         }
-        self.block.extend(bytes);
+        self.block.extend(&bytes[..kept as usize]);
         self.pad();
         self.end();
     }
@@ -95,7 +100,7 @@ impl Capture {
         self.begin(INTERFACE_DESCRIPTION);
         self.block.extend(LINKTYPE_RAW.to_le_bytes());
         self.block.extend([0; 2]);
-        self.block.extend(0u32.to_le_bytes()); // no snapshot length
+        self.block.extend(self.snap.to_le_bytes());
         self.option(IF_NAME, name.as_bytes());
         self.option(OPT_COMMENT, format!("hop {name}").as_bytes());
         self.option(IF_TSRESOL, &[NANOSECONDS]);
@@ -138,7 +143,7 @@ mod tests {
     #[test]
     fn blocks_say_their_length_at_both_ends() {
         let (file, written) = crate::testing::shared_buffer();
-        Capture::new(Box::new(file), &[(HopId(3), "a→b")]).finish().unwrap();
+        Capture::new(Box::new(file), &[(HopId(3), "a→b")], None).finish().unwrap();
         let bytes = written.lock().unwrap().clone();
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!((word(0), word(4), word(24)), (SECTION_HEADER, 28, 28));

@@ -4,6 +4,7 @@ mod run;
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZero;
 
 use polypath_endpoint::{Input, LocalInfo, Locators, SecurityConfig};
 use polypath_hip::Identity;
@@ -280,10 +281,10 @@ impl World {
         self.net.taps.trace_hops = hops;
     }
 
-    /// Captures what reaches the far end of `hops`, as pcapng.
-    pub fn capture(&mut self, hops: &[HopId], out: Box<dyn Write + Send>) {
+    /// Captures what reaches the far end of `hops`, as pcapng, at most `snap` bytes of each packet.
+    pub fn capture(&mut self, hops: &[HopId], snap: Option<NonZero<u32>>, out: Box<dyn Write + Send>) {
         let names: Vec<_> = hops.iter().map(|h| (*h, self.net.hop_names[h.index()].as_str())).collect();
-        self.net.taps.capture = Some(Capture::new(out, &names));
+        self.net.taps.capture = Some(Capture::new(out, &names, snap));
     }
 
     fn name(&self, node: NodeId) -> &str {

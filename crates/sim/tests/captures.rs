@@ -16,7 +16,7 @@ use polypath_wire::{Instant, Rate, Seed};
 fn capture(seed: u64) -> Vec<u8> {
     let mut l = line(seed, HopConfig { loss: 0.02, ..hop(10, 10, 15) });
     let (out, written) = shared_buffer();
-    l.world.capture(&[l.second.there(), l.second.back()], out);
+    l.world.capture(&[l.second.there(), l.second.back()], None, out);
     let paths = vec![(l.path, PathConfig { mss: 1400, ..PathConfig::default() })];
     let flow = FlowConfig { paths, bytes: Some(10_000_001), ..FlowConfig::default() };
     let flow = l.world.flow(flow).unwrap();
@@ -44,7 +44,7 @@ fn secure_capture(seed: u64, seconds: f64) -> Vec<u8> {
         hops.extend([link.there(), link.back()]);
         paths.push((world.path(a, b, &[Via::Node(r)]).unwrap(), PathConfig::default()));
     }
-    world.capture(&hops, out);
+    world.capture(&hops, None, out);
     let flow = world.flow(FlowConfig { paths, ..FlowConfig::default() }).unwrap();
     world.run(secs(seconds));
     assert!(world.flow_report(flow).bytes > (seconds * 500_000.0) as u64, "{:?}", world.flow_report(flow));

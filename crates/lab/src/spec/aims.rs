@@ -4,6 +4,20 @@ use super::error::{Key, Problem, at};
 use super::select::{beside, chosen, ends};
 use super::{Cell, Expect, Figure, FigureKind, Metric, Selector, Spec, Statistic, What};
 
+pub(super) fn measures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
+    spec.measure.iter().enumerate().try_for_each(|(n, measure)| {
+        let aim = Aim { spec, cells, at: at!["measure", n] };
+        match measure.of.metric {
+            None => Err(no_metric(aim.at)),
+            Some(_) => aim.selector(&measure.selector(), measure.of.cell.as_deref(), &[]),
+        }
+    })
+}
+
+fn no_metric(at: Vec<Key>) -> Problem {
+    Problem::new(at, "the key `metric` is missing").help("add for example metric = \"goodput\"")
+}
+
 pub(super) fn expectations(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
     spec.expect.iter().enumerate().try_for_each(|(n, expect)| expectation(spec, cells, expect, n))
 }
@@ -11,9 +25,7 @@ pub(super) fn expectations(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
 fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result<(), Problem> {
     let aim = Aim { spec, cells, at: at!["expect", n] };
     if expect.of.metric.is_none() {
-        return Err(
-            Problem::new(aim.at, "the key `metric` is missing").help("add for example metric = \"goodput\"")
-        );
+        return Err(no_metric(aim.at));
     }
     aim.selector(&expect.selector(), expect.of.cell.as_deref(), &expect.ascending)?;
     if expect.min.is_none()
@@ -21,7 +33,8 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
         && expect.published.is_none()
         && expect.ascending.len() < 2
     {
-        return Err(Problem::new(aim.at, "expects nothing").help("add min, max, published, or ascending"));
+        return Err(Problem::new(aim.at, "expects nothing")
+            .help("add min, max, published, or ascending; what is only measured stands under [[measure]]"));
     }
     band(expect, &aim)?;
     match expect.of.statistic {

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Spec;
 use super::select::{Number, Selector};
 
 /// One expectation: a statistic of a metric over the ensemble of one cell lies in a band, is what a
@@ -38,6 +39,17 @@ pub struct Expect {
     pub null: Option<String>,
     /// From where this expectation comes.
     pub source: String,
+}
+
+/// A number that each run's values have, and that nothing is expected of.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Measure {
+    /// What its rows are called, in the column `claim`.
+    pub claim: String,
+    /// Which number. Its metric has no default, and its statistic no meaning.
+    #[serde(flatten)]
+    pub of: Number,
 }
 
 /// What is measured in one run, in the measured time unless it says otherwise.
@@ -140,6 +152,21 @@ impl Expect {
     /// The number that is meant.
     pub fn selector(&self) -> Selector {
         self.of.selector(Metric::Goodput)
+    }
+}
+
+impl Measure {
+    /// The number that is meant.
+    pub fn selector(&self) -> Selector {
+        self.of.selector(Metric::Goodput)
+    }
+}
+
+impl Spec {
+    /// The numbers that are expected or measured, with their claims.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = (&str, Selector)> {
+        let expected = self.expect.iter().map(|e| (e.claim.as_str(), e.selector()));
+        expected.chain(self.measure.iter().map(|m| (m.claim.as_str(), m.selector())))
     }
 }
 

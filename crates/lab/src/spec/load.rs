@@ -11,8 +11,8 @@ use toml::{Table, Value};
 use super::error::{Key, Problem, at, dotted, suggestion};
 use super::limit::is_whole;
 use super::{
-    Cell, Expect, Number, Series, Spec, SpecError, Traffic, VERSION, aims, beside, chosen, grid, nulls,
-    validate,
+    Cell, Expect, Measure, Number, Series, Spec, SpecError, Supplied, Traffic, VERSION, aims, beside, chosen,
+    grid, nulls, validate,
 };
 use crate::place::{Place, Unknown};
 
@@ -59,7 +59,8 @@ pub fn load(file: &Path) -> Result<Experiment, LoadError> {
     let text =
         std::fs::read_to_string(file).map_err(|source| LoadError::Read { file: shown.clone(), source })?;
     let dir = file.parent().unwrap_or(Path::new(""));
-    let mut experiment = read_text(&text, &shown, &Place::Dir(dir.to_owned()), dir.parent())?;
+    let place = Place::Dir(dir.to_owned());
+    let mut experiment = read_text(&text, &shown, &place, dir.parent(), &Supplied::default())?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let group = file.parent().and_then(Path::file_name).map(|g| g.to_string_lossy().into_owned());
     experiment.name = group.map_or(stem.to_string(), |g| format!("{g}/{stem}"));
@@ -74,7 +75,7 @@ pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
 
 /// The same; the files that it names are at `place`.
 pub fn parse_at(text: &str, file: &str, place: &Place) -> Result<Experiment, Box<SpecError>> {
-    read_text(text, file, place, None)
+    read_text(text, file, place, None, &Supplied::default())
 }
 
 /// The same; nulls of other groups are below `root`.
@@ -83,32 +84,40 @@ fn read_text(
     file: &str,
     place: &Place,
     root: Option<&Path>,
+    supplied: &Supplied,
 ) -> Result<Experiment, Box<SpecError>> {
     let doc = DeTable::parse(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let table: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
     let name = file.to_owned();
-    build(table, place)
+    build(table, place, supplied)
         .and_then(|(spec, cells)| compare_nulls(&spec, &cells, root).map(|()| (spec, cells)))
         .map(|(spec, cells)| Experiment { name, place: place.clone(), text: text.to_owned(), spec, cells })
         .map_err(|p| p.locate(file, text, doc.get_ref()))
 }
 
 /// The experiment `name` that `doc` describes; errors show the line of its text as TOML.
-pub fn from_document(doc: &Table, name: &str, place: &Place) -> Result<Experiment, Box<SpecError>> {
-    parse_at(&toml::to_string(doc).expect("a table of TOML values can be written"), name, place)
+pub fn from_document(
+    doc: &Table,
+    name: &str,
+    place: &Place,
+    supplied: &Supplied,
+) -> Result<Experiment, Box<SpecError>> {
+    let text = toml::to_string(doc).expect("a table of TOML values can be written");
+    read_text(&text, name, place, None, supplied)
 }
 
-fn build(doc: Table, place: &Place) -> Result<(Spec, Vec<Cell>), Problem> {
+fn build(doc: Table, place: &Place, supplied: &Supplied) -> Result<(Spec, Vec<Cell>), Problem> {
     check_version(&doc)?;
-    let spec = read_spec(doc.clone(), place)?;
+    let spec = read_spec(doc.clone(), place, supplied)?;
     grid::check(&spec.grid, spec.seeds)?;
     let mut cells = Vec::new();
     for (values, doc) in grid::documents(&doc, &spec.grid)? {
         let label = values.join(",");
-        let spec = read_spec(doc, place).map_err(|p| in_cell(&label, p))?;
+        let spec = read_spec(doc, place, supplied).map_err(|p| in_cell(&label, p))?;
         cells.push(Cell { label, values, spec });
     }
     aims::expectations(&spec, &cells)?;
+    aims::measures(&spec, &cells)?;
     aims::figures(&spec, &cells)?;
     Ok((spec, cells))
 }
@@ -156,8 +165,9 @@ fn check_version(doc: &Table) -> Result<(), Problem> {
 }
 
 /// One document without its grid's values; every flow's connection complete, every trace read.
-fn read_spec(doc: Table, place: &Place) -> Result<Spec, Problem> {
+fn read_spec(doc: Table, place: &Place, supplied: &Supplied) -> Result<Spec, Problem> {
     let mut spec: Spec = read(Value::Table(doc.clone()), vec![]).map_err(|p| in_number(&doc, p))?;
+    spec.supplied = supplied.clone();
     for (n, link) in spec.link.iter_mut().enumerate() {
         link.rate.read(place, &["link".into(), n.into(), "rate".into()])?;
         link.back.rate.as_mut().map_or(Ok(()), |rate| {
@@ -252,6 +262,7 @@ fn in_number(doc: &Table, problem: Problem) -> Problem {
     let at: Vec<&str> = problem.at.iter().filter_map(Key::name).collect();
     let (known, rest) = match at[..] {
         ["expect", ref rest @ ..] => (keys::<Expect>(), rest),
+        ["measure", ref rest @ ..] => (keys::<Measure>(), rest),
         ["figure", "series", ref rest @ ..] => (keys::<Series>(), rest),
         _ => return problem,
     };
@@ -320,6 +331,6 @@ fn same_tag(old: &Table, new: &Table) -> bool {
 impl Spec {
     /// The connection of `flow`, complete.
     pub fn connection_of(&self, flow: &super::Flow) -> ConnectionConfig {
-        read_connection(&flow.connection, vec![]).expect("read_spec has read it before")
+        self.supplied.to(read_connection(&flow.connection, vec![]).expect("read_spec has read it before"))
     }
 }

@@ -34,6 +34,7 @@ mod queue;
 mod rate;
 mod schema;
 mod select;
+mod supplied;
 mod topology;
 mod validate;
 
@@ -43,7 +44,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::SpecError;
 pub(crate) use error::suggestion;
-pub use expect::{Expect, Metric, Statistic};
+pub use expect::{Expect, Measure, Metric, Statistic};
 pub use figure::{Band, Figure, FigureKind, Series};
 pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
@@ -55,6 +56,7 @@ pub use queue::{Managed, Queue};
 pub use rate::{LinkRate, TraceFile};
 pub use schema::schema;
 pub use select::{Number, Selector, What, beside, chosen, ends};
+pub use supplied::Supplied;
 
 use crate::seeds::SeedRange;
 use crate::units::Human;
@@ -100,9 +102,15 @@ pub struct Spec {
     /// What must come out.
     #[serde(default)]
     pub expect: Vec<Expect>,
+    /// What is measured beside that and what every flow has, whatever comes out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measure: Vec<Measure>,
     /// What is drawn.
     #[serde(default)]
     pub figure: Vec<Figure>,
+    /// What makes the algorithms that it names and that are not ours.
+    #[serde(skip)]
+    pub supplied: Supplied,
 }
 
 /// What is not ideal about a host.

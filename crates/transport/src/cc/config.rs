@@ -19,7 +19,11 @@ use super::polypath::Polypath;
 use super::rm_tcp::RmTcp;
 use super::wvegas::WVegas;
 use crate::about::{About, Registry};
+use crate::external::External;
 use crate::facts::ConfigError;
+
+/// Makes controllers that the program supplies.
+pub type ControllerMaker = dyn Fn(&Env) -> Box<dyn Controller> + Send + Sync;
 
 /// One variant per law, with the law's parameters; everything else is what the law says.
 macro_rules! laws {
@@ -33,6 +37,9 @@ macro_rules! laws {
                 #[doc = concat!("The parameters of [`", stringify!($law), "`].")]
                 $variant(<$law as Law>::Config),
             )+
+            /// Supplied by the program that runs the connection, so none of [`Registry::ALL`].
+            #[cfg_attr(feature = "schema", schemars(skip))]
+            External(External<ControllerMaker>),
         }
 
         impl Registry for CcConfig {
@@ -43,28 +50,44 @@ macro_rules! laws {
         impl CcConfig {
             /// Name and help.
             pub fn about(&self) -> About {
-                match self { $(Self::$variant(_) => <$law>::ABOUT,)+ }
+                match self {
+                    $(Self::$variant(_) => <$law>::ABOUT,)+
+                    Self::External(_) => External::<ControllerMaker>::ABOUT,
+                }
             }
 
             /// Whether it couples the windows of several paths, and so means nothing over one only.
             pub fn is_coupled(&self) -> bool {
-                match self { $(Self::$variant(_) => <$law>::COUPLED,)+ }
+                match self {
+                    $(Self::$variant(_) => <$law>::COUPLED,)+
+                    Self::External(_) => false,
+                }
             }
 
             /// Whether its parameters mean something together.
             pub fn check(&self) -> Result<(), ConfigError> {
-                match self { $(Self::$variant(config) => <$law>::check(config),)+ }
+                match self {
+                    $(Self::$variant(config) => <$law>::check(config),)+
+                    Self::External(external) => external.check("cc.name"),
+                }
             }
 
             /// The same as today's hosts have it: paced, with a slow start that watches where the path is full.
             #[must_use]
             pub fn of_today(self) -> Self {
-                match self { $(Self::$variant(config) => Self::$variant(<$law>::of_today(config)),)+ }
+                match self {
+                    $(Self::$variant(config) => Self::$variant(<$law>::of_today(config)),)+
+                    Self::External(_) => self,
+                }
             }
 
-            /// The controller.
+            /// The controller. An external one that nobody supplied fails [`check`](Self::check); in its place stands NewReno.
             pub fn build(&self, env: &Env) -> Box<dyn Controller> {
-                match self { $(Self::$variant(config) => <$law>::build(config.clone(), env),)+ }
+                match self {
+                    $(Self::$variant(config) => <$law>::build(config.clone(), env),)+
+                    Self::External(External { maker: Some(maker), .. }) => maker(env),
+                    Self::External(_) => NewReno::build(Default::default(), env),
+                }
             }
         }
     };

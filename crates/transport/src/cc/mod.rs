@@ -21,7 +21,7 @@ pub mod window;
 pub mod wvegas;
 
 pub use bbr::BbrConfig;
-pub use config::CcConfig;
+pub use config::{CcConfig, ControllerMaker};
 pub use cubic::CubicConfig;
 pub use fast::FastConfig;
 pub use law::Env;

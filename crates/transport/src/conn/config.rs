@@ -151,6 +151,7 @@ impl ConnectionConfig {
         self.check_buffers()?;
         self.check_times()?;
         self.cc.check()?;
+        self.scheduler.check()?;
         self.knowledge.check()?;
         self.acks.check()?;
         self.loss.check(min_rtt)

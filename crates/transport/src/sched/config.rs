@@ -11,9 +11,14 @@ use super::min_rtt::MinRtt;
 use super::round_robin::RoundRobin;
 use super::scheduler::Scheduler;
 use crate::about::{About, Registry};
+use crate::external::External;
+use crate::facts::ConfigError;
+
+/// Makes schedulers that the program supplies.
+pub type SchedulerMaker = dyn Fn() -> Box<dyn Scheduler> + Send + Sync;
 
 /// Which scheduler, with its parameters. What each is says [`Registry::ALL`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SchedulerConfig {
@@ -36,6 +41,9 @@ pub enum SchedulerConfig {
         #[serde(default)]
         lost_only: bool,
     },
+    /// Supplied by the program that runs the connection, so none of [`Registry::ALL`].
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    External(External<SchedulerMaker>),
 }
 
 impl Registry for SchedulerConfig {
@@ -52,7 +60,15 @@ impl Registry for SchedulerConfig {
 }
 
 impl SchedulerConfig {
-    /// The scheduler.
+    /// Whether it is there.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::External(external) => external.check("scheduler.name"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The scheduler. An external one that nobody supplied fails [`check`](Self::check); in its place stands the default.
     pub fn build(&self) -> Box<dyn Scheduler> {
         match self {
             Self::RoundRobin => Box::<RoundRobin>::default(),
@@ -62,6 +78,8 @@ impl SchedulerConfig {
             Self::Blest => Box::<Blest>::default(),
             Self::Ecf => Box::<Ecf>::default(),
             Self::Duplicate { lost_only } => Box::new(Duplicate::new(*lost_only)),
+            Self::External(External { maker: Some(maker), .. }) => maker(),
+            Self::External(_) => Self::default().build(),
         }
     }
 }

@@ -10,4 +10,4 @@ pub mod min_rtt;
 pub mod round_robin;
 pub mod scheduler;
 
-pub use config::SchedulerConfig;
+pub use config::{SchedulerConfig, SchedulerMaker};

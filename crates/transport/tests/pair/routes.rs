@@ -146,7 +146,7 @@ fn the_modes_may_change_during_a_connection() {
         (SchedulerConfig::EarliestArrival, 1),
         (SchedulerConfig::Duplicate { lost_only: false }, 2),
     ] {
-        pair.end(CLIENT).set_scheduler(scheduler);
+        pair.end(CLIENT).set_scheduler(scheduler.clone());
         pair.log.clear();
         let goal = pair.received[SERVER] + 500_000;
         pair.write(CLIENT, 500_000);
