@@ -162,6 +162,26 @@ fn the_lab_lists_runs_and_keeps() {
 }
 
 #[test]
+fn the_lab_draws_a_trace_by_seed() {
+    let drawn = |seed: &str| {
+        let args = ["lab", "trace", "lte", "--seed", seed, "--seconds", "5", "--mean", "8Mbit/s"];
+        polypath(&args).assert().success().get_output().stdout.clone()
+    };
+    assert_eq!(drawn("1"), drawn("1"));
+    assert_ne!(drawn("1"), drawn("2"));
+    assert!(drawn("1").ends_with(b"\n5000\n"));
+    assert!(error_of(&["lab", "trace", "wifi", "--seconds", "0"], 2).contains("from 1 s to 3600 s"));
+}
+
+#[test]
+fn a_capture_of_a_link_that_is_not_there_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let args = ["lab", "run", "foundation/one_link", "--out", out, "--pcap", "--pcap-links", "a->z"];
+    assert!(error_of(&args, 2).contains("no link is named \"a->z\""));
+}
+
+#[test]
 fn a_list_with_a_bad_spec_shows_the_others_and_is_no_success() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("g")).unwrap();
