@@ -73,6 +73,18 @@ def test_a_trace_has_the_bytes_of_the_run() -> None:
         pp.trace(exp.grid("duration", ["5s", "6s"]))
 
 
+def test_a_capture_may_be_of_one_link_and_of_heads_of_packets(tmp_path: Path) -> None:
+    def size(**which: object) -> int:
+        pp.run(one_link(), "1..1", pcap=tmp_path, **which)  # type: ignore[arg-type]
+        return next(tmp_path.glob("*.pcapng")).stat().st_size
+
+    assert 10 * size(pcap_links=["b->a"]) < size() and 5 * size(pcap_bytes=96) < size()
+    with pytest.raises(pp.UnknownName, match='no link is named "a->c"; did you mean "a->b"'):
+        size(pcap_links=["a->c"])
+    with pytest.raises(ValueError, match="say where to with pcap"):
+        pp.run(one_link(), pcap_bytes=96)
+
+
 def test_a_figure_has_the_lines_of_the_report(tmp_path: Path) -> None:
     exp = one_link().grid("link.a->b.delay", ["10ms", "30ms"], name="delay")
     exp = exp.figure("sweep", "goodput", [{"flow": "bulk"}], axis="delay", metric="goodput", line=8.0)
