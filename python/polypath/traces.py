@@ -49,7 +49,7 @@ class Trace:
 
 
 def lte(seed: int = 1, seconds: int = 60, mean: str | None = None) -> Trace:
-    """A cellular link: the rate is a Brownian motion, and outages stick. ``mean`` of a long one, 4.5 Mbit/s without it."""
+    """A cellular link: the rate is a Brownian motion, and outages stick. ``mean`` of a long one, 7 Mbit/s without it."""
     return Trace(_native.link_trace("lte", seed, seconds, mean))
 
 

@@ -276,7 +276,7 @@ pub struct TraceArgs {
     /// How long it is until it repeats, 1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub seconds: u64,
-    /// Mean rate of a long one; without it 4.5Mbit/s (lte), 150Mbit/s (starlink), 37Mbit/s (wifi)
+    /// Mean rate of a long one; without it 7Mbit/s (lte), 150Mbit/s (starlink), 37Mbit/s (wifi)
     #[arg(long, value_name = "RATE")]
     pub mean: Option<Human<Rate>>,
 }

@@ -176,6 +176,8 @@ mod tests {
         let steps = rates.windows(2).map(|pair| (pair[1] - pair[0]).abs());
         let steps = steps.sum::<f64>() / (rates.len() - 1) as f64;
         assert!((0.4..1.6).contains(&steps), "mean step in 200 ms: {steps} Mbit/s");
+        let outages = rates.iter().filter(|r| **r == 0.0).count() as f64 / rates.len() as f64;
+        assert!((0.01..0.12).contains(&outages), "{outages} of the time");
     }
 
     #[test]

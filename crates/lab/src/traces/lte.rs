@@ -1,6 +1,7 @@
 //! A cellular link as Sprout models it (K. Winstein, A. Sivaraman, H. Balakrishnan, Stochastic Forecasts Achieve High Throughput
 //! and Low Delay over Cellular Networks, NSDI 2013, §3): packets are a Poisson process whose rate λ is a Brownian motion, and
-//! an outage, λ = 0, is sticky. The numbers are the paper's; a mean other than the usual one scales the rates.
+//! an outage, λ = 0, is sticky. The numbers are the paper's, but for what comes after an outage: it draws λ anew, as with a step from
+//! 0 the next outage would follow at once. A mean other than the usual one scales the rates.
 
 use polypath_hop::trace::OPPORTUNITY;
 use polypath_wire::Rate;
@@ -8,7 +9,7 @@ use polypath_wire::Rate;
 use super::Dice;
 
 /// What the numbers below make in the mean, of 1500-byte packets.
-pub(super) const MEAN: Rate = Rate(4_500_000);
+pub(super) const MEAN: Rate = Rate(7_000_000);
 /// Largest λ, packets/s.
 const PEAK: f64 = 1000.0;
 /// σ, packets/s/√s.
@@ -40,11 +41,10 @@ pub(super) fn draw(dice: &mut Dice, length: u32, mean: Rate) -> Vec<u32> {
 
 /// λ a tick later: reflected at its peak; one that falls to nothing stays there until it leaves the outage.
 fn next(dice: &mut Dice, rate: f64) -> f64 {
-    let step = NOISE * ROOT_OF_TICK * dice.normal();
     if rate == 0.0 {
         let leaves = dice.unit() < LEAVE * f64::from(TICK) / 1000.0;
-        return if leaves { step.abs() } else { 0.0 };
+        return if leaves { PEAK * dice.unit() } else { 0.0 };
     }
-    let moved = rate + step;
+    let moved = rate + NOISE * ROOT_OF_TICK * dice.normal();
     if moved > PEAK { 2.0 * PEAK - moved } else { moved.max(0.0) }
 }
