@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cc::CcConfig;
 use crate::engine::config::PathConfig;
+use crate::engine::config::TimeoutTakes;
 use crate::facts::ConfigError;
 use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
@@ -81,6 +82,11 @@ pub struct ConnectionConfig {
     #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub clock_granularity: Duration,
+    /// What a retransmission timeout takes for lost.
+    pub timeout_takes: TimeoutTakes,
+    /// What a timer gave up goes on another active path than the one whose timer expired; the oldest segment at once, whatever
+    /// the windows say. If false, the scheduler treats it as any other.
+    pub repair_elsewhere: bool,
     /// Consecutive timeouts of one path, while another works, that make it fail; 0 never does, as in the papers.
     pub path_fail_timeouts: u32,
     /// A path of which nothing was delivered for a while, although others delivered meanwhile, fails at once, and so
@@ -132,6 +138,8 @@ impl Default for ConnectionConfig {
             initial_rto: Duration::from_secs(1),
             max_rto: Duration::from_secs(60),
             clock_granularity: Duration::ZERO,
+            timeout_takes: TimeoutTakes::default(),
+            repair_elsewhere: false,
             path_fail_timeouts: 2,
             fail_silent: false,
             max_timeouts: 12,

@@ -25,6 +25,8 @@ pub struct Receiver {
     /// Per path.
     pub paths: PathMap<PathReceiver>,
     reporter: SackReporter,
+    /// The handshake agreed on SACK: blocks are remembered, for they will be told.
+    sack: bool,
     pending: VecDeque<PendingAck>,
     /// How acknowledgments are thinned, if they are, and on which paths one is due.
     thinning: Option<Thinning>,
@@ -55,6 +57,7 @@ impl Receiver {
             buffer: ReorderBuffer::new(unread, config.reorder_store),
             paths: PathMap::default(),
             reporter: SackReporter::default(),
+            sack: false,
             pending: VecDeque::new(),
             thinning: None,
             due: PathSet::EMPTY,
@@ -96,6 +99,7 @@ impl Receiver {
             _ => None,
         };
         self.reporter.share(self.thinning.is_some());
+        self.sack = sack;
     }
 
     /// RCV.NXT: the next offset expected, one past the FIN once everything came.
@@ -145,7 +149,8 @@ impl Receiver {
         let inserted = self.buffer.insert(offset, data);
         self.finished = self.fin == Some(self.buffer.next());
         let in_order = offset <= was && self.next() > was;
-        if !in_order
+        if self.sack
+            && !in_order
             && self.paths.contains(path)
             && let Some(block) = self.buffer.held().containing(offset)
         {

@@ -47,6 +47,8 @@ pub struct Sender {
     pub sack: bool,
     /// Small segments do not wait for acknowledgments (RFC 9293 §3.7.4).
     no_delay: bool,
+    /// What a timer gave up avoids its path.
+    repair_elsewhere: bool,
     /// Copies of segments on further paths.
     copies: Duplication,
 }
@@ -77,6 +79,7 @@ pub fn engine(config: &ConnectionConfig, env: &Env) -> Engine {
         fail_silent: config.fail_silent,
         divide_window: config.divide_window,
         knowledge: config.knowledge,
+        timeout_takes: config.timeout_takes,
     };
     Engine::new(&of_engine, config.cc.build(env), config.scheduler.build(), config.loss.build(false))
 }
@@ -93,6 +96,7 @@ impl Sender {
             losses: Vec::new(),
             sack: false,
             no_delay: config.no_delay,
+            repair_elsewhere: config.repair_elsewhere,
             copies: Duplication::default(),
         }
     }

@@ -115,6 +115,11 @@ impl StreamMap {
         self.sent.front().filter(|head| head.status == Status::Sacked).map(|head| head.path)
     }
 
+    /// Whether the oldest segment is in flight on another path than `path`.
+    pub fn oldest_is_elsewhere(&self, path: PathId) -> bool {
+        self.sent.front().is_some_and(|head| head.path != path && head.status == Status::InFlight)
+    }
+
     /// Where the segment that begins at `offset` is.
     fn position(&self, offset: u64) -> Option<usize> {
         let at = self.sent.partition_point(|s| s.offset < offset);

@@ -20,6 +20,24 @@ pub struct EngineConfig {
     pub divide_window: bool,
     /// How paths are watched beside what deliveries tell of them.
     pub knowledge: KnowledgeConfig,
+    /// What a timeout takes for lost.
+    pub timeout_takes: TimeoutTakes,
+}
+
+/// What a retransmission timeout takes for lost, and so what starts over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TimeoutTakes {
+    /// All that is in flight on its path.
+    #[default]
+    Path,
+    /// All that is in flight on any path, as of a TCP that does not know of paths (ns-2: go-back-N).
+    Connection,
+    /// The oldest segment of its path.
+    Segment,
+    /// All that is in flight on the path of the oldest segment, and only the timer of that path counts: a TCP has one timer.
+    Head,
 }
 
 /// One path of a connection as its owner knows it when it is added.

@@ -1,6 +1,6 @@
 //! What holds for the life of the engine.
 
-use super::config::EngineConfig;
+use super::config::{EngineConfig, TimeoutTakes};
 use crate::cc::controller::Controller;
 use crate::loss::policy::LossPolicy;
 use crate::path::rtt::RtoLimits;
@@ -12,6 +12,8 @@ pub struct Rules {
     pub divide_window: bool,
     /// Bounds of the retransmission timeout.
     pub rto: RtoLimits,
+    /// What a timeout takes for lost.
+    pub timeout_takes: TimeoutTakes,
     /// Timeouts in a row that fail a path; none never does.
     pub fail_after: Option<u32>,
     /// Silence fails a path while others deliver.
@@ -35,6 +37,7 @@ impl Rules {
             divide_window: config.divide_window,
             rto: config.rto,
             fail_after: config.fail_after,
+            timeout_takes: config.timeout_takes,
             fail_silent: config.fail_silent,
             probes: false,
             undoes_timeouts: false,

@@ -4,9 +4,9 @@ use polypath_wire::{Instant, PathId, PathSet};
 
 use super::machine::Engine;
 use super::timers::Timer;
-use crate::facts::{Pace, Parcel, PathView, Why};
+use crate::facts::{Pace, Parcel, PathState, PathView, Why};
 use crate::path::transmission::{Cargo, History, Transmission};
-use crate::sched::scheduler::{Choice, Scheduler, only};
+use crate::sched::scheduler::{Choice, Scheduler, arrival, is_open, only};
 
 impl Engine {
     /// The path that takes `parcel` now, or when to ask again.
@@ -30,6 +30,22 @@ impl Engine {
         self.explain(Why::Urgent);
         let path = self.scheduler.urgent(now, parcel, self.views.as_slice());
         path.unwrap_or_else(|| self.path_for_control(last))
+    }
+
+    /// The path on which `parcel`, which the timer of `from` gave up, should arrive first of the others, at once if it is the
+    /// `oldest`; none if there is no other.
+    pub fn pick_elsewhere(
+        &mut self,
+        now: Instant,
+        parcel: &Parcel,
+        from: PathId,
+        oldest: bool,
+    ) -> Option<Choice> {
+        let others = || self.views.iter().filter(|v| v.id != from && v.state == PathState::Active);
+        let best = others().min_by_key(|v| (arrival(now, v, parcel.len), v.id))?.id;
+        let open = others().any(|v| v.id == best && is_open(now, v, parcel.len));
+        self.explain(Why::Urgent);
+        Some(if open || oldest { Choice::Send(best) } else { Choice::Wait(None) })
     }
 
     /// Why something takes its path, where there is a choice and somebody who wants to know.

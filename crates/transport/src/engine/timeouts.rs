@@ -2,6 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
+use super::config::TimeoutTakes;
 use super::facts::Fact;
 use super::lane::Doubt;
 use super::machine::{Engine, case};
@@ -30,7 +31,7 @@ impl Engine {
         let lost = self.rules.fail_silent && !overdue.reneged && self.works_without(now, path);
         let doubtful = overdue.doubtful && first && !lost && self.may_doubt(path);
         let episode = self.policy.on_timeout(&case(now, path, (&self.views, &self.lanes), order));
-        let loss = self.lose_all(now, path, LossCause::Timeout, episode);
+        let loss = self.lose_at_timeout(now, path, episode);
         if first && !lost {
             self.reduce_for(now, path, &loss);
             self.lanes[path].doubt = doubtful.then_some(Doubt { since: now, episode });
@@ -70,6 +71,34 @@ impl Engine {
         self.lanes[path].estimator.rtt.was_late(rtt);
     }
 
+    /// What a timeout takes for lost.
+    pub fn timeout_takes(&self) -> TimeoutTakes {
+        self.rules.timeout_takes
+    }
+
+    /// The retransmission timer of `path` starts again.
+    pub fn rearm(&mut self, now: Instant, path: PathId) {
+        self.timers.set(Timer::Rto(path), now + self.rto(path));
+    }
+
+    /// What the timeout of `path` takes for lost there; if it takes all paths, the others start over here.
+    fn lose_at_timeout(&mut self, now: Instant, path: PathId, episode: Episode) -> LossEvent {
+        match self.rules.timeout_takes {
+            TimeoutTakes::Path | TimeoutTakes::Head => {}
+            TimeoutTakes::Connection => {
+                for other in self.lanes.ids().filter(|other| *other != path).collect::<Vec<_>>() {
+                    let loss = self.lose_all(now, other, LossCause::Timeout, episode);
+                    self.reduce_for(now, other, &loss);
+                }
+            }
+            TimeoutTakes::Segment => {
+                let oldest = self.lanes[path].flight.numbers().into_iter().take(1).collect();
+                return self.lose_these(now, path, oldest, LossCause::Timeout, episode);
+            }
+        }
+        self.lose_all(now, path, LossCause::Timeout, episode)
+    }
+
     /// All that is in flight on `path` is lost: what the controller may hear of it.
     pub(super) fn lose_all(
         &mut self,
@@ -78,9 +107,22 @@ impl Engine {
         cause: LossCause,
         episode: Episode,
     ) -> LossEvent {
+        let numbers = self.lanes[path].flight.numbers();
+        self.lose_these(now, path, numbers, cause, episode)
+    }
+
+    /// The transmissions `numbers` on `path` are lost.
+    fn lose_these(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        numbers: Vec<u64>,
+        cause: LossCause,
+        episode: Episode,
+    ) -> LossEvent {
         let flight_size = self.flight_size(path);
         let mut event = LossEvent { cause, episode, bytes: 0, flight_size, oldest_sent: now };
-        for number in self.lanes[path].flight.numbers() {
+        for number in numbers {
             if let Some(lost) = self.give_up(path, number, cause, episode) {
                 event.bytes += lost.bytes;
                 event.oldest_sent = event.oldest_sent.min(lost.sent_at);

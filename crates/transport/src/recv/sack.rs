@@ -65,6 +65,12 @@ const MOST_TELLS: u8 = 4;
 const MEMORY: usize = 8;
 
 impl SackReporter {
+    /// How many blocks it remembers.
+    #[cfg(test)]
+    pub fn remembered(&self) -> usize {
+        self.paths.iter().map(|changed| changed.recent.len()).sum()
+    }
+
     /// From now on several segments share an acknowledgment, or each has its own.
     pub fn share(&mut self, shares: bool) {
         self.shares = shares;

@@ -1,6 +1,7 @@
 //! mHIP in the small: what must not differ from one TCP, and reordering between paths.
 
 use polypath_transport::cc::NewRenoConfig;
+use polypath_transport::conn::config::TimeoutTakes;
 use polypath_transport::facts::PathState;
 use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::{CcConfig, ConnectionConfig, LossConfig};
@@ -99,4 +100,49 @@ fn a_late_path_is_closed_and_a_heartbeat_reopens_it() {
     assert!(on_slow.iter().all(|t| *t < 2300), "its packets go elsewhere: {:?}", on_slow.last());
     pair.run_until(at(3500));
     assert_eq!(state(&mut pair), Some(PathState::Active));
+}
+
+/// A transfer of which path 1 loses everything for 2 s.
+fn over_a_path_that_loses(config: ConnectionConfig) -> Pair {
+    let config = ConnectionConfig {
+        initial_rto: ms(300),
+        ..ConnectionConfig { cc: CcConfig::MhipTwoLevel(NewRenoConfig::default()), ..config }
+    };
+    let mut pair = Pair::open(config, &[40, 50]);
+    pair.script(move |f| match f.is_data_of(CLIENT) && f.path == PathId(1) && f.sent < at(3000) {
+        true => Edit::Lose,
+        false => Edit::Pass,
+    });
+    pair.write(CLIENT, 40_000);
+    pair.run_until(at(1500));
+    pair
+}
+
+/// Nothing on path 0 is acknowledged while something of path 1 is missing, so both timers expire, unless one takes all for
+/// lost.
+#[test]
+fn a_timeout_takes_its_path_or_the_connection_or_one_segment_and_all_arrives() {
+    let run = |timeout_takes| {
+        let config = newreno(CcConfig::Newreno(NewRenoConfig::default()));
+        let mut pair = over_a_path_that_loses(ConnectionConfig { timeout_takes, ..config });
+        let timeouts = pair.end(CLIENT).stats().timeouts;
+        pair.run_until_received(SERVER, 40_000);
+        timeouts
+    };
+    assert_eq!(run(TimeoutTakes::Path), 2);
+    assert_eq!(run(TimeoutTakes::Connection), 1);
+    assert_eq!(run(TimeoutTakes::Segment), 2);
+    run(TimeoutTakes::Head);
+}
+
+#[test]
+fn what_a_timer_gave_up_goes_by_another_path_at_once_if_so_configured() {
+    let first_by_path_0 = |repair_elsewhere| {
+        let config = newreno(CcConfig::Newreno(NewRenoConfig::default()));
+        let timeout_takes = TimeoutTakes::Head;
+        let mut pair = over_a_path_that_loses(ConnectionConfig { timeout_takes, repair_elsewhere, ..config });
+        pair.run_until_received(SERVER, 40_000);
+        pair.data(CLIENT).iter().any(|(sent, path, offset)| *sent < 1500 && *path == 0 && *offset == 0)
+    };
+    assert!(first_by_path_0(true) && !first_by_path_0(false));
 }

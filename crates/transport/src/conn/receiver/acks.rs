@@ -157,3 +157,26 @@ impl Receiver {
         self.reporter.blocks(ack.path, ack.trigger, ack.duplicate, held, max, seq)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conn::config::ConnectionConfig;
+    use crate::payload::{Pattern, Payload};
+
+    #[test]
+    fn without_sack_no_block_is_remembered_that_nobody_will_be_told() {
+        let remembered = |sack| {
+            let config = ConnectionConfig::default();
+            let mut receiver = Receiver::new(&config);
+            receiver.add_path(PathId::FIRST);
+            receiver.agree(&config, sack, false);
+            for n in 1..100 {
+                let data = Payload::Pattern(Pattern { key: 0, offset: n * 20, len: 10 });
+                receiver.on_data(Instant::ZERO, PathId::FIRST, n * 20, data, false, &mut Timers::default());
+            }
+            receiver.reporter.remembered()
+        };
+        assert_eq!((remembered(true), remembered(false)), (99, 0));
+    }
+}

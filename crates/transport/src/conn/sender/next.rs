@@ -58,7 +58,13 @@ impl Sender {
         let Lost { offset, len, path: last_path, .. } = lost;
         let timed_out = Some(last_path).filter(|path| engine.is_overdue(*path));
         let parcel = Parcel { offset, len, retransmission: true, timed_out, ..Parcel::default() };
-        let choice = match engine.pick(now, &parcel) {
+        let elsewhere = timed_out.filter(|_| self.repair_elsewhere);
+        let oldest = offset == self.map.una();
+        let choice = match elsewhere.and_then(|from| engine.pick_elsewhere(now, &parcel, from, oldest)) {
+            Some(choice) => choice,
+            None => engine.pick(now, &parcel),
+        };
+        let choice = match choice {
             Choice::Wait(_) if self.exceptions.urgent > 0 => {
                 Choice::Send(engine.pick_urgent(now, &parcel, last_path))
             }

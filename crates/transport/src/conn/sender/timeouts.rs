@@ -4,6 +4,7 @@ use polypath_wire::{Instant, PathId};
 
 use super::Sender;
 use crate::engine::Engine;
+use crate::engine::config::TimeoutTakes;
 use crate::engine::timeouts::Overdue;
 
 impl Sender {
@@ -13,6 +14,12 @@ impl Sender {
         if !engine.lanes()[path].is_outstanding() && !reneged {
             return false;
         }
+        let takes = engine.timeout_takes();
+        if takes == TimeoutTakes::Head && self.map.oldest_is_elsewhere(path) {
+            engine.rearm(now, path);
+            return false;
+        }
+        self.exceptions.urgent += u32::from(takes == TimeoutTakes::Segment); // the others fill the window
         if reneged {
             self.map.renege(engine);
         }
