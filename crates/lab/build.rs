@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const ABOVE: [&str; 5] = ["cli", "files", "node", "py", "testing"];
 
 fn main() -> io::Result<()> {
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
     let root = here.join("../..");
     let list = [
         ("EXPERIMENTS", files(&root.join("experiments"), &["toml", "csv", "trace"])?),

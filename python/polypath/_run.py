@@ -57,8 +57,8 @@ class Results:
 
     @property
     def met(self) -> bool:
-        """Whether every expectation is met."""
-        return all(verdict["met"] for verdict in self.verdicts)
+        """Whether every expectation is met, or unmet where the experiment says why."""
+        return all(verdict["met"] == (verdict["unmet"] is None) for verdict in self.verdicts)
 
     def figure(self, which: int | str = 0) -> Figure:
         """A figure of the experiment as ``matplotlib.figure.Figure``, by its number, from 0, or by its title."""

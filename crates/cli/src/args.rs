@@ -312,6 +312,8 @@ Examples:
   polypath lab check mhip                                every experiment of experiments/mhip
   polypath lab check mhip --quick                        the first four seeds of each
   polypath lab check fast --report fast.html --out out   also the page, and the results of every run
+  polypath lab check mhip --published --seeds 9001..9050 --against docs/results/mhip-*.json
+                                                         the same findings on other seeds?
 
 Two answers a line. The band (our own min and max) is met or UNMET and decides the exit status. The
 finding says what our ensemble makes of the paper's value: reproduced, direction only, not
@@ -362,9 +364,16 @@ pub struct CheckArgs {
     /// Write the HTML page too
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Compare with the JSON of an earlier check, findings of many runs and means of few; bands do not count then
-    #[arg(long, value_name = "FILE")]
-    pub against: Option<PathBuf>,
+    /// Write every figure into this directory, as EXPERIMENT-NUMBER.svg
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+    /// Only the claims of published values, and the cells that these and their nulls need
+    #[arg(long, conflicts_with_all = ["out", "report", "figures"])]
+    pub published: bool,
+    /// Compare with the JSON of earlier checks on disjoint blocks of seeds, findings of many runs and means of few; bands
+    /// do not count then
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub against: Vec<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,

@@ -81,7 +81,7 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     }
     if args.json { output::print_json(&done) } else { output::print_table(&done) }?;
     interrupt.check().map_err(|e| e.help(ended(done.runs.len(), all, args.out.as_deref())))?;
-    match done.verdicts.iter().filter(|v| !v.met).count() {
+    match done.verdicts.iter().filter(|v| !v.is_expected()).count() {
         0 => Ok(()),
         n => Err(Failure::unmet(format!("{n} of {} expectations unmet", done.verdicts.len()))
             .help(format!("repeat it with: polypath lab run {} --seeds {seeds}", args.spec.display()))),

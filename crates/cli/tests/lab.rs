@@ -97,3 +97,18 @@ fn ctrl_c_keeps_the_runs_that_have_ended() {
         traces() - 1
     );
 }
+
+#[test]
+fn a_check_draws_its_figures_and_is_compared_with_earlier_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("experiments/g")).unwrap();
+    polypath(dir.path(), &["lab", "new", "experiments/g/x", "--template", "two_paths"]);
+    let check = |rest: &[&str]| told(&polypath(dir.path(), &[&["lab", "check", "g"], rest].concat()));
+    let (_, kept, error) = check(&["--seeds", "1..2", "--json", "--figures", "drawn"]);
+    std::fs::write(dir.path().join("kept.json"), kept).unwrap();
+    let drawn =
+        std::fs::read_to_string(dir.path().join("drawn/x-1.svg")).unwrap_or_else(|e| panic!("{e}: {error}"));
+    assert!(drawn.starts_with("<svg xmlns="), "{drawn}");
+    let (code, _, error) = check(&["--seeds", "11..12", "--against", "kept.json", "kept.json"]);
+    assert_eq!(code, Some(0), "{error}");
+}

@@ -1,6 +1,8 @@
 //! A group of experiments, `experiments/<group>/*.toml`: all of their runs on all cores, and the
 //! answers to all of their expectations.
 
+mod published;
+
 use std::collections::BTreeMap;
 
 use crate::check::{Ensemble, Verdict, check};
@@ -64,7 +66,17 @@ pub struct Done {
 pub struct Group {
     /// Its name.
     pub name: String,
-    experiments: Vec<(Experiment, SeedRange, Vec<What>, bool)>,
+    parts: Vec<Part>,
+}
+
+/// An experiment of a group, or one that is here only as a null.
+#[derive(Debug)]
+struct Part {
+    experiment: Experiment,
+    seeds: SeedRange,
+    /// What is asked of it as a null.
+    also: Vec<What>,
+    own: bool,
 }
 
 impl Group {
@@ -82,46 +94,48 @@ impl Group {
         for e in &experiments {
             seeds.of(e).runs(e.cells.len()).map_err(|why| GroupError::TooMany(e.name.clone(), why))?;
         }
-        let with = |(n, e): (usize, Experiment)| {
-            let range = seeds.of(&e);
-            let also = asked.get(&e.name).cloned().unwrap_or_default();
-            (e, range, also, n < own)
+        let part = |(n, experiment): (usize, Experiment)| {
+            let also = asked.get(&experiment.name).cloned().unwrap_or_default();
+            Part { seeds: seeds.of(&experiment), also, own: n < own, experiment }
         };
-        Ok(Self {
-            name: name.to_owned(),
-            experiments: experiments.into_iter().enumerate().map(with).collect(),
-        })
+        Ok(Self { name: name.to_owned(), parts: experiments.into_iter().enumerate().map(part).collect() })
+    }
+
+    /// Only the claims of published values, without figures, and the cells that these and their nulls need.
+    #[must_use]
+    pub fn only_published(mut self) -> Self {
+        published::reduce(self.parts.iter_mut().map(|part| &mut part.experiment).collect());
+        self.parts.retain(|part| !part.experiment.cells.is_empty());
+        self
     }
 
     /// How many runs there will be.
     pub fn runs(&self) -> u64 {
-        self.experiments.iter().map(|(e, seeds, ..)| e.cells.len() as u64 * seeds.iter().count() as u64).sum()
+        self.parts.iter().map(|p| (p.experiment.cells.len() * p.seeds.iter().count()) as u64).sum()
     }
 
     /// Runs all of it; `done` is called after each run. If it was stopped, ended runs are there, and verdicts on them.
     pub fn run(self, stop: &Stop, done: impl Fn() + Sync) -> Result<Vec<Done>, GroupError> {
-        let keeps =
-            self.experiments.iter().map(|(_, _, also, _)| Keep { also: also.clone(), ..Keep::default() });
+        let keeps = self.parts.iter().map(|part| Keep { also: part.also.clone(), ..Keep::default() });
         let keeps: Vec<Keep> = keeps.collect();
         let mut jobs: Vec<Job<'_>> = Vec::new();
-        for ((e, seeds, ..), keep) in self.experiments.iter().zip(&keeps) {
-            jobs.extend(
-                e.cells.iter().flat_map(|cell| seeds.iter().map(move |seed| Job { cell, seed, keep })),
-            );
+        for (part, keep) in self.parts.iter().zip(&keeps) {
+            let of = |cell| part.seeds.iter().map(move |seed| Job { cell, seed, keep });
+            jobs.extend(part.experiment.cells.iter().flat_map(of));
         }
         let mut results = run_all(&jobs, stop, |_| done())?.into_iter();
-        let of_each = self.experiments.iter().map(|(e, seeds, ..)| e.cells.len() * seeds.iter().count());
+        let of_each = self.parts.iter().map(|p| p.experiment.cells.len() * p.seeds.iter().count());
         let runs: Vec<Vec<Run>> = of_each.map(|n| results.by_ref().take(n).flatten().collect()).collect();
         let ensembles: Vec<Ensemble<'_>> =
-            self.experiments.iter().zip(&runs).map(|((e, ..), runs)| (e, &runs[..])).collect();
-        let answers = |(n, (.., own)): (usize, &(Experiment, SeedRange, Vec<What>, bool))| match own {
-            true => check(ensembles[n], &ensembles),
+            self.parts.iter().zip(&runs).map(|(p, runs)| (&p.experiment, &runs[..])).collect();
+        let answers = |(part, ensemble): (&Part, &Ensemble<'_>)| match part.own {
+            true => check(*ensemble, &ensembles),
             false => Vec::new(),
         };
-        let verdicts: Vec<Vec<Verdict>> = self.experiments.iter().enumerate().map(answers).collect();
-        let parts = self.experiments.into_iter().zip(runs).zip(verdicts);
-        Ok(parts
-            .map(|(((experiment, seeds, _, own), runs), verdicts)| Done {
+        let verdicts: Vec<Vec<Verdict>> = self.parts.iter().zip(&ensembles).map(answers).collect();
+        let done = self.parts.into_iter().zip(runs).zip(verdicts);
+        Ok(done
+            .map(|((Part { experiment, seeds, own, .. }, runs), verdicts)| Done {
                 experiment,
                 seeds,
                 runs,

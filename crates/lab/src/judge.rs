@@ -5,11 +5,11 @@
 //! |---|---|
 //! | p, m, k | the published value, its margin in the claim's own unit, the runs that the paper took it from |
 //! | ours | 90 % confidence interval of our mean: two one-sided tests at 5 % |
-//! | null | plain TCP in the place of the path; where 95 % of means of k of its runs lie |
+//! | null | plain TCP in the place of the path; where 95 % of means of k of its runs lie; its middle is the median |
 //!
 //! The findings, the first that applies:
 //!
-//! 1. *not identifiable*: p lies in the null's interval, or within m of its mean, so that the paper's k runs
+//! 1. *not identifiable*: p lies in the null's interval, or within m of its middle, so that the paper's k runs
 //!    cannot tell the claimed effect from none. A claim of equality with the null is expected to lie there; it is
 //!    identifiable if that interval is no wider than m to either side, or if means of k of our runs never give p.
 //! 2. *reproduced*: ours lies within p ± m.
@@ -73,7 +73,7 @@ pub struct Claim {
 /// With what ours is compared.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Against {
-    /// What no effect gives: the null's mean, or 1 for a ratio without a null.
+    /// What no effect gives: the null's middle, or 1 for a ratio without a null.
     pub neutral: f64,
     /// Where 95 % of means of the paper's number of runs lie if there is no effect; none without a null.
     pub runs: Option<Interval>,
@@ -128,7 +128,7 @@ pub fn power(claim: &Claim, null: &Ensemble, ours: &Ensemble) -> f64 {
     let runs = null.means_of(claim.runs);
     match claim.equal {
         false => 1.0 - ours.moved_to(claim.published).share_in(runs, claim.runs),
-        true => 1.0 - null.moved_to(null.mean() + claim.margin).share_in(runs, claim.runs),
+        true => 1.0 - null.moved_to(null.middle() + claim.margin).share_in(runs, claim.runs),
     }
 }
 

@@ -39,14 +39,56 @@ fn known(root: &Path, group: &str) -> Vec<String> {
         let text = std::fs::read_to_string(file).expect("it is listed");
         known.extend(numbers(&text).iter().map(|n| normal(n)));
     }
-    let kept = std::fs::read_to_string(root.join(format!("docs/results/{group}.json")));
-    let kept: Value = serde_json::from_str(&kept.expect("make figures keeps it")).expect("it is JSON");
-    values(&kept, &mut |v| {
-        for factor in [1.0, 1e-6, 100.0, 1e-3] {
-            known.extend((0..=4).map(|digits| normal(&format!("{:.digits$}", v * factor))));
-        }
-    });
+    for kept in kept(root, group) {
+        let seeds = kept["experiments"].as_array().into_iter().flatten().filter_map(|e| e["seeds"].as_str());
+        known.extend(seeds.flat_map(|seeds| seeds.split("..").map(str::to_owned)));
+        values(&kept, &mut |v| {
+            for factor in [1.0, 1e-6, 100.0, 1e-3] {
+                known.extend((0..=4).map(|digits| normal(&format!("{:.digits$}", v * factor))));
+            }
+        });
+    }
     known
+}
+
+/// What `make figures` keeps of a group: the check of its own seeds, and the findings on three blocks of seeds.
+fn kept(root: &Path, group: &str) -> Vec<Value> {
+    let of = |file: &PathBuf| {
+        let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        name.split('-').next() == Some(group)
+    };
+    let files: Vec<PathBuf> = files(&root.join("docs/results")).into_iter().filter(of).collect();
+    assert_eq!(files.len(), 4, "{group}: {files:?}");
+    let text = |file: &PathBuf| std::fs::read_to_string(file).expect("it is listed");
+    files.iter().map(|file| serde_json::from_str(&text(file)).expect("it is JSON")).collect()
+}
+
+/// A page's table of findings is what `tools/findings` makes of the results that are kept.
+#[test]
+fn findings_stand_in_the_pages_as_they_are_kept() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (page, groups) in PAGES {
+        let text = std::fs::read_to_string(root.join(page)).unwrap_or_else(|e| panic!("{page}: {e}"));
+        for group in groups.iter().filter(|group| text.contains(&format!("<!-- findings {group}"))) {
+            let table = text.split(&format!("<!-- findings {group}")).nth(1).unwrap_or_default();
+            let table = table.split("<!-- end -->").next().unwrap_or_default();
+            let claims: BTreeSet<String> = kept(&root, group).iter().flat_map(claims).collect();
+            let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+            let rows: Vec<&str> = rows.filter_map(|row| row.split(" | ").next()).collect();
+            assert!(!rows.is_empty(), "{page}: no findings of {group}; run tools/findings");
+            for row in rows {
+                assert!(claims.contains(row.trim_start_matches("| ")), "{page}: {row} is kept nowhere");
+            }
+        }
+    }
+}
+
+/// The claims of published values in `kept`.
+fn claims(kept: &Value) -> Vec<String> {
+    let experiments = kept["experiments"].as_array().into_iter().flatten();
+    let verdicts = experiments.flat_map(|e| e["verdicts"].as_array().into_iter().flatten());
+    let published = verdicts.filter(|v| !v["finding"].is_null());
+    published.filter_map(|v| v["claim"].as_str().map(str::to_owned)).collect()
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

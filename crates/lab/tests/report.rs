@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polypath_lab::group::{Done, Group, GroupError, Seeds};
 use polypath_lab::judge::Finding;
-use polypath_lab::report::page;
+use polypath_lab::report::{Line, charts, page};
 use polypath_lab::shelf::Shelf;
 use polypath_lab::stop::Stop;
 
@@ -132,6 +132,40 @@ fn seeds_may_be_fewer_and_a_group_that_is_not_there_is_told() {
     );
     let shelf = Shelf::Dir(dir.path().to_owned());
     assert!(matches!(Group::load(&shelf, "none", Seeds::Spec), Err(GroupError::Unknown(_))));
+}
+
+#[test]
+fn other_seeds_draw_every_figure_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = group(dir.path(), Seeds::Only("1001..1003".parse().unwrap()));
+    let charts = charts((&done[0].experiment, &done[0].runs)).unwrap();
+    let ours = |line: &&Line| !line.label.ends_with("(paper only)");
+    assert!(charts.iter().flat_map(|c| c.lines.iter().filter(ours)).all(|line| !line.band.is_empty()));
+}
+
+#[test]
+fn a_check_of_published_values_runs_no_more_than_these_and_their_nulls_need() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = group(dir.path(), Seeds::Quick);
+    let shelf = Shelf::Dir(dir.path().to_owned());
+    let published = Group::load(&shelf, "g", Seeds::Quick).unwrap().only_published();
+    assert_eq!(published.runs(), 2 * 4, "of the cells 8 and 9, its null");
+    let done = published.run(&Stop::default(), || ()).unwrap();
+    assert_eq!(done[0].verdicts, all[0].verdicts[..1]);
+}
+
+#[test]
+fn a_band_that_is_known_to_be_unmet_says_why_and_is_an_error_once_it_is_met() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("g")).unwrap();
+    let spec = SPEC.replace("max = 0.9", "max = 0.9\nunmet = \"no window is that small\"");
+    let spec = spec.replace("min = 1.1", "min = 1.1\nunmet = \"nothing is beyond the link\"");
+    std::fs::write(dir.path().join("g/small.toml"), spec.split("[[figure]]").next().unwrap()).unwrap();
+    let group = Group::load(&Shelf::Dir(dir.path().to_owned()), "g", Seeds::Quick).unwrap();
+    let done = group.run(&Stop::default(), || ()).unwrap();
+    let bands: Vec<_> = done[0].verdicts.iter().map(|v| (v.met, v.is_expected(), v.band())).collect();
+    assert_eq!(bands, [(true, false, "MET, stated unmet"), (false, true, "unmet, as stated")]);
+    assert!(page("g", &done).unwrap().contains("nothing is beyond the link"));
 }
 
 #[test]

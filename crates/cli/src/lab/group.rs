@@ -1,7 +1,7 @@
 //! `lab check` and `lab report`: a whole group of experiments.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use polypath_lab::check::{Verdict, differences};
 use polypath_lab::group::{Done, Group, GroupError, Seeds};
@@ -18,7 +18,9 @@ use crate::table;
 /// Runs a group, prints the table, and fails if a band is unmet.
 pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
-    let (done, all) = run(&args.group, &interrupt, args.json)?;
+    let group = load(&args.group)?;
+    let group = if args.published { group.only_published() } else { group };
+    let (done, all) = run(group, &interrupt, args.json)?;
     if let Some(dir) = &args.out {
         done.iter().filter(|d| d.own && !d.runs.is_empty()).try_for_each(|d| keep(d, dir))?;
     }
@@ -27,16 +29,13 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(file) = &args.report {
         write_page(&args.group.group, &done, file)?;
     }
-    let own = done.iter().filter(|d| d.own);
-    own.map(|d| report::charts((&d.experiment, &d.runs)).map(drop))
-        .collect::<Result<Vec<()>, _>>()
-        .map_err(|e| Failure::usage(e.to_string()))?;
+    done.iter().filter(|d| d.own).try_for_each(|d| draw(d, args.figures.as_deref()))?;
     let text = if args.json { json_of(&args.group.group, &done) } else { table_of(&done) };
     printed(writeln!(io::stdout(), "{text}"))?;
-    if let Some(file) = &args.against {
-        return compare(&done, file);
+    if !args.against.is_empty() {
+        return compare(&done, &args.against);
     }
-    let (all, unmet) = (verdicts(&done).count(), verdicts(&done).filter(|(_, v)| !v.met).count());
+    let (all, unmet) = (verdicts(&done).count(), verdicts(&done).filter(|(_, v)| !v.is_expected()).count());
     match unmet {
         0 => Ok(()),
         n => Err(Failure::unmet(format!("{n} of {all} expectations unmet")).help(format!(
@@ -47,45 +46,49 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
-/// Fails if an answer is not what `file` keeps.
-fn compare(done: &[Done], file: &Path) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
-    let kept: Value = serde_json::from_str(&text)
-        .map_err(|e| Failure::usage(format!("{}: {e}", file.display())).help("it is the output of --json"))?;
+/// Fails if an answer is not what `files` keep.
+fn compare(done: &[Done], files: &[PathBuf]) -> Result<(), Failure> {
+    let kept: Vec<Value> = files.iter().map(|file| earlier(file)).collect::<Result<_, _>>()?;
     let own = done.iter().filter(|d| d.own);
     let found: Vec<String> = own.flat_map(|d| differences(&d.experiment.name, &d.verdicts, &kept)).collect();
     match found.len() {
         0 => Ok(()),
-        n => {
-            Err(Failure::unmet(format!("{n} findings differ from {}:\n{}", file.display(), found.join("\n"))))
-        }
+        n => Err(Failure::unmet(format!("{n} findings differ from those kept:\n{}", found.join("\n")))),
     }
+}
+
+fn earlier(file: &Path) -> Result<Value, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
+    serde_json::from_str(&text)
+        .map_err(|e| Failure::usage(format!("{}: {e}", file.display())).help("it is the output of --json"))
 }
 
 /// Runs a group and writes its page.
 pub fn page(args: &ReportArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
-    let (done, _) = run(&args.group, &interrupt, false)?;
+    let (done, _) = run(load(&args.group)?, &interrupt, false)?;
     interrupt.check()?;
     write_page(&args.group.group, &done, &args.out)?;
     printed(writeln!(io::stdout(), "{}", args.out.display()))
 }
 
-/// What came out, and how many runs there are if nobody interrupts.
-fn run(args: &GroupArgs, interrupt: &Interrupt, quiet: bool) -> Result<(Vec<Done>, u64), Failure> {
+fn load(args: &GroupArgs) -> Result<Group, Failure> {
     let seeds = match (args.quick, args.seeds) {
         (true, _) => Seeds::Quick,
         (false, Some(seeds)) => Seeds::Only(seeds),
         (false, None) => Seeds::Spec,
     };
-    let group = Group::load(&Shelf::at(args.dir.as_deref()), &args.group, seeds)
-        .map_err(|e| explained(&args.group, e))?;
-    let all = group.runs();
+    Group::load(&Shelf::at(args.dir.as_deref()), &args.group, seeds).map_err(|e| explained(&args.group, e))
+}
+
+/// What came out, and how many runs there are if nobody interrupts.
+fn run(group: Group, interrupt: &Interrupt, quiet: bool) -> Result<(Vec<Done>, u64), Failure> {
+    let (name, all) = (group.name.clone(), group.runs());
     let bar = bar(all, quiet);
     let done = group.run(&interrupt.stop(), || bar.inc(1));
     bar.finish_and_clear();
-    Ok((done.map_err(|e| explained(&args.group, e))?, all))
+    Ok((done.map_err(|e| explained(&name, e))?, all))
 }
 
 fn explained(group: &str, error: GroupError) -> Failure {
@@ -111,12 +114,12 @@ fn table_of(done: &[Done]) -> String {
             name.to_owned(),
             claim(v),
             v.finding.map_or("–".into(), |f| f.to_string()),
-            if v.met { "met".into() } else { "UNMET".into() },
+            v.band().to_owned(),
             v.published.map_or("–".into(), |p| v.shown(p)),
             ours(v),
             if v.n < v.of { format!("{} of {}", v.n, v.of) } else { v.n.to_string() },
             v.null.as_ref().map_or("–".into(), |n| {
-                format!("{} [{}, {}]", v.shown(n.mean), v.shown(n.single.low), v.shown(n.single.high))
+                format!("{} [{}, {}]", v.shown(n.middle), v.shown(n.single.low), v.shown(n.single.high))
             }),
             v.power.map_or("–".into(), |power| format!("{power:.2}")),
         ]);
@@ -142,7 +145,7 @@ fn ours(v: &Verdict) -> String {
 fn json_of(group: &str, done: &[Done]) -> String {
     let one = |d: &Done| json!({ "experiment": d.experiment.name, "seeds": d.seeds, "verdicts": d.verdicts });
     let own: Vec<Value> = done.iter().filter(|d| d.own).map(one).collect();
-    let met = verdicts(done).all(|(_, v)| v.met);
+    let met = verdicts(done).all(|(_, v)| v.is_expected());
     let all = json!({ "group": group, "met": met, "experiments": own });
     serde_json::to_string_pretty(&all).expect("numbers and strings serialise")
 }
@@ -152,6 +155,19 @@ fn keep(done: &Done, dir: &Path) -> Result<(), Failure> {
     let dir = dir.join(done.experiment.name.rsplit('/').next().unwrap_or_default());
     output::write_tables((&done.experiment, &done.runs), &dir)?;
     output::write_json("verdicts.json", &done.verdicts, &dir)
+}
+
+/// Every figure has data; each is a file in `dir`.
+fn draw(done: &Done, dir: Option<&Path>) -> Result<(), Failure> {
+    let charts = report::charts((&done.experiment, &done.runs)).map_err(|e| Failure::usage(e.to_string()))?;
+    let Some(dir) = dir else { return Ok(()) };
+    let cannot = |file: &Path, e| Failure::system(format!("cannot write {}", file.display()), e);
+    std::fs::create_dir_all(dir).map_err(|e| cannot(dir, e))?;
+    let name = done.experiment.name.rsplit('/').next().unwrap_or_default();
+    charts.iter().enumerate().try_for_each(|(n, chart)| {
+        let file = dir.join(format!("{name}-{}.svg", n + 1));
+        std::fs::write(&file, report::drawing(chart)).map_err(|e| cannot(&file, e))
+    })
 }
 
 fn write_page(group: &str, done: &[Done], file: &Path) -> Result<(), Failure> {

@@ -52,6 +52,8 @@ pub struct Verdict {
     pub power: Option<f64>,
     /// Whether the band or order holds; separate from the finding.
     pub met: bool,
+    /// Why the spec says that it does not.
+    pub unmet: Option<String>,
     /// From where the expectation comes.
     pub source: String,
 }
@@ -61,8 +63,8 @@ pub struct Verdict {
 pub struct Null {
     /// Which cell or experiment.
     pub of: String,
-    /// Its mean; geometric or a share as ours is.
-    pub mean: f64,
+    /// Its median; of a share, the share.
+    pub middle: f64,
     /// Where 95 % of the means of as many runs as the paper's lie.
     pub single: Interval,
     /// How many runs.
@@ -120,7 +122,23 @@ impl Verdict {
             reason: None,
             power: None,
             met: false,
+            unmet: None,
             source: String::new(),
+        }
+    }
+
+    /// Whether the band is as the spec says: met, or unmet where it says why.
+    pub fn is_expected(&self) -> bool {
+        self.met == self.unmet.is_none()
+    }
+
+    /// `met`, `UNMET`, or either with what the spec says of it.
+    pub fn band(&self) -> &'static str {
+        match (self.met, self.unmet.is_some()) {
+            (true, false) => "met",
+            (false, false) => "UNMET",
+            (false, true) => "unmet, as stated",
+            (true, true) => "MET, stated unmet",
         }
     }
 
@@ -132,7 +150,7 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", if self.met { "met   " } else { "UNMET " }, self.expectation)?;
+        write!(f, "{:6} {}", self.band(), self.expectation)?;
         let unit = if self.unit.0.is_empty() { String::new() } else { format!(" {}", self.unit.0) };
         match (self.value, self.ci95) {
             (Some(v), Some(ci)) => write!(f, ": {} ± {}{unit}", self.shown(v), self.shown(ci))?,
@@ -149,7 +167,7 @@ impl fmt::Display for Verdict {
         }
         if let Some(null) = &self.null {
             let (low, high) = (self.shown(null.single.low), self.shown(null.single.high));
-            write!(f, "; null {} [{low}, {high}]", self.shown(null.mean))?;
+            write!(f, "; null {} [{low}, {high}]", self.shown(null.middle))?;
         }
         if let Some(power) = self.power {
             write!(f, "; power {power:.2}")?;
@@ -297,7 +315,7 @@ mod tests {
             "metric = \"goodput\"\nover = \"b\"\ncell = \"x\"\nnull = \"y\"\npublished = 1.11\nmargin = 0.1";
         let verdict = &check((&same_cells(ff), &runs), &[])[0];
         assert_eq!(verdict.finding, Some(Finding::Reproduced));
-        assert_eq!(verdict.null.as_ref().map(|n| (n.mean, n.n)), Some((1.0, 3)));
+        assert_eq!(verdict.null.as_ref().map(|n| (n.middle, n.n)), Some((1.0, 3)));
         assert_eq!(verdict.power, Some(1.0));
         assert!(verdict.met, "without a band nothing is unmet");
     }

@@ -58,12 +58,13 @@ impl Question<'_> {
             margin: self.expect.margin,
             null: null.as_ref().map(|(null, _)| null.clone()),
             met: values.len() == runs && value.is_some_and(|v| self.holds(v)),
+            unmet: self.expect.unmet.clone(),
             source: self.expect.source.clone(),
             ..Verdict::empty()
         };
         let Some((claim, ours)) = self.claim().zip(ours) else { return verdict };
         let null = null.and_then(|(_, null)| null);
-        let neutral = null.map(|n| n.mean()).or(self.selector.is_ratio().then_some(1.0));
+        let neutral = null.map(|n| n.middle()).or(self.selector.is_ratio().then_some(1.0));
         let against = neutral.map(|neutral| Against {
             neutral,
             runs: null.map(|n| n.means_of(claim.runs)),
@@ -133,10 +134,10 @@ impl Question<'_> {
         };
         let values = self.values(&in_null(&self.selector, cell, null_cell), null_cell, ensemble);
         let judged = self.judged(&values);
-        let mean = judged.map(|j| j.mean()).or_else(|| Some(Summary::of(&values)?.mean))?;
-        let single =
-            judged.map_or(Interval { low: mean, high: mean }, |j| j.means_of(self.expect.runs.unwrap_or(1)));
-        Some((Null { of: name.to_owned(), mean, single, n: values.len() }, judged))
+        let middle = judged.map(|j| j.middle()).or_else(|| Some(Summary::of(&values)?.median))?;
+        let at = Interval { low: middle, high: middle };
+        let single = judged.map_or(at, |j| j.means_of(self.expect.runs.unwrap_or(1)));
+        Some((Null { of: name.to_owned(), middle, single, n: values.len() }, judged))
     }
 
     /// The values of all cells that `cell` means.
@@ -157,6 +158,7 @@ impl Question<'_> {
             value: a.zip(b).map(|(a, b)| b - a),
             n: self.pooled(low).len().min(self.pooled(high).len()),
             met: a.zip(b).is_some_and(|(a, b)| b >= a),
+            unmet: self.expect.unmet.clone(),
             source: self.expect.source.clone(),
             ..Verdict::empty()
         }
@@ -188,12 +190,14 @@ impl Question<'_> {
                 self.band()
             ),
             value,
-            n: means.len(),
+            n: cells.iter().map(Vec::len).min().unwrap_or(0),
+            of: cells.iter().map(Vec::len).max().unwrap_or(0),
             published: self.expect.published,
             margin: self.expect.margin,
             finding: judged.map(|j| j.finding),
             reason: judged.map(|j| j.reason),
             met: value.is_some_and(|v| self.holds(v)),
+            unmet: self.expect.unmet.clone(),
             source: self.expect.source.clone(),
             ..Verdict::empty()
         }

@@ -37,11 +37,11 @@ fn rate(findings: &[Finding], mut one: impl FnMut(&mut Chance) -> Finding) -> f6
 
 fn found(claim: &Claim, ours: &Ensemble, null: &Ensemble) -> Finding {
     let against = Against {
-        neutral: null.mean(),
+        neutral: null.middle(),
         runs: Some(null.means_of(claim.runs)),
         ours: ours.means_of(claim.runs),
         side: ours.side_of(null),
-        claimed: Side::of(claim.published, null.mean(), claim.margin),
+        claimed: Side::of(claim.published, null.middle(), claim.margin),
     };
     judge(claim, ours.confidence(0.9), Some(&against)).finding
 }

@@ -5,6 +5,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use serde::Serialize;
 
+use super::marks::{aside, bars, curves};
 use crate::check::short;
 
 /// What is drawn.
@@ -14,6 +15,8 @@ pub struct Chart {
     pub title: String,
     /// What to see in it.
     pub caption: String,
+    /// What the numbers stand for that `places` has for names too long for the axis.
+    pub key: String,
     /// Under the x axis.
     pub x_label: String,
     /// Beside the y axis.
@@ -49,12 +52,13 @@ pub struct Line {
 pub const COLOURS: usize = 6;
 /// Lines of no more points than this have their points marked.
 const MARKED: usize = 40;
-const SIZE: (u32, u32) = (680, 360);
+/// Width and height of a drawing.
+pub const SIZE: (u32, u32) = (680, 360);
 const TEXT: RGBColor = RGBColor(1, 2, 3);
 const GRID: RGBColor = RGBColor(1, 2, 4);
 
 /// The place of a page's variable in the drawing, replaced by it in the end.
-fn colour(line: usize) -> RGBColor {
+pub(super) fn colour(line: usize) -> RGBColor {
     RGBColor(1, 3, (line % COLOURS) as u8)
 }
 
@@ -94,8 +98,12 @@ where
     Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
     let mut builder = ChartBuilder::on(root);
-    let mut context =
-        builder.margin(12).x_label_area_size(46).y_label_area_size(64).build_cartesian_2d(x, y)?;
+    let mut context = builder
+        .margin(12)
+        .margin_right(28)
+        .x_label_area_size(46)
+        .y_label_area_size(64)
+        .build_cartesian_2d(x, y)?;
     let text = ("sans-serif", 15).into_font().color(&TEXT);
     let place = |v: &f64| {
         let is_one = (v - v.round()).abs() < 1e-6 && *v > -0.5;
@@ -113,20 +121,16 @@ where
     if let Some(level) = chart.level {
         context.draw_series(DashedLineSeries::new([(left, level), (right, level)], 6, 5, TEXT.into()))?;
     }
-    for (n, line) in chart.lines.iter().enumerate() {
-        let edges = || line.points.iter().zip(&line.band);
-        let upper = edges().map(|((x, _), (_, high))| (*x, *high));
-        let outline: Vec<_> = upper.chain(edges().rev().map(|((x, _), (low, _))| (*x, *low))).collect();
-        if outline.len() > 2 {
-            context.draw_series([Polygon::new(outline, colour(n).mix(0.22))])?;
-        }
+    match chart.places.is_empty() {
+        true => curves(chart, &mut context)?,
+        false => bars(chart, &mut context)?,
     }
     for (n, line) in chart.lines.iter().enumerate() {
-        context.draw_series(LineSeries::new(line.points.iter().copied(), colour(n).stroke_width(2)))?;
         let few = if line.points.len() <= MARKED { &line.points[..] } else { &[] };
-        context.draw_series(few.iter().map(|p| Circle::new(*p, 3, colour(n).filled())))?;
+        let at = |(x, y): &(f64, f64)| (x + aside(chart, n), *y);
+        context.draw_series(few.iter().map(|p| Circle::new(at(p), 3, colour(n).filled())))?;
         let paper = line.published.iter();
-        context.draw_series(paper.map(|p| TriangleMarker::new(*p, 6, colour(n).stroke_width(2))))?;
+        context.draw_series(paper.map(|p| TriangleMarker::new(at(p), 6, colour(n).stroke_width(2))))?;
     }
     root.present()?;
     Ok(())

@@ -169,9 +169,7 @@ fn over_axis(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     };
     let lines = figure.series.iter().flat_map(|series| sweep(series, figure, axis, &at, ensemble));
     let x_label = figure.x_label.clone().unwrap_or_else(|| name.to_owned());
-    let blank = blank(figure);
-    let caption = [key, blank.caption.clone()].join(" ").trim().to_owned();
-    Chart { lines: lines.collect(), places, x_label, caption, ..blank }
+    Chart { lines: lines.collect(), places, x_label, key, ..blank(figure) }
 }
 
 /// What stands at the places of an axis: the labels if there is room for them; otherwise numbers, and

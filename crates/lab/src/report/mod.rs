@@ -1,12 +1,15 @@
 //! A group of experiments as one page that needs nothing but a browser.
 
 mod chart;
+mod drawing;
 mod lines;
+mod marks;
 mod points;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub use chart::{Chart, Line, svg};
+pub use drawing::drawing;
 pub use lines::{FigureError, charts};
 pub use points::points;
 
@@ -46,14 +49,14 @@ pub fn page(name: &str, done: &[Done]) -> Result<String, FigureError> {
 fn summary(own: &[&Done]) -> String {
     let verdicts = || own.iter().flat_map(|d| &d.verdicts);
     let runs: usize = own.iter().map(|d| d.runs.len()).sum();
-    let unmet = verdicts().filter(|v| !v.met).count();
+    let unmet = verdicts().filter(|v| !v.is_expected()).count();
     let findings = verdicts().filter_map(|v| v.finding);
     let mut counts = std::collections::BTreeMap::new();
     findings.for_each(|f| *counts.entry(f.to_string()).or_insert(0) += 1);
     let counts: Vec<String> = counts.iter().map(|(finding, n)| format!("{n} {finding}")).collect();
     let published = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
     format!(
-        "{} experiments, {runs} runs. Published values: {published}. Our own bands: {} met, {unmet} unmet.",
+        "{} experiments, {runs} runs. Published values: {published}. Our own bands: {} as expected, {unmet} not.",
         own.len(),
         verdicts().count() - unmet,
     )
@@ -108,6 +111,7 @@ fn figure(chart: &Chart) -> Markup {
                 }
                 @if has_published { p { "Triangles: published." } }
                 @if has_band { p { "Band: " (chart.band) "." } }
+                @if !chart.key.is_empty() { p { (chart.key) } }
                 @if !chart.caption.is_empty() { p { (chart.caption) } }
             }
         }
@@ -131,7 +135,7 @@ fn table(verdicts: &[Verdict]) -> Markup {
 }
 
 fn row(v: &Verdict) -> Markup {
-    let null = v.null.as_ref().map(|n| (v.shown(n.mean), v.shown(n.single.low), v.shown(n.single.high)));
+    let null = v.null.as_ref().map(|n| (v.shown(n.middle), v.shown(n.single.low), v.shown(n.single.high)));
     html! {
         tr {
             td {
@@ -151,13 +155,16 @@ fn row(v: &Verdict) -> Markup {
                 @if !v.unit.0.is_empty() { " " (v.unit.0) }
             }
             td.number { (v.n) }
-            td.number { @if let Some((mean, low, high)) = null { (mean) " [" (low) ", " (high) "]" } @else { "–" } }
+            td.number { @if let Some((middle, low, high)) = null { (middle) " [" (low) ", " (high) "]" } @else { "–" } }
             td.number { @if let Some(power) = v.power { (format!("{power:.2}")) } @else { "–" } }
             td {
                 @if let Some(f) = v.finding { span class={ "finding " (f.to_string().replace(' ', "-")) } { (f) } } @else { "–" }
                 @if let Some(reason) = v.reason { br; small { (reason) } }
             }
-            td class=(if v.met { "met" } else { "unmet" }) { @if v.met { "met" } @else { "UNMET" } }
+            td class=(if v.is_expected() { "met" } else { "unmet" }) {
+                (v.band())
+                @if let Some(why) = &v.unmet { br; small { (why) } }
+            }
         }
     }
 }

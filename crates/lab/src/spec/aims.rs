@@ -90,6 +90,9 @@ fn band(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
             return Err(Problem::new(aim.key(key), "not a finite number").help("leave it out for no bound"));
         }
     }
+    if expect.unmet.is_some() && expect.min.is_none() && expect.max.is_none() {
+        return Err(Problem::new(aim.key("unmet"), "of which band?").help("add min or max, or leave it out"));
+    }
     match (expect.min, expect.max) {
         (Some(min), Some(max)) if min > max => {
             Err(Problem::new(aim.key("min"), format!("{min} is above max, {max}: nothing can lie between"))

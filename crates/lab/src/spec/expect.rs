@@ -23,6 +23,9 @@ pub struct Expect {
     pub min: Option<f64>,
     /// It is at most this.
     pub max: Option<f64>,
+    /// Why the band is not met: it was set before there were results, and they refute it. Then that it is unmet decides
+    /// nothing, and that it is met is an error.
+    pub unmet: Option<String>,
     /// It does not fall from one of these cells to the next; the order that `spearman` is about.
     pub ascending: Vec<String>,
     /// What the paper says it is, in the metric's own unit. Needs a `margin`.

@@ -8,7 +8,7 @@ use super::error::{Problem, at};
 use super::{Cell, Expect, Flow, Selector, Spec, What};
 
 /// Keys of a connection that say how it uses its paths; the others, its windows and timers, stay.
-const OF_PATHS: [&str; 11] = [
+const OF_PATHS: [&str; 13] = [
     "cc",
     "loss",
     "sack",
@@ -19,6 +19,8 @@ const OF_PATHS: [&str; 11] = [
     "divide_window",
     "multi_route",
     "path_fail_timeouts",
+    "timeout_takes",
+    "repair_elsewhere",
     "fail_silent",
 ];
 
