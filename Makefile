@@ -8,6 +8,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 POLYPATH := $(TARGET)/release/polypath
 FUZZ_SECONDS ?= 60
 WORLDS ?= 100000
+SEEDS ?= 9001..9050
 
 .PHONY: help
 help: ## list the targets
@@ -56,12 +57,22 @@ flame: ## flame graphs of send and receive between two fast hosts, in docs (as r
 
 .PHONY: figures
 figures: build ## run every experiment under experiments/ and check it; results in out/figures, findings in docs/results
-	tools/figures $(POLYPATH) out/figures
+	tools/figures $(POLYPATH) out/figures $(ONLY)
+
+.PHONY: paper
+paper: ## docs/reproduction.md as a PDF, out/reproduction.pdf
+	tools/paper out/reproduction.pdf
+
+.PHONY: fresh-seeds
+fresh-seeds: build ## the papers' findings on SEEDS (9001..9050), never used before, beside those of three blocks
+	for group in mhip rmtcp fast; do \
+	    $(POLYPATH) lab check $$group --published --seeds $(SEEDS) --against docs/results/$$group-*.json > /dev/null || exit 1; \
+	done
 
 .PHONY: check-quick
 check-quick: build ## four seeds of every experiment of the papers beside the findings that are kept
 	for group in mhip rmtcp fast; do \
-	    $(POLYPATH) lab check $$group --quick --against docs/results/$$group.json > $(TARGET)/$$group.txt || exit 1; \
+	    $(POLYPATH) lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(TARGET)/$$group.txt || exit 1; \
 	done
 
 .PHONY: fuzz
