@@ -4,7 +4,7 @@ use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cc::CcConfig;
-use crate::engine::config::EngineConfig;
+use crate::engine::config::{EngineConfig, TimeoutTakes};
 use crate::facts::ConfigError;
 use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
@@ -72,6 +72,7 @@ impl PacketConfig {
             fail_silent: true,
             divide_window: false,
             knowledge: KnowledgeConfig::default(),
+            timeout_takes: TimeoutTakes::default(),
         }
     }
 }
