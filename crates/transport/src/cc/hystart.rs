@@ -25,7 +25,7 @@ const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
 /// RttThresh: how much longer than `rtt` a round trip is when a queue grows (§4.2).
-pub(super) fn threshold(rtt: Duration) -> Duration {
+pub fn threshold(rtt: Duration) -> Duration {
     rtt.over(MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 

@@ -31,6 +31,9 @@ use context::Context;
 use random_loss::RandomLoss;
 use shares::Shares;
 
+/// Share of what is acknowledged by which a window makes up for random losses.
+const MADE_UP: f64 = 1.0 / 8.0;
+
 /// The controller.
 #[derive(Debug)]
 pub struct Polypath {
@@ -50,6 +53,8 @@ struct Path {
     id: PathId,
     mss: u32,
     active: bool,
+    /// Bytes, when something was acknowledged last.
+    in_flight: u64,
     srtt: Option<Duration>,
     rate: Option<Rate>,
     /// When something was delivered on it last.
@@ -113,17 +118,29 @@ impl Polypath {
     /// Takes what an acknowledgment tells of its path.
     fn learn(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
         for p in &mut self.paths {
-            p.active = views.iter().find(|v| v.id == p.id).is_none_or(|v| v.state == PathState::Active);
+            let view = views.iter().find(|v| v.id == p.id);
+            p.active = view.is_none_or(|v| v.state == PathState::Active);
+            p.in_flight = view.map_or(0, |v| v.in_flight);
         }
         let Some(p) = self.path_mut(path) else { return };
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery;
         p.random.on_delivered(sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
-        p.random.on_delay(now, queueing);
+        p.random.on_delay(now, now - rtt, queueing, least);
         if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
             detector.on_delay(path, now - rtt, queueing, least);
             detector.on_delivered(path, sample.newly_acked_segments);
+        }
+    }
+
+    /// Where losses are random, the window grows by an eighth in a round trip up to what the path holds, as long as no queue shows.
+    fn make_up(&mut self, path: PathId, sample: &AckSample) {
+        let free = self.config.random_loss && self.path(path).is_some_and(|p| p.random.is_free());
+        let pipe = sample.train_rate.zip(sample.min_rtt).map_or(0, |(rate, rtt)| rate.bytes_in(rtt));
+        let window = self.window(path);
+        if free && window < 2 * pipe && 2 * sample.prior_in_flight >= window {
+            self.context_mut(path).into_iter().for_each(|c| c.make_up(sample.newly_acked as f64 * MADE_UP));
         }
     }
 
@@ -211,6 +228,7 @@ impl Controller for Polypath {
             id: path,
             mss,
             active: true,
+            in_flight: 0,
             srtt: None,
             rate: None,
             delivered: now,
@@ -261,6 +279,7 @@ impl Controller for Polypath {
             };
             context.on_ack(now, if context.is_alone() { &sample } else { &all });
         }
+        self.make_up(path, &sample);
         if views.len() > 1 {
             self.look(now);
         }
@@ -268,7 +287,7 @@ impl Controller for Polypath {
 
     fn on_lost(&mut self, _: Instant, path: PathId, segment: &LostSegment) {
         self.detection.detector.iter_mut().for_each(|d| d.on_loss(path, segment.sent_at));
-        self.path_mut(path).into_iter().for_each(|p| p.random.on_lost());
+        self.path_mut(path).into_iter().for_each(|p| p.random.on_lost(segment.sent_at));
     }
 
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, views: &[PathView]) {
@@ -290,10 +309,13 @@ impl Controller for Polypath {
     fn window(&self, path: PathId) -> u64 {
         let Some((p, context)) = self.path(path).zip(self.context(path)) else { return 0 };
         let window = context.law().window();
-        match self.shares.of(path) {
-            Some(share) => ((window as f64 * share) as u64).max(u64::from(p.mss)),
-            None => window,
-        }
+        let Some(share) = self.shares.of(path) else { return window };
+        // What another path gives up is free once it has been delivered. Shares are no whole segments: one more fills them.
+        let others: u64 =
+            self.sharing(path).filter(|other| other.id != path).map(|other| other.in_flight).sum();
+        let (free, mss) = (window.saturating_sub(others), u64::from(p.mss));
+        let more = if others > 0 { mss } else { 0 };
+        ((window as f64 * share) as u64 + more).min(free).max(mss)
     }
 
     fn pace(&self, path: PathId) -> Option<Pace> {

@@ -6,7 +6,7 @@ use super::config::{BaseLaw, PolypathConfig};
 use crate::cc::cubic::{Cubic, CubicConfig};
 use crate::cc::law::Law;
 use crate::cc::newreno::{NewReno, NewRenoConfig};
-use crate::cc::per_path::Algorithm;
+use crate::cc::per_path::{Algorithm, WindowLaw};
 
 /// A law that can be copied: contexts part.
 #[derive(Clone, Debug)]
@@ -41,6 +41,14 @@ impl Base {
         match self {
             Self::Newreno(law) => law,
             Self::Cubic(law) => law,
+        }
+    }
+
+    /// Lets the window grow by `bytes`, whatever the law says.
+    pub fn grow(&mut self, bytes: f64) {
+        match self {
+            Self::Newreno(law) => law.state_mut().grow(bytes),
+            Self::Cubic(law) => law.state_mut().grow(bytes),
         }
     }
 }

@@ -1,48 +1,76 @@
 //! Losses that no queue explains.
 //!
-//! A drop-tail queue loses packets when it is full. What packets wait shows how deep it is: the longest wait that all of a few packets in
-//! a row had of late is a depth that it has for certain. A packet that is lost while those about it wait less than half as
-//! long met no full queue, and the path lost it for another reason.
+//! A drop-tail queue loses packets when it is full, so the packet before a lost one waited longer than most. What is lost
+//! at random is lost whatever packets wait. So each lost packet is ranked: which share of the waits of late is shorter than that of
+//! the packet before it. The average rank is near 1 where queues overflow and near one half where losses are random; it
+//! begins at 1, so that the first losses are congestion.
 //!
-//! It cannot tell: where queues are so shallow that waits mean nothing (below [`SHALLOW`]); where a queue drops early on purpose (RED,
-//! CoDel) a loss is explained only if the queue has half of its greatest depth of late; where a second, full
-//! and shallow, queue is on the way. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets
-//! are lost.
+//! Where losses are random on average, one of them may still come from a full queue. How deep that is the waits show, too: the longest wait that all of
+//! a few packets in a row had of late is a depth that it has for certain. A packet that is lost while those about it wait less than
+//! half as long met no full queue.
+//!
+//! It cannot tell where a queue is so shallow that waits mean nothing (below HyStart++'s threshold) and random losses
+//! outnumber those of the queue. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets are lost.
 
 use std::cmp::Reverse;
 
 use polypath_wire::{Duration, Instant};
 
+use crate::cc::hystart::threshold;
 use crate::facts::{LossCause, LossEvent};
 use crate::windowed::WindowedMin;
 
 /// Packets in a row whose waits count together.
 const WITNESSES: usize = 8;
-/// A queue that is not as deep tells nothing.
-const SHALLOW: Duration = Duration::from_millis(4);
 /// The depth of a queue is remembered for one or two of these.
 const MEMORY: Duration = Duration::from_secs(20);
 /// Losses are counted over about so many packets, and are excused up to this share of them.
 const PACKETS: f64 = 64.0;
 const MOST: f64 = 0.1;
 
+/// Waits among which those about a lost packet are ranked.
+const RANKED: usize = 64;
+/// How much each loss counts in their average rank, and the ranks above which losses come with queues: lost at random they are one
+/// half on average, in a queue that is full one.
+const GAIN: f64 = 1.0 / 16.0;
+const HIGH: f64 = 0.7;
+
 /// What is known of the queue of one path.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct RandomLoss {
-    waits: [Duration; WITNESSES],
+    /// When the last packets left, and what they waited.
+    waits: [(Instant, Duration); RANKED],
     seen: usize,
     depth: WindowedMin<Reverse<Duration>>,
+    /// A queue that is not as deep tells nothing.
+    shallow: Duration,
     /// Share of the packets of late that were lost.
     lost: f64,
+    /// Average rank of the waits before lost packets.
+    ranks: f64,
+}
+
+impl Default for RandomLoss {
+    fn default() -> Self {
+        Self {
+            waits: [Default::default(); RANKED],
+            seen: 0,
+            depth: WindowedMin::default(),
+            shallow: Duration::ZERO,
+            lost: 0.0,
+            ranks: 1.0,
+        }
+    }
 }
 
 impl RandomLoss {
-    /// A packet waited so long.
-    pub fn on_delay(&mut self, now: Instant, wait: Duration) {
-        self.waits[self.seen % WITNESSES] = wait;
+    /// A packet that left at `sent` waited so long, on a path with a smallest round trip of `least`.
+    pub fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, least: Duration) {
+        self.shallow = threshold(least);
+        self.waits[self.seen % RANKED] = (sent, wait);
         self.seen += 1;
         if self.seen >= WITNESSES
-            && let Some(least) = self.waits.into_iter().min()
+            && let Some(least) = self.lately().min()
         {
             self.depth.add(now, Reverse(least), MEMORY);
         }
@@ -53,18 +81,48 @@ impl RandomLoss {
         self.lost *= (1.0 - f64::from(packets) / PACKETS).max(0.0);
     }
 
-    /// A packet was lost.
-    pub fn on_lost(&mut self) {
+    /// A packet was lost that left at `sent`.
+    pub fn on_lost(&mut self, sent: Instant) {
         self.lost += (1.0 - self.lost) / PACKETS;
+        self.ranks += (self.rank_before(sent) - self.ranks) * GAIN;
     }
 
     /// Whether the queue was not full when this was lost.
     pub fn is_unexplained(&self, loss: &LossEvent) -> bool {
         let told =
             matches!(loss.cause, LossCause::LaterDelivered | LossCause::DupAck | LossCause::PartialAck);
+        told && self.lost <= MOST && self.is_random() && !self.is_full()
+    }
+
+    /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
+    pub fn is_free(&self) -> bool {
+        self.is_random() && self.lost <= MOST && self.lately().all(|wait| wait < self.shallow)
+    }
+
+    /// Whether losses came whatever packets waited.
+    fn is_random(&self) -> bool {
+        self.ranks <= HIGH
+    }
+
+    /// As far as can be told.
+    fn is_full(&self) -> bool {
         let depth = self.depth.value().map_or(Duration::ZERO, |Reverse(depth)| depth);
-        let longest = self.waits.into_iter().max().unwrap_or_default();
-        told && self.lost <= MOST && depth >= SHALLOW && longest.times(2) < depth
+        let longest = self.lately().max().unwrap_or_default();
+        depth >= self.shallow && longest.times(2) >= depth
+    }
+
+    /// The last waits that count together.
+    fn lately(&self) -> impl Iterator<Item = Duration> {
+        (0..WITNESSES.min(self.seen)).map(|n| self.waits[(self.seen - 1 - n) % RANKED].1)
+    }
+
+    /// The share of the waits of late that are shorter than the one of the packet before the one that left at `sent`.
+    fn rank_before(&self, sent: Instant) -> f64 {
+        let known = &self.waits[..self.seen.min(RANKED)];
+        let Some((_, wait)) = known.iter().filter(|w| w.0 <= sent).max_by_key(|w| w.0) else { return 1.0 };
+        let less = known.iter().filter(|w| w.1 < *wait).count() as f64;
+        let same = known.iter().filter(|w| w.1 == *wait).count() as f64;
+        (less + same / 2.0) / known.len() as f64
     }
 }
 
@@ -74,48 +132,94 @@ mod tests {
     use crate::facts::Episode;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
+    const RTT: Duration = Duration::from_millis(40);
 
     fn lost(cause: LossCause) -> LossEvent {
         LossEvent { cause, episode: Episode(1), bytes: 1000, flight_size: 10_000, oldest_sent: Instant::ZERO }
     }
 
-    /// Waits in ms, a packet each 10 ms.
-    fn after(waits: &[u64]) -> RandomLoss {
-        let mut random = RandomLoss::default();
-        (0u64..).zip(waits).for_each(|(n, wait)| random.on_delay(Instant::ZERO + MS(10 * n), MS(*wait)));
-        random
-    }
+    /// A path, and when its next packet leaves, ms: one each 10 ms.
+    #[derive(Default)]
+    struct Road(RandomLoss, u64);
 
-    fn unexplained(waits: &[u64]) -> bool {
-        after(waits).is_unexplained(&lost(LossCause::LaterDelivered))
+    impl Road {
+        /// Packets that waited so long, ms.
+        fn waits(mut self, waits: &[u64]) -> Self {
+            for wait in waits {
+                let sent = Instant::ZERO + MS(self.1);
+                self.0.on_delay(sent, sent, MS(*wait), RTT);
+                self.0.on_delivered(1);
+                self.1 += 10;
+            }
+            self
+        }
+
+        fn loses(mut self, packets: u32) -> Self {
+            (0..packets).for_each(|_| self.0.on_lost(Instant::ZERO + MS(self.1)));
+            self
+        }
+
+        /// Twelve losses, one each few packets, whatever those wait.
+        fn at_random(mut self) -> Self {
+            for n in 0..12 {
+                self = self
+                    .waits(&[[0, 3, 1, 2], [2, 0, 3, 1], [1, 2, 0, 3], [3, 1, 2, 0]].concat()[n..])
+                    .loses(1);
+            }
+            self
+        }
+
+        fn excuses(&self) -> bool {
+            self.0.is_unexplained(&lost(LossCause::LaterDelivered))
+        }
     }
 
     #[test]
-    fn a_loss_while_the_queue_is_less_than_half_as_deep_as_it_was_is_unexplained() {
-        let full = [40; 20];
-        assert!(unexplained(&[&full[..], &[19; 8]].concat()));
-        assert!(!unexplained(&[&full[..], &[21; 8]].concat()), "more than half");
-        assert!(!unexplained(&[&full[..], &[5; 7]].concat()), "one of them waited long");
+    fn losses_after_any_wait_are_random_and_those_after_the_longest_are_not() {
+        assert!(Road::default().at_random().excuses());
+        let overflows = (0..12).fold(Road::default(), |road, _| road.waits(&[0, 1, 2, 3]).loses(1));
+        assert!(!overflows.excuses());
     }
 
     #[test]
-    fn a_shallow_queue_explains_all_and_so_does_one_long_wait_among_short_ones() {
-        assert!(!unexplained(&[&[3; 20][..], &[0; 20]].concat()));
-        assert!(!unexplained(&[&[0, 40, 0, 0, 40, 0, 0][..], &[0; 20]].concat()), "jitter is no depth");
+    fn the_first_losses_are_congestion() {
+        assert!(!Road::default().waits(&[0; 64]).loses(1).excuses());
+        assert!(!Road::default().excuses());
+    }
+
+    #[test]
+    fn overflows_among_random_losses_are_noticed() {
+        let road = Road::default().at_random();
+        assert!(!(0..8).fold(road, |road, _| road.waits(&[0, 1, 2, 3]).loses(1)).excuses());
+    }
+
+    #[test]
+    fn a_queue_half_as_deep_as_it_was_explains_a_loss() {
+        let road = || Road::default().at_random().waits(&[40; 20]);
+        assert!(road().waits(&[19; 8]).excuses());
+        assert!(!road().waits(&[21; 8]).excuses(), "more than half");
+        assert!(!road().waits(&[5; 7]).excuses(), "one of them waited long");
+        assert!(Road::default().at_random().waits(&[0, 40, 0, 0, 40, 0, 0]).excuses(), "jitter is no depth");
     }
 
     #[test]
     fn a_timeout_is_never_excused() {
-        let random = after(&[&[40; 20][..], &[0; 20]].concat());
-        assert!(!random.is_unexplained(&lost(LossCause::Timeout)));
+        assert!(!Road::default().at_random().0.is_unexplained(&lost(LossCause::Timeout)));
     }
 
     #[test]
     fn nothing_is_excused_while_more_than_a_tenth_is_lost() {
-        let mut random = after(&[&[40; 20][..], &[0; 20]].concat());
-        (0..7).for_each(|_| random.on_lost());
-        assert!(!random.is_unexplained(&lost(LossCause::LaterDelivered)));
-        random.on_delivered(20);
-        assert!(random.is_unexplained(&lost(LossCause::LaterDelivered)));
+        let mut road = Road::default().at_random();
+        road.0.lost = 0.11;
+        assert!(!road.excuses());
+        assert!(road.waits(&[0, 1, 2, 3, 0, 1, 2, 3]).excuses());
+    }
+
+    #[test]
+    fn a_window_makes_up_while_losses_are_random_and_no_queue_shows() {
+        let road = Road::default().at_random();
+        assert!(road.0.is_free());
+        assert!(!road.waits(&[5]).0.is_free(), "an eighth of the round trip is a queue");
+        assert!(!Road::default().waits(&[0; 64]).0.is_free(), "nothing was lost");
     }
 }

@@ -59,8 +59,8 @@ fn paths_that_leave_by_one_link_share_from_the_start() {
 #[test]
 fn a_loss_reduces_what_paths_share_once() {
     let mut c = two(DetectionConfig::Shared);
-    let all = views([10, 10]);
-    (0..10).for_each(|n| c.on_ack(at(50 + n), [A, B][n as usize % 2], &acked(50), &all));
+    let (all, idle) = (views([10, 10]), views([0, 0]));
+    (0..10).for_each(|n| c.on_ack(at(50 + n), [A, B][n as usize % 2], &acked(50), &idle));
     let before: u64 = segments(&c).iter().sum();
     c.on_loss(at(100), A, &lost(LossCause::LaterDelivered, 1, at(40), 10), &all);
     let halved: u64 = segments(&c).iter().sum();
@@ -81,8 +81,8 @@ fn a_loss_on_one_path_is_none_of_a_path_that_does_not_share_with_it() {
 #[test]
 fn a_timeout_of_one_path_while_another_delivers_is_a_loss_like_any_other() {
     let mut c = two(DetectionConfig::Shared);
-    let all = views([5, 5]);
-    (0..10).for_each(|n| c.on_ack(at(50 + n), B, &acked(50), &all));
+    let (all, idle) = (views([5, 5]), views([0, 0]));
+    (0..10).for_each(|n| c.on_ack(at(50 + n), B, &acked(50), &idle));
     let before: u64 = segments(&c).iter().sum();
     c.on_loss(at(100), A, &lost(LossCause::Timeout, 1, at(60), 5), &all);
     let after: u64 = segments(&c).iter().sum();
@@ -94,7 +94,7 @@ fn a_timeout_of_one_path_while_another_delivers_is_a_loss_like_any_other() {
 #[test]
 fn a_quicker_path_has_most_of_what_is_shared_and_a_failed_one_none() {
     let mut c = two(DetectionConfig::Shared);
-    let mut all = views([5, 5]);
+    let mut all = views([0, 0]);
     (0..20).for_each(|n| {
         c.on_ack(at(50 + n), A, &acked(50), &all);
         c.on_ack(at(50 + n), B, &acked(100), &all);
@@ -105,4 +105,15 @@ fn a_quicker_path_has_most_of_what_is_shared_and_a_failed_one_none() {
     c.on_ack(at(80), B, &acked(100), &all);
     let [a, b] = segments(&c);
     assert!(a == 1 && b > 10, "{a} {b}");
+}
+
+#[test]
+fn what_one_path_still_has_in_flight_is_not_sent_on_another() {
+    let mut c = two(DetectionConfig::Shared);
+    (0..20).for_each(|n| c.on_ack(at(50 + n), [A, B][n as usize % 2], &acked(50), &views([0, 0])));
+    let all: u64 = segments(&c).iter().sum();
+    let most = all - 2;
+    c.on_ack(at(80), B, &acked(50), &views([most, 1]));
+    let [a, b] = segments(&c);
+    assert!(a > b && b <= 4, "{a} {b} of {all}: the path that gives up its share has not yet");
 }
