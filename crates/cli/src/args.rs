@@ -414,7 +414,7 @@ pub struct RunArgs {
     /// Of these links and directions only, as in a->r,r->b
     #[arg(long, value_name = "LINKS", requires = "pcap", value_delimiter = ',')]
     pub pcap_links: Vec<String>,
-    /// Keep at most so many bytes of each packet: 96 are all headers
+    /// Keep the first BYTES of each packet: 96 hold all headers
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub pcap_bytes: Option<NonZero<u32>>,
     /// Keep every observation of every run (Arrow IPC), in --out

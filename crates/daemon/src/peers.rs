@@ -30,7 +30,7 @@ pub struct Peer {
 pub struct Peers(Vec<Arc<Peer>>);
 
 impl Peers {
-    /// Those of the configuration, each with `spare` connections of that kind opened ahead.
+    /// The configured peers. `spare` connections to each are opened ahead.
     pub fn new(peers: &[PeerConfig], connection: &ConnectionConfig, spare: usize) -> Self {
         let peer = |config: &PeerConfig| {
             Arc::new(Peer {

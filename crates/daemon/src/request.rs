@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
-/// The port of connections that carry those of other programs.
+/// The peer's port for the TCP lane: a connection to it carries a connection of another program.
 pub const PORT: u16 = 4827;
 /// The version of this message.
 const VERSION: u8 = 1;

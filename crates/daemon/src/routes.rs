@@ -57,7 +57,7 @@ fn message(index: u32, to: IpNet) -> RouteMessage {
     }
 }
 
-/// What is to be routed: default routes in two halves, so that those of the uplinks stay.
+/// The prefixes to route. A default route becomes two halves, so that the default routes of the uplinks stay.
 fn routes(prefixes: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
     let others = prefixes.iter().filter(|prefix| !connected.iter().any(|net| net.trunc().contains(*prefix)));
     others.flat_map(|prefix| halves(prefix.trunc())).collect()

@@ -65,7 +65,7 @@ pub fn decode_local(bytes: &Bytes) -> Result<Packet, WireError> {
     decode_by(bytes, |_, _| Some(Checksum::Unused))
 }
 
-/// `checksum`: what that of a segment between two addresses covers.
+/// `checksum`: how the checksum of a segment between two addresses is verified.
 fn decode_by(
     bytes: &Bytes,
     checksum: impl Fn(IpAddr, IpAddr) -> Option<Checksum>,

@@ -13,7 +13,7 @@ const CHANCE: f64 = 1e-4;
 const EQUAL: f64 = 0.01;
 
 /// What of `verdicts` of `experiment` is not what `kept`, outputs of `lab check --json` on disjoint blocks of seeds, say;
-/// one line each. A finding that the blocks do not share is none, and may be any. A claim that is new, or that some runs do
+/// one line each. A finding that differs between blocks counts as none: no value of it is an error. A claim that is new, or that some runs do
 /// not have, is not compared.
 pub fn differences(experiment: &str, verdicts: &[Verdict], kept: &[Value]) -> Vec<String> {
     let of = |v: &Verdict| {
