@@ -112,15 +112,15 @@ class Bed:
         self.children.append(child)
         return child
 
-    def socket(self, side, protocol=0):
-        """A TCP (or MPTCP) socket of a host."""
+    def socket(self, side, protocol=0, kind=socket.SOCK_STREAM):
+        """A TCP (or MPTCP, or by its kind UDP) socket of a host."""
         made = []
 
         def inside():
             with open(f"/run/netns/{self.names[side]}") as namespace:
                 if LIBC.setns(namespace.fileno(), CLONE_NEWNET) != 0:
                     raise OSError(ctypes.get_errno(), "setns")
-            made.append(socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol))
+            made.append(socket.socket(socket.AF_INET, kind, protocol))
 
         thread = threading.Thread(target=inside)
         thread.start()

@@ -10,6 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use polypath_node::Exclude;
+use polypath_transport::flow::packet::PacketConfig;
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
 use polypath_wire::hip::{Hit, udp};
 use serde::{Deserialize, Serialize};
@@ -95,6 +97,10 @@ pub struct LaneConfig {
     pub buffer_mib: u64,
     /// Congestion control of each path, with its parameters: as in experiments.
     pub cc: CcConfig,
+    /// TCP connections with these addresses at either end travel as packets, and end at their hosts.
+    pub exclude: Vec<IpNet>,
+    /// The same of those with these ports at either end.
+    pub exclude_ports: Vec<u16>,
 }
 
 /// How a running daemon is asked.
@@ -135,7 +141,14 @@ impl Default for Listen {
 
 impl Default for LaneConfig {
     fn default() -> Self {
-        Self { connections: 4096, spare: 8, buffer_mib: 16, cc: CcConfig::default() }
+        Self {
+            connections: 4096,
+            spare: 8,
+            buffer_mib: 16,
+            cc: CcConfig::default(),
+            exclude: Vec::new(),
+            exclude_ports: Vec::new(),
+        }
     }
 }
 
@@ -193,6 +206,26 @@ impl LaneConfig {
             fail_silent: true,
             ..ConnectionConfig::default()
         }
+    }
+
+    /// Packets of other transports between the peers.
+    pub(crate) fn packets(&self) -> polypath_endpoint::LaneConfig {
+        let packets = PacketConfig {
+            cc: self.cc.clone().of_today(),
+            scheduler: SchedulerConfig::EarliestCompletion,
+            ..PacketConfig::default()
+        };
+        polypath_endpoint::LaneConfig { packets, ..polypath_endpoint::LaneConfig::default() }
+    }
+
+    /// Whether a packet of TCP travels as it is.
+    pub(crate) fn exclusion(&self) -> Exclude {
+        let (prefixes, ports) = (self.exclude.clone(), self.exclude_ports.clone());
+        Box::new(move |packet| {
+            let is_excluded = |ip| prefixes.iter().any(|prefix| prefix.contains(&ip));
+            let by_port = packet.ports.is_some_and(|(src, dst)| ports.contains(&src) || ports.contains(&dst));
+            is_excluded(packet.src) || is_excluded(packet.dst) || by_port
+        })
     }
 
     /// Connections with the hosts behind the device.

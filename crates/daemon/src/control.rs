@@ -152,12 +152,14 @@ pub fn ask(path: &Path, command: Command) -> Result<Answer, ControlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packets::PacketStatus;
     use crate::status::LaneStatus;
     use polypath_wire::hip::Hit;
 
     fn status() -> Status {
         let lane = LaneStatus { open: 3, ..LaneStatus::default() };
-        Status { hit: "2001:22::1".parse::<Hit>().unwrap(), device: "t".into(), lane, peers: Vec::new() }
+        let hit = "2001:22::1".parse::<Hit>().unwrap();
+        Status { hit, device: "t".into(), lane, packets: PacketStatus::default(), peers: Vec::new() }
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::config::Config;
 use crate::lane::{Counters, Lane};
+use crate::packets::{self, Packets};
 use crate::peers::Peers;
 use crate::request::PORT;
 use crate::routes::{self, RouteError};
@@ -68,9 +69,14 @@ impl Daemon {
             addresses: config.tunnel.addresses.iter().map(|net| (net.addr(), net.prefix_len())).collect(),
             mtu: config.tunnel.mtu,
         });
-        let gateway = gateway.map_err(DaemonError::Device)?;
+        let mut gateway = gateway.map_err(DaemonError::Device)?;
         let (device, stats) = (gateway.name().map_err(DaemonError::Device)?, gateway.stats());
         let outer = outer(config, &device, identity)?;
+        let packets = Packets {
+            device: gateway.bypass(config.lane.exclusion()),
+            peers: outer.carry_packets(config.lane.packets()).map_err(OpenError::from)?,
+            counters: packets::Counters::default(),
+        };
         let lane = Lane {
             inner: Node::start(limits(config), gateway).map_err(DaemonError::Start)?,
             peers: Peers::new(&config.peers, &config.lane.outer(), config.lane.spare),
@@ -78,6 +84,7 @@ impl Daemon {
             mtu: config.tunnel.mtu.into(),
             places: Arc::new(Semaphore::new(config.lane.connections as usize)),
             counters: Counters::default(),
+            packets,
             outer,
         };
         let places = config.lane.connections as usize;
@@ -95,6 +102,8 @@ impl Daemon {
         tasks.spawn(near::serve(lane.clone(), interceptor));
         tasks.spawn(far::serve(lane.clone(), listener));
         tasks.spawn(associations::watch(lane.clone()));
+        tasks.spawn(packets::outward(lane.clone()));
+        tasks.spawn(packets::inward(lane.clone()));
         for peer in lane.peers.iter() {
             tasks.spawn(associations::keep(lane.clone(), peer.clone()));
             let (lane, peer) = (lane.clone(), peer.clone());

@@ -7,6 +7,7 @@ use polypath_node::Node;
 use polypath_transport::ConnectionConfig;
 use tokio::sync::Semaphore;
 
+use crate::packets::Packets;
 use crate::peers::Peers;
 
 /// Both nodes, the peers, and what they are carrying.
@@ -16,6 +17,8 @@ pub(crate) struct Lane {
     /// HIP and ESP with the peers.
     pub outer: Node,
     pub peers: Peers,
+    /// What is not carried as a connection.
+    pub packets: Packets,
     /// What connections of the inner node begin with.
     pub connection: ConnectionConfig,
     /// Largest packet on the device, bytes.

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use polypath_endpoint::PathReport;
+use polypath_endpoint::{LaneReport, PathReport};
 use polypath_node::GatewayStats;
 use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
 use crate::associations::name;
 use crate::lane::{Counters, Lane};
+use crate::packets::{PacketStatus, PathPackets, PeerPackets};
 use crate::peers::Peer;
 
 /// A daemon at one moment.
@@ -21,6 +22,8 @@ pub struct Status {
     pub device: String,
     /// The TCP lane.
     pub lane: LaneStatus,
+    /// The packet lane.
+    pub packets: PacketStatus,
     /// The peers, in the order of the configuration.
     pub peers: Vec<PeerStatus>,
 }
@@ -42,8 +45,8 @@ pub struct LaneStatus {
     pub busy: u64,
     /// Not carried: a client's address that is not its peer's.
     pub forbidden: u64,
-    /// Packets dropped because they are not TCP: there is no lane for them yet.
-    pub not_tcp: u64,
+    /// Packets dropped because they are fragments of TCP segments.
+    pub fragments: u64,
     /// Packets dropped because they are malformed.
     pub malformed: u64,
     /// Packets that the device did not take.
@@ -63,6 +66,8 @@ pub struct PeerStatus {
     pub sent: u64,
     /// Bytes of connections carried from it.
     pub received: u64,
+    /// Packets exchanged with it.
+    pub packets: PeerPackets,
     /// Its paths.
     pub paths: Vec<PathStatus>,
 }
@@ -84,11 +89,13 @@ pub struct PathStatus {
     pub mtu: u32,
     /// Packets sent.
     pub sent_packets: u64,
+    /// The packet lane on it.
+    pub packets: Option<PathPackets>,
 }
 
 impl Status {
     pub(crate) fn of(lane: &Lane, device: &str, gateway: &GatewayStats, places: usize) -> Self {
-        let paths = lane.outer.secure_paths();
+        let (paths, reports) = (lane.outer.secure_paths(), lane.packets.peers.reports());
         Self {
             hit: lane.outer.hit().unwrap_or_default(),
             device: device.to_owned(),
@@ -97,7 +104,8 @@ impl Status {
                 gateway,
                 places - lane.places.available_permits().min(places),
             ),
-            peers: lane.peers.iter().map(|peer| PeerStatus::of(lane, peer, &paths)).collect(),
+            packets: PacketStatus::of(&lane.packets),
+            peers: lane.peers.iter().map(|peer| PeerStatus::of(lane, peer, &paths, &reports)).collect(),
         }
     }
 }
@@ -112,7 +120,7 @@ impl LaneStatus {
             no_association: counters.no_association.load(Relaxed),
             busy: counters.busy.load(Relaxed),
             forbidden: counters.forbidden.load(Relaxed),
-            not_tcp: gateway.not_tcp.load(Relaxed),
+            fragments: gateway.not_tcp.load(Relaxed),
             malformed: gateway.malformed.load(Relaxed),
             refused: gateway.refused.load(Relaxed),
         }
@@ -120,7 +128,7 @@ impl LaneStatus {
 }
 
 impl PeerStatus {
-    fn of(lane: &Lane, peer: &Peer, paths: &[PathReport]) -> Self {
+    fn of(lane: &Lane, peer: &Peer, paths: &[PathReport], reports: &[LaneReport]) -> Self {
         let hit = peer.config.hit;
         Self {
             name: name(peer),
@@ -128,13 +136,14 @@ impl PeerStatus {
             associated: lane.outer.is_associated(hit),
             sent: peer.sent.load(Relaxed),
             received: peer.received.load(Relaxed),
-            paths: paths.iter().filter(|path| path.peer == hit).map(PathStatus::of).collect(),
+            packets: PeerPackets::of(reports.iter().filter(|report| report.peer == hit)),
+            paths: paths.iter().filter(|path| path.peer == hit).map(|path| PathStatus::of(path, reports)).collect(),
         }
     }
 }
 
 impl PathStatus {
-    fn of(path: &PathReport) -> Self {
+    fn of(path: &PathReport, reports: &[LaneReport]) -> Self {
         Self {
             local: path.locators.local,
             remote: path.locators.remote,
@@ -143,6 +152,7 @@ impl PathStatus {
             rate_mbps: path.measured.bandwidth.map(|rate| rate.0 as f64 / 1e6),
             mtu: path.mtu,
             sent_packets: path.sealed,
+            packets: PathPackets::of(reports, path),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod intercept;
+mod packets;
 mod recall;
 mod secure;
 
@@ -19,6 +20,7 @@ use crate::demux::{Demux, Route, Trail};
 use crate::error::OpenError;
 use crate::isn::IsnKey;
 use crate::known::KnownPaths;
+use crate::lane::PacketLane;
 use crate::paths::{Locators, PathTable};
 use crate::pump::Outlet;
 use crate::reset::RateLimit;
@@ -86,6 +88,8 @@ pub struct Endpoint {
     known: KnownPaths,
     /// HIP and ESP below the connections; segments travel as they are without it.
     security: Option<Box<Security>>,
+    /// Packets of other transports beside the connections.
+    lane: Option<Box<PacketLane>>,
 }
 
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
@@ -114,6 +118,7 @@ impl Endpoint {
             stats: EndpointStats::default(),
             known: KnownPaths::default(),
             security: None,
+            lane: None,
             config,
         }
     }
@@ -273,11 +278,13 @@ impl Endpoint {
             }
         }
         self.security_timeout(now);
+        self.lane.iter_mut().for_each(|lane| lane.handle_timeout(now));
     }
 
     /// Gives `outlet` the segments that are to be sent, until it is full. What it is given counts as sent.
     pub(crate) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         self.transmit_datagrams(now, outlet);
+        self.transmit_frames(now, outlet);
         while !outlet.is_full()
             && let Some((locators, segment)) = self.resets.pop_front()
         {
@@ -334,7 +341,10 @@ impl Endpoint {
         let connections = self.timers.next();
         match &self.security {
             None => connections,
-            Some(security) => connections.into_iter().chain(security.poll_timeout()).min(),
+            Some(security) => {
+                let lane = self.lane.as_ref().and_then(|lane| lane.poll_timeout());
+                connections.into_iter().chain(security.poll_timeout()).chain(lane).min()
+            }
         }
     }
 

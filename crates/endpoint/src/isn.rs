@@ -18,6 +18,13 @@ impl IsnKey {
         Self(SipHasher13::new_with_keys(seed.child("isn/0").0, seed.child("isn/1").0))
     }
 
+    /// A seed for something else that nobody is to guess.
+    pub fn child(&self, name: &str) -> Seed {
+        let mut hasher = self.0;
+        hasher.write(name.as_bytes());
+        Seed(hasher.finish())
+    }
+
     /// The initial sequence number of a connection opened `now`.
     pub fn at(&self, now: Instant, locators: &Locators, ports: Ports) -> Seq {
         let mut hasher = self.0;

@@ -187,7 +187,7 @@ fn of_ours(header: IcmpHeader, quoted: Quoted) -> Packet {
 }
 
 /// The packet with the ICMP message `header` and `body` that goes back where one came from.
-fn answer(
+pub(crate) fn answer(
     locators: Locators,
     header: IcmpHeader,
     family: IcmpFamily,
@@ -231,11 +231,11 @@ fn emit_header(
 }
 
 /// Locators of a packet from `src` to `dst`, as its receiver sees them.
-fn seen(src: IpAddr, dst: IpAddr) -> Locators {
+pub(crate) fn seen(src: IpAddr, dst: IpAddr) -> Locators {
     Locators { local: SocketAddr::new(dst, 0), remote: SocketAddr::new(src, 0) }
 }
 
-fn is_unicast(locators: Locators) -> bool {
+pub(crate) fn is_unicast(locators: Locators) -> bool {
     [locators.local.ip(), locators.remote.ip()].into_iter().all(|ip| {
         let broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
         !(broadcast || ip.is_multicast() || ip.is_unspecified())

@@ -7,6 +7,7 @@
 mod admit;
 mod codel;
 mod config;
+mod fair_queue;
 mod feed;
 mod fq_codel;
 mod hop;
@@ -24,6 +25,7 @@ pub mod trace;
 
 pub use codel::CodelConfig;
 pub use config::{Change, Discipline, HopConfig, HopError, QueueLimit, Step};
+pub use fair_queue::FairQueue;
 pub use fq_codel::FqCodelConfig;
 pub use hop::Hop;
 pub use packet::{Departure, Fate, Label};

@@ -1,7 +1,10 @@
 //! A TUN device on which our TCP stands in for all hosts that the kernel routes there. Kernel and device exchange up to 64 KiB
 //! of a connection in one packet (virtio-net header), which nobody cuts into segments or sums up before it leaves this host.
 
+mod aside;
+mod remembered;
 mod train;
+mod whole;
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,14 +14,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use polypath_endpoint::inner::InnerPacket;
 use polypath_endpoint::packet::{Packet, decode_local, decode_packet};
 use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::Segment;
-use polypath_wire::Instant;
+use polypath_wire::{Instant, tcp};
 use tun_rs::{AsyncDevice, DeviceBuilder, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
+use crate::bypass::Bypass;
 use crate::carrier::Carrier;
 use crate::pool::Pool;
+use aside::Aside;
+pub use aside::Exclude;
 use train::Train;
 
 /// The device and what the kernel has there.
@@ -53,8 +60,12 @@ const BUFFER: usize = VIRTIO_NET_HDR_LEN + 65_535;
 const SPARE: usize = 64;
 /// Shorter packets are copied, so that they do not keep a whole buffer.
 const WORTH_KEEPING: usize = 16 << 10;
-/// Flags of the header: nobody has computed the checksum, or somebody has verified it.
-const CHECKED: u8 = 1 | 2;
+/// Flags of the header: nobody has computed the checksum …
+const NEEDS_CHECKSUM: u8 = 1;
+/// … or somebody has verified it.
+const VERIFIED: u8 = 2;
+/// Packets for the device that wait, at most, if they are not the endpoint's.
+const MAX_INJECTED: usize = 256;
 
 /// The carrier of segments to and from the kernel.
 pub struct Gateway {
@@ -66,6 +77,8 @@ pub struct Gateway {
     train: Option<Train>,
     pending: VecDeque<(Box<[u8]>, usize)>,
     spare: Vec<Box<[u8]>>,
+    /// Where packets go that are not for the endpoint.
+    aside: Option<Aside>,
     stats: Arc<GatewayStats>,
 }
 
@@ -85,7 +98,7 @@ impl Gateway {
         let pool = Pool::new(BUFFER, SPARE);
         let buffer = pool.take();
         let (train, pending, spare, stats) = (None, VecDeque::new(), Vec::new(), Arc::default());
-        Ok(Self { device, pool, buffer, train, pending, spare, stats })
+        Ok(Self { device, pool, buffer, train, pending, spare, aside: None, stats })
     }
 
     /// The name the device has got.
@@ -98,17 +111,45 @@ impl Gateway {
         self.stats.clone()
     }
 
+    /// From now on packets that are not for the endpoint go by: all but those of TCP, and those of TCP that `exclude`
+    /// names.
+    pub fn bypass(&mut self, exclude: Exclude) -> Arc<Bypass> {
+        let aside = Aside::new(exclude);
+        let bypass = aside.bypass.clone();
+        self.aside = Some(aside);
+        bypass
+    }
+
+    /// Whether what the first `len` bytes of the buffer hold goes by; if so it does.
+    fn goes_by(&mut self, header: VirtioNetHdr, len: usize) -> bool {
+        let Some(aside) = &mut self.aside else { return false };
+        let packet = &mut self.buffer[VIRTIO_NET_HDR_LEN..len];
+        if !InnerPacket::parse(packet).is_ok_and(|looked| aside.takes(&looked)) {
+            return false;
+        }
+        if whole::cut(header, packet, &mut aside.leaving).is_err() {
+            count(&self.stats.malformed);
+        }
+        true
+    }
+
     /// What the first `len` bytes of the buffer hold, for the endpoint.
     fn input(&mut self, len: usize) -> Option<Input> {
         let header = VirtioNetHdr::decode(self.buffer.get(..len)?).ok()?;
+        if self.goes_by(header, len) {
+            return None;
+        }
         let packet = self.detach(len);
-        let decoded =
-            if header.flags & CHECKED == 0 { decode_packet(&packet) } else { decode_local(&packet) };
+        let unchecked = header.flags & (NEEDS_CHECKSUM | VERIFIED) == 0;
+        let decoded = if unchecked { decode_packet(&packet) } else { decode_local(&packet) };
         match decoded {
             Ok(Packet::Segment { locators, segment }) => Some(Input::Segment { locators, segment }),
             Ok(Packet::TooBig { .. } | Packet::Unreachable { .. }) => Some(Input::Packet { bytes: packet }),
             Ok(Packet::Echo { .. } | Packet::Other) => {
-                count(&self.stats.not_tcp);
+                match &mut self.aside {
+                    Some(aside) if !is_tcp(&packet) => aside.leaving.push(packet),
+                    _ => count(&self.stats.not_tcp),
+                }
                 None
             }
             Err(_) => {
@@ -157,6 +198,7 @@ impl Gateway {
 
 impl Outlet for Gateway {
     fn send(&mut self, _now: Instant, locators: &Locators, segment: &mut Box<Segment>) {
+        self.aside.iter_mut().for_each(|aside| aside.opens(locators, segment));
         if self.train.as_mut().is_some_and(|train| train.take(locators, segment)) {
             return;
         }
@@ -170,13 +212,7 @@ impl Outlet for Gateway {
 
     fn send_packet(&mut self, _now: Instant, packet: Bytes) {
         self.depart();
-        let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into());
-        let len = VIRTIO_NET_HDR_LEN + packet.len();
-        if let Some(room) = buffer.get_mut(VIRTIO_NET_HDR_LEN..len) {
-            room.copy_from_slice(&packet);
-            buffer[..VIRTIO_NET_HDR_LEN].fill(0);
-            self.put(buffer, len);
-        }
+        self.put_packet(&packet);
     }
 
     fn is_full(&self) -> bool {
@@ -184,17 +220,48 @@ impl Outlet for Gateway {
     }
 }
 
+impl Gateway {
+    /// Gives the device what others bring.
+    fn inject(&mut self, cx: &Context<'_>) {
+        let Some(aside) = &mut self.aside else { return };
+        let packets = aside.bypass.take_back(cx.waker());
+        packets.iter().for_each(|packet| aside.came(packet));
+        for packet in packets {
+            match self.pending.len() < MAX_INJECTED {
+                true => self.put_packet(&packet),
+                false => count(&self.stats.refused),
+            }
+        }
+    }
+
+    fn put_packet(&mut self, packet: &[u8]) {
+        let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into());
+        let len = VIRTIO_NET_HDR_LEN + packet.len();
+        if let Some(room) = buffer.get_mut(VIRTIO_NET_HDR_LEN..len) {
+            room.copy_from_slice(packet);
+            buffer[..VIRTIO_NET_HDR_LEN].fill(0);
+            self.put(buffer, len);
+        }
+    }
+}
+
 impl Carrier for Gateway {
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
+        let mut more = true;
         for _ in 0..PACKETS_PER_ROUND {
-            let Poll::Ready(len) = self.device.poll_recv(cx, &mut self.buffer) else { return Ok(false) };
+            let Poll::Ready(len) = self.device.poll_recv(cx, &mut self.buffer) else {
+                more = false;
+                break;
+            };
             inbox.extend(self.input(len?));
         }
-        Ok(true)
+        self.aside.iter_mut().for_each(|aside| aside.bypass.offer(&mut aside.leaving));
+        Ok(more)
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         self.depart();
+        self.inject(cx);
         while let Some((buffer, len)) = self.pending.front() {
             let Poll::Ready(sent) = self.device.poll_send(cx, &buffer[..*len]) else { break };
             if sent.is_err() {
@@ -205,6 +272,11 @@ impl Carrier for Gateway {
         }
         Ok(())
     }
+}
+
+/// Whether it is a packet of TCP, if only a part of one.
+fn is_tcp(packet: &Bytes) -> bool {
+    InnerPacket::parse(packet).is_ok_and(|looked| looked.protocol == tcp::PROTOCOL)
 }
 
 fn count(counter: &AtomicU64) {

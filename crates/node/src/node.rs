@@ -47,7 +47,7 @@ pub enum AssociateError {
 /// An endpoint with its driver task. Dropping it resets all connections; [`shutdown`](Self::shutdown)
 /// lets them finish.
 pub struct Node {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     locals: Vec<SocketAddr>,
     driver: Option<JoinHandle<()>>,
 }

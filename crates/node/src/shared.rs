@@ -32,6 +32,8 @@ pub(crate) struct State {
     pub curious: Vec<Waker>,
     /// Who waits for connections to addresses of others.
     pub asked: Vec<Waker>,
+    /// Who waits for packets of peers.
+    pub carried: Vec<Waker>,
     pub driver: Option<Waker>,
 }
 
@@ -77,6 +79,7 @@ impl Shared {
             waiting: Vec::new(),
             curious: Vec::new(),
             asked: Vec::new(),
+            carried: Vec::new(),
             driver: None,
         };
         Arc::new(Self { clock: Clock::start(), state: Mutex::new(state) })
@@ -149,6 +152,9 @@ impl State {
         if self.endpoint.has_incoming() {
             wake(&mut self.asked);
         }
+        if self.endpoint.has_carried() {
+            wake(&mut self.carried);
+        }
         wake(&mut self.waiting);
     }
 
@@ -201,6 +207,7 @@ impl State {
         wake(&mut self.waiting);
         wake(&mut self.curious);
         wake(&mut self.asked);
+        wake(&mut self.carried);
         self.streams.values_mut().for_each(StreamState::wake_all);
         self.listeners.values_mut().for_each(|l| wake(&mut l.waiting));
     }

@@ -9,6 +9,9 @@
 
 use crate::error::{WireError, room, split, u16_at, u32_at};
 
+/// Next header of ESP payloads that are frames: the first number for experiments (RFC 3692).
+pub const NEXT_HEADER: u8 = 253;
+
 const WHAT: &str = "shim";
 const PACKET: u8 = 1;
 const REPORT: u8 = 2;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use polypath_daemon::control::{Answer, Command, ControlError, ask};
-use polypath_daemon::{LaneStatus, PeerStatus, Status};
+use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
 
 use crate::args::{DownArgs, StatusArgs};
 use crate::failure::{Failure, printed};
@@ -53,7 +53,7 @@ fn text(status: &Status) -> String {
     for peer in &status.peers {
         text += &of_peer(peer);
     }
-    text + &of_lane(&status.lane)
+    text + &of_lane(&status.lane) + &of_packets(&status.packets)
 }
 
 fn of_peer(peer: &PeerStatus) -> String {
@@ -71,7 +71,13 @@ fn of_peer(peer: &PeerStatus) -> String {
             path.local, path.remote, path.sent_packets
         );
     }
-    text
+    text + &of_exchange(&peer.packets)
+}
+
+fn of_exchange(packets: &PeerPackets) -> String {
+    let PeerPackets { sent, received, dropped, marked, lost, late, .. } = packets;
+    let lost = lost.saturating_sub(*late);
+    format!("  packets: {sent} sent, {received} received; {lost} lost, {dropped} dropped and {marked} marked in the queue\n")
 }
 
 fn of_lane(lane: &LaneStatus) -> String {
@@ -82,7 +88,7 @@ fn of_lane(lane: &LaneStatus) -> String {
         (lane.no_association, "connections to a peer that could not be reached"),
         (lane.busy, "connections too many at a time"),
         (lane.forbidden, "connections from addresses that are not their peer's"),
-        (lane.not_tcp, "packets that are not TCP"),
+        (lane.fragments, "fragments of TCP segments"),
         (lane.malformed, "malformed packets"),
         (lane.refused, "packets that the device did not take"),
     ] {
@@ -91,6 +97,19 @@ fn of_lane(lane: &LaneStatus) -> String {
         }
     }
     text
+}
+
+fn of_packets(packets: &PacketStatus) -> String {
+    let counts = [
+        (packets.no_peer, "packets to addresses behind no peer"),
+        (packets.no_association, "packets to a peer that could not be reached"),
+        (packets.too_big, "packets larger than the paths carry"),
+        (packets.forbidden, "packets from addresses that are not their peer's"),
+        (packets.malformed, "packets that are no IP"),
+        (packets.overrun, "packets as this host was too busy"),
+    ];
+    let dropped = counts.into_iter().filter(|(count, _)| *count > 0);
+    dropped.map(|(count, what)| format!("dropped: {count} {what}\n")).collect()
 }
 
 fn human(bytes: u64) -> String {

@@ -39,6 +39,9 @@ connections = 4096
 spare = 8
 # What a connection may have under way in each direction, MiB: rate times round trip time of all paths together.
 buffer_mib = 16
+# TCP connections from or to these addresses, or ports, travel as packets and end at their hosts.
+exclude = []
+exclude_ports = []
 
 [control]
 # Where `polypath status` and `polypath down` ask.

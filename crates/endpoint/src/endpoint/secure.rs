@@ -15,7 +15,7 @@ use crate::error::OpenError;
 use crate::paths::Locators;
 use crate::pump::Outlet;
 use crate::security::{
-    Change, HipRecord, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig, SecurityStats,
+    Arrived, Change, HipRecord, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig, SecurityStats,
 };
 use crate::slots::{ConnectionHandle, Slot};
 
@@ -153,8 +153,13 @@ impl Endpoint {
     ) -> Option<ConnectionHandle> {
         let arrived = self.security.as_mut()?.handle(now, locators, bytes);
         self.apply(now);
-        let (inner, mut segment) = arrived?;
-        self.handle_segment(now, &inner, &mut segment)
+        match arrived? {
+            Arrived::Segment(inner, mut segment) => self.handle_segment(now, &inner, &mut segment),
+            Arrived::Frame(inner, frame) => {
+                self.handle_frame(now, &inner, frame);
+                None
+            }
+        }
     }
 
     pub(super) fn security_timeout(&mut self, now: Instant) {
@@ -183,6 +188,7 @@ impl Endpoint {
     /// Tells connections what became of their paths.
     fn apply(&mut self, now: Instant) {
         while let Some(change) = self.security.as_mut().and_then(|s| s.poll_change()) {
+            self.tell_lane(now, change);
             let peer = match change {
                 Change::Up(inner)
                 | Change::Down(inner)

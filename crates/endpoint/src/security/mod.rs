@@ -30,6 +30,7 @@ use path::{ROOM, SecurePath};
 use reach::{Pair, Wanted};
 
 pub use config::SecurityConfig;
+pub(crate) use packets::Arrived;
 pub use reach::Reach;
 pub use report::{HipRecord, PathReport, PeerEvent, PeerFailure, SecurityStats};
 
@@ -235,6 +236,23 @@ impl Security {
     /// What a connection is told of the path with these inner locators.
     pub fn config_of(&self, inner: &Locators) -> Option<PathConfig> {
         self.paths.get(&inner.local.port()).map(|path| self.path_config(path))
+    }
+
+    /// The peer at the other end of the path with these inner locators.
+    pub fn peer_of(&self, inner: &Locators) -> Option<Hit> {
+        self.paths.get(&inner.local.port()).map(|path| path.hit)
+    }
+
+    /// The paths of an association that is there, as connections know them.
+    pub fn live_paths(&self, name: Hit) -> Vec<Locators> {
+        let there = self.peers.get(&name).is_some_and(|peer| peer.up);
+        let live = self.paths.iter().filter(|(_, path)| there && path.peer == name && path.up);
+        live.map(|(number, _)| inner(self.ours, name, *number)).collect()
+    }
+
+    /// Whether it was found out how large packets on the paths of this association may be.
+    pub fn knows_sizes(&self, name: Hit) -> bool {
+        self.paths.values().filter(|path| path.peer == name && path.up).all(|path| path.mtu.is_settled())
     }
 
     /// The state of the association with `peer`.

@@ -76,6 +76,11 @@ impl PathMtu {
         self.link
     }
 
+    /// Whether nothing larger is asked for, for now.
+    pub fn is_settled(&self) -> bool {
+        self.candidate().is_none()
+    }
+
     /// It is time for a probe: of which size. `busy`: packets larger than any network takes were sent lately.
     pub fn next_probe(&mut self, now: Instant, busy: bool) -> Option<u32> {
         if let Some(probe) = self.probe.filter(|probe| probe.lost && probe.tries >= MAX_PROBES) {

@@ -2,14 +2,15 @@
 
 use std::net::Ipv6Addr;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use polypath_esp::{Inbound, OpenError, Opened, Outbound};
 use polypath_hip::{Link, SaPair, suite::EspSuite};
+use polypath_transport::flow::packet::Leaving;
 use polypath_transport::{PathConfig, Segment};
 use polypath_wire::hip::Hit;
 use polypath_wire::icmp::{IcmpFamily, PROTOCOL_V6};
 use polypath_wire::tcp::{self, MIN_HEADER_LEN};
-use polypath_wire::{Checksum, Duration, Instant, udp};
+use polypath_wire::{Checksum, Duration, Instant, shim, udp};
 
 use super::heartbeat::{self, Heart};
 use super::mtu::PathMtu;
@@ -76,6 +77,8 @@ pub(super) enum Content {
     Segment(Segment),
     /// An ICMPv6 message, in the buffer it came in.
     Icmp(BytesMut),
+    /// A frame of the packet lane.
+    Frame(Bytes),
     /// Nothing for us.
     Other,
 }
@@ -92,11 +95,6 @@ impl SecurePath {
         used.map_or(0, |sa| sa.spi().0)
     }
 
-    /// Bytes of the packet made of `segment`.
-    pub fn sealed_len(&self, segment: &Segment) -> usize {
-        self.outbound.sealed_len(segment.header.len() + segment.payload.len() as usize)
-    }
-
     /// Makes a packet of `segment` in `out`; its length.
     pub fn seal_segment(&mut self, ours: Hit, segment: &Segment, out: &mut [u8]) -> Option<usize> {
         let at = self.outbound.payload_offset();
@@ -104,6 +102,14 @@ impl SecurePath {
         let len = frame::encode(segment, checksum, out.get_mut(at..)?).ok()?;
         self.busy |= len > SMALL;
         self.outbound.seal(out, len, tcp::PROTOCOL).ok()
+    }
+
+    /// Makes a packet of the frame in `out`; its length.
+    pub fn seal_frame(&mut self, frame: &Leaving, out: &mut [u8]) -> Option<usize> {
+        let at = self.outbound.payload_offset();
+        let len = frame.emit(out.get_mut(at..)?).ok()?;
+        self.busy |= len > SMALL;
+        self.outbound.seal(out, len, shim::NEXT_HEADER).ok()
     }
 
     /// Makes a packet of the ICMPv6 message that `write` writes, `len` bytes.
@@ -131,6 +137,7 @@ impl SecurePath {
                 packet.truncate(opened.payload.end);
                 Content::Icmp(packet.split_off(opened.payload.start))
             }
+            shim::NEXT_HEADER => Content::Frame(Bytes::copy_from_slice(&packet[opened.payload.clone()])),
             _ => Content::Other,
         })
     }

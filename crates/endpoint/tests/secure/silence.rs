@@ -34,7 +34,7 @@ fn paths(bed: &Bed) -> Vec<Locators> {
 }
 
 /// The server's process ends, and another one with its identity begins.
-fn restart(bed: &mut Bed) {
+pub fn restart(bed: &mut Bed) {
     let config = EndpointConfig::default();
     bed.endpoints[SERVER] = Endpoint::secure(config, quick(), identity(SERVER as u8 + 1), [77; 32], 2);
     bed.endpoints[SERVER].listen(PORT, ListenConfig::default()).unwrap();

@@ -24,6 +24,16 @@ impl Engine {
         }
     }
 
+    /// The same among those paths that carry `parcel` whole: for cargo that cannot be cut.
+    pub fn pick_whole(&mut self, now: Instant, parcel: &Parcel) -> Choice {
+        let carries = |view: &&PathView| view.mss >= parcel.len;
+        if self.views.iter().all(|view| carries(&view)) {
+            return self.pick(now, parcel);
+        }
+        let some: Vec<PathView> = self.views.iter().filter(carries).cloned().collect();
+        self.scheduler.pick(now, parcel, &some)
+    }
+
     /// The path of a retransmission that waits for no window, after [`pick`](Self::pick) had none; `last` is where it left
     /// before.
     pub fn pick_urgent(&mut self, now: Instant, parcel: &Parcel, last: PathId) -> PathId {

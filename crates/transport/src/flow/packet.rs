@@ -2,13 +2,15 @@
 //! but nothing goes again, and nothing waits for what is lost.
 //!
 //! `send.rs` says what leaves where, `reports.rs` what acknowledgments tell, `receipts.rs` makes them, `resequencer.rs` restores
-//! the order of each flow, `timeouts.rs` does what is due. `queue.rs` is what waits, `numbering.rs` and `seen.rs` count. The frames are
-//! those of `polypath_wire::shim`; somebody else seals them, one path with one security association.
+//! the order of each flow, `timeouts.rs` does what is due. `paths.rs` says how paths come and go, `queue.rs` is what waits,
+//! `numbering.rs` and `seen.rs` count. The frames are those of `polypath_wire::shim`; somebody else seals them, one path with
+//! one security association.
 
 pub mod config;
 mod leaving;
 mod numbering;
 mod observe;
+mod paths;
 pub mod queue;
 mod receipts;
 mod reports;
@@ -26,13 +28,12 @@ use polypath_wire::{Instant, PathId, WireError};
 
 use crate::cc::Env;
 use crate::engine::Engine;
-use crate::engine::config::PathConfig;
 use crate::engine::timers::Timer;
 use crate::path_map::{OfPath, PathMap};
 pub use config::PacketConfig;
 pub use leaving::Leaving;
 use numbering::Numbering;
-pub use queue::{Bounded, Packet, PacketQueue};
+pub use queue::{Bounded, Packet, PacketQueue, QueueStats};
 use receipts::Receipts;
 use reports::Sent;
 use resequencer::Resequencer;
@@ -71,6 +72,8 @@ pub struct PacketFlow {
 #[derive(Debug)]
 struct Path {
     path: PathId,
+    /// On the wire its transmissions are numbered from here on.
+    first: u32,
     sent: Sent,
     receipts: Receipts,
     /// The peer is to be asked for a report.
@@ -107,37 +110,6 @@ impl PacketFlow {
             seen: Seen::default(),
             stats: PacketStats::default(),
         }
-    }
-
-    /// `path`, which is not there yet, may be used: its frames have up to [`segment_size`](PathConfig::segment_size) bytes.
-    pub fn add_path(&mut self, now: Instant, path: PathId, config: &PathConfig) {
-        let new = Path { path, sent: Sent::default(), receipts: Receipts::default(), ask: false };
-        self.paths.insert(new);
-        self.engine.add_path(now, path, config, config.segment_size());
-    }
-
-    /// `path` is gone.
-    pub fn remove_path(&mut self, now: Instant, path: PathId) {
-        if self.paths.remove(path).is_some() {
-            self.engine.remove_path(now, path);
-            self.resequencer.remove_path(path);
-            self.take_facts();
-            self.engine.retry_failed(now);
-        }
-    }
-
-    /// Frames of `path` have up to `bytes` from now on.
-    pub fn path_carries(&mut self, now: Instant, path: PathId, bytes: u32) {
-        if self.paths.contains(path) {
-            self.engine.set_mss(now, path, bytes, bytes);
-            self.take_facts();
-        }
-    }
-
-    /// Largest packet that every path carries, bytes; none without paths.
-    pub fn largest(&self) -> Option<u32> {
-        let frame = self.engine.views().iter().map(|view| view.mss).min()?;
-        Some(frame.saturating_sub(Shim::LEN as u32))
     }
 
     /// Queues a packet to be sent.
@@ -186,6 +158,7 @@ impl PacketFlow {
             self.stats.duplicates += 1;
             return;
         };
+        self.stats.received += 1;
         let previous = Some(u64::from(shim.previous)).filter(|back| *back > 0);
         let previous = previous.and_then(|back| sequence.checked_sub(back));
         let missed = previous.filter(|previous| !self.seen.contains(*previous));

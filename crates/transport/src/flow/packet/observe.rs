@@ -2,7 +2,7 @@
 
 use polypath_wire::{Duration, PathId};
 
-use super::{PacketFlow, PacketStats};
+use super::{PacketFlow, PacketStats, QueueStats};
 use crate::engine::stats::PathStats;
 use crate::facts::PathState;
 
@@ -23,7 +23,13 @@ impl PacketFlow {
     /// Counters.
     pub fn stats(&self) -> PacketStats {
         let (gaps, waited) = self.resequencer.given_up();
-        PacketStats { gaps, waited, ..self.stats }
+        let QueueStats { dropped, marked: congested } = self.queue.stats();
+        PacketStats { gaps, waited, dropped, congested, ..self.stats }
+    }
+
+    /// Bytes of packets that wait for a path.
+    pub fn waiting(&self) -> u64 {
+        self.queue.bytes() + self.head.as_ref().map_or(0, |head| head.bytes.len() as u64)
     }
 
     /// For how long a gap is waited for now, at most.

@@ -28,6 +28,19 @@ pub trait PacketQueue: std::fmt::Debug + Send {
     fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
+    /// What became of packets that it had taken.
+    fn stats(&self) -> QueueStats {
+        QueueStats::default()
+    }
+}
+
+/// What a queue did to packets that it had taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QueueStats {
+    /// Dropped.
+    pub dropped: u64,
+    /// Marked with congestion experienced (RFC 3168).
+    pub marked: u64,
 }
 
 /// First in, first out, up to a number of bytes.

@@ -31,7 +31,7 @@ pub struct Receipts {
 impl Receipts {
     /// The transmission whose number ends in `low` came; `asked` if it wants a report at once.
     pub fn take(&mut self, now: Instant, low: u32, ecn: Ecn, asked: bool) {
-        let near = self.highest.map_or(0, |(number, _)| number);
+        let near = self.highest.map_or(low.into(), |(number, _)| number);
         let Some(number) = expand(low, near) else { return };
         if self.highest.is_none_or(|(highest, _)| number > highest) {
             self.highest = Some((number, now));
@@ -107,6 +107,14 @@ mod tests {
         assert_eq!((report.ranges.len(), report.ranges[0], report.ranges[31]), (32, (198, 198), (136, 136)));
         take(&mut receipts, 1, &[197]);
         assert_eq!(receipts.report(MS(11)).map(|report| report.ranges[0]), Some((196, 198)));
+    }
+
+    #[test]
+    fn numbers_may_begin_anywhere() {
+        let mut receipts = Receipts::default();
+        take(&mut receipts, 0, &[u32::MAX, 0]);
+        let report = receipts.report(MS(0)).expect("it is due");
+        assert_eq!(report.ranges, [(u32::MAX, 0)]);
     }
 
     #[test]

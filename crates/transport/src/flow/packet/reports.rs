@@ -80,13 +80,15 @@ impl PacketFlow {
     /// The ranges of `report` in whole numbers, highest first, and how many were of numbers that were never used.
     fn located(&self, path: PathId, report: &Report) -> (Vec<(u64, u64)>, u64) {
         let next = self.engine.lanes()[path].flight.next_number();
+        let begin = self.paths[path].first;
         let whole = |(first, last): &(u32, u32)| {
-            let last = expand(*last, next).filter(|last| *last < next)?;
-            let first = last.checked_sub(last.wrapping_sub((*first).into()) & 0xffff_ffff)?;
-            Some((first, last))
+            let len = last.wrapping_sub(*first);
+            let last = expand(last.wrapping_sub(begin), next).filter(|last| *last < next)?;
+            Some((last.saturating_sub(len.into()), last))
         };
         let ranges: Vec<_> = report.ranges.iter().filter_map(whole).collect();
-        let bad = (report.ranges.len() - ranges.len()) as u64;
+        let never = |(_, last): &&(u32, u32)| expand(last.wrapping_sub(begin), next).is_some_and(|n| n >= next);
+        let bad = report.ranges.iter().filter(never).count() as u64;
         (ranges, bad)
     }
 

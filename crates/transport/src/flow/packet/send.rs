@@ -46,7 +46,7 @@ impl PacketFlow {
         if let Some(before) = self.paths[path].sent.asked.replace(number) {
             self.engine.forget(path, before);
         }
-        Leaving { path, what: What::Ask(Ask { number: number as u32 }) }
+        Leaving { path, what: What::Ask(Ask { number: self.on_wire(path, number) }) }
     }
 
     fn next_packet(&mut self, now: Instant) -> Option<Leaving> {
@@ -68,6 +68,7 @@ impl PacketFlow {
             None
         })?;
         let (sequence, previous) = self.numbering.take(packet.flow);
+        self.stats.sent += 1;
         let Packet { flow, class, bytes } = packet;
         let shim = Shim { class, flow, previous, stamp: stamp_of(now), sequence: sequence as u32, number: 0 };
         let copies = self.engine.views().ids().filter(|path| others.contains(*path));
@@ -81,11 +82,12 @@ impl PacketFlow {
         let waiting = self.queue.bytes() + u64::from(len);
         let parcel =
             Parcel { offset: self.numbering.next(), len, waiting, window: u64::MAX, ..Parcel::default() };
-        let choice = self.engine.pick(now, &parcel);
+        let choice = self.engine.pick_whole(now, &parcel);
         let (path, mut others) = self.engine.paths_of(choice)?;
         if self.config.duplicate.contains(&packet.class) {
             let open = self.engine.views().iter().filter(|view| {
-                view.id != path && view.state == PathState::Active && view.room >= i64::from(len)
+                let open = view.state == PathState::Active && view.room >= i64::from(len);
+                view.id != path && open && view.mss >= len
             });
             open.for_each(|view| others.insert(view.id));
         }
@@ -106,7 +108,12 @@ impl PacketFlow {
         let last = self.queue.is_empty() && self.copies.is_empty();
         let number = self.engine.send(now, path, cargo, last);
         self.engine.arm_tail(now, path);
-        Leaving { path, what: What::Packet(Shim { number: number as u32, ..shim }, bytes) }
+        Leaving { path, what: What::Packet(Shim { number: self.on_wire(path, number), ..shim }, bytes) }
+    }
+
+    /// What the peer sees of the transmission `number` of `path`.
+    fn on_wire(&self, path: PathId, number: u64) -> u32 {
+        self.paths[path].first.wrapping_add(number as u32)
     }
 
     /// A timer says when the next gap is given up.

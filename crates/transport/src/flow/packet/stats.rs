@@ -5,8 +5,8 @@ use serde::Serialize;
 /// Why a packet was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
-    /// Some path does not carry it: see [`largest`](super::PacketFlow::largest).
-    #[error("larger than what every path carries")]
+    /// No path carries it: see [`largest`](super::PacketFlow::largest).
+    #[error("larger than what any path carries")]
     TooBig,
     /// The queue dropped it.
     #[error("the queue is full")]
@@ -20,6 +20,14 @@ pub struct PacketStats {
     pub too_big: u64,
     /// Packets that the queue did not take.
     pub refused: u64,
+    /// Packets that the queue took and dropped later.
+    pub dropped: u64,
+    /// Packets that the queue marked with congestion experienced.
+    pub congested: u64,
+    /// Packets that left, each counted once.
+    pub sent: u64,
+    /// Packets that came, each counted once.
+    pub received: u64,
     /// Transmissions that were judged lost.
     pub lost: u64,
     /// Those of them that arrived after all: they were late, not lost.

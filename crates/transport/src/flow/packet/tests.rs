@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use polypath_wire::{Duration, Rate};
 
 use super::*;
+use crate::engine::config::PathConfig;
 use crate::facts::PathState;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -60,6 +61,8 @@ struct Bench {
     /// Frames under way, by arrival: to which end, on which path.
     wire: BTreeMap<(Instant, u64), (usize, PathId, Bytes)>,
     sent: u64,
+    /// What the first end calls its first path.
+    first_path: PathId,
     /// What the second end handed on: flow and number of each packet.
     out: Vec<(u16, u64)>,
 }
@@ -71,7 +74,7 @@ impl Bench {
             let mut end = PacketFlow::new(Instant::ZERO, config.clone(), 1, queue);
             for path in 0..links.len() {
                 let config = PathConfig { mss: 1400, ..PathConfig::default() };
-                end.add_path(Instant::ZERO, PathId(path as u16), &config);
+                end.add_path(Instant::ZERO, PathId(path as u16), &config, u32::MAX - 100);
             }
             end
         };
@@ -84,6 +87,7 @@ impl Bench {
             links,
             wire: BTreeMap::new(),
             sent: 0,
+            first_path: PathId::FIRST,
             out: Vec::new(),
         }
     }
@@ -129,6 +133,7 @@ impl Bench {
             && entry.key().0 <= self.now
         {
             let (to, path, frame) = entry.remove();
+            let path = if to == 0 && path.index() == 0 { self.first_path } else { PathId(path.place().into()) };
             self.ends[to].handle(self.now, path, frame, Ecn::None).expect("it is a frame");
         }
         self.pump();
@@ -270,12 +275,38 @@ fn the_last_packets_of_a_burst_are_known_to_be_lost_before_any_timeout() {
 fn what_no_path_carries_is_refused() {
     let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 10)]);
     let packet = |len| Packet { flow: 1, class: 0, bytes: vec![0; len].into() };
-    bench.ends[0].path_carries(Instant::ZERO, PathId(1), 1216);
+    (0..2).for_each(|path| bench.ends[0].path_carries(Instant::ZERO, PathId(path), 1216));
     assert_eq!(bench.ends[0].largest(), Some(1200));
     assert_eq!(bench.ends[0].push(Instant::ZERO, packet(1201)), Err(Refused::TooBig));
     assert_eq!(bench.ends[0].push(Instant::ZERO, packet(1200)), Ok(()));
     let full = (0..100).map(|_| bench.ends[0].push(Instant::ZERO, packet(1200))).find(Result::is_err);
     assert_eq!(full, Some(Err(Refused::Full)));
+}
+
+#[test]
+fn a_packet_takes_a_path_that_carries_it_whole() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 1), Link::new(10, 40)]);
+    bench.ends[0].path_carries(Instant::ZERO, PathId(0), 900);
+    (0..50).for_each(|number| assert!(bench.push(1, 0, number)));
+    bench.run_until(at(2000));
+    assert_eq!(bench.out.len(), 50);
+    let sent = [0, 1].map(|path| bench.ends[0].path_stats(PathId(path)).segments_sent);
+    assert_eq!(sent, [0, 50]);
+}
+
+#[test]
+fn a_path_that_one_end_took_away_and_added_again_is_numbered_on() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10)]);
+    bench.fill_until(at(1000), 1);
+    let next = bench.ends[0].remove_path(bench.now, PathId(0)).expect("it was there");
+    bench.first_path = PathId(64);
+    let config = PathConfig { mss: 1400, ..PathConfig::default() };
+    bench.ends[0].add_path(bench.now, bench.first_path, &config, next);
+    let (before, lost) = (bench.out.len(), bench.ends[0].stats().lost);
+    bench.fill_until(at(3000), 1);
+    let stats = bench.ends[0].stats();
+    assert!(bench.out.len() > before + 2000, "{} of {before}: {stats:?}", bench.out.len());
+    assert!(stats.lost < lost + 200, "{stats:?}");
 }
 
 #[test]

@@ -1,14 +1,11 @@
 //! The kernel's TCP at both ends, two daemons and two emulated links between them.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Pair, link, ready};
+use super::common::{Pair, link, ready};
 use polypath_hop::{Change, Step};
 
 const MB: usize = 1 << 20;

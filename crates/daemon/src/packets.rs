@@ -1,0 +1,133 @@
+//! The packet lane: what is not carried as a connection travels as the packets that it is, in both directions.
+
+mod limit;
+mod status;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytes::Bytes;
+use polypath_endpoint::NotSent;
+use polypath_endpoint::inner::{InnerPacket, Trouble, error_about};
+use polypath_node::{Bypass, PacketLane};
+use polypath_wire::hip::Hit;
+
+use crate::lane::Lane;
+use limit::Limit;
+pub use status::{PacketStatus, PathPackets, PeerPackets};
+
+/// Both ends of the lane at this host: the device, and the peers.
+pub(crate) struct Packets {
+    pub device: Arc<Bypass>,
+    pub peers: PacketLane,
+    pub counters: Counters,
+}
+
+/// Packets that were not carried, by why.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// From the device: nobody is behind the address, or the peer cannot be reached, or too big, or no IP.
+    pub no_peer: AtomicU64,
+    pub no_association: AtomicU64,
+    pub too_big: AtomicU64,
+    pub malformed: AtomicU64,
+    /// From peers: between addresses that are not for them to use.
+    pub forbidden: AtomicU64,
+}
+
+/// Carries what the kernel sends, until the device is gone.
+pub(crate) async fn outward(lane: Arc<Lane>) {
+    let mut limit = Limit::default();
+    while let Some(packets) = lane.packets.device.next().await {
+        let mut errors = Vec::new();
+        let addressed = addressed(&lane, packets, &mut errors);
+        for (packet, why) in lane.packets.peers.send(addressed) {
+            errors.extend(lane.packets.counters.note(&why).map(|trouble| (packet, trouble)));
+        }
+        let told = errors.iter().filter(|_| limit.allows());
+        let replies: Vec<Bytes> = told.filter_map(|(packet, trouble)| error_about(packet, *trouble)).collect();
+        lane.packets.device.inject(replies);
+    }
+}
+
+/// The packets with the peers that they are for; the others are `errors`.
+fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Trouble)>) -> Vec<(Hit, Bytes)> {
+    let mut addressed = Vec::with_capacity(packets.len());
+    for packet in packets {
+        let Ok(looked) = InnerPacket::parse(&packet) else {
+            lane.packets.counters.malformed.fetch_add(1, Relaxed);
+            continue;
+        };
+        if is_local(looked.dst) {
+            continue; // the kernel asks for routers and neighbours on any device
+        }
+        match lane.peers.behind(looked.dst) {
+            Some(peer) => addressed.push((peer.config.hit, packet)),
+            None => {
+                lane.packets.counters.no_peer.fetch_add(1, Relaxed);
+                errors.push((packet, Trouble::Unreachable));
+            }
+        }
+    }
+    addressed
+}
+
+/// Gives the kernel what peers send, until the node stops.
+pub(crate) async fn inward(lane: Arc<Lane>) {
+    while let Some(packets) = lane.packets.peers.next().await {
+        let admitted = packets.into_iter().filter(|(hit, packet)| admits(&lane, *hit, packet));
+        lane.packets.device.inject(admitted.map(|(_, packet)| packet));
+    }
+}
+
+/// Whether a packet of a peer is from addresses behind it.
+fn admits(lane: &Lane, hit: Hit, packet: &Bytes) -> bool {
+    let allowed = InnerPacket::parse(packet).is_ok_and(|looked| {
+        let from = lane.peers.with_hit(hit);
+        let prefixes = from.into_iter().flat_map(|peer| &peer.config.prefixes);
+        !is_local(looked.dst) && prefixes.into_iter().any(|prefix| prefix.contains(&looked.src))
+    });
+    lane.packets.counters.forbidden.fetch_add(u64::from(!allowed), Relaxed);
+    allowed
+}
+
+/// Whether packets to or from there do not leave a network.
+fn is_local(ip: IpAddr) -> bool {
+    let link_local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    link_local || ip.is_multicast() || ip.is_loopback() || ip.is_unspecified()
+}
+
+impl Counters {
+    /// Counts a packet that does not travel; what its sender is to hear of it.
+    fn note(&self, why: &NotSent) -> Option<Trouble> {
+        let (counter, trouble) = match why {
+            NotSent::NoAssociation => (&self.no_association, Some(Trouble::Unreachable)),
+            NotSent::TooBig { most } => (&self.too_big, Some(Trouble::TooBig(*most))),
+            NotSent::SizeUnknown => (&self.too_big, None),
+            NotSent::Malformed(_) => (&self.malformed, None),
+            NotSent::Full => return None, // the queue counts it
+        };
+        counter.fetch_add(1, Relaxed);
+        trouble
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_in_a_network_is_not_carried() {
+        for ip in ["224.0.0.22", "255.255.255.255", "169.254.1.1", "127.0.0.1", "ff02::2", "fe80::1", "::1", "::"] {
+            assert!(is_local(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in ["10.99.0.1", "8.8.8.8", "fd99::1", "2001:db8::1"] {
+            assert!(!is_local(ip.parse().unwrap()), "{ip}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Two kernels, two daemons and emulated links between them, in namespaces.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+mod packets;
+mod tcp;

@@ -1,0 +1,186 @@
+//! What is not TCP between two kernels, two daemons and two emulated links between them.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use super::common::{Host, INNER, Pair, link, ready};
+use polypath_testing::{installed, skip};
+
+/// No answer for so long fails a test.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn pair() -> Option<Pair> {
+    ready().then(|| Pair::start(&[link(80, 5), link(40, 10)], |_, text| text))
+}
+
+fn bind(host: &Host, at: SocketAddr) -> UdpSocket {
+    let socket = host.ns.run(|| UdpSocket::bind(at).unwrap()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// Sends `len` bytes from the first host's port 5000 to the second's 7 and has them come back.
+fn echo(pair: &Pair, len: usize) {
+    let [client, server] = [(0, 5000), (1, 7)].map(|(side, port)| bind(&pair.hosts[side], Pair::at(side, port)));
+    let sent: Vec<u8> = (0..len).map(|n| (n ^ n >> 8) as u8).collect();
+    let mut got = vec![0; len + 1];
+    client.send_to(&sent, Pair::at(1, 7)).unwrap();
+    let (n, from) = server.recv_from(&mut got).unwrap();
+    assert_eq!((n, from), (len, Pair::at(0, 5000)), "the addresses stay");
+    server.send_to(&got[..n], from).unwrap();
+    let (n, from) = client.recv_from(&mut got).unwrap();
+    assert_eq!((n, from), (len, Pair::at(1, 7)));
+    assert!(got[..n] == sent, "other bytes");
+}
+
+/// What `ping` prints that `host` runs.
+fn ping(host: &Host, words: &[&str]) -> Option<String> {
+    if !installed(&["ping"]) {
+        skip("ping is not installed: tools/deps bench");
+        return None;
+    }
+    let output = host.ns.run(|| Command::new("ping").args(words).output().unwrap()).unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn ping_answers_both_ways() {
+    let Some(pair) = pair() else { return };
+    for side in [0, 1] {
+        let words = ["-c", "5", "-i", "0.2", "-W", "5", INNER[1 - side]];
+        let Some(said) = ping(&pair.hosts[side], &words) else { return };
+        assert!(said.contains(" 0% packet loss"), "{said}");
+    }
+    let packets = &pair.hosts[0].status().peers[0].packets;
+    assert_eq!((packets.sent, packets.received, packets.lost), (10, 10, 0), "{packets:?}");
+}
+
+#[test]
+fn datagrams_come_back_even_in_fragments() {
+    let Some(pair) = pair() else { return };
+    for len in [0, 1, 1200, 1372, 1373, 8000, 60_000] {
+        echo(&pair, len);
+    }
+}
+
+#[test]
+fn large_sends_that_the_kernel_leaves_to_be_cut_arrive_as_datagrams() {
+    use nix::sys::socket::{setsockopt, sockopt::UdpGsoSegment};
+    let Some(pair) = pair() else { return };
+    let [client, server] = [(0, 5000), (1, 7)].map(|(side, port)| bind(&pair.hosts[side], Pair::at(side, port)));
+    setsockopt(&client, UdpGsoSegment, &1000).unwrap();
+    client.send_to(&[7; 9500], Pair::at(1, 7)).unwrap();
+    let mut got = [0; 2000];
+    let sizes: Vec<usize> = (0..10).map(|_| server.recv(&mut got).unwrap()).collect();
+    assert_eq!((sizes[..9].to_vec(), sizes[9]), (vec![1000; 9], 500));
+}
+
+#[test]
+fn ipv6_is_carried_too() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| {
+        let (ours, theirs) = (side + 1, 2 - side);
+        let text = text.replace("/24\"]", &format!("/24\", \"fd99::{ours}/64\"]"));
+        text.replace("/32\"]", &format!("/32\", \"fd99::{theirs}/128\"]"))
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    let Some(said) = ping(&pair.hosts[0], &["-6", "-c", "3", "-i", "0.2", "-s", "3000", "-W", "5", "fd99::2"]) else {
+        return;
+    };
+    assert!(said.contains(" 0% packet loss"), "{said}");
+}
+
+#[test]
+fn a_port_where_nobody_listens_and_an_address_without_a_peer_are_told() {
+    let Some(pair) = pair() else { return };
+    let client = bind(&pair.hosts[0], Pair::at(0, 5000));
+    client.connect(Pair::at(1, 9)).unwrap();
+    client.send(b"anybody?").unwrap();
+    assert_eq!(client.recv(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    let Some(said) = ping(&pair.hosts[0], &["-c", "1", "-W", "5", "10.99.0.77"]) else { return };
+    assert!(said.contains("Unreachable"), "{said}");
+    assert_eq!(pair.hosts[0].status().packets.no_peer, 1);
+}
+
+#[test]
+fn a_packet_whose_source_is_not_its_peers_is_dropped_and_counted() {
+    if !ready() {
+        return;
+    }
+    // The second host believes that another address is behind the first.
+    let change = |side: usize, text: String| match side {
+        1 => text.replace("prefixes = [\"10.99.0.1/32\"]", "prefixes = [\"10.99.0.9/32\"]"),
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    let client = bind(&pair.hosts[0], Pair::at(0, 5000));
+    client.send_to(b"let me in", Pair::at(1, 7)).unwrap();
+    pair.wait(|pair| pair.hosts[1].status().packets.forbidden == 1);
+    assert_eq!(pair.hosts[1].status().peers[0].packets.received, 1);
+}
+
+#[test]
+fn a_packet_that_no_path_carries_is_answered_with_the_size_that_is_carried() {
+    if !ready() {
+        return;
+    }
+    let pair = Pair::start(&[link(80, 5)], |_, text| text.replace("[tunnel]", "[tunnel]\nmtu = 2000"));
+    // The size of the path is known when a packet of 1400 bytes arrives.
+    let words = |size| ["-M", "do", "-c", "1", "-W", "1", "-s", size, INNER[1]];
+    let carried = |pair: &Pair| ping(&pair.hosts[0], &words("1372")).is_none_or(|said| said.contains(" 0% packet"));
+    pair.wait(carried);
+    let Some(said) = ping(&pair.hosts[0], &words("1900")) else { return };
+    assert!(said.contains("mtu = 1422") || said.contains("mtu=1422"), "{said}");
+    assert!(pair.hosts[0].status().packets.too_big > 0);
+}
+
+/// A connection on which `len` bytes go to the server and come back.
+fn connection(pair: &Pair, port: u16, len: usize) {
+    let at = Pair::at(1, port);
+    let listener = pair.hosts[1].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let mut client = pair.hosts[0].ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    for stream in [&client, &server] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+    let back = thread::spawn(move || std::io::copy(&mut server.try_clone().unwrap(), &mut server).unwrap());
+    let mut sender = client.try_clone().unwrap();
+    let all: Vec<u8> = (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect();
+    let sent = all.clone();
+    let sending = thread::spawn(move || {
+        sender.write_all(&sent).unwrap();
+        sender.shutdown(Shutdown::Write).unwrap();
+    });
+    let mut got = vec![0; len];
+    client.read_exact(&mut got).unwrap();
+    assert!(got == all, "other bytes");
+    sending.join().unwrap();
+    drop(client);
+    assert_eq!(back.join().unwrap(), len as u64);
+}
+
+#[test]
+fn excluded_connections_travel_as_packets_and_no_exclusion_at_the_far_end_breaks_others() {
+    if !ready() {
+        return;
+    }
+    for configured in [0, 1] {
+        let change = |side: usize, text: String| match side == configured {
+            true => text + "[lane]\nexclude_ports = [80]\n",
+            false => text,
+        };
+        let pair = Pair::start(&[link(80, 5), link(40, 10)], change);
+        let carried = |pair: &Pair| pair.hosts[0].status().lane.outgoing;
+        connection(&pair, 81, 1 << 20);
+        assert_eq!(carried(&pair), 1);
+        connection(&pair, 80, 4 << 20);
+        // Where the connection enters it is decided how it travels.
+        let packets = pair.hosts[0].status().peers[0].packets.sent;
+        assert_eq!((carried(&pair), packets > 3000), if configured == 0 { (1, true) } else { (2, false) });
+    }
+}

@@ -1,0 +1,106 @@
+//! FQ-CoDel (RFC 8290) in front of a sender that takes packets when it can, not at a rate.
+
+use polypath_wire::{Instant, Seed};
+
+use crate::fq_codel::{FqCodel, FqCodelConfig};
+use crate::packet::Label;
+use crate::store::Waiting;
+
+/// Packets that wait in turns of their flows.
+#[derive(Debug)]
+pub struct FairQueue<T> {
+    queues: FqCodel<T>,
+    bytes: u64,
+    most: u64,
+    dropped: u64,
+    marked: u64,
+}
+
+impl<T> FairQueue<T> {
+    /// Holds up to `most` bytes. `salt` decides which flows share a queue.
+    pub fn new(config: FqCodelConfig, most: u64, salt: Seed) -> Self {
+        Self { queues: FqCodel::new(config, salt), bytes: 0, most, dropped: 0, marked: 0 }
+    }
+
+    /// Adds a packet. If all hold too much, the queue with the most bytes gives up packets, maybe this one (§4.1).
+    pub fn push(&mut self, now: Instant, label: Label, item: T) {
+        self.bytes += u64::from(label.size);
+        self.queues.push(Waiting { item, label, came: now, marked: false });
+        while self.bytes > self.most {
+            let shed = self.queues.shed();
+            if shed.is_empty() {
+                return;
+            }
+            self.lose(&shed);
+        }
+    }
+
+    /// The next packet, and whether it is to be marked with congestion experienced.
+    pub fn pop(&mut self, now: Instant) -> Option<(T, bool)> {
+        let mut dropped = Vec::new();
+        let packet = self.queues.dequeue(now, &mut dropped);
+        self.lose(&dropped);
+        let packet = packet?;
+        self.bytes -= u64::from(packet.label.size);
+        self.marked += u64::from(packet.marked);
+        Some((packet.item, packet.marked))
+    }
+
+    fn lose(&mut self, packets: &[Waiting<T>]) {
+        self.dropped += packets.len() as u64;
+        self.bytes -= packets.iter().map(|packet| u64::from(packet.label.size)).sum::<u64>();
+    }
+
+    /// Bytes that wait.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Packets dropped, whether for want of room or by CoDel.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Packets marked.
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_wire::Duration;
+
+    use super::*;
+
+    fn label(flow: u64, ecn_capable: bool) -> Label {
+        Label { size: 1000, flow, ecn_capable }
+    }
+
+    #[test]
+    fn a_full_queue_gives_up_packets_of_its_longest_flow() {
+        let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000, Seed(1));
+        queue.push(Instant::ZERO, label(2, false), 0);
+        (1..=40).for_each(|n| queue.push(Instant::ZERO, label(1, false), n));
+        assert!(queue.bytes() <= 10_000 && queue.dropped() >= 31, "{} bytes", queue.bytes());
+        let left: Vec<_> = std::iter::from_fn(|| queue.pop(Instant::ZERO)).map(|(item, _)| item).collect();
+        assert!(left.contains(&0) && left.contains(&40), "{left:?}");
+        assert_eq!((queue.bytes(), left.len() as u64 + queue.dropped()), (0, 41));
+    }
+
+    #[test]
+    fn what_stands_for_long_is_marked_or_dropped() {
+        for ecn_capable in [true, false] {
+            let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
+            (0..1000).for_each(|n| queue.push(Instant::ZERO, label(1, ecn_capable), n));
+            let at = |n: u64| Instant::ZERO + Duration::from_millis(50 + n);
+            let marked = (0..500).filter_map(|n| queue.pop(at(n))).filter(|(_, marked)| *marked).count() as u64;
+            let (expected, other) = match ecn_capable {
+                true => (marked, queue.dropped()),
+                false => (queue.dropped(), marked),
+            };
+            assert!(expected > 5 && other == 0, "{expected}, {other}");
+            assert_eq!(queue.marked(), marked);
+        }
+    }
+}
