@@ -47,7 +47,8 @@ pub(crate) async fn outward(lane: Arc<Lane>) {
             errors.extend(lane.packets.counters.note(&why).map(|trouble| (packet, trouble)));
         }
         let told = errors.iter().filter(|_| limit.allows());
-        let replies: Vec<Bytes> = told.filter_map(|(packet, trouble)| error_about(packet, *trouble)).collect();
+        let replies: Vec<Bytes> =
+            told.filter_map(|(packet, trouble)| error_about(packet, *trouble)).collect();
         lane.packets.device.inject(replies);
     }
 }
@@ -123,7 +124,9 @@ mod tests {
 
     #[test]
     fn what_stays_in_a_network_is_not_carried() {
-        for ip in ["224.0.0.22", "255.255.255.255", "169.254.1.1", "127.0.0.1", "ff02::2", "fe80::1", "::1", "::"] {
+        for ip in
+            ["224.0.0.22", "255.255.255.255", "169.254.1.1", "127.0.0.1", "ff02::2", "fe80::1", "::1", "::"]
+        {
             assert!(is_local(ip.parse().unwrap()), "{ip}");
         }
         for ip in ["10.99.0.1", "8.8.8.8", "fd99::1", "2001:db8::1"] {

@@ -137,7 +137,11 @@ impl PeerStatus {
             sent: peer.sent.load(Relaxed),
             received: peer.received.load(Relaxed),
             packets: PeerPackets::of(reports.iter().filter(|report| report.peer == hit)),
-            paths: paths.iter().filter(|path| path.peer == hit).map(|path| PathStatus::of(path, reports)).collect(),
+            paths: paths
+                .iter()
+                .filter(|path| path.peer == hit)
+                .map(|path| PathStatus::of(path, reports))
+                .collect(),
         }
     }
 }

@@ -101,7 +101,8 @@ impl PacketLane {
     /// A path of the association that `inner` names, with `peer`, may be used.
     pub fn path_up(&mut self, now: Instant, peer: Hit, inner: Locators, config: &PathConfig) {
         let Some(name) = name_of(&inner) else { return };
-        let flow = self.flows.entry(name).or_insert_with(|| PeerFlow::new(now, peer, &self.config, self.seed));
+        let flow =
+            self.flows.entry(name).or_insert_with(|| PeerFlow::new(now, peer, &self.config, self.seed));
         flow.add_path(now, inner, config);
         self.mark(name);
     }

@@ -94,7 +94,8 @@ mod tests {
             let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
             (0..1000).for_each(|n| queue.push(Instant::ZERO, label(1, ecn_capable), n));
             let at = |n: u64| Instant::ZERO + Duration::from_millis(50 + n);
-            let marked = (0..500).filter_map(|n| queue.pop(at(n))).filter(|(_, marked)| *marked).count() as u64;
+            let marked =
+                (0..500).filter_map(|n| queue.pop(at(n))).filter(|(_, marked)| *marked).count() as u64;
             let (expected, other) = match ecn_capable {
                 true => (marked, queue.dropped()),
                 false => (queue.dropped(), marked),

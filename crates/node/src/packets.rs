@@ -50,8 +50,7 @@ impl PacketLane {
     pub async fn next(&self) -> Option<Vec<(Hit, Bytes)>> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
-            let came: Vec<_> =
-                std::iter::from_fn(|| state.endpoint.poll_carried()).take(BATCH).collect();
+            let came: Vec<_> = std::iter::from_fn(|| state.endpoint.poll_carried()).take(BATCH).collect();
             if !came.is_empty() {
                 return Poll::Ready(Some(came));
             }

@@ -77,7 +77,9 @@ fn of_peer(peer: &PeerStatus) -> String {
 fn of_exchange(packets: &PeerPackets) -> String {
     let PeerPackets { sent, received, dropped, marked, lost, late, .. } = packets;
     let lost = lost.saturating_sub(*late);
-    format!("  packets: {sent} sent, {received} received; {lost} lost, {dropped} dropped and {marked} marked in the queue\n")
+    format!(
+        "  packets: {sent} sent, {received} received; {lost} lost, {dropped} dropped and {marked} marked in the queue\n"
+    )
 }
 
 fn of_lane(lane: &LaneStatus) -> String {

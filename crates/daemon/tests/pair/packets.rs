@@ -24,7 +24,8 @@ fn bind(host: &Host, at: SocketAddr) -> UdpSocket {
 
 /// Sends `len` bytes from the first host's port 5000 to the second's 7 and has them come back.
 fn echo(pair: &Pair, len: usize) {
-    let [client, server] = [(0, 5000), (1, 7)].map(|(side, port)| bind(&pair.hosts[side], Pair::at(side, port)));
+    let [client, server] =
+        [(0, 5000), (1, 7)].map(|(side, port)| bind(&pair.hosts[side], Pair::at(side, port)));
     let sent: Vec<u8> = (0..len).map(|n| (n ^ n >> 8) as u8).collect();
     let mut got = vec![0; len + 1];
     client.send_to(&sent, Pair::at(1, 7)).unwrap();
@@ -70,7 +71,8 @@ fn datagrams_come_back_even_in_fragments() {
 fn large_sends_that_the_kernel_leaves_to_be_cut_arrive_as_datagrams() {
     use nix::sys::socket::{setsockopt, sockopt::UdpGsoSegment};
     let Some(pair) = pair() else { return };
-    let [client, server] = [(0, 5000), (1, 7)].map(|(side, port)| bind(&pair.hosts[side], Pair::at(side, port)));
+    let [client, server] =
+        [(0, 5000), (1, 7)].map(|(side, port)| bind(&pair.hosts[side], Pair::at(side, port)));
     setsockopt(&client, UdpGsoSegment, &1000).unwrap();
     client.send_to(&[7; 9500], Pair::at(1, 7)).unwrap();
     let mut got = [0; 2000];
@@ -89,7 +91,9 @@ fn ipv6_is_carried_too() {
         text.replace("/32\"]", &format!("/32\", \"fd99::{theirs}/128\"]"))
     };
     let pair = Pair::start(&[link(80, 5)], change);
-    let Some(said) = ping(&pair.hosts[0], &["-6", "-c", "3", "-i", "0.2", "-s", "3000", "-W", "5", "fd99::2"]) else {
+    let Some(said) =
+        ping(&pair.hosts[0], &["-6", "-c", "3", "-i", "0.2", "-s", "3000", "-W", "5", "fd99::2"])
+    else {
         return;
     };
     assert!(said.contains(" 0% packet loss"), "{said}");
@@ -132,7 +136,8 @@ fn a_packet_that_no_path_carries_is_answered_with_the_size_that_is_carried() {
     let pair = Pair::start(&[link(80, 5)], |_, text| text.replace("[tunnel]", "[tunnel]\nmtu = 2000"));
     // The size of the path is known when a packet of 1400 bytes arrives.
     let words = |size| ["-M", "do", "-c", "1", "-W", "1", "-s", size, INNER[1]];
-    let carried = |pair: &Pair| ping(&pair.hosts[0], &words("1372")).is_none_or(|said| said.contains(" 0% packet"));
+    let carried =
+        |pair: &Pair| ping(&pair.hosts[0], &words("1372")).is_none_or(|said| said.contains(" 0% packet"));
     pair.wait(carried);
     let Some(said) = ping(&pair.hosts[0], &words("1900")) else { return };
     assert!(said.contains("mtu = 1422") || said.contains("mtu=1422"), "{said}");

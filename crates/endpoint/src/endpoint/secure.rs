@@ -15,7 +15,8 @@ use crate::error::OpenError;
 use crate::paths::Locators;
 use crate::pump::Outlet;
 use crate::security::{
-    Arrived, Change, HipRecord, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig, SecurityStats,
+    Arrived, Change, HipRecord, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig,
+    SecurityStats,
 };
 use crate::slots::{ConnectionHandle, Slot};
 

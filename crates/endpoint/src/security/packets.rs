@@ -110,12 +110,16 @@ impl Security {
     /// Gives `outlet` a segment on the path with these inner locators, sealed where it is sent from.
     pub fn send(&mut self, now: Instant, inner: &Locators, segment: &Segment, outlet: &mut impl Outlet) {
         let (ours, len) = (self.ours, segment.header.len() + segment.payload.len() as usize);
-        self.send_sealed(now, inner, len, outlet, |path, room| path.seal_segment(ours, segment, room).is_some());
+        self.send_sealed(now, inner, len, outlet, |path, room| {
+            path.seal_segment(ours, segment, room).is_some()
+        });
     }
 
     /// Gives `outlet` a frame of the packet lane likewise.
     pub fn send_frame(&mut self, now: Instant, inner: &Locators, frame: &Leaving, outlet: &mut impl Outlet) {
-        self.send_sealed(now, inner, frame.len(), outlet, |path, room| path.seal_frame(frame, room).is_some());
+        self.send_sealed(now, inner, frame.len(), outlet, |path, room| {
+            path.seal_frame(frame, room).is_some()
+        });
     }
 
     /// Gives `outlet` a payload of `len` bytes that `seal` makes a packet of.

@@ -94,7 +94,14 @@ mod tests {
 
     #[test]
     fn a_large_packet_becomes_segments_with_checksums_and_numbers_of_their_own() {
-        let of = VirtioNetHdr { flags: 1, gso_type: 1, gso_size: 1000, csum_start: 20, csum_offset: 16, hdr_len: 2540 };
+        let of = VirtioNetHdr {
+            flags: 1,
+            gso_type: 1,
+            gso_size: 1000,
+            csum_start: 20,
+            csum_offset: 16,
+            hdr_len: 2540,
+        };
         let mut out = Vec::new();
         cut(of, &mut large(2500), &mut out).unwrap();
         let decoded = out.iter().map(|packet| match decode_packet(packet) {

@@ -87,7 +87,8 @@ impl PacketFlow {
             Some((last.saturating_sub(len.into()), last))
         };
         let ranges: Vec<_> = report.ranges.iter().filter_map(whole).collect();
-        let never = |(_, last): &&(u32, u32)| expand(last.wrapping_sub(begin), next).is_some_and(|n| n >= next);
+        let never =
+            |(_, last): &&(u32, u32)| expand(last.wrapping_sub(begin), next).is_some_and(|n| n >= next);
         let bad = report.ranges.iter().filter(never).count() as u64;
         (ranges, bad)
     }

@@ -133,7 +133,8 @@ impl Bench {
             && entry.key().0 <= self.now
         {
             let (to, path, frame) = entry.remove();
-            let path = if to == 0 && path.index() == 0 { self.first_path } else { PathId(path.place().into()) };
+            let path =
+                if to == 0 && path.index() == 0 { self.first_path } else { PathId(path.place().into()) };
             self.ends[to].handle(self.now, path, frame, Ecn::None).expect("it is a frame");
         }
         self.pump();
