@@ -13,13 +13,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
-use crate::lane::{Counters, Lane};
-use crate::packets::{self, Packets};
+use crate::lane::{Counters, Lane, NotCarried, Packets};
 use crate::peers::Peers;
 use crate::request::PORT;
 use crate::routes::{self, RouteError};
 use crate::status::Status;
-use crate::{associations, far, near};
+use crate::{associations, far, near, packets};
 
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
@@ -75,7 +74,7 @@ impl Daemon {
         let packets = Packets {
             device: gateway.bypass(config.lane.exclusion()),
             peers: outer.carry_packets(config.lane.packets()).map_err(OpenError::from)?,
-            counters: packets::Counters::default(),
+            counters: NotCarried::default(),
         };
         let lane = Lane {
             inner: Node::start(limits(config), gateway).map_err(DaemonError::Start)?,

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use polypath_node::Node;
+use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::Semaphore;
 
-use crate::packets::Packets;
 use crate::peers::Peers;
 
 /// Both nodes, the peers, and what they are carrying.
@@ -26,6 +25,25 @@ pub(crate) struct Lane {
     /// One for each connection that may be carried at the same time.
     pub places: Arc<Semaphore>,
     pub counters: Counters,
+}
+
+/// Both ends of the packet lane at this host: the device, and the peers.
+pub(crate) struct Packets {
+    pub device: Arc<Bypass>,
+    pub peers: PacketLane,
+    pub counters: NotCarried,
+}
+
+/// Packets that were not carried, by why.
+#[derive(Debug, Default)]
+pub(crate) struct NotCarried {
+    /// From the device: nobody is behind the address, or the peer cannot be reached, or too big, or no IP.
+    pub no_peer: AtomicU64,
+    pub no_association: AtomicU64,
+    pub too_big: AtomicU64,
+    pub malformed: AtomicU64,
+    /// From peers: between addresses that are not for them to use.
+    pub forbidden: AtomicU64,
 }
 
 /// What the lane did since it began.

@@ -6,36 +6,16 @@ mod status;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use polypath_endpoint::NotSent;
 use polypath_endpoint::inner::{InnerPacket, Trouble, error_about};
-use polypath_node::{Bypass, PacketLane};
 use polypath_wire::hip::Hit;
 
-use crate::lane::Lane;
+use crate::lane::{Lane, NotCarried};
 use limit::Limit;
 pub use status::{PacketStatus, PathPackets, PeerPackets};
-
-/// Both ends of the lane at this host: the device, and the peers.
-pub(crate) struct Packets {
-    pub device: Arc<Bypass>,
-    pub peers: PacketLane,
-    pub counters: Counters,
-}
-
-/// Packets that were not carried, by why.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    /// From the device: nobody is behind the address, or the peer cannot be reached, or too big, or no IP.
-    pub no_peer: AtomicU64,
-    pub no_association: AtomicU64,
-    pub too_big: AtomicU64,
-    pub malformed: AtomicU64,
-    /// From peers: between addresses that are not for them to use.
-    pub forbidden: AtomicU64,
-}
 
 /// Carries what the kernel sends, until the device is gone.
 pub(crate) async fn outward(lane: Arc<Lane>) {
@@ -44,7 +24,7 @@ pub(crate) async fn outward(lane: Arc<Lane>) {
         let mut errors = Vec::new();
         let addressed = addressed(&lane, packets, &mut errors);
         for (packet, why) in lane.packets.peers.send(addressed) {
-            errors.extend(lane.packets.counters.note(&why).map(|trouble| (packet, trouble)));
+            errors.extend(note(&lane.packets.counters, &why).map(|trouble| (packet, trouble)));
         }
         let told = errors.iter().filter(|_| limit.allows());
         let replies: Vec<Bytes> =
@@ -103,19 +83,17 @@ fn is_local(ip: IpAddr) -> bool {
     link_local || ip.is_multicast() || ip.is_loopback() || ip.is_unspecified()
 }
 
-impl Counters {
-    /// Counts a packet that does not travel; what its sender is to hear of it.
-    fn note(&self, why: &NotSent) -> Option<Trouble> {
-        let (counter, trouble) = match why {
-            NotSent::NoAssociation => (&self.no_association, Some(Trouble::Unreachable)),
-            NotSent::TooBig { most } => (&self.too_big, Some(Trouble::TooBig(*most))),
-            NotSent::SizeUnknown => (&self.too_big, None),
-            NotSent::Malformed(_) => (&self.malformed, None),
-            NotSent::Full => return None, // the queue counts it
-        };
-        counter.fetch_add(1, Relaxed);
-        trouble
-    }
+/// Counts a packet that does not travel; what its sender is to hear of it.
+fn note(counters: &NotCarried, why: &NotSent) -> Option<Trouble> {
+    let (counter, trouble) = match why {
+        NotSent::NoAssociation => (&counters.no_association, Some(Trouble::Unreachable)),
+        NotSent::TooBig { most } => (&counters.too_big, Some(Trouble::TooBig(*most))),
+        NotSent::SizeUnknown => (&counters.too_big, None),
+        NotSent::Malformed(_) => (&counters.malformed, None),
+        NotSent::Full => return None, // the queue counts it
+    };
+    counter.fetch_add(1, Relaxed);
+    trouble
 }
 
 #[cfg(test)]

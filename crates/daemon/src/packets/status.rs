@@ -6,7 +6,7 @@ use polypath_endpoint::{LaneReport, PathReport};
 use polypath_transport::PathStats;
 use serde::{Deserialize, Serialize};
 
-use super::Packets;
+use crate::lane::Packets;
 
 /// Packets that were not carried since the start. What waited and was dropped is counted with each peer.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
