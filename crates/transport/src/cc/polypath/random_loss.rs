@@ -7,7 +7,8 @@
 //!
 //! Where losses are random on average, one of them may still come from a full queue. How deep that is the waits show, too: the longest wait that all of
 //! a few packets in a row had of late is a depth that it has for certain. A packet that is lost while those about it wait less than
-//! half as long met no full queue.
+//! half as long met no full queue. That holds of drop-tail; a queue that drops on purpose does so long before it is full, and only the window
+//! knows then what is too much: packets that wait for half of the smallest round trip.
 //!
 //! It cannot tell where a queue is so shallow that waits mean nothing (below HyStart++'s threshold) and random losses
 //! outnumber those of the queue. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets are lost.
@@ -42,8 +43,8 @@ pub(super) struct RandomLoss {
     waits: [(Instant, Duration); RANKED],
     seen: usize,
     depth: WindowedMin<Reverse<Duration>>,
-    /// A queue that is not as deep tells nothing.
-    shallow: Duration,
+    /// Smallest round trip.
+    least: Duration,
     /// Share of the packets of late that were lost.
     lost: f64,
     /// Average rank of the waits before lost packets.
@@ -56,7 +57,7 @@ impl Default for RandomLoss {
             waits: [Default::default(); RANKED],
             seen: 0,
             depth: WindowedMin::default(),
-            shallow: Duration::ZERO,
+            least: Duration::ZERO,
             lost: 0.0,
             ranks: 1.0,
         }
@@ -66,7 +67,7 @@ impl Default for RandomLoss {
 impl RandomLoss {
     /// A packet that left at `sent` waited so long, on a path with a smallest round trip of `least`.
     pub fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, least: Duration) {
-        self.shallow = threshold(least);
+        self.least = least;
         self.waits[self.seen % RANKED] = (sent, wait);
         self.seen += 1;
         if self.seen >= WITNESSES
@@ -96,7 +97,7 @@ impl RandomLoss {
 
     /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
     pub fn is_free(&self) -> bool {
-        self.is_random() && self.lost <= MOST && self.lately().all(|wait| wait < self.shallow)
+        self.is_random() && self.lost <= MOST && self.lately().all(|wait| wait < self.shallow())
     }
 
     /// Whether losses came whatever packets waited.
@@ -108,7 +109,13 @@ impl RandomLoss {
     fn is_full(&self) -> bool {
         let depth = self.depth.value().map_or(Duration::ZERO, |Reverse(depth)| depth);
         let longest = self.lately().max().unwrap_or_default();
-        depth >= self.shallow && longest.times(2) >= depth
+        longest >= self.shallow().max(self.least.over(2))
+            || depth >= self.shallow() && longest.times(2) >= depth
+    }
+
+    /// A queue that is not as deep tells nothing.
+    fn shallow(&self) -> Duration {
+        threshold(self.least)
     }
 
     /// The last waits that count together.
@@ -200,6 +207,13 @@ mod tests {
         assert!(!road().waits(&[21; 8]).excuses(), "more than half");
         assert!(!road().waits(&[5; 7]).excuses(), "one of them waited long");
         assert!(Road::default().at_random().waits(&[0, 40, 0, 0, 40, 0, 0]).excuses(), "jitter is no depth");
+    }
+
+    #[test]
+    fn a_wait_of_half_a_round_trip_explains_a_loss_however_deep_the_queue_was() {
+        let road = || Road::default().at_random().waits(&[200; 20]);
+        assert!(road().waits(&[19; 8]).excuses());
+        assert!(!road().waits(&[20; 8]).excuses());
     }
 
     #[test]
