@@ -249,11 +249,58 @@ pub enum LabCommand {
     /// Write a spec file of your own from a template; without a name, list the templates
     #[command(after_long_help = NEW_EXAMPLES)]
     New(NewArgs),
+    /// Compare controllers over random scenarios: what they take, leave to others, leave unused
+    #[command(after_long_help = FRONTIER_EXAMPLES)]
+    Frontier(FrontierArgs),
     /// Draw a trace of a link's rate by seed, for rate = { trace = "FILE" } in a spec
     #[command(after_long_help = TRACE_EXAMPLES)]
     Trace(TraceArgs),
     /// Print the JSON Schema of spec files
     Schema,
+}
+
+const FRONTIER_EXAMPLES: &str = "\
+Examples:
+  polypath lab frontier                                       all controllers in scenarios 1 to 20
+  polypath lab frontier --scenarios 1..300 --out frontier.csv
+  polypath lab frontier --controllers cubic,polypath --worst 5
+  polypath lab frontier --spec 17                             scenario 17 as a spec file
+  polypath lab run frontier/17                                the same scenario, every controller, more numbers
+
+Each scenario has one to four paths, apart, shared or partly shared; 1 to 1000 Mbit/s; round trips of 2 to
+300 ms; queues of 0.25 to 8 BDP; up to two TCPs at each bottleneck; and some have random loss, reordering, rates
+that change, bursts, traffic the other way. FF is goodput over that of the mean TCP beside it at a bottleneck.
+What is called null is one TCP in the
+connection's place at each bottleneck, over the quickest path there; with it all are compared, by its mean over
+three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns
+without a name are of the one before: medians first, then where the lowest and the highest twentieth begin.";
+
+#[derive(Args, Debug)]
+pub struct FrontierArgs {
+    /// Which scenarios, by number
+    #[arg(long, value_name = "A..B", default_value = "1..20")]
+    pub scenarios: SeedRange,
+    /// Only these
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub controllers: Vec<String>,
+    /// Runs at a time [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZero<usize>>,
+    /// Of single bottlenecks count those that hold this many packets, queue included
+    #[arg(long, value_name = "PACKETS", default_value_t = 25)]
+    pub pipe: u64,
+    /// The scenarios in which each controller takes most, this many
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub worst: usize,
+    /// Write a row for each run and bottleneck, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print this scenario as a spec file, and run nothing
+    #[arg(long, value_name = "N")]
+    pub spec: Option<u64>,
+    /// Print a JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 const TRACE_EXAMPLES: &str = "\

@@ -1,5 +1,6 @@
 //! `polypath lab`: list experiments, begin one, run one or a group, print the schema of their files.
 
+mod frontier;
 mod group;
 mod list;
 mod new;
@@ -34,6 +35,7 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Check(args) => group::check(args),
         LabCommand::Report(args) => group::page(args),
         LabCommand::New(args) => new::new(args),
+        LabCommand::Frontier(args) => frontier::run(args),
         LabCommand::Trace(args) => trace::draw(args),
         LabCommand::Schema => {
             let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");

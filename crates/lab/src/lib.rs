@@ -8,6 +8,8 @@ pub mod check;
 #[cfg(feature = "experiments")]
 pub mod columns;
 #[cfg(feature = "experiments")]
+pub mod frontier;
+#[cfg(feature = "experiments")]
 pub mod group;
 #[cfg(feature = "experiments")]
 pub mod judge;

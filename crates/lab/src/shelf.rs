@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::frontier;
 use crate::place::{EXPERIMENTS, TEMPLATES, built_in};
 pub use crate::place::{Place, Unknown};
 use crate::spec::{Cell, Experiment, LoadError, load, parse_at, suggestion};
@@ -56,8 +57,12 @@ impl Shelf {
         Err(unknown("group", name, &groups.iter().map(String::as_str).collect::<Vec<_>>()))
     }
 
-    /// The experiment `name`, which is `group/name`.
+    /// The experiment `name`, which is `group/name`; `frontier/17` is a scenario that is drawn.
     pub fn load(&self, name: &str) -> Result<Experiment, LoadError> {
+        let drawn = name.strip_prefix(frontier::GROUP).and_then(|rest| rest.strip_prefix('/')?.parse().ok());
+        if let Some(number) = drawn {
+            return Ok(frontier::experiment(number));
+        }
         match self {
             Self::Dir(dir) => {
                 let file = dir.join(format!("{name}.toml"));

@@ -84,15 +84,15 @@ impl Kind {
 }
 
 /// What is drawn comes from here.
-struct Dice(Pcg64Mcg);
+pub(crate) struct Dice(Pcg64Mcg);
 
 impl Dice {
-    fn new(seed: Seed) -> Self {
+    pub(crate) fn new(seed: Seed) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed.0))
     }
 
     /// From 0 to below `n`.
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
     }
 

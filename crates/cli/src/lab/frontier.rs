@@ -1,0 +1,114 @@
+//! `lab frontier`: controllers over random scenarios, by what they take, leave to others and leave unused.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use polypath_lab::columns;
+use polypath_lab::frontier::{self, CONTROLLERS, NULL, Outcome, Score, Spread};
+use polypath_lab::sweep::on_cores;
+use serde_json::json;
+
+use super::bar;
+use crate::args::FrontierArgs;
+use crate::failure::{Failure, printed};
+use crate::interrupt::Interrupt;
+use crate::table;
+
+/// Runs the scenarios and prints a row for each controller.
+pub fn run(args: &FrontierArgs) -> Result<(), Failure> {
+    if let Some(number) = args.spec {
+        return printed(write!(io::stdout(), "{}", frontier::experiment(number).text));
+    }
+    let controllers: Vec<&str> = match &args.controllers[..] {
+        [] => CONTROLLERS.to_vec(),
+        some => some.iter().map(String::as_str).collect(),
+    };
+    if let Some(name) = controllers.iter().find(|name| !CONTROLLERS.contains(name)) {
+        let known = format!("there are {}", CONTROLLERS.join(", "));
+        return Err(Failure::usage(format!("the frontier has no controller \"{name}\"")).help(known));
+    }
+    let interrupt = Interrupt::listen()?;
+    let stop = interrupt.stop();
+    let bar = bar(frontier::runs(args.scenarios, &controllers), args.json);
+    let outcomes = on_cores(args.jobs, || frontier::run(args.scenarios, &controllers, &stop, || bar.inc(1)));
+    bar.finish_and_clear();
+    let outcomes = outcomes.map_err(|e| Failure::system("the frontier failed", e))?;
+    if let Some(file) = &args.out {
+        keep(&outcomes, file)?;
+    }
+    let scores = frontier::scores(&outcomes, args.pipe);
+    let text = if args.json { json_of(args, &scores, &outcomes) } else { text_of(args, &scores, &outcomes) };
+    printed(writeln!(io::stdout(), "{text}"))?;
+    interrupt.check()
+}
+
+fn keep(outcomes: &[Outcome], file: &Path) -> Result<(), Failure> {
+    let written = File::create(file)
+        .and_then(|out| columns::write_csv(&frontier::table(outcomes), BufWriter::new(out)));
+    written.map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))
+}
+
+fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> String {
+    let headers = [
+        "controller",
+        "n",
+        "FF",
+        "\np5",
+        "\np95",
+        "starved,\n%",
+        "of a\nTCP",
+        "\np5",
+        "\np95",
+        "TCPs\nkeep",
+        "\np5",
+        "harmless,\n%",
+        "n",
+        "of fair\nshare",
+        "\np5",
+        "used",
+        "\np5",
+    ];
+    let mut table = table::wrapped(headers, 1);
+    let two = |value: f64| format!("{value:.2}");
+    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    for s in scores {
+        let spread = |of: Spread| [two(of.median), two(of.p5), two(of.p95)];
+        let low = |of: Spread| [two(of.median), two(of.p5)];
+        let mut row = vec![s.controller.clone(), s.bottlenecks.to_string()];
+        row.extend(spread(s.ff));
+        row.push(percent(s.starved));
+        row.extend(spread(s.taken));
+        row.extend(low(s.left));
+        row.extend([percent(s.harmless), s.scenarios.to_string()]);
+        row.extend(low(s.share));
+        row.extend(low(s.used));
+        table.add_row(row);
+    }
+    let mut text = table.trim_fmt();
+    for s in scores.iter().filter(|s| s.controller != NULL) {
+        let worst = frontier::worst(&s.controller, outcomes, args.pipe, args.worst);
+        let shown = |w: &frontier::Worst| {
+            format!(
+                "  {:.2} of a TCP, FF {:.2}: polypath lab run frontier/{} --cell {}\n",
+                w.taken, w.ff, w.scenario, s.controller
+            )
+        };
+        if !worst.is_empty() {
+            text += &format!("\n\n{} takes most in\n", s.controller);
+            text += worst.iter().map(shown).collect::<String>().trim_end();
+        }
+    }
+    text
+}
+
+fn json_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> String {
+    let worst: serde_json::Map<_, _> = scores
+        .iter()
+        .map(|s| {
+            (s.controller.clone(), json!(frontier::worst(&s.controller, outcomes, args.pipe, args.worst)))
+        })
+        .collect();
+    let all = json!({ "scores": scores, "worst": worst });
+    serde_json::to_string_pretty(&all).expect("numbers and strings serialise")
+}

@@ -1,0 +1,93 @@
+//! The frontier: random scenarios by number, in which each controller is compared by what it takes, what it leaves to others and
+//! what it leaves unused. The numbers of scenarios are the seeds: the same number is the same scenario everywhere.
+
+mod outcome;
+mod scenario;
+mod score;
+mod text;
+
+pub use outcome::{At, Outcome, table};
+pub use scenario::{Bottleneck, Path, Rival, Scenario};
+pub use score::{Score, Spread, Worst, scores, worst};
+
+use crate::place::Place;
+use crate::run::{Keep, RunError};
+use crate::seeds::SeedRange;
+use crate::spec::{Cell, Experiment, parse_at};
+use crate::stop::Stop;
+use crate::sweep::{Job, run_all};
+
+/// The connection under test.
+pub const BUNDLE: &str = "bundle";
+/// The cell in which a TCP stands for the connection at each bottleneck.
+pub const NULL: &str = "null";
+/// What all are compared with: the mean of the null over other seeds.
+pub const REFERENCE: &str = "reference";
+/// The cell in which nothing stands for it, the mean over the same seeds.
+pub const ALONE: &str = "alone";
+/// What is compared.
+pub const CONTROLLERS: [&str; 8] = ["newreno", "cubic", "bbr", "lia", "olia", "balia", "wvegas", "polypath"];
+/// The group to which scenarios belong by name: `frontier/17`.
+pub const GROUP: &str = "frontier";
+
+/// The seed of the runs that are compared.
+const SEED: u64 = 1;
+/// Those of what they are compared with.
+const OTHERS: std::ops::RangeInclusive<u64> = 2..=4;
+
+/// The experiment that is scenario `number`.
+pub fn experiment(number: u64) -> Experiment {
+    let name = format!("{GROUP}/{number}");
+    let text = text::text(&Scenario::draw(number));
+    let read = parse_at(&text, &name, &Place::Nowhere);
+    let experiment = read.unwrap_or_else(|e| panic!("a scenario is a spec: {e}"));
+    Experiment { name, ..experiment }
+}
+
+/// Runs the scenarios under `controllers` on all cores; `done` is called after each run. Of a run that was stopped there is no outcome.
+pub fn run(
+    scenarios: SeedRange,
+    controllers: &[&str],
+    stop: &Stop,
+    done: impl Fn() + Sync,
+) -> Result<Vec<Outcome>, RunError> {
+    let keep = Keep::default();
+    let experiments: Vec<Experiment> = scenarios.iter().map(experiment).collect();
+    let mut planned = Vec::new();
+    for (number, experiment) in scenarios.iter().zip(&experiments) {
+        for (name, cell, seed) in wanted(experiment, controllers) {
+            planned.push((number, name, Job { cell, seed, keep: &keep }));
+        }
+    }
+    let jobs: Vec<Job<'_>> = planned.iter().map(|(.., job)| *job).collect();
+    let runs = run_all(&jobs, stop, |_| done())?;
+    let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
+    for ((number, name, _), run) in planned.iter().zip(runs) {
+        let Some(outcome) = run.map(|run| Outcome::of(*number, name, &run)) else { continue };
+        match outcomes.last_mut().filter(|same| same[0].is_like(&outcome)) {
+            Some(same) => same.push(outcome),
+            None => outcomes.push(vec![outcome]),
+        }
+    }
+    Ok(outcomes.iter().map(|same| Outcome::mean(same)).collect())
+}
+
+/// How many runs [`run`] makes.
+pub fn runs(scenarios: SeedRange, controllers: &[&str]) -> u64 {
+    scenarios.iter().map(|number| wanted(&experiment(number), controllers).count() as u64).sum()
+}
+
+/// Which cells are run with which seeds, and what their outcome is called; those of one name in a row.
+fn wanted<'a>(
+    experiment: &'a Experiment,
+    controllers: &[&str],
+) -> impl Iterator<Item = (&'a str, &'a Cell, u64)> {
+    let chosen = |c: &&Cell| c.label == NULL || controllers.contains(&c.label.as_str());
+    let compared = experiment.cells.iter().filter(chosen).map(|c| (c.label.as_str(), c, SEED));
+    let beside = |label, name: &'static str| {
+        let cell = experiment.cells.iter().find(move |c| c.label == label);
+        cell.into_iter().flat_map(move |cell| OTHERS.map(move |seed| (name, cell, seed)))
+    };
+    let all: Vec<_> = compared.chain(beside(NULL, REFERENCE)).chain(beside(ALONE, ALONE)).collect();
+    all.into_iter()
+}

@@ -1,0 +1,106 @@
+//! What one run of a scenario gave.
+
+use arrow_array::RecordBatch;
+
+use super::text::{rival, twin};
+use super::{ALONE, BUNDLE, Scenario};
+use crate::columns::{self, Column};
+use crate::results::Run;
+use crate::spec::{Metric, What};
+
+/// One controller in one scenario.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// The scenario's number.
+    pub scenario: u64,
+    /// The controller, or what stands in its place.
+    pub controller: String,
+    /// At each bottleneck.
+    pub at: Vec<At>,
+}
+
+/// Goodput at a bottleneck, bit/s.
+#[derive(Clone, PartialEq, Debug)]
+pub struct At {
+    /// Of the connection, or what stands in its place.
+    pub ours: f64,
+    /// Of the mean of the TCPs beside it; none without any.
+    pub rival: Option<f64>,
+    /// Of all of them.
+    pub all: f64,
+}
+
+impl Outcome {
+    /// Of the run of scenario `number` with `controller`.
+    pub(super) fn of(number: u64, controller: &str, run: &Run) -> Self {
+        let scenario = Scenario::draw(number);
+        let at = (0..scenario.bottlenecks.len()).map(|n| At::of(&scenario, n, run)).collect();
+        Self { scenario: number, controller: controller.to_owned(), at }
+    }
+
+    /// Whether `other` is of the same controller in the same scenario.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (self.scenario, &self.controller) == (other.scenario, &other.controller)
+    }
+
+    /// The mean of some of one controller in one scenario.
+    pub(super) fn mean(same: &[Self]) -> Self {
+        let of = |n: usize, value: fn(&At) -> f64| {
+            same.iter().map(|o| value(&o.at[n])).sum::<f64>() / same.len() as f64
+        };
+        let at = |n| At {
+            ours: of(n, |at| at.ours),
+            rival: same[0].at[n].rival.map(|_| of(n, |at| at.rival.unwrap_or_default())),
+            all: of(n, |at| at.all),
+        };
+        Self { at: (0..same[0].at.len()).map(at).collect(), ..same[0].clone() }
+    }
+
+    /// Goodput of the connection, bit/s.
+    pub fn ours(&self) -> f64 {
+        self.at.iter().map(|at| at.ours).sum()
+    }
+
+    /// Goodput of all TCPs, bit/s.
+    pub fn all(&self) -> f64 {
+        self.at.iter().map(|at| at.all).sum()
+    }
+}
+
+impl At {
+    fn of(scenario: &Scenario, n: usize, run: &Run) -> Self {
+        let goodput = |flow: &str, path| {
+            let flows = vec![flow.to_owned()];
+            let what =
+                What { metric: Metric::Goodput, flows, path, link: None, solo: None, from: None, to: None };
+            run.value(&what).unwrap_or_default()
+        };
+        let ours = match run.cell.as_str() {
+            super::NULL => goodput(&twin(n), None),
+            ALONE => 0.0,
+            _ => scenario.through(n).map(|path| goodput(BUNDLE, Some(path))).sum(),
+        };
+        let rivals: f64 = (0..scenario.bottlenecks[n].rivals).map(|j| goodput(&rival(n, j), None)).sum();
+        let count = scenario.bottlenecks[n].rivals as f64;
+        Self { ours, rival: (count > 0.0).then(|| rivals / count), all: ours + rivals }
+    }
+}
+
+/// A row for each outcome and bottleneck.
+pub fn table(outcomes: &[Outcome]) -> RecordBatch {
+    type Row<'a> = (&'a Outcome, usize);
+    type Col<'a> = Column<'a, Row<'a>>;
+    let rows: Vec<Row<'_>> = outcomes.iter().flat_map(|o| (0..o.at.len()).map(move |n| (o, n))).collect();
+    let columns = [
+        Col::whole("scenario", |(o, _)| Some(o.scenario)),
+        Col::text("controller", |(o, _)| Some(o.controller.clone())),
+        Col::whole("bottleneck", |(_, n)| Some(*n as u64)),
+        Col::whole("paths", |(o, n)| Some(Scenario::draw(o.scenario).through(*n).count() as u64)),
+        Col::number("rate_bps", |(o, n)| Some(Scenario::draw(o.scenario).bottlenecks[*n].rate.0 as f64)),
+        Col::text("rival", |(o, _)| Some(Scenario::draw(o.scenario).rival.law().to_owned())),
+        Col::number("ours_bps", |(o, n)| Some(o.at[*n].ours)),
+        Col::number("rival_bps", |(o, n)| o.at[*n].rival),
+        Col::number("all_bps", |(o, n)| Some(o.at[*n].all)),
+    ];
+    columns::table(&columns, &rows)
+}
