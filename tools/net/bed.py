@@ -17,6 +17,8 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 CLONE_NEWNET = 0x40000000
 MTU = 1500
 LEAST_QUEUE = 10 * MTU
+# The first of many addresses of host a, and their network.
+CROWD = ("10.78.0.1", "10.78.0.0/24")
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -95,6 +97,12 @@ class Bed:
     def _sample(self):
         for line in self.emulator.stdout:
             self.samples.append(json.loads(line))
+
+    def crowd(self):
+        """Host a has 254 more addresses, reached over link 0."""
+        a, b = self.names
+        run("ip", "-n", a, "route", "add", "local", CROWD[1], "dev", "lo")
+        run("ip", "-n", b, "route", "add", CROWD[1], "via", self.links[0][0])
 
     def carried(self, way):
         """Bytes that have left the far end of all links, on the way 0 (a to b) or 1."""

@@ -4,7 +4,7 @@ import statistics
 import threading
 import time
 
-from bed import Bed, Link
+from bed import CROWD, Bed, Link
 from polypath import Pair
 from rivals import Https, Scp, enable_mptcp, tcp
 
@@ -214,28 +214,51 @@ def restart(runs):
 
 
 def seconds(pair, path):
-    """Seconds that a transfer takes; infinite if it fails."""
+    """Seconds that a transfer takes, and CPU seconds of both ends; infinite if it fails."""
     try:
-        return pair.transfer(path)[0]
+        return pair.transfer(path)
     except RuntimeError:
-        return float("inf")
+        return float("inf"), float("inf")
 
 
-def floods(runs, rate=10_000):
-    """10,000 HIP packets a second from the sender's address: goodput on a bare veth pair, and the time of 1 KB. `spoilt`: the
-    same packets, made as dearly, with a first byte that makes them no HIP."""
-    rates, connects = {}, {}
+# As many as the cores give, from 16 addresses: puzzles are asked for all the time, and each is solved anew with at least 12
+# zero bits, so that those whose packets are spoilt work as much.
+ANEW = ("--anew", "--bits", 12, "--sources", 16, "--from", f"{CROWD[0]}:40000")
+FLOODS = {
+    "none": None,
+    "I2 without a solution, spoilt": ("i2", "--spoil"),
+    "I2 without a solution": ("i2",),
+    "I2, 16 puzzles solved, spoilt": ("solved", "--spoil"),
+    "I2, 16 puzzles solved": ("solved",),
+    "I2, new puzzles solved, spoilt": ("solved", *ANEW, "--spoil"),
+    "I2, new puzzles solved": ("solved", *ANEW),
+    "NOTIFY": ("notify",),
+    "I1": ("i1",),
+}
+
+
+def floods(runs, rate=10_000, size=1_000_000_000):
+    """10,000 HIP packets a second: goodput on a bare veth pair, and the time of 1 KB. `spoilt`: the same packets, made as
+    dearly, with a first byte that makes them no HIP."""
+    rates, cpu, connects = ({name: [] for name in FLOODS} for _ in range(3))
     with Bed([None]) as bed:
-        pair, path, small = Pair(bed), bed.file("file", 500_000_000), bed.file("small", 1000)
+        bed.crowd()
+        pair, path, small = Pair(bed), bed.file("file", size), bed.file("small", 1000)
         for _ in range(runs):
-            for name in ("none", "spoilt solved", "solved", "spoilt i2", "i2", "notify", "i1"):
-                *spoilt, kind = name.split()
-                flood = pair.flood(kind, rate, *(["--spoil"] if spoilt else [])) if kind != "none" else None
-                rates.setdefault(name, []).append(path.stat().st_size * 8 / seconds(pair, path) / 1e6)
-                connects.setdefault(name, []).append(seconds(pair, small))
+            for name, kind in FLOODS.items():
+                flood = kind and pair.flood(kind[0], rate, *kind[1:])
+                time.sleep(0.6)
+                took, cost = seconds(pair, path)
+                rates[name].append(size * 8 / took / 1e6)
+                cpu[name].append(cost / size * 1e9)
+                connects[name].append(seconds(pair, small)[0])
                 if flood:
                     flood.kill()
     table(f"flood of {rate} packets a second: goodput, Mbit/s", rates)
+    table("goodput beside that of spoilt packets, run by run", {
+        name: [ours / theirs for ours, theirs in zip(rates[name], rates[f"{name}, spoilt"])]
+        for name in FLOODS if f"{name}, spoilt" in FLOODS})
+    table("CPU seconds a GB, both ends", cpu)
     table("1 KB from the start of send, s", connects)
 
 

@@ -41,7 +41,12 @@ pub struct Store {
 impl Store {
     /// Opens `dir`, and makes it if it is not there. `hidden` takes names that begin with a dot.
     pub fn open(dir: &Path, hidden: bool) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o777).create(dir)?;
+        DirBuilder::new().recursive(true).mode(0o777).create(dir).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                io::Error::new(io::ErrorKind::NotADirectory, "it is no directory")
+            }
+            _ => error,
+        })?;
         let root = open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let (dir, receipts) = (dir.to_owned(), Mutex::default());
         Ok(Self { root, dir, hidden, umask: umask(), receipts })

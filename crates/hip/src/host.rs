@@ -196,11 +196,14 @@ impl Host {
         self.with(now, peer, |a, ctx| a.may_send(ctx, inbound, bytes)).unwrap_or(false)
     }
 
-    /// A payload of UDP or of IP protocol 139 that came on `route`.
-    pub fn handle(&mut self, now: Instant, route: Route, payload: &[u8]) {
-        if let Err(reason) = self.receive(now, route, payload) {
+    /// A payload of UDP or of IP protocol 139 that came on `route`. Whether it changed anything that has to be polled: what is
+    /// dropped is counted and sets no timer, and seldom is there a word about it.
+    pub fn handle(&mut self, now: Instant, route: Route, payload: &[u8]) -> bool {
+        let taken = self.receive(now, route, payload);
+        if let Err(reason) = taken {
             *self.dropped.entry(reason).or_default() += 1;
         }
+        taken.is_ok() || !self.outbox.is_empty() || !self.events.is_empty()
     }
 
     fn receive(&mut self, now: Instant, route: Route, payload: &[u8]) -> Result<(), DropReason> {

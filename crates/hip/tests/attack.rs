@@ -99,6 +99,24 @@ fn a_flood_of_forged_notifies_costs_a_handful_of_signature_checks() {
     assert_eq!(pair.sas(0).len(), 2, "what has a MAC is handled as ever");
 }
 
+/// Who has many associations need not look through them after each bad packet.
+#[test]
+fn what_is_dropped_in_silence_leaves_nothing_to_be_polled() {
+    let mut pair = Pair::quick().established();
+    let old = pair.sent.clone();
+    let now = pair.now;
+    let forged = payload(&Packet::new(PacketType::Notify, pair.hit(0), pair.hit(1), Vec::new()));
+    assert!(!pair.hosts[1].handle(now, to_server(address(0, 0)), &forged));
+    for packet in old.iter().filter(|s| s.from == 0 && s.packet_type() != PacketType::I1) {
+        let mut bad = packet.payload.clone();
+        let at = bad.len() - 20;
+        bad[at] ^= 1;
+        assert!(!pair.hosts[1].handle(now, to_server(far(1)), &bad), "{:?}", packet.packet_type());
+    }
+    let i1 = old.iter().find(|s| s.packet_type() == PacketType::I1).unwrap();
+    assert!(pair.hosts[1].handle(now, to_server(far(1)), &i1.payload), "an R1 is to be sent");
+}
+
 #[test]
 fn a_puzzle_makes_us_compute_a_few_times_only() {
     let mut pair = Pair::quick();
@@ -172,7 +190,9 @@ fn a_friend_may_come_again_and_again() {
 
 #[test]
 fn nobody_uses_up_the_puzzle_of_a_friend() {
-    let mut pair = Pair::quick();
+    // Puzzles stay as they are: harder ones would be others.
+    let calm = HipConfig { calm_i1_rate: 1_000_000, ..quick() };
+    let mut pair = Pair::new([quick(), calm], [KeyKind::P256; 2]);
     let now = Instant::ZERO + Duration::from_secs(1);
     let friend = pair.hit(0);
     for n in 0..100 {
@@ -199,7 +219,9 @@ fn strangers_at_the_address_of_a_friend_do_not_use_up_its_r1s() {
     let mut i1 = parse(&former(PacketType::I1));
     i1.sender = identity(KeyKind::P256, 77).hit();
     let flood = payload(&i1);
-    (0..FLOOD).for_each(|_| pair.hosts[1].handle(now, to_server(address(0, 0)), &flood));
+    for _ in 0..FLOOD {
+        pair.hosts[1].handle(now, to_server(address(0, 0)), &flood);
+    }
     assert_eq!(answers(&mut pair.hosts[1]).len(), 20);
     pair.now = now;
     pair.connect(0);
@@ -279,7 +301,9 @@ fn a_flood_of_forged_r1s_costs_a_handful_of_signature_checks() {
     pair.set_network(|_| vec![]);
     pair.connect(0);
     let now = pair.now;
-    (0..FLOOD).for_each(|_| pair.hosts[0].handle(now, route(0, 0), &r1));
+    for _ in 0..FLOOD {
+        pair.hosts[0].handle(now, route(0, 0), &r1);
+    }
     let checked = pair.hosts[0].effort().verified;
     assert!((1..=16).contains(&checked), "{checked}");
     // When it is over, the exchange goes on.
@@ -306,6 +330,22 @@ fn what_the_peer_once_sent_costs_no_signature_check_when_somebody_repeats_it() {
     }
     assert_eq!(pair.hosts.each_ref().map(Host::effort), before);
     assert!((1..=64).contains(&sent), "{sent} answers again to 1,000 packets");
+}
+
+#[test]
+fn a_close_that_somebody_repeats_is_checked_and_answered_a_few_times_only() {
+    let mut pair = Pair::quick().established();
+    let (now, peer) = (pair.now, pair.hit(1));
+    pair.hosts[0].close(now, peer);
+    pair.run(Duration::from_secs(40));
+    let close = pair.sent.iter().find(|s| s.packet_type() == PacketType::Close).unwrap().clone();
+    let before = pair.hosts[1].effort();
+    for _ in 0..FLOOD {
+        pair.deliver(&close);
+    }
+    let after = pair.hosts[1].effort();
+    let (checked, signed) = (after.verified - before.verified, after.signed - before.signed);
+    assert!((1..=16).contains(&checked) && checked == signed, "{checked}, {signed}");
 }
 
 /// The associations that strangers have with host 1: each from its own address, or all from one.

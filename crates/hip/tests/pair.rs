@@ -343,7 +343,9 @@ fn one_address_gets_only_so_many_answers() {
     let i1 = Pair::quick().established().sent.remove(0);
     let now = Instant::ZERO + Duration::from_secs(1);
     let back = Route { local: i1.route.remote, remote: i1.route.local };
-    (0..1000).for_each(|_| pair.hosts[1].handle(now, back, &i1.payload));
+    for _ in 0..1000 {
+        pair.hosts[1].handle(now, back, &i1.payload);
+    }
     let answers = std::iter::from_fn(|| pair.hosts[1].poll_transmit()).count();
     assert_eq!(answers, 20);
     assert_eq!(pair.hosts[1].dropped(DropReason::Policy), 980);

@@ -99,6 +99,16 @@ impl Shared {
     }
 }
 
+/// What becomes of a peer by `event`. Nothing is kept of one without an association, also when paths end after it.
+fn note(peers: &mut BTreeMap<Hit, PeerState>, hit: Hit, event: &PeerEvent) {
+    match event {
+        PeerEvent::Up => _ = peers.insert(hit, PeerState { up: true, failed: None }),
+        PeerEvent::Failed(failure) => peers.entry(hit).or_default().failed = Some(*failure),
+        PeerEvent::Down | PeerEvent::Stranger { .. } => _ = peers.remove(&hit),
+        PeerEvent::PathUp(_) | PeerEvent::PathDown(_) => {}
+    }
+}
+
 impl State {
     pub fn wake_driver(&mut self) {
         if let Some(driver) = self.driver.take() {
@@ -115,13 +125,7 @@ impl State {
 
     fn take_peer_events(&mut self) {
         while let Some((hit, event)) = self.endpoint.poll_peer_event() {
-            let peer = self.peers.entry(hit).or_default();
-            match event {
-                PeerEvent::Up => *peer = PeerState { up: true, failed: None },
-                PeerEvent::Failed(failure) => peer.failed = Some(failure),
-                PeerEvent::Down | PeerEvent::Stranger { .. } => _ = self.peers.remove(&hit),
-                _ => {}
-            }
+            note(&mut self.peers, hit, &event);
             if self.peer_events.len() == MAX_PEER_EVENTS {
                 self.peer_events.pop_front();
             }
@@ -210,5 +214,23 @@ impl State {
         wake(&mut self.carried);
         self.streams.values_mut().for_each(StreamState::wake_all);
         self.listeners.values_mut().for_each(|l| wake(&mut l.waiting));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_endpoint::Locators;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_of_a_peer_whose_association_is_over() {
+        let (mut peers, hit) = (BTreeMap::new(), Hit([1; 16]));
+        let end = |last| ([127, 0, 0, last], 7).into();
+        let path = Locators { local: end(1), remote: end(2) };
+        for event in [PeerEvent::Up, PeerEvent::PathUp(path), PeerEvent::Down, PeerEvent::PathDown(path)] {
+            note(&mut peers, hit, &event);
+        }
+        assert!(peers.is_empty(), "{peers:?}");
     }
 }

@@ -48,7 +48,11 @@ fn node(identity: Identity, hip: HipConfig, port: Option<u16>, choice: Choice) -
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
-    let no_socket = |port, e| Failure::system(format!("no UDP socket on port {port}"), e);
+    let no_socket = |port, e: std::io::Error| {
+        let taken = e.kind() == std::io::ErrorKind::AddrInUse;
+        let failure = Failure::system(format!("no UDP socket on port {port}"), e);
+        if taken { failure.help("does another polypath run here? --port names another one") } else { failure }
+    };
     let sockets = match port {
         Some(port) => HostSockets::bind(port, choice).map_err(|e| no_socket(port, e)),
         None => HostSockets::native(choice).map_err(|e| {

@@ -20,6 +20,8 @@ use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
 use crate::keys;
 
+/// Associations that strangers can make us look after, each with a heartbeat: beyond it the least used gives way.
+const MOST_PEERS: usize = 256;
 /// Connections of one host that are served at once; more wait.
 const AT_ONCE: usize = 8;
 
@@ -57,6 +59,7 @@ impl Serve<'_> {
                 accept: accept(self.allow),
                 tell_refused: true,
                 opportunistic: true,
+                max_associations: MOST_PEERS,
                 ..HipConfig::default()
             };
             let node = node(identity, hip, (!self.native).then_some(self.port), choice.clone())?;

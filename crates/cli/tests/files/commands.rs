@@ -164,6 +164,21 @@ fn a_backup_steps_in_while_the_other_link_is_silent() {
 }
 
 #[test]
+fn a_port_that_is_taken_and_a_directory_that_is_a_file_are_told() {
+    let Some(bed) = Bed::new() else { return };
+    let (file, dir) = (bed.file("small", 10), bed.path("in"));
+    let mut first = bed.receive("any");
+    for (dir, what) in [(&dir, "does another polypath run here? --port"), (&file, "it is no directory")] {
+        let ended = end(bed.spawn(1, &["receive", "--dir", dir.to_str().unwrap(), "--allow", "any"]), 10);
+        assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains(what), "{said}");
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+}
+
+#[test]
 fn arguments_that_make_no_sense_say_what_would() {
     let Some(bed) = Bed::new() else { return };
     let (hit, file) = (bed.hit(1), bed.file("small", 10));

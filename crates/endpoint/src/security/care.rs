@@ -177,7 +177,8 @@ impl Security {
     /// Asks for wanted paths that there are not, when their time has come.
     pub(super) fn ask_for_paths(&mut self, now: Instant) {
         let lost = self.config.heartbeat.times(u64::from(self.config.missed_heartbeats.max(2)));
-        for (&hit, peer) in &mut self.peers {
+        let is_due = |w: &Wanted| !w.asked && w.at <= now;
+        for (&hit, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.wanted.iter().any(is_due)) {
             if self.hip.association(hit).is_none_or(|a| a.state() != State::Established) {
                 continue;
             }
@@ -187,7 +188,7 @@ impl Security {
             };
             let taken = |w: &&Wanted| w.asked || live(w);
             let mut busy: BTreeSet<usize> = peer.wanted.iter().filter(taken).map(|w| w.link).collect();
-            for wanted in peer.wanted.iter_mut().filter(|w| !w.asked && w.at <= now) {
+            for wanted in peer.wanted.iter_mut().filter(|w| is_due(w)) {
                 if busy.insert(wanted.link) {
                     wanted.asked = true;
                     self.hip.add_path(now, hit, route(wanted.locators));

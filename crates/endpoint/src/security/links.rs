@@ -125,3 +125,34 @@ fn is_news(new: Link, old: Link) -> bool {
     differs(new.bandwidth.map(|r| r.0), old.bandwidth.map(|r| r.0))
         || differs(new.delay.map(|d| d.0), old.delay.map(|d| d.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use polypath_hip::{Identity, KeyKind, Random};
+    use polypath_wire::hip::MultipathPath;
+
+    use super::*;
+    use crate::security::SecurityConfig;
+
+    #[test]
+    fn links_of_a_peer_are_kept_for_64_of_its_addresses() {
+        let identity = Identity::generate(KeyKind::P256, &mut Random::from_seed([1; 32])).unwrap();
+        let mut security = Security::new(SecurityConfig::default(), identity, [1; 32], 1);
+        let hit = Hit([2; 16]);
+        let said = |n: u8, measured: bool, mbps: u64| {
+            let bandwidth = Some(polypath_wire::Rate::from_mbps(mbps));
+            let path =
+                MultipathPath { id: n, address: [10, 0, 0, n].into(), measured, bandwidth, delay: None };
+            Multipath { shim_version: 1, max_paths: 8, paths: vec![path] }
+        };
+        for n in 0..=255 {
+            security.on_multipath(hit, &said(n, false, 1));
+            security.on_multipath(hit, &said(n, true, 1));
+        }
+        security.on_multipath(hit, &said(0, false, 2));
+        let peer = &security.peers[&hit];
+        assert_eq!((peer.links.len(), peer.measured.len()), (MOST, MOST));
+        let first = peer.links[&IpAddr::from([10, 0, 0, 0])].bandwidth;
+        assert_eq!(first.map(|rate| rate.0), Some(2_000_000), "what is known is kept up to date");
+    }
+}

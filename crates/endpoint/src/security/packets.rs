@@ -27,8 +27,9 @@ impl Security {
             udp::Payload::Hip(packet) => {
                 let route = route(*locators);
                 self.cancel_renewals(now);
-                self.hip.handle(now, route, if route.is_udp() { &bytes } else { packet });
-                self.settle(now);
+                if self.hip.handle(now, route, if route.is_udp() { &bytes } else { packet }) {
+                    self.settle(now);
+                }
             }
             udp::Payload::Esp(packet) => {
                 let spi = packet.first_chunk().map_or(0, |spi| u32::from_be_bytes(*spi));

@@ -105,6 +105,23 @@ fn a_locator_that_is_too_old_or_unlisted_gets_no_data() {
     assert!(gets_data(&mut behind_nat, 2), "the SPI names the path");
 }
 
+#[test]
+fn of_all_addresses_that_a_peer_lists_sixteen_count() {
+    let mut hosts = pair();
+    let listed = |n: u8| Locator {
+        traffic: TrafficType::Both,
+        preferred: false,
+        lifetime: u32::MAX,
+        address: LocatorAddress::Ip([10, 0, 0, n].into()),
+    };
+    assert_eq!(say(&mut hosts, 0, vec![Param::LocatorSet((1..=40).map(listed).collect())]), 0);
+    let heard = std::iter::from_fn(|| hosts[1].poll_event()).find_map(|(_, event)| match event {
+        Event::Locators(addresses) => Some(addresses.len()),
+        _ => None,
+    });
+    assert_eq!(heard, Some(16));
+}
+
 /// `client`, at `port`, begins an association with `server`, at port 10500 of another address; the server's name for it.
 fn meet(client: &mut Host, port: u16, server: &mut Host, now: Instant) -> Option<Hit> {
     let there = Route { local: ([10, 0, 0, 1], port).into(), remote: route(0).remote };

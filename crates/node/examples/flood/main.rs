@@ -3,15 +3,16 @@
 //!
 //! ```text
 //! flood solved 10.77.0.2:10500 --hit HIT-of-the-host --rate 4000 --seconds 10
+//! flood solved 10.77.0.2:10500 --hit HIT-of-the-host --anew --sources 16 --from 10.78.0.1:40000
 //! flood notify 10.77.0.2:10500 --hit HIT-of-the-host --peer HIT-of-its-peer --from 10.77.0.1:40000
 //! ```
 //!
-//! Prints one JSON object: what was sent, in which time, and how many packets came back.
+//! Prints one JSON object: what was sent, in which time, how many packets came back, and how hard the last puzzle was.
 
 mod packets;
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
@@ -42,6 +43,15 @@ struct Args {
     /// Makes the first byte of each packet 1, so that it is no HIP: the same work here, for nothing there.
     #[arg(long)]
     spoil: bool,
+    /// Asks for new puzzles all the time, and answers each as often as it is good for.
+    #[arg(long)]
+    anew: bool,
+    /// Solutions have at least that many zero bits, so that they take the same work here whatever is asked for.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=24))]
+    bits: u8,
+    /// Addresses to send from: --from and those after it.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..), requires = "from")]
+    sources: u8,
     /// Duration, s.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
@@ -69,9 +79,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             return Err(format!("{address}: only loopback and private networks").into());
         }
     }
-    let socket = bind(&args)?;
-    let flood = Flood { socket, forger: Forger::new(args.kind, args.hit, args.peer)?, args };
-    println!("{}", flood.run()?);
+    let sockets = (0..args.sources).map(|n| bind(&args, n)).collect::<io::Result<_>>()?;
+    let forger = Forger::new(args.kind, args.hit, args.peer, args.bits)?;
+    println!("{}", Flood { sockets, forger, args }.run()?);
     Ok(())
 }
 
@@ -82,9 +92,11 @@ fn is_private(ip: IpAddr) -> bool {
     }
 }
 
-fn bind(args: &Args) -> io::Result<UdpSocket> {
+/// A socket of the `n`-th source.
+fn bind(args: &Args, n: u8) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(args.to), Type::DGRAM, Some(Protocol::UDP))?;
-    if let Some(from) = args.from {
+    if let Some(mut from) = args.from {
+        from.set_ip(after(from.ip(), n));
         // Only who may pretend to be elsewhere needs it.
         let _ = setsockopt(&socket, sockopt::IpTransparent, &true);
         socket.set_reuse_address(true)?;
@@ -95,67 +107,115 @@ fn bind(args: &Args) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
+fn after(ip: IpAddr, n: u8) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits().wrapping_add(n.into())).into(),
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits().wrapping_add(n.into())).into(),
+    }
+}
+
 struct Flood {
     args: Args,
-    socket: UdpSocket,
+    sockets: Vec<UdpSocket>,
     forger: Forger,
 }
 
-/// How often what is due is sent, and true puzzles are asked for until there are some.
+/// What happened.
+#[derive(Default)]
+struct Count {
+    sent: u64,
+    /// The kernel did not take it.
+    refused: u64,
+    answers: u64,
+    r1s: u64,
+}
+
+/// How often what is due is sent, and puzzles are asked for.
 const TICK: Duration = Duration::from_millis(1);
 const ASK: Duration = Duration::from_millis(100);
-/// Puzzles asked for at once: less than a host gives to one address in a second.
+/// Puzzles asked for at once, until there are some: less than a host gives to one address in a second.
 const AT_ONCE: usize = 16;
+/// Puzzles asked for at once from each source, if all the time: as many as a host gives to one address in [`ASK`].
+const ANEW: usize = 2;
+/// How long packets are made before answers are looked at.
+const TURN: Duration = Duration::from_millis(20);
 
 impl Flood {
     fn run(mut self) -> io::Result<serde_json::Value> {
-        let began = Instant::now();
-        let (mut sent, mut refused, mut answers, mut r1s) = (0u64, 0u64, 0u64, 0u64);
+        let (began, mut count) = (Instant::now(), Count::default());
         let mut ask = began;
         while began.elapsed() < Duration::from_secs(self.args.seconds) {
-            if self.args.kind == Kind::Solved && self.forger.wants_puzzles() && ask <= Instant::now() {
+            if self.args.kind == Kind::Solved && ask <= Instant::now() {
                 ask += ASK;
-                for _ in 0..AT_ONCE {
-                    let i1 = self.forger.i1();
-                    self.send(&i1)?;
-                }
+                self.ask()?;
             }
             let due = (began.elapsed().as_secs_f64() * f64::from(self.args.rate)) as u64;
-            while sent + refused < due {
-                let Some(mut packet) = self.forger.next() else { break };
-                if self.args.spoil {
-                    packet[0] = 1;
-                }
-                match self.send(&packet)? {
-                    true => sent += 1,
-                    false => refused += 1,
-                }
-            }
-            while let Some(kind) = self.receive()? {
-                answers += 1;
-                r1s += u64::from(kind == PacketType::R1);
+            self.strike(due, &mut count)?;
+            for source in 0..self.sockets.len() {
+                self.listen(source, &mut count)?;
             }
             std::thread::sleep(TICK);
         }
-        let seconds = began.elapsed().as_secs_f64();
-        Ok(json!({ "sent": sent, "refused": refused, "seconds": seconds, "answers": answers, "r1s": r1s }))
+        let (seconds, difficulty) = (began.elapsed().as_secs_f64(), self.forger.difficulty());
+        let Count { sent, refused, answers, r1s } = count;
+        Ok(json!({ "sent": sent, "refused": refused, "seconds": seconds, "answers": answers, "r1s": r1s,
+            "difficulty": difficulty }))
+    }
+
+    /// Asks for puzzles.
+    fn ask(&mut self) -> io::Result<()> {
+        let wanted = match self.args.anew {
+            true => ANEW,
+            false if self.forger.wants_puzzles() => AT_ONCE,
+            false => 0,
+        };
+        for source in 0..self.sockets.len() {
+            for _ in 0..wanted {
+                let i1 = self.forger.i1();
+                self.send(source, &i1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends packets until `due` of them left, or it has taken a [`TURN`].
+    fn strike(&mut self, due: u64, count: &mut Count) -> io::Result<()> {
+        let began = Instant::now();
+        while count.sent + count.refused < due && began.elapsed() < TURN {
+            let Some((source, mut packet)) = self.forger.next(self.args.anew) else { break };
+            if self.args.spoil {
+                packet[0] = 1;
+            }
+            match self.send(source, &packet)? {
+                true => count.sent += 1,
+                false => count.refused += 1,
+            }
+        }
+        Ok(())
     }
 
     /// Whether the kernel took it.
-    fn send(&self, packet: &[u8]) -> io::Result<bool> {
-        match self.socket.send(packet) {
+    fn send(&self, source: usize, packet: &[u8]) -> io::Result<bool> {
+        match self.sockets[source].send(packet) {
             Ok(_) => Ok(true),
             Err(e) if is_passing(&e) => Ok(false),
             Err(e) => Err(e),
         }
     }
 
-    fn receive(&mut self) -> io::Result<Option<PacketType>> {
+    /// Takes what came back to a source.
+    fn listen(&mut self, source: usize, count: &mut Count) -> io::Result<()> {
         let mut buffer = [0; 4096];
-        match self.socket.recv(&mut buffer) {
-            Ok(len) => Ok(Some(self.forger.learn(&buffer[..len]))),
-            Err(e) if is_passing(&e) => Ok(None),
-            Err(e) => Err(e),
+        loop {
+            match self.sockets[source].recv(&mut buffer) {
+                Ok(len) => {
+                    let kind = self.forger.learn(source, &buffer[..len]);
+                    count.answers += 1;
+                    count.r1s += u64::from(kind == PacketType::R1);
+                }
+                Err(e) if is_passing(&e) => return Ok(()),
+                Err(e) => return Err(e),
+            }
         }
     }
 }

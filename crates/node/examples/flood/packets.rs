@@ -1,5 +1,7 @@
 //! The packets: well formed, and wrong where only work shows it.
 
+use std::collections::VecDeque;
+
 use polypath_hip::dh::{DhGroup, DhKey};
 use polypath_hip::suite::{Hash, HitSuite};
 use polypath_hip::{Identity, KeyKind, Random, puzzle};
@@ -20,12 +22,23 @@ pub struct Forger {
     identity: Identity,
     /// One of each: what is the same in all of them costs nothing again.
     dh: DhKey,
-    known: Vec<Known>,
-    turn: usize,
+    known: VecDeque<Known>,
+    /// Least zero bits of a solution.
+    bits: u8,
+    /// Of the puzzle that was given last, bits.
+    difficulty: Option<u8>,
 }
+
+/// How often a puzzle may be answered badly before it is void.
+const GOOD_FOR: u32 = 4;
+/// Most puzzles that are kept.
+const MOST: usize = 1024;
 
 /// A puzzle that we were given.
 struct Known {
+    /// The source that asked.
+    source: usize,
+    answered: u32,
     initiator: Hit,
     puzzle: Puzzle,
     group: u8,
@@ -35,31 +48,39 @@ struct Known {
 }
 
 impl Forger {
-    pub fn new(kind: Kind, hit: Hit, peer: Option<Hit>) -> Result<Self, Box<dyn std::error::Error>> {
+    /// `peer` is the HIT that NOTIFY and R1 claim; `bits`, the least zero bits of solutions.
+    pub fn new(
+        kind: Kind,
+        hit: Hit,
+        peer: Option<Hit>,
+        bits: u8,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed)?;
         let mut random = Random::from_seed(seed);
         let identity = Identity::generate(KeyKind::P384, &mut random)?;
         let dh = DhKey::generate(DhGroup::P384, &mut random);
-        Ok(Self { kind, hit, peer, random, identity, dh, known: Vec::new(), turn: 0 })
+        Ok(Self { kind, hit, peer, random, identity, dh, known: VecDeque::new(), bits, difficulty: None })
     }
 
-    /// The next packet; none before there is a puzzle to solve.
-    pub fn next(&mut self) -> Option<Vec<u8>> {
+    /// The next packet and the source that it leaves; none if there is no puzzle to solve. `anew`: no puzzle is answered
+    /// more often than it is good for.
+    pub fn next(&mut self, anew: bool) -> Option<(usize, Vec<u8>)> {
         let (random, peer) = (self.stranger(), self.peer);
-        match self.kind {
-            Kind::I1 => Some(self.i1()),
+        let packet = match self.kind {
+            Kind::I1 => self.i1(),
             Kind::I2 => {
                 let hash = self.hash();
                 let [random, answer] = [(); 2].map(|()| self.random.vec(hash.len()));
                 let solution = Solution { difficulty: 0, reserved: 0, opaque: [0; 2], random, answer };
                 let sender = self.stranger();
-                Some(self.i2(sender, solution, DhGroup::P384 as u8, None, (4, 13)))
+                self.i2(sender, solution, DhGroup::P384 as u8, None, (4, 13))
             }
-            Kind::Solved => self.solved(),
-            Kind::Notify => Some(self.notify(peer.unwrap_or(random))),
-            Kind::R1 => Some(self.r1(peer.unwrap_or(random))),
-        }
+            Kind::Solved => return self.solved(anew),
+            Kind::Notify => self.notify(peer.unwrap_or(random)),
+            Kind::R1 => self.r1(peer.unwrap_or(random)),
+        };
+        Some((0, packet))
     }
 
     /// An I1 from a new HIT.
@@ -68,14 +89,16 @@ impl Forger {
         self.emit(PacketType::I1, None, vec![groups])
     }
 
-    /// Takes the puzzle of an R1; what came.
-    pub fn learn(&mut self, payload: &[u8]) -> PacketType {
+    /// Takes the puzzle of an R1 that came to `source`; what came.
+    pub fn learn(&mut self, source: usize, payload: &[u8]) -> PacketType {
         let udp::Payload::Hip(packet) = udp::classify(payload) else { return PacketType::Other(0) };
         let Ok(view) = PacketView::new(packet) else { return PacketType::Other(0) };
         if view.packet_type() == PacketType::R1
-            && let Some(known) = known(&view)
+            && self.known.len() < MOST
+            && let Some(known) = known(source, &view)
         {
-            self.known.push(known);
+            self.difficulty = Some(known.puzzle.difficulty);
+            self.known.push_back(known);
         }
         view.packet_type()
     }
@@ -86,14 +109,30 @@ impl Forger {
         self.known.is_empty()
     }
 
-    fn solved(&mut self) -> Option<Vec<u8>> {
-        self.turn += 1;
-        let known = self.known.get(self.turn % self.known.len().max(1))?;
-        let (initiator, group, counter) = (known.initiator, known.group, known.counter);
-        let (choice, given) = ((known.cipher, known.suite), known.puzzle.clone());
-        let mut search = puzzle::Search::new(self.hash(), given, initiator, self.hit, &mut self.random);
-        let solution = search.run(1 << 24)?;
-        Some(self.i2(initiator, solution, group, counter, choice))
+    /// Difficulty of the puzzle that was given last, bits.
+    pub fn difficulty(&self) -> Option<u8> {
+        self.difficulty
+    }
+
+    fn solved(&mut self, anew: bool) -> Option<(usize, Vec<u8>)> {
+        let mut known = self.known.pop_front()?;
+        let (source, initiator, group, counter) = (known.source, known.initiator, known.group, known.counter);
+        let choice = (known.cipher, known.suite);
+        let solution = self.solve(&known)?;
+        known.answered += 1;
+        if !anew || known.answered < GOOD_FOR {
+            self.known.push_back(known);
+        }
+        Some((source, self.i2(initiator, solution, group, counter, choice)))
+    }
+
+    /// Another solution of that puzzle.
+    fn solve(&mut self, known: &Known) -> Option<Solution> {
+        let asked = known.puzzle.difficulty;
+        let puzzle = Puzzle { difficulty: asked.max(self.bits), ..known.puzzle.clone() };
+        let mut search =
+            puzzle::Search::new(self.hash(), puzzle, known.initiator, self.hit, &mut self.random);
+        Some(Solution { difficulty: asked, ..search.run(1 << 28)? })
     }
 
     fn i2(
@@ -165,7 +204,7 @@ impl Forger {
 }
 
 /// What an R1 asks for.
-fn known(r1: &PacketView<'_>) -> Option<Known> {
+fn known(source: usize, r1: &PacketView<'_>) -> Option<Known> {
     let params = r1.values().ok()?;
     macro_rules! find {
         ($name:ident) => {
@@ -173,6 +212,8 @@ fn known(r1: &PacketView<'_>) -> Option<Known> {
         };
     }
     Some(Known {
+        source,
+        answered: 0,
         initiator: r1.receiver(),
         puzzle: find!(Puzzle)?.clone(),
         group: find!(DiffieHellman)?.group,
