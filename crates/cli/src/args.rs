@@ -1,6 +1,8 @@
 //! The command line, and the help that teaches it.
 
 mod files;
+#[cfg(feature = "lab")]
+mod record;
 #[cfg(feature = "daemon")]
 mod tunnel;
 
@@ -18,6 +20,8 @@ use polypath_transport::sched::SchedulerConfig;
 use polypath_wire::Rate;
 
 pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
+#[cfg(feature = "lab")]
+pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{DownArgs, InitArgs, StatusArgs, UpArgs};
 
@@ -219,8 +223,8 @@ Examples:
   polypath lab run my.toml --seed 7 --pcap --out out/7   one run with a capture of every link
 
 With --out it writes values.parquet and values.csv (every number of every run), results.csv and
-results.arrow (one row per run and flow), results.json (the summary), and what its figures draw,
-figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with
+results.arrow (one row per run and flow), results.json (the summary), and its figures: figure-1.svg,
+figure-1.pdf, figure-1.csv and so on, all points in figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with
 --trace also RUN.arrow (every observation), where RUN is the run's id in the results.
 
 A cluster is the Python package's part: python -m polypath run my.toml --out out/my --dask tcp://host:8786
@@ -243,7 +247,7 @@ pub enum LabCommand {
     /// Run a whole group of experiments and compare with the papers; fails if a band is unmet
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// Run a whole group of experiments and write one HTML page with its figures
+    /// Run a group of experiments, or one, and write an HTML page with its claims and figures
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
     /// Write a spec file of your own from a template; without a name, list the templates
@@ -255,6 +259,10 @@ pub enum LabCommand {
     /// Draw a trace of a link's rate by seed, for rate = { trace = "FILE" } in a spec
     #[command(after_long_help = TRACE_EXAMPLES)]
     Trace(TraceArgs),
+    /// Record the rate and delay of a real path to another host, for rate = { trace = "FILE" } in a spec
+    #[cfg(feature = "lab")]
+    #[command(after_long_help = record::EXAMPLES)]
+    Record(RecordArgs),
     /// Print the JSON Schema of spec files
     Schema,
 }
@@ -371,13 +379,16 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   polypath lab report mhip --out mhip.html
   polypath lab report foundation --quick
+  polypath lab report my.toml --out my.html              one experiment
 
-The page needs no network: open it in any browser.";
+The page opens with a row a claim: the paper's value, ours, the null, the verdict. Set-up, readings and our own bands are folded
+below. Figures have zoom and tooltips; it needs no network: open it in any browser.";
 
 /// A group of experiments.
 #[derive(Args, Debug)]
 pub struct GroupArgs {
-    /// A directory below experiments/, or a group built into this program: foundation, mhip, rmtcp, fast
+    /// A directory below experiments/, or a group built into this program: foundation, mhip, rmtcp, fast. `lab report` also
+    /// takes one experiment, by its name or its file
     pub group: String,
     /// These seeds instead of the specs', the last included
     #[arg(long, value_name = "A..B", conflicts_with = "quick")]
@@ -391,6 +402,17 @@ pub struct GroupArgs {
 }
 
 impl GroupArgs {
+    /// The seeds that they choose.
+    #[cfg(feature = "lab")]
+    pub fn chosen(&self) -> polypath_lab::group::Seeds {
+        use polypath_lab::group::Seeds;
+        match (self.quick, self.seeds) {
+            (true, _) => Seeds::Quick,
+            (false, Some(seeds)) => Seeds::Only(seeds),
+            (false, None) => Seeds::Spec,
+        }
+    }
+
     /// The arguments that choose the seeds.
     pub fn seeds_text(&self) -> String {
         match (self.quick, self.seeds) {
@@ -411,7 +433,7 @@ pub struct CheckArgs {
     /// Write the HTML page too
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write every figure into this directory, as EXPERIMENT-NUMBER.svg
+    /// Write every figure into this directory, as EXPERIMENT-NUMBER.svg, .pdf and .csv
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
     /// Only the claims of published values, and the cells that these and their nulls need

@@ -37,6 +37,7 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::New(args) => new::new(args),
         LabCommand::Frontier(args) => frontier::run(args),
         LabCommand::Trace(args) => trace::draw(args),
+        LabCommand::Record(args) => crate::record::record(args),
         LabCommand::Schema => {
             let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");
             printed(writeln!(io::stdout(), "{schema}"))

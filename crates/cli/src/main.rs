@@ -10,6 +10,8 @@ mod keys;
 #[cfg_attr(not(feature = "lab"), path = "without_lab.rs")]
 mod lab;
 mod pages;
+#[cfg(feature = "lab")]
+mod record;
 mod table;
 #[cfg(feature = "daemon")]
 mod tunnel;

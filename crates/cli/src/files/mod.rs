@@ -22,6 +22,8 @@ use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig}
 
 pub use receive::receive;
 pub use send::send;
+#[cfg(feature = "lab")]
+pub use serve::{accept, greet};
 pub use target::Target;
 
 use crate::args::LinkArgs;
@@ -34,16 +36,16 @@ const UNREAD: u64 = 256 << 10;
 /// Bytes read from the file ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;
 /// How long the last packets may take at the end.
-const GRACE: Duration = Duration::from_millis(500);
+pub const GRACE: Duration = Duration::from_millis(500);
 
 /// The interfaces that the arguments admit.
-fn choice(links: &LinkArgs) -> Choice {
+pub fn choice(links: &LinkArgs) -> Choice {
     let limits = links.limits.iter().map(|limit| (limit.interface.clone(), limit.rate));
     Choice::new(links.only.clone(), links.backup.clone(), limits.collect())
 }
 
 /// A secure node on all addresses of this host, on that port of UDP or without UDP.
-fn node(identity: Identity, hip: HipConfig, port: Option<u16>, choice: Choice) -> Result<Node, Failure> {
+pub fn node(identity: Identity, hip: HipConfig, port: Option<u16>, choice: Choice) -> Result<Node, Failure> {
     choice.check().map_err(|e| Failure::usage(e).help("see `ip link`"))?;
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };

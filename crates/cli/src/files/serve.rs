@@ -94,24 +94,14 @@ impl Serve<'_> {
         }
     }
 
-    /// Prints the command that reaches us.
     fn greet(&self, ours: Hit, choice: &Choice) {
-        let port = if self.port == udp::PORT { String::new() } else { format!(":{}", self.port) };
         let native = if self.native { " --native" } else { "" };
-        let usable = addresses::advertised().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
-        let usable = usable.filter(|a| choice.admits(a));
-        let show = |a: addresses::Address| match a.ip {
-            std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
-            ip => format!("{ip}{port}"),
-        };
-        let all: Vec<String> = usable.map(show).collect();
-        let all = if all.is_empty() { "127.0.0.1".to_owned() + &port } else { all.join(",") };
-        match self.work {
-            Work::Receive(_) => eprintln!("ready; to send here: polypath send{native} FILE {ours}@{all}"),
+        greet(self.port, choice, |there| match self.work {
+            Work::Receive(_) => format!("ready; to send here: polypath send{native} FILE {ours}@{there}"),
             Work::Send(_) => {
-                eprintln!("ready; to fetch from here: polypath receive{native} --from {ours}@{all}")
+                format!("ready; to fetch from here: polypath receive{native} --from {ours}@{there}")
             }
-        }
+        });
         if self.allow.is_empty() {
             eprintln!(
                 "nobody is let in yet: name the senders with --allow HIT, or let in anybody with --allow any"
@@ -120,7 +110,22 @@ impl Serve<'_> {
     }
 }
 
-fn accept(allow: &[Allow]) -> Accept {
+/// Prints what reaches us, which `command` says for our addresses.
+pub fn greet(port: u16, choice: &Choice, command: impl FnOnce(&str) -> String) {
+    let port = if port == udp::PORT { String::new() } else { format!(":{port}") };
+    let usable = addresses::advertised().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
+    let usable = usable.filter(|a| choice.admits(a));
+    let show = |a: addresses::Address| match a.ip {
+        std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
+        ip => format!("{ip}{port}"),
+    };
+    let all: Vec<String> = usable.map(show).collect();
+    let all = if all.is_empty() { "127.0.0.1".to_owned() + &port } else { all.join(",") };
+    eprintln!("{}", command(&all));
+}
+
+/// Those that are named, or everybody.
+pub fn accept(allow: &[Allow]) -> Accept {
     let mut peers = BTreeSet::new();
     for allow in allow {
         match allow {

@@ -81,6 +81,15 @@ impl Bed {
     }
 
     fn with(connect: impl FnOnce(&[Netns; 2], &Netns) -> Vec<EmulatedLink>) -> Option<Self> {
+        let bed = Self::apart()?;
+        let bed = Self { links: connect(&bed.hosts, &bed.router), ..bed };
+        bed.route();
+        masquerade(&bed.router, "r1");
+        Some(bed)
+    }
+
+    /// The hosts without a link.
+    pub fn apart() -> Option<Self> {
         if !may_create() {
             skip("network namespaces need root");
             return None;
@@ -91,11 +100,7 @@ impl Bed {
         let ns = |name| Netns::create(name).unwrap();
         let (hosts, router) = ([ns("a"), ns("b")], ns("r"));
         hosts.iter().chain([&router]).for_each(|ns| tool(ns, "ip link set lo up"));
-        let links = connect(&hosts, &router);
-        let bed = Self { hosts, router, links, dir: TempDir::new().unwrap() };
-        bed.route();
-        masquerade(&bed.router, "r1");
-        Some(bed)
+        Some(Self { hosts, router, links: Vec::new(), dir: TempDir::new().unwrap() })
     }
 
     pub fn route(&self) {

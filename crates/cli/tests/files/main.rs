@@ -10,6 +10,7 @@ mod narrow;
 mod native;
 mod nats;
 mod nobody;
+mod record;
 mod several;
 
 use std::time::Duration;

@@ -1,0 +1,59 @@
+//! Arguments of `polypath lab record`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use polypath_lab::units::{Bytes, Human};
+use polypath_wire::hip::udp;
+
+use super::{Allow, LinkArgs};
+use crate::files::Target;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  polypath lab record --listen --allow HIT               on one host, which prints its own HIT and addresses
+  polypath lab record HIT@192.0.2.1 --out lte            on the other: writes lte.up.trace and lte.down.trace
+  polypath lab record HIT@192.0.2.1 --out lte --only wwan0 --seconds 60 --most 500MB
+
+First the round trip of the empty path is measured, then each direction is filled with data for --seconds; everything is
+encrypted, and only hosts that --allow names are let in. It takes all that the path has: others on it suffer meanwhile, and a metered
+link counts the data (--most ends a direction earlier). Ctrl-C keeps what was recorded until then. `up` is from the host that
+calls to the one that listens. Standard output gets a [[link]] that follows both.";
+
+#[derive(Args, Debug)]
+pub struct RecordArgs {
+    /// The host that listens: its Host Identity Tag and its addresses
+    #[arg(value_name = "HIT@ADDR[,ADDR…]", required_unless_present = "listen", conflicts_with = "listen")]
+    pub to: Option<Target>,
+    /// Wait for hosts that record
+    #[arg(long)]
+    pub listen: bool,
+    /// Whom to let in: a Host Identity Tag, or `any`; repeat it for more
+    #[arg(long, value_name = "HIT", requires = "listen")]
+    pub allow: Vec<Allow>,
+    /// The UDP port at which to listen
+    #[arg(long, value_name = "PORT", default_value_t = udp::PORT, requires = "listen")]
+    pub port: u16,
+    /// What the files are called, before .up.trace and .down.trace
+    #[arg(long, value_name = "NAME", conflicts_with = "listen")]
+    pub out: Option<PathBuf>,
+    /// How long each direction is recorded, 1 to 600 s
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=600), conflicts_with = "listen")]
+    pub seconds: u32,
+    /// Send no more than this in each direction
+    #[arg(long, value_name = "SIZE", default_value = "1GB", conflicts_with = "listen")]
+    pub most: Human<Bytes>,
+    /// Use this network interface and no other
+    #[arg(long, value_name = "IFACE")]
+    pub only: Option<String>,
+    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+}
+
+impl RecordArgs {
+    /// The interfaces that they admit.
+    pub fn links(&self) -> LinkArgs {
+        LinkArgs { only: self.only.iter().cloned().collect(), ..LinkArgs::default() }
+    }
+}
