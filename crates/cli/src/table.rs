@@ -20,11 +20,16 @@ pub fn plain(headers: impl Into<Row>, words: usize) -> Table {
 #[cfg_attr(not(feature = "lab"), expect(dead_code, reason = "only `lab` has tables that wide"))]
 pub fn wrapped(headers: impl Into<Row>, words: usize) -> Table {
     let mut table = plain(headers, words);
-    if let Some((Width(width), _)) = terminal_size_of(std::io::stdout()) {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    if let Some(width) = width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
     }
     for column in table.column_iter_mut().skip(words) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
+}
+
+/// Columns of the terminal that standard output is, if it is one.
+pub fn width() -> Option<usize> {
+    terminal_size_of(std::io::stdout()).map(|(Width(width), _)| width.into())
 }

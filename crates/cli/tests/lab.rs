@@ -109,6 +109,59 @@ fn a_check_draws_its_figures_and_is_compared_with_earlier_ones() {
     let drawn =
         std::fs::read_to_string(dir.path().join("drawn/x-1.svg")).unwrap_or_else(|e| panic!("{e}: {error}"));
     assert!(drawn.starts_with("<svg xmlns="), "{drawn}");
+    assert!(dir.path().join("drawn/x-1.pdf").exists() && dir.path().join("drawn/x-1.csv").exists());
     let (code, _, error) = check(&["--seeds", "11..12", "--against", "kept.json", "kept.json"]);
     assert_eq!(code, Some(0), "{error}");
+}
+
+#[test]
+fn a_report_of_one_experiment_is_repeated_by_the_command_that_it_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    polypath(dir.path(), &["lab", "new", "mine", "--template", "two_paths"]);
+    let (code, shown, error) =
+        told(&polypath(dir.path(), &["lab", "report", "mine.toml", "--seeds", "1..2"]));
+    assert_eq!((code, shown.as_str()), (Some(0), "report.html\n"), "{error}");
+    let page = || std::fs::read_to_string(dir.path().join("report.html")).unwrap();
+    let first = page();
+    let command = first.split("Again: <code>").nth(1).and_then(|t| t.split("</code>").next()).unwrap();
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    assert_eq!(words, ["lab", "report", "mine.toml", "--seeds", "1..2"]);
+    std::fs::remove_file(dir.path().join("report.html")).unwrap();
+    polypath(dir.path(), &words);
+    assert!(page() == first, "the same page, byte for byte");
+    let (code, _, error) = told(&polypath(dir.path(), &["lab", "report", "foundation/one_lnk"]));
+    assert!(code == Some(2) && error.contains("did you mean \"foundation/one_link\""), "{error}");
+}
+
+#[test]
+fn a_run_draws_its_figures_beside_its_results() {
+    let dir = tempfile::tempdir().unwrap();
+    polypath(dir.path(), &["lab", "new", "mine", "--template", "two_paths"]);
+    let (_, _, error) =
+        told(&polypath(dir.path(), &["lab", "run", "mine.toml", "--seeds", "1..2", "--out", "out"]));
+    for kind in ["svg", "pdf", "csv"] {
+        let file = dir.path().join(format!("out/figure-1.{kind}"));
+        assert!(std::fs::metadata(&file).is_ok_and(|f| f.len() > 100), "{}: {error}", file.display());
+    }
+}
+
+#[test]
+fn no_table_is_wider_than_the_terminal() {
+    if !polypath_testing::installed(&["script", "stty"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for columns in [60, 80, 200] {
+        let run = format!(
+            "stty rows 40 cols {columns}; {} lab run foundation/two_paths --seeds 1..2 --cell min_rtt,ample,told 2> /dev/null",
+            env!("CARGO_BIN_EXE_polypath")
+        );
+        let output = Command::new("script").current_dir(dir.path()).args(["-qc", &run, "/dev/null"]).output();
+        let text = String::from_utf8(output.unwrap().stdout).unwrap();
+        let (_, table) = text.split_once("flow").unwrap_or_else(|| panic!("{text}"));
+        let wide = |line: &&str| !line.starts_with("too narrow") && line.trim_end().chars().count() > columns;
+        let verdicts = table.find("\r\n\r\n").unwrap_or(table.len());
+        assert_eq!(table[..verdicts].lines().find(wide), None, "in {columns} columns: {text}");
+        assert_eq!(text.contains("too narrow for:"), columns < 100, "{text}");
+    }
 }

@@ -83,7 +83,22 @@ impl Group {
     /// Reads the experiments of the group `name` of `shelf`, and those elsewhere on it that they name as nulls.
     pub fn load(shelf: &Shelf, name: &str, seeds: Seeds) -> Result<Self, GroupError> {
         let names = shelf.group(name)?;
-        let mut experiments = names.iter().map(|n| shelf.load(n)).collect::<Result<Vec<_>, _>>()?;
+        let experiments = names.iter().map(|n| shelf.load(n)).collect::<Result<Vec<_>, _>>()?;
+        Self::of(experiments, shelf, name, seeds)
+    }
+
+    /// One experiment, and those of `shelf` that it names as nulls.
+    pub fn one(experiment: Experiment, shelf: &Shelf, seeds: Seeds) -> Result<Self, GroupError> {
+        let name = experiment.name.clone();
+        Self::of(vec![experiment], shelf, &name, seeds)
+    }
+
+    fn of(
+        mut experiments: Vec<Experiment>,
+        shelf: &Shelf,
+        name: &str,
+        seeds: Seeds,
+    ) -> Result<Self, GroupError> {
         let own = experiments.len();
         let asked = asked(&experiments);
         for null in asked.keys() {

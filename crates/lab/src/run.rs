@@ -176,7 +176,7 @@ impl Watch {
         let (mut courses, mut lines) = (Vec::new(), Vec::new());
         for (figure, f) in spec.figure.iter().enumerate() {
             let selected = f.series.iter().map(|s| s.selector(f));
-            if f.kind == FigureKind::Sweep {
+            if f.kind != FigureKind::Time {
                 whats.extend(selected.flat_map(|s| s.whats().cloned().collect::<Vec<_>>()));
             } else if f.cell.as_ref().is_none_or(|c| cell.matches(c)) {
                 let series: Vec<What> = selected.map(|s| s.what).collect();

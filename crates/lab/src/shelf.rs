@@ -94,7 +94,14 @@ pub fn find(spec: &Path, shelf: &Shelf) -> Result<Experiment, LoadError> {
 pub fn cell<'a>(experiment: &'a Experiment, label: &str) -> Result<&'a Cell, Unknown> {
     let labels: Vec<&str> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
     let found = experiment.cells.iter().find(|c| c.label == label);
-    found.ok_or_else(|| unknown("cell", label, &labels))
+    found.ok_or_else(|| match labels[..] {
+        [""] => Unknown {
+            what: "cell",
+            name: label.to_owned(),
+            help: "it has no grid, and so no cells: leave it out".to_owned(),
+        },
+        _ => unknown("cell", label, &labels),
+    })
 }
 
 /// The text of the template `name`.

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 
 use crate::check::Ensemble;
 use crate::columns::{runs, write_arrow, write_csv, write_parquet};
-use crate::report::{FigureError, charts, points};
+use crate::report::{FigureError, charts, files, points};
 use crate::values::values;
 
 /// Why results were not written.
@@ -28,7 +28,8 @@ pub enum StoreError {
 }
 
 /// Writes into `dir`: `values.parquet` and `values.csv` (a row a number of a run), `results.csv` and `results.arrow` (a row
-/// a run and flow), and if the experiment has figures `figures.parquet` and `figures.csv` (a row a point).
+/// a run and flow), and if the experiment has figures `figures.parquet` and `figures.csv` (a row a point), and each figure drawn:
+/// `figure-1.svg`, `figure-1.pdf`, with its points in `figure-1.csv`.
 pub fn write(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), StoreError> {
     let charts = charts(ensemble)?;
     let failed = |source| StoreError::Write { file: dir.display().to_string(), source };
@@ -37,7 +38,11 @@ pub fn write(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), StoreError> {
     file(dir, "results.csv", |out| write_csv(&runs, out))?;
     file(dir, "results.arrow", |out| write_arrow(&runs, out))?;
     both(dir, "values", &values(ensemble))?;
-    if charts.is_empty() { Ok(()) } else { both(dir, "figures", &points(&charts)) }
+    if charts.is_empty() {
+        return Ok(());
+    }
+    both(dir, "figures", &points(&charts))?;
+    files(&charts, "figure", dir).map_err(failed)
 }
 
 /// `table` as Parquet and as CSV.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polypath_lab::group::{Done, Group, GroupError, Seeds};
 use polypath_lab::judge::Finding;
-use polypath_lab::report::{Line, charts, page};
+use polypath_lab::report::{About, Again, Chart, FigureError, Line, charts, files};
 use polypath_lab::shelf::Shelf;
 use polypath_lab::stop::Stop;
 
@@ -88,26 +88,149 @@ fn group(dir: &Path, seeds: Seeds) -> Vec<Done> {
     group.run(&Stop::default(), || ()).expect("it runs")
 }
 
+fn page(seeds: Seeds, done: &[Done]) -> Result<String, FigureError> {
+    polypath_lab::report::page(&About { name: "g", seeds, again: Again::Command(None) }, done)
+}
+
 #[test]
 fn a_page_shows_every_figure_and_claim_and_needs_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let done = group(dir.path(), Seeds::Spec);
-    let text = page("g", &done).unwrap();
+    let text = page(Seeds::Spec, &done).unwrap();
+    let text = text.split("<script>").next().expect("it has a beginning");
     assert_eq!(text.matches("<figure>").count(), 2);
-    assert_eq!(text.matches("<svg").count(), 2);
-    assert_eq!(text.matches("role=\"img\" aria-label=\"").count(), 2, "every drawing has a text");
+    assert_eq!(text.matches("<svg").count(), 4, "two figures, the small one of the claim, the topology");
+    assert_eq!(text.matches("role=\"img\" aria-label=\"").count(), 4, "every drawing has a text");
     assert!(text.contains("Two flows &amp; a &lt;link&gt;"), "titles are escaped");
     assert!(text.contains("<p>One paragraph.</p><p>Another.</p>"));
-    for shown in
-        ["a small window takes little", "refuted", "UNMET", "lower bound (paper only)", "--seeds 1..6"]
-    {
+    let own = "polypath lab report g/small --seeds 1..6";
+    for shown in ["a small window takes little", "refuted", "UNMET", "lower bound (paper only)", own] {
         assert!(text.contains(shown), "{shown} is missing");
     }
     assert!(!text.contains("NaN") && !text.contains("http://") && !text.contains("https://"));
-    for tag in ["svg", "g", "text", "table", "figure", "section", "ul", "p", "td"] {
+    for tag in ["svg", "g", "text", "table", "figure", "section", "ul", "p", "td", "details", "tr", "title"] {
         let opened = text.matches(&format!("<{tag} ")).count() + text.matches(&format!("<{tag}>")).count();
         assert_eq!(opened, text.matches(&format!("</{tag}>")).count(), "{tag} is closed as often as opened");
     }
+}
+
+#[test]
+fn the_first_screen_has_claims_with_verdicts_and_bands_stand_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = page(Seeds::Spec, &group(dir.path(), Seeds::Spec)).unwrap();
+    let (first, below) = text.split_once("<main>").expect("it has a first screen");
+    assert_eq!(first.matches("<td class=\"claim\">").count(), 1, "one claim of a published value");
+    assert!(first.contains("<span class=\"finding refuted\"") && !first.contains("UNMET"), "{first}");
+    assert!(first.contains("1 as expected, <b class=\"unmet\">1 not</b>"), "bands are counted only");
+    let (_, bands) = below.split_once("<details class=\"bands\" open>").expect("one is unmet");
+    assert!(bands.contains("UNMET") && !bands.contains("finding refuted"));
+    for folded in ["What it is about, and its set-up", "Readings: what the verdicts follow from"] {
+        assert!(below.contains(&format!("<details><summary>{folded}</summary>")), "{folded}");
+    }
+}
+
+#[test]
+fn a_page_says_its_seeds_and_the_command_that_makes_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let quick = page(Seeds::Quick, &group(dir.path(), Seeds::Quick)).unwrap();
+    assert!(
+        quick.contains(
+            "A quick look (--quick): the first seeds of each experiment only. 12 runs, seeds 1..4."
+        )
+    );
+    assert!(quick.contains("<code>polypath lab report g --quick</code>"));
+    assert!(quick.contains("3 cells with seeds 1..4 (its own are 1..6)."));
+    let only = Seeds::Only("11..12".parse().unwrap());
+    let some = page(only, &group(dir.path(), only)).unwrap();
+    assert!(some.contains("<code>polypath lab report g --seeds 11..12</code>"));
+    let about = About { name: "g/small", seeds: only, again: Again::Command(Some(dir.path())) };
+    let one = polypath_lab::report::page(&about, &group(dir.path(), only)).unwrap();
+    let command =
+        format!("<code>polypath lab report g/small --dir {} --seeds 11..12</code>", dir.path().display());
+    assert_eq!(one.matches(&command).count(), 1, "the page is the experiment's");
+}
+
+#[test]
+fn a_group_that_no_paper_is_compared_with_opens_with_its_bands() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut done = group(dir.path(), Seeds::Quick);
+    done[0].verdicts.retain(|v| v.finding.is_none());
+    let text = page(Seeds::Quick, &done).unwrap();
+    let (first, _) = text.split_once("<main>").expect("it has a first screen");
+    assert!(first.contains("impossible") && first.contains("UNMET"), "{first}");
+}
+
+/// The group with these figures, and no others.
+fn drawn(dir: &Path, figures: &str) -> Vec<Chart> {
+    std::fs::create_dir_all(dir.join("g")).expect("the spec is good and the directory ours");
+    let two = "[[grid]]\nname = \"mss\"\nkey = \"flow.other.mss\"\nvalues = [700, 1460]\n\n[[expect]]";
+    let spec = SPEC.replacen("[[expect]]", two, 1);
+    let spec = spec.split("[[expect]]").next().expect("the spec is good and the directory ours");
+    std::fs::write(dir.join("g/small.toml"), format!("{spec}{figures}"))
+        .expect("the spec is good and the directory ours");
+    let done = Group::load(&Shelf::Dir(dir.to_owned()), "g", Seeds::Spec).unwrap_or_else(|e| panic!("{e}"));
+    let done = done.run(&Stop::default(), || ()).expect("the spec is good and the directory ours");
+    charts((&done[0].experiment, &done[0].runs)).expect("the spec is good and the directory ours")
+}
+
+#[test]
+fn runs_are_drawn_as_distributions_boxes_densities_and_squares() {
+    let dir = tempfile::tempdir().unwrap();
+    let kind = |kind: &str, more: &str| {
+        format!(
+            "[[figure]]\nkind = \"{kind}\"\ntitle = \"{kind}\"\nmetric = \"goodput\"\nseries = [{{ flow = \"one\" }}]\n{more}\n"
+        )
+    };
+    let all = [
+        kind("cdf", "cell = \"8\""),
+        kind("box", "axis = \"window\""),
+        kind("violin", "axis = \"window\""),
+        kind("heat", "axis = \"window\"\nrows = \"mss\""),
+    ];
+    let [cdf, boxes, violin, heat] = &drawn(dir.path(), &all.concat())[..] else { panic!("four figures") };
+    assert_eq!(cdf.lines.iter().map(|l| l.label.as_str()).collect::<Vec<_>>(), ["8,700", "8,1460"]);
+    assert_eq!(cdf.lines[0].points.len(), 6);
+    assert_eq!(
+        (cdf.lines[0].points[5].1, cdf.y_label.as_str(), cdf.x_label.as_str()),
+        (1.0, "share of runs", "goodput, Mbit/s")
+    );
+    for chart in [boxes, violin] {
+        assert_eq!(
+            (chart.places.len(), chart.lines.len()),
+            (3, 2),
+            "a line for each value of the other axis"
+        );
+        for ((_, median), runs) in chart.lines[0].points.iter().zip(&chart.lines[0].samples) {
+            assert_eq!((runs.len(), runs.iter().filter(|v| *v <= median).count()), (6, 3));
+        }
+    }
+    assert_eq!(
+        heat.lines.iter().map(|l| (l.label.as_str(), l.points.len())).collect::<Vec<_>>(),
+        [("700", 3), ("1460", 3)]
+    );
+    files(&[cdf.clone(), boxes.clone(), violin.clone(), heat.clone()], "f", dir.path()).unwrap();
+    for n in 1..=4 {
+        let read = |kind: &str| std::fs::read(dir.path().join(format!("f-{n}.{kind}"))).unwrap();
+        assert!(read("svg").starts_with(b"<svg xmlns=") && read("pdf").starts_with(b"%PDF-"));
+        assert!(String::from_utf8(read("csv")).unwrap().lines().count() > 5);
+    }
+}
+
+#[test]
+fn a_figure_of_squares_needs_two_axes_and_one_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |more: &str| {
+        std::fs::create_dir_all(dir.path().join("g")).unwrap();
+        let figure = format!("[[figure]]\nkind = \"heat\"\ntitle = \"t\"\naxis = \"window\"\n{more}\n");
+        let spec = SPEC.split("[[expect]]").next().unwrap();
+        std::fs::write(dir.path().join("g/small.toml"), format!("{spec}{figure}")).unwrap();
+        Group::load(&Shelf::Dir(dir.path().to_owned()), "g", Seeds::Spec).unwrap_err().to_string()
+    };
+    let one = "series = [{ flow = \"one\" }]";
+    assert!(refused(&format!("{one}\nrows = \"windw\"")).contains("did you mean \"window\""));
+    assert!(
+        refused(&format!("{one}\nrows = \"window\"")).contains("the rows are the axis that is drawn across")
+    );
 }
 
 #[test]
@@ -165,7 +288,7 @@ fn a_band_that_is_known_to_be_unmet_says_why_and_is_an_error_once_it_is_met() {
     let done = group.run(&Stop::default(), || ()).unwrap();
     let bands: Vec<_> = done[0].verdicts.iter().map(|v| (v.met, v.is_expected(), v.band())).collect();
     assert_eq!(bands, [(true, false, "MET, stated unmet"), (false, true, "unmet, as stated")]);
-    assert!(page("g", &done).unwrap().contains("nothing is beyond the link"));
+    assert!(page(Seeds::Quick, &done).unwrap().contains("nothing is beyond the link"));
 }
 
 #[test]
@@ -202,6 +325,6 @@ fn a_figure_without_data_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut done = group(dir.path(), Seeds::Quick);
     done[0].runs.retain(|run| run.cell != "64");
-    let error = page("g", &done).unwrap_err().to_string();
+    let error = page(Seeds::Quick, &done).unwrap_err().to_string();
     assert!(error.contains("g/small: figure \"Throughput\" has no data for one"), "{error}");
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use polypath_lab::check::{Verdict, check};
+use polypath_lab::group::{Done, Seeds};
 use polypath_lab::results::Run;
+use polypath_lab::seeds::SeedRange;
 use polypath_lab::spec::Experiment;
 use polypath_lab::{columns, report, store, values};
 use pyo3::exceptions::PyOSError;
@@ -70,6 +72,25 @@ impl Runs {
     /// The answers as text, a line each.
     fn lines(&self) -> Vec<String> {
         self.answers().iter().map(Verdict::to_string).collect()
+    }
+
+    /// The page of a report.
+    fn page(&self) -> PyResult<String> {
+        let seeds = || self.runs.iter().map(|run| run.seed);
+        let (first, last) = (seeds().min().unwrap_or(1), seeds().max().unwrap_or(1));
+        let done = Done {
+            experiment: Experiment::clone(&self.experiment),
+            seeds: SeedRange { first, last },
+            runs: self.runs.clone(),
+            verdicts: self.answers().to_vec(),
+            own: true,
+        };
+        let about = report::About {
+            name: &self.experiment.name,
+            seeds: Seeds::Only(done.seeds),
+            again: report::Again::Python,
+        };
+        report::page(&about, &[done]).map_err(errors::value)
     }
 
     /// Writes the tables into a directory.

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use polypath_lab::check::{Verdict, differences};
-use polypath_lab::group::{Done, Group, GroupError, Seeds};
+use polypath_lab::group::{Done, Group, GroupError};
 use polypath_lab::report;
-use polypath_lab::shelf::Shelf;
+use polypath_lab::shelf::{Shelf, find};
 use serde_json::{Value, json};
 
 use super::{FEWER_SEEDS, bar, ended, not_loaded, output, unknown};
@@ -27,7 +27,7 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let runs = done.iter().map(|d| d.runs.len()).sum();
     interrupt.check().map_err(|e| e.help(ended(runs, all, args.out.as_deref())))?;
     if let Some(file) = &args.report {
-        write_page(&args.group.group, &done, file)?;
+        write_page(&args.group, &done, file)?;
     }
     done.iter().filter(|d| d.own).try_for_each(|d| draw(d, args.figures.as_deref()))?;
     let text = if args.json { json_of(&args.group.group, &done) } else { table_of(&done) };
@@ -64,22 +64,27 @@ fn earlier(file: &Path) -> Result<Value, Failure> {
         .map_err(|e| Failure::usage(format!("{}: {e}", file.display())).help("it is the output of --json"))
 }
 
-/// Runs a group and writes its page.
+/// Runs a group or one experiment, and writes the page.
 pub fn page(args: &ReportArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
-    let (done, _) = run(load(&args.group)?, &interrupt, false)?;
+    let name = &args.group.group;
+    let is_one = name.contains('/') || Path::new(name).extension().is_some();
+    let group = if is_one { load_one(&args.group)? } else { load(&args.group)? };
+    let (done, _) = run(group, &interrupt, false)?;
     interrupt.check()?;
-    write_page(&args.group.group, &done, &args.out)?;
+    write_page(&args.group, &done, &args.out)?;
     printed(writeln!(io::stdout(), "{}", args.out.display()))
 }
 
 fn load(args: &GroupArgs) -> Result<Group, Failure> {
-    let seeds = match (args.quick, args.seeds) {
-        (true, _) => Seeds::Quick,
-        (false, Some(seeds)) => Seeds::Only(seeds),
-        (false, None) => Seeds::Spec,
-    };
-    Group::load(&Shelf::at(args.dir.as_deref()), &args.group, seeds).map_err(|e| explained(&args.group, e))
+    Group::load(&Shelf::at(args.dir.as_deref()), &args.group, args.chosen())
+        .map_err(|e| explained(&args.group, e))
+}
+
+fn load_one(args: &GroupArgs) -> Result<Group, Failure> {
+    let shelf = Shelf::at(args.dir.as_deref());
+    let experiment = find(Path::new(&args.group), &shelf).map_err(not_loaded)?;
+    Group::one(experiment, &shelf, args.chosen()).map_err(|e| explained(&args.group, e))
 }
 
 /// What came out, and how many runs there are if nobody interrupts.
@@ -157,21 +162,19 @@ fn keep(done: &Done, dir: &Path) -> Result<(), Failure> {
     output::write_json("verdicts.json", &done.verdicts, &dir)
 }
 
-/// Every figure has data; each is a file in `dir`.
+/// Every figure has data; each is drawn in `dir`.
 fn draw(done: &Done, dir: Option<&Path>) -> Result<(), Failure> {
     let charts = report::charts((&done.experiment, &done.runs)).map_err(|e| Failure::usage(e.to_string()))?;
     let Some(dir) = dir else { return Ok(()) };
-    let cannot = |file: &Path, e| Failure::system(format!("cannot write {}", file.display()), e);
-    std::fs::create_dir_all(dir).map_err(|e| cannot(dir, e))?;
     let name = done.experiment.name.rsplit('/').next().unwrap_or_default();
-    charts.iter().enumerate().try_for_each(|(n, chart)| {
-        let file = dir.join(format!("{name}-{}.svg", n + 1));
-        std::fs::write(&file, report::drawing(chart)).map_err(|e| cannot(&file, e))
-    })
+    report::files(&charts, name, dir)
+        .map_err(|e| Failure::system(format!("cannot write figures to {}", dir.display()), e))
 }
 
-fn write_page(group: &str, done: &[Done], file: &Path) -> Result<(), Failure> {
-    let page = report::page(group, done).map_err(|e| Failure::usage(e.to_string()))?;
+fn write_page(args: &GroupArgs, done: &[Done], file: &Path) -> Result<(), Failure> {
+    let again = report::Again::Command(args.dir.as_deref());
+    let about = report::About { name: &args.group, seeds: args.chosen(), again };
+    let page = report::page(&about, done).map_err(|e| Failure::usage(e.to_string()))?;
     if let Some(dir) = file.parent() {
         std::fs::create_dir_all(dir)
             .map_err(|e| Failure::system(format!("cannot create {}", dir.display()), e))?;

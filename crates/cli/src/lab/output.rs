@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use comfy_table::Table;
 use polypath_lab::check::Ensemble;
 use polypath_lab::results::{Run, Summary};
 use polypath_lab::spec::Metric;
@@ -52,15 +53,39 @@ pub fn print_table(done: &Done<'_>) -> Result<(), Failure> {
         format!("seed {}{runs}", done.seeds.first)
     };
     let verdicts: String = done.verdicts.iter().map(|v| format!("\n{v}")).collect();
-    let table = table_of(done);
-    printed(writeln!(io::stdout(), "{}: {}\n{many}\n\n{table}\n{verdicts}", done.experiment.name, spec.title))
+    let (table, hidden) = table_of(done);
+    let hidden = match &hidden[..] {
+        [] => String::new(),
+        names => format!("too narrow for: {}; --json has all\n", names.join("; ")),
+    };
+    let title = format!("{}: {}", done.experiment.name, spec.title);
+    printed(writeln!(io::stdout(), "{title}\n{many}\n\n{table}\n{hidden}{verdicts}"))
 }
 
-fn table_of(done: &Done<'_>) -> String {
-    let headers = ["cell", "flow"].into_iter().chain(SHOWN.map(|(_, name, _)| name));
-    let mut table = table::plain(headers, 2);
+/// The table with as many of its columns as the terminal has room for, and the names of the others.
+fn table_of(done: &Done<'_>) -> (String, Vec<String>) {
+    let fits = |table: &Table| {
+        table::width().is_none_or(|most| table.trim_fmt().lines().all(|line| line.chars().count() <= most))
+    };
+    let most = (1..=SHOWN.len()).rev().find(|n| fits(&columns(done, table::plain(headers(*n), 2), *n)));
+    let shown = most.unwrap_or(1);
+    let table = match most {
+        Some(_) => table::plain(headers(shown), 2),
+        None => table::wrapped(headers(shown), 2),
+    };
+    let hidden = SHOWN[shown..].iter().map(|(_, name, _)| name.replace('\n', " "));
+    (columns(done, table, shown).trim_fmt(), hidden.collect())
+}
+
+/// Those of the words and the first `shown` numbers.
+fn headers(shown: usize) -> Vec<&'static str> {
+    ["cell", "flow"].into_iter().chain(SHOWN[..shown].iter().map(|(_, name, _)| *name)).collect()
+}
+
+/// `table` with a row for each cell and flow.
+fn columns(done: &Done<'_>, mut table: Table, shown: usize) -> Table {
     for (cell, flow, runs) in groups(done) {
-        let numbers = SHOWN.map(|(metric, _, factor)| match summary(&runs, metric, flow) {
+        let numbers = SHOWN[..shown].iter().map(|(metric, _, factor)| match summary(&runs, *metric, flow) {
             Some(s) => {
                 let mean = with_interval(s.mean * factor, s.ci95.map(|ci| ci * factor));
                 if s.n < runs.len() { format!("{mean} ({} of {})", s.n, runs.len()) } else { mean }
@@ -74,7 +99,7 @@ fn table_of(done: &Done<'_>) -> String {
     {
         column.set_constraint(comfy_table::ColumnConstraint::Hidden);
     }
-    table.trim_fmt()
+    table
 }
 
 fn with_interval(mean: f64, ci: Option<f64>) -> String {

@@ -50,6 +50,9 @@ pub struct Verdict {
     pub reason: Option<&'static str>,
     /// How likely as many runs as the paper's are to tell what it claims from what plain TCP gives.
     pub power: Option<f64>,
+    /// Whether there is a band or an order of ours to hold.
+    #[serde(skip)]
+    pub banded: bool,
     /// Whether the band or order holds; separate from the finding.
     pub met: bool,
     /// Why the spec says that it does not.
@@ -121,6 +124,7 @@ impl Verdict {
             finding: None,
             reason: None,
             power: None,
+            banded: true,
             met: false,
             unmet: None,
             source: String::new(),

@@ -57,6 +57,7 @@ impl Question<'_> {
             published: self.expect.published,
             margin: self.expect.margin,
             null: null.as_ref().map(|(null, _)| null.clone()),
+            banded: self.is_banded(),
             met: values.len() == runs && value.is_some_and(|v| self.holds(v)),
             unmet: self.expect.unmet.clone(),
             source: self.expect.source.clone(),
@@ -114,6 +115,10 @@ impl Question<'_> {
             Statistic::ShareAllWithin => Some(share(1.0, 1.0)),
             _ => None,
         }
+    }
+
+    fn is_banded(&self) -> bool {
+        self.expect.min.is_some() || self.expect.max.is_some()
     }
 
     fn holds(&self, value: f64) -> bool {
@@ -196,6 +201,7 @@ impl Question<'_> {
             margin: self.expect.margin,
             finding: judged.map(|j| j.finding),
             reason: judged.map(|j| j.reason),
+            banded: self.is_banded(),
             met: value.is_some_and(|v| self.holds(v)),
             unmet: self.expect.unmet.clone(),
             source: self.expect.source.clone(),

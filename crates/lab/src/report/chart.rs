@@ -5,7 +5,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use serde::Serialize;
 
-use super::marks::{aside, bars, curves};
+use super::marks::{aside, bars, boxes, curves, squares, violins};
 use crate::check::short;
 
 /// What is drawn.
@@ -31,8 +31,27 @@ pub struct Chart {
     pub places: Vec<String>,
     /// What the bands are, in words.
     pub band: &'static str,
+    /// What stands for the points of a line.
+    pub mark: Mark,
     /// The lines.
     pub lines: Vec<Line>,
+}
+
+/// What stands for the points of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// A curve over its band; points with bars where places are no numbers.
+    #[default]
+    Line,
+    /// Stairs: the next value holds from the next point on.
+    Step,
+    /// Quartiles, median, whiskers.
+    Box,
+    /// The density of the runs.
+    Violin,
+    /// Squares whose colour is the value; each line is a row.
+    Heat,
 }
 
 /// One line with its band and the points that were published for it.
@@ -46,12 +65,22 @@ pub struct Line {
     pub band: Vec<(f64, f64)>,
     /// The paper's.
     pub published: Vec<(f64, f64)>,
+    /// The value of every run at each of `points`, where boxes or densities are drawn.
+    pub samples: Vec<Vec<f64>>,
+}
+
+/// Part of a drawing that says what it is where a pointer stands on it.
+pub(super) struct Hit {
+    /// Middle and half the size, in pixels.
+    pub at: (i32, i32),
+    pub half: (i32, i32),
+    pub text: String,
 }
 
 /// Number of colours that the page defines.
 pub const COLOURS: usize = 6;
 /// Lines of no more points than this have their points marked.
-const MARKED: usize = 40;
+pub const MARKED: usize = 40;
 /// Width and height of a drawing.
 pub const SIZE: (u32, u32) = (680, 360);
 const TEXT: RGBColor = RGBColor(1, 2, 3);
@@ -70,7 +99,7 @@ pub fn svg(chart: &Chart) -> String {
     let Some(ranges) = ranges(chart) else { return String::new() };
     let ((x0, x1), (y0, y1)) = ranges;
     let mut text = String::new();
-    {
+    let hits = {
         let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
         let (x, y) = (x0..x1, y0..y1);
         let drawn = match chart.log {
@@ -79,9 +108,10 @@ pub fn svg(chart: &Chart) -> String {
             (false, true) => draw(chart, ranges, &root, x, y.log_scale()),
             (true, true) => draw(chart, ranges, &root, x.log_scale(), y.log_scale()),
         };
-        drawn.expect("drawing into a string does not fail");
-    }
-    themed(&text, &alternative(chart))
+        drawn.expect("drawing into a string does not fail")
+    };
+    let hits: String = hits.iter().map(Hit::svg).collect();
+    themed(&text.replace("</svg>", &format!("{hits}</svg>")), &alternative(chart))
 }
 
 fn draw<X, Y>(
@@ -90,7 +120,7 @@ fn draw<X, Y>(
     root: &DrawingArea<SVGBackend<'_>, Shift>,
     x: X,
     y: Y,
-) -> Result<(), Box<dyn std::error::Error>>
+) -> Result<Vec<Hit>, Box<dyn std::error::Error>>
 where
     X: AsRangedCoord<Value = f64>,
     Y: AsRangedCoord<Value = f64>,
@@ -105,15 +135,20 @@ where
         .y_label_area_size(64)
         .build_cartesian_2d(x, y)?;
     let text = ("sans-serif", 15).into_font().color(&TEXT);
-    let place = |v: &f64| {
+    let named = |names: &[String], v: &f64| {
         let is_one = (v - v.round()).abs() < 1e-6 && *v > -0.5;
-        chart.places.get(v.round() as usize).filter(|_| is_one).cloned().unwrap_or_default()
+        names.get(v.round() as usize).filter(|_| is_one).cloned().unwrap_or_default()
     };
+    let rows: Vec<String> = chart.rows().map(str::to_owned).collect();
+    let (place, row) = (|v: &f64| named(&chart.places, v), |v: &f64| named(&rows, v));
     let number = |v: &f64| short(*v);
     let mut mesh = context.configure_mesh();
     mesh.label_style(text.clone()).axis_desc_style(text);
     mesh.bold_line_style(GRID).light_line_style(TRANSPARENT).axis_style(TEXT);
     mesh.x_desc(&chart.x_label).y_desc(&chart.y_label).y_label_formatter(&number);
+    if chart.mark == Mark::Heat {
+        mesh.y_label_formatter(&row).y_labels(rows.len() + 1).disable_y_mesh();
+    }
     match chart.places.len() {
         0 => mesh.x_label_formatter(&number).x_labels(9).draw()?,
         n => mesh.x_label_formatter(&place).x_labels(n + 1).disable_x_mesh().draw()?,
@@ -121,19 +156,69 @@ where
     if let Some(level) = chart.level {
         context.draw_series(DashedLineSeries::new([(left, level), (right, level)], 6, 5, TEXT.into()))?;
     }
-    match chart.places.is_empty() {
-        true => curves(chart, &mut context)?,
-        false => bars(chart, &mut context)?,
+    match chart.mark {
+        Mark::Box => boxes(chart, &mut context)?,
+        Mark::Violin => violins(chart, &mut context)?,
+        Mark::Heat => return squares(chart, &mut context),
+        Mark::Line | Mark::Step if chart.places.is_empty() => curves(chart, &mut context)?,
+        Mark::Line | Mark::Step => bars(chart, &mut context)?,
     }
+    let mut hits = Vec::new();
     for (n, line) in chart.lines.iter().enumerate() {
         let few = if line.points.len() <= MARKED { &line.points[..] } else { &[] };
         let at = |(x, y): &(f64, f64)| (x + aside(chart, n), *y);
-        context.draw_series(few.iter().map(|p| Circle::new(at(p), 3, colour(n).filled())))?;
+        let dots = if chart.mark == Mark::Box { &[] } else { few };
+        context.draw_series(dots.iter().map(|p| Circle::new(at(p), 3, colour(n).filled())))?;
         let paper = line.published.iter();
         context.draw_series(paper.map(|p| TriangleMarker::new(at(p), 6, colour(n).stroke_width(2))))?;
+        let hit = |(k, p)| Hit { at: context.backend_coord(&at(p)), half: (9, 9), text: chart.tip(line, k) };
+        hits.extend(few.iter().enumerate().map(hit));
     }
     root.present()?;
-    Ok(())
+    Ok(hits)
+}
+
+impl Hit {
+    fn svg(&self) -> String {
+        let ((x, y), (wide, high)) = (self.at, self.half);
+        let text = maud::html! { (self.text) }.into_string();
+        format!(
+            "<rect class=\"hit\" fill=\"none\" pointer-events=\"all\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">\
+             <title>{text}</title></rect>\n",
+            x - wide,
+            y - high,
+            2 * wide,
+            2 * high
+        )
+    }
+}
+
+impl Chart {
+    /// What the bands are, as a sentence without its full stop.
+    pub fn band_text(&self) -> String {
+        match self.mark {
+            Mark::Box | Mark::Violin => self.band.to_owned(),
+            Mark::Line | Mark::Step | Mark::Heat => format!("Band: {}", self.band),
+        }
+    }
+
+    /// The names of the rows of squares.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &str> {
+        let rows = if self.mark == Mark::Heat { &self.lines[..] } else { &[] };
+        rows.iter().map(|line| line.label.as_str())
+    }
+
+    /// What point `k` of `line` says.
+    pub(super) fn tip(&self, line: &Line, k: usize) -> String {
+        let (x, y) = line.points[k];
+        let x = self.place(x).unwrap_or_else(|| short(x));
+        let band = line
+            .band
+            .get(k)
+            .map_or(String::new(), |(low, high)| format!(" [{}, {}]", short(*low), short(*high)));
+        let runs = line.samples.get(k).map_or(String::new(), |runs| format!(", {} runs", runs.len()));
+        format!("{}: {x}: {}{band}{runs}", line.label, short(y))
+    }
 }
 
 /// The ends of both axes; `None` if there is nothing to draw.
@@ -141,7 +226,8 @@ fn ranges(chart: &Chart) -> Option<Ranges> {
     let points = || chart.lines.iter().flat_map(|l| l.points.iter().chain(&l.published));
     let xs: Vec<f64> = points().map(|(x, _)| *x).collect();
     let bands = chart.lines.iter().flat_map(|l| &l.band).flat_map(|(low, high)| [*low, *high]);
-    let mut ys: Vec<f64> = points().map(|(_, y)| *y).chain(bands).chain(chart.level).collect();
+    let runs = chart.lines.iter().flat_map(|l| &l.samples).flatten().copied();
+    let mut ys: Vec<f64> = points().map(|(_, y)| *y).chain(bands).chain(runs).chain(chart.level).collect();
     ys.retain(|y| y.is_finite() && (!chart.log.1 || *y > 0.0));
     let ends = |all: &[f64]| {
         let (low, high) = all.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
@@ -153,6 +239,14 @@ fn ranges(chart: &Chart) -> Option<Ranges> {
         0 => (x0, x1),
         n => (-0.5, n as f64 - 0.5),
     };
+    if chart.mark == Mark::Heat {
+        return Some((x, (-0.5, chart.lines.len() as f64 - 0.5)));
+    }
+    if matches!(chart.mark, Mark::Box | Mark::Violin) && !chart.log.1 {
+        // How runs scatter is the point, not how far from zero they are.
+        let beside = if y1 > y0 { (y1 - y0) * 0.08 } else { y1.abs() * 0.08 + f64::MIN_POSITIVE };
+        return Some((x, (y0 - beside, chart.y_max.unwrap_or(y1 + beside))));
+    }
     let top = chart.y_max.unwrap_or(if y1 > 0.0 { y1 * 1.06 } else { y1 + 1.0 });
     let y = if chart.log.1 { (y0 / 1.1, top) } else { (y0.min(0.0), top) };
     Some((x, y))

@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::chart::{COLOURS, Chart, SIZE, svg};
+use super::chart::{COLOURS, Chart, Mark, SIZE, svg};
 
 /// Ink and lines of the axes, then the colours of the lines: as in `style.css`.
 const INK: &str = "#1d232a";
@@ -76,7 +76,8 @@ fn coloured(text: &str) -> String {
 fn legend(chart: &Chart) -> Vec<Entry<'_>> {
     let (mut x, mut row) = (SWATCH, 0);
     let mut entries = Vec::new();
-    for (line, label) in chart.lines.iter().map(|l| l.label.as_str()).enumerate() {
+    let named = if chart.mark == Mark::Heat { &[] } else { &chart.lines[..] };
+    for (line, label) in named.iter().map(|l| l.label.as_str()).enumerate() {
         let wide = SWATCH + LETTER * label.chars().count();
         if x + wide > SIZE.0 as usize && x > SWATCH {
             (x, row) = (SWATCH, row + 1);

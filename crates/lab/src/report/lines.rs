@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::chart::{Chart, Line};
+use super::chart::{Chart, Line, Mark};
+use super::published::{add_published, published};
+use super::runs::{distributions, heat};
+use super::spread::spread;
 use crate::check::{Ensemble, statistic, values};
 use crate::results::{Run, Summary};
-use crate::shelf::Place;
 use crate::spec::{Band, Cell, Experiment, Figure, FigureKind, Metric, Series, Statistic, chosen};
 
 /// Most points of a line over time.
 const POINTS: usize = 500;
 /// Characters for which there is room along an axis.
 const AXIS_WIDTH: usize = 90;
+
+/// What boxes and violins show.
+const BOXES: &str = "Boxes: quartiles and median over the seeds; whiskers to the furthest run within 1.5 interquartile ranges; \
+                     circles: runs beyond";
+const VIOLINS: &str = "Width: density of the seeds' runs (Gaussian kernel); dot: median; bar: quartiles";
 
 /// Every figure of an experiment; a figure over time has one chart per cell.
 pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, FigureError> {
@@ -23,7 +30,9 @@ pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, FigureError> {
         };
         let mut drawn = match figure.kind {
             FigureKind::Time => over_time(n, figure, ensemble),
-            FigureKind::Sweep => vec![over_axis(figure, ensemble)],
+            FigureKind::Sweep | FigureKind::Box | FigureKind::Violin => vec![over_axis(figure, ensemble)],
+            FigureKind::Cdf => vec![distributions(figure, ensemble)],
+            FigureKind::Heat => vec![heat(figure, ensemble)],
         };
         drawn.iter().try_for_each(|chart| drawn_in_full(chart, figure, ensemble))?;
         drawn.iter_mut().for_each(|chart| add_published(chart, &published));
@@ -53,7 +62,7 @@ fn drawn_in_full(
     })
 }
 
-fn blank(figure: &Figure) -> Chart {
+pub(super) fn blank(figure: &Figure) -> Chart {
     let (unit, _) = figure.series.first().map_or(("", 1.0), |s| unit(s, figure));
     let metric = serde_json::json!(figure.metric).as_str().unwrap_or_default().replace('_', " ");
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
@@ -67,16 +76,25 @@ fn blank(figure: &Figure) -> Chart {
         log: (figure.log_x, figure.log_y),
         y_max: figure.y_max,
         level: figure.line,
-        band: match figure.band {
-            Band::Ci95 => "95 % confidence interval of the mean",
-            Band::Sd => "one standard deviation to either side",
-            Band::Range => "from the smallest to the largest",
+        band: match (figure.kind, figure.band) {
+            (FigureKind::Box, _) => BOXES,
+            (FigureKind::Violin, _) => VIOLINS,
+            (_, Band::Ci95) => "95 % confidence interval of the mean",
+            (_, Band::Sd) => "one standard deviation to either side",
+            (_, Band::Range) => "from the smallest to the largest",
+        },
+        mark: match figure.kind {
+            FigureKind::Time | FigureKind::Sweep => Mark::Line,
+            FigureKind::Cdf => Mark::Step,
+            FigureKind::Box => Mark::Box,
+            FigureKind::Violin => Mark::Violin,
+            FigureKind::Heat => Mark::Heat,
         },
         ..Chart::default()
     }
 }
 
-fn unit(series: &Series, figure: &Figure) -> (&'static str, f64) {
+pub(super) fn unit(series: &Series, figure: &Figure) -> (&'static str, f64) {
     let selector = series.selector(figure);
     let bare = selector.is_ratio() || series.of.statistic == Statistic::ShareWithin;
     if bare { ("", 1.0) } else { selector.what.metric.unit() }
@@ -154,13 +172,12 @@ fn edges(band: Band, s: &Summary, value: f64, ci95: Option<f64>) -> (f64, f64) {
 fn over_axis(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     let (experiment, _) = ensemble;
     let name = figure.axis.as_deref().unwrap_or_default();
-    let grid = &experiment.spec.grid;
-    let axis = grid.iter().position(|a| a.called() == name || a.key.as_deref() == Some(name));
-    let Some(axis) = axis else { return blank(figure) };
+    let Some(axis) = axis(experiment, figure.axis.as_deref()) else { return blank(figure) };
     let labels = labels(experiment, axis);
-    let numbers = match figure.x.is_empty() {
-        true => leading_numbers(&labels),
-        false => Some(figure.x.clone()),
+    let numbers = match (figure.x.is_empty(), figure.kind) {
+        (_, FigureKind::Box | FigureKind::Violin) => None,
+        (true, _) => leading_numbers(&labels),
+        (false, _) => Some(figure.x.clone()),
     };
     let (places, key) = if numbers.is_none() { places(&labels) } else { Default::default() };
     let at = |label: &str| {
@@ -172,9 +189,14 @@ fn over_axis(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     Chart { lines: lines.collect(), places, x_label, key, ..blank(figure) }
 }
 
+/// The axis of the grid with this key or name.
+pub(super) fn axis(experiment: &Experiment, name: Option<&str>) -> Option<usize> {
+    experiment.spec.grid.iter().position(|a| Some(a.called()) == name || a.key.as_deref() == name)
+}
+
 /// What stands at the places of an axis: the labels if there is room for them; otherwise numbers, and
 /// what they mean.
-fn places(labels: &[String]) -> (Vec<String>, String) {
+pub(super) fn places(labels: &[String]) -> (Vec<String>, String) {
     let longest = labels.iter().map(|l| l.chars().count()).max().unwrap_or(0);
     if longest * labels.len() <= AXIS_WIDTH {
         return (labels.to_vec(), String::new());
@@ -185,7 +207,7 @@ fn places(labels: &[String]) -> (Vec<String>, String) {
 }
 
 /// The labels of an axis in their order.
-fn labels(experiment: &Experiment, axis: usize) -> Vec<String> {
+pub(super) fn labels(experiment: &Experiment, axis: usize) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for label in experiment.cells.iter().map(|c| &c.values[axis]) {
         if !labels.contains(label) {
@@ -218,7 +240,15 @@ fn sweep(
             lines.len() - 1
         });
         let line = &mut lines[n].1;
-        line.points.push((at(&cell.values[axis]), value));
+        let x = at(&cell.values[axis]);
+        if matches!(figure.kind, FigureKind::Box | FigureKind::Violin) {
+            let of = spread(&values).expect("there is a statistic of them");
+            line.points.push((x, of.median));
+            line.band.push((of.q1, of.q3));
+            line.samples.push(values);
+            continue;
+        }
+        line.points.push((x, value));
         if values.len() > 1 {
             line.band.push(edges(figure.band, &summary, value, ci95));
         }
@@ -245,9 +275,6 @@ fn leading_number(label: &str) -> Option<f64> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
     label[..label.find(|c| !is_part(c)).unwrap_or(label.len())].parse().ok()
 }
-
-/// Published points by the label of their series.
-type Published = BTreeMap<String, Vec<(f64, f64)>>;
 
 /// A figure cannot be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -279,40 +306,6 @@ pub enum FigureError {
     },
 }
 
-/// Reads `series,x,y` lines; lines that begin with `#` are remarks.
-fn published(place: &Place, name: &str) -> Result<Published, FigureError> {
-    let wrong =
-        |line: usize, reason: String| FigureError::Published { file: place.shown(name), line, reason };
-    let text = place.read(name).map_err(|e| wrong(0, e.to_string()))?;
-    let mut points = Published::new();
-    let lines = text.lines().enumerate().filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
-    for (n, (number, line)) in lines.enumerate() {
-        let fields: Vec<&str> = line.rsplitn(3, ',').map(|f| f.trim().trim_matches('"')).collect();
-        let [y, x, series] = fields[..] else {
-            return Err(wrong(number + 1, "needs the columns series,x,y".into()));
-        };
-        match (x.parse(), y.parse()) {
-            (Ok(x), Ok(y)) => points.entry(series.to_owned()).or_default().push((x, y)),
-            _ if n == 0 && (series, x, y) == ("series", "x", "y") => {}
-            _ => return Err(wrong(number + 1, format!("{x} and {y} must be numbers"))),
-        }
-    }
-    Ok(points)
-}
-
-/// Puts published points beside the line of their name; those of no line get one of their own.
-fn add_published(chart: &mut Chart, published: &Published) {
-    for (series, points) in published {
-        match chart.lines.iter_mut().find(|l| l.label == *series) {
-            Some(line) => line.published.clone_from(points),
-            None => {
-                let label = format!("{series} (paper only)");
-                chart.lines.push(Line { label, published: points.clone(), ..Line::default() });
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,24 +328,5 @@ mod tests {
         let long = "x".repeat(60);
         let (places, key) = of(["a", &long]);
         assert_eq!((places, key), (vec!["1".to_owned(), "2".to_owned()], format!("Across: 1 a, 2 {long}.")));
-    }
-
-    #[test]
-    fn published_points_are_read_or_refused_with_their_line() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("f.csv");
-        std::fs::write(&file, "# read off the plot\nseries,x,y\nFF, n=2,25,0.4\nTCP,1,2\nFF, n=2,50,0.9\n")
-            .unwrap();
-        let place = Place::Dir(dir.path().to_owned());
-        let points = published(&place, "f.csv").unwrap();
-        assert_eq!(points["FF, n=2"], [(25.0, 0.4), (50.0, 0.9)]);
-        assert_eq!(points.len(), 2);
-        std::fs::write(&file, "series,x,y\nFF,25,o.4\n").unwrap();
-        assert!(
-            published(&place, "f.csv")
-                .unwrap_err()
-                .to_string()
-                .ends_with("f.csv:2: 25 and o.4 must be numbers")
-        );
     }
 }

@@ -12,11 +12,11 @@ struct Point<'a> {
     line: &'a Line,
     at: (f64, f64),
     band: Option<(f64, f64)>,
-    published: bool,
+    source: &'static str,
 }
 
-/// Every point of `charts`, with the columns `figure` (from 0), `title`, `series`, `source` (`ours` or `published`),
-/// `x`, `place` (what stands at `x` where places are no numbers), `y`, `low` and `high` (the band), `x_label`, `y_label` and `band`
+/// Every point of `charts`, with the columns `figure` (from 0), `title`, `series`, `source` (`ours`, `published`, or
+/// `run`: one of the runs that a box or a density shows), `x`, `place` (what stands at `x` where places are no numbers), `y`, `low` and `high` (the band), `x_label`, `y_label` and `band`
 /// (what it is). Numbers are in the units of the axes.
 pub fn points(charts: &[Chart]) -> RecordBatch {
     let rows: Vec<Point<'_>> = charts.iter().enumerate().flat_map(|(n, chart)| of_chart(n, chart)).collect();
@@ -25,7 +25,7 @@ pub fn points(charts: &[Chart]) -> RecordBatch {
         Col::whole("figure", |p| Some(p.number as u64)),
         Col::text("title", |p| Some(p.chart.title.clone())),
         Col::text("series", |p| Some(p.line.label.clone())),
-        Col::text("source", |p| Some(if p.published { "published" } else { "ours" }.to_owned())),
+        Col::text("source", |p| Some(p.source.to_owned())),
         Col::number("x", |p| Some(p.at.0)),
         Col::text("place", |p| p.chart.place(p.at.0)),
         Col::number("y", |p| Some(p.at.1)),
@@ -38,11 +38,17 @@ pub fn points(charts: &[Chart]) -> RecordBatch {
     table(&columns, &rows)
 }
 
-fn of_chart(number: usize, chart: &Chart) -> impl Iterator<Item = Point<'_>> {
+fn of_chart<'a>(number: usize, chart: &'a Chart) -> impl Iterator<Item = Point<'a>> {
     chart.lines.iter().flat_map(move |line| {
-        let point = move |(at, band, published)| Point { number, chart, line, at, band, published };
-        let ours = line.points.iter().enumerate().map(|(n, at)| (*at, line.band.get(n).copied(), false));
-        ours.chain(line.published.iter().map(|at| (*at, None, true))).map(point)
+        let point = move |(at, band, source)| Point { number, chart, line, at, band, source };
+        let ours = line.points.iter().enumerate().map(|(n, at)| (*at, line.band.get(n).copied(), "ours"));
+        let of = |(at, values): (&(f64, f64), &'a Vec<f64>)| {
+            let x = at.0;
+            values.iter().map(move |y| ((x, *y), None, "run"))
+        };
+        let runs = line.points.iter().zip(&line.samples).flat_map(of);
+        let published = line.published.iter().map(|at| (*at, None, "published"));
+        ours.chain(runs).chain(published).map(point)
     })
 }
 
@@ -66,6 +72,7 @@ mod tests {
             points: vec![(0.0, 1.5), (1.0, 2.5)],
             band: vec![(1.0, 2.0), (2.0, 3.0)],
             published: vec![(1.0, 2.0)],
+            ..Line::default()
         };
         let places = vec!["simple".into(), "final".into()];
         let table = points(&[Chart { lines: vec![line], places, band: "range", ..Chart::default() }]);

@@ -2,7 +2,7 @@
 
 use super::error::{Key, Problem, at};
 use super::select::{beside, chosen, ends};
-use super::{Cell, Expect, Figure, FigureKind, Metric, Selector, Spec, Statistic, What};
+use super::{Axis, Cell, Expect, Figure, FigureKind, Metric, Selector, Spec, Statistic, What};
 
 pub(super) fn measures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
     spec.measure.iter().enumerate().try_for_each(|(n, measure)| {
@@ -110,11 +110,17 @@ pub(super) fn figures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
         }
         match figure.kind {
             FigureKind::Time => time(spec, cells, figure, &aim)?,
-            FigureKind::Sweep => sweep(spec, figure, &aim)?,
+            FigureKind::Sweep | FigureKind::Box | FigureKind::Violin => sweep(spec, figure, &aim)?,
+            FigureKind::Heat => heat(spec, figure, &aim)?,
+            FigureKind::Cdf => {}
         }
         for (m, series) in figure.series.iter().enumerate() {
             let aim = Aim { spec, cells, at: at!["figure", n, "series", m] };
-            let cell = if figure.kind == FigureKind::Time { &figure.cell } else { &series.of.cell };
+            let cell = match figure.kind {
+                FigureKind::Time => &figure.cell,
+                FigureKind::Cdf if series.of.cell.is_none() => &figure.cell,
+                _ => &series.of.cell,
+            };
             aim.selector(&series.selector(figure), cell.as_deref(), &[])?;
         }
     }
@@ -138,7 +144,7 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
     for (m, series) in figure.series.iter().enumerate() {
         let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
         if series.of.is_ratio() || series.of.cell.is_some() {
-            return Err(Problem::new(at, "ratios and cells are for figures of kind = \"sweep\""));
+            return Err(Problem::new(at, "ratios and cells are for figures of other kinds than \"time\""));
         }
         let metric = series.of.metric.unwrap_or(figure.metric);
         if !drawable(metric) {
@@ -149,12 +155,29 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
     Ok(())
 }
 
-fn sweep(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+/// The axis of the grid that `key` names.
+fn axis<'a>(spec: &'a Spec, key: &str, name: Option<&str>, aim: &Aim<'_>) -> Result<&'a Axis, Problem> {
     let names: Vec<&str> = spec.grid.iter().map(|a| a.called()).collect();
-    let axis = figure.axis.as_deref().unwrap_or_default();
-    let Some(found) = spec.grid.iter().find(|a| a.called() == axis || a.key.as_deref() == Some(axis)) else {
-        return Err(Problem::unknown(aim.key("axis"), "axis of the grid", axis, &names));
-    };
+    let name = name.unwrap_or_default();
+    let found = spec.grid.iter().find(|a| a.called() == name || a.key.as_deref() == Some(name));
+    found.ok_or_else(|| Problem::unknown(aim.key(key), "axis of the grid", name, &names))
+}
+
+fn heat(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    let across = axis(spec, "axis", figure.axis.as_deref(), aim)?;
+    let up = axis(spec, "rows", figure.rows.as_deref(), aim)?;
+    if std::ptr::eq(across, up) {
+        return Err(Problem::new(aim.key("rows"), "the rows are the axis that is drawn across")
+            .help("name another axis of the grid, or draw a sweep"));
+    }
+    if figure.series.len() > 1 {
+        return Err(Problem::new(aim.key("series"), "a square has one colour: give one series"));
+    }
+    Ok(())
+}
+
+fn sweep(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    let found = axis(spec, "axis", figure.axis.as_deref(), aim)?;
     if !figure.x.is_empty() && figure.x.len() != found.values.len() {
         return Err(Problem::new(aim.key("x"), "there must be as many places as values of the axis"));
     }

@@ -24,7 +24,7 @@ pub struct Figure {
     pub metric: Metric,
     /// The lines.
     pub series: Vec<Series>,
-    /// `time` only, in which cell of the grid. Default: each cell has a figure of its own.
+    /// `time` and `cdf` only, in which cell of the grid. Default: each cell has a figure of its own.
     #[serde(default)]
     pub cell: Option<String>,
     /// `time` only: width of a bin. Default: 100 ms.
@@ -39,9 +39,12 @@ pub struct Figure {
     /// `time` only: drawn to here. Default: the end.
     #[serde(default)]
     pub to: Option<Human<Duration>>,
-    /// `sweep` only: the axis of the grid along which it is drawn, by its key or name.
+    /// `sweep`, `box`, `violin`, `heat`: the axis of the grid along which it is drawn, by its key or name.
     #[serde(default)]
     pub axis: Option<String>,
+    /// `heat` only: the axis of the grid whose values are the rows, by its key or name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<String>,
     /// `sweep` only: where the values of the axis stand. Default: the numbers with which their labels
     /// begin; side by side if one has none or two have the same.
     #[serde(default)]
@@ -81,6 +84,14 @@ pub enum FigureKind {
     Time,
     /// Over an axis of the grid: a statistic of the ensemble of each cell.
     Sweep,
+    /// The distribution of the seeds' values, a line for each cell.
+    Cdf,
+    /// Over an axis of the grid: quartiles, median and whiskers of the seeds' values in each cell.
+    Box,
+    /// Over an axis of the grid: the density of the seeds' values in each cell.
+    Violin,
+    /// Over two axes of the grid: a statistic of the ensemble of each cell, as colours.
+    Heat,
 }
 
 /// What the band around a line is.
@@ -103,7 +114,7 @@ pub struct Series {
     /// What it is called. Default: flow and path.
     pub label: Option<String>,
     /// Which number is drawn. Default: the figure's metric. Ratios, cells, statistics and measured times
-    /// are for `sweep` only.
+    /// are for all kinds but `time`.
     #[serde(flatten)]
     pub of: Number,
 }

@@ -1,6 +1,6 @@
 //! A cellular link as Sprout models it (K. Winstein, A. Sivaraman, H. Balakrishnan, Stochastic Forecasts Achieve High Throughput
 //! and Low Delay over Cellular Networks, NSDI 2013, §3): packets are a Poisson process whose rate λ is a Brownian motion, and
-//! an outage, λ = 0, is sticky. The numbers are the paper's, but for what comes after an outage: it draws λ anew, as with a step from
+//! an outage, λ = 0, is sticky. The numbers are those of the authors' program (`src/sprout/receiver.hh` of Sprout), but for what comes after an outage: it draws λ anew, as with a step from
 //! 0 the next outage would follow at once. A mean other than the usual one scales the rates.
 
 use polypath_hop::trace::OPPORTUNITY;
