@@ -27,6 +27,7 @@ demo: ## move a 64 MiB file over two emulated paths at once and watch it
 .PHONY: test
 test: lint ## formatting, lints, every test; tests that need root run when they can
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
+	tools/deps browser || echo "without it, pages are not looked at in a browser" >&2
 	cargo test --workspace
 	tools/python-test
 
@@ -37,6 +38,10 @@ python: ## install the Python package into the Python that is active: a virtual 
 .PHONY: python-test
 python-test: ## the Python package: its tests, types, examples and notebooks
 	tools/python-test
+
+.PHONY: notebooks
+notebooks: ## run the notebooks; pages of them in out/notebooks, looked at in a browser
+	POLYPATH_NOTEBOOKS=$(CURDIR)/out/notebooks tools/python-test python/tests/test_docs.py -k notebook -rs
 
 .PHONY: lint
 # A check links nothing, so it needs no libFuzzer, and no C++ compiler to make one.

@@ -153,6 +153,8 @@ class Experiment:
     ) -> Experiment:
         """One more axis: ``values`` to try for ``key``, such as ``"connection.scheduler.policy"``, ``"link.a->r.rate"``
         or ``"flow.bulk.mss"``. An axis of the same key or name is replaced."""
+        if isinstance(values, (str, bytes, dict)):
+            raise TypeError(f"the values of {name or key} are a list, even if there is one: not {values!r}")
         if labels is None and any(map(_own.is_own, values)):
             labels = [_own.called(value) if _own.is_own(value) else _label(value) for value in values]
         axis = _given({"key": key, "name": name, "values": list(values), "labels": labels})
@@ -178,8 +180,8 @@ class Experiment:
         return self._with("measure", {"metric": metric, **{key.rstrip("_"): value for key, value in more.items()}})
 
     def figure(self, kind: str, title: str, series: list[Keys], **more: Any) -> Experiment:
-        """One more figure: ``kind`` is ``"time"`` or ``"sweep"`` (with ``axis``), ``series`` a list of
-        ``{"flow": …, "path": …, "label": …}``."""
+        """One more figure: ``kind`` is ``"time"``, ``"sweep"``, ``"box"`` or ``"violin"`` (with ``axis``), ``"heat"`` (with ``axis`` and
+        ``rows``) or ``"cdf"``, ``series`` a list of ``{"flow": …, "path": …, "label": …}``."""
         more = {key.rstrip("_"): value for key, value in more.items()}
         return self._with("figure", {"kind": kind, "title": title, "series": series, **more})
 
@@ -208,6 +210,8 @@ def load(spec: str | Path) -> Experiment:
     >>> load("foundation/one_link").title
     'One NewReno on one link fills it'
     """
+    if not isinstance(spec, (str, Path)):
+        raise TypeError(f"an Experiment, a file or a name says what to run, not {spec!r}")
     return _as_written(_native.Experiment.load(Path(spec)))
 
 

@@ -86,6 +86,12 @@ class Results:
         ``polypath lab run --out`` does."""
         self._native.write(Path(dir))
 
+    def report(self, file: str | Path) -> None:
+        """Writes a page that needs nothing but a browser, as ``polypath lab report`` does: claims and verdicts on its first
+        screen, figures with zoom and tooltips, set-up, readings and bands below."""
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(self._native.page(), encoding="utf-8")
+
     def __len__(self) -> int:
         return len(self._native)
 
@@ -125,6 +131,8 @@ def run(
     keep |= _given({"links": pcap_links, "snap": pcap_bytes})
     if (dir := trace if trace is not None else pcap) is not None:
         keep["dir"] = Path(dir)
+    if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
+        raise ValueError(f"jobs is how many runs at once, a whole number from 1: not {jobs!r}")
     bar = Progress(total, "runs", progress)
     try:
         return Results(experiment, native.run(first, last, cell, jobs, bar.show, keep))

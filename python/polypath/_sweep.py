@@ -103,7 +103,7 @@ def sweep(
     """
     experiment = experiment if isinstance(experiment, Experiment) else load(experiment)
     for key, values in (grid or {}).items():
-        experiment = experiment.grid(key, list(values))
+        experiment = experiment.grid(key, values)
     _own.check_versions(experiment.document)
     first, last = experiment._native.seeds if seeds is None else seed_range(seeds)
     directory = Path(out)

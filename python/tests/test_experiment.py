@@ -123,3 +123,18 @@ def test_it_travels_to_other_processes() -> None:
 def test_the_schema_is_that_of_spec_files() -> None:
     assert {"link", "flow", "grid", "expect"} <= pp.schema()["properties"].keys()
     assert json.dumps(pp.schema())
+
+
+def test_what_has_the_wrong_type_is_told_with_what_to_write() -> None:
+    exp = pp.Experiment("types", duration="5s").link("a", "b", "8Mbit/s", "10ms").flow("f", "a", "b")
+    with pytest.raises(TypeError, match="the values of link.a->b.delay are a list"):
+        exp.grid("link.a->b.delay", "5ms")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="says what to run, not 5"):
+        pp.run(5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a whole number from 1: not 0"):
+        pp.run(exp, jobs=0)
+    with pytest.raises(pp.UnknownName, match="it has no grid, and so no cells"):
+        pp.run(exp, cell="5ms")
+    with pytest.raises(pp.SpecError, match="is not a time: it has no unit") as raised:
+        pp.Experiment("types", duration=20).link("a", "b", "8Mbit/s", "10ms").check()  # type: ignore[arg-type]
+    assert raised.value.key == "duration" and raised.value.help

@@ -27,13 +27,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-TABLES = ["values.parquet", "values.csv", "results.csv", "results.arrow", "figures.parquet", "figures.csv"]
+TABLES = ["values.parquet", "values.csv", "results.csv", "results.arrow", "figures.parquet", "figures.csv", "figure-1.csv"]
 
 
 def test_all_files_are_known_here(written: Path) -> None:
     runs = {row["run"] for row in pp.run(experiment()).runs.to_arrow().to_pylist()}
     kept = {f"{run}.{kind}" for run in runs for kind in ("arrow", "pcapng")}
-    assert {f.name for f in written.iterdir()} == {*TABLES, *kept}
+    drawn = {f"figure-{n}.{kind}" for n in (1, 2, 3) for kind in ("svg", "pdf", "csv")}
+    assert {f.name for f in written.iterdir()} == {*TABLES, *kept, *drawn}
     assert len(runs) == 6
 
 

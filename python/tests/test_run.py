@@ -103,6 +103,23 @@ def test_a_figure_has_the_lines_of_the_report(tmp_path: Path) -> None:
         pp.run(one_link(), seeds="1..1").figure()
 
 
+def test_runs_are_drawn_as_distributions_boxes_densities_and_squares(tmp_path: Path) -> None:
+    exp = one_link().grid("link.a->b.delay", ["10ms", "30ms"], name="delay").grid("link.a->b.queue", ["20p", "80p"], name="queue")
+    for kind, more in {"cdf": {}, "box": {"axis": "delay"}, "violin": {"axis": "delay"}, "heat": {"axis": "delay", "rows": "queue"}}.items():
+        exp = exp.figure(kind, kind, [{"flow": "bulk"}], metric="goodput", **more)
+    results = pp.run(exp)
+    for drawn in results.figures():
+        drawn.savefig(tmp_path / "figure.pdf")
+    points = results.points.to_pandas()
+    runs = points[points["source"] == "run"]
+    assert runs.groupby("title").size().to_dict() == {"box": 16, "violin": 16}, "every run of four cells with four seeds"
+    medians = points[(points["title"] == "box") & (points["source"] == "ours")]
+    assert list(medians["y"]) == list(runs[runs["title"] == "box"].groupby(["series", "x"], sort=False)["y"].median())
+    shares = points[points["title"] == "cdf"].groupby("series")["y"].max()
+    assert list(shares) == [1.0] * 4
+    assert list(points[points["title"] == "heat"]["series"]) == ["20p", "20p", "80p", "80p"]
+
+
 def test_other_threads_run_meanwhile() -> None:
     turns, ended = [0], threading.Event()
 
