@@ -367,7 +367,7 @@ Examples:
   polypath lab check mhip                                every experiment of experiments/mhip
   polypath lab check mhip --quick                        the first four seeds of each
   polypath lab check fast --report fast.html --out out   also the page, and the results of every run
-  polypath lab check mhip --published --seeds 9001..9050 --against docs/results/mhip-*.json
+  polypath lab check mhip --settle 9001 --against docs/results/mhip-*.json
                                                          the same findings on other seeds?
 
 Two answers a line. The band (our own min and max) is met or UNMET and decides the exit status. The
@@ -436,9 +436,9 @@ pub struct CheckArgs {
     /// Write every figure into this directory, as EXPERIMENT-NUMBER.svg, .pdf and .csv
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
-    /// Only the claims of published values, and the cells that these and their nulls need
-    #[arg(long, conflicts_with_all = ["out", "report", "figures"])]
-    pub published: bool,
+    /// Only the claims of published values, with 50 seeds from this one on, and with up to 400 where these do not decide
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "quick", "out", "report", "figures"])]
+    pub settle: Option<u64>,
     /// Compare with the JSON of earlier checks on disjoint blocks of seeds, findings of many runs and means of few; bands
     /// do not count then
     #[arg(long, value_name = "FILE", num_args = 1..)]

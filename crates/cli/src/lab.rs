@@ -124,3 +124,12 @@ fn bar(runs: u64, hidden: bool) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} runs, {eta} left");
     ProgressBar::new(runs).with_style(style.expect("the template is well-formed").progress_chars("━╸─"))
 }
+
+/// A count of runs, of which nobody knows how many there will be.
+fn counter(hidden: bool) -> ProgressBar {
+    if hidden {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {pos} runs");
+    ProgressBar::new_spinner().with_style(style.expect("the template is well-formed"))
+}

@@ -2,6 +2,7 @@
 //! answers to all of their expectations.
 
 mod published;
+mod settle;
 
 use std::collections::BTreeMap;
 
@@ -116,14 +117,6 @@ impl Group {
         Ok(Self { name: name.to_owned(), parts: experiments.into_iter().enumerate().map(part).collect() })
     }
 
-    /// Only the claims of published values, without figures, and the cells that these and their nulls need.
-    #[must_use]
-    pub fn only_published(mut self) -> Self {
-        published::reduce(self.parts.iter_mut().map(|part| &mut part.experiment).collect());
-        self.parts.retain(|part| !part.experiment.cells.is_empty());
-        self
-    }
-
     /// How many runs there will be.
     pub fn runs(&self) -> u64 {
         self.parts.iter().map(|p| (p.experiment.cells.len() * p.seeds.iter().count()) as u64).sum()
@@ -131,8 +124,7 @@ impl Group {
 
     /// Runs all of it; `done` is called after each run. If it was stopped, ended runs are there, and verdicts on them.
     pub fn run(self, stop: &Stop, done: impl Fn() + Sync) -> Result<Vec<Done>, GroupError> {
-        let keeps = self.parts.iter().map(|part| Keep { also: part.also.clone(), ..Keep::default() });
-        let keeps: Vec<Keep> = keeps.collect();
+        let keeps: Vec<Keep> = self.parts.iter().map(Part::keep).collect();
         let mut jobs: Vec<Job<'_>> = Vec::new();
         for (part, keep) in self.parts.iter().zip(&keeps) {
             let of = |cell| part.seeds.iter().map(move |seed| Job { cell, seed, keep });
@@ -158,6 +150,12 @@ impl Group {
                 own,
             })
             .collect())
+    }
+}
+
+impl Part {
+    fn keep(&self) -> Keep {
+        Keep { also: self.also.clone(), ..Keep::default() }
     }
 }
 

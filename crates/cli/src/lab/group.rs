@@ -9,7 +9,7 @@ use polypath_lab::report;
 use polypath_lab::shelf::{Shelf, find};
 use serde_json::{Value, json};
 
-use super::{FEWER_SEEDS, bar, ended, not_loaded, output, unknown};
+use super::{FEWER_SEEDS, bar, counter, ended, not_loaded, output, unknown};
 use crate::args::{CheckArgs, GroupArgs, ReportArgs};
 use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
@@ -19,8 +19,10 @@ use crate::table;
 pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let group = load(&args.group)?;
-    let group = if args.published { group.only_published() } else { group };
-    let (done, all) = run(group, &interrupt, args.json)?;
+    let (done, all) = match args.settle {
+        Some(first) => (settle(group, first, &interrupt, args.json)?, 0),
+        None => run(group, &interrupt, args.json)?,
+    };
     if let Some(dir) = &args.out {
         done.iter().filter(|d| d.own && !d.runs.is_empty()).try_for_each(|d| keep(d, dir))?;
     }
@@ -94,6 +96,15 @@ fn run(group: Group, interrupt: &Interrupt, quiet: bool) -> Result<(Vec<Done>, u
     let done = group.run(&interrupt.stop(), || bar.inc(1));
     bar.finish_and_clear();
     Ok((done.map_err(|e| explained(&name, e))?, all))
+}
+
+/// What was found of the published claims, with as many runs as they need.
+fn settle(group: Group, first: u64, interrupt: &Interrupt, quiet: bool) -> Result<Vec<Done>, Failure> {
+    let name = group.name.clone();
+    let bar = counter(quiet);
+    let done = group.settle(first, &interrupt.stop(), || bar.inc(1));
+    bar.finish_and_clear();
+    done.map_err(|e| explained(&name, e))
 }
 
 fn explained(group: &str, error: GroupError) -> Failure {

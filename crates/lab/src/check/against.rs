@@ -1,9 +1,10 @@
 //! Answers beside those that were kept: the same claims from other seeds, or from a few of the same.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::Verdict;
+use crate::judge::Finding;
 
 /// From so many runs on a finding is expected to be the same.
 const MANY: usize = 20;
@@ -13,8 +14,8 @@ const CHANCE: f64 = 1e-4;
 const EQUAL: f64 = 0.01;
 
 /// What of `verdicts` of `experiment` is not what `kept`, outputs of `lab check --json` on disjoint blocks of seeds, say;
-/// one line each. A finding that differs between blocks counts as none: no value of it is an error. A claim that is new, or that some runs do
-/// not have, is not compared.
+/// one line each. Where a block or these runs leave a claim undecided, or the blocks contradict each other, no finding is an error. A claim that is
+/// new, or that some runs do not have, is not compared.
 pub fn differences(experiment: &str, verdicts: &[Verdict], kept: &[Value]) -> Vec<String> {
     let of = |v: &Verdict| {
         let same: Vec<&Value> = kept.iter().filter_map(|block| claim(block, experiment, v)).collect();
@@ -32,11 +33,12 @@ fn claim<'a>(block: &'a Value, experiment: &str, v: &Verdict) -> Option<&'a Valu
 
 fn difference(v: &Verdict, blocks: &[&Value]) -> Option<String> {
     let kept = *blocks.first()?;
-    let finding = serde_json::json!(v.finding);
+    let decided = |finding: &Value| *finding != json!(Finding::Undecided);
     let many = blocks.iter().filter(|k| k["n"].as_u64().is_some_and(|n| n >= MANY as u64));
-    let found: Vec<&Value> = many.map(|k| &k["finding"]).collect();
+    let found: Vec<&Value> = many.map(|k| &k["finding"]).filter(|f| decided(f)).collect();
     let shared = found.first().filter(|first| found.iter().all(|other| other == *first));
-    if let Some(shared) = shared.filter(|shared| v.n >= MANY && ***shared != finding) {
+    let finding = json!(v.finding);
+    if let Some(shared) = shared.filter(|shared| v.n >= MANY && decided(&finding) && ***shared != finding) {
         return Some(format!("is {finding}, and was {shared}"));
     }
     let n = kept["n"].as_u64()? as usize;
@@ -52,10 +54,7 @@ fn difference(v: &Verdict, blocks: &[&Value]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::judge::Finding;
 
     fn verdict(value: f64, n: usize, finding: Finding) -> Verdict {
         Verdict {
@@ -80,6 +79,7 @@ mod tests {
         assert!(of(1.3, 4, Finding::Reproduced)[0].contains("is 1.3 in 4 runs, and was 1 ± 0.0284 in 50"));
         assert!(of(1.0, 50, Finding::Reproduced).is_empty());
         assert!(of(1.0, 50, Finding::Refuted)[0].contains("is \"refuted\", and was \"reproduced\""));
+        assert!(of(1.0, 50, Finding::Undecided).is_empty(), "an undecided claim contradicts nothing");
         assert!(differences("g/y", &[verdict(9.0, 50, Finding::Refuted)], &[kept]).is_empty(), "not kept");
     }
 
@@ -92,6 +92,7 @@ mod tests {
         };
         let of = |blocks: &[Value]| differences("g/x", &[verdict(1.0, 50, Finding::Refuted)], blocks);
         assert!(of(&[block("reproduced"), block("not_identifiable")]).is_empty());
+        assert_eq!(of(&[block("reproduced"), block("undecided")]).len(), 1);
         assert_eq!(of(&[block("reproduced"), block("reproduced")]).len(), 1);
         assert!(of(&[block("refuted"), block("refuted")]).is_empty());
     }

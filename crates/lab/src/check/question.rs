@@ -4,7 +4,7 @@ use polypath_wire::Duration;
 
 use super::statistics::{all_within, spearman, spearman_interval, statistic, values};
 use super::{Ensemble, Null, Verdict, short};
-use crate::judge::{self, Against, Claim, Interval, Judgement, Side, judge, power};
+use crate::judge::{self, Answer, Asked, Claim, Interval, Judgement, LEVEL, Scale, Side, judge, power};
 use crate::results::Summary;
 use crate::spec::{Cell, Expect, Selector, Statistic, What, beside, chosen, in_null};
 use crate::units::Human;
@@ -53,7 +53,7 @@ impl Question<'_> {
             ci95,
             n: values.len(),
             of: runs,
-            single: ours.map(|ours| ours.means_of(1)),
+            single: ours.as_ref().map(|ours| ours.means_of(1)),
             published: self.expect.published,
             margin: self.expect.margin,
             null: null.as_ref().map(|(null, _)| null.clone()),
@@ -65,19 +65,8 @@ impl Question<'_> {
         };
         let Some((claim, ours)) = self.claim().zip(ours) else { return verdict };
         let null = null.and_then(|(_, null)| null);
-        let neutral = null.map(|n| n.middle()).or(self.selector.is_ratio().then_some(1.0));
-        let against = neutral.map(|neutral| Against {
-            neutral,
-            runs: null.map(|n| n.means_of(claim.runs)),
-            ours: ours.means_of(claim.runs),
-            side: null.map_or_else(|| ours.side_of_value(neutral), |null| ours.side_of(&null)),
-            claimed: Side::of(
-                claim.published,
-                if self.selector.is_ratio() { 1.0 } else { neutral },
-                claim.margin,
-            ),
-        });
-        let Judgement { finding, reason } = judge(&claim, ours.confidence(0.9), against.as_ref());
+        let asked = Asked::of(&claim, &ours, null.as_ref());
+        let Judgement { finding, reason } = judge(&claim, ours.confidence(LEVEL), asked);
         let power = null.map(|null| power(&claim, &null, &ours));
         Verdict { finding: Some(finding), reason: Some(reason), power, ..verdict }
     }
@@ -100,19 +89,16 @@ impl Question<'_> {
 
     /// `values` as the rule needs them; none for a statistic that it does not judge.
     fn judged(&self, values: &[f64]) -> Option<judge::Ensemble> {
-        use judge::Ensemble as Judged;
-        let s = Summary::of(values)?;
         let (low, high) = self.expect.within.unwrap_or_default();
-        let share = |low: f64, high: f64| Judged::Share {
-            hits: values.iter().filter(|v| (low..=high).contains(*v)).count(),
-            n: s.n,
-        };
+        let inside = |v: &f64| f64::from(u8::from((low..=high).contains(v)));
         match self.expect.of.statistic {
-            Statistic::Mean if self.selector.is_ratio() => Some(Judged::Ratio(s)),
-            Statistic::Mean => Some(Judged::Linear(s)),
-            Statistic::GeometricMean => Some(Judged::Geometric(s)),
-            Statistic::ShareWithin => Some(share(low, high)),
-            Statistic::ShareAllWithin => Some(share(1.0, 1.0)),
+            Statistic::Mean if self.selector.is_ratio() => judge::Ensemble::of(Scale::Ratio, values),
+            Statistic::Mean => judge::Ensemble::of(Scale::Linear, values),
+            Statistic::GeometricMean => judge::Ensemble::of(Scale::Geometric, values),
+            Statistic::ShareWithin => {
+                judge::Ensemble::of(Scale::Share, &values.iter().map(inside).collect::<Vec<_>>())
+            }
+            Statistic::ShareAllWithin => judge::Ensemble::of(Scale::Share, values),
             _ => None,
         }
     }
@@ -139,9 +125,10 @@ impl Question<'_> {
         };
         let values = self.values(&in_null(&self.selector, cell, null_cell), null_cell, ensemble);
         let judged = self.judged(&values);
-        let middle = judged.map(|j| j.middle()).or_else(|| Some(Summary::of(&values)?.median))?;
+        let middle =
+            judged.as_ref().map(judge::Ensemble::middle).or_else(|| Some(Summary::of(&values)?.median))?;
         let at = Interval { low: middle, high: middle };
-        let single = judged.map_or(at, |j| j.means_of(self.expect.runs.unwrap_or(1)));
+        let single = judged.as_ref().map_or(at, |j| j.means_of(self.expect.runs.unwrap_or(1)));
         Some((Null { of: name.to_owned(), middle, single, n: values.len() }, judged))
     }
 
@@ -176,15 +163,11 @@ impl Question<'_> {
         let complete = means.len() == self.expect.ascending.len();
         let value = complete.then(|| spearman(&means));
         let judged = self.claim().filter(|_| complete).map(|claim| {
-            let interval = spearman_interval(&cells);
-            let side = Side::of(interval.low, 0.0, 0.0).or_else(|| Side::of(interval.high, 0.0, 0.0));
-            let apart = !interval.contains(0.0);
-            let (side, claimed) = (side.filter(|_| apart), Side::of(claim.published, 0.0, claim.margin));
-            judge(
-                &claim,
-                interval,
-                Some(&Against { neutral: 0.0, runs: None, ours: interval, side, claimed }),
-            )
+            let interval = spearman_interval(&cells, LEVEL);
+            let side = Side::of(claim.published, 0.0, claim.margin);
+            let beside = |side: Side| interval.is_beside(side, side.beyond(0.0, claim.margin));
+            let on_claimed_side = side.map_or(Answer::No, beside);
+            judge(&claim, interval, Asked { told_apart: Answer::Yes, on_claimed_side })
         });
         Verdict {
             claim: self.expect.claim.clone(),

@@ -87,9 +87,9 @@ pub fn statistic(
     })
 }
 
-/// 90 % confidence interval of the rank correlation of the cells' means with their order, by drawing runs again
+/// Confidence interval, of `level`, of the rank correlation of the cells' means with their order, by drawing runs again
 /// (percentiles of 1,000 draws); `cells` have a value per seed each.
-pub fn spearman_interval(cells: &[Vec<f64>]) -> Interval {
+pub fn spearman_interval(cells: &[Vec<f64>], level: f64) -> Interval {
     const DRAWS: usize = 1_000;
     let runs = cells.iter().map(Vec::len).min().unwrap_or(0).max(1);
     let mut state = 0u64;
@@ -100,7 +100,8 @@ pub fn spearman_interval(cells: &[Vec<f64>]) -> Interval {
         draws.push(spearman(&cells.iter().map(mean).collect::<Vec<_>>()));
     }
     draws.sort_by(f64::total_cmp);
-    Interval { low: draws[DRAWS / 20], high: draws[DRAWS - DRAWS / 20 - 1] }
+    let tail = (DRAWS as f64 * (1.0 - level) / 2.0) as usize;
+    Interval { low: draws[tail], high: draws[DRAWS - tail - 1] }
 }
 
 /// The next of a fixed sequence of numbers (Steele, Lea and Flood's SplitMix64).
@@ -134,9 +135,9 @@ mod tests {
     #[test]
     fn a_rank_correlation_is_as_sure_as_its_cells_are_apart() {
         let apart: Vec<Vec<f64>> = (0..5).map(|n| vec![f64::from(n), f64::from(n) + 0.5]).collect();
-        assert_eq!(spearman_interval(&apart), Interval { low: 1.0, high: 1.0 });
+        assert_eq!(spearman_interval(&apart, 0.9), Interval { low: 1.0, high: 1.0 });
         let noisy: Vec<Vec<f64>> = (0..5).map(|n| vec![f64::from(n), 9.0 - 3.0 * f64::from(n)]).collect();
-        let interval = spearman_interval(&noisy);
+        let interval = spearman_interval(&noisy, 0.9);
         assert!(interval.low < 0.0 && interval.high > 0.5, "{interval:?}");
     }
 

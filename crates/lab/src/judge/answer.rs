@@ -1,0 +1,57 @@
+//! An answer that runs may leave open.
+
+/// What an ensemble answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Yes, with the error of one look.
+    Yes,
+    /// No, with the same.
+    No,
+    /// More runs are needed.
+    Open,
+}
+
+impl Answer {
+    /// The opposite.
+    #[must_use]
+    pub fn not(self) -> Self {
+        match self {
+            Self::Yes => Self::No,
+            Self::No => Self::Yes,
+            Self::Open => Self::Open,
+        }
+    }
+
+    /// Yes if one of them is, no if both are.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
+            (Self::No, Self::No) => Self::No,
+            _ => Self::Open,
+        }
+    }
+
+    /// Yes if both of them are, no if one is not.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.not().or(other.not()).not()
+    }
+}
+
+impl From<bool> for Answer {
+    fn from(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Answer::{No, Open, Yes};
+
+    #[test]
+    fn what_is_open_counts_only_where_it_decides() {
+        assert_eq!((Yes.or(Open), No.or(Open), No.or(No)), (Yes, Open, No));
+        assert_eq!((No.and(Open), Yes.and(Open), Yes.and(Yes)), (No, Open, Yes));
+    }
+}
