@@ -15,19 +15,23 @@ use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
 use crate::table;
 
+/// What is left of published claims that were interrupted.
+const UNSETTLED: &str = "what had ended is not kept: begin again with the same seed, and the runs are the same";
+
 /// Runs a group, prints the table, and fails if a band is unmet.
 pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let group = load(&args.group)?;
     let (done, all) = match args.settle {
-        Some(first) => (settle(group, first, &interrupt, args.json)?, 0),
-        None => run(group, &interrupt, args.json)?,
+        Some(first) => (settle(group, first, &interrupt, args.json)?, None),
+        None => run(group, &interrupt, args.json).map(|(done, all)| (done, Some(all)))?,
     };
     if let Some(dir) = &args.out {
         done.iter().filter(|d| d.own && !d.runs.is_empty()).try_for_each(|d| keep(d, dir))?;
     }
     let runs = done.iter().map(|d| d.runs.len()).sum();
-    interrupt.check().map_err(|e| e.help(ended(runs, all, args.out.as_deref())))?;
+    let left = || all.map_or(UNSETTLED.to_owned(), |all| ended(runs, all, args.out.as_deref()));
+    interrupt.check().map_err(|e| e.help(left()))?;
     if let Some(file) = &args.report {
         write_page(&args.group, &done, file)?;
     }

@@ -31,7 +31,7 @@ struct Claim {
 }
 
 impl Group {
-    /// Settles the published claims with seeds from `first` on. If it was stopped, what was found so far.
+    /// Settles the published claims with seeds from `first` on; no figures. If it was stopped, what was found so far.
     pub fn settle(
         mut self,
         first: u64,
@@ -57,7 +57,10 @@ impl Group {
                 iter::zip(&all, &runs).map(|(e, runs)| (e, &runs[..])).collect();
             claims.iter_mut().filter(|claim| claim.is_open(look)).for_each(|claim| claim.look(&ensembles));
         }
-        self.parts.iter_mut().for_each(|part| part.seeds = SeedRange { first, last: last.max(first) });
+        for part in &mut self.parts {
+            part.seeds = SeedRange { first, last: last.max(first) };
+            part.experiment.spec.figure.clear(); // the runs have no data for them
+        }
         Ok(self.into_done(runs, claims))
     }
 
