@@ -16,7 +16,8 @@ use crate::interrupt::Interrupt;
 use crate::table;
 
 /// What is left of published claims that were interrupted.
-const UNSETTLED: &str = "what had ended is not kept: begin again with the same seed, and the runs are the same";
+const UNSETTLED: &str =
+    "what had ended is not kept: begin again with the same seed, and the runs are the same";
 
 /// Runs a group, prints the table, and fails if a band is unmet.
 pub fn check(args: &CheckArgs) -> Result<(), Failure> {
