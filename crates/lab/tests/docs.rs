@@ -51,7 +51,7 @@ fn known(root: &Path, group: &str) -> Vec<String> {
     known
 }
 
-/// What `make figures` keeps of a group: the check of its own seeds, and the findings of three series of seeds, the first first.
+/// What `make figures` keeps of a group: the check of its own seeds, and the findings of series of seeds, the first first.
 fn kept(root: &Path, group: &str) -> Vec<Value> {
     let of = |file: &PathBuf| {
         let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
@@ -59,7 +59,7 @@ fn kept(root: &Path, group: &str) -> Vec<Value> {
     };
     let mut files: Vec<PathBuf> = files(&root.join("docs/results")).into_iter().filter(of).collect();
     files.sort();
-    assert_eq!(files.len(), 4, "{group}: {files:?}");
+    assert!(files.len() >= 2, "{group}: {files:?}");
     let text = |file: &PathBuf| std::fs::read_to_string(file).expect("it is listed");
     files.iter().map(|file| serde_json::from_str(&text(file)).expect("it is JSON")).collect()
 }
