@@ -18,8 +18,9 @@ struct Script<'a> {
     wild: &'a [u8],
 }
 
-const SUITES: [Suite; 5] = [
+const SUITES: [Suite; 6] = [
     Suite::Aes128Gcm,
+    Suite::Aes128GcmImplicit,
     Suite::Aes256Gcm,
     Suite::Chacha20Poly1305,
     Suite::Aes128CbcHmacSha256,

@@ -132,7 +132,7 @@ fn outer(config: &Config, device: &str, identity: Identity) -> Result<Node, Daem
         accept: Accept::Only(peers),
         tell_refused: true,
         retransmit: polypath_wire::Duration::from_millis(500),
-        ..HipConfig::default()
+        ..HipConfig::of_today()
     };
     let except = [config.paths.exclude.as_slice(), &[device.to_owned()]].concat();
     let mut choice = Choice::new(config.paths.include.clone(), Vec::new(), BTreeMap::new());

@@ -247,6 +247,18 @@ fn aes_gcm_with_an_extended_number() {
     assert_eq!(packet[opened.payload][..16], start);
 }
 
+/// RFC 8750 §3: the nonce is that of an IV which is the sequence number, so all else is the same.
+#[test]
+fn an_implicit_iv_is_the_sequence_number_and_is_not_sent() {
+    let [explicit, implicit] = [Suite::Aes128Gcm, Suite::Aes128GcmImplicit].map(|suite| {
+        let (mut out, _) = pair(EspConfig::with_suite(suite));
+        out.skip_to(u64::from(u32::MAX));
+        sealed(&mut out, b"whole segment")
+    });
+    assert_eq!(explicit[HEADER_LEN..HEADER_LEN + 8], [0, 0, 0, 1, 0, 0, 0, 0]);
+    assert_eq!([&explicit[..HEADER_LEN], &explicit[HEADER_LEN + 8..]].concat(), implicit);
+}
+
 /// The same draft: AES-256 and a short number.
 #[test]
 fn aes_256_gcm_with_a_short_number() {

@@ -49,7 +49,7 @@ impl Transform {
     pub(crate) fn new(config: &EspConfig, keys: &Keys) -> Self {
         let mac = || hmac::Key::new(hmac::HMAC_SHA256, &keys.authentication);
         let algorithm = match config.suite {
-            Suite::Aes128Gcm => aead_of(&aead::AES_128_GCM, keys),
+            Suite::Aes128Gcm | Suite::Aes128GcmImplicit => aead_of(&aead::AES_128_GCM, keys),
             Suite::Aes256Gcm => aead_of(&aead::AES_256_GCM, keys),
             Suite::Chacha20Poly1305 => aead_of(&aead::CHACHA20_POLY1305, keys),
             Suite::Aes128CbcHmacSha256 | Suite::Aes256CbcHmacSha256 => cbc_of(keys, mac()),
@@ -67,10 +67,11 @@ impl Transform {
             Algorithm::Aead { key, salt } => {
                 let f = self.fields(packet);
                 // RFC 4106 §3.1: any value that is not used twice under a key.
-                f.iv.copy_from_slice(&seq.to_be_bytes());
+                let iv = seq.to_be_bytes();
+                f.iv.copy_from_slice(&iv[..f.iv.len()]);
                 let (aad, len) = aad(f.head, number);
                 let tag = key
-                    .seal_in_place_separate_tag(nonce(salt, f.iv), Aad::from(&aad[..len]), f.body)
+                    .seal_in_place_separate_tag(nonce(salt, iv), Aad::from(&aad[..len]), f.body)
                     .map_err(|_| Refused)?;
                 f.icv.copy_from_slice(tag.as_ref());
             }
@@ -102,7 +103,9 @@ impl Transform {
             Algorithm::Aead { key, salt } => {
                 let f = self.fields(packet);
                 let (aad, len) = aad(f.head, number);
-                key.open_in_place_separate_tag(nonce(salt, f.iv), Aad::from(&aad[..len]), f.icv, f.body)
+                // Where it is not sent, it is the number (RFC 8750 §3).
+                let iv = f.iv.first_chunk().copied().unwrap_or(seq.to_be_bytes());
+                key.open_in_place_separate_tag(nonce(salt, iv), Aad::from(&aad[..len]), f.icv, f.body)
                     .map_err(|_| Refused)?;
             }
             Algorithm::Cbc(cbc) => {
@@ -174,10 +177,10 @@ fn aad(head: [u8; HEADER_LEN], high: Option<[u8; 4]>) -> ([u8; 12], usize) {
 }
 
 /// Salt and IV (RFC 4106 §4, 7634 §2).
-fn nonce(salt: &[u8; SALT_LEN], iv: &[u8]) -> Nonce {
+fn nonce(salt: &[u8; SALT_LEN], iv: [u8; 8]) -> Nonce {
     let mut nonce = [0; aead::NONCE_LEN];
     nonce[..SALT_LEN].copy_from_slice(salt);
-    nonce[SALT_LEN..].copy_from_slice(iv);
+    nonce[SALT_LEN..].copy_from_slice(&iv);
     Nonce::assume_unique_for_key(nonce)
 }
 

@@ -90,6 +90,14 @@ impl Accept {
 }
 
 impl HipConfig {
+    /// What today's programs use: the default, and first of all AES-GCM without IVs in packets.
+    #[must_use]
+    pub fn of_today() -> Self {
+        let mut config = Self::default();
+        config.esp_suites.insert(0, EspSuite::Aes128GcmImplicit);
+        config
+    }
+
     /// All waits between the first sending of a packet and giving up.
     pub(crate) fn patience(&self) -> Duration {
         self.retransmit.times((1 << self.retries.min(16)) - 1)

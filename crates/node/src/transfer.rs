@@ -3,7 +3,6 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators, PathReport, Reach, SecurityConfig};
@@ -159,21 +158,23 @@ pub async fn transfer(
     };
     let listener = server.listen(PORT, listener).map_err(|e| failed("receiver")(e.into()))?;
 
-    let began = Instant::now();
-    let open = open(config, &bed, &client, server.hit());
-    let accept = async { listener.accept().await.map_err(failed("receiver")) };
-    let (outgoing, incoming) = tokio::try_join!(open, accept)?;
-    let outgoing = Arc::new(outgoing);
-
-    let sending = send_file(&outgoing, &config.source);
-    let receiving = receive_file(&incoming, config.sink.as_deref(), began);
     let total = file_size(&config.source).await?;
     let pairs: Vec<Locators> = bed.locators(0).collect();
-    let watching = watch(&outgoing, &pairs, config.interval, began, total, &mut progress);
-    let (sent, received) = tokio::select! {
-        done = async { tokio::try_join!(sending, receiving) } => done?,
-        never = watching => match never {},
+    let began = Instant::now();
+    let sending = async {
+        let stream = open(config, &bed, &client, server.hit()).await?;
+        let sent = tokio::select! {
+            sent = send_file(&stream, &config.source) => sent?,
+            never = watch(&stream, &pairs, config.interval, began, total, &mut progress) => match never {},
+        };
+        Ok::<_, TransferError>((stream, sent))
     };
+    let receiving = async {
+        let stream = listener.accept().await.map_err(failed("receiver"))?;
+        let received = receive_file(&stream, config.sink.as_deref(), began).await?;
+        Ok((stream, received))
+    };
+    let ((outgoing, sent), (incoming, received)) = tokio::try_join!(sending, receiving)?;
     let last = snapshot(&outgoing, &pairs, began, total);
     progress(&last);
     Ok(TransferReport {

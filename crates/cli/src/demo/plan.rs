@@ -1,7 +1,7 @@
 //! What to run: the paths, and the connection over them.
 
 use polypath_endpoint::SecurityConfig;
-use polypath_hip::{Identity, KeyKind, Random};
+use polypath_hip::{HipConfig, Identity, KeyKind, Random};
 use polypath_hop::{HopConfig, QueueLimit};
 use polypath_lab::registry;
 use polypath_lab::units::{Human, Link};
@@ -140,7 +140,7 @@ impl Plan {
 
 /// Both ends take as many paths as there are.
 fn security(paths: usize) -> SecurityConfig {
-    let mut security = SecurityConfig { mtu: MTU, ..SecurityConfig::default() };
+    let mut security = SecurityConfig { hip: HipConfig::of_today(), mtu: MTU, ..SecurityConfig::default() };
     let paths = u8::try_from(paths).expect("no more than 64, see above");
     security.hip.max_paths = security.hip.max_paths.max(paths);
     security

@@ -75,6 +75,7 @@ pub fn suite_name(suite: EspSuite) -> &'static str {
         EspSuite::Aes128CbcHmacSha256 => "AES-128-CBC with HMAC-SHA-256",
         EspSuite::Aes256CbcHmacSha256 => "AES-256-CBC with HMAC-SHA-256",
         EspSuite::Aes128Gcm => "AES-128-GCM-16",
+        EspSuite::Aes128GcmImplicit => "AES-128-GCM-16, implicit IV",
         EspSuite::Aes256Gcm => "AES-256-GCM-16",
         EspSuite::Simulated => "none (simulated)",
         EspSuite::Chacha20Poly1305 => "ChaCha20-Poly1305",

@@ -38,7 +38,7 @@ impl Call<'_> {
         let choice = choice(self.links);
         let interrupt = Interrupt::listen_meanwhile()?;
         interrupt.block_on(async {
-            let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::default() };
+            let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::of_today() };
             let node = node(identity, hip, (!self.native).then_some(0), choice.clone())?;
             known::recall(&node, &paths);
             let (sent, json) = (matches!(self.way, Way::Send(_)), self.json);

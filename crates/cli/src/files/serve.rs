@@ -60,7 +60,7 @@ impl Serve<'_> {
                 tell_refused: true,
                 opportunistic: true,
                 max_associations: MOST_PEERS,
-                ..HipConfig::default()
+                ..HipConfig::of_today()
             };
             let node = node(identity, hip, (!self.native).then_some(self.port), choice.clone())?;
             let config = ListenConfig { connection: self.connection.clone(), ..ListenConfig::default() };

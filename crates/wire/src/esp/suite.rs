@@ -9,7 +9,9 @@ pub enum Suite {
     /// AES-GCM with a 16-byte ICV, 128-bit key (RFC 4106).
     #[default]
     Aes128Gcm,
-    /// The same with a 256-bit key.
+    /// The same without its IV, which is the sequence number (RFC 8750): 8 bytes less in each packet.
+    Aes128GcmImplicit,
+    /// AES-GCM with a 16-byte ICV, 256-bit key (RFC 4106).
     Aes256Gcm,
     /// ChaCha20-Poly1305 (RFC 7634), for hosts without AES instructions.
     Chacha20Poly1305,
@@ -25,8 +27,9 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Aes128Gcm,
+        Self::Aes128GcmImplicit,
         Self::Aes256Gcm,
         Self::Chacha20Poly1305,
         Self::Aes128CbcHmacSha256,
@@ -38,7 +41,7 @@ impl Suite {
     /// Bytes of encryption key to draw, with the 4 bytes of salt of RFC 4106 §8.1 and 7634 §2.
     pub const fn encryption_key_len(self) -> usize {
         match self {
-            Self::Aes128Gcm => 16 + SALT_LEN,
+            Self::Aes128Gcm | Self::Aes128GcmImplicit => 16 + SALT_LEN,
             Self::Aes256Gcm | Self::Chacha20Poly1305 => 32 + SALT_LEN,
             Self::Aes128CbcHmacSha256 => 16,
             Self::Aes256CbcHmacSha256 => 32,
@@ -58,7 +61,7 @@ impl Suite {
     pub const fn iv_len(self) -> usize {
         match self {
             Self::Aes128CbcHmacSha256 | Self::Aes256CbcHmacSha256 => 16,
-            Self::NullHmacSha256 => 0,
+            Self::Aes128GcmImplicit | Self::NullHmacSha256 => 0,
             _ => 8,
         }
     }
@@ -82,8 +85,8 @@ impl Suite {
         !matches!(self, Self::NullHmacSha256 | Self::Simulated)
     }
 
-    /// Its number in ESP_TRANSFORM. The registry has none for AES-GCM-16 with a 256-bit key and for
-    /// ChaCha20-Poly1305: 0xf7c3 and 0xf7c2 are ours. `None` if it cannot be negotiated.
+    /// Its number in ESP_TRANSFORM. The registry has none for ChaCha20-Poly1305, AES-GCM-16 with a 256-bit
+    /// key and implicit IVs: 0xf7c2 to 0xf7c4 are ours. `None` if it cannot be negotiated.
     pub const fn number(self) -> Option<u16> {
         match self {
             Self::NullHmacSha256 => Some(7),
@@ -92,6 +95,7 @@ impl Suite {
             Self::Aes128Gcm => Some(13),
             Self::Chacha20Poly1305 => Some(0xf7c2),
             Self::Aes256Gcm => Some(0xf7c3),
+            Self::Aes128GcmImplicit => Some(0xf7c4),
             Self::Simulated => None,
         }
     }
@@ -110,9 +114,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_the_rfc_and_two_of_ours() {
+    fn numbers_are_those_of_the_rfc_and_three_of_ours() {
         let numbers: Vec<_> = (0..=u16::MAX).filter(|n| Suite::from_number(*n).is_some()).collect();
-        assert_eq!(numbers, [7, 8, 9, 13, 0xf7c2, 0xf7c3]);
+        assert_eq!(numbers, [7, 8, 9, 13, 0xf7c2, 0xf7c3, 0xf7c4]);
         assert_eq!(Suite::from_number(13), Some(Suite::default()));
     }
 }
