@@ -32,6 +32,8 @@ pub struct HipConfig {
     pub send_r1_counter: bool,
     /// How many paths at once we announce, 1–64; 1 leaves the multipath parameter out.
     pub max_paths: u8,
+    /// Whether data that comes directly behind a SYN is delivered, which MULTIPATH announces (docs/protocol.md).
+    pub early_data: bool,
     /// First wait before I1, I2, UPDATE or CLOSE is sent again; doubles each time (RFC 7401 §6.6).
     pub retransmit: Duration,
     /// How often each of them is sent again before giving up (I1_RETRIES_MAX and its like), 1–16.
@@ -90,10 +92,10 @@ impl Accept {
 }
 
 impl HipConfig {
-    /// What today's programs use: the default, and first of all AES-GCM without IVs in packets.
+    /// What today's programs use: the default, early data, and first of all AES-GCM without IVs in packets.
     #[must_use]
     pub fn of_today() -> Self {
-        let mut config = Self::default();
+        let mut config = Self { early_data: true, ..Self::default() };
         config.esp_suites.insert(0, EspSuite::Aes128GcmImplicit);
         config
     }
@@ -121,6 +123,7 @@ impl Default for HipConfig {
             encrypt_host_id: false,
             send_r1_counter: true,
             max_paths: 8,
+            early_data: false,
             retransmit: Duration::from_secs(1),
             retries: 4,
             unused_lifetime: Duration::from_secs(900),

@@ -128,6 +128,7 @@ pub(crate) fn announcement(config: &HipConfig, links: &Links, addresses: &[IpAdd
     (config.max_paths > 1).then(|| Multipath {
         shim_version: SHIM_VERSION,
         max_paths: config.max_paths,
+        early_data: config.early_data,
         paths: addresses.iter().zip(0..).map(path).collect(),
     })
 }

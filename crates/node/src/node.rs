@@ -139,6 +139,12 @@ impl Node {
         self.open(|endpoint, now| endpoint.connect_peer(now, config, peer, port)).await
     }
 
+    /// The same without waiting for the peer's answer: what is written meanwhile leaves at once if `config` has
+    /// [`early_data`](ConnectionConfig::early_data) and the peer takes it. That it refuses shows when the stream is used.
+    pub fn open_peer(&self, config: ConnectionConfig, peer: Hit, port: u16) -> Result<Stream, StreamError> {
+        self.begin(|endpoint, now| endpoint.connect_peer(now, config, peer, port))
+    }
+
     /// What was measured of paths, each with its age: a later process can [`recall`](Self::recall) it.
     pub fn known_paths(&self) -> Vec<(PathName, KnownPath, polypath_wire::Duration)> {
         let mut state = self.shared.lock();
@@ -223,6 +229,16 @@ impl Node {
         &self,
         connect: impl FnOnce(&mut Endpoint, Instant) -> Result<ConnectionHandle, OpenError>,
     ) -> Result<Stream, StreamError> {
+        let stream = self.begin(connect)?;
+        stream.connected().await?;
+        Ok(stream)
+    }
+
+    /// Begins to open a connection.
+    fn begin(
+        &self,
+        connect: impl FnOnce(&mut Endpoint, Instant) -> Result<ConnectionHandle, OpenError>,
+    ) -> Result<Stream, StreamError> {
         let handle = self.shared.act(|state, now| {
             if let Stop::Done(error) = &state.stop {
                 return Err(StreamError::Stopped(error.clone()));
@@ -231,9 +247,7 @@ impl Node {
             state.streams.insert(handle, StreamState::default());
             Ok(handle)
         })?;
-        let stream = Stream::new(self.shared.clone(), handle);
-        stream.connected().await?;
-        Ok(stream)
+        Ok(Stream::new(self.shared.clone(), handle))
     }
 
     /// Accepts connections to our port `port`.

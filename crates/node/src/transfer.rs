@@ -204,7 +204,7 @@ async fn open(
         return client.connect(config.connection.clone(), PORT, &paths).await.map_err(failed("sender"));
     };
     client.associate(peer, Reach::Pairs(bed.locators(0).collect())).await?;
-    client.connect_peer(config.connection.clone(), peer, PORT).await.map_err(failed("sender"))
+    client.open_peer(config.connection.clone(), peer, PORT).map_err(failed("sender"))
 }
 
 /// The receiver is told nothing of its paths but that no segment may exceed what all of them carry.

@@ -249,6 +249,7 @@ fn layout_of_the_multipath_parameter() {
     let multipath = Multipath {
         shim_version: 1,
         max_paths: 8,
+        early_data: true,
         paths: vec![
             MultipathPath {
                 measured: true,
@@ -270,7 +271,7 @@ fn layout_of_the_multipath_parameter() {
     Param::Multipath(multipath.clone()).emit(&mut bytes);
     let expected = concat!(
         "96120044",
-        "01010800",
+        "01010801",
         "03010000",
         "00004e20",
         "0000000004c4b400",
@@ -364,10 +365,11 @@ fn param() -> impl Strategy<Value = Param> {
             Param::RelayTo(TransportAddress { port, protocol, address })
         }),
         proptest::collection::vec(address(), 0..4).prop_map(Param::ViaRvs),
-        (any::<u8>(), any::<u8>(), any::<u8>(), address(), any::<u64>(), any::<u32>()).prop_map(
-            |(shim_version, max_paths, id, address, rate, delay)| Param::Multipath(Multipath {
+        (any::<u8>(), any::<(u8, bool)>(), any::<u8>(), address(), any::<u64>(), any::<u32>()).prop_map(
+            |(shim_version, (max_paths, early_data), id, address, rate, delay)| Param::Multipath(Multipath {
                 shim_version,
                 max_paths,
+                early_data,
                 paths: vec![MultipathPath {
                     measured: false,
                     id,

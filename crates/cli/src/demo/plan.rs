@@ -87,6 +87,7 @@ impl Plan {
             send_buffer: buffer,
             receive_buffer: buffer,
             fail_silent: true,
+            early_data: true,
             ..ConnectionConfig::default()
         };
         Ok(Self {

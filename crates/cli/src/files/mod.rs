@@ -77,6 +77,7 @@ fn connection() -> ConnectionConfig {
         unread_window: Some(UNREAD),
         scheduler: SchedulerConfig::EarliestCompletion,
         fail_silent: true,
+        early_data: true,
         ..ConnectionConfig::default()
     }
 }

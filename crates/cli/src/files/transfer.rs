@@ -154,7 +154,7 @@ impl<'a> Transfer<'a> {
         self.meet().await?;
         (self.met, self.moved) = (true, Instant::now());
         self.found.take();
-        let stream = self.node.connect_peer(self.call.connection.clone(), hit, polypath_files::PORT).await;
+        let stream = self.node.open_peer(self.call.connection.clone(), hit, polypath_files::PORT);
         let stream = stream.map_err(|e| End::Again(e.to_string()))?;
         let notes = Notes { moved: Cell::new(Instant::now()), outcome: RefCell::default() };
         let result = tokio::select! {
@@ -297,6 +297,9 @@ impl<'a> Transfer<'a> {
 
 fn end(error: FileError) -> End {
     match error {
+        FileError::Stream(refused @ StreamError::Lost(CloseReason::Refused)) => {
+            End::Again(refused.to_string())
+        }
         FileError::Stream(StreamError::Lost(CloseReason::Aborted)) => End::Replaced,
         error if error.is_interruption() => End::Again(match error {
             FileError::Stream(StreamError::Lost(_)) | FileError::Cut => LOST.to_owned(),

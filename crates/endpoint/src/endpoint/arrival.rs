@@ -118,8 +118,8 @@ impl Endpoint {
             self.accept(now, *locators, ports, segment);
         } else if is_syn(segment) && self.hold(*locators, ports, segment) {
             return None;
-        } else if self.demux.candidates(ports).next().is_some() {
-            // Perhaps a late segment of a path that will join: a reset would end its connection.
+        } else if self.demux.candidates(ports).next().is_some() || self.is_early(segment) {
+            // Perhaps a late segment of a path that will join, or an early one: a reset would end its connection.
             self.stats.drops[DropReason::UnknownPath as usize] += 1;
         } else {
             self.refuse(now, *locators, segment);
@@ -164,7 +164,8 @@ impl Endpoint {
         }
         let Some(listener) = self.listeners.get(&ports.local) else { return };
         let isn = self.isn.at(now, &locators, ports);
-        let config = listener.connection.clone();
+        let mut config = listener.connection.clone();
+        config.early_data = self.takes_early_data_of(locators.remote.ip());
         let secure = self.security.as_ref().and_then(|s| s.config_of(&locators));
         let path = self.recalled(now, &locators, secure.unwrap_or(listener.path));
         let takes_paths = listener.accept_paths || secure.is_some();
@@ -178,6 +179,21 @@ impl Endpoint {
             slot.unserved = Some(peer);
             self.unserved.enter(peer);
         }
+    }
+
+    /// Whether `remote` has said that it knows of data behind a SYN, and we do.
+    fn takes_early_data_of(&self, remote: IpAddr) -> bool {
+        let name = match remote {
+            IpAddr::V6(name) => Hit(name.octets()),
+            IpAddr::V4(_) => return false,
+        };
+        self.security.as_ref().is_some_and(|s| s.takes_early_data(name))
+    }
+
+    /// Whether it is data whose SYN did not come, or comes after it.
+    fn is_early(&self, segment: &Segment) -> bool {
+        let flags = segment.header.flags;
+        self.security.is_some() && !flags.intersects(TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST)
     }
 
     /// The host behind an address of connections: several associations may be with one.

@@ -68,14 +68,16 @@ impl Endpoint {
     }
 
     /// Opens a connection to port `port` of `peer`, with which there is an association, over all its
-    /// paths, those to come included.
+    /// paths, those to come included. What is written before the peer answers leaves at once if `config` has
+    /// [`early_data`](ConnectionConfig::early_data) and the peer takes it.
     pub fn connect_peer(
         &mut self,
         now: Instant,
-        config: ConnectionConfig,
+        mut config: ConnectionConfig,
         peer: Hit,
         port: u16,
     ) -> Result<ConnectionHandle, OpenError> {
+        config.early_data &= self.security.as_ref().is_some_and(|s| s.takes_early_data(peer));
         let paths = self.security.as_mut().map(|s| s.usable(peer)).unwrap_or_default();
         self.connect(now, config, port, &paths)
     }

@@ -79,6 +79,7 @@ impl Security {
     /// The peer says what its links give, or what it measured.
     pub(super) fn on_multipath(&mut self, hit: Hit, multipath: &Multipath) {
         let peer = self.peers.entry(hit).or_default();
+        peer.early_data = multipath.early_data;
         for path in &multipath.paths {
             let link = Link { bandwidth: path.bandwidth, delay: path.delay };
             let known = if path.measured { &mut peer.measured } else { &mut peer.links };

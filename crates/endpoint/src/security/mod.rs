@@ -83,6 +83,8 @@ struct Peer {
     announced: Vec<IpAddr>,
     /// What we last told it ours are.
     told: Option<Vec<IpAddr>>,
+    /// It delivers data that comes directly behind a SYN.
+    early_data: bool,
     /// What it says of its own links, and what it measured.
     links: BTreeMap<IpAddr, Link>,
     measured: BTreeMap<IpAddr, Link>,
@@ -231,6 +233,11 @@ impl Security {
                 .then(|| (inner(self.ours, peer, *number), self.path_config(path)))
         };
         self.paths.iter().filter_map(usable).collect()
+    }
+
+    /// Whether both ends take data directly behind a SYN.
+    pub fn takes_early_data(&self, peer: Hit) -> bool {
+        self.config.hip.early_data && self.peers.get(&peer).is_some_and(|p| p.early_data)
     }
 
     /// What a connection is told of the path with these inner locators.

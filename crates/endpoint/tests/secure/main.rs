@@ -3,6 +3,7 @@
 
 mod acks;
 mod bed;
+mod early;
 mod packets;
 mod several;
 mod silence;

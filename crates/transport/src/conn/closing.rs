@@ -114,10 +114,7 @@ impl Connection {
     /// A RST that the peer must believe: its sequence number is the next one.
     pub(super) fn send_reset(&mut self) {
         let path = self.engine.path_for_control(self.last_path);
-        let seq = match self.state {
-            State::SynReceived => self.handshake.isn.plus(1),
-            _ => self.snd_seq(self.sender.map.nxt()),
-        };
+        let seq = self.snd_seq(self.sender.map.nxt());
         let mut segment = self.bare_segment(Instant::ZERO, path, seq, TcpFlags::RST | TcpFlags::ACK);
         segment.header.options = TcpOptions::default();
         segment.header.ack = self.rcv_seq();

@@ -66,6 +66,9 @@ pub struct ConnectionConfig {
     /// connection stays on the path it began on; with one that does, every segment is acknowledged at
     /// once, for the option answers one route.
     pub multi_route: bool,
+    /// Data may leave directly behind our SYN, and is delivered when the peer's comes like that: an initial window of it, once.
+    /// Only for ends that both know of it, over a layer that proves who sent a segment; not with `multi_route`.
+    pub early_data: bool,
     /// Smallest retransmission timeout, ms, above 0. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
     #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
@@ -134,6 +137,7 @@ impl Default for ConnectionConfig {
             acks: AckConfig::default(),
             delayed_ack: Duration::from_millis(40),
             multi_route: false,
+            early_data: false,
             min_rto: Duration::from_millis(200),
             initial_rto: Duration::from_secs(1),
             max_rto: Duration::from_secs(60),

@@ -85,7 +85,7 @@ pub struct Ports {
 /// After any input poll in this order: transmit until `None`, events and records until `None`, then the timeout.
 ///
 /// The parts: `handshake.rs` opens it and `closing.rs` ends it; `input.rs` says which segments count and
-/// `contents.rs` what they say, `output.rs` makes them, `timeouts.rs` does what is due; `paths.rs` adds and
+/// `contents.rs` what they say, `early.rs` what need not wait for the handshake, `output.rs` makes them, `timeouts.rs` does what is due; `paths.rs` adds and
 /// removes paths, `heartbeat.rs` probes them. `sender.rs` is the sending half, `receiver.rs` the receiving
 /// one; `observe.rs` tells of it all.
 #[derive(Debug)]
@@ -139,6 +139,7 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::new(now, config, ports, isn, paths, State::SynSent);
         connection.start_handshake(now, PathId::FIRST);
+        connection.send_early(now);
         connection
     }
 
@@ -156,6 +157,7 @@ impl Connection {
         connection.learn_options(now, path, syn);
         connection.last_path = path;
         connection.start_handshake(now, path);
+        connection.accept_early();
         connection
     }
 

@@ -123,7 +123,8 @@ impl Connection {
         if len == 0 && !fin {
             return;
         }
-        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+        let early = self.state == State::SynReceived && self.handshake.early;
+        if !early && !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             return self.dropped(now, path, DropReason::WrongState);
         }
         // what begins before the stream is the SYN's own number, which carries nothing

@@ -44,9 +44,11 @@ pub struct Handshake {
     /// When the first one left, and the paths of all that did.
     began_at: Instant,
     sent_on: Vec<PathId>,
-    attempts: u32,
+    pub(super) attempts: u32,
     /// It is to be sent.
     due: bool,
+    /// Data does not wait for it (see `early.rs`).
+    pub(super) early: bool,
 }
 
 impl Handshake {
@@ -66,6 +68,7 @@ impl Handshake {
             sent_on: Vec::new(),
             attempts: 0,
             due: false,
+            early: config.early_data && !config.multi_route,
         }
     }
 }
@@ -103,7 +106,7 @@ impl Connection {
         segment.header.window = self.receiver.buffer.window().min(65_535) as u16;
         if answer {
             segment.header.flags = TcpFlags::SYN | TcpFlags::ACK;
-            segment.header.ack = self.rcv_seq();
+            segment.header.ack = self.first_rcv_seq();
         }
         segment.header.options = self.syn_options(now, path, answer);
         Some(path)
@@ -143,15 +146,21 @@ impl Connection {
             others.into_iter().for_each(|other| self.remove_path(now, other));
         }
         let sack = self.config.sack && options.sack_permitted;
-        self.engine.agree(self.config.loss.build(sack), self.handshake.multi_route);
+        if sack != self.sender.sack || self.engine.lanes().is_empty() {
+            self.engine.agree(self.config.loss.build(sack), self.handshake.multi_route);
+        }
         self.sender.agree(sack, self.handshake.multi_route);
         self.receiver.agree(&self.config, sack, self.handshake.multi_route);
         self.sender.window.open(u64::from(syn.header.window)); // never scaled in a SYN
         self.sender.offer(&mut self.engine);
         let sizes: Vec<_> = self.paths.iter().map(|(_, p)| self.payload_size(p)).collect();
         for ((path, config), mss) in self.paths.iter().zip(sizes) {
-            self.engine.add_path(now, path, config, mss);
+            match self.engine.has_joined(path) {
+                true => self.engine.set_mss(now, path, mss, self.sender.largest(mss)),
+                false => self.engine.add_path(now, path, config, mss),
+            }
         }
+        self.sender.follow(&mut self.engine);
         self.receiver.paths.get_mut(path).into_iter().for_each(|p| p.heard = true);
         self.learn_route(path, syn);
         self.receiver.on_timestamps(now, path, 0, options.timestamps);
@@ -167,7 +176,8 @@ impl Connection {
     /// Payload of a full segment on `path`: the smaller of both sides' segment sizes, less the options
     /// that every segment carries (RFC 6691).
     pub(super) fn payload_size(&self, path: &PathConfig) -> u32 {
-        let peer = self.handshake.peer.map_or(DEFAULT_MSS, |p| p.1);
+        let unknown = if self.handshake.early { u32::MAX } else { DEFAULT_MSS };
+        let peer = self.handshake.peer.map_or(unknown, |p| p.1);
         let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
         let multi_route = if self.handshake.multi_route { MULTI_ROUTE_LEN } else { 0 };
         path.segment_size().min(peer).saturating_sub(timestamps + multi_route).max(32)
@@ -178,7 +188,7 @@ impl Connection {
     pub(super) fn handle_in_syn_sent(&mut self, now: Instant, path: PathId, segment: &Segment) {
         let header = &segment.header;
         let has = |flag| header.flags.contains(flag);
-        let acceptable = header.ack == self.handshake.isn.plus(1);
+        let acceptable = (0..=self.sender.map.nxt() as i64).contains(&self.snd_offset(header.ack));
         if has(TcpFlags::ACK) && !acceptable {
             self.dropped(now, path, DropReason::AckOfUnsent);
             if !has(TcpFlags::RST) {
@@ -203,6 +213,7 @@ impl Connection {
             self.establish(now, path, segment);
         } else {
             self.state = State::SynReceived; // simultaneous open
+            self.handshake.early = false;
             self.handshake.sent_on.clear();
             self.start_handshake(now, path);
         }
@@ -213,6 +224,8 @@ impl Connection {
     pub(super) fn establish(&mut self, now: Instant, path: PathId, answer: &Segment) {
         self.engine.timers.stop(Timer::HANDSHAKE);
         self.handshake.due = false;
+        self.sender.holds_fin = false;
+        let told = self.state == State::SynReceived && self.handshake.early;
         self.state = State::Established;
         if self.handshake.sent_on == [path] || self.answers_first(answer) {
             let rtt = now.since(self.handshake.began_at);
@@ -226,7 +239,9 @@ impl Connection {
         if self.config.knowledge.heartbeat > Duration::ZERO {
             self.engine.timers.set(Timer::HEARTBEAT, now + self.config.knowledge.heartbeat);
         }
-        self.tell(Event::Connected);
+        if !told {
+            self.tell(Event::Connected);
+        }
     }
 
     /// How many SYNs or SYN-ACKs on `path`, which was answered, went before and were not answered in time.

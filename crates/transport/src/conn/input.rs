@@ -53,6 +53,9 @@ impl Connection {
         if !self.is_acceptable(offset, segment.seq_len()) {
             return self.handle_unacceptable(now, path, offset, segment);
         }
+        if self.is_early(flags) {
+            return self.handle_early(now, path, offset, segment);
+        }
         self.learn_route(path, segment);
         if exempt || !flags.contains(TcpFlags::ACK) {
             return self.handle_exceptional(now, path, offset, flags);
@@ -131,7 +134,7 @@ impl Connection {
 
     /// An acceptable segment came on `path`: the peer lives. If it carries no data, it answers something
     /// that we sent there, so a path that had failed works again.
-    fn heard_from(&mut self, now: Instant, path: PathId, answer: bool) {
+    pub(super) fn heard_from(&mut self, now: Instant, path: PathId, answer: bool) {
         self.unanswered = 0;
         if let Some(known) = self.receiver.paths.get_mut(path) {
             self.last_path = path;

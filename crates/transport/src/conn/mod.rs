@@ -4,6 +4,7 @@ mod closing;
 pub mod config;
 pub mod connection;
 mod contents;
+mod early;
 mod handshake;
 mod heartbeat;
 mod input;

@@ -67,15 +67,15 @@ impl Connection {
         }
         match self.state {
             State::Closed => None,
-            State::SynSent => self.next_handshake(now, segment),
-            State::SynReceived => self.next_handshake(now, segment).or_else(|| self.next_ack(now, segment)),
+            State::SynSent => self.next_handshake(now, segment).or_else(|| self.next_early(now, segment)),
+            State::SynReceived => self.next_of_accepted(now, data, segment),
             State::TimeWait => self.next_ack(now, segment),
             _ if data => self.next_data(now, segment).or_else(|| self.next_ack(now, segment)),
             _ => self.next_ack(now, segment),
         }
     }
 
-    fn next_data(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
+    pub(super) fn next_data(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         if self.config.max_burst > 0 && self.burst >= self.config.max_burst {
             return None;
         }
@@ -101,7 +101,9 @@ impl Connection {
     fn write_data(&mut self, now: Instant, outgoing: &Outgoing, segment: &mut Segment) {
         let written = self.sender.stream.end();
         let end = outgoing.offset + u64::from(outgoing.len);
-        self.write_bare(now, outgoing.path, self.snd_seq(outgoing.offset), TcpFlags::ACK, segment);
+        let synchronized = self.state != State::SynSent;
+        let flags = if synchronized { TcpFlags::ACK } else { TcpFlags::default() };
+        self.write_bare(now, outgoing.path, self.snd_seq(outgoing.offset), flags, segment);
         segment.payload = self.sender.stream.slice(outgoing.offset, end.min(written));
         if end > written {
             segment.header.flags = segment.header.flags | TcpFlags::FIN;
@@ -109,12 +111,19 @@ impl Connection {
         } else if end == written {
             segment.header.flags = segment.header.flags | TcpFlags::PSH;
         }
-        self.receiver.piggyback(outgoing.path, &mut self.engine.timers);
+        if synchronized {
+            self.acknowledge_too(now, outgoing.path, segment);
+        }
+    }
+
+    /// Data acknowledges what came.
+    fn acknowledge_too(&mut self, now: Instant, path: PathId, segment: &mut Segment) {
+        self.receiver.piggyback(path, &mut self.engine.timers);
         self.acknowledge(segment);
         if self.sender.sack && !self.receiver.buffer.held().is_empty() {
-            self.fill_with_blocks(outgoing.path, segment);
+            self.fill_with_blocks(path, segment);
         }
-        self.receiver.told(now, outgoing.path);
+        self.receiver.told(now, path);
     }
 
     /// SACK blocks where the data leaves room for them (RFC 2018 §4).
@@ -129,11 +138,11 @@ impl Connection {
     }
 
     fn sack_blocks(&mut self, ack: &PendingAck, most: usize) -> SackBlocks {
-        let first = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
+        let first = self.first_rcv_seq();
         self.receiver.sack_blocks(ack, most, |offset| first.plus(offset as u32))
     }
 
-    fn next_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
+    pub(super) fn next_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<PathId> {
         let pending = self.receiver.pop_ack()?;
         let path = self.ack_path(pending.path);
         self.write_bare(now, path, self.snd_seq(self.sender.map.nxt()), TcpFlags::ACK, segment);
@@ -233,8 +242,12 @@ impl Connection {
 
     /// Sequence number of the next byte expected.
     pub(super) fn rcv_seq(&self) -> Seq {
-        let peer = self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1));
-        peer.plus(self.receiver.next() as u32)
+        self.first_rcv_seq().plus(self.receiver.next() as u32)
+    }
+
+    /// Sequence number of the first byte of the peer's stream.
+    pub(super) fn first_rcv_seq(&self) -> Seq {
+        self.handshake.peer.map_or(Seq(0), |p| p.0.plus(1))
     }
 
     /// Offset of `seq` in the peer's stream; negative before its first byte.

@@ -74,6 +74,11 @@ impl Paths {
         self.members.iter().map(|m| (m.path, &m.config))
     }
 
+    /// The configuration of `path`.
+    pub fn config(&self, path: PathId) -> Option<&PathConfig> {
+        self.members.get(path).map(|m| &m.config)
+    }
+
     /// The path that has this place.
     pub fn at_place(&self, place: u8) -> Option<PathId> {
         self.members.at_place(place)

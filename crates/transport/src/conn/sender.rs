@@ -43,6 +43,8 @@ pub struct Sender {
     pub exceptions: Exceptions,
     /// What was judged lost since the owner looked.
     pub losses: Losses,
+    /// The FIN waits for the handshake.
+    pub holds_fin: bool,
     /// The handshake agreed on SACK.
     pub sack: bool,
     /// Small segments do not wait for acknowledgments (RFC 9293 §3.7.4).
@@ -94,6 +96,7 @@ impl Sender {
             window: PeerWindow::default(),
             exceptions: Exceptions::default(),
             losses: Vec::new(),
+            holds_fin: false,
             sack: false,
             no_delay: config.no_delay,
             repair_elsewhere: config.repair_elsewhere,
@@ -109,7 +112,7 @@ impl Sender {
 
     /// Offset after everything that wants to be sent: the data and, once finished, the FIN.
     pub fn goal(&self) -> u64 {
-        self.stream.end() + u64::from(self.stream.is_finished())
+        self.stream.end() + u64::from(self.stream.is_finished() && !self.holds_fin)
     }
 
     /// How much of that has not been sent yet.
@@ -125,7 +128,7 @@ impl Sender {
 
     /// Everything sent and acknowledged, the FIN included.
     pub fn is_done(&self) -> bool {
-        self.stream.is_finished() && self.map.una() == self.goal()
+        self.stream.is_finished() && !self.holds_fin && self.map.una() == self.goal()
     }
 
     /// Tells the engine what the peer's window leaves.

@@ -6,6 +6,7 @@ mod common;
 
 mod closing;
 mod data;
+mod early;
 mod handshake;
 mod hostile;
 mod mhip;

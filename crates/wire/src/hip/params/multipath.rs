@@ -18,10 +18,14 @@ pub struct Multipath {
     pub shim_version: u8,
     /// How many paths the sender is ready to use at once.
     pub max_paths: u8,
+    /// Whether the sender delivers data that comes directly behind a SYN.
+    pub early_data: bool,
     /// The sender's ends of paths.
     pub paths: Vec<MultipathPath>,
 }
 
+/// The flag of who takes early data.
+const EARLY_DATA: u8 = 1;
 /// The flag of values that were measured.
 const MEASURED: u8 = 1;
 
@@ -47,12 +51,14 @@ impl Multipath {
     }
 
     pub(super) fn parse(c: &mut Cursor<'_>) -> Result<Self, WireError> {
-        let [_, shim_version, max_paths, _] = c.take()?;
-        Ok(Self { shim_version, max_paths, paths: c.list(MultipathPath::parse)? })
+        let [_, shim_version, max_paths, flags] = c.take()?;
+        let early_data = flags & EARLY_DATA != 0;
+        Ok(Self { shim_version, max_paths, early_data, paths: c.list(MultipathPath::parse)? })
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[FORMAT, self.shim_version, self.max_paths, 0]);
+        let flags = u8::from(self.early_data) * EARLY_DATA;
+        out.extend_from_slice(&[FORMAT, self.shim_version, self.max_paths, flags]);
         self.paths.iter().for_each(|p| p.emit(out));
     }
 }
