@@ -34,6 +34,9 @@ pub struct HipConfig {
     pub max_paths: u8,
     /// Whether data that comes directly behind a SYN is delivered, which MULTIPATH announces (docs/protocol.md).
     pub early_data: bool,
+    /// Whether both SPIs of an added path are one number, if the peer does the same: data then needs no answer to the request
+    /// where an R1 showed that the path works (docs/hip.md).
+    pub same_spi: bool,
     /// First wait before I1, I2, UPDATE or CLOSE is sent again; doubles each time (RFC 7401 §6.6).
     pub retransmit: Duration,
     /// How often each of them is sent again before giving up (I1_RETRIES_MAX and its like), 1–16.
@@ -92,10 +95,11 @@ impl Accept {
 }
 
 impl HipConfig {
-    /// What today's programs use: the default, early data, and first of all AES-GCM without IVs in packets.
+    /// What today's programs use: the default, nothing that waits for an answer it does not need, and first of all AES-GCM
+    /// without IVs in packets.
     #[must_use]
     pub fn of_today() -> Self {
-        let mut config = Self { early_data: true, ..Self::default() };
+        let mut config = Self { early_data: true, same_spi: true, ..Self::default() };
         config.esp_suites.insert(0, EspSuite::Aes128GcmImplicit);
         config
     }
@@ -124,6 +128,7 @@ impl Default for HipConfig {
             send_r1_counter: true,
             max_paths: 8,
             early_data: false,
+            same_spi: false,
             retransmit: Duration::from_secs(1),
             retries: 4,
             unused_lifetime: Duration::from_secs(900),

@@ -96,6 +96,12 @@ impl Context<'_> {
         key.agree(peer)
     }
 
+    /// `spi` for an inbound SPI of ours, if it is like ours and nobody uses it; else a random one.
+    pub fn same_spi(&mut self, spi: u32) -> u32 {
+        let free = spi & !SPI_RANDOM == SPI_SET && self.spis.insert(spi);
+        if free { spi } else { self.new_spi() }
+    }
+
     /// A random inbound SPI that nobody uses.
     pub fn new_spi(&mut self) -> u32 {
         loop {
@@ -129,6 +135,7 @@ pub(crate) fn announcement(config: &HipConfig, links: &Links, addresses: &[IpAdd
         shim_version: SHIM_VERSION,
         max_paths: config.max_paths,
         early_data: config.early_data,
+        same_spi: config.same_spi,
         paths: addresses.iter().zip(0..).map(path).collect(),
     })
 }

@@ -41,6 +41,13 @@ impl Session {
         Ok(keys)
     }
 
+    /// Whether the keys of an SA pair can be drawn at `index`: behind the first and where none were drawn.
+    pub fn is_free(&self, index: usize) -> bool {
+        let len = esp_draw_len(self.suite);
+        let apart = self.drawn.iter().all(|drawn| drawn.abs_diff(index) >= len);
+        apart && self.drawn.iter().any(|drawn| *drawn < index) && index + len <= self.keymat.capacity()
+    }
+
     /// Whether half of KEYMAT is used up.
     pub fn is_scarce(&self) -> bool {
         2 * self.next_index > self.keymat.capacity()

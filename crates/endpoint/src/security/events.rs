@@ -139,6 +139,9 @@ impl Security {
         self.wanted(peer, locators, super::Wanted::succeed);
         if reachable {
             self.bring_up(now, number);
+            if self.config.hip.same_spi && round_trip > Duration::ZERO {
+                self.changes.push_back(Change::Sample(inner(self.ours, peer, number), round_trip));
+            }
         }
     }
 

@@ -48,10 +48,13 @@ impl Security {
                 if opened.skipped > 0 {
                     self.changes.push_back(Change::Skipped(inner(self.ours, path.peer, number)));
                 }
-                if path.fresh && path.spi() == spi {
+                let first = path.fresh && path.spi() == spi;
+                if first {
                     path.fresh = false;
                     path.use_next();
-                    self.tell_hip(now, number);
+                }
+                if first || !path.reachable && self.config.hip.same_spi {
+                    self.tell_hip(now, number); // who is not proved yet earns what it is sent
                 }
                 return self.opened(now, number, opened, bytes);
             }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod acks;
+mod ahead;
 mod bed;
 mod early;
 mod packets;

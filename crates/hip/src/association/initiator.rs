@@ -57,6 +57,8 @@ impl Association {
         self.drop_drafts(ctx);
         self.release(ctx);
         self.round_trip = Duration::ZERO;
+        self.asked_at = Some(ctx.now);
+        self.met.clear();
         self.go(ctx, State::I1Sent);
         let i1 = self.i1(ctx);
         for route in self.routes.iter().take(PARALLEL_I1) {
@@ -121,6 +123,7 @@ impl Association {
         route: Route,
         view: &PacketView<'_>,
     ) -> Result<(), DropReason> {
+        self.meet(ctx, route);
         if !matches!(self.state, State::I1Sent | State::I2Sent) {
             return Err(DropReason::State);
         }

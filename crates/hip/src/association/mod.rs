@@ -1,5 +1,6 @@
 //! The association with one peer: the states of RFC 7401 §4.4 and what moves it between them.
 
+mod ahead;
 mod close;
 mod guest;
 mod initiator;
@@ -18,6 +19,7 @@ use crate::load::Bucket;
 use crate::locators::{Credit, PeerLocators};
 use crate::responder::{Accepted, i2_digest};
 use crate::session::{Session, seal};
+use ahead::Met;
 use initiator::{Attempt, Draft};
 use offers::Offers;
 use update::Updates;
@@ -60,6 +62,9 @@ pub struct Association {
     /// How long the answer to our I1 took.
     round_trip: Duration,
     attempt: Option<Attempt>,
+    /// When I1 left, and the routes by which R1s answered it.
+    asked_at: Option<Instant>,
+    met: Vec<Met>,
     /// R1s that may have to be answered too.
     offers: Offers,
     /// What our I2s propose; the last one is in use.
@@ -126,6 +131,8 @@ impl Association {
             packet: Vec::new(),
             round_trip: Duration::ZERO,
             attempt: None,
+            asked_at: None,
+            met: Vec::new(),
             offers: Offers::default(),
             drafts: Vec::new(),
             doubt: None,
@@ -380,6 +387,7 @@ impl Association {
         self.accepted_i2 = Some(accepted.digest);
         self.locators = PeerLocators::new(route.remote.ip());
         self.won = None;
+        self.asked_at = None;
         self.routes = vec![route];
         self.active = ctx.now;
         self.updates = Updates::default();

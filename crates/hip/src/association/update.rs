@@ -103,7 +103,7 @@ impl Association {
         }
     }
 
-    fn remove_path(&mut self, ctx: &mut Context<'_>, inbound: u32) {
+    pub(super) fn remove_path(&mut self, ctx: &mut Context<'_>, inbound: u32) {
         let Some(n) = self.paths.iter().position(|p| p.inbound == inbound) else { return };
         let path = self.paths.remove(n);
         ctx.spis.remove(&path.inbound);
@@ -243,7 +243,7 @@ impl Association {
     ) -> Result<(), DropReason> {
         match request {
             Request::Move { .. } => self.reached(ctx, inbound, route),
-            Request::Add(_) => self.install_new(ctx, route, inbound, info, true, true)?,
+            Request::Add(_) => self.complete_add(ctx, route, inbound, info)?,
             Request::Rekey { inbound: old, .. } => {
                 if let (Some(key), Some(peer)) = (&dh, &update.dh) {
                     self.renew_keymat(ctx, key, peer)?;
@@ -256,7 +256,7 @@ impl Association {
     }
 
     /// Draws keys at the index that `info` has, on which both ends agreed, and installs the SA pair.
-    fn install_new(
+    pub(super) fn install_new(
         &mut self,
         ctx: &mut Context<'_>,
         route: Route,
@@ -308,7 +308,7 @@ impl Association {
         Ok(())
     }
 
-    fn reached(&mut self, ctx: &mut Context<'_>, inbound: u32, route: Route) {
+    pub(super) fn reached(&mut self, ctx: &mut Context<'_>, inbound: u32, route: Route) {
         let Some(path) = self.paths.iter_mut().find(|p| p.inbound == inbound) else { return };
         path.route = route;
         (path.reachable, path.withdrawn) = (true, false);

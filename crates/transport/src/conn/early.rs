@@ -16,17 +16,19 @@ use crate::segment::Segment;
 const WINDOW: u64 = 65_535;
 
 impl Connection {
-    /// Opening: the first path may carry data.
+    /// Opening: the paths may carry data.
     pub(super) fn send_early(&mut self, now: Instant) {
-        let path = self.handshake.path;
-        let Some(config) = self.paths.config(path).copied().filter(|_| self.handshake.early) else { return };
+        if !self.handshake.early {
+            return;
+        }
         self.engine.agree(self.config.loss.build(self.config.sack), false);
         self.sender.agree(self.config.sack, false);
         self.sender.window.open(WINDOW);
         self.sender.offer(&mut self.engine);
         self.sender.holds_fin = true;
-        let mss = self.payload_size(&config);
-        self.engine.add_path(now, path, &config, mss);
+        for (path, config) in self.paths.iter() {
+            self.engine.add_path(now, path, config, self.payload_size(config));
+        }
     }
 
     /// The peer opens: it is who it says, so that is enough.

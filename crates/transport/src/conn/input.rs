@@ -169,11 +169,12 @@ impl Connection {
         let acked = self.snd_offset(segment.header.ack);
         let window = self.sender.window.largest as i64;
         let end = self.receiver.window_end() as i64;
-        synchronized
-            && segment.header.flags.contains(TcpFlags::ACK)
-            && (self.earliest_recent()..=end).contains(&self.rcv_offset(segment.header.seq))
+        let acknowledges = segment.header.flags.contains(TcpFlags::ACK)
             && acked <= self.sender.map.nxt() as i64
-            && acked >= self.sender.map.una() as i64 - window // RFC 5961 §5
+            && acked >= self.sender.map.una() as i64 - window; // RFC 5961 §5
+        synchronized
+            && (acknowledges || self.is_early(segment.header.flags))
+            && (self.earliest_recent()..=end).contains(&self.rcv_offset(segment.header.seq))
     }
 
     /// What the peer may have sent a window ago.

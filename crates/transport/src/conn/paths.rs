@@ -74,11 +74,6 @@ impl Paths {
         self.members.iter().map(|m| (m.path, &m.config))
     }
 
-    /// The configuration of `path`.
-    pub fn config(&self, path: PathId) -> Option<&PathConfig> {
-        self.members.get(path).map(|m| &m.config)
-    }
-
     /// The path that has this place.
     pub fn at_place(&self, place: u8) -> Option<PathId> {
         self.members.at_place(place)
@@ -96,7 +91,7 @@ impl Connection {
     /// [64](PathId::PLACES).
     pub fn add_path(&mut self, now: Instant, path: PathConfig) -> Option<PathId> {
         let id = self.enrol(&path)?;
-        if self.handshake.peer.is_some() {
+        if self.handshake.peer.is_some() || self.handshake.early {
             let mss = self.payload_size(&path);
             self.engine.add_path(now, id, &path, mss);
         }

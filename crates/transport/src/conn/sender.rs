@@ -1,12 +1,14 @@
 //! The sending half: what it knows of the stream. What becomes of it on which path is the engine's.
 //!
 //! `next.rs` says which bytes go next, `ack.rs` what acknowledgments mean: `sample.rs` what they tell the engine of each
-//! path. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` and `duplication.rs` duplicate.
+//! path. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` and `duplication.rs` duplicate. `first_flight.rs` hears
+//! how fast a path began.
 
 mod ack;
 mod copies;
 mod duplication;
 mod eifel;
+mod first_flight;
 mod next;
 mod peer_window;
 mod sample;
@@ -23,8 +25,10 @@ use crate::engine::facts::Fact;
 use crate::facts::{Episode, LossCause};
 use crate::flow::stream::SendStream;
 use crate::path::rtt::RtoLimits;
+use crate::path_map::PathMap;
 pub use ack::{Ack, Acked};
 use duplication::Duplication;
+use first_flight::FirstFlight;
 pub use next::Outgoing;
 use peer_window::PeerWindow;
 
@@ -53,6 +57,8 @@ pub struct Sender {
     repair_elsewhere: bool,
     /// Copies of segments on further paths.
     copies: Duplication,
+    /// How each path began.
+    first: PathMap<FirstFlight>,
 }
 
 /// What leaves although the windows are full, or is too small to be worth it.
@@ -101,6 +107,7 @@ impl Sender {
             no_delay: config.no_delay,
             repair_elsewhere: config.repair_elsewhere,
             copies: Duplication::default(),
+            first: PathMap::default(),
         }
     }
 
@@ -165,6 +172,7 @@ impl Sender {
     /// `path` is gone from the engine.
     pub fn remove_path(&mut self, path: PathId) {
         self.copies.under_way.remove(path);
+        self.first.remove(path);
     }
 
     /// Largest cargo on a path whose segments carry up to `mss` bytes: a FIN takes no room in them.

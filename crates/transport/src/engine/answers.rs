@@ -102,6 +102,30 @@ impl Engine {
         self.controller.on_ack(now, path, &sample, self.views.as_slice());
     }
 
+    /// Whether the controller goes by packet trains.
+    #[inline]
+    pub fn goes_by_trains(&self) -> bool {
+        self.rules.trains
+    }
+
+    /// An acknowledgment that came by `path` itself tells for the first time there of `bytes` of its first flight, of which the
+    /// newest left at `sent_at`. If that shows the rate of the path before anything else did, the controller hears it at once.
+    pub fn on_first_flight(&mut self, now: Instant, path: PathId, bytes: u64, sent_at: Instant) {
+        let Some(lane) = self.lanes.get_mut(path).filter(|lane| lane.recovering.is_none()) else { return };
+        let estimator = &mut lane.estimator;
+        let Some(rate) = estimator.on_first_flight(now, bytes, sent_at, path) else { return };
+        estimator.show(rate);
+        let sample = AckSample {
+            srtt: estimator.rtt.srtt(),
+            min_rtt: estimator.rtt.min(),
+            train_rate: Some(rate),
+            prior_in_flight: self.views[path].in_flight,
+            ..AckSample::default()
+        };
+        self.controller.on_ack(now, path, &sample, self.views.as_slice());
+        self.refresh(now, path);
+    }
+
     /// After [`learn`](Self::learn): whether a marked packet was late, and a path that had failed works again.
     pub fn after_delivery(&mut self, now: Instant, path: PathId) {
         if self.observers.watch.marks_packets() {

@@ -20,6 +20,8 @@ pub struct PathEstimator {
     pub bandwidth: Bandwidth,
     /// Rate of the bottleneck, for controllers that pace.
     pub trains: Trains,
+    /// The same of the first flight, as the path's own acknowledgments tell of it.
+    first: Trains,
     /// What trains show, or before them an earlier connection.
     shown_rate: Option<Rate>,
     told_rate: Option<Rate>,
@@ -38,6 +40,7 @@ impl PathEstimator {
             one_way: OneWay::default(),
             bandwidth: Bandwidth::default(),
             trains: Trains::default(),
+            first: Trains::default(),
             shown_rate: None,
             told_rate: rate.filter(|r| r.0 > 0),
             told_one_way: one_way,
@@ -65,7 +68,23 @@ impl PathEstimator {
             Some((sent_at, rtt)) => self.trains.on_delivered(now, bytes, (sent_at, rtt), via),
             None => self.trains.interrupt(),
         }
-        self.trains.rate()
+        self.trains.rate().or_else(|| self.first.rate())
+    }
+
+    /// An acknowledgment that came by this path, `path`, tells for the first time there of `bytes` of the first flight, of which
+    /// the newest left at `sent_at`. Returns the rate of the bottleneck if other trains show none.
+    pub fn on_first_flight(
+        &mut self,
+        now: Instant,
+        bytes: u64,
+        sent_at: Instant,
+        path: PathId,
+    ) -> Option<Rate> {
+        if self.trains.rate().is_some() {
+            return None;
+        }
+        self.first.on_delivered(now, bytes, (sent_at, now.since(sent_at)), path);
+        self.first.rate()
     }
 
     /// `bytes` on the wire leave that are no data: they keep the bottleneck busy too.

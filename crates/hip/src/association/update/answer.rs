@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::event::{DropReason, Route};
 use crate::keymat::esp_draw_len;
 use crate::responder::is_usable;
+use crate::session::Session;
 
 /// Most old SA pairs of a path that gets new ones: a peer that has more sends no data on them.
 const MOST_OLD: usize = 2;
@@ -77,8 +78,12 @@ impl Association {
         if self.paths.len() >= ctx.config.max_paths.into() {
             return Err(DropReason::Policy);
         }
-        let info = self.agree_on_index(ctx, info)?;
-        let inbound = ctx.new_spi();
+        let shares = self.shares_spis(ctx);
+        let is_free = |s: &Session| s.is_free(info.keymat_index.into());
+        // An end that shares SPIs draws nothing else at the place that it asks for.
+        let kept = shares && self.session.as_ref().is_some_and(is_free);
+        let info = if kept { info } else { self.agree_on_index(ctx, info)? };
+        let inbound = if shares { ctx.same_spi(info.new_spi) } else { ctx.new_spi() };
         self.install_new(ctx, route, inbound, info, false, false)?;
         Ok((inbound, vec![Param::EspInfo(EspInfo { old_spi: 0, new_spi: inbound, ..info })]))
     }

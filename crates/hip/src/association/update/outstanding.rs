@@ -127,6 +127,16 @@ impl Updates {
         })
     }
 
+    /// The path that we asked for on `route`: the SPI that we will receive on, and where its keys are to be drawn.
+    pub fn asked_on(&self, route: Route) -> Option<(u32, usize)> {
+        self.pending.iter().find_map(|p| match p.what {
+            What::Request { request: Request::Add(to), inbound, index, .. } if to == route => {
+                Some((inbound, index))
+            }
+            _ => None,
+        })
+    }
+
     /// Whether one of them asks for new keys of a path.
     pub(super) fn is_rekeying(&self) -> bool {
         self.drawing().any(|request| matches!(request, Request::Rekey { .. }))

@@ -86,7 +86,11 @@ impl Association {
         }
         params.extend(dh.as_ref().map(public));
         params.extend(self.our_links(ctx, &locators));
-        self.send_update(ctx, route, params, What::Request { request, inbound, dh, index })
+        self.send_update(ctx, route, params, What::Request { request, inbound, dh, index })?;
+        if matches!(request, Request::Add(_)) {
+            self.asked_to_add(ctx, route);
+        }
+        Some(())
     }
 
     /// A LOCATOR_SET alone, on the first path that works.
@@ -111,7 +115,7 @@ impl Association {
     fn our_locators(&self, ctx: &Context<'_>, request: Request, inbound: u32) -> Vec<Locator> {
         let stays = |p: &&Path| !self.updates.is_removing(p.inbound);
         let mut ends: Vec<_> = self.paths.iter().filter(stays).map(|p| (p.inbound, p.route)).collect();
-        ends.extend(self.updates.adding());
+        ends.extend(self.updates.adding().filter(|(spi, _)| self.paths.iter().all(|p| p.inbound != *spi)));
         match request {
             Request::Add(route) => ends.push((inbound, route)),
             Request::Rekey { inbound: old, .. } => {
@@ -198,6 +202,7 @@ impl Association {
             What::Request { request: Request::Add(route), inbound, .. } => {
                 ctx.spis.remove(&inbound);
                 self.session.iter_mut().for_each(|s| s.skip(1));
+                self.remove_path(ctx, inbound);
                 ctx.event(self.peer, Event::PathFailed { route });
             }
             What::Answer { inbound, route, .. } => {

@@ -75,10 +75,12 @@ impl Acked {
 impl Sender {
     /// Takes an acknowledgment; `ack.una` is not beyond what was sent.
     pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> Acked {
-        match self.is_expected(ack, engine) {
+        let acked = match self.is_expected(ack, engine) {
             true => self.on_expected_ack(now, ack, engine),
             false => self.on_any_ack(now, ack, engine),
-        }
+        };
+        self.hear_first(now, ack, engine);
+        acked
     }
 
     /// Whether it acknowledges what was sent first, on the only path, while nothing is missing: most do.

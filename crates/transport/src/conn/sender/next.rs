@@ -152,6 +152,7 @@ impl Sender {
         let offset = self.map.nxt();
         let number = engine.send(now, path, Cargo { key: offset, len, history: History::Once }, last);
         self.map.send_new(path, number, len);
+        self.note_first(now, path, offset, len, engine);
         Outgoing { path, offset, len, retransmission: false }
     }
 

@@ -20,12 +20,15 @@ pub struct Multipath {
     pub max_paths: u8,
     /// Whether the sender delivers data that comes directly behind a SYN.
     pub early_data: bool,
+    /// Whether the SPI of the sender's end of a path that it is asked for is the asker's, if that is free.
+    pub same_spi: bool,
     /// The sender's ends of paths.
     pub paths: Vec<MultipathPath>,
 }
 
-/// The flag of who takes early data.
+/// The flags of who takes early data, and of who takes the asker's SPI.
 const EARLY_DATA: u8 = 1;
+const SAME_SPI: u8 = 2;
 /// The flag of values that were measured.
 const MEASURED: u8 = 1;
 
@@ -52,12 +55,12 @@ impl Multipath {
 
     pub(super) fn parse(c: &mut Cursor<'_>) -> Result<Self, WireError> {
         let [_, shim_version, max_paths, flags] = c.take()?;
-        let early_data = flags & EARLY_DATA != 0;
-        Ok(Self { shim_version, max_paths, early_data, paths: c.list(MultipathPath::parse)? })
+        let [early_data, same_spi] = [EARLY_DATA, SAME_SPI].map(|flag| flags & flag != 0);
+        Ok(Self { shim_version, max_paths, early_data, same_spi, paths: c.list(MultipathPath::parse)? })
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        let flags = u8::from(self.early_data) * EARLY_DATA;
+        let flags = u8::from(self.early_data) * EARLY_DATA | u8::from(self.same_spi) * SAME_SPI;
         out.extend_from_slice(&[FORMAT, self.shim_version, self.max_paths, flags]);
         self.paths.iter().for_each(|p| p.emit(out));
     }

@@ -1,0 +1,75 @@
+//! Nothing waits for an answer that it does not need: data behind the SYN, and on a path behind the request for it.
+
+use polypath_endpoint::{PeerEvent, SecurityConfig};
+use polypath_transport::ConnectionConfig;
+use polypath_wire::{Duration, Instant};
+
+use super::bed::*;
+use super::{LEN, finish};
+
+fn today() -> SecurityConfig {
+    let mut config = quick();
+    (config.hip.early_data, config.hip.same_spi) = (true, true);
+    config
+}
+
+fn early() -> ConnectionConfig {
+    ConnectionConfig { early_data: true, ..ConnectionConfig::default() }
+}
+
+/// A connection opened as soon as the association is there, and when that was.
+fn begun(configs: [SecurityConfig; 2]) -> (Bed, Instant) {
+    let mut bed = Bed::new(configs, [v4, v4]);
+    bed.associate();
+    bed.run_until(Instant::ZERO + Duration::from_secs(1), |bed| bed.events[CLIENT].contains(&PeerEvent::Up));
+    bed.send_with(LEN, early());
+    let now = bed.now;
+    (bed, now)
+}
+
+/// When the first data was read, and when the second link had brought more than a probe.
+fn first(mut bed: Bed, began: Instant) -> [u64; 2] {
+    let end = began + Duration::from_secs(10);
+    bed.run_until(end, |bed| bed.received > 0);
+    let read = bed.now;
+    bed.run_until(end, |bed| bed.links[1].bytes > 3000);
+    let second = bed.now;
+    finish(&mut bed, 60);
+    let stats = bed.endpoints[SERVER].security_stats().unwrap();
+    assert_eq!((stats.refused, stats.unknown_spi, stats.other, stats.unsent), (0, 0, 0, 0), "{stats:?}");
+    [read, second].map(|at| at.since(began).as_millis_f64().round() as u64)
+}
+
+/// One way is 10 ms on the first link, 20 on the second.
+#[test]
+fn data_is_there_after_one_way_of_each_path() {
+    let (bed, began) = begun([today(), today()]);
+    let [read, second] = first(bed, began);
+    assert!(read <= 11 && second <= 24, "{read} ms, {second} ms");
+}
+
+#[test]
+fn with_a_peer_that_does_not_know_of_it_everything_takes_its_round_trips() {
+    for configs in [[today(), quick()], [quick(), today()]] {
+        let (bed, began) = begun(configs);
+        let [read, second] = first(bed, began);
+        assert!(read >= 30 && second >= 60, "{read} ms, {second} ms");
+    }
+}
+
+#[test]
+fn a_second_path_that_died_after_its_r1_holds_up_nothing_for_long() {
+    let (mut bed, began) = begun([today(), today()]);
+    bed.links[1].up = false;
+    let end = began + Duration::from_secs(20);
+    bed.run_until(end, |bed| bed.finished);
+    assert_eq!(bed.received, LEN);
+    let took = bed.now.since(began);
+    let alone = {
+        let (mut bed, began) = begun([quick(), quick()]);
+        bed.links[1].up = false;
+        bed.run_until(end, |bed| bed.finished);
+        bed.now.since(began)
+    };
+    assert!(took < alone + Duration::from_millis(500), "{took:?}, without a second path {alone:?}");
+}
