@@ -60,7 +60,7 @@ impl Multipath {
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        let flags = u8::from(self.early_data) * EARLY_DATA | u8::from(self.same_spi) * SAME_SPI;
+        let flags = (u8::from(self.early_data) * EARLY_DATA) | (u8::from(self.same_spi) * SAME_SPI);
         out.extend_from_slice(&[FORMAT, self.shim_version, self.max_paths, flags]);
         self.paths.iter().for_each(|p| p.emit(out));
     }
