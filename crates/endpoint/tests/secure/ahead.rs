@@ -40,12 +40,12 @@ fn first(mut bed: Bed, began: Instant) -> [u64; 2] {
     [read, second].map(|at| at.since(began).as_millis_f64().round() as u64)
 }
 
-/// One way is 10 ms on the first link, 20 on the second.
+/// One way is 10 ms on the first link, 20 on the second; a probe and a segment take 3 ms of each at 8 Mbit/s.
 #[test]
 fn data_is_there_after_one_way_of_each_path() {
     let (bed, began) = begun([today(), today()]);
     let [read, second] = first(bed, began);
-    assert!(read <= 11 && second <= 24, "{read} ms, {second} ms");
+    assert!(read <= 14 && second <= 24, "{read} ms, {second} ms");
 }
 
 #[test]

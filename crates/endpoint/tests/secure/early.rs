@@ -32,7 +32,8 @@ fn first_read(configs: [SecurityConfig; 2], early_data: bool) -> u64 {
 
 #[test]
 fn data_is_read_one_way_after_the_association_if_both_ends_know_of_it() {
-    assert!(first_read([today(), today()], true) <= 12);
+    // 10 ms, and 3 ms for a probe and a segment at 8 Mbit/s
+    assert!(first_read([today(), today()], true) <= 14);
     assert!(first_read([today(), today()], false) >= 30);
     assert!(first_read([today(), quick()], true) >= 30);
     assert!(first_read([quick(), today()], true) >= 30);
