@@ -111,6 +111,7 @@ pub fn rank(finding: Finding) -> usize {
         Finding::Reproduced => 0,
         Finding::DirectionOnly => 1,
         Finding::NotIdentifiable => 2,
-        Finding::Refuted => 3,
+        Finding::Undecided => 3,
+        Finding::Refuted => 4,
     }
 }
