@@ -142,7 +142,7 @@ pub fn judge(claim: &Claim, ours: Interval, asked: Asked) -> Judgement {
 /// Whether the paper's runs can tell what it claims from what plain TCP gives.
 fn told_apart(claim: &Claim, ours: &Ensemble, null: &Ensemble) -> Answer {
     let (p, k) = (claim.published, claim.runs);
-    let never = |of: &Ensemble| of.may_give(p, k, LEVEL).not();
+    let never = |of: &Ensemble| !of.may_give(p, k, LEVEL);
     match claim.equal {
         true => Answer::from(null.means_of(k).half_width() <= claim.margin).or(never(null)).or(never(ours)),
         false => never(null).and(Side::of(p, null.middle(), claim.margin).is_some().into()),

@@ -1,5 +1,7 @@
 //! An answer that runs may leave open.
 
+use std::ops::Not;
+
 /// What an ensemble answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
@@ -12,16 +14,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The opposite.
-    #[must_use]
-    pub fn not(self) -> Self {
-        match self {
-            Self::Yes => Self::No,
-            Self::No => Self::Yes,
-            Self::Open => Self::Open,
-        }
-    }
-
     /// Yes if one of them is, no if both are.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -35,7 +27,19 @@ impl Answer {
     /// Yes if both of them are, no if one is not.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        self.not().or(other.not()).not()
+        !((!self).or(!other))
+    }
+}
+
+impl Not for Answer {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::Yes => Self::No,
+            Self::No => Self::Yes,
+            Self::Open => Self::Open,
+        }
     }
 }
 
