@@ -155,9 +155,11 @@ fn rule() -> Markup {
             summary { "How a verdict follows from the numbers" }
             p {
                 "Nobody sets a verdict by hand. The null is the same experiment with plain TCP in the place of the path. \
-                 A published value is " b { "not identifiable" } " if as many null runs as the paper's may give it too, or if ours are too few; "
-                b { "reproduced" } " if the 90 % interval of our mean lies within its margin (two one-sided tests at 5 %); "
-                b { "direction only" } " if our mean lies on the claimed side of the null's; else " b { "refuted" }
+                 A published value is " b { "not identifiable" } " if as many null runs as the paper's may give it too; "
+                b { "reproduced" } " if the interval of our mean lies within its margin; "
+                b { "direction only" } " if it lies outside, and our mean on the claimed side of the null's by more than the margin; else "
+                b { "refuted" } ". Where our runs are too few for one of these it is " b { "undecided" } ", which is no verdict. \
+                 A claim is looked at up to four times with more runs, each test with an error of 1.25 % to each side"
                 ". Intervals shown are of 95 %. Bands are what we expect of our own program, a separate question."
             }
         }
