@@ -75,7 +75,7 @@ fn findings_stand_in_the_pages_as_they_are_kept() {
             let table = table.split("<!-- end -->").next().unwrap_or_default();
             let first = &kept(&root, group)[0];
             let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
-            let rows: BTreeSet<[String; 3]> = rows.map(|row| shown(row)).collect();
+            let rows: BTreeSet<[String; 3]> = rows.map(shown).collect();
             assert!(!rows.is_empty(), "{page}: no findings of {group}; run tools/findings");
             let known: BTreeSet<[String; 3]> = findings(first).into_iter().collect();
             let loose: Vec<_> = rows.difference(&known).collect();
