@@ -144,7 +144,7 @@ mod tests {
             let bandwidth = Some(polypath_wire::Rate::from_mbps(mbps));
             let path =
                 MultipathPath { id: n, address: [10, 0, 0, n].into(), measured, bandwidth, delay: None };
-            Multipath { shim_version: 1, max_paths: 8, paths: vec![path] }
+            Multipath { shim_version: 1, max_paths: 8, early_data: true, same_spi: true, paths: vec![path] }
         };
         for n in 0..=255 {
             security.on_multipath(hit, &said(n, false, 1));
