@@ -127,7 +127,7 @@ fn a_demo_between_namespaces_delivers_too() {
     let paths = report["paths"].as_array().unwrap();
     assert_eq!(paths.len(), 2, "{report:#}");
     for path in paths {
-        assert_eq!(path["esp_suite"], "AES-128-GCM-16", "{report:#}");
+        assert_eq!(path["esp_suite"], "AES-128-GCM-16, implicit IV", "{report:#}");
         assert_eq!(path["spi_out"].as_str().map(str::len), Some(8), "{report:#}");
     }
     assert_ne!(paths[0]["spi_out"], paths[1]["spi_out"], "an SA for each path");

@@ -217,15 +217,16 @@ fn a_path_that_is_merely_slow_gets_its_time() {
     let slow = done("4kbit/1ms");
     assert!(slow.status.success(), "{slow:?}");
     let report: Value = serde_json::from_slice(&slow.stdout).unwrap();
-    // 43 s for the bytes; the base exchange, probes of the packet size and the handshake before them.
+    // 43 s for the bytes; the base exchange, probes of the packet size and the handshake before them. A segment behind the SYN goes twice, as the
+    // answer to the SYN does not tell how slow it will be.
     assert!(report["seconds"].as_f64() < Some(75.0), "{report:#}");
-    assert_eq!(report["retransmitted"], 0, "{report:#}");
+    assert!(report["retransmitted"].as_u64() <= Some(1), "{report:#}");
     // Its full segments take longer than the usual timers allow (docs/performance.md). A plain link takes 96 s.
     let slower = done("2kbit/1ms");
     assert!(slower.status.success(), "{slower:?}");
     let report: Value = serde_json::from_slice(&slower.stdout).unwrap();
     assert!(report["seconds"].as_f64() < Some(135.0), "{report:#}");
-    assert_eq!(report["retransmitted"], 0, "{report:#}");
+    assert!(report["retransmitted"].as_u64() <= Some(1), "{report:#}");
 }
 
 #[test]

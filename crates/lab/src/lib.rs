@@ -22,6 +22,8 @@ pub mod report;
 pub mod results;
 #[cfg(feature = "experiments")]
 pub mod run;
+#[cfg(feature = "experiments")]
+pub mod scenarios;
 pub mod seeds;
 #[cfg(feature = "experiments")]
 pub mod shelf;

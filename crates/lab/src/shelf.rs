@@ -4,9 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::frontier;
 use crate::place::{EXPERIMENTS, TEMPLATES, built_in};
 pub use crate::place::{Place, Unknown};
+use crate::scenarios;
 use crate::spec::{Cell, Experiment, LoadError, load, parse_at, suggestion};
 
 /// The program's version, and after a `+` a hash of the sources that decide what a run gives.
@@ -59,9 +59,9 @@ impl Shelf {
 
     /// The experiment `name`, which is `group/name`; `frontier/17` is a scenario that is drawn.
     pub fn load(&self, name: &str) -> Result<Experiment, LoadError> {
-        let drawn = name.strip_prefix(frontier::GROUP).and_then(|rest| rest.strip_prefix('/')?.parse().ok());
+        let drawn = name.strip_prefix(scenarios::GROUP).and_then(|rest| rest.strip_prefix('/')?.parse().ok());
         if let Some(number) = drawn {
-            return Ok(frontier::experiment(number));
+            return Ok(scenarios::experiment(number));
         }
         match self {
             Self::Dir(dir) => {

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use polypath_lab::columns;
-use polypath_lab::frontier::{self, CONTROLLERS, NULL, Outcome, Score, Spread};
+use polypath_lab::frontier::{self, Outcome, Score, Spread};
+use polypath_lab::scenarios::{self, CONTROLLERS, NULL};
 use polypath_lab::sweep::on_cores;
 use serde_json::json;
 
@@ -18,7 +19,7 @@ use crate::table;
 /// Runs the scenarios and prints a row for each controller.
 pub fn run(args: &FrontierArgs) -> Result<(), Failure> {
     if let Some(number) = args.spec {
-        return printed(write!(io::stdout(), "{}", frontier::experiment(number).text));
+        return printed(write!(io::stdout(), "{}", scenarios::experiment(number).text));
     }
     let controllers: Vec<&str> = match &args.controllers[..] {
         [] => CONTROLLERS.to_vec(),

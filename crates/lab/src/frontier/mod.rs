@@ -2,47 +2,24 @@
 //! what it leaves unused. The numbers of scenarios are the seeds: the same number is the same scenario everywhere.
 
 mod outcome;
-mod scenario;
 mod score;
-mod text;
 
 pub use outcome::{At, Outcome, table};
-pub use scenario::{Bottleneck, Path, Rival, Scenario};
 pub use score::{Score, Spread, Worst, scores, worst};
 
-use crate::place::Place;
 use crate::run::{Keep, RunError};
+use crate::scenarios::{ALONE, NULL, experiment};
 use crate::seeds::SeedRange;
-use crate::spec::{Cell, Experiment, parse_at};
+use crate::spec::{Cell, Experiment};
 use crate::stop::Stop;
 use crate::sweep::{Job, run_all};
 
-/// The connection under test.
-pub const BUNDLE: &str = "bundle";
-/// The cell in which a TCP stands for the connection at each bottleneck.
-pub const NULL: &str = "null";
 /// What all are compared with: the mean of the null over other seeds.
 pub const REFERENCE: &str = "reference";
-/// The cell in which nothing stands for it, the mean over the same seeds.
-pub const ALONE: &str = "alone";
-/// What is compared.
-pub const CONTROLLERS: [&str; 8] = ["newreno", "cubic", "bbr", "lia", "olia", "balia", "wvegas", "polypath"];
-/// The group to which scenarios belong by name: `frontier/17`.
-pub const GROUP: &str = "frontier";
-
 /// The seed of the runs that are compared.
 const SEED: u64 = 1;
 /// Those of what they are compared with.
 const OTHERS: std::ops::RangeInclusive<u64> = 2..=4;
-
-/// The experiment that is scenario `number`.
-pub fn experiment(number: u64) -> Experiment {
-    let name = format!("{GROUP}/{number}");
-    let text = text::text(&Scenario::draw(number));
-    let read = parse_at(&text, &name, &Place::Nowhere);
-    let experiment = read.unwrap_or_else(|e| panic!("a scenario is a spec: {e}"));
-    Experiment { name, ..experiment }
-}
 
 /// Runs the scenarios under `controllers` on all cores; `done` is called after each run. Of a run that was stopped there is no outcome.
 pub fn run(

@@ -2,10 +2,9 @@
 
 use arrow_array::RecordBatch;
 
-use super::text::{rival, twin};
-use super::{ALONE, BUNDLE, Scenario};
 use crate::columns::{self, Column};
 use crate::results::Run;
+use crate::scenarios::{ALONE, BUNDLE, NULL, Scenario, rival, twin};
 use crate::spec::{Metric, What};
 
 /// One controller in one scenario.
@@ -76,7 +75,7 @@ impl At {
             run.value(&what).unwrap_or_default()
         };
         let ours = match run.cell.as_str() {
-            super::NULL => goodput(&twin(n), None),
+            NULL => goodput(&twin(n), None),
             ALONE => 0.0,
             _ => scenario.through(n).map(|path| goodput(BUNDLE, Some(path))).sum(),
         };

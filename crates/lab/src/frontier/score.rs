@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ALONE, Outcome, REFERENCE, Scenario};
+use super::{Outcome, REFERENCE};
+use crate::scenarios::{ALONE, Scenario};
 
 /// Starved: less of a bottleneck than this share of what a TCP beside it has.
 const STARVED: f64 = 0.3;

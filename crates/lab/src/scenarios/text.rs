@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use super::scenario::{Bottleneck, Path, Scenario};
+use super::drawn::{Bottleneck, Path, Scenario};
 use super::{ALONE, BUNDLE, CONTROLLERS, NULL};
 
 /// The spec of `scenario`.
@@ -182,7 +182,7 @@ const COUPLED: [&str; 4] = ["lia", "olia", "balia", "wvegas"];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::experiment;
+    use crate::scenarios::experiment;
 
     #[test]
     fn the_text_of_every_scenario_is_an_experiment() {
