@@ -277,7 +277,8 @@ Examples:
 
 Each scenario has one to four paths, apart, shared or partly shared; 1 to 1000 Mbit/s; round trips of 2 to
 300 ms; queues of 0.25 to 8 BDP; up to two TCPs at each bottleneck; and some have random loss, reordering, rates
-that change, bursts, traffic the other way. FF is goodput over that of the mean TCP beside it at a bottleneck.
+that change, bursts, traffic the other way. FF: its goodput at a bottleneck, divided by the mean goodput of
+the TCPs there.
 What is called null is one TCP in the
 connection's place at each bottleneck, over the quickest path there; with it all are compared, by its mean over
 three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns

@@ -77,7 +77,7 @@ fn table_of(done: &Done<'_>) -> (String, Vec<String>) {
     (columns(done, table, shown).trim_fmt(), hidden.collect())
 }
 
-/// Those of the words and the first `shown` numbers.
+/// The headers of `cell`, `flow` and the first `shown` numbers.
 fn headers(shown: usize) -> Vec<&'static str> {
     ["cell", "flow"].into_iter().chain(SHOWN[..shown].iter().map(|(_, name, _)| *name)).collect()
 }

@@ -26,7 +26,7 @@ use crate::keys;
 const WAIT: Duration = Duration::from_secs(8);
 /// Round trips that are measured on the empty path.
 const ECHOES: usize = 10;
-/// The path is filled so long before it counts, at least; and so many round trips.
+/// Sending fills the path before measuring begins: at least for this time, and for this many round trips.
 const FIRST: Duration = Duration::from_secs(1);
 const ROUNDS: u32 = 12;
 /// Notes are at most this many bytes.

@@ -116,7 +116,7 @@ async fn request(stream: &Stream) -> Result<Result<Request, &'static str>, Strea
             None => return Ok(Err("it ended before it said what it wants")),
         }
     }
-    Ok(Request::parse(&bytes.try_into().expect("so many were read")))
+    Ok(Request::parse(&bytes.try_into().expect("the loop read LENGTH bytes")))
 }
 
 async fn echo(stream: &Stream) -> Result<(), StreamError> {

@@ -18,7 +18,7 @@ const UNREACHABLE: [u8; 2] = [1, 3];
 pub enum Trouble {
     /// Nothing leads there.
     Unreachable,
-    /// Packets have at most so many bytes.
+    /// The path carries packets of at most this size, bytes.
     TooBig(u32),
 }
 

@@ -15,7 +15,7 @@ const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const MARGIN: f64 = 0.99;
 /// MinPipeCwnd, segments.
 const MIN_PIPE: f64 = 4.0;
-/// A quantum is what leaves in this time, at least two segments and at most so many bytes.
+/// A quantum is what leaves in `GRAIN` seconds: at least two segments, at most `MAX_QUANTUM` bytes.
 const GRAIN: f64 = 0.001;
 const MAX_QUANTUM: f64 = 65_536.0;
 /// Quanta in flight that hosts may hold: the factor of offload_budget.
