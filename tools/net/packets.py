@@ -9,8 +9,8 @@ import time
 
 from bed import Bed, Link
 from parts import FIBRE_LTE, Growth, share, table
-from rivals import enable_mptcp, tcp
-from tunnel import CUT, END, INNER, LINKS, RESTORE, Tunnel, between
+from rivals import tcp
+from tunnel import CUT, END, INNER, LINKS, RESTORE, Tunnel, between, tunnel
 
 AS_PACKETS = 'exclude = ["10.99.0.0/24"]'
 LANES = {"TCP lane": "", "TCP as packets": AS_PACKETS}
@@ -127,18 +127,7 @@ def packets_udp(runs, seconds=10):
 
 def packets_tcp(runs, seconds=15, only=None):
     """One TCP CUBIC connection that travels as packets over links of bonding tools, beside kernel MPTCP: share of the sum."""
-    for title, links in LINKS.items():
-        if only and not title.startswith(only):
-            continue
-        shares, total = {}, sum(link.rates[0] for link in links) * 1e6
-        with Bed(links) as bed:
-            enable_mptcp(bed)
-            Tunnel(bed, lane=AS_PACKETS)
-            for _ in range(runs):
-                for name, more in {"as packets": {"to": INNER[1]}, "MPTCP": {"mptcp": True}}.items():
-                    samples = tcp(bed, None, seconds=seconds + 5, **more)[1]
-                    shares.setdefault(name, []).append(share(samples, total, start=5.0))
-        table(f"{title}: share of the sum", shares)
+    tunnel(runs, seconds, only, lane=AS_PACKETS, called="as packets")
 
 
 def packets_cut(runs):

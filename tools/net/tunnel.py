@@ -146,17 +146,17 @@ def tunnel_raw(runs, seconds=4):
     table("CPU seconds of both daemons a GB", cpu)
 
 
-def tunnel(runs, seconds=15, only=None):
-    """Share of the sum that one TCP CUBIC connection gets through the daemons over links of bonding tools."""
+def tunnel(runs, seconds=15, only=None, lane="", called="polypath up"):
+    """Share of the sum that one TCP CUBIC connection gets through the daemons over links of bonding tools, beside kernel MPTCP."""
     for title, links in LINKS.items():
         if only and not title.startswith(only):
             continue
         shares, total = {}, sum(link.rates[0] for link in links) * 1e6
         with Bed(links) as bed:
             enable_mptcp(bed)
-            Tunnel(bed)
+            Tunnel(bed, lane=lane)
             for _ in range(runs):
-                for name, more in {"polypath up": {"to": INNER[1]}, "MPTCP": {"mptcp": True}}.items():
+                for name, more in {called: {"to": INNER[1]}, "MPTCP": {"mptcp": True}}.items():
                     samples = tcp(bed, None, seconds=seconds + 5, **more)[1]
                     shares.setdefault(name, []).append(share(samples, total, start=5.0))
         table(f"{title}: share of the sum", shares)

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use polypath_lab::columns;
-use polypath_lab::frontier::{self, Outcome, Score, Spread};
+use polypath_lab::frontier::{self, Outcome, Plan, Score, Spread};
 use polypath_lab::scenarios::{self, CONTROLLERS, NULL};
 use polypath_lab::sweep::on_cores;
 use serde_json::json;
@@ -31,8 +31,9 @@ pub fn run(args: &FrontierArgs) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.stop();
-    let bar = bar(frontier::runs(args.scenarios, &controllers), args.json);
-    let outcomes = on_cores(args.jobs, || frontier::run(args.scenarios, &controllers, &stop, || bar.inc(1)));
+    let plan = Plan::new(args.scenarios, &controllers);
+    let bar = bar(plan.runs(), args.json);
+    let outcomes = on_cores(args.jobs, || plan.run(&stop, || bar.inc(1)));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|e| Failure::system("the frontier failed", e))?;
     if let Some(file) = &args.out {

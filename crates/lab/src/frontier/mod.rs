@@ -21,37 +21,48 @@ const SEED: u64 = 1;
 /// Those of what they are compared with.
 const OTHERS: std::ops::RangeInclusive<u64> = 2..=4;
 
-/// Runs the scenarios under `controllers` on all cores; `done` is called after each run. Of a run that was stopped there is no outcome.
-pub fn run(
-    scenarios: SeedRange,
-    controllers: &[&str],
-    stop: &Stop,
-    done: impl Fn() + Sync,
-) -> Result<Vec<Outcome>, RunError> {
-    let keep = Keep::default();
-    let experiments: Vec<Experiment> = scenarios.iter().map(experiment).collect();
-    let mut planned = Vec::new();
-    for (number, experiment) in scenarios.iter().zip(&experiments) {
-        for (name, cell, seed) in wanted(experiment, controllers) {
-            planned.push((number, name, Job { cell, seed, keep: &keep }));
-        }
-    }
-    let jobs: Vec<Job<'_>> = planned.iter().map(|(.., job)| *job).collect();
-    let runs = run_all(&jobs, stop, |_| done())?;
-    let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
-    for ((number, name, _), run) in planned.iter().zip(runs) {
-        let Some(outcome) = run.map(|run| Outcome::of(*number, name, &run)) else { continue };
-        match outcomes.last_mut().filter(|same| same[0].is_like(&outcome)) {
-            Some(same) => same.push(outcome),
-            None => outcomes.push(vec![outcome]),
-        }
-    }
-    Ok(outcomes.iter().map(|same| Outcome::mean(same)).collect())
+/// Scenarios, and the controllers that are to be compared in them.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    experiments: Vec<(u64, Experiment)>,
+    controllers: &'a [&'a str],
 }
 
-/// How many runs [`run`] makes.
-pub fn runs(scenarios: SeedRange, controllers: &[&str]) -> u64 {
-    scenarios.iter().map(|number| wanted(&experiment(number), controllers).count() as u64).sum()
+impl<'a> Plan<'a> {
+    /// Of `scenarios` under `controllers`.
+    pub fn new(scenarios: SeedRange, controllers: &'a [&'a str]) -> Self {
+        Self {
+            experiments: scenarios.iter().map(|number| (number, experiment(number))).collect(),
+            controllers,
+        }
+    }
+
+    /// How many runs [`Plan::run`] makes.
+    pub fn runs(&self) -> u64 {
+        self.experiments.iter().map(|(_, e)| wanted(e, self.controllers).count() as u64).sum()
+    }
+
+    /// Runs them on all cores; `done` is called after each run. Of a run that was stopped there is no outcome.
+    pub fn run(&self, stop: &Stop, done: impl Fn() + Sync) -> Result<Vec<Outcome>, RunError> {
+        let keep = Keep::default();
+        let mut planned = Vec::new();
+        for (number, experiment) in &self.experiments {
+            for (name, cell, seed) in wanted(experiment, self.controllers) {
+                planned.push((*number, name, Job { cell, seed, keep: &keep }));
+            }
+        }
+        let jobs: Vec<Job<'_>> = planned.iter().map(|(.., job)| *job).collect();
+        let runs = run_all(&jobs, stop, |_| done())?;
+        let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
+        for ((number, name, _), run) in planned.iter().zip(runs) {
+            let Some(outcome) = run.map(|run| Outcome::of(*number, name, &run)) else { continue };
+            match outcomes.last_mut().filter(|same| same[0].is_like(&outcome)) {
+                Some(same) => same.push(outcome),
+                None => outcomes.push(vec![outcome]),
+            }
+        }
+        Ok(outcomes.iter().map(|same| Outcome::mean(same)).collect())
+    }
 }
 
 /// Which cells are run with which seeds, and what their outcome is called; those of one name in a row.

@@ -11,20 +11,22 @@ use crate::check::short;
 
 /// What a drawing may fail with.
 type Failed<'a> = Box<dyn std::error::Error + 'a>;
+/// What a chart is drawn on.
+type Context<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+/// An axis of numbers.
+pub(super) trait Axis: Ranged<ValueType = f64> {}
+impl<T: Ranged<ValueType = f64>> Axis for T {}
+
 /// Half the width of a box, and of a violin at its thickest; the room of a place is 1.
 const HALF_BOX: f64 = 0.16;
 /// Values of a violin's outline.
 const OUTLINE: usize = 60;
 
 /// Lines through the points over their bands.
-pub(super) fn curves<'a, X, Y>(
+pub(super) fn curves<'a, X: Axis, Y: Axis>(
     chart: &Chart,
-    context: &mut ChartContext<'a, SVGBackend<'_>, Cartesian2d<X, Y>>,
-) -> Result<(), Failed<'a>>
-where
-    X: Ranged<ValueType = f64>,
-    Y: Ranged<ValueType = f64>,
-{
+    context: &mut Context<'a, '_, X, Y>,
+) -> Result<(), Failed<'a>> {
     for (n, line) in chart.lines.iter().enumerate() {
         let edges = || line.points.iter().zip(&line.band);
         let upper = edges().map(|((x, _), (_, high))| (*x, *high));
@@ -47,14 +49,10 @@ fn stairs(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// The bands of points that nothing joins, beside one another.
-pub(super) fn bars<'a, X, Y>(
+pub(super) fn bars<'a, X: Axis, Y: Axis>(
     chart: &Chart,
-    context: &mut ChartContext<'a, SVGBackend<'_>, Cartesian2d<X, Y>>,
-) -> Result<(), Failed<'a>>
-where
-    X: Ranged<ValueType = f64>,
-    Y: Ranged<ValueType = f64>,
-{
+    context: &mut Context<'a, '_, X, Y>,
+) -> Result<(), Failed<'a>> {
     for (n, line) in chart.lines.iter().enumerate() {
         let bars = line.points.iter().zip(&line.band).map(|((x, _), (low, high))| {
             let x = x + aside(chart, n);
@@ -66,14 +64,10 @@ where
 }
 
 /// Quartiles with the median; whiskers to the furthest run within 1.5 of their distance; circles are runs beyond.
-pub(super) fn boxes<'a, X, Y>(
+pub(super) fn boxes<'a, X: Axis, Y: Axis>(
     chart: &Chart,
-    context: &mut ChartContext<'a, SVGBackend<'_>, Cartesian2d<X, Y>>,
-) -> Result<(), Failed<'a>>
-where
-    X: Ranged<ValueType = f64>,
-    Y: Ranged<ValueType = f64>,
-{
+    context: &mut Context<'a, '_, X, Y>,
+) -> Result<(), Failed<'a>> {
     let half = HALF_BOX.min(0.4 / chart.lines.len() as f64);
     for (n, x, runs) in of_runs(chart) {
         let Some(Spread { low, q1, median, q3, high, beyond }) = spread(runs) else { continue };
@@ -95,14 +89,10 @@ where
 }
 
 /// The density of the runs to either side, and their quartiles.
-pub(super) fn violins<'a, X, Y>(
+pub(super) fn violins<'a, X: Axis, Y: Axis>(
     chart: &Chart,
-    context: &mut ChartContext<'a, SVGBackend<'_>, Cartesian2d<X, Y>>,
-) -> Result<(), Failed<'a>>
-where
-    X: Ranged<ValueType = f64>,
-    Y: Ranged<ValueType = f64>,
-{
+    context: &mut Context<'a, '_, X, Y>,
+) -> Result<(), Failed<'a>> {
     let half = 2.0 * HALF_BOX.min(0.4 / chart.lines.len() as f64);
     for (n, x, runs) in of_runs(chart) {
         let outline = density(runs, OUTLINE);
@@ -127,14 +117,10 @@ fn of_runs(chart: &Chart) -> impl Iterator<Item = (usize, f64, &[f64])> {
 }
 
 /// A square for each value, with its number, darker where it is larger.
-pub(super) fn squares<'a, X, Y>(
+pub(super) fn squares<'a, X: Axis, Y: Axis>(
     chart: &Chart,
-    context: &mut ChartContext<'a, SVGBackend<'_>, Cartesian2d<X, Y>>,
-) -> Result<Vec<Hit>, Failed<'a>>
-where
-    X: Ranged<ValueType = f64>,
-    Y: Ranged<ValueType = f64>,
-{
+    context: &mut Context<'a, '_, X, Y>,
+) -> Result<Vec<Hit>, Failed<'a>> {
     let values = || chart.lines.iter().flat_map(|l| &l.points).map(|p| p.1);
     let (least, most) = values().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
     let mut hits = Vec::new();
