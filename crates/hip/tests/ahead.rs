@@ -83,6 +83,21 @@ fn a_path_that_is_never_answered_goes() {
     assert_eq!(pair.state(0), State::Established);
 }
 
+/// Its SA pair stays until then, on which the peer may come back at any time.
+#[test]
+fn a_path_that_is_asked_for_again_waits_for_the_answer() {
+    for n in 0..2 {
+        let mut pair = met(today(), 2);
+        add(&mut pair, 1);
+        pair.run(MS(1000));
+        let before = pair.sas(0);
+        pair.set_network(move |sent| if sent.route.local == address(0, n) { vec![] } else { sent.intact() });
+        add(&mut pair, n);
+        pair.run(MS(1000));
+        assert_eq!(pair.sas(0), before, "path {n}");
+    }
+}
+
 #[test]
 fn no_keys_serve_two_sas_through_loss_and_disorder() {
     for seed in 0..40u8 {

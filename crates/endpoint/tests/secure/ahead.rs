@@ -7,12 +7,6 @@ use polypath_wire::{Duration, Instant};
 use super::bed::*;
 use super::{LEN, finish};
 
-fn today() -> SecurityConfig {
-    let mut config = quick();
-    (config.hip.early_data, config.hip.same_spi) = (true, true);
-    config
-}
-
 fn early() -> ConnectionConfig {
     ConnectionConfig { early_data: true, ..ConnectionConfig::default() }
 }

@@ -88,6 +88,13 @@ pub fn quick() -> SecurityConfig {
     SecurityConfig { hip, ..SecurityConfig::default() }
 }
 
+/// The same as today's programs have it.
+pub fn today() -> SecurityConfig {
+    let mut config = quick();
+    (config.hip.early_data, config.hip.same_spi) = (true, true);
+    config
+}
+
 pub fn identity(seed: u8) -> Identity {
     Identity::generate(KeyKind::P256, &mut Random::from_seed([seed; 32])).unwrap()
 }
@@ -189,7 +196,12 @@ impl Bed {
 
     /// An association with both paths up.
     pub fn established() -> Self {
-        let mut bed = Self::quick();
+        Self::established_as(quick)
+    }
+
+    /// The same, with both ends configured so.
+    pub fn established_as(config: fn() -> SecurityConfig) -> Self {
+        let mut bed = Self::new([config(), config()], [v4, v4]);
         bed.associate();
         bed.run(Duration::from_secs(1));
         assert_eq!(bed.paths_up(), [2, 2]);

@@ -8,14 +8,18 @@ use crate::bed::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-fn today() -> ConnectionConfig {
+fn silent() -> ConnectionConfig {
     ConnectionConfig { cc: CcConfig::default().of_today(), fail_silent: true, ..Default::default() }
 }
 
 /// An association with both paths up and `len` bytes on their way for two seconds.
 fn flowing(len: u64) -> Bed {
-    let mut bed = Bed::established();
-    bed.send_with(len, today());
+    flowing_as(today, len)
+}
+
+fn flowing_as(config: fn() -> SecurityConfig, len: u64) -> Bed {
+    let mut bed = Bed::established_as(config);
+    bed.send_with(len, silent());
     bed.run(MS(2000));
     assert!(bed.received > 0 && !bed.finished);
     bed
@@ -36,7 +40,7 @@ fn paths(bed: &Bed) -> Vec<Locators> {
 /// The server's process ends, and another one with its identity begins.
 pub fn restart(bed: &mut Bed) {
     let config = EndpointConfig::default();
-    bed.endpoints[SERVER] = Endpoint::secure(config, quick(), identity(SERVER as u8 + 1), [77; 32], 2);
+    bed.endpoints[SERVER] = Endpoint::secure(config, today(), identity(SERVER as u8 + 1), [77; 32], 2);
     bed.endpoints[SERVER].listen(PORT, ListenConfig::default()).unwrap();
     (bed.server, bed.received, bed.finished) = (None, 0, false);
     (0..2).for_each(|link| bed.local(SERVER, link, true));
@@ -75,7 +79,7 @@ fn after_a_restart_each_path_comes_once_though_the_peer_is_sought_again_meanwhil
         let over = |bed: &Bed| bed.endpoints[CLIENT].connection(handle).unwrap().state() == TcpState::Closed;
         until(&mut bed, 10_000, over);
         bed.associate();
-        bed.send_with(1 << 20, today());
+        bed.send_with(1 << 20, silent());
         until(&mut bed, 10_000, |bed| bed.finished);
         bed.run(MS(3000));
         let count =
@@ -104,8 +108,9 @@ fn a_peer_that_was_only_away_keeps_its_association() {
 
 #[test]
 fn a_path_that_was_away_carries_again_within_a_second() {
-    for away in [2000, 4500, 9000, 31_000] {
-        let mut bed = flowing(128 << 20);
+    let configs: [fn() -> SecurityConfig; 2] = [quick, today];
+    for (config, away) in configs.into_iter().flat_map(|c| [2000, 4500, 9000, 31_000].map(|away| (c, away))) {
+        let mut bed = flowing_as(config, 128 << 20);
         let before = paths(&bed);
         bed.links[0].up = false;
         bed.run(MS(away));
@@ -131,13 +136,13 @@ fn a_path_that_dies_without_a_word_holds_no_new_connection_up() {
         until(&mut bed, 30_000, |bed| bed.finished);
         bed.run(MS(12_000));
         (bed.received, bed.finished) = (0, false);
-        bed.send_with(100_000, today());
+        bed.send_with(100_000, silent());
         let took = until(&mut bed, 10_000, |bed| bed.received == 100_000);
         assert!(took < MS(700), "{took:?}");
         // And what goes on when the path is back uses it.
         bed.run(MS(1000));
         (bed.received, bed.finished) = (0, false);
-        bed.send_with(4 << 20, today());
+        bed.send_with(4 << 20, silent());
         bed.run(MS(500));
         let before = bed.links[link].bytes;
         bed.links[link].up = true;

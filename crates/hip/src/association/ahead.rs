@@ -3,7 +3,8 @@
 //! I1 goes to several pairs of addresses, and each R1 shows that its pair works and how long that takes. Where both ends
 //! give an added path one number for both SPIs, the end that asks for it knows all that the answer will say: it installs the SA pair with
 //! its request, and data leaves behind that. The answer confirms it. The peer's SA is as it always is: what is sent
-//! to an address that is not proved needs credit.
+//! to an address that is not proved needs credit. An R1 serves one path: when that is asked for again, what the path was says nothing,
+//! and its SA pair stays until the answer is here.
 
 use polypath_wire::Duration;
 use polypath_wire::hip::EspInfo;
@@ -12,10 +13,16 @@ use super::Association;
 use crate::context::Context;
 use crate::event::{DropReason, Event, Route};
 
-/// A route by which an R1 answered our I1.
+/// A route by which an R1 answered our I1, and that no path has used yet.
 pub(super) struct Met {
     route: Route,
     round_trip: Duration,
+}
+
+impl Met {
+    pub(super) fn is_on(&self, route: Route) -> bool {
+        self.route == route
+    }
 }
 
 impl Association {
@@ -28,7 +35,8 @@ impl Association {
     pub(super) fn meet(&mut self, ctx: &mut Context<'_>, route: Route) {
         let Some(round_trip) = self.asked_at.map(|at| ctx.now.since(at)) else { return };
         let asked = self.routes.contains(&route) && round_trip < ctx.config.patience();
-        if asked && self.met.iter().all(|met| met.route != route) {
+        let new = !self.met.iter().any(|met| met.is_on(route)) && self.paths.iter().all(|p| p.route != route);
+        if asked && new {
             self.met.push(Met { route, round_trip });
             self.open_ahead(ctx, route);
         }
@@ -44,7 +52,7 @@ impl Association {
 
     /// Installs the SA pair of the path that was asked for on `route`, if an R1 came there.
     fn open_ahead(&mut self, ctx: &mut Context<'_>, route: Route) {
-        let Some(met) = self.met.iter().find(|met| met.route == route) else { return };
+        let Some(met) = self.met.iter().find(|met| met.is_on(route)) else { return };
         let (round_trip, shares) = (met.round_trip, self.shares_spis(ctx));
         let Some((inbound, index)) = self.updates.asked_on(route).filter(|_| shares) else { return };
         let Ok(keymat_index) = u16::try_from(index) else { return };

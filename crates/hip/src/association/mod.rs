@@ -62,7 +62,7 @@ pub struct Association {
     /// How long the answer to our I1 took.
     round_trip: Duration,
     attempt: Option<Attempt>,
-    /// When I1 left, and the routes by which R1s answered it.
+    /// When I1 left, and the routes without a path by which R1s answered it.
     asked_at: Option<Instant>,
     met: Vec<Met>,
     /// R1s that may have to be answered too.
@@ -290,6 +290,7 @@ impl Association {
         let Path { route, inbound, outbound, .. } = path;
         let suite = session.suite;
         ctx.event(self.peer, Event::SaAdded(SaPair { inbound, outbound, suite, keys, route, confirmed }));
+        self.met.retain(|met| !met.is_on(route));
         self.paths.push(path);
     }
 
