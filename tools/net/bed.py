@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import itertools
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ LEAST_QUEUE = 10 * MTU
 # The first of many addresses of host a, and their network.
 CROWD = ("10.78.0.1", "10.78.0.0/24")
 LIBC = ctypes.CDLL(None, use_errno=True)
+BEDS = itertools.count()
 
 
 def run(*words, **more):
@@ -60,10 +62,14 @@ class Link:
 
 
 class Bed:
-    """Hosts `a` and `b`. Everything it made is gone after `close`, at the latest when Python ends."""
+    """Hosts `a` and `b`, and those that `more` names. Everything it made is gone after `close`, at the latest when Python ends."""
 
-    def __init__(self, links):
-        self.names = [f"pp{os.getpid()}{side}" for side in "ab"]
+    # The hosts between which links are emulated.
+    across = (0, 1)
+
+    def __init__(self, links, more=""):
+        number = next(BEDS)
+        self.names = [f"pp{os.getpid()}x{number}{side}" for side in "ab" + more]
         self.children, self.samples, self.emulator = [], [], None
         shm = Path("/dev/shm")
         self.dir = Path(tempfile.mkdtemp(prefix="polypath-bench-", dir=shm if shm.is_dir() else None))
@@ -75,21 +81,23 @@ class Bed:
         if links and links[0] is not None:
             self._emulate(links)
         else:
-            self._join()
+            for i, addresses in enumerate(self.links):
+                self.join(zip(self.names, (f"path{i}",) * 2, addresses))
 
-    def _join(self):
-        for i, addresses in enumerate(self.links):
-            a, b = self.names
-            run("ip", "-n", a, "link", "add", f"path{i}", "type", "veth", "peer", "name", f"path{i}", "netns", b)
-            for name, address in zip(self.names, addresses):
-                run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", f"path{i}")
-                run("ip", "-n", name, "link", "set", f"path{i}", "up")
+    def join(self, ends):
+        """A bare veth pair between two ends (host's namespace, device, address)."""
+        (a, device, _), (b, peer, _) = ends = list(ends)
+        run("ip", "-n", a, "link", "add", device, "type", "veth", "peer", "name", peer, "netns", b)
+        for name, device, address in ends:
+            run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", device)
+            run("ip", "-n", name, "link", "set", device, "up")
 
     def _emulate(self, links):
+        hosts = [self.names[side] for side in self.across]
         config = [{"addresses": ends, "hops": link.hops()} for ends, link in zip(self.links, links)]
         self.began = time.monotonic()
         self.emulator = subprocess.Popen(
-            [TARGET / "examples" / "links", "--hosts", *self.names, "--config", json.dumps(config)],
+            [TARGET / "examples" / "links", "--hosts", *hosts, "--config", json.dumps(config)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.samples.append(json.loads(self.emulator.stdout.readline()))
         threading.Thread(target=self._sample, daemon=True).start()
@@ -149,6 +157,11 @@ class Bed:
                 out.write(block[: size - at])
         return path
 
+    @property
+    def worst_lateness(self):
+        """Of what the links delivered so far, s."""
+        return max(link["worst_lateness"] for link in self.samples[-1]["links"]) / 1e9
+
     def close(self):
         for child in self.children:
             if child.poll() is None:
@@ -167,3 +180,20 @@ class Bed:
 
     def __exit__(self, *_):
         self.close()
+
+
+class Behind(Bed):
+    """Host `a` with two bare links and host `t` with one to a router `r`, from which one emulated link leads to `b`."""
+
+    across = (2, 1)
+    T = 3
+
+    def __init__(self, link):
+        super().__init__([link], more="rt")
+        a, b, r, t = self.names
+        self.sysctl("net.ipv4.ip_forward", 1)
+        run("ip", "-n", b, "route", "add", "default", "via", self.links[0][0])
+        for number, (host, device) in enumerate(((a, "path0"), (a, "path1"), (t, "path0"))):
+            router = f"10.79.{number}.1"
+            self.join([(host, device, f"10.79.{number}.2"), (r, f"to{number}", router)])
+            run("ip", "-n", host, "route", "add", "default", "via", router, "dev", device, "metric", str(number + 1))
