@@ -150,5 +150,8 @@ fn outer(config: &Config, device: &str, identity: Identity) -> Result<Node, Daem
 fn limits(config: &Config) -> EndpointConfig {
     let (max_unserved, max_unserved_of_peer) = UNSERVED;
     let max_connections = config.lane.connections.saturating_mul(2);
-    EndpointConfig { max_connections, max_unserved, max_unserved_of_peer, ..EndpointConfig::default() }
+    let defaults = EndpointConfig::default();
+    // A SYN beyond this waits for its next copy.
+    let max_half_open = max_connections.max(defaults.max_half_open);
+    EndpointConfig { max_connections, max_half_open, max_unserved, max_unserved_of_peer, ..defaults }
 }

@@ -52,7 +52,10 @@ pub(crate) struct Counters {
     /// Connections that this host opened to a peer's side, and that it opened for one.
     pub outgoing: AtomicU64,
     pub incoming: AtomicU64,
-    /// Connections that were not carried: nobody is behind the address, the peer cannot be reached, too many, not allowed.
+    /// Connections for which there was no place in the lane, here or at the peer.
+    pub by_packets: AtomicU64,
+    /// Connections that were not carried: nobody is behind the address, the peer cannot be reached, too many of the peer's,
+    /// not allowed.
     pub no_peer: AtomicU64,
     pub no_association: AtomicU64,
     pub busy: AtomicU64,

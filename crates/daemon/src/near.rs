@@ -31,14 +31,14 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
         return incoming.refuse(true);
     };
     let Ok(_place) = lane.places.clone().try_acquire_owned() else {
-        lane.counters.busy.fetch_add(1, Relaxed);
-        return;
+        return go_by(&lane, incoming);
     };
     let Some(request) = Request::new(client, server) else { return };
     let opened = open(&lane, peer, &request).await;
     debug!(%client, %server, failed = ?opened.as_ref().err(), "connection");
     let outer = match opened {
         Ok(outer) => outer,
+        Err(Reply::Busy) => return go_by(&lane, incoming),
         Err(reply) => return turn_down(incoming, reply),
     };
     lane.counters.outgoing.fetch_add(1, Relaxed);
@@ -46,6 +46,12 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
         Some(inner) => splice(&inner, &outer, &peer.sent, &peer.received).await,
         None => outer.abort(),
     }
+}
+
+/// The lane is full, here or at the peer: the connection travels as packets.
+fn go_by(lane: &Lane, incoming: Incoming) {
+    lane.counters.by_packets.fetch_add(1, Relaxed);
+    incoming.go_by(&lane.packets.device);
 }
 
 fn turn_down(incoming: Incoming, reply: Reply) {
@@ -68,7 +74,10 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
     {
         return reply.map(|()| stream);
     }
-    let stream = peer.pool.open(&lane.outer).await.map_err(|_| Reply::Unreachable)?;
+    let stream = peer.pool.open(&lane.outer).await.map_err(|error| match error {
+        StreamError::Open(_) => Reply::Busy,
+        _ => Reply::Unreachable,
+    })?;
     let reply = put(&stream, request).await.map_err(|_| Reply::Unreachable)?;
     reply.map(|()| stream)
 }

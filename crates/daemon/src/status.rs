@@ -41,7 +41,9 @@ pub struct LaneStatus {
     pub no_peer: u64,
     /// Not carried: the peer could not be reached.
     pub no_association: u64,
-    /// Not carried: too many at a time.
+    /// Connections that travel as packets since too many were open at a time, here or at the peer.
+    pub by_packets: u64,
+    /// Of peers, not carried: too many at a time. The peer sends them as packets.
     pub busy: u64,
     /// Not carried: a client's address that is not its peer's.
     pub forbidden: u64,
@@ -118,6 +120,7 @@ impl LaneStatus {
             incoming: counters.incoming.load(Relaxed),
             no_peer: counters.no_peer.load(Relaxed),
             no_association: counters.no_association.load(Relaxed),
+            by_packets: counters.by_packets.load(Relaxed),
             busy: counters.busy.load(Relaxed),
             forbidden: counters.forbidden.load(Relaxed),
             fragments: gateway.not_tcp.load(Relaxed),

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use polypath_wire::ipv4::Ipv4View;
 use polypath_wire::ipv6::{Ipv6Header, Ipv6View};
 use polypath_wire::tcp::TcpFlags;
-use polypath_wire::{WireError, checksum, icmp, tcp, udp};
+use polypath_wire::{Seq, WireError, checksum, icmp, tcp, udp};
 
 pub use errors::{Trouble, error_about};
 
@@ -26,8 +26,8 @@ pub struct InnerPacket {
     pub protocol: u8,
     /// Source and destination port of TCP and UDP. Of an echo request and its answer the identifier, twice.
     pub ports: Option<(u16, u16)>,
-    /// It is the first segment of a connection of TCP.
-    pub opens: bool,
+    /// The sequence number of the first segment of a connection of TCP, if it is one.
+    pub opens: Option<Seq>,
     /// Differentiated services code point and ECN.
     pub traffic_class: u8,
     /// It is a fragment.
@@ -56,7 +56,7 @@ impl InnerPacket {
             dst: view.dst().into(),
             protocol,
             ports: ports(protocol, view.payload()).filter(|_| !fragment),
-            opens: opens(protocol, view.payload()) && !fragment,
+            opens: opens(protocol, view.payload()).filter(|_| !fragment),
             traffic_class: bytes[1],
             fragment,
             starts: view.has_start(),
@@ -72,7 +72,7 @@ impl InnerPacket {
             dst: view.dst().into(),
             protocol,
             ports: ports(protocol, view.payload()).filter(|_| !fragment),
-            opens: opens(protocol, view.payload()) && !fragment,
+            opens: opens(protocol, view.payload()).filter(|_| !fragment),
             traffic_class: Ipv6Header::from_view(&view).traffic_class,
             fragment,
             starts: view.upper().has_start(),
@@ -102,11 +102,13 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     }
 }
 
-/// Whether the payload begins a connection of TCP: SYN without ACK (RFC 9293 §3.1).
-fn opens(protocol: u8, payload: &[u8]) -> bool {
+/// The sequence number of a payload that begins a connection of TCP: SYN without ACK (RFC 9293 §3.1).
+fn opens(protocol: u8, payload: &[u8]) -> Option<Seq> {
+    const SEQ_AT: usize = 4;
     const FLAGS_AT: usize = 13;
-    let flags = payload.get(FLAGS_AT).map(|flags| flags & (TcpFlags::SYN.0 | TcpFlags::ACK.0));
-    protocol == tcp::PROTOCOL && flags == Some(TcpFlags::SYN.0)
+    let flags = payload.get(FLAGS_AT)? & (TcpFlags::SYN.0 | TcpFlags::ACK.0);
+    let seq = Seq(u32::from_be_bytes(*payload.get(SEQ_AT..)?.first_chunk()?));
+    (protocol == tcp::PROTOCOL && flags == TcpFlags::SYN.0).then_some(seq)
 }
 
 /// `packet`, which was looked into, with congestion experienced.

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use polypath_endpoint::inner::InnerPacket;
 use polypath_endpoint::packet::{Packet, decode_local, decode_packet};
 use polypath_endpoint::{Input, Locators, Outlet};
-use polypath_transport::Segment;
+use polypath_transport::{Ports, Segment};
 use polypath_wire::{Instant, tcp};
 use tun_rs::{AsyncDevice, DeviceBuilder, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
@@ -144,7 +144,9 @@ impl Gateway {
         let decoded = if unchecked { decode_packet(&packet) } else { decode_local(&packet) };
         match decoded {
             Ok(Packet::Segment { locators, segment }) => Some(Input::Segment { locators, segment }),
-            Ok(Packet::TooBig { .. } | Packet::Unreachable { .. }) => Some(Input::Packet { bytes: packet }),
+            Ok(Packet::TooBig { locators, ports, .. } | Packet::Unreachable { locators, ports, .. }) => {
+                self.error(&locators, ports, packet)
+            }
             Ok(Packet::Echo { .. } | Packet::Other) => {
                 match &mut self.aside {
                     Some(aside) if !is_tcp(&packet) => aside.leaving.push(packet),
@@ -157,6 +159,16 @@ impl Gateway {
                 None
             }
         }
+    }
+
+    /// An ICMP error, for the endpoint if it is about a segment of the endpoint's.
+    fn error(&mut self, locators: &Locators, ports: Ports, packet: Bytes) -> Option<Input> {
+        let Some(aside) = &mut self.aside else { return Some(Input::Packet { bytes: packet }) };
+        if !aside.came_by(locators, ports) {
+            return Some(Input::Packet { bytes: packet });
+        }
+        aside.leaving.push(packet);
+        None
     }
 
     /// The packet at the start of the buffer. A long one keeps the buffer, and another takes its place.
@@ -225,6 +237,7 @@ impl Gateway {
     fn inject(&mut self, cx: &Context<'_>) {
         let Some(aside) = &mut self.aside else { return };
         let packets = aside.bypass.take_back(cx.waker());
+        aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
         packets.iter().for_each(|packet| aside.came(packet));
         for packet in packets {
             match self.pending.len() < MAX_INJECTED {

@@ -5,11 +5,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
+use bytes::Bytes;
+use polypath_endpoint::packet::encode_packet;
 use polypath_endpoint::{Answer, Incoming as Syn};
 
+use crate::bypass::Bypass;
 use crate::shared::{Shared, Stop};
 use crate::stream::{Stream, StreamError};
 use crate::wishes::{StreamState, wait};
+
+/// Largest SYN that somebody else carries, bytes: what every link of the Internet does.
+const MAX_SYN: usize = 1280;
 
 /// Hands out the connections that others open to any address.
 pub struct Interceptor {
@@ -70,6 +76,20 @@ impl Incoming {
     /// Answers with a reset, or, `unreachable`, with an ICMP error.
     pub fn refuse(mut self, unreachable: bool) {
         self.say(if unreachable { Answer::Unreachable } else { Answer::Refuse });
+    }
+
+    /// Leaves it to whoever takes packets from `bypass`: this SYN, later copies of it, and all that follows.
+    pub fn go_by(mut self, bypass: &Bypass) {
+        self.answered = true;
+        let syn = self.shared.act(|state, _| state.endpoint.withdraw(&self.syn));
+        let mut packet = vec![0; MAX_SYN];
+        // What does not fit is a SYN with data: the next one may have none.
+        let packet = syn.and_then(|syn| {
+            let len = encode_packet(&self.syn.locators.reversed(), &syn, &mut packet).ok()?;
+            packet.truncate(len);
+            Some(Bytes::from(packet))
+        });
+        packet.into_iter().for_each(|packet| bypass.divert(packet));
     }
 
     fn say(&mut self, answer: Answer) {

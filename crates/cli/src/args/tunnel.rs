@@ -30,8 +30,8 @@ Examples:
   polypath status                    in another terminal
   polypath down                      or Ctrl-C: device and routes go with the daemon
 
-It needs root, or CAP_NET_ADMIN and CAP_NET_RAW. It stays in the foreground and writes what happens to standard error. TCP
-connections only: other packets are dropped and counted (docs/daemon.md).";
+It needs root, or CAP_NET_ADMIN and CAP_NET_RAW. It stays in the foreground and writes what happens to standard error. What
+is not TCP, and TCP connections beyond [lane] connections, travel as packets (docs/daemon.md).";
 
 pub const STATUS_EXAMPLES: &str = "\
 Examples:

@@ -83,12 +83,14 @@ fn of_exchange(packets: &PeerPackets) -> String {
 }
 
 fn of_lane(lane: &LaneStatus) -> String {
-    let LaneStatus { open, outgoing, incoming, .. } = lane;
-    let mut text = format!("\nconnections: {open} open, {outgoing} sent out, {incoming} taken in\n");
+    let LaneStatus { open, outgoing, incoming, by_packets, .. } = lane;
+    let mut text = format!(
+        "\nconnections: {open} open, {outgoing} sent out, {incoming} taken in, {by_packets} as packets since too many were open\n"
+    );
     for (count, what) in [
         (lane.no_peer, "connections to addresses behind no peer"),
         (lane.no_association, "connections to a peer that could not be reached"),
-        (lane.busy, "connections too many at a time"),
+        (lane.busy, "connections of peers too many at a time (they go on as packets)"),
         (lane.forbidden, "connections from addresses that are not their peer's"),
         (lane.fragments, "fragments of TCP segments"),
         (lane.malformed, "malformed packets"),

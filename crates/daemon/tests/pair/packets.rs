@@ -189,3 +189,24 @@ fn excluded_connections_travel_as_packets_and_no_exclusion_at_the_far_end_breaks
         assert_eq!((carried(&pair), packets > 3000), if configured == 0 { (1, true) } else { (2, false) });
     }
 }
+
+#[test]
+fn a_connection_as_packets_hears_that_the_far_hosts_routes_do_not_reach_its_server() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| match side {
+        0 => {
+            text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", ")
+                + "[lane]\nexclude = [\"10.98.0.0/24\"]\n"
+        }
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    pair.hosts[1].ns.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
+    let nowhere = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.5:80")).unwrap().unwrap_err();
+    assert!(
+        matches!(nowhere.kind(), ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable),
+        "{nowhere}"
+    );
+}

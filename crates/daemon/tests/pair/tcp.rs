@@ -196,3 +196,37 @@ fn connections_are_reset_and_not_stuck_when_the_other_daemon_ends() {
         began.elapsed()
     );
 }
+
+/// Both hosts, with a lane of one connection at host `full`.
+fn narrow(full: usize) -> Pair {
+    let change = |side: usize, text: String| match side == full {
+        true => text + "[lane]\nconnections = 1\n",
+        false => text,
+    };
+    Pair::start(&[link(80, 5), link(40, 10)], change)
+}
+
+#[test]
+fn a_connection_that_finds_the_lane_full_travels_as_packets_to_its_end() {
+    if !ready() {
+        return;
+    }
+    for full in [0, 1] {
+        let pair = narrow(full);
+        let lane = |side: usize| pair.hosts[side].status().lane;
+        let first = connected(&pair, 0, 80);
+        let (client, server) = connected(&pair, 0, 81);
+        let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        assert_eq!((lane(0).outgoing, lane(0).by_packets), (1, 1), "{:?}", lane(0));
+        assert_eq!((lane(1).incoming, lane(1).busy), (1, full as u64));
+        transfer(first.0, first.1, MB);
+        pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
+        // There is room in the lane again: the second one stays where it is, a third one gets it.
+        transfer(client, server, 2 * MB);
+        transfer(back.0, back.1, 2 * MB);
+        let third = connected(&pair, 0, 82);
+        transfer(third.0, third.1, MB);
+        assert_eq!((lane(0).outgoing, lane(0).by_packets), (2, 1));
+        assert!(pair.hosts[0].status().peers[0].packets.sent > 1400, "of 1348 bytes each");
+    }
+}

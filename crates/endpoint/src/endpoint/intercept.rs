@@ -82,6 +82,11 @@ impl Endpoint {
         None
     }
 
+    /// Gives back a SYN that somebody else carries; it waits no longer.
+    pub fn withdraw(&mut self, incoming: &Incoming) -> Option<Segment> {
+        self.intercept.as_mut()?.waiting.remove(incoming)
+    }
+
     fn admit(
         &mut self,
         now: Instant,

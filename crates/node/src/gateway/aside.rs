@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use polypath_endpoint::Locators;
 use polypath_endpoint::inner::InnerPacket;
-use polypath_transport::Segment;
-use polypath_wire::icmp;
+use polypath_transport::{Ports, Segment};
 use polypath_wire::tcp::{self, TcpFlags};
+use polypath_wire::{Seq, icmp};
 
 use super::remembered::{Ends, Remembered};
 use crate::bypass::Bypass;
@@ -23,6 +23,9 @@ pub(super) struct Aside {
     by: Remembered,
     /// Connections that the endpoint opened though they are excluded: the other host knows of no exclusion.
     ours: Remembered,
+    /// Connections that were to end at the endpoint and go by instead, by the sequence numbers of their SYNs: copies of
+    /// these go by too.
+    diverted: Remembered<Seq>,
     /// What goes by in this round.
     pub leaving: Vec<Bytes>,
     pub bypass: Arc<Bypass>,
@@ -30,8 +33,8 @@ pub(super) struct Aside {
 
 impl Aside {
     pub fn new(exclude: Exclude) -> Self {
-        let (by, ours) = Default::default();
-        Self { exclude, by, ours, leaving: Vec::new(), bypass: Arc::default() }
+        let (by, ours, diverted) = Default::default();
+        Self { exclude, by, ours, diverted, leaving: Vec::new(), bypass: Arc::default() }
     }
 
     /// Whether a packet that the kernel sends goes by. An ICMP error may be about a segment of the endpoint's.
@@ -46,10 +49,12 @@ impl Aside {
     fn takes_segment(&mut self, packet: &InnerPacket) -> bool {
         let excluded = (self.exclude)(packet);
         let Some(ends) = ends(packet) else { return excluded };
-        if packet.opens {
-            self.by.remove(&ends);
-            self.ours.remove(&ends);
-            return excluded;
+        if packet.opens.is_some() {
+            let again = self.diverted.of(&ends) == packet.opens;
+            if !again {
+                self.forget(&ends);
+            }
+            return excluded || again;
         }
         self.by.contains(&ends) || excluded && !self.ours.contains(&ends)
     }
@@ -59,8 +64,32 @@ impl Aside {
         let looked = InnerPacket::parse(packet).ok().filter(|looked| looked.protocol == tcp::PROTOCOL);
         if let Some((src, dst)) = looked.and_then(|looked| ends(&looked)) {
             self.ours.remove(&(dst, src));
-            self.by.insert((dst, src));
+            self.by.insert((dst, src), ());
         }
+    }
+
+    /// Has the connection that `syn` opens go by.
+    pub fn divert(&mut self, syn: &Bytes) {
+        let Ok(looked) = InnerPacket::parse(syn) else { return };
+        if let (Some(ends), Some(seq)) = (ends(&looked), looked.opens) {
+            self.ours.remove(&ends);
+            self.by.insert(ends, ());
+            self.diverted.insert(ends, seq);
+        }
+    }
+
+    /// Whether an ICMP error that the kernel sends is about a segment that came by. `locators` and `ports` are those of the
+    /// segment as its sender sees them.
+    pub fn came_by(&mut self, locators: &Locators, ports: Ports) -> bool {
+        let [local, remote] = [(locators.local, ports.local), (locators.remote, ports.remote)]
+            .map(|(end, port)| SocketAddr::new(end.ip(), port));
+        self.by.contains(&(remote, local))
+    }
+
+    fn forget(&mut self, ends: &Ends) {
+        self.by.remove(ends);
+        self.ours.remove(ends);
+        self.diverted.remove(ends);
     }
 
     /// The endpoint sends a segment. If it opens a connection between two ports, whatever went by between them is over.
@@ -69,8 +98,8 @@ impl Aside {
         if header.flags.contains(TcpFlags::SYN) {
             let remote = SocketAddr::new(locators.remote.ip(), header.dst_port);
             let local = SocketAddr::new(locators.local.ip(), header.src_port);
-            self.by.remove(&(remote, local));
-            self.ours.insert((remote, local));
+            self.forget(&(remote, local));
+            self.ours.insert((remote, local), ());
         }
     }
 }
@@ -92,6 +121,7 @@ mod tests {
 
     /// A segment of the kernel at 10.0.0.2 for 10.0.0.1.
     fn packet(src: u16, dst: u16, opens: bool) -> InnerPacket {
+        let opens = opens.then_some(Seq(7));
         InnerPacket {
             src: [10, 0, 0, 2].into(),
             dst: [10, 0, 0, 1].into(),
@@ -116,7 +146,7 @@ mod tests {
     #[test]
     fn connections_that_came_by_go_by_until_either_end_opens_another_one() {
         let mut aside = Aside::new(Box::new(|_| false));
-        let came = |aside: &mut Aside| aside.by.insert(ends(&packet(80, 5000, false)).unwrap());
+        let came = |aside: &mut Aside| aside.by.insert(ends(&packet(80, 5000, false)).unwrap(), ());
         came(&mut aside);
         assert!(aside.takes(&packet(80, 5000, false)) && !aside.takes(&packet(80, 5001, false)));
         open(&mut aside, 5000, 80);
@@ -132,5 +162,23 @@ mod tests {
         assert!(!aside.takes(&packet(81, 5000, true)));
         open(&mut aside, 5000, 80);
         assert!(!aside.takes(&packet(80, 5000, false)) && aside.takes(&packet(80, 5001, false)));
+    }
+
+    #[test]
+    fn a_diverted_connection_goes_by_from_its_syn_on_and_the_next_between_its_ports_does_not() {
+        let mut aside = Aside::new(Box::new(|_| false));
+        let locators = Locators { local: ([10, 0, 0, 2], 0).into(), remote: ([10, 0, 0, 1], 0).into() };
+        let mut syn = Segment::default();
+        let header = &mut syn.header;
+        (header.src_port, header.dst_port, header.seq) = (5000, 80, Seq(7));
+        header.flags = TcpFlags::SYN;
+        let mut bytes = vec![0; 100];
+        let len = polypath_endpoint::packet::encode_packet(&locators, &syn, &mut bytes).unwrap();
+        bytes.truncate(len);
+        aside.divert(&bytes.into());
+        assert!(aside.takes(&packet(5000, 80, true)), "a copy of the SYN");
+        assert!(aside.takes(&packet(5000, 80, false)) && !aside.takes(&packet(5001, 80, false)));
+        let another = InnerPacket { opens: Some(Seq(8)), ..packet(5000, 80, true) };
+        assert!(!aside.takes(&another) && !aside.takes(&packet(5000, 80, false)));
     }
 }
