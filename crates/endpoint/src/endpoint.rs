@@ -5,6 +5,8 @@ mod intercept;
 mod packets;
 mod recall;
 mod secure;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -12,6 +14,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use polypath_transport::Event as TcpEvent;
 use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Record, Segment, State};
+use polypath_wire::deadlines::Numbered;
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, PathId, Seed};
 
@@ -27,7 +30,6 @@ use crate::reset::RateLimit;
 use crate::security::Security;
 use crate::slots::{ConnectionHandle, Join, Slot, Slots};
 use crate::stats::EndpointStats;
-use crate::timers::Timers;
 use crate::unserved::Unserved;
 use intercept::Intercept;
 pub use intercept::{Answer, Incoming};
@@ -73,7 +75,7 @@ pub struct Endpoint {
     demux: Demux,
     /// Where the last segment of a driver went that keeps no trails.
     last: Option<(Locators, Trail)>,
-    timers: Timers,
+    timers: Numbered,
     /// Slots that may have something to send or to say.
     ready: VecDeque<u32>,
     /// Where each segment is written before it is sent.
@@ -107,7 +109,7 @@ impl Endpoint {
             intercept: None,
             demux: Demux::default(),
             last: None,
-            timers: Timers::default(),
+            timers: Numbered::default(),
             ready: VecDeque::new(),
             segment: Box::default(),
             resets: VecDeque::new(),

@@ -4,13 +4,14 @@
 mod flow;
 mod queue;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use polypath_hop::FqCodelConfig;
 use polypath_transport::flow::packet::{PacketConfig, PacketStats};
 use polypath_transport::{PathConfig, PathStats};
+use polypath_wire::deadlines::Named;
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, Seed, WireError};
 use thiserror::Error;
@@ -85,7 +86,7 @@ pub(crate) struct PacketLane {
     /// Flows that may have something to send.
     ready: VecDeque<Hit>,
     /// When something is due, and of which flow.
-    due: BTreeSet<(Instant, Hit)>,
+    due: Named<Hit>,
     /// What came from peers.
     carried: VecDeque<(Hit, Bytes)>,
     /// What came when too much waited.
@@ -118,8 +119,8 @@ impl PacketLane {
 
     /// The association is over: what waited for it is gone.
     pub fn over(&mut self, name: Hit) {
-        let due = self.flows.remove(&name).and_then(|flow| flow.due);
-        due.into_iter().for_each(|due| _ = self.due.remove(&(due, name)));
+        self.flows.remove(&name);
+        self.due.set(name, None);
     }
 
     /// Takes a packet for the peer whose association has this name.
@@ -142,10 +143,8 @@ impl PacketLane {
 
     /// Lets what is due happen.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((at, name)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
-            self.due.remove(&(at, name));
+        while let Some(name) = self.due.pop_due(now) {
             if let Some(flow) = self.flows.get_mut(&name) {
-                flow.due = None;
                 flow.handle_timeout(now);
                 self.mark(name);
             }
@@ -154,7 +153,7 @@ impl PacketLane {
 
     /// When that is to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at)
+        self.due.next()
     }
 
     fn mark(&mut self, name: Hit) {
@@ -188,12 +187,7 @@ impl PacketLane {
         if again {
             self.ready.push_back(name);
         }
-        let due = flow.poll_timeout();
-        if due != flow.due {
-            flow.due.into_iter().for_each(|old| _ = self.due.remove(&(old, name)));
-            due.into_iter().for_each(|at| _ = self.due.insert((at, name)));
-            flow.due = due;
-        }
+        self.due.set(name, flow.poll_timeout());
     }
 
     /// The next packet that came from a peer.

@@ -21,7 +21,6 @@ mod reset;
 mod security;
 mod slots;
 mod stats;
-mod timers;
 mod unserved;
 
 pub use config::{EndpointConfig, ListenConfig};

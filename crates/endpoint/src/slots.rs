@@ -1,5 +1,6 @@
 //! The connections of an endpoint, by handle.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -55,6 +56,13 @@ pub(crate) struct Slot {
     pub released: bool,
 }
 
+impl Slot {
+    /// The name of its association, if it is secure.
+    fn association(&self) -> Option<IpAddr> {
+        self.remote.filter(|_| self.peer.is_some())
+    }
+}
+
 /// What a segment is compared with that would add a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Join {
@@ -69,6 +77,11 @@ pub(crate) struct Join {
 pub(crate) struct Slots {
     entries: Vec<Entry>,
     free: Vec<u32>,
+    /// Secure connections by the name of their association.
+    of_peers: BTreeSet<(IpAddr, u32)>,
+    /// How many were looked at.
+    #[cfg(test)]
+    pub looks: std::cell::Cell<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -89,13 +102,16 @@ impl Slots {
             u32::try_from(self.entries.len() - 1).expect("max_connections is a u32")
         });
         let entry = &mut self.entries[index as usize];
-        entry.slot = Some(make(ConnectionHandle { index, generation: entry.generation }));
+        let slot = make(ConnectionHandle { index, generation: entry.generation });
+        self.of_peers.extend(slot.association().map(|name| (name, index)));
+        entry.slot = Some(slot);
         index
     }
 
     pub fn remove(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
-        if entry.slot.take().is_some() {
+        if let Some(slot) = entry.slot.take() {
+            slot.association().into_iter().for_each(|name| _ = self.of_peers.remove(&(name, index)));
             entry.generation = entry.generation.wrapping_add(1);
             self.free.push(index);
         }
@@ -103,11 +119,13 @@ impl Slots {
 
     /// The slot at `index`, if it is in use.
     pub fn get(&self, index: u32) -> Option<&Slot> {
+        self.look();
         self.entries.get(index as usize)?.slot.as_ref()
     }
 
     /// The same to change it.
     pub fn at(&mut self, index: u32) -> Option<&mut Slot> {
+        self.look();
         self.entries.get_mut(index as usize)?.slot.as_mut()
     }
 
@@ -120,13 +138,18 @@ impl Slots {
         self.find(handle).map(|_| handle.index)
     }
 
-    /// The indices of connections with that address of the peer.
-    pub fn with_peer(&self, peer: IpAddr) -> Vec<u32> {
-        let with = |slot: &&Slot| slot.remote == Some(peer) && !slot.retired;
-        self.iter().filter(with).map(|slot| slot.handle.index).collect()
+    /// The indices of secure connections over the association of that name.
+    pub fn with_peer(&self, name: IpAddr) -> Vec<u32> {
+        let indices = self.of_peers.range((name, 0)..=(name, u32::MAX)).map(|(_, index)| *index);
+        indices.filter(|index| self.get(*index).is_some_and(|slot| !slot.retired)).collect()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.entries.iter().filter_map(|e| e.slot.as_ref())
+        self.entries.iter().inspect(|_| self.look()).filter_map(|e| e.slot.as_ref())
+    }
+
+    fn look(&self) {
+        #[cfg(test)]
+        self.looks.update(|looks| looks + 1);
     }
 }

@@ -2,6 +2,7 @@
 
 mod renewal;
 mod several;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use crate::event::{DropReason, Event, PeerEvent, Route, Transmit};
 use crate::identity::Identity;
 use crate::responder::{Refused, Responder};
 use crate::suite::HitSuite;
+use table::Associations;
 
 /// A host: answers I1 without keeping anything, and holds an [`Association`] for each peer.
 ///
@@ -41,11 +43,11 @@ pub struct Host {
     random: Random,
     responder: Responder,
     /// By name: the peer's HIT, or for a further association one of `others`.
-    peers: BTreeMap<Hit, Association>,
+    peers: Associations,
     /// The names of further associations, by the peer's HIT.
     others: BTreeMap<Hit, Vec<Hit>>,
     /// Exchanges that may replace an association whose peer is silent.
-    renewals: BTreeMap<Hit, Association>,
+    renewals: Associations,
     spis: BTreeSet<u32>,
     outbox: VecDeque<Transmit>,
     events: VecDeque<PeerEvent>,
@@ -79,9 +81,9 @@ impl Host {
             links: Links::new(),
             addresses: Vec::new(),
             random,
-            peers: BTreeMap::new(),
+            peers: Associations::default(),
             others: BTreeMap::new(),
-            renewals: BTreeMap::new(),
+            renewals: Associations::default(),
             spis: BTreeSet::new(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
@@ -106,7 +108,7 @@ impl Host {
     }
     /// All associations in the order of their names.
     pub fn associations(&self) -> impl Iterator<Item = &Association> {
-        self.peers.values()
+        self.peers.iter().map(|(_, association)| association)
     }
     /// How many packets were dropped for `reason`.
     pub fn dropped(&self, reason: DropReason) -> u64 {
@@ -155,7 +157,7 @@ impl Host {
         if self.peers.get(&peer).is_some_and(busy) {
             return Ok(());
         }
-        self.peers.insert(peer, Association::new(peer, routes, now));
+        self.peers.put(peer, Association::new(peer, routes, now));
         self.with(now, peer, |a, ctx| a.connect(ctx));
         Ok(())
     }
@@ -245,12 +247,12 @@ impl Host {
     /// The first to answer an opportunistic I1 with an R1 of its own is the peer.
     fn adopt(&mut self, now: Instant, route: Route, r1: &PacketView<'_>) {
         let sender = r1.sender();
-        if !self.peers.contains_key(&sender)
+        if !self.peers.contains(&sender)
             && self.with(now, Hit::NULL, |a, ctx| a.is_answered_by(ctx, route, r1)) == Some(true)
-            && let Some(mut association) = self.peers.remove(&Hit::NULL)
+            && let Some(mut association) = self.peers.take(&Hit::NULL)
         {
             association.name_peer(sender);
-            self.peers.insert(sender, association);
+            self.peers.put(sender, association);
         }
     }
 
@@ -313,20 +315,22 @@ impl Host {
                 return Err(reason);
             }
         };
-        let is_there = |name: Hit| self.peers.contains_key(&name);
+        let is_there = |name: Hit| self.peers.contains(&name);
         if !self.name_taken(peer, route).is_some_and(is_there) {
             self.make_room(now)?;
         }
         self.cancel_renewal(now, peer);
         let name = self.name_taken(peer, route).unwrap_or_else(|| self.new_name(peer));
-        self.peers.entry(name).or_insert_with(|| Association::new(peer, vec![route], now));
+        if !self.peers.contains(&name) {
+            self.peers.put(name, Association::new(peer, vec![route], now));
+        }
         self.with(now, name, |a, ctx| a.accept(ctx, route, accepted))
             .unwrap_or(Err(DropReason::NoAssociation))
     }
 
     /// Whether `peer` is one of a list, or there is an association with it.
     fn knows(&self, peer: Hit) -> bool {
-        self.config.accept.names(peer) || self.peers.contains_key(&peer)
+        self.config.accept.names(peer) || self.peers.contains(&peer)
     }
 
     /// Says why an I2 is refused, within the limit of R1s to its address.
@@ -346,8 +350,7 @@ impl Host {
             return Ok(());
         }
         let mut from: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        self.peers
-            .values()
+        self.associations()
             .filter_map(Association::guest_from)
             .for_each(|ip| *from.entry(ip).or_default() += 1);
         let guests = self.peers.iter().filter_map(|(name, a)| {
@@ -361,13 +364,17 @@ impl Host {
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let due = |(peer, a): (&Hit, &Association)| a.timeout().is_some_and(|at| at <= now).then_some(*peer);
-        for peer in self.peers.iter().filter_map(due).collect::<Vec<_>>() {
-            self.with(now, peer, |a, ctx| a.handle_timeout(ctx));
+        for name in self.peers.due(now) {
+            self.with(now, name, |a, ctx| a.handle_timeout(ctx));
         }
-        for peer in self.renewals.iter().filter_map(due).collect::<Vec<_>>() {
+        for peer in self.renewals.due(now) {
             self.with_renewal(now, peer, |a, ctx| a.handle_timeout(ctx));
         }
+    }
+
+    /// The names of the associations for which something is due at `now`.
+    pub fn due(&self, now: Instant) -> BTreeSet<Hit> {
+        &self.peers.due(now) | &self.renewals.due(now)
     }
 
     /// The next packet to be sent.
@@ -383,7 +390,7 @@ impl Host {
     /// When [`Self::handle_timeout`] must be called at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.peers.values().chain(self.renewals.values()).filter_map(Association::timeout).min()
+        self.peers.next().into_iter().chain(self.renewals.next()).min()
     }
 
     fn context(&mut self, now: Instant) -> (&mut Responder, Context<'_>) {
@@ -410,14 +417,14 @@ impl Host {
         name: Hit,
         act: impl FnOnce(&mut Association, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let mut association = self.peers.remove(&name)?;
+        let mut association = self.peers.take(&name)?;
         let (_, mut ctx) = self.context(now);
         ctx.name = Some(name).filter(|_| name != association.peer());
         let result = act(&mut association, &mut ctx);
         match association.state() {
             State::Unassociated => self.forget_name(association.peer(), name),
-            _ if name.is_null() => _ = self.peers.insert(association.peer(), association),
-            _ => _ = self.peers.insert(name, association),
+            _ if name.is_null() => self.peers.put(association.peer(), association),
+            _ => self.peers.put(name, association),
         }
         Some(result)
     }
@@ -427,7 +434,7 @@ impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Host")
             .field("identity", &self.identity)
-            .field("peers", &self.peers)
+            .field("peers", &self.associations().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }

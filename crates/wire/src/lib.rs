@@ -1,7 +1,8 @@
-//! Floor 0: units and wire formats. Every format has a checked *view* over bytes and a *value*
+//! Floor 0: units, deadlines and wire formats. Every format has a checked *view* over bytes and a *value*
 //! with `parse`, `len` and `emit`; what we do not understand survives a round trip.
 
 pub mod checksum;
+pub mod deadlines;
 mod error;
 pub mod esp;
 pub mod hip;

@@ -104,8 +104,7 @@ impl Endpoint {
 
     /// The path behind one of a connection's.
     pub fn secure_path(&self, handle: ConnectionHandle, path: PathId) -> Option<PathReport> {
-        let inner = self.locators(handle, path)?;
-        self.secure_paths().find(|p| p.inner == inner)
+        self.security.as_ref()?.report_of(&self.locators(handle, path)?)
     }
 
     /// Counters of what came in ESP.
@@ -167,13 +166,16 @@ impl Endpoint {
 
     pub(super) fn security_timeout(&mut self, now: Instant) {
         if let Some(security) = self.security.as_mut().filter(|s| s.is_due(now)) {
-            for slot in self.slots.iter().filter(|slot| !slot.retired) {
+            let concerned = security.concerned(now);
+            let with = |name: &Hit| self.slots.with_peer(name.as_ipv6().into());
+            let indices: Vec<u32> = concerned.iter().flat_map(with).collect();
+            for slot in indices.iter().filter_map(|index| self.slots.get(*index)) {
                 for (path, inner) in slot.paths.iter() {
                     security.measured(now, &inner, &slot.connection.path_stats(path));
                 }
             }
             security.handle_timeout(now);
-            self.remember_open(now);
+            indices.into_iter().for_each(|index| self.remember(now, index));
             self.apply(now);
         }
     }
@@ -189,7 +191,7 @@ impl Endpoint {
     }
 
     /// Tells connections what became of their paths.
-    fn apply(&mut self, now: Instant) {
+    pub(super) fn apply(&mut self, now: Instant) {
         while let Some(change) = self.security.as_mut().and_then(|s| s.poll_change()) {
             self.tell_lane(now, change);
             let peer = match change {
@@ -240,7 +242,6 @@ impl Endpoint {
     fn path_up(&mut self, now: Instant, index: u32, inner: Locators) {
         let (Some(security), max) = (&self.security, self.max_paths()) else { return };
         let config = self.recalled(now, &inner, security.config_of(&inner).unwrap_or_default());
-        let live: Vec<Locators> = security.reports().filter(|p| p.up).map(|p| p.inner).collect();
         let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
         let known = slot.paths.iter().any(|(_, l)| l == inner);
         if !known
@@ -251,7 +252,7 @@ impl Endpoint {
             slot.paths.insert(path, inner);
             self.demux.insert(&inner, slot.ports, Route { index, path });
         }
-        let stale: Vec<Locators> = slot.paths.iter().map(|(_, l)| l).filter(|l| !live.contains(l)).collect();
+        let stale: Vec<Locators> = slot.paths.iter().map(|(_, l)| l).filter(|l| !security.is_up(l)).collect();
         stale.into_iter().for_each(|inner| self.path_down(now, index, inner));
         self.mark(index);
     }

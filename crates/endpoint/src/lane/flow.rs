@@ -35,8 +35,6 @@ pub(crate) struct PeerFlow {
     ended: BTreeMap<u16, u32>,
     /// Tells flows apart.
     hasher: SipHasher13,
-    /// When something is due, as the lane knows it.
-    pub due: Option<Instant>,
     /// Among those that may have something to send.
     pub queued: bool,
 }
@@ -52,7 +50,6 @@ impl PeerFlow {
             next: PathId::FIRST,
             ended: BTreeMap::new(),
             hasher: SipHasher13::new_with_keys(key("flows/0"), key("flows/1")),
-            due: None,
             queued: false,
         }
     }

@@ -14,6 +14,7 @@ use crate::paths::Locators;
 impl Security {
     pub(super) fn take_events(&mut self, now: Instant) {
         while let Some((peer, event)) = self.hip.poll_event() {
+            self.peers.touch(peer);
             match event {
                 Event::State { from, to } => self.on_state(now, peer, from, to),
                 Event::SaAdded(pair) => self.on_added(now, peer, &pair),
@@ -47,7 +48,7 @@ impl Security {
         if let Some(records) = &mut self.records {
             records.push_back(HipRecord { at: now, peer: hit, state: to });
         }
-        let peer = self.peers.entry(hit).or_default();
+        let peer = self.peers.named(hit);
         match to {
             State::Closing | State::Closed | State::EFailed | State::Unassociated => {
                 peer.wanted.iter_mut().for_each(|wanted| wanted.reset(now));
@@ -56,30 +57,33 @@ impl Security {
                     self.tell_of(hit, PeerEvent::Down);
                 }
                 if to == State::Unassociated {
-                    self.peers.remove(&hit);
+                    self.peers.remove(hit);
+                    self.renewing.remove(&hit);
                 }
             }
             _ => {}
         }
         if to == State::Established {
-            self.announce(now);
+            self.announce_to(now, hit);
         }
         let anew = to == State::R2Sent || (from, to) == (State::I2Sent, State::Established);
-        if anew && let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up) {
+        if anew && let Some(peer) = self.peers.get_mut(hit).filter(|p| p.up) {
             // The peer, or we on its silence, began anew: it knows nothing of the connections of before.
             self.changes.push_back(Change::Over(hit));
             peer.wanted.iter_mut().for_each(|wanted| wanted.reset(now));
-            (peer.renewing, peer.flowed) = (None, None);
+            peer.flowed = None;
+            self.renewing.remove(&hit);
         }
         if to == State::R2Sent {
-            self.peers.entry(hit).or_default().told = None;
+            self.peers.named(hit).told = None;
             // Whatever comes first is to be told at once: it confirms that the peer has our R2.
-            self.paths.values_mut().filter(|p| p.peer == hit).for_each(|p| p.heart.next = now);
+            let numbers: Vec<u16> = self.paths.of(hit).map(|(number, _)| number).collect();
+            numbers.into_iter().for_each(|number| self.paths.beat_at(number, now));
         }
     }
 
     fn fail(&mut self, hit: Hit, failure: PeerFailure) {
-        let peer = self.peers.entry(hit).or_default();
+        let peer = self.peers.named(hit);
         if !peer.up && !peer.refused {
             peer.refused = failure == PeerFailure::Refused;
             self.events.push_back((hit, PeerEvent::Failed(failure)));
@@ -87,7 +91,7 @@ impl Security {
     }
 
     /// A new SA pair: of a new path, or for new keys of one that there is.
-    fn on_added(&mut self, now: Instant, peer: Hit, pair: &SaPair) {
+    pub(super) fn on_added(&mut self, now: Instant, peer: Hit, pair: &SaPair) {
         let Ok((inbound, outbound)) = associations(&self.config, pair) else { return };
         let locators = Locators { local: pair.route.local, remote: pair.route.remote };
         let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
@@ -95,15 +99,16 @@ impl Security {
         let reachable = of_pair.is_some_and(|p| p.reachable);
         let round_trip = of_pair.map_or(Duration::ZERO, |p| p.round_trip);
         let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
-        let known =
-            |p: &SecurePath| p.peer == peer && p.locators == locators && (replaced(p) || p.up && !p.gone);
-        if let Some((number, path)) = self.paths.iter_mut().find(|(_, p)| known(p)) {
-            let (before, kept) = (path.spi(), !replaced(path));
-            path.rekey(pair, inbound, outbound);
-            self.spis.insert(pair.inbound, *number);
-            path.heart.next = now;
+        let known = |p: &SecurePath| p.locators == locators && (replaced(p) || p.up && !p.gone);
+        let known = self.paths.of(peer).find(|(_, p)| known(p));
+        if let Some((number, before, kept)) = known.map(|(number, p)| (number, p.spi(), !replaced(p))) {
+            if let Some(path) = self.paths.get_mut(number) {
+                path.rekey(pair, inbound, outbound);
+            }
+            self.spis.insert(pair.inbound, number);
+            self.paths.beat_at(number, now);
             self.wanted(peer, locators, super::Wanted::succeed);
-            if kept && self.peers.get(&peer).is_some_and(|p| p.reach.is_some()) {
+            if kept && self.peers.get(peer).is_some_and(|p| p.reach.is_some()) {
                 self.hip.remove_path(now, peer, before); // it was sought anew: the new SAs are the same path
             }
             return;
@@ -146,23 +151,21 @@ impl Security {
     }
 
     /// Connections may use the path from now on; one before it between the same locators is over.
-    fn bring_up(&mut self, now: Instant, number: u16) {
-        let Some(path) = self.paths.get_mut(&number).filter(|p| !p.up) else { return };
+    pub(super) fn bring_up(&mut self, now: Instant, number: u16) {
+        let Some(path) = self.paths.get_mut(number).filter(|p| !p.up) else { return };
         (path.up, path.reachable) = (true, true);
-        path.heart.next = now;
-        let (peer, locators) = (path.peer, path.locators);
-        let inner = inner(self.ours, peer, number);
-        self.changes.push_back(Change::Up(inner));
-        let hit = path.hit;
-        if !std::mem::replace(&mut self.peers.entry(peer).or_default().up, true) {
+        let (peer, hit, locators) = (path.peer, path.hit, path.locators);
+        self.paths.beat_at(number, now);
+        self.changes.push_back(Change::Up(inner(self.ours, peer, number)));
+        if !std::mem::replace(&mut self.peers.named(peer).up, true) {
             self.tell_of(peer, PeerEvent::Up);
         }
         self.events.push_back((hit, PeerEvent::PathUp(locators)));
-        let stale = |(n, p): (&u16, &SecurePath)| {
+        let stale = |(n, p): (u16, &SecurePath)| {
             let dead = !self.locals.is_empty() && !self.locals.contains_key(&p.locators.local);
-            (*n != number && p.peer == peer && (p.locators == locators || dead)).then_some(*n)
+            (n != number && (p.locators == locators || dead)).then_some(n)
         };
-        let stale: Vec<u16> = self.paths.iter().filter_map(stale).collect();
+        let stale: Vec<u16> = self.paths.of(peer).filter_map(stale).collect();
         stale.into_iter().for_each(|number| self.abandon(now, number));
         self.prune(now, peer);
     }
@@ -170,7 +173,7 @@ impl Security {
     fn on_reachable(&mut self, now: Instant, inbound: u32, locators: Locators) {
         let Some(&number) = self.spis.get(&inbound) else { return };
         let mut moved = false;
-        if let Some(path) = self.paths.get_mut(&number) {
+        if let Some(path) = self.paths.get_mut(number) {
             moved = std::mem::replace(&mut path.locators, locators) != locators;
             path.reachable = true;
         }
@@ -183,25 +186,25 @@ impl Security {
     /// Nothing goes there any more, until HIP says that the peer is there again.
     fn on_withdrawn(&mut self, inbound: u32) {
         let Some(&number) = self.spis.get(&inbound) else { return };
-        self.paths.get_mut(&number).into_iter().for_each(|p| p.reachable = false);
+        self.paths.get_mut(number).into_iter().for_each(|p| p.reachable = false);
         self.bring_down(number);
     }
 
-    fn on_removed(&mut self, inbound: u32) {
+    pub(super) fn on_removed(&mut self, inbound: u32) {
         let Some(number) = self.spis.remove(&inbound) else { return };
-        let Some(path) = self.paths.get_mut(&number) else { return };
+        let Some(path) = self.paths.get_mut(number) else { return };
         path.inbound.retain(|sa| sa.spi().0 != inbound);
         if !path.inbound.is_empty() {
             path.use_next();
             return;
         }
         self.bring_down(number);
-        self.paths.remove(&number);
+        self.paths.remove(number);
     }
 
     /// Connections may use the path no longer.
     pub(super) fn bring_down(&mut self, number: u16) {
-        let Some(path) = self.paths.get_mut(&number) else { return };
+        let Some(path) = self.paths.get_mut(number) else { return };
         if std::mem::take(&mut path.up) {
             self.changes.push_back(Change::Down(inner(self.ours, path.peer, number)));
             self.events.push_back((path.hit, PeerEvent::PathDown(path.locators)));
@@ -209,7 +212,7 @@ impl Security {
     }
 
     fn wanted(&mut self, peer: Hit, locators: Locators, act: impl FnOnce(&mut super::Wanted)) {
-        let mut wanted = self.peers.get_mut(&peer).into_iter().flat_map(|p| &mut p.wanted);
+        let mut wanted = self.peers.get_mut(peer).into_iter().flat_map(|p| &mut p.wanted);
         if let Some(wanted) = wanted.find(|w| w.locators == locators) {
             act(wanted);
         }
@@ -224,7 +227,7 @@ impl Security {
 
     /// A number that no path has had for long.
     fn free_number(&mut self) -> u16 {
-        while self.paths.contains_key(&self.next_number) || self.next_number == 0 {
+        while self.paths.get(self.next_number).is_some() || self.next_number == 0 {
             self.next_number = self.next_number.wrapping_add(1);
         }
         let number = self.next_number;

@@ -32,7 +32,7 @@ impl Security {
     /// owners know them. What was only measured it measures itself.
     pub(super) fn path_config(&self, path: &SecurePath) -> PathConfig {
         let local = self.locals.get(&path.locators.local).copied().unwrap_or_default();
-        let remote = self.peers.get(&path.peer).and_then(|p| p.links.get(&path.locators.remote.ip()));
+        let remote = self.peers.get(path.peer).and_then(|p| p.links.get(&path.locators.remote.ip()));
         let remote = remote.copied().unwrap_or_default();
         let rates = [local.link.bandwidth, remote.bandwidth];
         let delays = [local.link.delay, remote.delay];
@@ -47,13 +47,13 @@ impl Security {
 
     /// The addresses of the path with these inner locators.
     pub fn outer(&self, inner: &Locators) -> Option<Locators> {
-        self.paths.get(&inner.local.port()).map(|path| path.locators)
+        self.paths.get(inner.local.port()).map(|path| path.locators)
     }
 
     /// What a connection measured on the path with these inner locators.
     pub fn measured(&mut self, now: Instant, inner: &Locators, of: &PathStats) {
         let number = inner.local.port();
-        let Some(path) = self.paths.get_mut(&number) else { return };
+        let Some(path) = self.paths.get_mut(number) else { return };
         path.measured.bandwidth = of.rate.or(path.measured.bandwidth);
         of.srtt.into_iter().for_each(|srtt| path.heart.see_data(srtt));
         self.tell_round_trip(now, number);
@@ -61,7 +61,7 @@ impl Security {
 
     /// HIP hears how long answers on a path take.
     pub(super) fn tell_round_trip(&mut self, now: Instant, number: u16) {
-        let Some(path) = self.paths.get(&number) else { return };
+        let Some(path) = self.paths.get(number) else { return };
         self.hip.on_round_trip(now, path.peer, path.spi(), path.heart.round_trip());
     }
 
@@ -72,13 +72,13 @@ impl Security {
 
     /// What the peer measured at its end of the path.
     pub(super) fn measured_by_peer(&self, path: &SecurePath) -> Link {
-        let peer = self.peers.get(&path.peer);
+        let peer = self.peers.get(path.peer);
         peer.and_then(|p| p.measured.get(&path.locators.remote.ip())).copied().unwrap_or_default()
     }
 
     /// The peer says what its links give, or what it measured.
     pub(super) fn on_multipath(&mut self, hit: Hit, multipath: &Multipath) {
-        let peer = self.peers.entry(hit).or_default();
+        let peer = self.peers.named(hit);
         peer.early_data = multipath.early_data;
         for path in &multipath.paths {
             let link = Link { bandwidth: path.bandwidth, delay: path.delay };
@@ -91,9 +91,9 @@ impl Security {
 
     /// Tells the peer what we know of our links, if that is news.
     pub(super) fn tell_links(&mut self, now: Instant, hit: Hit) {
-        let of_peer = self.paths.values().filter(|p| p.peer == hit && p.up);
-        let known: BTreeMap<IpAddr, (Link, bool)> = of_peer.map(|p| self.known(p)).collect();
-        let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.up && now >= p.tell_links_at) else { return };
+        let of_peer = self.paths.of(hit).filter(|(_, p)| p.up);
+        let known: BTreeMap<IpAddr, (Link, bool)> = of_peer.map(|(_, p)| self.known(p)).collect();
+        let Some(peer) = self.peers.get_mut(hit).filter(|p| p.up && now >= p.tell_links_at) else { return };
         let old = |ip: &IpAddr| peer.links_told.get(ip).copied().unwrap_or_default();
         if !known.iter().any(|(ip, (link, _))| is_news(*link, old(ip))) {
             return;
@@ -104,7 +104,7 @@ impl Security {
             self.hip.set_link(ip, link, measured);
         }
         if self.hip.association(hit).is_some_and(|a| a.multipath().is_some()) {
-            let all = self.peers.get(&hit).is_some_and(|p| p.told.is_some());
+            let all = self.peers.get(hit).is_some_and(|p| p.told.is_some());
             self.hip.announce(now, hit, all);
         }
     }
@@ -151,7 +151,7 @@ mod tests {
             security.on_multipath(hit, &said(n, true, 1));
         }
         security.on_multipath(hit, &said(0, false, 2));
-        let peer = &security.peers[&hit];
+        let peer = security.peers.get(hit).unwrap();
         assert_eq!((peer.links.len(), peer.measured.len()), (MOST, MOST));
         let first = peer.links[&IpAddr::from([10, 0, 0, 0])].bandwidth;
         assert_eq!(first.map(|rate| rate.0), Some(2_000_000), "what is known is kept up to date");

@@ -16,21 +16,19 @@ impl Security {
     pub fn local_up(&mut self, now: Instant, local: SocketAddr, info: LocalInfo) {
         self.hip.set_link(local.ip(), info.link, false);
         let same = self.locals.insert(local, info).is_none_or(|before| before.mtu == info.mtu);
-        let on =
-            |(n, p): (&u16, &SecurePath)| (p.locators.local == local && !same).then_some((*n, p.locators));
+        let on = |(n, p): (u16, &SecurePath)| (p.locators.local == local && !same).then_some((n, p.locators));
         let changed: Vec<_> = self.paths.iter().filter_map(on).collect();
         changed.into_iter().for_each(|(number, locators)| self.resize(now, number, &locators));
         self.hip.set_addresses(told(&self.locals, |_| false));
-        self.want_anew(now);
-        self.announce(now);
-        self.settle(now);
+        self.locals_changed(now);
     }
 
     /// The link below a path is another one, or not what it was: what was known of its packet size is void.
     pub(super) fn resize(&mut self, now: Instant, number: u16, locators: &Locators) {
         let size = self.new_size(now, locators);
-        if let Some(path) = self.paths.get_mut(&number) {
-            (path.mtu, path.heart.next) = (size, now);
+        if let Some(path) = self.paths.get_mut(number) {
+            path.mtu = size;
+            self.paths.beat_at(number, now);
             self.tell_size(number);
         }
     }
@@ -41,11 +39,9 @@ impl Security {
         self.locals.remove(&local);
         self.hip.set_addresses(told(&self.locals, |_| false));
         let gone: Vec<_> =
-            self.paths.iter().filter(|(_, p)| p.locators.local == local).map(|(n, _)| *n).collect();
+            self.paths.iter().filter(|(_, p)| p.locators.local == local).map(|(n, _)| n).collect();
         gone.into_iter().for_each(|number| self.abandon(now, number));
-        self.want_anew(now);
-        self.announce(now);
-        self.settle(now);
+        self.locals_changed(now);
     }
 
     /// Our addresses, each with the link that it is on.
@@ -56,62 +52,71 @@ impl Security {
         self.locals.keys().copied().zip(links).map(|(address, link)| End { address, link }).collect()
     }
 
-    /// The pairs of locators that should be paths may be others now.
-    pub(super) fn want_anew(&mut self, now: Instant) {
+    /// The pairs of locators that should be paths to a peer may be others now.
+    pub(super) fn want_anew(&mut self, now: Instant, hit: Hit) {
+        self.peers.touch(hit);
         let locals = self.local_ends();
-        for (&hit, peer) in &mut self.peers {
-            let Some(reach @ Reach::Addresses(_)) = &peer.reach else { continue };
-            let of_peer = || self.paths.values().filter(|p| p.peer == hit);
-            let port = of_peer().next().map_or(0, |p| p.locators.remote.port());
-            let announced: Vec<_> = peer.announced.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
-            let is_proven = |remote: &SocketAddr| of_peer().any(|p| p.up && p.locators.remote == *remote);
-            let pairs = reach.pairs(&locals, &announced, is_proven);
-            peer.want(now, pairs);
-        }
+        let Some(peer) = self.peers.get_mut(hit) else { return };
+        let Some(reach @ Reach::Addresses(_)) = &peer.reach else { return };
+        let of_peer = || self.paths.of(hit).map(|(_, path)| path);
+        let port = of_peer().next().map_or(0, |p| p.locators.remote.port());
+        let announced: Vec<_> = peer.announced.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+        let is_proven = |remote: &SocketAddr| of_peer().any(|p| p.up && p.locators.remote == *remote);
+        let pairs = reach.pairs(&locals, &announced, is_proven);
+        peer.want(now, pairs);
+    }
+
+    /// Our addresses are others now.
+    fn locals_changed(&mut self, now: Instant) {
+        let names = self.peers.names();
+        names.iter().for_each(|hit| self.want_anew(now, *hit));
+        names.iter().for_each(|hit| self.announce_to(now, *hit));
+        self.settle(now);
     }
 
     /// The peer says what all its addresses are. Of those that it listed before and does not list now, the paths
     /// are given up.
     pub(super) fn on_announced(&mut self, now: Instant, hit: Hit, addresses: Vec<IpAddr>) {
-        let Some(peer) = self.peers.get_mut(&hit).filter(|p| p.reach.is_some()) else { return };
+        let Some(peer) = self.peers.get_mut(hit).filter(|p| p.reach.is_some()) else { return };
         let before = std::mem::replace(&mut peer.announced, addresses);
         let gone = |ip: &IpAddr| before.contains(ip) && !peer.announced.contains(ip);
-        let on = |(n, p): (&u16, &SecurePath)| (p.peer == hit && gone(&p.locators.remote.ip())).then_some(*n);
-        let gone: Vec<_> = self.paths.iter().filter_map(on).collect();
+        let on = |(n, p): (u16, &SecurePath)| gone(&p.locators.remote.ip()).then_some(n);
+        let gone: Vec<_> = self.paths.of(hit).filter_map(on).collect();
         gone.into_iter().for_each(|number| self.abandon(now, number));
-        self.want_anew(now);
+        self.want_anew(now, hit);
     }
 
-    /// Peers that began their association with us hear of our addresses, when these are others than they know.
-    pub(super) fn announce(&mut self, now: Instant) {
-        for (&hit, peer) in &mut self.peers {
-            let of_peer = || self.paths.values().filter(|p| p.peer == hit);
-            let Some(first) = of_peer().next().filter(|_| peer.reach.is_none() && peer.up) else { continue };
-            let here = first.locators.local.ip().is_loopback();
-            let has_path = |ip: &IpAddr| of_peer().any(|p| p.locators.local.ip() == *ip);
-            let mut list = told(&self.locals, has_path);
-            list.retain(|ip| ip.is_loopback() == here);
-            let known = match &peer.told {
-                Some(told) => *told == list,
-                None => list.iter().all(has_path),
-            };
-            if !known {
-                self.hip.set_addresses(list.clone());
-                self.hip.announce(now, hit, true);
-                peer.told = Some(list);
-            }
+    /// A peer that began its association with us hears of our addresses, when these are others than it knows.
+    pub(super) fn announce_to(&mut self, now: Instant, hit: Hit) {
+        let Some(peer) = self.peers.get_mut(hit).filter(|peer| peer.reach.is_none() && peer.up) else {
+            return;
+        };
+        let of_peer = || self.paths.of(hit).map(|(_, path)| path);
+        let Some(first) = of_peer().next() else { return };
+        let here = first.locators.local.ip().is_loopback();
+        let has_path = |ip: &IpAddr| of_peer().any(|p| p.locators.local.ip() == *ip);
+        let mut list = told(&self.locals, has_path);
+        list.retain(|ip| ip.is_loopback() == here);
+        let known = match &peer.told {
+            Some(told) => *told == list,
+            None => list.iter().all(has_path),
+        };
+        if !known {
+            self.hip.set_addresses(list.clone());
+            self.hip.announce(now, hit, true);
+            peer.told = Some(list);
         }
     }
 
     /// A path came up. One that is wanted no longer is given up if both its addresses are in paths that are wanted; of two
     /// over one link, the silent one is given up, or else the one later in the list.
     pub(super) fn prune(&mut self, now: Instant, hit: Hit) {
-        self.want_anew(now);
-        let Some(peer) = self.peers.get(&hit).filter(|p| matches!(p.reach, Some(Reach::Addresses(_)))) else {
+        self.want_anew(now, hit);
+        let Some(peer) = self.peers.get(hit).filter(|p| matches!(p.reach, Some(Reach::Addresses(_)))) else {
             return;
         };
         let place = |p: &SecurePath| peer.wanted.iter().position(|w| w.locators == p.locators);
-        let of_peer = || self.paths.iter().filter(|(_, p)| p.peer == hit && p.up);
+        let of_peer = || self.paths.of(hit).filter(|(_, p)| p.up);
         let rank =
             |p: &SecurePath| place(p).map(|n| (peer.wanted[n].link, (p.heart.silent() > UNANSWERED, n)));
         let kept: Vec<Locators> =
@@ -126,17 +131,17 @@ impl Security {
             Some((link, own)) => better(link, own),
             None => covered(&p.locators),
         };
-        let spare: Vec<u16> = of_peer().filter(|(_, p)| spare(p)).map(|(n, _)| *n).collect();
+        let spare: Vec<u16> = of_peer().filter(|(_, p)| spare(p)).map(|(n, _)| n).collect();
         spare.into_iter().for_each(|number| self.abandon(now, number));
     }
 
     /// Connections use the path no longer; HIP takes it away if it is not the peer's last.
     pub(super) fn abandon(&mut self, now: Instant, number: u16) {
         self.bring_down(number);
-        let Some(path) = self.paths.get(&number) else { return };
+        let Some(path) = self.paths.get(number) else { return };
         let (peer, spi) = (path.peer, path.spi());
         let others = self.hip.association(peer).is_some_and(|a| a.paths().iter().any(|p| p.inbound != spi));
-        if let Some(path) = self.paths.get_mut(&number).filter(|p| others && !p.gone) {
+        if let Some(path) = self.paths.get_mut(number).filter(|p| others && !p.gone) {
             path.gone = true;
             self.hip.remove_path(now, peer, spi);
         }

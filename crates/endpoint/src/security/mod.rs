@@ -16,6 +16,9 @@ mod path;
 mod reach;
 mod report;
 mod sas;
+mod table;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -28,6 +31,7 @@ use polypath_wire::{Duration, Instant, Rate};
 use crate::paths::Locators;
 use path::{ROOM, SecurePath};
 use reach::{Pair, Wanted};
+use table::{Paths, Peers};
 
 pub use config::SecurityConfig;
 pub(crate) use packets::Arrived;
@@ -57,9 +61,10 @@ pub(crate) struct Security {
     hip: Host,
     ours: Hit,
     locals: BTreeMap<SocketAddr, LocalInfo>,
-    peers: BTreeMap<Hit, Peer>,
-    /// By their numbers.
-    paths: BTreeMap<u16, SecurePath>,
+    peers: Peers,
+    /// Peers whom we ask for a new association as they are silent, and since when.
+    renewing: BTreeMap<Hit, Instant>,
+    paths: Paths,
     next_number: u16,
     spis: BTreeMap<u32, u16>,
     /// HIP packets and heartbeats that wait to be sent.
@@ -95,8 +100,6 @@ struct Peer {
     refused: bool,
     /// When data was last seen to flow.
     flowed: Option<Instant>,
-    /// Since when a new association is asked for, as the peer is silent.
-    renewing: Option<Instant>,
 }
 
 impl Peer {
@@ -109,6 +112,12 @@ impl Peer {
             None => Wanted::new(pair, now),
         };
         self.wanted = pairs.into_iter().map(wanted).collect();
+    }
+
+    /// When a path is asked for next.
+    fn next_ask(&self, now: Instant) -> Option<Instant> {
+        let wanted = self.wanted.iter().filter(|w| self.up && !w.asked && w.at > now);
+        wanted.map(|w| w.at).min()
     }
 }
 
@@ -133,8 +142,9 @@ impl Security {
             config,
             ours,
             locals: BTreeMap::new(),
-            peers: BTreeMap::new(),
-            paths: BTreeMap::new(),
+            peers: Peers::default(),
+            renewing: BTreeMap::new(),
+            paths: Paths::default(),
             next_number: 1,
             spis: BTreeMap::new(),
             outbox: VecDeque::new(),
@@ -167,17 +177,17 @@ impl Security {
     pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
         let pairs = reach.pairs(&self.local_ends(), &[], |_| false);
         self.hip.connect(now, peer, pairs.iter().map(|p| route(p.locators)).collect())?;
-        let entry = self.peers.entry(peer).or_default();
+        let entry = self.peers.named(peer);
         entry.want(now, pairs);
         (entry.reach, entry.refused) = (Some(reach), false);
-        self.settle(now);
+        self.settle_for(now, peer);
         Ok(())
     }
 
     /// Ends an association.
     pub fn dissociate(&mut self, now: Instant, peer: Hit) {
         self.hip.close(now, peer);
-        self.settle(now);
+        self.settle_for(now, peer);
     }
 
     /// When [`Self::handle_timeout`] must be called at the latest.
@@ -185,7 +195,14 @@ impl Security {
         self.due
     }
 
-    /// After anything that HIP did: takes its packets and events, and sets the alarm.
+    /// After anything that HIP did for a peer.
+    fn settle_for(&mut self, now: Instant, peer: Hit) {
+        self.peers.touch(peer);
+        self.settle(now);
+    }
+
+    /// After anything that HIP did: takes its packets and events, looks after the peers that are concerned, and sets the
+    /// alarm.
     fn settle(&mut self, now: Instant) {
         loop {
             self.take_events(now);
@@ -201,10 +218,10 @@ impl Security {
                 break;
             }
         }
-        let hearts = self.paths.values().map(|p| p.heart.next);
-        let wanted = self.peers.values().filter(|p| p.up).flat_map(|p| &p.wanted);
-        let wanted = wanted.filter(|w| !w.asked && w.at > now).map(|w| w.at);
-        self.due = hearts.chain(wanted).chain(self.hip.poll_timeout()).min();
+        let concerned = self.peers.concerned(now);
+        self.peers.leave(now, concerned);
+        let dues = [self.paths.next_beat(), self.peers.next_ask(), self.hip.poll_timeout()];
+        self.due = dues.into_iter().flatten().min();
     }
 
     pub fn poll_change(&mut self) -> Option<Change> {
@@ -222,44 +239,43 @@ impl Security {
     /// The paths to `peer` that a new connection begins with, and their parameters. A silent path is left out, and joins
     /// the connection when it answers; if all paths are silent, none is left out.
     pub fn usable(&mut self, peer: Hit) -> Vec<(Locators, PathConfig)> {
-        let up = |p: &SecurePath| p.peer == peer && p.up;
         let answers = |p: &SecurePath| p.heart.silent() <= UNANSWERED;
-        let any = self.paths.values().any(|p| up(p) && answers(p));
-        for path in self.paths.values_mut().filter(|p| up(p)) {
-            path.left_out |= any && !answers(path);
+        let up = self.paths.of(peer).filter(|(_, p)| p.up);
+        let up: Vec<(u16, bool)> = up.map(|(number, p)| (number, answers(p))).collect();
+        let any = up.iter().any(|(_, answers)| *answers);
+        let (used, left_out): (Vec<_>, Vec<_>) = up.into_iter().partition(|(_, answers)| *answers || !any);
+        for (number, _) in left_out {
+            self.paths.get_mut(number).into_iter().for_each(|path| path.left_out = true);
         }
-        let usable = |(number, path): (&u16, &SecurePath)| {
-            (up(path) && (answers(path) || !any))
-                .then(|| (inner(self.ours, peer, *number), self.path_config(path)))
-        };
-        self.paths.iter().filter_map(usable).collect()
+        let config = |number| self.paths.get(number).map(|path| self.path_config(path));
+        used.into_iter().filter_map(|(n, _)| Some((inner(self.ours, peer, n), config(n)?))).collect()
     }
 
     /// Whether both ends take data directly behind a SYN.
     pub fn takes_early_data(&self, peer: Hit) -> bool {
-        self.config.hip.early_data && self.peers.get(&peer).is_some_and(|p| p.early_data)
+        self.config.hip.early_data && self.peers.get(peer).is_some_and(|p| p.early_data)
     }
 
     /// What a connection is told of the path with these inner locators.
     pub fn config_of(&self, inner: &Locators) -> Option<PathConfig> {
-        self.paths.get(&inner.local.port()).map(|path| self.path_config(path))
+        self.paths.get(inner.local.port()).map(|path| self.path_config(path))
     }
 
     /// The peer at the other end of the path with these inner locators.
     pub fn peer_of(&self, inner: &Locators) -> Option<Hit> {
-        self.paths.get(&inner.local.port()).map(|path| path.hit)
+        self.paths.get(inner.local.port()).map(|path| path.hit)
     }
 
     /// The paths of an association that is there, as connections know them.
     pub fn live_paths(&self, name: Hit) -> Vec<Locators> {
-        let there = self.peers.get(&name).is_some_and(|peer| peer.up);
-        let live = self.paths.iter().filter(|(_, path)| there && path.peer == name && path.up);
-        live.map(|(number, _)| inner(self.ours, name, *number)).collect()
+        let there = self.peers.get(name).is_some_and(|peer| peer.up);
+        let live = self.paths.of(name).filter(|(_, path)| there && path.up);
+        live.map(|(number, _)| inner(self.ours, name, number)).collect()
     }
 
     /// Whether it was found out how large packets on the paths of this association may be.
     pub fn knows_sizes(&self, name: Hit) -> bool {
-        self.paths.values().filter(|path| path.peer == name && path.up).all(|path| path.mtu.is_settled())
+        self.paths.of(name).filter(|(_, path)| path.up).all(|(_, path)| path.mtu.is_settled())
     }
 
     /// The state of the association with `peer`.
@@ -278,9 +294,26 @@ impl Security {
     }
 
     pub fn reports(&self) -> impl Iterator<Item = PathReport> {
-        self.paths.iter().map(|(number, path)| PathReport {
+        self.paths.iter().map(|(number, path)| self.report(number, path))
+    }
+
+    /// Of the path with these inner locators.
+    pub fn report_of(&self, inner: &Locators) -> Option<PathReport> {
+        let path =
+            self.paths.get(inner.local.port()).filter(|path| path.peer.as_ipv6() == inner.remote.ip())?;
+        Some(self.report(inner.local.port(), path))
+    }
+
+    /// Whether connections may use the path with these inner locators.
+    pub fn is_up(&self, inner: &Locators) -> bool {
+        let path = self.paths.get(inner.local.port());
+        path.is_some_and(|path| path.up && path.peer.as_ipv6() == inner.remote.ip())
+    }
+
+    fn report(&self, number: u16, path: &SecurePath) -> PathReport {
+        PathReport {
             peer: path.hit,
-            inner: inner(self.ours, path.peer, *number),
+            inner: inner(self.ours, path.peer, number),
             locators: path.locators,
             suite: path.suite,
             inbound: path.spi(),
@@ -291,7 +324,7 @@ impl Security {
             peer_measured: self.measured_by_peer(path),
             rekeyed: path.rekeyed,
             sealed: path.sealed_before + path.outbound.sealed(),
-        })
+        }
     }
 
     pub fn stats(&self) -> &SecurityStats {

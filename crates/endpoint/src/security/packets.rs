@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use polypath_transport::Segment;
 use polypath_transport::flow::packet::Leaving;
 use polypath_wire::Instant;
-use polypath_wire::hip::udp;
+use polypath_wire::hip::{PacketView, udp};
 
 use super::heartbeat::{self, Heard};
 use super::path::{Content, SecurePath};
@@ -28,6 +28,10 @@ impl Security {
                 let route = route(*locators);
                 self.cancel_renewals(now);
                 if self.hip.handle(now, route, if route.is_udp() { &bytes } else { packet }) {
+                    let sender = PacketView::new(packet).map(|view| view.sender());
+                    sender
+                        .iter()
+                        .for_each(|hit| self.hip.names_of(*hit).for_each(|name| self.peers.touch(name)));
                     self.settle(now);
                 }
             }
@@ -37,7 +41,7 @@ impl Security {
                     self.stats.unknown_spi += 1;
                     return None;
                 };
-                let path = self.paths.get_mut(&number)?;
+                let path = self.paths.get_mut(number)?;
                 let Some(Ok(opened)) = path.open(spi, &mut bytes) else {
                     self.stats.refused += 1;
                     return None;
@@ -71,7 +75,7 @@ impl Security {
         opened: polypath_esp::Opened,
         bytes: BytesMut,
     ) -> Option<Arrived> {
-        let path = self.paths.get_mut(&number)?;
+        let path = self.paths.get_mut(number)?;
         let at = inner(self.ours, path.peer, number);
         match path.content(self.ours, &opened, bytes) {
             Some(Content::Segment(segment)) => return Some(Arrived::Segment(at, segment)),
@@ -93,6 +97,7 @@ impl Security {
                         self.stats.heartbeats += 1;
                         let rtt = path.on_heartbeat(now, sent);
                         let inner = inner(self.ours, path.peer, number);
+                        self.peers.touch(path.peer);
                         if std::mem::take(&mut path.left_out) && path.up {
                             self.changes.push_back(Change::Up(inner));
                         }
@@ -100,6 +105,7 @@ impl Security {
                         if path.mtu.overtaken(sent) {
                             self.probe(now, number);
                         }
+                        self.paths.retime(number);
                         self.tell_round_trip(now, number);
                     }
                     Heard::Other => self.stats.other += 1,
@@ -135,7 +141,7 @@ impl Security {
         outlet: &mut impl Outlet,
         seal: impl FnOnce(&mut SecurePath, &mut [u8]) -> bool,
     ) {
-        let path = self.paths.get_mut(&inner.local.port());
+        let path = self.paths.get_mut(inner.local.port());
         let Some(path) = path.filter(|p| p.peer.as_ipv6() == inner.remote.ip()) else {
             self.stats.unsent += 1;
             return;
@@ -164,7 +170,7 @@ impl Security {
     }
 
     pub(super) fn send_scratch(&mut self, now: Instant, number: u16, len: Option<usize>) {
-        let Some(path) = self.paths.get(&number) else { return };
+        let Some(path) = self.paths.get(number) else { return };
         match len {
             Some(len) if path.reachable || self.hip.may_send(now, path.peer, path.spi(), len as u64) => {
                 self.outbox.push_back((path.locators, self.scratch[..len].to_vec()));

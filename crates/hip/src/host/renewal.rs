@@ -19,7 +19,7 @@ impl Host {
         }
         let mut renewal = Association::new(peer, routes, now);
         renewal.refuse_older_than(present);
-        self.renewals.insert(peer, renewal);
+        self.renewals.put(peer, renewal);
         self.with_renewal(now, peer, |a, ctx| a.connect(ctx));
     }
 
@@ -30,7 +30,7 @@ impl Host {
 
     /// Whether a new association with `peer` is asked for.
     pub fn is_renewing(&self, peer: Hit) -> bool {
-        self.renewals.contains_key(&peer)
+        self.renewals.contains(&peer)
     }
 
     /// Lets the new association do something. Its events are reported only once it is established.
@@ -40,7 +40,7 @@ impl Host {
         peer: Hit,
         act: impl FnOnce(&mut Association, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let mut renewal = self.renewals.remove(&peer)?;
+        let mut renewal = self.renewals.take(&peer)?;
         let before = std::mem::take(&mut self.events);
         let (_, mut ctx) = self.context(now);
         let result = act(&mut renewal, &mut ctx);
@@ -49,9 +49,9 @@ impl Host {
             State::Established => {
                 self.with(now, peer, |old, ctx| old.forget(ctx));
                 self.events.extend(events);
-                self.peers.insert(peer, renewal);
+                self.peers.put(peer, renewal);
             }
-            State::I1Sent | State::I2Sent => _ = self.renewals.insert(peer, renewal),
+            State::I1Sent | State::I2Sent => self.renewals.put(peer, renewal),
             _ => {}
         }
         Some(result)

@@ -53,7 +53,7 @@ impl Host {
 
     /// The names of all associations.
     pub fn names(&self) -> impl Iterator<Item = Hit> {
-        self.peers.keys().copied()
+        self.peers.iter().map(|(name, _)| *name)
     }
 
     /// The association of that name is over.

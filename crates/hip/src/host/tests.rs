@@ -138,6 +138,32 @@ fn meet(client: &mut Host, port: u16, server: &mut Host, now: Instant) -> Option
     server.peers.iter().find(|(_, a)| a.is_at(back)).map(|(name, _)| *name)
 }
 
+/// Looks at associations for a timer and a change of path of one, while each of the `others` waits for an answer to its I1.
+fn looks(others: u16) -> [usize; 2] {
+    let mut host = host(1, 1, 100);
+    let name = |n: u16| {
+        let [a, b] = n.to_be_bytes();
+        Hit([0x20, 0x01, 0, 0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b])
+    };
+    host.connect(at(0), name(0), vec![route(0)]).unwrap();
+    (1..=others).for_each(|n| host.connect(at(1), name(n), vec![route(0)]).unwrap());
+    let due = host.poll_timeout().unwrap();
+    assert_eq!(host.due(due), BTreeSet::from([name(0)]));
+    let count = |host: &mut Host, act: &dyn Fn(&mut Host)| {
+        let before = host.peers.looks.get();
+        act(host);
+        host.peers.looks.get() - before
+    };
+    let timer = count(&mut host, &|host| host.handle_timeout(due));
+    assert!(host.poll_timeout().unwrap() > due);
+    [timer, count(&mut host, &|host| host.rekey(due, name(0), 1, true))]
+}
+
+#[test]
+fn a_timer_of_one_association_looks_at_no_other() {
+    assert_eq!((looks(0), looks(999)), ([1, 1], [1, 1]));
+}
+
 /// User data comes on the first path of that association.
 fn carry(host: &mut Host, now: Instant, name: Hit) {
     let inbound = host.association(name).unwrap().paths()[0].inbound;

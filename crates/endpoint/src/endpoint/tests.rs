@@ -1,0 +1,118 @@
+//! What one peer costs beside many others: looks at connections, peers and paths.
+
+use std::collections::BTreeSet;
+
+use bytes::BytesMut;
+use polypath_hip::{Identity, KeyKind, Random};
+use polypath_wire::Duration;
+
+use super::*;
+use crate::pump::pump;
+use crate::security::SecurityConfig;
+use crate::security::tests::name;
+
+const PORT: u16 = 80;
+
+/// An endpoint whose packets come back as those of its peers: it is connected with itself.
+struct Mirror {
+    endpoint: Endpoint,
+    now: Instant,
+}
+
+#[derive(Default)]
+struct Out(Vec<(Locators, Vec<u8>)>);
+
+impl Outlet for Out {
+    fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
+        panic!("a segment left in the clear");
+    }
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+        self.0.push((*locators, payload.to_vec()));
+    }
+}
+
+impl Mirror {
+    /// With a connection to a first peer at 0, and to each of the `others` 300 ms later.
+    fn beside(others: u16) -> Self {
+        let identity = Identity::generate(KeyKind::P256, &mut Random::from_seed([1; 32])).unwrap();
+        let security = SecurityConfig { simulation: true, ..SecurityConfig::default() };
+        let endpoint = Endpoint::secure(EndpointConfig::default(), security, identity, [1; 32], 1);
+        let mut mirror = Self { endpoint, now: Instant::ZERO };
+        mirror.endpoint.listen(PORT, ListenConfig::default()).unwrap();
+        mirror.meet(0);
+        mirror.now = Instant::ZERO + Duration::from_millis(300);
+        (1..=others).for_each(|n| mirror.meet(n));
+        let now = mirror.now;
+        mirror.security().look_after_all(now);
+        mirror
+    }
+
+    fn meet(&mut self, n: u16) {
+        let now = self.now;
+        self.security().add_mirror(now, n);
+        self.run();
+        let config = ConnectionConfig::default();
+        let handle = self.endpoint.connect_peer(self.now, config, name(n), PORT).unwrap();
+        self.run();
+        assert_eq!(self.endpoint.connection(handle).unwrap().state(), State::Established);
+    }
+
+    fn security(&mut self) -> &mut Security {
+        self.endpoint.security.as_mut().unwrap()
+    }
+
+    /// Sends and receives what there is at this instant.
+    fn run(&mut self) {
+        loop {
+            let mut out = Out::default();
+            _ = pump(&mut self.endpoint, self.now, &mut out);
+            if out.0.is_empty() {
+                break;
+            }
+            for (locators, payload) in out.0 {
+                self.endpoint.handle_sealed(self.now, &locators, BytesMut::from(&payload[..]));
+            }
+        }
+    }
+
+    /// How much is looked at while `act` runs.
+    fn looks(&mut self, act: impl FnOnce(&mut Self)) -> usize {
+        let count = |m: &mut Self| m.endpoint.slots.looks.get() + m.security().looks();
+        let before = count(self);
+        act(self);
+        count(self) - before
+    }
+
+    /// For a heartbeat of the first peer, what it says on its connection, and the loss of its path.
+    fn costs(&mut self) -> [usize; 3] {
+        let second = Instant::ZERO + Duration::from_secs(1);
+        while let Some(due) = self.endpoint.poll_timeout().filter(|due| *due < second) {
+            self.now = due;
+            self.run();
+        }
+        self.now = second;
+        assert_eq!(self.endpoint.poll_timeout(), Some(self.now));
+        assert_eq!(self.security().concerned(second), BTreeSet::from([name(0)]));
+        let beats = self.security().stats().heartbeats;
+        let beat = self.looks(Self::run);
+        assert_eq!(self.security().stats().heartbeats, beats + 1);
+        let handle = self.endpoint.connections().next().unwrap().0;
+        let data = self.looks(|m| {
+            m.endpoint.connection_mut(handle).unwrap().write(Bytes::from_static(b"data").into());
+            m.run();
+        });
+        assert!(self.endpoint.connections().any(|(_, c)| c.stats().bytes_received == 4));
+        let loss = self.looks(|m| {
+            m.security().remove_mirror(second, 0);
+            m.endpoint.apply(second);
+        });
+        [beat, data, loss]
+    }
+}
+
+#[test]
+fn a_packet_and_a_heartbeat_look_at_no_more_beside_a_thousand_peers() {
+    let alone = Mirror::beside(0).costs();
+    assert_eq!(Mirror::beside(999).costs(), alone);
+    assert!(alone.iter().all(|looks| (1..100).contains(looks)), "{alone:?}");
+}

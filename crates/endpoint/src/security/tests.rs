@@ -1,0 +1,52 @@
+//! Peers that were never met, for tests: what is sent to them comes back as theirs, as the SAs of both directions are
+//! the same.
+
+use polypath_hip::keymat::{EspKeys, Pair};
+use polypath_hip::suite::EspSuite;
+use polypath_hip::{Route, SaPair};
+
+use super::*;
+
+/// The name of peer `n`.
+pub fn name(n: u16) -> Hit {
+    let [a, b] = n.to_be_bytes();
+    Hit([0x20, 0x01, 0, 0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b])
+}
+
+fn pair(n: u16) -> SaPair {
+    let keys = || EspKeys { encryption: Vec::new(), authentication: Vec::new() };
+    let [a, b] = n.to_be_bytes();
+    SaPair {
+        inbound: 0x1000 + u32::from(n),
+        outbound: 0x1000 + u32::from(n),
+        suite: EspSuite::Simulated,
+        keys: Pair { outgoing: keys(), incoming: keys() },
+        route: Route { local: ([10, 0, 0, 1], 10_500).into(), remote: ([10, 1, a, b], 10_500).into() },
+        confirmed: true,
+    }
+}
+
+impl Security {
+    /// There is a path to peer `n`, which is the `n`th one.
+    pub fn add_mirror(&mut self, now: Instant, n: u16) {
+        self.on_added(now, name(n), &pair(n));
+        self.bring_up(now, n + 1);
+        self.settle(now);
+    }
+
+    /// Nothing waits to be looked after.
+    pub fn look_after_all(&mut self, now: Instant) {
+        self.settle(now);
+    }
+
+    /// That path is gone.
+    pub fn remove_mirror(&mut self, now: Instant, n: u16) {
+        self.on_removed(pair(n).inbound);
+        self.settle_for(now, name(n));
+    }
+
+    /// How many peers and paths were looked at.
+    pub fn looks(&self) -> usize {
+        self.peers.looks.get() + self.paths.looks.get()
+    }
+}
