@@ -42,6 +42,30 @@ fn on_one_path_it_is_its_law_packet_for_packet() {
     assert_ne!(cubic, newreno);
 }
 
+/// All that happens in the first second over two links that share nothing.
+fn start(cc: CcConfig) -> (u128, u64) {
+    let mut world = World::new(WorldConfig { seed: Seed(1), ..WorldConfig::default() });
+    let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()).unwrap());
+    let links = [(80, 20), (40, 40)].map(|(rate, delay)| {
+        let gate = world.router(&format!("g{rate}")).unwrap();
+        world.link(a, gate, hop(1000, 0, 1000), hop(1000, 0, 1000)).unwrap();
+        world.link(gate, b, hop(rate, delay, 280), hop(rate, delay, 280)).unwrap();
+        world.path(a, b, &[Via::Node(gate)]).unwrap()
+    });
+    world.trace(false, true);
+    flow(&mut world, &links, cc);
+    world.run(secs(1.0));
+    let trace = world.take_trace().unwrap();
+    (trace.hash(), trace.len())
+}
+
+#[test]
+fn two_paths_that_share_nothing_begin_as_its_law_has_it() {
+    let newreno = start(CcConfig::Newreno(NewRenoConfig::default()).of_today());
+    assert_eq!(start(polypath(BaseLaw::Newreno)), newreno);
+    assert_ne!(start(CcConfig::Newreno(NewRenoConfig::default())), newreno);
+}
+
 /// Bottlenecks of a connection's two paths after 15 s: through one link or through one each, which are alike.
 fn bottlenecks(shared: bool) -> Vec<Option<PathId>> {
     let mut world = World::new(WorldConfig { seed: Seed(1), ..WorldConfig::default() });

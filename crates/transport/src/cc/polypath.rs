@@ -257,6 +257,10 @@ impl Controller for Polypath {
         self.count(path);
     }
 
+    fn goes_by_trains(&self) -> bool {
+        true // the base law is paced
+    }
+
     fn limit_window(&mut self, path: PathId, bytes: u64) {
         let context = self.context_mut(path).filter(|context| context.is_alone());
         context.into_iter().for_each(|context| context.law_mut().limit_window(bytes));
