@@ -59,7 +59,7 @@ impl Security {
             self.send_scratch(now, number, len);
             self.probe(now, number);
             self.renew_if_silent(now, number);
-            self.close_if_silent(now, peer);
+            self.close_if_outlived(now, number);
         }
         self.tell_hip(now, number);
         self.tell_links(now, peer);
@@ -77,12 +77,23 @@ impl Security {
         }
     }
 
-    /// One of several associations of a peer has fallen silent: that program has ended.
-    fn close_if_silent(&mut self, now: Instant, name: Hit) {
-        let several = self.hip.names_of(self.hit_of(name)).count() > 1;
-        if several && self.is_silent(now, name, UNANSWERED + 1) {
+    /// One of several associations of a peer has fallen silent while the links work: the program behind it has ended.
+    fn close_if_outlived(&mut self, now: Instant, number: u16) {
+        let outlived = self.paths.get(number).is_some_and(|path| self.is_outlived(path));
+        let Some(path) = self.paths.get_mut(number) else { return };
+        path.outlived = if outlived { path.outlived + 1 } else { 0 };
+        let (name, often) = (path.peer, path.outlived > UNANSWERED);
+        if often && self.is_silent(now, name, UNANSWERED + 1) {
             self.hip.close(now, name);
         }
+    }
+
+    /// Whether a path is silent while another association with the peer is heard between the same addresses.
+    fn is_outlived(&self, path: &SecurePath) -> bool {
+        let between = |p: &SecurePath| (p.locators.local.ip(), p.locators.remote.ip());
+        let works = |p: &SecurePath| between(p) == between(path) && p.heart.silent() <= 1;
+        let mut others = self.hip.names_of(path.hit).filter(|name| *name != path.peer);
+        path.heart.silent() > 1 && others.any(|name| self.paths.of(name).any(|(_, p)| works(p)))
     }
 
     /// Whether data flows to or from `peer`, or did within [`FLOWING`]; `carried`: it does now.

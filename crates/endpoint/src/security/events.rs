@@ -127,6 +127,7 @@ impl Security {
             left_out: false,
             doubted: false,
             rekeying: false,
+            outlived: 0,
             gone: false,
             untold: 0,
             fresh: true,

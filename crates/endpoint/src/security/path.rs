@@ -50,6 +50,8 @@ pub(super) struct SecurePath {
     pub left_out: bool,
     /// The program at its other end may have ended without a word.
     pub doubted: bool,
+    /// Heartbeats in a row without an answer while another association with the peer was heard between the same addresses.
+    pub outlived: u32,
     /// We asked HIP to take it away.
     pub gone: bool,
     /// We asked for new keys.

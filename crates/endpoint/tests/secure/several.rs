@@ -24,6 +24,8 @@ struct Hosts {
     accepted: Vec<ConnectionHandle>,
     received: Vec<u64>,
     ended: Vec<PeerEvent>,
+    /// Nothing gets through.
+    cut: bool,
 }
 
 fn server_at(link: u8) -> SocketAddr {
@@ -52,6 +54,7 @@ impl Hosts {
             accepted: Vec::new(),
             received: Vec::new(),
             ended: Vec::new(),
+            cut: false,
         }
     }
 
@@ -88,7 +91,7 @@ impl Hosts {
             self.now += MS(1);
             let now = self.now;
             let arrived: Vec<_> = self.wire.extract_if(.., |(at, ..)| *at <= now).collect();
-            for (_, to, locators, bytes) in arrived {
+            for (_, to, locators, bytes) in arrived.into_iter().filter(|_| !self.cut) {
                 let input = Input::Datagram { locators, bytes: BytesMut::from(&bytes[..]) };
                 match to {
                     None => self.server.handle(now, input),
@@ -207,12 +210,32 @@ fn one_that_begins_anew_at_its_own_address_replaces_what_was() {
 }
 
 #[test]
-fn a_ninth_takes_the_place_of_the_first_and_leaves_the_others_alone() {
+fn a_thirty_third_takes_the_place_of_the_first_and_leaves_the_others_alone() {
     let mut hosts = Hosts::new();
-    (0..9).for_each(|_| _ = hosts.add());
+    (0..33).for_each(|_| _ = hosts.add());
     hosts.run(MS(1000));
-    assert_eq!(hosts.server.associations().count(), 8);
-    (1..8).for_each(|n| hosts.send(n, 1000));
+    assert_eq!(hosts.server.associations().count(), 32);
+    (1..32).for_each(|n| hosts.send(n, 1000));
     hosts.run(MS(2000));
-    assert_eq!(hosts.received, [1000; 7]);
+    assert_eq!(hosts.received, [1000; 31]);
+}
+
+/// Nobody can tell which of them is gone while no link works.
+#[test]
+fn two_that_send_while_all_links_are_away_go_on_when_they_are_back() {
+    for away in [2000, 5000, 12_000] {
+        let mut hosts = Hosts::new();
+        (0..2).for_each(|_| _ = hosts.add());
+        (0..2).for_each(|n| hosts.send(n, 50 * LEN));
+        hosts.run(MS(300));
+        hosts.cut = true;
+        hosts.run(MS(away));
+        hosts.cut = false;
+        let before = hosts.received.clone();
+        hosts.run(MS(2500));
+        let went_on = hosts.received.iter().zip(before).all(|(now, before)| *now > before);
+        assert!(went_on && hosts.ended.iter().all(|e| *e != PeerEvent::Down), "{away}: {:?}", hosts.received);
+        hosts.run(MS(60_000));
+        assert_eq!(hosts.received, [50 * LEN; 2], "{away}");
+    }
 }

@@ -11,7 +11,7 @@ use crate::association::{Association, State};
 use crate::event::Route;
 
 /// Most associations of one peer.
-const MOST: usize = 8;
+const MOST: usize = 32;
 /// The first byte of names, that of unique local addresses (RFC 4193), which are no ORCHIDs.
 const NAME: u8 = 0xfd;
 
