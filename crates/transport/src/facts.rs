@@ -16,6 +16,8 @@ pub enum PathState {
     Congested,
     /// Timed out while others work: only probes until it answers.
     Failed,
+    /// The peer has not proved that it is there: acknowledgments only.
+    Unproved,
     /// Removed: nothing is kept of it.
     Removed,
 }

@@ -134,8 +134,12 @@ impl Endpoint {
         let config = self.security.as_ref().and_then(|s| s.config_of(locators));
         let config = config.or(join.map(|join| join.path))?;
         let config = self.recalled(now, locators, config);
+        let proved = self.security.as_ref().is_none_or(|s| s.is_up(locators));
         let slot = self.slots.at(index)?;
-        let path = slot.connection.add_path(now, config)?;
+        let path = match proved {
+            true => slot.connection.add_path(now, config)?,
+            false => slot.connection.add_unproved_path(now, config)?,
+        };
         slot.paths.insert(path, *locators);
         let route = Route { index, path };
         self.demux.insert(locators, ports, route);

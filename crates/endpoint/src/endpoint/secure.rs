@@ -243,9 +243,10 @@ impl Endpoint {
         let (Some(security), max) = (&self.security, self.max_paths()) else { return };
         let config = self.recalled(now, &inner, security.config_of(&inner).unwrap_or_default());
         let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
-        let known = slot.paths.iter().any(|(_, l)| l == inner);
-        if !known
-            && slot.paths.len() < max
+        let known = slot.paths.iter().find(|(_, l)| *l == inner);
+        if let Some((path, _)) = known {
+            slot.connection.path_proved(now, path);
+        } else if slot.paths.len() < max
             && let Some(path) = slot.connection.add_path(now, config)
         {
             slot.connection.announce(now, path);

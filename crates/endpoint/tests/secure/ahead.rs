@@ -1,7 +1,7 @@
 //! Nothing waits for an answer that it does not need: data behind the SYN, and on a path behind the request for it.
 
-use polypath_endpoint::{PeerEvent, SecurityConfig};
-use polypath_transport::ConnectionConfig;
+use polypath_endpoint::{ListenConfig, PeerEvent, SecurityConfig};
+use polypath_transport::{CcConfig, ConnectionConfig};
 use polypath_wire::{Duration, Instant};
 
 use super::bed::*;
@@ -66,4 +66,32 @@ fn a_second_path_that_died_after_its_r1_holds_up_nothing_for_long() {
         bed.now.since(began)
     };
     assert!(took < alone + Duration::from_millis(500), "{took:?}, without a second path {alone:?}");
+}
+
+/// The end that answered asks nothing: it hears of the second path by what comes there, and sends there once its peer is proved.
+#[test]
+fn the_end_that_answered_fills_its_second_path_as_soon_as_the_peer_is_proved() {
+    let took = |config: fn() -> SecurityConfig| {
+        let mut bed = Bed::new([config(), config()], [v4, v4]);
+        let connection =
+            ConnectionConfig { cc: CcConfig::default().of_today(), fail_silent: true, ..early() };
+        let listen = ListenConfig { connection: connection.clone(), ..ListenConfig::default() };
+        bed.endpoints[SERVER].listen(PORT + 1, listen).unwrap();
+        bed.offered = LEN;
+        bed.associate();
+        bed.run_until(Instant::ZERO + Duration::from_secs(1), |bed| {
+            bed.events[CLIENT].contains(&PeerEvent::Up)
+        });
+        let (began, peer) = (bed.now, bed.hit(SERVER));
+        bed.client = bed.endpoints[CLIENT].connect_peer(began, connection, peer, PORT + 1).ok();
+        bed.run_until(began + Duration::from_secs(30), |bed| bed.fetched == LEN);
+        let stats = bed.endpoints[SERVER].security_stats().unwrap();
+        assert_eq!((bed.fetched, stats.unsent), (LEN, 0), "{stats:?}");
+        bed.now.since(began)
+    };
+    let (ahead, waiting) = (took(today), took(quick));
+    assert!(
+        ahead < waiting + Duration::from_millis(20),
+        "{ahead:?}, where paths wait for answers {waiting:?}"
+    );
 }

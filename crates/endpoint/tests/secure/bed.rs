@@ -46,6 +46,9 @@ pub struct Bed {
     pub server: Option<ConnectionHandle>,
     pub received: u64,
     pub finished: bool,
+    /// Bytes that the server sends on each connection that it accepts, and those of them that the client read.
+    pub offered: u64,
+    pub fetched: u64,
     /// All that travels.
     pub seen: Vec<Vec<u8>>,
     /// What the server is given, and what it sends.
@@ -137,6 +140,8 @@ impl Bed {
             server: None,
             received: 0,
             finished: false,
+            offered: 0,
+            fetched: 0,
             seen: Vec::new(),
             log: LogWriter::default(),
             sent: Vec::new(),
@@ -268,10 +273,32 @@ impl Bed {
         while let Some((handle, event)) = self.endpoints[side].poll_event() {
             if side == SERVER && matches!(event, Event::Accepted { .. }) {
                 self.server = Some(handle);
+                acted |= self.offer();
             }
-            acted |= side == SERVER && self.read();
+            acted |= if side == SERVER { self.read() } else { self.fetch() };
         }
         acted
+    }
+
+    fn offer(&mut self) -> bool {
+        let Some(connection) = self.server.and_then(|h| self.endpoints[SERVER].connection_mut(h)) else {
+            return false;
+        };
+        if self.offered > 0 {
+            connection.write(Pattern { key: KEY, offset: 0, len: self.offered }.into());
+        }
+        self.offered > 0
+    }
+
+    fn fetch(&mut self) -> bool {
+        let Some(connection) = self.client.and_then(|h| self.endpoints[CLIENT].connection_mut(h)) else {
+            return false;
+        };
+        let before = self.fetched;
+        while let Some(payload) = connection.read(u64::MAX) {
+            self.fetched += payload.len();
+        }
+        self.fetched > before
     }
 
     fn read(&mut self) -> bool {

@@ -190,7 +190,13 @@ pub(super) mod tests {
         for reason in [DropReason::Malformed, DropReason::AckOfUnsent, DropReason::UnknownPath] {
             assert_eq!(DETAILS[Detail::Drop(reason).number()], snake(format!("{reason:?}")));
         }
-        for state in [PathState::Active, PathState::Congested, PathState::Failed, PathState::Removed] {
+        for state in [
+            PathState::Active,
+            PathState::Congested,
+            PathState::Failed,
+            PathState::Unproved,
+            PathState::Removed,
+        ] {
             assert_eq!(DETAILS[Detail::Path(state).number()], snake(format!("{state:?}")));
         }
         for cause in [Drop::QueueFull, Drop::TooBig, Drop::Loss, Drop::Down, Drop::Aqm] {

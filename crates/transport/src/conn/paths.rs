@@ -98,6 +98,25 @@ impl Connection {
         Some(id)
     }
 
+    /// The same for a path at whose other end the peer has not proved to be: data may come there, and none goes before
+    /// [`Self::path_proved`].
+    pub fn add_unproved_path(&mut self, now: Instant, path: PathConfig) -> Option<PathId> {
+        let id = self.add_path(now, path)?;
+        if self.engine.has_joined(id) {
+            self.engine.distrust(now, id);
+            self.observe_path(now, id, PathState::Unproved);
+        }
+        Some(id)
+    }
+
+    /// The peer proved that it is at the other end of `path`.
+    pub fn path_proved(&mut self, now: Instant, path: PathId) {
+        if self.engine.path_state(path) == PathState::Unproved {
+            self.engine.trust(now, path);
+            self.observe_path(now, path, PathState::Active);
+        }
+    }
+
     pub(super) fn enrol(&mut self, path: &PathConfig) -> Option<PathId> {
         let id = self.paths.add(*path)?;
         self.receiver.add_path(id);

@@ -75,6 +75,18 @@ impl Engine {
         self.refresh(now, path);
     }
 
+    /// Whether the peer is at the other end of `path` is to be proved: no data goes there before.
+    pub fn distrust(&mut self, now: Instant, path: PathId) {
+        self.views[path].state = PathState::Unproved;
+        self.refresh(now, path);
+    }
+
+    /// It is proved.
+    pub fn trust(&mut self, now: Instant, path: PathId) {
+        self.views[path].state = PathState::Active;
+        self.refresh(now, path);
+    }
+
     /// A failed path answered.
     #[cold]
     pub fn revive(&mut self, now: Instant, path: PathId) {
@@ -162,11 +174,12 @@ impl Engine {
         self.views.get(path).map_or(PathState::Removed, |v| v.state)
     }
 
-    /// The path for a segment that is not data: `preferred` if it works, else the quickest that does.
+    /// The path for a segment that is not data: `preferred` if it works, or may, else the quickest that does.
     pub fn path_for_control(&self, preferred: PathId) -> PathId {
         let active = |v: &&PathView| v.state == PathState::Active;
         let quickest = || self.views.iter().filter(active).min_by_key(|v| v.srtt).map(|v| v.id);
-        match self.views.get(preferred).filter(active) {
+        let may = |v: &&PathView| matches!(v.state, PathState::Active | PathState::Unproved);
+        match self.views.get(preferred).filter(may) {
             Some(view) => view.id,
             None => quickest().or(self.there(preferred)).unwrap_or(preferred),
         }
