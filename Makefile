@@ -29,7 +29,15 @@ test: lint ## formatting, lints, every test; tests that need root run when they 
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	tools/deps browser || echo "without it, pages are not looked at in a browser" >&2
 	cargo test --workspace
+	$(MAKE) pure
 	tools/python-test
+
+.PHONY: pure
+pure: ## the crates up to the simulator without a C compiler; both libraries of ciphers give the same
+	CC=false CXX=false cargo build -p polypath-sim --no-default-features --features pure
+	cargo test -p polypath-crypto --features pure
+	cargo test -p polypath-esp -p polypath-hip --no-default-features --features polypath-esp/pure,polypath-hip/pure --test vectors --test states
+	cargo test -p polypath-sim --no-default-features --features pure,columns --test traces
 
 .PHONY: python
 python: ## install the Python package into the Python that is active: a virtual environment, or your own

@@ -3,7 +3,7 @@
 //! Public values on curves are x and y without a prefix; the shared secret is x. MODP values are
 //! padded to the length of the modulus, and so is the secret.
 
-use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey};
+use polypath_crypto::{AgreementKey, Curve};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -40,18 +40,18 @@ impl DhGroup {
         self.parts().0
     }
 
-    fn curve(self) -> Option<&'static agreement::Algorithm> {
+    fn curve(self) -> Option<Curve> {
         self.parts().1
     }
 
     /// Length of a public value, and the curve if it is one.
-    fn parts(self) -> (usize, Option<&'static agreement::Algorithm>) {
+    fn parts(self) -> (usize, Option<Curve>) {
         match self {
             Self::Modp1536 => (192, None),
             Self::Modp3072 => (384, None),
-            Self::P256 => (64, Some(&agreement::ECDH_P256)),
-            Self::P384 => (96, Some(&agreement::ECDH_P384)),
-            Self::P521 => (132, Some(&agreement::ECDH_P521)),
+            Self::P256 => (64, Some(Curve::P256)),
+            Self::P384 => (96, Some(Curve::P384)),
+            Self::P521 => (132, Some(Curve::P521)),
         }
     }
 }
@@ -64,7 +64,7 @@ pub struct DhKey {
 }
 
 enum Secret {
-    Curve(PrivateKey),
+    Curve(AgreementKey),
     Modp(Zeroizing<Vec<u8>>),
 }
 
@@ -99,9 +99,9 @@ impl DhKey {
             let public = modp::power(group, None, private).ok_or(CryptoError::Key)?;
             return Ok(Self { group, secret: Secret::Modp(Zeroizing::new(private.to_vec())), public });
         };
-        let key = PrivateKey::from_private_key(curve, private).map_err(|_| CryptoError::Key)?;
-        let point = key.compute_public_key().map_err(|_| CryptoError::Key)?;
-        Ok(Self { group, secret: Secret::Curve(key), public: point.as_ref()[1..].to_vec() })
+        let key = AgreementKey::from_private(curve, private).ok_or(CryptoError::Key)?;
+        let public = key.public().ok_or(CryptoError::Key)?;
+        Ok(Self { group, secret: Secret::Curve(key), public })
     }
 
     /// The group.
@@ -118,11 +118,7 @@ impl DhKey {
         match &self.secret {
             Secret::Modp(exponent) => modp::power(self.group, Some(peer), exponent).map(Zeroizing::new),
             Secret::Curve(_) if peer.len() != self.group.public_len() => None,
-            Secret::Curve(key) => {
-                let point = [&[0x04], peer].concat();
-                let peer = UnparsedPublicKey::new(key.algorithm(), point);
-                agreement::agree(key, peer, (), |secret| Ok(Zeroizing::new(secret.to_vec()))).ok()
-            }
+            Secret::Curve(key) => key.agree(peer),
         }
         .ok_or(CryptoError::PublicValue)
     }

@@ -149,7 +149,7 @@ impl Host {
         if peer.is_null() && !self.config.opportunistic {
             return Err(ConnectError::Opportunistic);
         }
-        let known = peer.is_null() || peer.is_orchid() && HitSuite::from_id(peer.suite()).is_some();
+        let known = peer.is_null() || peer.is_orchid() && HitSuite::has(peer);
         if !known || peer == self.hit() {
             return Err(ConnectError::Hit(peer));
         }
@@ -223,7 +223,7 @@ impl Host {
         if receiver != self.hit() && !opportunistic || sender == self.hit() {
             return Err(DropReason::NotForUs);
         }
-        if !sender.is_orchid() || HitSuite::from_id(sender.suite()).is_none() {
+        if !sender.is_orchid() || !HitSuite::has(sender) {
             return Err(DropReason::Hit);
         }
         match view.packet_type() {

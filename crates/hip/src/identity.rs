@@ -5,20 +5,13 @@ mod pem;
 use std::fmt;
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{self, Digest};
-use aws_lc_rs::rsa::{self, KeySize};
-use aws_lc_rs::signature::{
-    self, EcdsaKeyPair, EcdsaSigningAlgorithm, EcdsaVerificationAlgorithm, KeyPair, ParsedPublicKey,
-    RsaKeyPair,
-};
-use p256::ecdsa::signature::hazmat::PrehashSigner;
+use polypath_crypto::{Curve, EcdsaKey, EcdsaPublic, RsaKey, RsaPublic};
 use polypath_wire::hip::{DomainId, Hit, HostId};
 use zeroize::Zeroizing;
 
-use crate::dh::{DhGroup, DhKey};
 use crate::error::CryptoError;
 use crate::random::Random;
-use crate::suite::{Hash, HitSuite};
+use crate::suite::HitSuite;
 
 /// The context of ORCHIDs that are HITs (RFC 7401 §3.2).
 const CONTEXT: [u8; 16] = 0xf0ef_f02f_bff4_3d0f_e793_0c3c_6e61_74ea_u128.to_be_bytes();
@@ -39,6 +32,10 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
+    /// Whether the library that was compiled in has it: the one in Rust alone has no RSA.
+    pub fn is_supported(self) -> bool {
+        polypath_crypto::RSA || self != Self::Rsa
+    }
     fn suite(self) -> HitSuite {
         match self {
             Self::P256 | Self::P384 => HitSuite::EcdsaSha384,
@@ -51,12 +48,12 @@ impl KeyKind {
             Self::Rsa => RSA,
         }
     }
-    /// The curve label of RFC 7401 §5.2.9.
-    fn curve_label(self) -> [u8; 2] {
+    /// The curve, and its label of RFC 7401 §5.2.9.
+    fn curve(self) -> Option<(Curve, [u8; 2])> {
         match self {
-            Self::P256 => [0, 1],
-            Self::P384 => [0, 2],
-            Self::Rsa => [0, 0],
+            Self::P256 => Some((Curve::P256, [0, 1])),
+            Self::P384 => Some((Curve::P384, [0, 2])),
+            Self::Rsa => None,
         }
     }
 }
@@ -87,15 +84,23 @@ pub struct PublicIdentity {
     kind: KeyKind,
     host_id: HostId,
     hit: Hit,
-    key: Arc<ParsedPublicKey>,
+    key: Arc<PublicKey>,
+}
+
+enum PublicKey {
+    Ecdsa(EcdsaPublic),
+    Rsa(RsaPublic),
 }
 
 impl PublicIdentity {
     /// The identity in a HOST_ID, if it is of a kind that we have and a sound key.
     pub fn new(host_id: HostId) -> Result<Self, CryptoError> {
         let (kind, key) = match host_id.algorithm {
-            ECDSA => ecdsa_key(&host_id.identity)?,
-            RSA => (KeyKind::Rsa, rsa_key(&host_id.identity)?),
+            ECDSA => {
+                let (kind, key) = ecdsa_key(&host_id.identity)?;
+                (kind, PublicKey::Ecdsa(key))
+            }
+            RSA if KeyKind::Rsa.is_supported() => (KeyKind::Rsa, PublicKey::Rsa(rsa_key(&host_id.identity)?)),
             other => return Err(CryptoError::Unsupported(other)),
         };
         let hit = hit(kind.suite(), &host_id.identity);
@@ -128,46 +133,32 @@ impl PublicIdentity {
         if sig.algorithm != self.kind.algorithm() {
             return Err(CryptoError::Signature);
         }
-        match self.kind {
-            KeyKind::P256 => self.key.verify_digest_sig(&leftmost_256(message), &sig.signature),
-            KeyKind::P384 | KeyKind::Rsa => self.key.verify_sig(message, &sig.signature),
-        }
-        .map_err(|_| CryptoError::Signature)
+        let good = match &*self.key {
+            PublicKey::Ecdsa(key) => key.verify(message, &sig.signature),
+            PublicKey::Rsa(key) => key.verify(message, &sig.signature),
+        };
+        good.then_some(()).ok_or(CryptoError::Signature)
     }
 }
 
-/// P-256 identities sign the suite's SHA-384; ECDSA takes its leftmost 256 bits (FIPS 186-5 §6.4).
-/// The library pairs the curve with 256-bit digests only, so it gets those bits as one.
-fn leftmost_256(message: &[u8]) -> Digest {
-    let digest = Hash::Sha384.digest(&[message]);
-    Digest::import_less_safe(&digest.as_ref()[..32], &digest::SHA256).expect("32 bytes are a SHA-256 digest")
-}
-
-fn ecdsa_key(identity: &[u8]) -> Result<(KeyKind, ParsedPublicKey), CryptoError> {
+fn ecdsa_key(identity: &[u8]) -> Result<(KeyKind, EcdsaPublic), CryptoError> {
     let (label, point) = identity.split_first_chunk().ok_or(CryptoError::Key)?;
-    let (kind, algorithm): (_, &'static EcdsaVerificationAlgorithm) = match u16::from_be_bytes(*label) {
-        1 => (KeyKind::P256, &signature::ECDSA_P256_SHA256_FIXED),
-        2 => (KeyKind::P384, &signature::ECDSA_P384_SHA384_FIXED),
+    let (kind, curve) = match u16::from_be_bytes(*label) {
+        1 => (KeyKind::P256, Curve::P256),
+        2 => (KeyKind::P384, Curve::P384),
         other => return Err(CryptoError::Unsupported(other)),
     };
-    let key = ParsedPublicKey::new(algorithm, point).map_err(|_| CryptoError::Key)?;
-    Ok((kind, key))
-}
-
-fn ecdsa_identity(kind: KeyKind, key: &EcdsaKeyPair) -> Vec<u8> {
-    [kind.curve_label().as_slice(), key.public_key().as_ref()].concat()
+    Ok((kind, EcdsaPublic::new(curve, point).ok_or(CryptoError::Key)?))
 }
 
 /// An RFC 3110 key of which the exponent is short, as everybody's is.
-fn rsa_identity(key: &rsa::PublicKey) -> Result<Vec<u8>, CryptoError> {
-    let e = key.exponent().big_endian_without_leading_zero();
-    let n = key.modulus().big_endian_without_leading_zero();
+fn rsa_identity((e, n): &(Vec<u8>, Vec<u8>)) -> Result<Vec<u8>, CryptoError> {
     let len = u8::try_from(e.len()).map_err(|_| CryptoError::Key)?;
-    Ok([&[len], e, n].concat())
+    Ok([&[len], e.as_slice(), n].concat())
 }
 
 /// An RFC 3110 key: exponent length in one byte, or in two after a zero; exponent; modulus.
-fn rsa_key(identity: &[u8]) -> Result<ParsedPublicKey, CryptoError> {
+fn rsa_key(identity: &[u8]) -> Result<RsaPublic, CryptoError> {
     let (len, rest) = match *identity {
         [0, high, low, ref rest @ ..] => (usize::from(u16::from_be_bytes([high, low])), rest),
         [len, ref rest @ ..] => (usize::from(len), rest),
@@ -178,8 +169,7 @@ fn rsa_key(identity: &[u8]) -> Result<ParsedPublicKey, CryptoError> {
     if bits < LEAST_RSA_BITS {
         return Err(CryptoError::Weak { bits, need: LEAST_RSA_BITS });
     }
-    let components = rsa::PublicKeyComponents { n, e };
-    components.to_parsed_public_key(&signature::RSA_PSS_2048_8192_SHA256).map_err(|_| CryptoError::Key)
+    RsaPublic::new(e, n).ok_or(CryptoError::Key)
 }
 
 /// Our own Host Identity: signs. The private key is zeroed when the last clone is dropped, and never shown.
@@ -190,49 +180,48 @@ pub struct Identity {
 }
 
 enum Key {
-    Ecdsa(EcdsaKeyPair),
-    /// Its signatures follow from the message.
-    Repeatable(EcdsaKeyPair, p256::ecdsa::SigningKey),
-    Rsa(RsaKeyPair),
+    Ecdsa(EcdsaKey),
+    Rsa(RsaKey),
 }
 
 impl Identity {
     /// A fresh identity. ECDSA keys come from `random`; RSA keys as [`Self::generate_rsa`] makes them,
     /// of 2048 bits.
     pub fn generate(kind: KeyKind, random: &mut Random) -> Result<Self, CryptoError> {
-        match kind {
-            KeyKind::Rsa => Self::generate_rsa(LEAST_RSA_BITS),
-            _ => Self::from_ecdsa(kind, ecdsa_pair(kind, random)?.0),
+        match kind.curve() {
+            None => Self::generate_rsa(LEAST_RSA_BITS),
+            Some((curve, _)) => {
+                let key = ecdsa_from(kind, random, |private| EcdsaKey::from_private(curve, private));
+                Self::from_ecdsa(kind, key)
+            }
         }
     }
 
     /// A P-256 identity from `random` whose signatures follow from the message (RFC 6979), so that a
     /// simulated exchange repeats byte for byte. Everything else about it is as usual.
     pub fn repeatable(random: &mut Random) -> Result<Self, CryptoError> {
-        let (key, private) = ecdsa_pair(KeyKind::P256, random)?;
-        let signing = p256::ecdsa::SigningKey::from_slice(&private).map_err(|_| CryptoError::Key)?;
-        let identity = ecdsa_identity(KeyKind::P256, &key);
-        Self::with(KeyKind::P256, identity, Key::Repeatable(key, signing))
+        Self::from_ecdsa(KeyKind::P256, ecdsa_from(KeyKind::P256, random, EcdsaKey::repeatable))
     }
 
     /// A fresh RSA identity of 2048, 3072 or 4096 bits, from the library's own generator: it differs
     /// from run to run.
     pub fn generate_rsa(bits: usize) -> Result<Self, CryptoError> {
-        let size = match bits {
-            2048 => KeySize::Rsa2048,
-            3072 => KeySize::Rsa3072,
-            4096 => KeySize::Rsa4096,
-            _ => return Err(CryptoError::Weak { bits, need: LEAST_RSA_BITS }),
-        };
-        Self::from_rsa(RsaKeyPair::generate(size).map_err(|_| CryptoError::Key)?)
+        if !KeyKind::Rsa.is_supported() {
+            return Err(CryptoError::Unsupported(RSA));
+        }
+        if !matches!(bits, 2048 | 3072 | 4096) {
+            return Err(CryptoError::Weak { bits, need: LEAST_RSA_BITS });
+        }
+        Self::from_rsa(RsaKey::generate(bits).ok_or(CryptoError::Key)?)
     }
 
-    fn from_ecdsa(kind: KeyKind, key: EcdsaKeyPair) -> Result<Self, CryptoError> {
-        Self::with(kind, ecdsa_identity(kind, &key), Key::Ecdsa(key))
+    fn from_ecdsa(kind: KeyKind, key: EcdsaKey) -> Result<Self, CryptoError> {
+        let (_, label) = kind.curve().ok_or(CryptoError::Key)?;
+        Self::with(kind, [label.as_slice(), &key.public()].concat(), Key::Ecdsa(key))
     }
 
-    fn from_rsa(key: RsaKeyPair) -> Result<Self, CryptoError> {
-        let identity = rsa_identity(key.public_key())?;
+    fn from_rsa(key: RsaKey) -> Result<Self, CryptoError> {
+        let identity = rsa_identity(&key.public())?;
         Self::with(KeyKind::Rsa, identity, Key::Rsa(key))
     }
 
@@ -249,67 +238,27 @@ impl Identity {
         self.public.hit
     }
 
-    /// The signature over `message` (RFC 7401 §5.2.14). Unless the identity is repeatable, it is
-    /// randomised by the library, from the operating system: the same message gives another signature
-    /// next time.
+    /// The signature over `message` (RFC 7401 §5.2.14). Unless the identity is repeatable, AWS-LC randomises it from the
+    /// operating system: the same message gives another signature next time.
     pub fn sign(&self, message: &[u8]) -> Result<polypath_wire::hip::Signature, CryptoError> {
         let kind = self.public.kind;
-        let signature = self.key.sign(kind, message).ok_or(CryptoError::Key)?;
+        let signature = match &*self.key {
+            Key::Ecdsa(key) => key.sign(message),
+            Key::Rsa(key) => key.sign(message),
+        };
+        let signature = signature.ok_or(CryptoError::Key)?;
         Ok(polypath_wire::hip::Signature { algorithm: kind.algorithm(), signature })
     }
 }
 
-impl Key {
-    /// The signature over `message`, as it stands in HIP_SIGNATURE; none if the library fails.
-    #[expect(
-        clippy::disallowed_types,
-        clippy::disallowed_methods,
-        reason = "the library takes no other here"
-    )]
-    fn sign(&self, kind: KeyKind, message: &[u8]) -> Option<Vec<u8>> {
-        let rng = aws_lc_rs::rand::SystemRandom::new();
-        match self {
-            Self::Ecdsa(key) => {
-                let signature = match kind {
-                    KeyKind::P256 => key.sign_digest(&leftmost_256(message)),
-                    _ => key.sign(&rng, message),
-                };
-                Some(signature.ok()?.as_ref().to_vec())
-            }
-            Self::Repeatable(_, key) => {
-                let signature: p256::ecdsa::Signature =
-                    key.sign_prehash(leftmost_256(message).as_ref()).ok()?;
-                Some(signature.to_bytes().to_vec())
-            }
-            Self::Rsa(key) => {
-                let mut signature = vec![0; key.public_modulus_len()];
-                key.sign(&signature::RSA_PSS_SHA256, &rng, message, &mut signature).ok()?;
-                Some(signature)
-            }
-        }
-    }
-}
-
-/// A key of a curve from `random`, and its private value.
-fn ecdsa_pair(kind: KeyKind, random: &mut Random) -> Result<(EcdsaKeyPair, Zeroizing<Vec<u8>>), CryptoError> {
-    let (group, len) = match kind {
-        KeyKind::P384 => (DhGroup::P384, 48),
-        _ => (DhGroup::P256, 32),
-    };
+/// A key of a curve from `random`, as `make` makes it of a private value.
+fn ecdsa_from(kind: KeyKind, random: &mut Random, make: impl Fn(&[u8]) -> Option<EcdsaKey>) -> EcdsaKey {
     loop {
-        let private = Zeroizing::new(random.vec(len));
+        let private = Zeroizing::new(random.vec(if kind == KeyKind::P384 { 48 } else { 32 }));
         // A number beyond the order of the curve is no key; the next one will be.
-        let Ok(dh) = DhKey::from_private(group, &private) else { continue };
-        let point = [&[0x04], dh.public()].concat();
-        let key = EcdsaKeyPair::from_private_key_and_public_key(signing(kind), &private, &point);
-        return Ok((key.map_err(|_| CryptoError::Key)?, private));
-    }
-}
-
-fn signing(kind: KeyKind) -> &'static EcdsaSigningAlgorithm {
-    match kind {
-        KeyKind::P256 => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
-        KeyKind::P384 | KeyKind::Rsa => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
+        if let Some(key) = make(&private) {
+            return key;
+        }
     }
 }
 

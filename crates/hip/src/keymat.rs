@@ -2,7 +2,7 @@
 //!
 //! HOST_g is the host with the greater HIT, HOST_l the other; `gl` keys protect what HOST_g sends.
 
-use aws_lc_rs::hkdf::{KeyType, Prk, Salt};
+use polypath_crypto::Prk;
 use polypath_wire::hip::Hit;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -43,17 +43,10 @@ pub struct Pair<T> {
     pub incoming: T,
 }
 
-struct Length(usize);
-impl KeyType for Length {
-    fn len(&self) -> usize {
-        self.0
-    }
-}
-
 impl Keymat {
     /// From Kij, the puzzle's I and J, and both HITs in any order.
     pub fn new(hash: Hash, kij: &[u8], i: &[u8], j: &[u8], a: Hit, b: Hit) -> Self {
-        let prk = Salt::new(hash.hkdf(), &[i, j].concat()).extract(kij);
+        let prk = Prk::extract(hash, &[i, j].concat(), kij);
         let mut info = [0; 32];
         info[..16].copy_from_slice(&a.min(b).0);
         info[16..].copy_from_slice(&a.max(b).0);
@@ -63,9 +56,7 @@ impl Keymat {
     /// The bytes from `index` on.
     pub fn bytes(&self, index: usize, len: usize) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
         let mut all = Zeroizing::new(vec![0; index + len]);
-        let info = [self.info.as_slice()];
-        let okm = self.prk.expand(&info, Length(index + len));
-        okm.and_then(|okm| okm.fill(&mut all)).map_err(|_| CryptoError::KeymatExhausted)?;
+        self.prk.expand(&self.info, &mut all).ok_or(CryptoError::KeymatExhausted)?;
         all.drain(..index);
         Ok(all)
     }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aws_lc_rs::constant_time;
+use polypath_crypto::equal;
 use polypath_wire::hip::{
     DiffieHellman, EspInfo, Hit, HostId, Kind, Multipath, NatTraversal, NotifyType, Packet, PacketType,
     PacketView, Param, Puzzle, R1Counter, Solution, coverage,
@@ -238,7 +238,7 @@ fn solved<'a>(
     let ours = |g: &&mut Generation| {
         counter.is_none_or(|c| c == g.counter) && {
             let random = g.random(hash, initiator, responder, solution.difficulty, solution.opaque);
-            constant_time::verify_slices_are_equal(&random, &solution.random).is_ok()
+            equal(&random, &solution.random)
         }
     };
     let generation = generations.find(ours).ok_or(DropReason::Puzzle)?;
@@ -278,7 +278,7 @@ fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> R
         Param::DiffieHellman(DiffieHellman { group: group as u8, public: key.public().to_vec() }),
         Param::HipCipher(config.hip_ciphers.iter().map(|c| *c as u16).collect()),
         Param::HostId(public.host_id().clone()),
-        Param::HitSuiteList(vec![HitSuite::EcdsaSha384.list_byte(), HitSuite::RsaSha256.list_byte()]),
+        Param::HitSuiteList(HitSuite::supported().map(HitSuite::list_byte).collect()),
         Param::TransportFormatList(vec![Kind::ESP_TRANSFORM]),
         Param::EspTransform(config.esp_suites.iter().filter_map(|s| s.number()).collect()),
     ];

@@ -205,9 +205,14 @@ fn covered(v: &Value, packet: &PacketView<'_>) -> Vec<u8> {
     }
 }
 
+/// Whether that says that the library has no RSA, where it has none.
+fn is_missing(error: CryptoError) -> bool {
+    !KeyKind::Rsa.is_supported() && error == CryptoError::Unsupported(5)
+}
+
 #[test]
 fn signatures() {
-    let (mut verified, mut weak) = (0, 0);
+    let (mut verified, mut refused) = (0, 0);
     for v in vectors("signature.json") {
         let packet = bytes(&v, "packet_hex");
         let covered = covered(&v, &PacketView::new(&packet).unwrap());
@@ -221,12 +226,13 @@ fn signatures() {
                 verified += 1;
             }
             Err(error) => {
-                assert_eq!(error, CryptoError::Weak { bits: 1024, need: 2048 });
-                weak += 1;
+                assert!(error == CryptoError::Weak { bits: 1024, need: 2048 } || is_missing(error));
+                refused += 1;
             }
         }
     }
-    assert_eq!((verified, weak), (130, 6));
+    assert_eq!(verified + refused, 136);
+    assert!(refused == 6 || !KeyKind::Rsa.is_supported());
 }
 
 #[test]
@@ -240,7 +246,8 @@ fn what_must_not_verify() {
                 };
                 let refused =
                     public(&v).and_then(|id| id.verify(&bytes(&v, "covered"), &signature)).unwrap_err();
-                assert!(matches!(refused, CryptoError::Signature | CryptoError::Weak { .. }));
+                let known = matches!(refused, CryptoError::Signature | CryptoError::Weak { .. });
+                assert!(known || is_missing(refused));
             }
             "mac" => {
                 let hash = hash(&v, "hash_suite");
@@ -265,7 +272,7 @@ fn what_must_not_verify() {
 #[test]
 fn key_files() {
     let dir = format!("{}/tests/data/keys", env!("CARGO_MANIFEST_DIR"));
-    let (mut read_back, mut weak) = (0, 0);
+    let (mut read_back, mut weak, mut no_rsa) = (0, 0, 0);
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -289,18 +296,19 @@ fn key_files() {
                 assert!(identity.public().verify(b"massage", &signature).is_err());
                 read_back += 1;
             }
+            Err(_) if name.starts_with("rsa1024") => weak += 1,
             Err(_) => {
-                assert!(name.starts_with("rsa1024"), "{name}");
-                weak += 1;
+                assert!(name.contains("rsa") && !KeyKind::Rsa.is_supported(), "{name}");
+                no_rsa += 1;
             }
         }
     }
-    assert_eq!((read_back, weak), (26, 4));
+    assert_eq!((read_back + no_rsa, weak), (26, 4));
 }
 
 #[test]
 fn generated_identities() {
-    for kind in [KeyKind::P256, KeyKind::P384, KeyKind::Rsa] {
+    for kind in [KeyKind::P256, KeyKind::P384, KeyKind::Rsa].into_iter().filter(|kind| kind.is_supported()) {
         let identity = Identity::generate(kind, &mut Random::from_seed([7; 32])).unwrap();
         let again = Identity::generate(kind, &mut Random::from_seed([7; 32])).unwrap();
         assert_eq!(
@@ -327,7 +335,9 @@ fn a_repeatable_identity_signs_alike() {
     one.public().verify(b"message", &signature).unwrap();
     assert!(one.public().verify(b"massage", &signature).is_err());
     let stored = Identity::from_pem(&one.to_pem().unwrap()).unwrap();
-    assert_ne!(stored.sign(b"message").unwrap(), signature, "one from a file signs as the daemon does");
+    if cfg!(feature = "aws-lc") {
+        assert_ne!(stored.sign(b"message").unwrap(), signature, "one from a file signs as the daemon does");
+    }
 }
 
 #[test]

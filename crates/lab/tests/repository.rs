@@ -13,6 +13,7 @@ fn root() -> PathBuf {
 /// Floor of each crate (ARCHITECTURE.md); a new crate takes its place here.
 fn floors() -> BTreeMap<&'static str, u32> {
     BTreeMap::from([
+        ("polypath-crypto", 0),
         ("polypath-testing", 0),
         ("polypath-wire", 0),
         ("polypath-hop", 1),
@@ -52,17 +53,36 @@ fn imports_go_down_only() {
     assert!(seen >= 3, "only {seen} crates seen");
 }
 
-/// `make demo` is what a newcomer waits for: it compiles neither the laboratory nor what only that needs.
-#[test]
-fn the_demo_compiles_without_the_laboratory() {
+/// What is compiled for the package and the features in `args`: a line each, the name first.
+fn compiled(args: &[&str]) -> String {
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "-p", "polypath-cli", "--no-default-features"])
+        .args(["tree", "--offline"])
+        .args(args)
         .args(["-e", "normal,build", "--prefix", "none", "--format", "{p}"])
         .current_dir(root())
         .output()
         .expect("cargo runs");
-    let crates = String::from_utf8_lossy(&tree.stdout);
-    assert!(crates.contains("polypath-node"), "{}", String::from_utf8_lossy(&tree.stderr));
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    String::from_utf8_lossy(&tree.stdout).into_owned()
+}
+
+/// The crates up to the simulator, for a browser or a small router.
+#[test]
+fn the_simulator_compiles_without_a_c_compiler() {
+    for features in ["pure", "pure,columns"] {
+        let crates = compiled(&["-p", "polypath-sim", "--no-default-features", "--features", features]);
+        let names: BTreeSet<&str> = crates.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert!(names.contains("polypath-hip") && names.contains("aes-gcm"), "{names:?}");
+        let with_c = |name: &&&str| ["cc", "cmake"].contains(*name) || name.ends_with("-sys");
+        assert_eq!(names.iter().find(with_c), None, "with the features {features}");
+    }
+}
+
+/// `make demo` is what a newcomer waits for: it compiles neither the laboratory nor what only that needs.
+#[test]
+fn the_demo_compiles_without_the_laboratory() {
+    let crates = compiled(&["-p", "polypath-cli", "--no-default-features"]);
+    assert!(crates.contains("polypath-node"));
     for heavy in ["arrow-", "parquet", "plotters", "maud", "schemars", "statrs", "rayon", "toml "] {
         assert!(!crates.lines().any(|name| name.starts_with(heavy)), "the demo compiles {heavy}");
     }

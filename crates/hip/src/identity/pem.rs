@@ -1,12 +1,10 @@
 //! Keys in PEM files (RFC 7468): private ones in PKCS#8, public ones as SubjectPublicKeyInfo.
 
-use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
-use aws_lc_rs::rsa;
-use aws_lc_rs::signature::{EcdsaKeyPair, RsaKeyPair};
 use pem_rfc7468::LineEnding;
+use polypath_crypto::{EcdsaKey, Private, RsaKey, RsaPublic};
 use zeroize::Zeroizing;
 
-use super::{Identity, Key, KeyKind, PublicIdentity, ecdsa_key, rsa_identity, signing};
+use super::{Identity, Key, KeyKind, PublicIdentity, PublicKey, ecdsa_key, rsa_identity};
 use crate::error::CryptoError;
 
 const PRIVATE: &str = "PRIVATE KEY";
@@ -18,36 +16,32 @@ impl Identity {
         let (label, der) = pem_rfc7468::decode_vec(pem.as_bytes()).map_err(|_| CryptoError::Key)?;
         let der = Zeroizing::new(der);
         for kind in [KeyKind::P384, KeyKind::P256] {
-            let key = match label {
-                PRIVATE => EcdsaKeyPair::from_pkcs8(signing(kind), &der),
-                "EC PRIVATE KEY" => EcdsaKeyPair::from_private_key_der(signing(kind), &der),
+            let form = match label {
+                PRIVATE => Private::Pkcs8,
+                "EC PRIVATE KEY" => Private::Old,
                 _ => break,
             };
-            if let Ok(key) = key {
+            let key = kind.curve().and_then(|(curve, _)| EcdsaKey::from_der(curve, form, &der));
+            if let Some(key) = key {
                 return Self::from_ecdsa(kind, key);
             }
         }
         let key = match label {
-            PRIVATE => RsaKeyPair::from_pkcs8(&der),
-            "RSA PRIVATE KEY" => RsaKeyPair::from_der(&der),
+            PRIVATE => RsaKey::from_der(Private::Pkcs8, &der),
+            "RSA PRIVATE KEY" => RsaKey::from_der(Private::Old, &der),
             "ENCRYPTED PRIVATE KEY" => return Err(CryptoError::Encrypted),
             _ => return Err(CryptoError::Key),
         };
-        Self::from_rsa(key.map_err(|_| CryptoError::Key)?)
+        Self::from_rsa(key.ok_or(CryptoError::Key)?)
     }
 
     /// The private key as a PKCS#8 file in PEM. Whoever writes it lets nobody else read it.
     pub fn to_pem(&self) -> Result<Zeroizing<String>, CryptoError> {
-        match &*self.key {
-            Key::Ecdsa(key) | Key::Repeatable(key, _) => {
-                encode(PRIVATE, key.to_pkcs8v1().map_err(|_| CryptoError::Key)?.as_ref())
-            }
-            Key::Rsa(key) => {
-                let der: Pkcs8V1Der<'_> = key.as_der().map_err(|_| CryptoError::Key)?;
-                encode(PRIVATE, der.as_ref())
-            }
-        }
-        .map(Zeroizing::new)
+        let der = match &*self.key {
+            Key::Ecdsa(key) => key.to_pkcs8(),
+            Key::Rsa(key) => key.to_pkcs8(),
+        };
+        encode(PRIVATE, &der.ok_or(CryptoError::Key)?).map(Zeroizing::new)
     }
 }
 
@@ -61,18 +55,23 @@ impl PublicIdentity {
         for (kind, point_len) in [(KeyKind::P384, 97), (KeyKind::P256, 65)] {
             // The point is the last field. That the whole names this curve, the re-encoding shows.
             let point = &der[der.len().saturating_sub(point_len)..];
-            let identity = [kind.curve_label().as_slice(), point].concat();
-            if ecdsa_key(&identity).is_ok_and(|(_, key)| key.as_der().is_ok_and(|d| d.as_ref() == der)) {
+            let (_, label) = kind.curve().ok_or(CryptoError::Key)?;
+            let identity = [label.as_slice(), point].concat();
+            if ecdsa_key(&identity).is_ok_and(|(_, key)| key.to_der().is_some_and(|d| d == der)) {
                 return Self::of(kind, identity);
             }
         }
-        let key = rsa::PublicKey::from_der(&der).map_err(|_| CryptoError::Key)?;
-        Self::of(KeyKind::Rsa, rsa_identity(&key)?)
+        let numbers = RsaPublic::numbers_of(&der).ok_or(CryptoError::Key)?;
+        Self::of(KeyKind::Rsa, rsa_identity(&numbers)?)
     }
 
     /// The public key as a PEM file.
     pub fn to_pem(&self) -> Result<String, CryptoError> {
-        encode(PUBLIC, self.key.as_der().map_err(|_| CryptoError::Key)?.as_ref())
+        let der = match &*self.key {
+            PublicKey::Ecdsa(key) => key.to_der(),
+            PublicKey::Rsa(key) => key.to_der(),
+        };
+        encode(PUBLIC, &der.ok_or(CryptoError::Key)?)
     }
 }
 
