@@ -23,7 +23,7 @@ pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 #[cfg(feature = "lab")]
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
-pub use tunnel::{DownArgs, InitArgs, StatusArgs, UpArgs};
+pub use tunnel::{DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, StatusArgs, UpArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,6 +83,17 @@ pub enum Command {
     /// End a running `polypath up`
     #[cfg(feature = "daemon")]
     Down(DownArgs),
+    /// Have a running `polypath up` read its configuration again, without losing a connection
+    #[cfg(feature = "daemon")]
+    #[command(after_long_help = tunnel::RELOAD_HELP)]
+    Reload(DownArgs),
+    /// Print the interfaces and paths of a running `polypath up`, or change which interfaces it uses
+    #[cfg(feature = "daemon")]
+    #[command(after_long_help = tunnel::PATHS_EXAMPLES)]
+    Paths(PathsArgs),
+    /// Print the peers of a running `polypath up`
+    #[cfg(feature = "daemon")]
+    Peers(PeersArgs),
     /// Print the peers, paths and counters of a running `polypath up`
     #[cfg(feature = "daemon")]
     #[command(after_long_help = tunnel::STATUS_EXAMPLES)]

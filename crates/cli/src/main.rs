@@ -47,6 +47,12 @@ fn run(command: Command) -> Result<(), Failure> {
         #[cfg(feature = "daemon")]
         Command::Down(args) => tunnel::down(&args),
         #[cfg(feature = "daemon")]
+        Command::Reload(args) => tunnel::reload(&args),
+        #[cfg(feature = "daemon")]
+        Command::Paths(args) => tunnel::paths(&args),
+        #[cfg(feature = "daemon")]
+        Command::Peers(args) => tunnel::peers(&args),
+        #[cfg(feature = "daemon")]
         Command::Status(args) => tunnel::status(&args),
         Command::Keygen(args) => keys::keygen(&args),
         Command::Pubkey(args) => keys::pubkey(&args),

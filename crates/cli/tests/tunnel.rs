@@ -147,7 +147,42 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
     assert_eq!(said, "hello");
     let shown = String::from_utf8(router.status(&[]).stdout).unwrap();
     assert!(shown.contains("up, sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
+    lists_and_changes(&router);
     ends(&mut router, &mut server);
+}
+
+/// What a daemon is asked for beside its status.
+fn lists_and_changes(host: &Host) {
+    let socket = host.socket();
+    let ask = |args: &[&str]| {
+        let done = host.run(host.command(&[args, &["--socket", socket.to_str().unwrap()]].concat()));
+        (
+            done.status.code(),
+            String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap(),
+        )
+    };
+    let (_, paths) = ask(&["paths"]);
+    assert!(paths.contains("eth0       used  192.0.2.1") && paths.contains("192.0.2.2:10500"), "{paths}");
+    let (_, json) = ask(&["paths", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["interfaces"][0]["name"], &json["paths"][0]["path"]["up"]),
+        (&"eth0".into(), &true.into())
+    );
+    assert_eq!(ask(&["paths", "limit", "eth0", "50M"]).0, Some(0));
+    assert!(ask(&["paths"]).1.contains("50 Mbit/s"));
+    for (args, parts) in [
+        (&["paths", "remove", "eth0"][..], ["no other interface", "help: `polypath paths add IFACE`"]),
+        (&["paths", "prefer", "eth7"], ["called eth7", "usable address: eth0"]),
+        (&["paths", "limit", "eth0", "fast"], ["no rate", "10M"]),
+    ] {
+        let (code, said) = ask(args);
+        assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{code:?} {said}");
+    }
+    assert_eq!(ask(&["reload"]).0, Some(0));
+    assert!(!ask(&["paths"]).1.contains("50 Mbit/s"), "the configuration sets no limit");
+    let (_, peers) = ask(&["peers"]);
+    assert!(peers.contains("2001:22:") && peers.contains("up"), "{peers}");
 }
 
 /// One is told to end by a command, the other by a signal; nothing is left of either.

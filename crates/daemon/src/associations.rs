@@ -18,23 +18,23 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often it is looked whether an association is still there.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Keeps up the association with `peer`, if it has addresses, for ever.
-pub(crate) async fn keep(lane: Arc<Lane>, peer: Arc<Peer>) {
-    if peer.config.addresses.is_empty() {
-        return;
-    }
-    let mut said = None;
-    loop {
-        let failed = call(&lane, &peer).await.err();
-        if let Some(why) = failed.as_ref().filter(|why| said.as_ref() != Some(*why)) {
-            warn!(peer = %name(&peer), "no association: {why}; trying again");
+/// Keeps up the association with the peer of that tag, if it has addresses, for as long as the configuration names it.
+pub(crate) async fn keep(lane: Arc<Lane>, hit: Hit) {
+    let (mut said, mut called) = (None, Vec::new());
+    while let Some(peer) = lane.peers.with_hit(hit) {
+        let addresses = &peer.config.addresses;
+        if !addresses.is_empty() && (!lane.outer.is_associated(hit) || called != *addresses) {
+            let failed = call(&lane, &peer).await.err();
+            if let Some(why) = failed.as_ref().filter(|why| said.as_ref() != Some(*why)) {
+                warn!(peer = %name(&peer), "no association: {why}; trying again");
+            }
+            (said, called) = (failed, addresses.clone());
+            sleep(PAUSE).await;
         }
-        said = failed;
-        while lane.outer.is_associated(peer.config.hit) {
+        if lane.outer.is_associated(hit) || addresses.is_empty() {
             // Either way it is time to look again.
-            let _ = timeout(LOOK, peer.changed.notified()).await;
+            let _ = timeout(LOOK, peer.link.changed.notified()).await;
         }
-        sleep(PAUSE).await;
     }
 }
 
@@ -63,11 +63,11 @@ async fn resolve(names: &[String]) -> Result<Vec<SocketAddr>, String> {
 pub(crate) async fn watch(lane: Arc<Lane>) {
     while let Some((hit, event)) = lane.outer.peer_event().await {
         let peer = lane.peers.with_hit(hit);
-        if let Some(peer) = peer {
-            peer.changed.notify_waiters();
-            peer.pool.wake();
+        if let Some(peer) = &peer {
+            peer.link.changed.notify_waiters();
+            peer.link.pool.wake();
         }
-        tell(hit, peer.map(|peer| name(peer)), &event);
+        tell(hit, peer.map(|peer| name(&peer)), &event);
     }
 }
 

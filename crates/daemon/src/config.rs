@@ -4,18 +4,19 @@ mod check;
 mod error;
 mod wording;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use polypath_node::Exclude;
 use polypath_transport::flow::packet::PacketConfig;
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
 use polypath_wire::hip::{Hit, udp};
 use serde::{Deserialize, Serialize};
 
+use crate::rate::Limit;
 pub use error::ConfigError;
 
 /// Everything that a daemon is told.
@@ -82,6 +83,12 @@ pub struct Paths {
     pub include: Vec<String>,
     /// But not those whose names match one of these.
     pub exclude: Vec<String>,
+    /// If there are any, the others are used only while these carry nothing.
+    pub prefer: Vec<String>,
+    /// Used only while all others carry nothing.
+    pub backup: Vec<String>,
+    /// The most that is sent over an interface, all peers together.
+    pub limit: BTreeMap<String, Limit>,
 }
 
 /// How TCP connections are carried.
@@ -216,16 +223,6 @@ impl LaneConfig {
             ..PacketConfig::default()
         };
         polypath_endpoint::LaneConfig { packets, ..polypath_endpoint::LaneConfig::default() }
-    }
-
-    /// Whether a packet of TCP travels as it is.
-    pub(crate) fn exclusion(&self) -> Exclude {
-        let (prefixes, ports) = (self.exclude.clone(), self.exclude_ports.clone());
-        Box::new(move |packet| {
-            let is_excluded = |ip| prefixes.iter().any(|prefix| prefix.contains(&ip));
-            let by_port = packet.ports.is_some_and(|(src, dst)| ports.contains(&src) || ports.contains(&dst));
-            is_excluded(packet.src) || is_excluded(packet.dst) || by_port
-        })
     }
 
     /// Connections with the hosts behind the device.

@@ -1,4 +1,4 @@
-//! How a running daemon is asked: one word on a Unix socket that only its owner may use, answered by one line of JSON.
+//! How a running daemon is asked: one line of JSON on a Unix socket that only its owner may use, answered by another one.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,15 +14,21 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
+use crate::paths::PathsChange;
 use crate::status::Status;
 
 /// What a daemon is asked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Command {
     /// How it is.
     Status,
     /// To end.
     Down,
+    /// To read its configuration again.
+    Reload,
+    /// To change which interfaces carry paths.
+    Paths(PathsChange),
 }
 
 /// What it answers.
@@ -33,6 +39,15 @@ pub enum Answer {
     Status(Box<Status>),
     /// It ends now.
     Ending,
+    /// What it was asked for is done.
+    Done,
+    /// It is not.
+    Refused {
+        /// Why.
+        why: String,
+        /// What to do about it.
+        help: String,
+    },
     /// It does not know what it was asked.
     Unknown,
 }
@@ -62,16 +77,7 @@ pub enum ControlError {
 /// How long a question or an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest question, bytes.
-const LONGEST: u64 = 64;
-
-impl Command {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Down => "down",
-        }
-    }
-}
+const LONGEST: u64 = 16 << 10;
 
 /// The socket of a daemon; it goes when this is dropped.
 pub struct ControlSocket {
@@ -96,13 +102,13 @@ impl ControlSocket {
     }
 
     /// Answers questions, one after another, until it is asked to end.
-    pub async fn serve(&self, status: impl Fn() -> Status) {
+    pub async fn serve(&self, does: impl AsyncFn(Command) -> Answer) {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
                 tokio::time::sleep(PATIENCE).await;
                 continue;
             };
-            let served = timeout(PATIENCE, answer(stream, &status)).await;
+            let served = timeout(PATIENCE, answer(stream, &does)).await;
             if matches!(served, Ok(Ok(Answer::Ending))) {
                 return;
             }
@@ -117,18 +123,17 @@ impl Drop for ControlSocket {
     }
 }
 
-async fn answer(mut stream: UnixStream, status: &impl Fn() -> Status) -> io::Result<Answer> {
+async fn answer(mut stream: UnixStream, does: &impl AsyncFn(Command) -> Answer) -> io::Result<Answer> {
     let asker = stream.peer_cred()?.uid();
     if asker != 0 && asker != geteuid().as_raw() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let mut word = String::new();
+    let mut asked = String::new();
     let (reader, mut writer) = stream.split();
-    tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut word).await?;
-    let answer = match word.trim_end() {
-        word if word == Command::Status.word() => Answer::Status(Box::new(status())),
-        word if word == Command::Down.word() => Answer::Ending,
-        _ => Answer::Unknown,
+    tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut asked).await?;
+    let answer = match serde_json::from_str(&asked) {
+        Ok(command) => does(command).await,
+        Err(_) => Answer::Unknown,
     };
     let line = serde_json::to_string(&answer)? + "\n";
     writer.write_all(line.as_bytes()).await?;
@@ -136,14 +141,15 @@ async fn answer(mut stream: UnixStream, status: &impl Fn() -> Status) -> io::Res
 }
 
 /// Asks the daemon that answers at `path`.
-pub fn ask(path: &Path, command: Command) -> Result<Answer, ControlError> {
+pub fn ask(path: &Path, command: &Command) -> Result<Answer, ControlError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::Nobody(path.to_owned()),
         _ => ControlError::Os { path: path.to_owned(), source },
     };
     let mut stream = Blocking::connect(path).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    writeln!(stream, "{}", command.word()).map_err(failed)?;
+    let asked = serde_json::to_string(command).map_err(|_| ControlError::Language)?;
+    writeln!(stream, "{asked}").map_err(failed)?;
     let mut line = String::new();
     BufReader::new(stream.take(1 << 24)).read_line(&mut line).map_err(failed)?;
     serde_json::from_str(&line).map_err(|_| ControlError::Language)
@@ -159,22 +165,33 @@ mod tests {
     fn status() -> Status {
         let lane = LaneStatus { open: 3, ..LaneStatus::default() };
         let hit = "2001:22::1".parse::<Hit>().unwrap();
-        Status { hit, device: "t".into(), lane, packets: PacketStatus::default(), peers: Vec::new() }
+        Status {
+            hit,
+            device: "t".into(),
+            lane,
+            packets: PacketStatus::default(),
+            interfaces: Vec::new(),
+            peers: Vec::new(),
+        }
     }
 
     #[tokio::test]
     async fn a_daemon_answers_its_owner_until_it_is_told_to_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control.sock");
-        assert!(matches!(ask(&path, Command::Status), Err(ControlError::Nobody(_))));
+        assert!(matches!(ask(&path, &Command::Status), Err(ControlError::Nobody(_))));
         let socket = ControlSocket::bind(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(matches!(ControlSocket::bind(&path), Err(ControlError::Taken(_))));
         let asking = tokio::task::spawn_blocking({
             let path = path.clone();
-            move || [Command::Status, Command::Down].map(|command| ask(&path, command).unwrap())
+            move || [Command::Status, Command::Down].map(|command| ask(&path, &command).unwrap())
         });
-        socket.serve(status).await;
+        let does = async |command| match command {
+            Command::Status => Answer::Status(Box::new(status())),
+            _ => Answer::Ending,
+        };
+        socket.serve(does).await;
         assert_eq!(asking.await.unwrap(), [Answer::Status(Box::new(status())), Answer::Ending]);
         drop(socket);
         assert!(!path.exists());

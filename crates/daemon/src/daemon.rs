@@ -1,24 +1,25 @@
 //! A running daemon.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, ListenConfig, OpenError, SecurityConfig};
-use polypath_hip::{Accept, HipConfig, Identity};
-use polypath_node::{Choice, Gateway, GatewayConfig, GatewayStats, HostSockets, Node};
+use polypath_hip::{HipConfig, Identity};
+use polypath_node::{Gateway, GatewayConfig, GatewayStats, HostSockets, LiveChoice, Node};
+use polypath_wire::hip::Hit;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
+use crate::exclusion::Exclusion;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
 use crate::peers::Peers;
 use crate::request::PORT;
 use crate::routes::{self, RouteError};
 use crate::status::Status;
-use crate::{associations, far, near, packets};
+use crate::{associations, backups, far, near, packets};
 
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
@@ -50,13 +51,18 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Connections of peers that nobody has taken up, in all and of one peer.
 const UNSERVED: (u32, u32) = (4096, 512);
 
+/// Peers that there is room for at least: the configuration may name more of them later.
+const PEERS: usize = 64;
+
 /// A running daemon. Dropping it resets all connections, and the device goes with its routes.
 pub struct Daemon {
-    lane: Arc<Lane>,
-    device: String,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) device: String,
+    pub(crate) choice: LiveChoice,
+    pub(crate) exclusion: Exclusion,
     gateway: Arc<GatewayStats>,
-    places: usize,
-    tasks: JoinSet<()>,
+    config: Mutex<Config>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Daemon {
@@ -70,9 +76,11 @@ impl Daemon {
         });
         let mut gateway = gateway.map_err(DaemonError::Device)?;
         let (device, stats) = (gateway.name().map_err(DaemonError::Device)?, gateway.stats());
-        let outer = outer(config, &device, identity)?;
+        let (choice, exclusion) =
+            (LiveChoice::from(config.paths.choice(&device)), Exclusion::of(&config.lane));
+        let outer = outer(config, choice.clone(), identity)?;
         let packets = Packets {
-            device: gateway.bypass(config.lane.exclusion()),
+            device: gateway.bypass(exclusion.rule()),
             peers: outer.carry_packets(config.lane.packets()).map_err(OpenError::from)?,
             counters: NotCarried::default(),
         };
@@ -86,61 +94,78 @@ impl Daemon {
             packets,
             outer,
         };
-        let places = config.lane.connections as usize;
-        let tasks = JoinSet::new();
-        let mut daemon = Self { lane: Arc::new(lane), device, gateway: stats, places, tasks };
-        daemon.run(config).await?;
+        let (lane, config) = (Arc::new(lane), Mutex::new(config.clone()));
+        let daemon =
+            Self { lane, device, choice, exclusion, gateway: stats, config, tasks: Mutex::default() };
+        daemon.run().await?;
         Ok(daemon)
     }
 
-    async fn run(&mut self, config: &Config) -> Result<(), DaemonError> {
-        let (lane, tasks) = (&self.lane, &mut self.tasks);
+    async fn run(&self) -> Result<(), DaemonError> {
+        let (lane, config) = (&self.lane, self.config());
         let interceptor = lane.inner.intercept(lane.connection.clone(), lane.mtu)?;
         let accepted = ListenConfig { connection: config.lane.outer(), ..ListenConfig::default() };
         let listener = lane.outer.listen(PORT, accepted)?;
-        tasks.spawn(near::serve(lane.clone(), interceptor));
-        tasks.spawn(far::serve(lane.clone(), listener));
-        tasks.spawn(associations::watch(lane.clone()));
-        tasks.spawn(packets::outward(lane.clone()));
-        tasks.spawn(packets::inward(lane.clone()));
-        for peer in lane.peers.iter() {
-            tasks.spawn(associations::keep(lane.clone(), peer.clone()));
-            let (lane, peer) = (lane.clone(), peer.clone());
-            tasks.spawn(async move { peer.pool.fill(&lane.outer).await });
-        }
-        let prefixes: Vec<_> = config.peers.iter().flat_map(|peer| peer.prefixes.clone()).collect();
-        Ok(routes::add(&self.device, &prefixes, &config.tunnel.addresses).await?)
+        self.spawn(near::serve(lane.clone(), interceptor));
+        self.spawn(far::serve(lane.clone(), listener));
+        self.spawn(associations::watch(lane.clone()));
+        self.spawn(packets::outward(lane.clone()));
+        self.spawn(packets::inward(lane.clone()));
+        self.spawn(backups::mind(lane.clone(), self.choice.clone()));
+        config.peers.iter().for_each(|peer| self.serve(peer.hit));
+        Ok(routes::add(&self.device, &config.prefixes(), &config.tunnel.addresses).await?)
+    }
+
+    /// Keeps up what there is with a peer, for as long as it is one.
+    pub(crate) fn serve(&self, hit: Hit) {
+        let Some(peer) = self.lane.peers.with_hit(hit) else { return };
+        self.spawn(associations::keep(self.lane.clone(), hit));
+        let lane = self.lane.clone();
+        self.spawn(async move {
+            let is_peer = || lane.peers.with_hit(hit).is_some_and(|now| Arc::ptr_eq(&now.link, &peer.link));
+            peer.link.pool.fill(&lane.outer, is_peer).await;
+        });
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
+    }
+
+    /// The configuration that it follows.
+    pub fn config(&self) -> Config {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_config(&self, config: &Config) {
+        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config.clone();
     }
 
     /// How it is now.
     pub fn status(&self) -> Status {
-        Status::of(&self.lane, &self.device, &self.gateway, self.places)
+        let places = self.config().lane.connections as usize;
+        Status::of(&self.lane, &self.device, &self.gateway, places, self.interfaces())
     }
 
     /// Resets all connections, tells the peers, and takes the device away.
-    pub async fn stop(mut self) {
-        self.tasks.shutdown().await;
+    pub async fn stop(self) {
+        self.tasks.into_inner().unwrap_or_else(PoisonError::into_inner).shutdown().await;
         self.lane.inner.abort(GRACE).await;
         self.lane.outer.abort(GRACE).await;
     }
 }
 
 /// HIP and ESP on all interfaces that the configuration admits, but not on the device itself.
-fn outer(config: &Config, device: &str, identity: Identity) -> Result<Node, DaemonError> {
-    let peers = config.peers.iter().map(|peer| peer.hit).collect();
+fn outer(config: &Config, choice: LiveChoice, identity: Identity) -> Result<Node, DaemonError> {
     let hip = HipConfig {
-        accept: Accept::Only(peers),
+        accept: config.accept(),
         tell_refused: true,
         retransmit: polypath_wire::Duration::from_millis(500),
         ..HipConfig::of_today()
     };
-    let except = [config.paths.exclude.as_slice(), &[device.to_owned()]].concat();
-    let mut choice = Choice::new(config.paths.include.clone(), Vec::new(), BTreeMap::new());
-    choice.except = except;
     let port = config.listen.port;
     let sockets = HostSockets::bind(port, choice).map_err(|source| DaemonError::Sockets { port, source })?;
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
-    let spare = (config.lane.spare * config.peers.len() * 2) as u32;
+    let spare = (config.lane.spare * config.peers.len().max(PEERS) * 2) as u32;
     let limits = limits(config);
     let limits = EndpointConfig { max_connections: limits.max_connections.saturating_add(spare), ..limits };
     Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)

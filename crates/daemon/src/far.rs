@@ -31,13 +31,13 @@ async fn carry(lane: Arc<Lane>, outer: Stream) {
         lane.counters.busy.fetch_add(1, Relaxed);
         return say(&outer, Reply::Busy).await;
     };
-    let opened = open(&lane, peer, &request).await;
+    let opened = open(&lane, &peer, &request).await;
     debug!(client = %request.client, server = %request.server, reply = ?opened.as_ref().err(), "connection");
     match opened {
         Ok(inner) => {
             lane.counters.incoming.fetch_add(1, Relaxed);
             if outer.write(vec![Reply::Connected.code()].into()).await.is_ok() {
-                splice(&inner, &outer, &peer.sent, &peer.received).await;
+                splice(&inner, &outer, &peer.link.sent, &peer.link.received).await;
             }
         }
         Err(reply) => say(&outer, reply).await,
@@ -59,7 +59,7 @@ async fn request(outer: &Stream) -> Option<Request> {
 
 async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
     let Request { client, server } = *request;
-    if !peer.config.prefixes.iter().any(|prefix| prefix.contains(&client.ip())) {
+    if !peer.has(client.ip()) {
         lane.counters.forbidden.fetch_add(1, Relaxed);
         warn!(peer = %peer.config.hit, %client, "refused: no prefix of this peer contains the client's address");
         return Err(Reply::Forbidden);

@@ -4,16 +4,22 @@
 //! its bytes travel on a connection of the association with the peer behind its destination; that peer opens the real one from
 //! its own TUN device, with the same addresses and ports. What is not TCP travels as the packets that it is.
 
+mod answers;
 mod associations;
+mod backups;
 pub mod config;
 pub mod control;
 mod daemon;
+mod exclusion;
 mod far;
 mod lane;
 mod near;
 mod packets;
+mod paths;
 mod peers;
 mod pool;
+mod rate;
+mod reload;
 pub mod request;
 mod routes;
 mod splice;
@@ -22,4 +28,7 @@ mod status;
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, DaemonError};
 pub use packets::{PacketStatus, PathPackets, PeerPackets};
+pub use paths::{InterfaceStatus, PathsChange, PathsError, Use};
+pub use rate::{Limit, NoRate};
+pub use reload::ReloadError;
 pub use status::{LaneStatus, PathStatus, PeerStatus, Status};

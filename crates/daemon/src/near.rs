@@ -34,7 +34,7 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
         return go_by(&lane, incoming);
     };
     let Some(request) = Request::new(client, server) else { return };
-    let opened = open(&lane, peer, &request).await;
+    let opened = open(&lane, &peer, &request).await;
     debug!(%client, %server, failed = ?opened.as_ref().err(), "connection");
     let outer = match opened {
         Ok(outer) => outer,
@@ -43,7 +43,7 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
     };
     lane.counters.outgoing.fetch_add(1, Relaxed);
     match incoming.accept() {
-        Some(inner) => splice(&inner, &outer, &peer.sent, &peer.received).await,
+        Some(inner) => splice(&inner, &outer, &peer.link.sent, &peer.link.received).await,
         None => outer.abort(),
     }
 }
@@ -69,12 +69,12 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
         lane.counters.no_association.fetch_add(1, Relaxed);
         return Err(Reply::Unreachable);
     }
-    if let Some(stream) = peer.pool.take()
+    if let Some(stream) = peer.link.pool.take()
         && let Ok(reply) = put(&stream, request).await
     {
         return reply.map(|()| stream);
     }
-    let stream = peer.pool.open(&lane.outer).await.map_err(|error| match error {
+    let stream = peer.link.pool.open(&lane.outer).await.map_err(|error| match error {
         StreamError::Open(_) => Reply::Busy,
         _ => Reply::Unreachable,
     })?;
@@ -84,7 +84,7 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
 
 async fn associated(lane: &Lane, peer: &Peer) {
     loop {
-        let mut changed = pin!(peer.changed.notified());
+        let mut changed = pin!(peer.link.changed.notified());
         changed.as_mut().enable(); // what happens after the question is heard
         if lane.outer.is_associated(peer.config.hit) {
             return;

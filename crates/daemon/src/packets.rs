@@ -14,6 +14,7 @@ use polypath_endpoint::inner::{InnerPacket, Trouble, error_about};
 use polypath_wire::hip::Hit;
 
 use crate::lane::{Lane, NotCarried};
+use crate::peers::Table;
 use limit::Limit;
 pub use status::{PacketStatus, PathPackets, PeerPackets};
 
@@ -35,7 +36,7 @@ pub(crate) async fn outward(lane: Arc<Lane>) {
 
 /// The packets with the peers that they are for; the others are `errors`.
 fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Trouble)>) -> Vec<(Hit, Bytes)> {
-    let mut addressed = Vec::with_capacity(packets.len());
+    let (mut addressed, peers) = (Vec::with_capacity(packets.len()), lane.peers.now());
     for packet in packets {
         let Ok(looked) = InnerPacket::parse(&packet) else {
             lane.packets.counters.malformed.fetch_add(1, Relaxed);
@@ -44,7 +45,7 @@ fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Tro
         if is_local(looked.dst) {
             continue; // the kernel asks for routers and neighbours on any device
         }
-        match lane.peers.behind(looked.dst) {
+        match peers.behind(looked.dst) {
             Some(peer) => addressed.push((peer.config.hit, packet)),
             None => {
                 lane.packets.counters.no_peer.fetch_add(1, Relaxed);
@@ -58,17 +59,16 @@ fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Tro
 /// Gives the kernel what peers send, until the node stops.
 pub(crate) async fn inward(lane: Arc<Lane>) {
     while let Some(packets) = lane.packets.peers.next().await {
-        let admitted = packets.into_iter().filter(|(hit, packet)| admits(&lane, *hit, packet));
+        let peers = lane.peers.now();
+        let admitted = packets.into_iter().filter(|(hit, packet)| admits(&lane, &peers, *hit, packet));
         lane.packets.device.inject(admitted.map(|(_, packet)| packet));
     }
 }
 
 /// Whether a packet of a peer is from addresses behind it.
-fn admits(lane: &Lane, hit: Hit, packet: &Bytes) -> bool {
+fn admits(lane: &Lane, peers: &Table, hit: Hit, packet: &Bytes) -> bool {
     let allowed = InnerPacket::parse(packet).is_ok_and(|looked| {
-        let from = lane.peers.with_hit(hit);
-        let prefixes = from.into_iter().flat_map(|peer| &peer.config.prefixes);
-        !is_local(looked.dst) && prefixes.into_iter().any(|prefix| prefix.contains(&looked.src))
+        !is_local(looked.dst) && peers.with_hit(hit).is_some_and(|peer| peer.has(looked.src))
     });
     lane.packets.counters.forbidden.fetch_add(u64::from(!allowed), Relaxed);
     allowed

@@ -1,8 +1,8 @@
-//! The peers, and which of them is behind an address.
+//! The peers, and which of them is behind an address. They may change while the daemon runs.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use ipnet::IpNet;
 use polypath_transport::ConnectionConfig;
@@ -12,13 +12,19 @@ use tokio::sync::Notify;
 use crate::config::Peer as PeerConfig;
 use crate::pool::Pool;
 
-/// A peer at run time.
+/// A peer as one configuration has it.
 pub struct Peer {
     /// What the configuration says of it.
     pub config: PeerConfig,
+    /// What stays when the configuration changes.
+    pub link: Arc<Link>,
+}
+
+/// What there is with a peer at run time.
+pub struct Link {
     /// Connections opened ahead.
     pub pool: Pool,
-    /// An association with it came or went.
+    /// An association with it came or went, or its configuration changed.
     pub changed: Notify,
     /// Bytes of connections to and from it.
     pub sent: AtomicU64,
@@ -27,23 +33,95 @@ pub struct Peer {
 }
 
 /// All peers.
-pub struct Peers(Vec<Arc<Peer>>);
+pub struct Peers {
+    table: RwLock<Arc<Table>>,
+    /// What connections to them begin with, and how many of them are opened ahead.
+    connection: ConnectionConfig,
+    spare: usize,
+}
+
+/// All peers at one moment, in the order of the configuration.
+pub struct Table(Vec<Arc<Peer>>);
+
+/// What another configuration changed.
+#[derive(Default)]
+pub struct Changed {
+    /// Peers that were not there.
+    pub added: Vec<Hit>,
+    /// Peers that are there no longer.
+    pub removed: Vec<Arc<Peer>>,
+    /// Peers of which it says something else than before.
+    pub altered: Vec<Arc<Peer>>,
+}
 
 impl Peers {
     /// The configured peers. `spare` connections to each are opened ahead.
     pub fn new(peers: &[PeerConfig], connection: &ConnectionConfig, spare: usize) -> Self {
-        let peer = |config: &PeerConfig| {
-            Arc::new(Peer {
-                pool: Pool::new(config.hit, connection.clone(), spare),
-                config: config.clone(),
-                changed: Notify::new(),
-                sent: AtomicU64::new(0),
-                received: AtomicU64::new(0),
-            })
-        };
-        Self(peers.iter().map(peer).collect())
+        let table = RwLock::new(Arc::new(Table(Vec::new())));
+        let all = Self { table, connection: connection.clone(), spare };
+        all.replace(peers);
+        all
     }
 
+    /// From now on these are the peers.
+    pub fn replace(&self, peers: &[PeerConfig]) -> Changed {
+        let (before, mut changed) = (self.now(), Changed::default());
+        let peer = |config: &PeerConfig| match before.with_hit(config.hit) {
+            Some(same) if same.config == *config => same.clone(),
+            Some(other) => {
+                changed.altered.push(other.with(config));
+                other.with(config)
+            }
+            None => {
+                changed.added.push(config.hit);
+                Arc::new(Peer { config: config.clone(), link: Arc::new(self.link(config.hit)) })
+            }
+        };
+        let now = Table(peers.iter().map(peer).collect());
+        let gone = before.iter().filter(|peer| now.with_hit(peer.config.hit).is_none());
+        changed.removed = gone.cloned().collect();
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(now);
+        changed
+    }
+
+    fn link(&self, hit: Hit) -> Link {
+        Link {
+            pool: Pool::new(hit, self.connection.clone(), self.spare),
+            changed: Notify::new(),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+        }
+    }
+
+    /// The peers as they are now.
+    pub fn now(&self) -> Arc<Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The peer behind an address: of several prefixes that contain it the longest decides.
+    pub fn behind(&self, address: IpAddr) -> Option<Arc<Peer>> {
+        self.now().behind(address).cloned()
+    }
+
+    /// The peer with that tag.
+    pub fn with_hit(&self, hit: Hit) -> Option<Arc<Peer>> {
+        self.now().with_hit(hit).cloned()
+    }
+}
+
+impl Peer {
+    /// The same peer as another configuration has it.
+    fn with(&self, config: &PeerConfig) -> Arc<Self> {
+        Arc::new(Self { config: config.clone(), link: self.link.clone() })
+    }
+
+    /// Whether an address is behind it.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.config.prefixes.iter().any(|prefix| prefix.contains(&address))
+    }
+}
+
+impl Table {
     /// The peer behind an address: of several prefixes that contain it the longest decides.
     pub fn behind(&self, address: IpAddr) -> Option<&Arc<Peer>> {
         let longest = |peer: &Arc<Peer>| {
@@ -67,22 +145,43 @@ impl Peers {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
 
-    #[test]
-    fn the_longest_prefix_decides() {
-        let peer = |n: u8, prefixes: &[&str]| PeerConfig {
+    fn peer(n: u8, prefixes: &[&str]) -> PeerConfig {
+        PeerConfig {
             name: n.to_string(),
             hit: Hit([n; 16]),
             addresses: Vec::new(),
             prefixes: prefixes.iter().map(|p| p.parse().unwrap()).collect(),
-        };
+        }
+    }
+
+    fn behind(peers: &Peers, ip: &str) -> Option<String> {
+        peers.behind(ip.parse().unwrap()).map(|peer| peer.config.name.clone())
+    }
+
+    #[test]
+    fn the_longest_prefix_decides() {
         let all = [peer(1, &["0.0.0.0/0", "fd00::/8"]), peer(2, &["10.0.0.0/8", "10.1.0.0/16"])];
         let peers = Peers::new(&all, &ConnectionConfig::default(), 0);
-        let behind = |ip: &str| peers.behind(ip.parse().unwrap()).map(|peer| peer.config.name.clone());
-        assert_eq!(behind("192.0.2.1").as_deref(), Some("1"));
-        assert_eq!(behind("10.1.2.3").as_deref(), Some("2"));
-        assert_eq!(behind("fd00::1").as_deref(), Some("1"));
-        assert_eq!(behind("2001:db8::1"), None);
+        assert_eq!(behind(&peers, "192.0.2.1").as_deref(), Some("1"));
+        assert_eq!(behind(&peers, "10.1.2.3").as_deref(), Some("2"));
+        assert_eq!(behind(&peers, "fd00::1").as_deref(), Some("1"));
+        assert_eq!(behind(&peers, "2001:db8::1"), None);
+    }
+
+    #[test]
+    fn what_there_is_with_a_peer_outlives_its_configuration() {
+        let peers = Peers::new(&[peer(1, &["10.1.0.0/16"]), peer(2, &[])], &ConnectionConfig::default(), 0);
+        let old = peers.with_hit(Hit([1; 16])).unwrap();
+        let changed = peers.replace(&[peer(3, &[]), peer(1, &["10.2.0.0/16"])]);
+        let hits = |peers: &[Arc<Peer>]| peers.iter().map(|peer| peer.config.hit.0[0]).collect::<Vec<_>>();
+        assert_eq!((hits(&changed.altered), hits(&changed.removed)), (vec![1], vec![2]));
+        assert_eq!(changed.added, [Hit([3; 16])]);
+        assert_eq!((behind(&peers, "10.1.0.1"), behind(&peers, "10.2.0.1")), (None, Some("1".into())));
+        old.link.sent.fetch_add(5, Relaxed);
+        assert_eq!(peers.with_hit(Hit([1; 16])).unwrap().link.sent.load(Relaxed), 5);
     }
 }

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use nix::net::if_::if_nametoindex;
 use rtnetlink::packet_route::route::RouteMessage;
 use rtnetlink::{Handle, RouteMessageBuilder, new_connection};
+use tokio::task::JoinHandle;
 
 /// Why there is no route.
 #[derive(Debug, thiserror::Error)]
@@ -25,23 +26,42 @@ pub enum RouteError {
 
 /// Routes `prefixes` to `device`, but for those that one of `connected`, its own networks, contains.
 pub async fn add(device: &str, prefixes: &[IpNet], connected: &[IpNet]) -> Result<(), RouteError> {
-    let index = if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))?;
-    let (connection, handle, _) = new_connection().map_err(|e| RouteError::Netlink(e.to_string()))?;
-    let task = tokio::spawn(connection);
-    let mut result = Ok(());
+    let (netlink, index) = Netlink::open(device)?;
     for to in routes(prefixes, connected) {
-        if let Err(error) = one(&handle, index, to).await {
-            result = Err(error);
-            break;
-        }
+        let added = netlink.handle.route().add(message(index, to)).replace().execute().await;
+        added.map_err(|e| RouteError::Refused { to, why: e.to_string() })?;
     }
-    task.abort();
-    result
+    Ok(())
 }
 
-async fn one(handle: &Handle, index: u32, to: IpNet) -> Result<(), RouteError> {
-    let added = handle.route().add(message(index, to)).replace().execute().await;
-    added.map_err(|e| RouteError::Refused { to, why: e.to_string() })
+/// Takes such routes away, as far as they are there.
+pub async fn remove(device: &str, prefixes: &[IpNet], connected: &[IpNet]) {
+    let Ok((netlink, index)) = Netlink::open(device) else { return };
+    for to in routes(prefixes, connected) {
+        // Somebody else may have removed it.
+        let _ = netlink.handle.route().del(message(index, to)).execute().await;
+    }
+}
+
+/// A connection with the kernel.
+struct Netlink {
+    handle: Handle,
+    task: JoinHandle<()>,
+}
+
+impl Netlink {
+    /// With the number of `device`.
+    fn open(device: &str) -> Result<(Self, u32), RouteError> {
+        let index = if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))?;
+        let (connection, handle, _) = new_connection().map_err(|e| RouteError::Netlink(e.to_string()))?;
+        Ok((Self { handle, task: tokio::spawn(connection) }, index))
+    }
+}
+
+impl Drop for Netlink {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 fn message(index: u32, to: IpNet) -> RouteMessage {

@@ -9,8 +9,10 @@ use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
 use crate::associations::name;
+use crate::backups::SILENT;
 use crate::lane::{Counters, Lane};
 use crate::packets::{PacketStatus, PathPackets, PeerPackets};
+use crate::paths::InterfaceStatus;
 use crate::peers::Peer;
 
 /// A daemon at one moment.
@@ -24,6 +26,8 @@ pub struct Status {
     pub lane: LaneStatus,
     /// The packet lane.
     pub packets: PacketStatus,
+    /// The interfaces with usable addresses.
+    pub interfaces: Vec<InterfaceStatus>,
     /// The peers, in the order of the configuration.
     pub peers: Vec<PeerStatus>,
 }
@@ -83,6 +87,8 @@ pub struct PathStatus {
     pub remote: SocketAddr,
     /// Whether connections may use it.
     pub up: bool,
+    /// Whether the peer answers heartbeats on it.
+    pub answers: bool,
     /// One-way delay as measured by heartbeats, ms.
     pub delay_ms: Option<f64>,
     /// Rate of delivery as measured here, Mbit/s.
@@ -96,7 +102,13 @@ pub struct PathStatus {
 }
 
 impl Status {
-    pub(crate) fn of(lane: &Lane, device: &str, gateway: &GatewayStats, places: usize) -> Self {
+    pub(crate) fn of(
+        lane: &Lane,
+        device: &str,
+        gateway: &GatewayStats,
+        places: usize,
+        interfaces: Vec<InterfaceStatus>,
+    ) -> Self {
         let (paths, reports) = (lane.outer.secure_paths(), lane.packets.peers.reports());
         Self {
             hit: lane.outer.hit().unwrap_or_default(),
@@ -107,7 +119,8 @@ impl Status {
                 places - lane.places.available_permits().min(places),
             ),
             packets: PacketStatus::of(&lane.packets),
-            peers: lane.peers.iter().map(|peer| PeerStatus::of(lane, peer, &paths, &reports)).collect(),
+            interfaces,
+            peers: lane.peers.now().iter().map(|peer| PeerStatus::of(lane, peer, &paths, &reports)).collect(),
         }
     }
 }
@@ -137,8 +150,8 @@ impl PeerStatus {
             name: name(peer),
             hit,
             associated: lane.outer.is_associated(hit),
-            sent: peer.sent.load(Relaxed),
-            received: peer.received.load(Relaxed),
+            sent: peer.link.sent.load(Relaxed),
+            received: peer.link.received.load(Relaxed),
             packets: PeerPackets::of(reports.iter().filter(|report| report.peer == hit)),
             paths: paths
                 .iter()
@@ -155,6 +168,7 @@ impl PathStatus {
             local: path.locators.local,
             remote: path.locators.remote,
             up: path.up,
+            answers: path.silent < SILENT,
             delay_ms: path.measured.delay.map(|delay| delay.0 as f64 / 1e6),
             rate_mbps: path.measured.bandwidth.map(|rate| rate.0 as f64 / 1e6),
             mtu: path.mtu,

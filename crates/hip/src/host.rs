@@ -15,7 +15,7 @@ use polypath_wire::{Duration, Instant};
 use crate::Random;
 use crate::association::update::Request;
 use crate::association::{Association, State, notify};
-use crate::config::HipConfig;
+use crate::config::{Accept, HipConfig};
 use crate::context::{Context, Link, Links};
 use crate::effort::Effort;
 use crate::event::{DropReason, Event, PeerEvent, Route, Transmit};
@@ -96,6 +96,11 @@ impl Host {
     pub fn prepare(&mut self, now: Instant) {
         let (responder, mut ctx) = self.context(now);
         responder.prepare(&mut ctx);
+    }
+
+    /// From now on answers those peers. Associations that there are stay.
+    pub fn accept(&mut self, accept: Accept) {
+        self.config.accept = accept;
     }
 
     /// Our HIT.

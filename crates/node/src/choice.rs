@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use glob::Pattern;
 use polypath_wire::Rate;
@@ -12,30 +12,47 @@ use polypath_wire::Rate;
 use crate::addresses::{Address, index, usable};
 
 /// A choice among the interfaces of this host, by their names or by patterns with `*` and `?`. Loopback, which reaches this host itself, is always used.
-/// Clones share whether the backups are called up.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Choice {
     /// The interfaces that may be used; empty: all.
     pub only: Vec<String>,
     /// The interfaces that are not used.
     pub except: Vec<String>,
+    /// The interfaces that are used whatever `only` and `except` say.
+    pub always: Vec<String>,
     /// The interfaces that are used only while no other one has an address, or while they are called up.
     pub backup: Vec<String>,
+    /// If there are any, all others are backups.
+    pub prefer: Vec<String>,
     /// What data sent over an interface on one path never exceed.
     pub limits: BTreeMap<String, Rate>,
-    called_up: Arc<AtomicBool>,
+    /// What all that is sent over an interface together never exceeds.
+    pub rates: BTreeMap<String, Rate>,
+    /// Whether backups are used though others have addresses.
+    pub called_up: bool,
+}
+
+/// A choice that may change while it is in use. Clones share it.
+#[derive(Clone, Default, Debug)]
+pub struct LiveChoice(Arc<Live>);
+
+#[derive(Default, Debug)]
+struct Live {
+    choice: Mutex<Choice>,
+    /// How often it changed.
+    version: AtomicU64,
 }
 
 impl Choice {
+    /// Uses `only`, or all interfaces if it is empty, and `backup` for backup, none beyond its limit.
+    pub fn new(only: Vec<String>, backup: Vec<String>, limits: BTreeMap<String, Rate>) -> Self {
+        Self { only, backup, limits, ..Self::default() }
+    }
+
     /// An error names a chosen interface that does not exist.
     pub fn check(&self) -> Result<(), String> {
-        match self
-            .only
-            .iter()
-            .chain(&self.backup)
-            .chain(self.limits.keys())
-            .find(|name| index(name).is_none())
-        {
+        let mut named = self.only.iter().chain(&self.backup).chain(self.limits.keys());
+        match named.find(|name| index(name).is_none()) {
             Some(name) => Err(format!("no network interface is called {name}")),
             None => Ok(()),
         }
@@ -43,20 +60,13 @@ impl Choice {
 
     /// Whether an address may be used at all.
     pub fn admits(&self, address: &Address) -> bool {
-        let Some(device) = &address.device else { return true };
-        let admitted = self.only.is_empty() || contains(&self.only, device) || self.backup.contains(device);
-        admitted && !contains(&self.except, device)
+        address.device.as_ref().is_none_or(|device| self.admits_device(device))
     }
 
-    /// Uses `only`, or all interfaces if it is empty, and `backup` for backup, none beyond its limit.
-    pub fn new(only: Vec<String>, backup: Vec<String>, limits: BTreeMap<String, Rate>) -> Self {
-        Self { only, backup, limits, ..Self::default() }
-    }
-
-    /// Has the backups used though others have addresses, or not any more. [`HostSockets`](crate::HostSockets) notices
-    /// when the driver next runs, 2 s later at most.
-    pub fn call_up(&self, backups: bool) {
-        self.called_up.store(backups, Ordering::Relaxed);
+    /// Whether the addresses of an interface may be used at all.
+    pub fn admits_device(&self, device: &str) -> bool {
+        let chosen = self.only.is_empty() || contains(&self.only, device) || contains(&self.backup, device);
+        contains(&self.always, device) || chosen && !contains(&self.except, device)
     }
 
     /// The limit of the interface that has an address.
@@ -64,28 +74,69 @@ impl Choice {
         address.device.as_ref().and_then(|device| self.limits.get(device)).copied()
     }
 
-    pub(crate) fn is_called_up(&self) -> bool {
-        self.called_up.load(Ordering::Relaxed)
+    /// Whether any interface may be a backup.
+    pub fn has_backups(&self) -> bool {
+        !self.backup.is_empty() || !self.prefer.is_empty()
     }
 
     /// All usable addresses of the backups.
     pub fn backups(&self) -> io::Result<Vec<IpAddr>> {
         let mut addresses = usable()?;
-        addresses.retain(|address| self.is_backup(address));
+        addresses.retain(|address| address.device.as_ref().is_some_and(|device| self.is_backup(device)));
         Ok(addresses.into_iter().map(|address| address.ip).collect())
     }
 
-    fn is_backup(&self, address: &Address) -> bool {
-        address.device.as_ref().is_some_and(|device| self.backup.contains(device))
+    /// Whether an interface is a backup.
+    pub fn is_backup(&self, device: &str) -> bool {
+        let second = !self.prefer.is_empty() && !contains(&self.prefer, device);
+        second || contains(&self.backup, device)
     }
 
     /// Those of `addresses` that are used now.
     pub fn of(&self, mut addresses: Vec<Address>) -> Vec<Address> {
         addresses.retain(|address| self.admits(address));
-        let has_other = addresses.iter().any(|address| address.device.is_some() && !self.is_backup(address));
-        let all = !has_other || self.is_called_up();
-        addresses.retain(|address| all || !self.is_backup(address));
+        let is_first = |address: &Address| address.device.as_ref().map(|device| !self.is_backup(device));
+        let has_first = addresses.iter().any(|address| is_first(address) == Some(true));
+        let all = !has_first || self.called_up;
+        addresses.retain(|address| all || is_first(address) != Some(false));
         addresses
+    }
+}
+
+impl From<Choice> for LiveChoice {
+    fn from(choice: Choice) -> Self {
+        Self(Arc::new(Live { choice: Mutex::new(choice), version: AtomicU64::new(0) }))
+    }
+}
+
+impl LiveChoice {
+    /// The choice as it is now.
+    pub fn now(&self) -> Choice {
+        self.lock().clone()
+    }
+
+    /// Changes it. [`HostSockets`](crate::HostSockets) notices when the driver next runs, 2 s later at most.
+    pub fn change(&self, change: impl FnOnce(&mut Choice)) {
+        let mut choice = self.lock();
+        let before = choice.clone();
+        change(&mut choice);
+        if *choice != before {
+            self.0.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Has the backups used though others have addresses, or not any more.
+    pub fn call_up(&self, backups: bool) {
+        self.change(|choice| choice.called_up = backups);
+    }
+
+    /// How often it changed.
+    pub(crate) fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Choice> {
+        self.0.choice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,10 +164,11 @@ mod tests {
         let text = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
         let backup = Choice::new(Vec::new(), text(&["wwan0"]), BTreeMap::new());
         assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0"]);
-        backup.clone().call_up(true);
-        assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0", "wwan0"]);
-        backup.call_up(false);
-        assert_eq!(names(&backup, &all), ["lo", "eth0", "wlan0"]);
+        let live = LiveChoice::from(backup.clone());
+        live.clone().call_up(true);
+        assert_eq!(names(&live.now(), &all), ["lo", "eth0", "wlan0", "wwan0"]);
+        live.call_up(false);
+        assert_eq!((live.now(), live.version()), (backup.clone(), 2));
         assert_eq!(names(&backup, &[all[0].clone(), all[3].clone()]), ["lo", "wwan0"]);
         let only = Choice::new(text(&["eth0"]), text(&["wwan0"]), BTreeMap::new());
         assert_eq!(names(&only, &all), ["lo", "eth0"]);
@@ -133,5 +185,20 @@ mod tests {
         assert_eq!(used, [true, true, false, true, false, true]);
         let most = Choice { except: text(&["polypath0"]), ..Choice::default() };
         assert!(admits(&most, "eth0") && !admits(&most, "polypath0"));
+    }
+
+    #[test]
+    fn all_but_the_preferred_are_backups_and_what_is_always_used_overrules_the_lists() {
+        let all = vec![address(2, "eth0"), address(3, "wlan0"), address(4, "wwan0")];
+        let prefer = Choice { prefer: vec!["eth*".into()], ..Choice::default() };
+        let used =
+            |choice: &Choice| choice.of(all.clone()).into_iter().filter_map(|a| a.device).collect::<Vec<_>>();
+        assert_eq!(used(&prefer), ["eth0"]);
+        assert_eq!(used(&Choice { called_up: true, ..prefer.clone() }), ["eth0", "wlan0", "wwan0"]);
+        let gone = Choice { except: vec!["eth0".into()], ..prefer };
+        assert_eq!(used(&gone), ["wlan0", "wwan0"]);
+        let (only, except) = (vec!["eth0".into()], vec!["w*".into()]);
+        let always = Choice { only, except, always: vec!["wwan0".into()], ..Choice::default() };
+        assert_eq!(used(&always), ["eth0", "wwan0"]);
     }
 }

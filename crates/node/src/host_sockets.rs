@@ -13,8 +13,9 @@ use tokio::time::Interval;
 
 use crate::addresses::{Address, Watch, index, usable};
 use crate::carrier::Carrier;
-use crate::choice::Choice;
+use crate::choice::{Choice, LiveChoice};
 use crate::native::NativeSockets;
+use crate::shaper::Shapers;
 use crate::sockets::{UdpPath, UdpSockets};
 
 /// Largest packet that is tried, bytes, however much the link itself would carry.
@@ -26,12 +27,14 @@ const LOOK: Duration = Duration::from_secs(2);
 /// The sockets of all usable addresses.
 pub struct HostSockets {
     sockets: Sockets,
+    /// What waits before it is given to them.
+    shapers: Shapers,
     watch: Watch,
     look: Interval,
     port: u16,
-    choice: Choice,
-    /// Whether backups were called up at the last look.
-    called_up: bool,
+    choice: LiveChoice,
+    /// The version of the choice at the last look.
+    version: u64,
     bound: BTreeMap<Address, SocketAddr>,
 }
 
@@ -43,24 +46,25 @@ enum Sockets {
 
 impl HostSockets {
     /// Binds a socket to `port` on each usable address; port 0 takes a free one on each. Needs a tokio runtime.
-    pub fn bind(port: u16, choice: Choice) -> io::Result<Self> {
-        Self::open(Sockets::Udp(UdpSockets::new([])?), port, choice)
+    pub fn bind(port: u16, choice: impl Into<LiveChoice>) -> io::Result<Self> {
+        Self::open(Sockets::Udp(UdpSockets::new([])?), port, choice.into())
     }
 
     /// Raw sockets for IP protocols 139 and 50 on each usable address, without UDP. Needs the right to make such,
     /// and a tokio runtime.
-    pub fn native(choice: Choice) -> io::Result<Self> {
-        Self::open(Sockets::Native(NativeSockets::new()), 0, choice)
+    pub fn native(choice: impl Into<LiveChoice>) -> io::Result<Self> {
+        Self::open(Sockets::Native(NativeSockets::new()), 0, choice.into())
     }
 
-    fn open(sockets: Sockets, port: u16, choice: Choice) -> io::Result<Self> {
+    fn open(sockets: Sockets, port: u16, choice: LiveChoice) -> io::Result<Self> {
         let mut host = Self {
             sockets,
+            shapers: Shapers::new(),
             watch: Watch::start()?,
             look: tokio::time::interval(LOOK),
             port,
             choice,
-            called_up: false,
+            version: 0,
             bound: BTreeMap::new(),
         };
         host.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -78,8 +82,9 @@ impl HostSockets {
 
     /// Takes up new addresses and drops those that are gone; tells `inbox`. The last error of binding.
     fn update(&mut self, inbox: &mut Vec<Input>) -> io::Result<Option<io::Error>> {
-        self.called_up = self.choice.is_called_up();
-        let now = self.choice.of(usable()?);
+        self.version = self.choice.version();
+        let choice = self.choice.now();
+        let now = choice.of(usable()?);
         let gone: Vec<_> = self.bound.keys().filter(|a| !now.contains(a)).cloned().collect();
         for address in gone {
             if let Some(local) = self.bound.remove(&address) {
@@ -97,13 +102,27 @@ impl HostSockets {
             }
             match self.add(&address) {
                 Ok(local) => {
-                    inbox.push(up(&address, local, &self.choice));
+                    inbox.push(up(&address, local, &choice));
                     self.bound.insert(address, local);
                 }
                 Err(error) => refused = Some(error),
             }
         }
+        let devices =
+            self.bound.iter().filter_map(|(address, local)| Some((*local, address.device.clone()?)));
+        self.shapers.set(&choice.rates, devices);
         Ok(refused)
+    }
+
+    /// Gives the sockets what has waited for its turn.
+    fn release(&mut self, cx: &mut Context<'_>) {
+        while let Some((locators, payload)) = self.shapers.next() {
+            match &mut self.sockets {
+                Sockets::Udp(sockets) => sockets.send_datagram(Instant::ZERO, &locators, &payload),
+                Sockets::Native(sockets) => sockets.send(&locators, &payload),
+            }
+        }
+        self.shapers.wait(cx);
     }
 
     /// Where it is not allowed to bind to an interface, the routing table has to do.
@@ -135,6 +154,9 @@ impl Outlet for HostSockets {
         }
     }
     fn send_datagram(&mut self, now: Instant, locators: &Locators, payload: &[u8]) {
+        if self.shapers.delays(locators) {
+            return self.shapers.push(locators, payload.to_vec());
+        }
         match &mut self.sockets {
             Sockets::Udp(sockets) => sockets.send_datagram(now, locators, payload),
             Sockets::Native(sockets) => sockets.send(locators, payload),
@@ -147,6 +169,13 @@ impl Outlet for HostSockets {
         len: usize,
         write: impl FnOnce(&mut [u8]) -> bool,
     ) {
+        if self.shapers.delays(locators) {
+            let mut payload = vec![0; len];
+            if write(&mut payload) {
+                self.shapers.push(locators, payload);
+            }
+            return;
+        }
         match &mut self.sockets {
             Sockets::Udp(sockets) => sockets.send_datagram_with(now, locators, len, write),
             Sockets::Native(sockets) => sockets.send_with(locators, len, write),
@@ -162,11 +191,12 @@ impl Outlet for HostSockets {
 
 impl Carrier for HostSockets {
     fn locals(&self) -> Vec<Input> {
-        self.bound.iter().map(|(address, local)| up(address, *local, &self.choice)).collect()
+        let choice = self.choice.now();
+        self.bound.iter().map(|(address, local)| up(address, *local, &choice)).collect()
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
-        let mut look = self.watch.poll_change(cx)? | (self.called_up != self.choice.is_called_up());
+        let mut look = self.watch.poll_change(cx)? | (self.version != self.choice.version());
         while self.look.poll_tick(cx).is_ready() {
             look = true;
         }
@@ -181,6 +211,7 @@ impl Carrier for HostSockets {
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        self.release(cx);
         match &mut self.sockets {
             Sockets::Udp(sockets) => sockets.poll_flush(cx),
             Sockets::Native(sockets) => sockets.poll_flush(cx),

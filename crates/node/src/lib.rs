@@ -22,6 +22,7 @@ mod node;
 mod packets;
 mod pool;
 mod sha256;
+mod shaper;
 mod shared;
 mod sockets;
 mod stream;
@@ -32,7 +33,7 @@ mod wishes;
 
 pub use bypass::Bypass;
 pub use carrier::Carrier;
-pub use choice::Choice;
+pub use choice::{Choice, LiveChoice};
 pub use clock::Clock;
 pub use gateway::{Exclude, Gateway, GatewayConfig, GatewayStats};
 pub use hashed::Hashed;

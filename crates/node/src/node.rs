@@ -11,7 +11,7 @@ use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, EndpointStats, Input, ListenConfig, Locators, OpenError,
     PathName, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };
-use polypath_hip::{ConnectError, Identity};
+use polypath_hip::{Accept, ConnectError, Identity};
 use polypath_transport::{ConnectionConfig, KnownPath, PathConfig, Ports, State};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, Seed};
@@ -119,6 +119,17 @@ impl Node {
     /// Whether there is an association with `peer`.
     pub fn is_associated(&self, peer: Hit) -> bool {
         self.shared.lock().peers.get(&peer).is_some_and(|peer| peer.up)
+    }
+
+    /// From now on answers those peers and no others. Associations that there are stay.
+    pub fn accept_peers(&self, accept: Accept) {
+        self.shared.act(|state, _| state.endpoint.accept_peers(accept));
+    }
+
+    /// Has the driver look at once at what it looks at now and then, such as the [choice](crate::LiveChoice) of its
+    /// interfaces.
+    pub fn look(&self) {
+        self.shared.act(|_, _| ());
     }
 
     /// Ends the association with `peer`, whose connections are reset.

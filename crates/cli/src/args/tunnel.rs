@@ -1,10 +1,13 @@
-//! The command line of `polypath init`, `up`, `down` and `status`.
+//! The command line of `polypath init`, `up`, `down`, `reload`, `status`, `paths` and `peers`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
 use ipnet::IpNet;
+use polypath_daemon::Limit;
 
 /// Where the configuration is if nobody says otherwise.
 pub const CONFIG: &str = "/etc/polypath/polypath.toml";
@@ -85,4 +88,89 @@ pub struct DownArgs {
     /// Where the daemon answers
     #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
     pub socket: PathBuf,
+}
+
+/// A rate, or none.
+#[derive(Clone, Copy, Debug)]
+pub struct MaybeLimit(pub Option<Limit>);
+
+impl FromStr for MaybeLimit {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self(None)),
+            rate => rate
+                .parse()
+                .map(|limit| Self(Some(limit)))
+                .map_err(|e: polypath_daemon::NoRate| format!("{e}, or none")),
+        }
+    }
+}
+
+pub const RELOAD_HELP: &str = "\
+Peers with their addresses and prefixes, [lane] exclude and exclude_ports, and [paths] take effect at once, and connections
+stay; those with peers that are gone are reset. What cannot change while the daemon runs is named, and then nothing changes.
+Changes by `polypath paths` end.";
+
+pub const PATHS_EXAMPLES: &str = "\
+Examples:
+  polypath paths                     the interfaces, and the paths over them
+  polypath paths remove wwan0        it carries nothing from now on; connections go on over the others
+  polypath paths add wwan0           it does again, whatever the configuration says
+  polypath paths limit wwan0 10M     no more than 10 Mbit/s leave over it, all peers together; none: what it takes
+  polypath paths prefer eth0 wlan0   the others only while these carry nothing; without names: all alike
+
+Changes last until `polypath reload` or the end of the daemon; [paths] in the configuration is for good.";
+
+#[derive(Args, Debug)]
+pub struct PathsArgs {
+    /// Where the daemon answers
+    #[arg(long, value_name = "SOCKET", default_value = SOCKET, global = true)]
+    pub socket: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub command: Option<PathsCommand>,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub enum PathsCommand {
+    /// Use interfaces, whatever the configuration says
+    Add {
+        /// Their names
+        #[arg(value_name = "IFACE", required = true)]
+        interfaces: Vec<String>,
+    },
+    /// Use interfaces no longer
+    Remove {
+        /// Their names
+        #[arg(value_name = "IFACE", required = true)]
+        interfaces: Vec<String>,
+    },
+    /// Send no more than a rate over an interface
+    Limit {
+        /// Its name
+        #[arg(value_name = "IFACE")]
+        interface: String,
+        /// The rate, for example 10M, or none
+        #[arg(value_name = "RATE")]
+        rate: MaybeLimit,
+    },
+    /// Use other interfaces only while these carry nothing; without names: use all alike
+    Prefer {
+        /// Their names
+        #[arg(value_name = "IFACE")]
+        interfaces: Vec<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct PeersArgs {
+    /// Where the daemon answers
+    #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
+    pub socket: PathBuf,
+    /// Print a JSON list instead of text
+    #[arg(long)]
+    pub json: bool,
 }

@@ -7,6 +7,8 @@ use polypath_hip::{Accept, HipConfig};
 use polypath_transport::ConnectionConfig;
 use polypath_wire::hip::udp;
 
+use polypath_node::LiveChoice;
+
 use super::report::Report;
 use super::transfer::{Transfer, Way};
 use super::{GRACE, Target, choice, known, node};
@@ -35,7 +37,7 @@ impl Call<'_> {
         let (ours, peer) = (identity.hit(), self.to.hit);
         let default_port = if self.native { 0 } else { udp::PORT };
         let addresses = self.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
-        let choice = choice(self.links);
+        let choice = LiveChoice::from(choice(self.links));
         let interrupt = Interrupt::listen_meanwhile()?;
         interrupt.block_on(async {
             let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::of_today() };

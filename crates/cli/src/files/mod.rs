@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, SecurityConfig};
 use polypath_hip::{HipConfig, Identity};
-use polypath_node::{Choice, HostSockets, Node};
+use polypath_node::{Choice, HostSockets, LiveChoice, Node};
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
 
 pub use receive::receive;
@@ -45,8 +45,14 @@ pub fn choice(links: &LinkArgs) -> Choice {
 }
 
 /// A secure node on all addresses of this host, on that port of UDP or without UDP.
-pub fn node(identity: Identity, hip: HipConfig, port: Option<u16>, choice: Choice) -> Result<Node, Failure> {
-    choice.check().map_err(|e| Failure::usage(e).help("see `ip link`"))?;
+pub fn node(
+    identity: Identity,
+    hip: HipConfig,
+    port: Option<u16>,
+    choice: impl Into<LiveChoice>,
+) -> Result<Node, Failure> {
+    let choice = choice.into();
+    choice.now().check().map_err(|e| Failure::usage(e).help("see `ip link`"))?;
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
     let security = SecurityConfig { hip, ..SecurityConfig::default() };

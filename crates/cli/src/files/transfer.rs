@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use polypath_endpoint::PathReport;
 use polypath_files::{Entry, Failed, FileError, Step, Store, Transferred};
-use polypath_node::{Choice, Node, Stream, StreamError, StreamStats};
+use polypath_node::{LiveChoice, Node, Stream, StreamError, StreamStats};
 use polypath_transport::CloseReason;
 
 use super::bars::Bars;
@@ -55,7 +55,7 @@ pub struct Transfer<'a> {
     /// The peer's addresses.
     pub(super) addresses: Vec<SocketAddr>,
     /// The interfaces, and which of them are for backup.
-    choice: Choice,
+    choice: LiveChoice,
     outcome: Outcome,
     bars: RefCell<Bars>,
     progress: RefCell<Progress>,
@@ -93,7 +93,7 @@ pub(super) enum End {
 }
 
 impl<'a> Transfer<'a> {
-    pub fn new(node: &'a Node, call: Call<'a>, addresses: Vec<SocketAddr>, choice: Choice) -> Self {
+    pub fn new(node: &'a Node, call: Call<'a>, addresses: Vec<SocketAddr>, choice: LiveChoice) -> Self {
         let (count, total) = call.way.extent();
         let bars = Bars::new(call.json, count, total);
         let now = Instant::now();
@@ -213,7 +213,7 @@ impl<'a> Transfer<'a> {
             if notes.moved.get().elapsed() > self.patience() {
                 return;
             }
-            if !self.choice.backup.is_empty() {
+            if self.choice.now().has_backups() {
                 let now = self.carried_by_others(&stats);
                 if now != carried {
                     (carried, others) = (now, Instant::now());
@@ -229,7 +229,7 @@ impl<'a> Transfer<'a> {
 
     /// Bytes over links that are not for backup.
     fn carried_by_others(&self, stats: &StreamStats) -> u64 {
-        let backups = self.choice.backups().unwrap_or_default();
+        let backups = self.choice.now().backups().unwrap_or_default();
         let local = |secure: &Option<_>| secure.as_ref().map(|path: &PathReport| path.locators.local.ip());
         let paths = stats.paths.iter().zip(&stats.secure);
         let others = paths.filter(|(_, secure)| local(secure).is_none_or(|ip| !backups.contains(&ip)));

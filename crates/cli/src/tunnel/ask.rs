@@ -1,4 +1,4 @@
-//! `polypath status` and `polypath down`: a running daemon is asked.
+//! `polypath status`, `reload` and `down`: a running daemon is asked.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -6,32 +6,57 @@ use std::path::Path;
 
 use polypath_daemon::control::{Answer, Command, ControlError, ask};
 use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
+use serde::Serialize;
 
 use crate::args::{DownArgs, StatusArgs};
 use crate::failure::{Failure, printed};
 
 /// Prints how a daemon is.
 pub fn status(args: &StatusArgs) -> Result<(), Failure> {
-    match answer(&args.socket, Command::Status)? {
-        Answer::Status(status) if args.json => {
-            let json = serde_json::to_string_pretty(&status);
-            let json = json.map_err(|e| Failure::system("cannot write JSON", e))?;
-            printed(writeln!(io::stdout(), "{json}"))
-        }
-        Answer::Status(status) => printed(io::stdout().write_all(text(&status).as_bytes())),
+    let status = current(&args.socket)?;
+    match args.json {
+        true => print_json(&status),
+        false => printed(io::stdout().write_all(text(&status).as_bytes())),
+    }
+}
+
+/// How the daemon is that answers at `socket`.
+pub(super) fn current(socket: &Path) -> Result<Status, Failure> {
+    match answer(socket, &Command::Status)? {
+        Answer::Status(status) => Ok(*status),
         _ => Err(other()),
     }
 }
 
+/// Prints a value as JSON.
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(value).map_err(|e| Failure::system("cannot write JSON", e))?;
+    printed(writeln!(io::stdout(), "{json}"))
+}
+
 /// Has a daemon end.
 pub fn down(args: &DownArgs) -> Result<(), Failure> {
-    match answer(&args.socket, Command::Down)? {
+    match answer(&args.socket, &Command::Down)? {
         Answer::Ending => Ok(()),
         _ => Err(other()),
     }
 }
 
-fn answer(socket: &Path, command: Command) -> Result<Answer, Failure> {
+/// Has a daemon read its configuration again.
+pub fn reload(args: &DownArgs) -> Result<(), Failure> {
+    order(&args.socket, &Command::Reload)
+}
+
+/// Has a daemon do something.
+pub(super) fn order(socket: &Path, command: &Command) -> Result<(), Failure> {
+    match answer(socket, command)? {
+        Answer::Done => Ok(()),
+        Answer::Refused { why, help } => Err(Failure::usage(why).help(help)),
+        _ => Err(other()),
+    }
+}
+
+fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure> {
     ask(socket, command).map_err(|error| {
         let failure = Failure::system("cannot ask", &error);
         match error {
@@ -116,7 +141,7 @@ fn of_packets(packets: &PacketStatus) -> String {
     dropped.map(|(count, what)| format!("dropped: {count} {what}\n")).collect()
 }
 
-fn human(bytes: u64) -> String {
+pub(super) fn human(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
         10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),

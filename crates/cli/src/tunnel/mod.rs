@@ -1,7 +1,8 @@
-//! `polypath init`, `up`, `down` and `status`: other programs' connections over all links.
+//! `polypath init`, `up` and what asks a running daemon: other programs' connections over all links.
 
 mod ask;
 mod init;
+mod lists;
 mod template;
 
 use std::io::{self, IsTerminal};
@@ -10,8 +11,9 @@ use polypath_daemon::control::ControlSocket;
 use polypath_daemon::{Config, Daemon, DaemonError};
 use tracing_subscriber::prelude::*;
 
-pub use ask::{down, status};
+pub use ask::{down, reload, status};
 pub use init::init;
+pub use lists::{paths, peers};
 
 use crate::args::UpArgs;
 use crate::failure::Failure;
@@ -31,7 +33,7 @@ pub fn up(args: &UpArgs) -> Result<(), Failure> {
         tracing::info!(device = config.tunnel.name, hit = %daemon.status().hit, "up");
         let ended = interrupt
             .or(async {
-                socket.serve(|| daemon.status()).await;
+                socket.serve(async |command| daemon.answer(command, &args.config).await).await;
                 Ok(())
             })
             .await;

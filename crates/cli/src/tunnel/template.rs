@@ -31,6 +31,12 @@ port = 10500
 include = []
 # Interfaces that do not.
 exclude = []
+# If there are any, the others are used only while these carry nothing.
+prefer = []
+# Interfaces that are used only while all others carry nothing.
+backup = []
+# The most that is sent over an interface, all peers together, for example {{ wwan0 = \"10M\" }}.
+limit = {{}}
 
 [lane]
 # Most connections at a time.

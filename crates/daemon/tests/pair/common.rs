@@ -1,10 +1,14 @@
 //! Two hosts with daemons in namespaces, and links between them.
 
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use polypath_daemon::control::{Answer, Command};
 use polypath_daemon::{Config, Daemon, Status};
 use polypath_hip::{Identity, KeyKind, Random};
 use polypath_hop::HopConfig;
@@ -13,6 +17,7 @@ use polypath_node::netns::{self, Netns};
 use polypath_node::testbed::Testbed;
 use polypath_testing::skip;
 use polypath_wire::{Rate, Seed};
+use tempfile::TempDir;
 use tokio::sync::mpsc as asynchronous;
 
 /// The hosts' addresses in the tunnel.
@@ -29,8 +34,20 @@ pub struct Pair {
 /// A host with a daemon.
 pub struct Host {
     pub ns: Netns,
-    ask: asynchronous::UnboundedSender<mpsc::Sender<Status>>,
+    /// Its configuration, in a file of its own.
+    text: String,
+    dir: TempDir,
+    ask: asynchronous::UnboundedSender<Question>,
     thread: Option<JoinHandle<()>>,
+}
+
+type Question = (Command, mpsc::Sender<Answer>);
+
+const FILE: &str = "polypath.toml";
+
+fn write(file: &Path, text: &str) {
+    fs::write(file, text).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// A link of `mbps` Mbit/s and `ms` ms, both ways.
@@ -64,7 +81,7 @@ impl Pair {
                  addresses = [{addresses}]\nprefixes = [\"{theirs}/32\"]\n",
                 INNER[side]
             );
-            Config::parse("test.toml", &change(side, text)).unwrap()
+            change(side, text)
         };
         let host = |side: usize| Host::start(bed.hosts[side].clone(), config(side), identities[side].clone());
         let hosts = [host(0), host(1)];
@@ -94,29 +111,51 @@ impl Pair {
 }
 
 impl Host {
-    fn start(ns: Netns, config: Config, identity: Identity) -> Self {
-        let (ask, mut asked) = asynchronous::unbounded_channel::<mpsc::Sender<Status>>();
-        let inside = ns.clone();
+    fn start(ns: Netns, text: String, identity: Identity) -> Self {
+        let (ask, mut asked) = asynchronous::unbounded_channel::<Question>();
+        let dir = tempfile::tempdir().unwrap();
+        let (inside, file) = (ns.clone(), dir.path().join(FILE));
+        write(&file, &text);
+        let config = Config::load(&file).unwrap();
         let run = move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             runtime.unwrap().block_on(async {
                 let daemon = Daemon::start(&config, identity).await.unwrap();
-                while let Some(answer) = asked.recv().await {
+                while let Some((command, answer)) = asked.recv().await {
                     // Nobody listens any more if a test failed.
-                    let _ = answer.send(daemon.status());
+                    let _ = answer.send(daemon.answer(command, &file).await);
                 }
                 daemon.stop().await;
             });
         };
         let thread = Some(thread::spawn(move || inside.run(run).unwrap()));
-        Self { ns, ask, thread }
+        Self { ns, text, dir, ask, thread }
     }
 
-    /// What its daemon says.
-    pub fn status(&self) -> Status {
+    /// What its daemon answers.
+    pub fn ask(&self, command: Command) -> Answer {
         let (answer, answered) = mpsc::channel();
-        self.ask.send(answer).unwrap();
+        self.ask.send((command, answer)).unwrap();
         answered.recv_timeout(Duration::from_secs(10)).unwrap()
+    }
+
+    /// What its daemon says of itself.
+    pub fn status(&self) -> Status {
+        match self.ask(Command::Status) {
+            Answer::Status(status) => *status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Changes its configuration and has it read again.
+    pub fn reload(&mut self, change: impl Fn(&str) -> String) -> Answer {
+        let text = change(&self.text);
+        write(&self.dir.path().join(FILE), &text);
+        let answer = self.ask(Command::Reload);
+        if answer == Answer::Done {
+            self.text = text;
+        }
+        answer
     }
 
     /// Ends its daemon.

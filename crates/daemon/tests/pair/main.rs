@@ -3,4 +3,5 @@
 
 mod common;
 mod packets;
+mod reload;
 mod tcp;

@@ -17,7 +17,7 @@ fn pair() -> Option<Pair> {
 }
 
 /// A client on host `from` and the connection that its server on the other host accepted.
-fn connected(pair: &Pair, from: usize, port: u16) -> (TcpStream, TcpStream) {
+pub fn connected(pair: &Pair, from: usize, port: u16) -> (TcpStream, TcpStream) {
     let at = Pair::at(1 - from, port);
     let listener = pair.hosts[1 - from].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
     let client = pair.hosts[from].ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
@@ -35,12 +35,12 @@ fn connected(pair: &Pair, from: usize, port: u16) -> (TcpStream, TcpStream) {
 }
 
 /// Byte `n` of what is sent.
-fn pattern(len: usize) -> Vec<u8> {
+pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
 }
 
 /// Sends `len` bytes and the end; what came at the other end is what was sent.
-fn transfer(mut from: TcpStream, mut to: TcpStream, len: usize) {
+pub fn transfer(mut from: TcpStream, mut to: TcpStream, len: usize) {
     let sender = thread::spawn(move || {
         from.write_all(&pattern(len)).unwrap();
         from.shutdown(Shutdown::Write).unwrap();

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::BytesMut;
-use polypath_hip::{ConnectError, Identity, State as HipState};
+use polypath_hip::{Accept, ConnectError, Identity, State as HipState};
 use polypath_transport::{Connection, ConnectionConfig};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, PathId, Seed};
@@ -48,6 +48,13 @@ impl Endpoint {
     /// Our HIT, if the endpoint is secure.
     pub fn hit(&self) -> Option<Hit> {
         self.security.as_ref().map(|s| s.hit())
+    }
+
+    /// From now on answers those peers and no others. Associations that there are stay.
+    pub fn accept_peers(&mut self, accept: Accept) {
+        if let Some(security) = &mut self.security {
+            security.accept(accept);
+        }
     }
 
     /// Begins an association with `peer`, unless there is one: [`PeerEvent::Up`] or

@@ -173,6 +173,11 @@ impl Security {
         self.ours
     }
 
+    /// From now on answers those peers.
+    pub fn accept(&mut self, accept: Accept) {
+        self.hip.accept(accept);
+    }
+
     /// Begins an association, unless there is one: its paths, also those that are asked for, stay.
     pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
         let pairs = reach.pairs(&self.local_ends(), &[], |_| false);
@@ -319,6 +324,7 @@ impl Security {
             inbound: path.spi(),
             outbound: path.outbound.spi().0,
             up: path.up,
+            silent: path.heart.silent(),
             mtu: path.mtu.carried(),
             measured: path.measured,
             peer_measured: self.measured_by_peer(path),

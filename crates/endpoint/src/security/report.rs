@@ -83,6 +83,8 @@ pub struct PathReport {
     pub outbound: u32,
     /// Whether connections may use it.
     pub up: bool,
+    /// Heartbeats that left since anything came from the peer.
+    pub silent: u32,
     /// The largest IP packet that is sent on it, bytes.
     pub mtu: u32,
     /// One-way delay (half the smallest round trip of a heartbeat) and rate of delivery, as measured here.

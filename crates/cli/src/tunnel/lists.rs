@@ -1,0 +1,105 @@
+//! `polypath paths` and `polypath peers`: the paths and the peers of a running daemon, and changes of its interfaces.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use polypath_daemon::control::Command;
+use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, PeerStatus, Status, Use};
+use serde_json::json;
+
+use super::ask::{current, human, order, print_json};
+use crate::args::{PathsArgs, PathsCommand, PeersArgs};
+use crate::failure::{Failure, printed};
+use crate::table::plain;
+
+/// Prints the interfaces and paths of a daemon, or changes which interfaces it uses.
+pub fn paths(args: &PathsArgs) -> Result<(), Failure> {
+    if let Some(command) = &args.command {
+        return order(&args.socket, &Command::Paths(change(command)));
+    }
+    let status = current(&args.socket)?;
+    if args.json {
+        let paths: Vec<_> =
+            each(&status).map(|(peer, path)| json!({ "peer": peer.name, "path": path })).collect();
+        return print_json(&json!({ "interfaces": status.interfaces, "paths": paths }));
+    }
+    printed(write!(io::stdout(), "{}\n\n{}\n", of_interfaces(&status), of_paths(&status)))
+}
+
+fn change(command: &PathsCommand) -> PathsChange {
+    match command.clone() {
+        PathsCommand::Add { interfaces } => PathsChange::Add(interfaces),
+        PathsCommand::Remove { interfaces } => PathsChange::Remove(interfaces),
+        PathsCommand::Limit { interface, rate } => PathsChange::Limit(interface, rate.0),
+        PathsCommand::Prefer { interfaces } => PathsChange::Prefer(interfaces),
+    }
+}
+
+fn each(status: &Status) -> impl Iterator<Item = (&PeerStatus, &PathStatus)> {
+    status.peers.iter().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)))
+}
+
+fn of_interfaces(status: &Status) -> String {
+    let mut table = plain(vec!["interface", "use", "addresses", "limit"], 3);
+    for InterfaceStatus { name, addresses, used, limit_mbps } in &status.interfaces {
+        let used = match used {
+            Use::Used => "used",
+            Use::Backup => "backup",
+            Use::Excluded => "excluded",
+        };
+        let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
+        let limit = limit_mbps.map_or("-".to_owned(), |rate| format!("{rate} Mbit/s"));
+        table.add_row(vec![name.clone(), used.into(), addresses.join(" "), limit]);
+    }
+    table.trim_fmt()
+}
+
+fn of_paths(status: &Status) -> String {
+    let headers = vec!["peer", "interface", "local", "remote", "state", "delay, ms", "Mbit/s", "packets"];
+    let mut table = plain(headers, 5);
+    for (peer, path) in each(status) {
+        let of = |one: &&InterfaceStatus| one.addresses.contains(&path.local.ip());
+        let interface = status.interfaces.iter().find(of).map_or("-", |one| &one.name);
+        let number = |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
+        table.add_row(vec![
+            peer.name.clone(),
+            interface.to_owned(),
+            path.local.to_string(),
+            path.remote.to_string(),
+            state(path).to_owned(),
+            number(path.delay_ms),
+            number(path.rate_mbps),
+            path.sent_packets.to_string(),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// Whether a path can be used, in a word.
+pub(super) fn state(path: &PathStatus) -> &'static str {
+    match path {
+        PathStatus { up: false, .. } => "down",
+        PathStatus { answers: false, .. } => "silent",
+        _ => "up",
+    }
+}
+
+/// Prints the peers of a daemon.
+pub fn peers(args: &PeersArgs) -> Result<(), Failure> {
+    let status = current(&args.socket)?;
+    if args.json {
+        return print_json(&status.peers);
+    }
+    let mut table = plain(vec!["peer", "tag", "state", "paths", "sent", "received"], 3);
+    for peer in &status.peers {
+        table.add_row(vec![
+            peer.name.clone(),
+            peer.hit.to_string(),
+            if peer.associated { "up" } else { "down" }.into(),
+            peer.paths.iter().filter(|path| state(path) == "up").count().to_string(),
+            human(peer.sent),
+            human(peer.received),
+        ]);
+    }
+    printed(writeln!(io::stdout(), "{}", table.trim_fmt()))
+}

@@ -1,0 +1,48 @@
+//! When the interfaces that are for backup are used.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use polypath_endpoint::PathReport;
+use polypath_node::LiveChoice;
+use polypath_wire::hip::Hit;
+use tokio::time::sleep;
+use tracing::info;
+
+use crate::lane::Lane;
+
+/// How often it is looked whether the others carry anything.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A path on which this number of heartbeats brought nothing carries nothing.
+pub(crate) const SILENT: u32 = 3;
+
+/// Calls the backups up while some peer has no path without them, for ever.
+pub(crate) async fn mind(lane: Arc<Lane>, choice: LiveChoice) {
+    loop {
+        sleep(LOOK).await;
+        let now = choice.now();
+        let needed = now.has_backups() && are_needed(&lane, &now.backups().unwrap_or_default());
+        if needed != now.called_up {
+            info!("backup interfaces are {}", if needed { "called up" } else { "no longer needed" });
+            choice.call_up(needed);
+            lane.outer.look();
+        }
+    }
+}
+
+/// Whether a peer that is there, or that we call, has no path but those over `backups`.
+fn are_needed(lane: &Lane, backups: &[IpAddr]) -> bool {
+    let paths = lane.outer.secure_paths();
+    let first = |peer: Hit| {
+        let carries = |path: &PathReport| path.up && path.silent < SILENT;
+        let is_first = |path: &PathReport| !backups.contains(&path.locators.local.ip());
+        paths.iter().any(|path| path.peer == peer && carries(path) && is_first(path))
+    };
+    let peers = lane.peers.now();
+    let wanted = peers
+        .iter()
+        .filter(|peer| !peer.config.addresses.is_empty() || lane.outer.is_associated(peer.config.hit));
+    wanted.map(|peer| peer.config.hit).any(|hit| !first(hit))
+}

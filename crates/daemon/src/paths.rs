@@ -1,0 +1,204 @@
+//! Which interfaces carry paths, and changes of that while the daemon runs.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use polypath_node::Choice;
+use polypath_node::addresses::{Address, usable};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::config::Paths;
+use crate::daemon::Daemon;
+use crate::rate::Limit;
+
+/// A change to which interfaces carry paths. It lasts until the configuration is read again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathsChange {
+    /// These are used, whatever the configuration says.
+    Add(Vec<String>),
+    /// These are not.
+    Remove(Vec<String>),
+    /// No more is sent over one than this; without a limit: what it takes.
+    Limit(String, Option<Limit>),
+    /// All others are for backup; empty: none is.
+    Prefer(Vec<String>),
+}
+
+/// Why nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum PathsError {
+    /// There is no such interface.
+    #[error("no network interface is called {name}")]
+    Unknown {
+        /// What it was called.
+        name: String,
+        /// Those that there are.
+        all: Vec<String>,
+    },
+    /// It is the TUN device.
+    #[error("{0} is the tunnel itself")]
+    Tunnel(String),
+    /// No other interface with an address is left.
+    #[error("no other interface would carry paths")]
+    Last,
+}
+
+/// What an interface is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// It carries paths.
+    Used,
+    /// It does when the others carry nothing.
+    Backup,
+    /// It carries none.
+    Excluded,
+}
+
+/// An interface with a usable address.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct InterfaceStatus {
+    /// Its name.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// What it is for.
+    pub used: Use,
+    /// The most that is sent over it, Mbit/s.
+    pub limit_mbps: Option<f64>,
+}
+
+impl PathsError {
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Unknown { all, .. } if all.is_empty() => {
+                "none has a usable address: see `ip address`".into()
+            }
+            Self::Unknown { all, .. } => format!("those with a usable address: {}", all.join(", ")),
+            Self::Tunnel(_) => {
+                "name an interface that leads to the Internet: `polypath paths` lists them".into()
+            }
+            Self::Last => {
+                "`polypath paths add IFACE` another one first; `polypath down` ends the daemon".into()
+            }
+        }
+    }
+}
+
+impl Paths {
+    /// What it says of interfaces, with `device`, the tunnel, left out.
+    pub(crate) fn choice(&self, device: &str) -> Choice {
+        Choice {
+            only: self.include.clone(),
+            except: [self.exclude.as_slice(), &[device.to_owned()]].concat(),
+            backup: self.backup.clone(),
+            prefer: self.prefer.clone(),
+            rates: self.limit.iter().map(|(name, limit)| (name.clone(), limit.0)).collect(),
+            ..Choice::default()
+        }
+    }
+}
+
+impl PathsChange {
+    fn names(&self) -> Vec<String> {
+        match self {
+            Self::Add(names) | Self::Remove(names) | Self::Prefer(names) => names.clone(),
+            Self::Limit(name, _) => vec![name.clone()],
+        }
+    }
+
+    fn apply(&self, choice: &mut Choice) {
+        match self {
+            Self::Add(names) => {
+                choice.except.retain(|name| !names.contains(name));
+                choice.always.extend(names.iter().cloned());
+            }
+            Self::Remove(names) => {
+                choice.always.retain(|name| !names.contains(name));
+                choice.except.extend(names.iter().cloned());
+            }
+            Self::Limit(name, Some(limit)) => _ = choice.rates.insert(name.clone(), limit.0),
+            Self::Limit(name, None) => _ = choice.rates.remove(name),
+            Self::Prefer(names) => choice.prefer = names.clone(),
+        }
+    }
+}
+
+impl Daemon {
+    /// Changes which interfaces carry paths. Connections stay: what was under way over one that goes is sent again over others.
+    pub fn change_paths(&self, change: &PathsChange) -> Result<(), PathsError> {
+        let all = usable().unwrap_or_default();
+        let devices = devices(&all);
+        for name in change.names() {
+            if name == self.device {
+                return Err(PathsError::Tunnel(name));
+            }
+            if !devices.contains_key(&name) && nix::net::if_::if_nametoindex(name.as_str()).is_err() {
+                let all = devices.into_keys().filter(|other| *other != self.device).collect();
+                return Err(PathsError::Unknown { name, all });
+            }
+        }
+        let mut then = self.choice.now();
+        change.apply(&mut then);
+        if matches!(change, PathsChange::Remove(_)) && !then.of(all).iter().any(|a| a.device.is_some()) {
+            return Err(PathsError::Last);
+        }
+        self.choice.change(|choice| change.apply(choice));
+        self.lane.outer.look();
+        Ok(())
+    }
+
+    /// The interfaces with usable addresses, but for the tunnel.
+    pub(crate) fn interfaces(&self) -> Vec<InterfaceStatus> {
+        let (all, choice) = (usable().unwrap_or_default(), self.choice.now());
+        let of = |(name, addresses): (String, Vec<IpAddr>)| InterfaceStatus {
+            used: match () {
+                () if !choice.admits_device(&name) => Use::Excluded,
+                () if choice.is_backup(&name) => Use::Backup,
+                () => Use::Used,
+            },
+            limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),
+            name,
+            addresses,
+        };
+        devices(&all).into_iter().filter(|(name, _)| *name != self.device).map(of).collect()
+    }
+}
+
+/// The addresses of each interface but loopback.
+fn devices(all: &[Address]) -> BTreeMap<String, Vec<IpAddr>> {
+    let mut devices: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for address in all {
+        let device = address.device.iter().cloned();
+        device.for_each(|device| devices.entry(device).or_default().push(address.ip));
+    }
+    devices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_is_used_though_excluded_and_what_is_removed_is_not_though_included() {
+        let config = Paths { include: vec!["eth*".into()], exclude: vec!["eth1".into()], ..Paths::default() };
+        let mut choice = config.choice("polypath0");
+        let change = |choice: &mut Choice, change: PathsChange| change.apply(choice);
+        change(&mut choice, PathsChange::Add(vec!["eth1".into(), "wwan0".into()]));
+        assert!(["eth0", "eth1", "wwan0"].iter().all(|name| choice.admits_device(name)));
+        change(&mut choice, PathsChange::Remove(vec!["wwan0".into(), "eth0".into()]));
+        assert!(
+            choice.admits_device("eth1") && !choice.admits_device("eth0") && !choice.admits_device("wwan0")
+        );
+        change(&mut choice, PathsChange::Prefer(vec!["eth1".into()]));
+        assert!(choice.is_backup("eth0") && !choice.is_backup("eth1"));
+        let limit = "10M".parse().unwrap();
+        change(&mut choice, PathsChange::Limit("eth1".into(), Some(limit)));
+        assert_eq!(choice.rates.get("eth1"), Some(&limit.0));
+        change(&mut choice, PathsChange::Limit("eth1".into(), None));
+        assert!(choice.rates.is_empty() && !choice.admits_device("polypath0"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Another configuration while the daemon runs: what may change changes, and no connection is lost.
+
+use ipnet::IpNet;
+use polypath_hip::Accept;
+use thiserror::Error;
+use tracing::info;
+
+use crate::associations::name;
+use crate::config::Config;
+use crate::daemon::Daemon;
+use crate::peers::Changed;
+use crate::routes::{self, RouteError};
+
+/// Why nothing was changed.
+#[derive(Debug, Error)]
+pub enum ReloadError {
+    /// What it changes is settled when the daemon starts.
+    #[error("{key} cannot change while the daemon runs")]
+    Fixed {
+        /// Where it is in the configuration.
+        key: &'static str,
+    },
+    /// A route was refused.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+}
+
+impl ReloadError {
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Fixed { key } => format!(
+                "nothing was changed: put {key} back, or `polypath down` and `polypath up`, which resets all connections"
+            ),
+            Self::Route(_) => "nothing was changed but for routes before this one: see `ip route`".into(),
+        }
+    }
+}
+
+impl Config {
+    /// The first key that cannot change at run time and is another one in `other`.
+    pub(crate) fn fixed_difference(&self, other: &Self) -> Option<&'static str> {
+        let (tunnel, lane) = ((&self.tunnel, &other.tunnel), (&self.lane, &other.lane));
+        let keys = [
+            ("identity.key", self.identity != other.identity),
+            ("tunnel.name", tunnel.0.name != tunnel.1.name),
+            ("tunnel.addresses", tunnel.0.addresses != tunnel.1.addresses),
+            ("tunnel.mtu", tunnel.0.mtu != tunnel.1.mtu),
+            ("listen.port", self.listen != other.listen),
+            ("lane.connections", lane.0.connections != lane.1.connections),
+            ("lane.spare", lane.0.spare != lane.1.spare),
+            ("lane.buffer_mib", lane.0.buffer_mib != lane.1.buffer_mib),
+            ("lane.cc", lane.0.cc != lane.1.cc),
+            ("control.socket", self.control != other.control),
+        ];
+        keys.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+    }
+
+    /// The prefixes behind all peers.
+    pub(crate) fn prefixes(&self) -> Vec<IpNet> {
+        self.peers.iter().flat_map(|peer| peer.prefixes.clone()).collect()
+    }
+
+    /// The peers, and nobody else.
+    pub(crate) fn accept(&self) -> Accept {
+        Accept::Only(self.peers.iter().map(|peer| peer.hit).collect())
+    }
+}
+
+impl Daemon {
+    /// Goes on with another configuration. An error leaves everything as it was.
+    pub async fn reload(&self, config: &Config) -> Result<(), ReloadError> {
+        let before = self.config();
+        if let Some(key) = before.fixed_difference(config) {
+            return Err(ReloadError::Fixed { key });
+        }
+        let (old, new) = (before.prefixes(), config.prefixes());
+        routes::add(&self.device, &new, &config.tunnel.addresses).await?;
+        self.exclusion.replace(&config.lane);
+        let choice = config.paths.choice(&self.device);
+        self.choice.change(|now| *now = polypath_node::Choice { called_up: now.called_up, ..choice });
+        self.lane.outer.accept_peers(config.accept());
+        let changed = self.lane.peers.replace(&config.peers);
+        self.follow(&changed);
+        let gone: Vec<IpNet> = old.into_iter().filter(|prefix| !new.contains(prefix)).collect();
+        routes::remove(&self.device, &gone, &config.tunnel.addresses).await;
+        self.set_config(config);
+        info!("configuration read again");
+        Ok(())
+    }
+
+    fn follow(&self, changed: &Changed) {
+        for peer in &changed.removed {
+            info!(peer = %name(peer), "no peer any more");
+            self.lane.outer.dissociate(peer.config.hit);
+            peer.link.changed.notify_waiters();
+            peer.link.pool.wake();
+        }
+        changed.altered.iter().for_each(|peer| peer.link.changed.notify_waiters());
+        changed.added.iter().for_each(|hit| self.serve(*hit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+[tunnel]
+addresses = ["10.99.0.1/24"]
+[[peer]]
+hit = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19"
+prefixes = ["10.99.0.2/32"]
+"#;
+
+    #[test]
+    fn what_is_settled_at_the_start_is_named_and_the_rest_may_change() {
+        let before = Config::parse("a", TEXT).unwrap();
+        for (change, fixed) in [
+            ("[identity]\nkey = \"/k\"\n", Some("identity.key")),
+            ("[listen]\nport = 7\n", Some("listen.port")),
+            ("[lane]\nspare = 3\n", Some("lane.spare")),
+            ("[lane]\ncc = { algorithm = \"cubic\" }\n", Some("lane.cc")),
+            ("[control]\nsocket = \"/s\"\n", Some("control.socket")),
+            ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\n", None),
+            ("[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nprefer = [\"eth0\"]\n", None),
+        ] {
+            let after = Config::parse("b", &TEXT.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();
+            assert_eq!(before.fixed_difference(&after), fixed);
+        }
+        let after = Config::parse("b", &TEXT.replace("[tunnel]", "[tunnel]\nmtu = 1300")).unwrap();
+        assert_eq!(before.fixed_difference(&after), Some("tunnel.mtu"));
+        let after = Config::parse("b", &TEXT.replace("10.99.0.2", "10.99.0.3")).unwrap();
+        assert_eq!(before.fixed_difference(&after), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! A running daemon gets another configuration, or other interfaces, while connections stand.
+
+use std::net::{TcpListener, TcpStream};
+use std::process::Command as Tool;
+use std::thread;
+use std::time::Duration;
+
+use polypath_daemon::control::{Answer, Command};
+use polypath_daemon::{PathsChange, Use};
+
+use super::common::{Host, Pair, link, ready};
+use super::tcp::{connected, transfer};
+
+const MB: usize = 1 << 20;
+
+fn pair() -> Option<Pair> {
+    ready().then(|| Pair::start(&[link(80, 5), link(40, 10)], |_, text| text))
+}
+
+/// The names of the interfaces of a host, in the order of the links.
+fn interfaces(host: &Host) -> Vec<String> {
+    let mut all = host.status().interfaces;
+    all.sort_by_key(|interface| interface.addresses.first().copied());
+    all.into_iter().map(|interface| interface.name).collect()
+}
+
+/// Runs ip(8) on a host.
+fn ip(host: &Host, words: &[&str]) {
+    let done = host
+        .ns
+        .run(|| Tool::new("ip").args(words).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status().unwrap());
+    assert!(done.unwrap().success(), "{words:?}");
+}
+
+/// Interfaces over which paths of a host are up.
+fn paths_up(host: &Host) -> usize {
+    host.status().peers[0].paths.iter().filter(|path| path.up).count()
+}
+
+/// What was not done, and what to do about it.
+fn refusal(answer: Answer) -> String {
+    match answer {
+        Answer::Refused { why, help } => format!("{why}; {help}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn another_configuration_takes_effect_and_connections_stay() {
+    let Some(mut pair) = pair() else { return };
+    let (client, server) = connected(&pair, 0, 80);
+    // A network that is behind the second host from now on, and ports that are excluded, that of the connection too.
+    ip(&pair.hosts[1], &["address", "add", "10.98.0.1/32", "dev", "lo"]);
+    let unreachable = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.1:81")).unwrap();
+    assert!(unreachable.is_err(), "nothing leads there yet");
+    let change = |text: &str| {
+        text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", ") + "[lane]\nexclude_ports = [80, 82]\n"
+    };
+    assert_eq!(pair.hosts[0].reload(change), Answer::Done);
+    let listener = pair.hosts[1].ns.run(|| TcpListener::bind("10.98.0.1:81").unwrap()).unwrap();
+    let new = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.1:81").unwrap()).unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    transfer(new, accepted, MB);
+    let excluded = connected(&pair, 0, 82);
+    transfer(excluded.0, excluded.1, MB);
+    transfer(client, server, MB);
+    assert_eq!(pair.hosts[0].status().lane.outgoing, 2, "all but the one to port 82");
+    // The other way round: what is not there any more is not routed.
+    let back = |text: &str| text.replace("\"10.98.0.0/24\", ", "").replace("exclude_ports = [80, 82]", "");
+    assert_eq!(pair.hosts[0].reload(back), Answer::Done);
+    let unreachable = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.1:81")).unwrap();
+    assert!(unreachable.is_err(), "nothing leads there any more");
+}
+
+#[test]
+fn a_peer_that_is_no_longer_named_is_let_go_and_comes_back_when_it_is_named_again() {
+    let Some(mut pair) = pair() else { return };
+    let all = pair.hosts[1].status().peers[0].hit.to_string();
+    let strangers = |text: &str| text.replace(&all, "2001:22:88e0:5362:e35e:1c8f:b38e:ef19");
+    assert_eq!(pair.hosts[1].reload(strangers), Answer::Done);
+    pair.wait(|pair| !pair.hosts[0].status().peers[0].associated);
+    thread::sleep(Duration::from_millis(1500));
+    assert!(!pair.hosts[0].status().peers[0].associated, "it calls, and is refused");
+    let again = |text: &str| text.replace("2001:22:88e0:5362:e35e:1c8f:b38e:ef19", &all);
+    assert_eq!(pair.hosts[1].reload(again), Answer::Done);
+    pair.wait(|pair| pair.hosts.iter().all(|host| host.status().peers[0].associated));
+    let (client, server) = connected(&pair, 0, 80);
+    transfer(client, server, MB);
+}
+
+#[test]
+fn what_cannot_change_is_named_and_nothing_changes() {
+    let Some(mut pair) = pair() else { return };
+    let (client, server) = connected(&pair, 0, 80);
+    let other = |text: &str| {
+        text.replace("[tunnel]", "[tunnel]\nmtu = 1300")
+            .replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", ")
+    };
+    let said = refusal(pair.hosts[0].reload(other));
+    let parts = ["tunnel.mtu cannot change while the daemon runs", "nothing was changed", "polypath down"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    let said = refusal(pair.hosts[0].reload(|text| text.replace("prefixes", "prefixs")));
+    assert!(said.contains("did you mean `prefixes`") && said.contains("nothing was changed"), "{said}");
+    let routes =
+        pair.hosts[0].ns.run(|| std::fs::read_to_string("/proc/thread-self/net/route").unwrap()).unwrap();
+    assert!(!routes.contains("0000620A"), "a route to 10.98.0.0: {routes}");
+    transfer(client, server, MB);
+}
+
+#[test]
+fn an_interface_goes_and_comes_back_under_a_connection() {
+    let Some(pair) = pair() else { return };
+    let names = interfaces(&pair.hosts[0]);
+    let (client, server) = connected(&pair, 0, 80);
+    let ask = |change| pair.hosts[0].ask(Command::Paths(change));
+    let sending = thread::spawn(move || transfer(client, server, 30 * MB));
+    assert_eq!(ask(PathsChange::Remove(vec![names[0].clone()])), Answer::Done);
+    pair.wait(|pair| paths_up(&pair.hosts[0]) == 1);
+    assert!(refusal(ask(PathsChange::Remove(vec![names[1].clone()]))).contains("no other interface"));
+    let excluded = pair.hosts[0].status().interfaces.into_iter().find(|one| one.name == names[0]);
+    assert_eq!(excluded.unwrap().used, Use::Excluded);
+    assert_eq!(ask(PathsChange::Add(vec![names[0].clone()])), Answer::Done);
+    pair.wait(|pair| paths_up(&pair.hosts[0]) == 2);
+    sending.join().unwrap();
+    let said = refusal(ask(PathsChange::Add(vec!["eth77".into()])));
+    assert!(said.contains("eth77") && said.contains(&names[0]), "{said}");
+    assert!(refusal(ask(PathsChange::Add(vec!["polypath0".into()]))).contains("the tunnel itself"));
+}
+
+#[test]
+fn what_is_not_preferred_is_used_while_the_preferred_carries_nothing() {
+    let Some(pair) = pair() else { return };
+    let names = interfaces(&pair.hosts[0]);
+    let prefer = PathsChange::Prefer(vec![names[0].clone()]);
+    assert_eq!(pair.hosts[0].ask(Command::Paths(prefer)), Answer::Done);
+    pair.wait(|pair| paths_up(&pair.hosts[0]) == 1);
+    let (client, server) = connected(&pair, 0, 80);
+    let sending = thread::spawn(move || transfer(client, server, 20 * MB));
+    // Its far end goes, and comes back.
+    let far = interfaces(&pair.hosts[1]);
+    ip(&pair.hosts[1], &["link", "set", &far[0], "down"]);
+    pair.wait(|pair| {
+        pair.hosts[0].status().peers[0]
+            .paths
+            .iter()
+            .any(|path| path.up && path.local.to_string().contains("10.77.1."))
+    });
+    sending.join().unwrap();
+    ip(&pair.hosts[1], &["link", "set", &far[0], "up"]);
+    pair.wait(|pair| {
+        let paths = pair.hosts[0].status().peers[0].paths.clone();
+        paths.iter().any(|path| path.up)
+            && paths.iter().all(|path| path.local.to_string().contains("10.77.0."))
+    });
+}
+
+#[test]
+fn a_limited_interface_carries_no_more_and_the_rest_goes_over_others() {
+    let Some(pair) = pair() else { return };
+    let names = interfaces(&pair.hosts[0]);
+    let limit = PathsChange::Limit(names[0].clone(), Some("8M".parse().unwrap()));
+    assert_eq!(pair.hosts[0].ask(Command::Paths(limit)), Answer::Done);
+    let before = pair.bed.paths[0].link.stats().hops[0].bytes_left;
+    let (began, shares) = (std::time::Instant::now(), 2);
+    let all: Vec<_> = (0..shares).map(|n| connected(&pair, 0, 80 + n)).collect();
+    let sending =
+        all.into_iter().map(|(client, server)| thread::spawn(move || transfer(client, server, 8 * MB)));
+    sending.collect::<Vec<_>>().into_iter().for_each(|one| one.join().unwrap());
+    let most = began.elapsed().as_secs_f64() * 1e6 + 100e3;
+    let carried = (pair.bed.paths[0].link.stats().hops[0].bytes_left - before) as f64;
+    assert!(carried < most && carried > 100e3, "{carried} bytes, at most {most}");
+}
