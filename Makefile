@@ -8,6 +8,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 POLYPATH := $(TARGET)/release/polypath
 FUZZ_SECONDS ?= 60
 WORLDS ?= 100000
+RUNS ?= 10000
 SEED ?= 9001
 
 .PHONY: help
@@ -50,6 +51,10 @@ python-test: ## the Python package: its tests, types, examples and notebooks
 .PHONY: notebooks
 notebooks: ## run the notebooks; pages of them in out/notebooks, looked at in a browser
 	POLYPATH_NOTEBOOKS=$(CURDIR)/out/notebooks tools/python-test python/tests/test_docs.py -k notebook -rs
+
+.PHONY: sweeps
+sweeps: ## RUNS (10000) runs here and by Dask with two workers, then with a worker killed and the scheduler restarted: equal?
+	tools/sweeps out/sweeps $(RUNS)
 
 .PHONY: lint
 # A check links nothing, so it needs no libFuzzer, and no C++ compiler to make one.

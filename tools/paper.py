@@ -1,5 +1,5 @@
 """tools/paper.py PAGE.md OUT.pdf: called by tools/paper. The first heading is the title; what stands below `## Abstract` is set over
-both columns, and so are tables of more than four columns. A figure is an image alone in its paragraph; its text is the caption."""
+both columns, and so are figures and tables of more than four columns. A figure is an image alone in its paragraph; its text is the caption."""
 import re
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ STYLE = """
 #set text(font: "Libertinus Serif", size: 10pt, lang: "en")
 #set par(justify: true, leading: 0.52em, spacing: 0.72em)
 #set table(stroke: none, inset: (x: 2.5pt, y: 1.3pt))
-#show table: set text(size: 6.9pt)
+#show table: set text(size: 7.6pt)
 #show table: set par(justify: false, leading: 0.4em)
 #show raw: set text(font: "DejaVu Sans Mono", size: 0.82em)
 #show heading.where(level: 1): it => block(above: 1.1em, below: 0.6em, text(size: 11.5pt, weight: "bold", it.body))
@@ -21,9 +21,9 @@ STYLE = """
 #show figure.caption: it => align(left, it.body)
 #show figure.caption: set text(size: 8.8pt)
 #show figure.caption: set par(justify: false, leading: 0.45em)
-#set image(width: 100%)
-#set figure(gap: 0.4em, placement: auto)
-#show figure.where(kind: table): set figure(placement: none)
+#set image(width: 86%)
+#set figure(gap: 0.4em, placement: top, scope: "parent")
+#show figure.where(kind: table): set figure(placement: none, scope: "column")
 #let horizontalrule = line(length: 100%)
 """
 

@@ -1,18 +1,16 @@
 """Sweeps go on where they stopped, lose nothing, and are the same wherever they run."""
 
-import json
-import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import polypath as pp
 import pytest
+from cluster import Cluster, environment, wait_for
 from test_own import Reno
 
 GRID = {"link.a->b.delay": ["5ms", "20ms", "60ms"]}
@@ -125,60 +123,11 @@ def command(code: str) -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(code)]
 
 
-def environment() -> dict[str, str]:
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    return {**os.environ, "PYTHONPATH": path}
-
-
 def python(code: str) -> str:
     return subprocess.run(command(code), env=environment(), check=True, capture_output=True, text=True).stdout
 
 
-def wait_for(ready) -> None:  # type: ignore[no-untyped-def]
-    for _ in range(6000):
-        if ready():
-            return
-        time.sleep(0.01)
-    raise TimeoutError
-
-
 # A real scheduler and workers in processes of their own.
-
-
-class Cluster:
-    """A scheduler and workers on loopback."""
-
-    def __init__(self, scratch: Path) -> None:
-        self.scratch, self.processes = scratch, []  # type: ignore[var-annotated]
-        self.file = scratch / "scheduler.json"
-        self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", self.file)
-        wait_for(self.file.exists)
-
-    def _start(self, kind: str, *arguments: object) -> subprocess.Popen[bytes]:
-        with (self.scratch / f"{kind}{len(self.processes)}.log").open("wb") as log:
-            args = [sys.executable, "-m", "dask", kind, *map(str, arguments)]
-            process = subprocess.Popen(args, env=environment(), cwd=self.scratch, stdout=log, stderr=log)
-        self.processes.append(process)
-        return process
-
-    def worker(self, *more: object) -> subprocess.Popen[bytes]:
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", self.scratch)
-        return self._start("worker", "--scheduler-file", self.file, *options, *more)
-
-    def restart(self) -> None:
-        """The scheduler dies and another one comes at its address; what it knew is gone."""
-        scheduler = self.processes[0]
-        scheduler.kill()
-        scheduler.wait()
-        port = json.loads(self.file.read_text())["address"].rpartition(":")[2]
-        self.file.unlink()
-        self._start("scheduler", "--port", port, "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", self.file)
-        wait_for(self.file.exists)
-
-    def end(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture
@@ -298,7 +247,7 @@ def test_the_command_line_sweeps_here_and_on_a_cluster(cluster: Cluster, tmp_pat
     spec, here, there = tmp_path / "swept.toml", tmp_path / "here", tmp_path / "there"
     spec.write_text(experiment().grid("link.a->b.delay", GRID["link.a->b.delay"]).toml)
     cluster.worker()
-    address = json.loads(cluster.file.read_text())["address"]
+    address = cluster.address
     made = polypath("run", spec, "--out", here, "--seeds", "1..3", "--jobs", 2)
     assert made.stdout == f"9 runs made, 0 were there; 3 files in {here}\n", made
     made = polypath("run", spec, "--out", there, "--seeds", "1..3", "--dask", address)

@@ -115,6 +115,44 @@ fn a_page_shows_every_figure_and_claim_and_needs_nothing_else() {
     }
 }
 
+/// `SPEC` with its first claim as often as that.
+fn with_claims(n: usize) -> String {
+    let begin = SPEC.find("[[expect]]").unwrap();
+    let (claim, rest) =
+        SPEC[begin..].split_at(SPEC[begin..].find("[[expect]]\nclaim = \"impossible\"").unwrap());
+    [&SPEC[..begin], &claim.repeat(n), rest].concat()
+}
+
+/// The first screen of a group of two experiments with so many claims each.
+fn first_screen(claims: usize) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("g")).unwrap();
+    std::fs::write(dir.path().join("g/ff.csv"), "series,x,y\nFF,8,0.7\n").unwrap();
+    for name in ["one", "other"] {
+        std::fs::write(dir.path().join(format!("g/{name}.toml")), with_claims(claims)).unwrap();
+    }
+    let group = Group::load(&Shelf::Dir(dir.path().to_owned()), "g", Seeds::Quick).unwrap();
+    let done = group.run(&Stop::default(), || ()).unwrap();
+    let text = page(Seeds::Quick, &done).unwrap();
+    text.split("</header>").next().unwrap().to_owned()
+}
+
+#[test]
+fn claims_that_exceed_the_first_screen_are_marks_that_open_into_rows() {
+    let few = first_screen(3);
+    assert_eq!((few.matches("<tr><td class=\"claim\"").count(), few.matches("class=\"mark").count()), (6, 0));
+    let many = first_screen(12);
+    assert_eq!(many.matches("<details class=\"claims\"><summary>").count(), 2, "a line for each experiment");
+    assert_eq!(
+        many.matches(
+            "class=\"mark undecided\" title=\"a small window takes little (8): undecided; paper 1.5"
+        )
+        .count(),
+        24
+    );
+    assert_eq!(many.matches("<tr><td class=\"claim\"").count(), 24);
+}
+
 #[test]
 fn the_first_screen_has_claims_with_verdicts_and_bands_stand_apart() {
     let dir = tempfile::tempdir().unwrap();

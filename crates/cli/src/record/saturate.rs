@@ -91,3 +91,69 @@ impl Controller for Saturate {
         Snapshot { window: self.window(path), ..Snapshot::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use polypath_lab::run::{Keep, run};
+    use polypath_lab::shelf::Place;
+    use polypath_lab::spec::{Supplied, from_document};
+
+    use super::*;
+
+    /// Rates of a link in turn, Mbit/s, two seconds each.
+    const STEPS: [u32; 6] = [4, 12, 8, 20, 6, 14];
+    const SPEC: &str = r#"
+        version = 1
+        title = "A path whose rate steps"
+        duration = "24s"
+        [[link]]
+        from = "a"
+        to = "b"
+        rate = { trace = "steps" }
+        delay = "15ms"
+        queue = "300kB"
+        [[flow]]
+        name = "fill"
+        from = "a"
+        to = "b"
+        secure = true
+        connection = { send_buffer = 67108864, receive_buffer = 67108864, cc = { algorithm = "external", name = "saturate" } }
+        [[figure]]
+        kind = "time"
+        title = "carried"
+        metric = "carried"
+        bin = "1s"
+        series = [{ link = "a->b" }]
+    "#;
+
+    fn opportunities() -> String {
+        let (mut lines, mut bits) = (String::new(), 0);
+        for ms in 1..=STEPS.len() as u32 * 2000 {
+            bits += STEPS[(ms as usize - 1) / 2000] * 1000;
+            while bits >= 12_000 {
+                bits -= 12_000;
+                lines += &format!("{ms}\n");
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn a_path_whose_rate_steps_is_kept_full_in_every_second() {
+        let CcConfig::External(External { maker: Some(make), .. }) = config() else {
+            panic!("{:?}", config())
+        };
+        let supplied =
+            Supplied { controllers: [("saturate".to_owned(), make)].into(), ..Supplied::default() };
+        let steps = Place::Texts([("steps".to_owned(), opportunities())].into());
+        let experiment = from_document(&SPEC.parse().unwrap(), "steps", &steps, &supplied);
+        let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
+        let ran = run(&experiment.cells[0], 1, &Keep::default()).unwrap();
+        let carried = &ran.timeline.courses[0].series[0];
+        assert_eq!(carried.len(), 24);
+        for (second, carried) in carried.iter().enumerate().skip(1) {
+            let rate = f64::from(STEPS[second / 2 % STEPS.len()]);
+            assert!((carried / 1e6 / rate - 1.0).abs() < 0.05, "second {second}: {carried} of {rate} Mbit/s");
+        }
+    }
+}

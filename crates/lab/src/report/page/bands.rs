@@ -2,26 +2,51 @@
 
 use maud::{Markup, html};
 
-use super::{anchor, claims, ours};
+use super::{claims, ours};
 use crate::check::Verdict;
 use crate::group::Done;
 
-/// The first screen of experiments that no paper is compared with: a row for each claim of ours, over all its cells.
+/// The first screen of experiments that no paper is compared with: a row for each claim of ours, over all its cells; where there are
+/// too many for one screen a line of marks for each experiment, which opens into its rows.
 pub fn first(own: &[&Done]) -> Markup {
-    let several = own.len() > 1;
+    let banded: Vec<(&Done, Vec<Vec<&Verdict>>)> =
+        own.iter().map(|d| (*d, claims_of(&d.verdicts))).filter(|(_, claims)| !claims.is_empty()).collect();
+    let rows: usize = banded.iter().map(|(_, claims)| 1 + claims.len()).sum();
     html! {
-        table.bands {
-            thead { tr { th { "expected of our own program" } th.number { "ours" } th.number { "cells" } th { "band" } } }
-            @for d in own {
-                tbody {
-                    @if several {
-                        tr.experiment { th colspan="4" { a href={ "#" (anchor(&d.experiment.name)) } { (d.experiment.spec.title) } } }
+        @if rows <= claims::ROOM || banded.len() == 1 {
+            table.bands {
+                (first_head())
+                @for (d, claims) in &banded {
+                    tbody {
+                        @if banded.len() > 1 { tr.experiment { th colspan="4" { (claims::title(d)) } } }
+                        @for cells in claims { (claim(cells)) }
                     }
-                    @for cells in claims_of(&d.verdicts) { (claim(&cells)) }
                 }
+            }
+        } @else {
+            p.how { "A mark a claim; a line opens into its claims." }
+            @for (d, claims) in &banded {
+                (claims::line(d, &html! { @for cells in claims { (mark(cells)) } }, &html! {
+                    table.bands { (first_head()) tbody { @for cells in claims { (claim(cells)) } } }
+                }))
             }
         }
     }
+}
+
+fn first_head() -> Markup {
+    html! { thead { tr { th { "expected of our own program" } th.number { "ours" } th.number { "cells" } th { "band" } } } }
+}
+
+/// Whether a claim of ours is as expected in all its cells.
+fn mark(cells: &[&Verdict]) -> Markup {
+    let unexpected = cells.iter().filter(|v| !v.is_expected()).count();
+    let of = if cells[0].claim.is_empty() { &cells[0].expectation } else { &cells[0].claim };
+    let (class, sign, told) = match unexpected {
+        0 => ("mark reproduced", "✓", format!("{of}: as expected")),
+        n => ("mark refuted", "✗", format!("{of}: UNMET in {n} of {}", cells.len())),
+    };
+    html! { span class=(class) title=(told) { (sign) } }
 }
 
 /// The bands that have one claim, together.

@@ -10,24 +10,91 @@ use crate::judge::Finding;
 /// Width and height of a small figure.
 const SMALL: (f64, f64) = (170.0, 22.0);
 
-/// All claims of published values, by experiment.
+/// Most rows for which the first screen of a desk has room.
+pub const ROOM: usize = 24;
+
+/// All claims of published values: a row each where one screen has room for them, otherwise a line of marks for each experiment
+/// that opens into its rows.
 pub fn table(own: &[&Done]) -> Markup {
-    let several = own.len() > 1;
+    let judged: Vec<(&Done, Vec<&Verdict>)> =
+        own.iter().map(|d| (*d, judged(d))).filter(|(_, v)| !v.is_empty()).collect();
+    let rows: usize = judged.iter().map(|(_, verdicts)| 1 + verdicts.len()).sum();
     html! {
-        table.claims {
-            thead {
-                tr {
-                    th { "claim" } th.number { "paper" } th.number { "ours ± 95 %" } th.number { "null" } th { "verdict" }
-                    th.small { span.key-paper { "◆ paper" } " " span.key-ours { "● ours" } " " span.key-null { "▬ null" } }
+        @if rows <= ROOM || judged.len() == 1 {
+            table.claims {
+                (head())
+                @for (d, verdicts) in &judged {
+                    tbody {
+                        @if judged.len() > 1 { tr.experiment { th colspan="6" { (title(d)) } } }
+                        @for v in verdicts { (row(v)) }
+                    }
                 }
             }
-            @for d in own.iter().filter(|d| d.verdicts.iter().any(|v| v.finding.is_some())) {
-                tbody {
-                    @if several {
-                        tr.experiment { th colspan="6" { a href={ "#" (anchor(&d.experiment.name)) } { (d.experiment.spec.title) } } }
-                    }
-                    @for v in d.verdicts.iter().filter(|v| v.finding.is_some()) { (row(v)) }
-                }
+        } @else {
+            p.how { "A mark a claim; a line opens into its claims." }
+            @for (d, verdicts) in &judged { (folded(d, verdicts)) }
+        }
+    }
+}
+
+fn judged(done: &Done) -> Vec<&Verdict> {
+    done.verdicts.iter().filter(|v| v.finding.is_some()).collect()
+}
+
+/// Its title, which leads to its section.
+pub fn title(done: &Done) -> Markup {
+    html! { a href={ "#" (anchor(&done.experiment.name)) } { (done.experiment.spec.title) } }
+}
+
+/// One experiment in a line: a mark a claim in the colour of its verdict. Below it its claims, folded.
+fn folded(done: &Done, verdicts: &[&Verdict]) -> Markup {
+    line(
+        done,
+        &html! { @for v in verdicts { (mark(v)) } },
+        &html! {
+            table.claims { (head()) tbody { @for v in verdicts { (row(v)) } } }
+        },
+    )
+}
+
+/// A line of the first screen, which opens into `rows`.
+pub fn line(done: &Done, marks: &Markup, rows: &Markup) -> Markup {
+    html! {
+        details.claims {
+            summary { span.title { (done.experiment.spec.title) } span.marks { (marks) } }
+            (rows)
+            p.how { a href={ "#" (anchor(&done.experiment.name)) } { "Figures and what stands behind them" } }
+        }
+    }
+}
+
+/// A claim as the sign of its verdict; its numbers are told where the pointer stands.
+fn mark(v: &Verdict) -> Markup {
+    let Some(finding) = v.finding else { return html! {} };
+    let cell = if v.cell.is_empty() { String::new() } else { format!(" ({})", v.cell) };
+    let null = v.null.as_ref().map_or(String::new(), |n| format!(", null {}", v.shown(n.middle)));
+    let told =
+        format!("{}{cell}: {finding}; paper {}, ours {}{null}", v.claim, shown(v, v.published), ours(v));
+    html! { span class={ "mark " (class(finding)) } title=(told) { (sign(finding)) } }
+}
+
+/// Its sign, for those who do not see its colour.
+pub fn sign(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Reproduced => "✓",
+        Finding::DirectionOnly => "→",
+        Finding::NotIdentifiable => "?",
+        Finding::Undecided => "…",
+        Finding::Refuted => "✗",
+    }
+}
+
+fn head() -> Markup {
+    html! {
+        thead {
+            tr {
+                th { "claim" } th.number { "paper" } th.number { "ours ± 95 %" } th.number { "null" } th { "verdict" }
+                th.small { span.key-paper { "◆ paper" } " " span.key-ours { "● ours" } " " span.key-null { "▬ null" } }
             }
         }
     }

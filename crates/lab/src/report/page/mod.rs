@@ -1,5 +1,5 @@
-//! An ensemble, or a group of them, as one page that needs nothing but a browser: on its first screen a row a claim,
-//! below it each experiment with its figures, its readings and our own bands, folded.
+//! An ensemble, or a group of them, as one page that needs nothing but a browser: on its first screen a row a claim
+//! (or a mark a claim, where there are many), below it each experiment with its figures, its readings and our own bands, folded.
 
 mod bands;
 mod claims;
@@ -126,7 +126,7 @@ fn counts(own: &[&Done]) -> Markup {
     let banded = || verdicts().filter(|v| v.banded);
     let unexpected = banded().filter(|v| !v.is_expected()).count();
     html! {
-        @for (finding, n) in findings.values() { span class={ "finding " (claims::class(*finding)) } { (n) " " (finding) } " " }
+        @for (finding, n) in findings.values() { span class={ "finding " (claims::class(*finding)) } { (claims::sign(*finding)) " " (n) " " (finding) } " " }
         @if banded().next().is_some() {
             span.own {
                 "our own bands: " (banded().count() - unexpected) " as expected"
