@@ -29,7 +29,7 @@ pub(super) const EVENTS: [&str; 15] = [
 ];
 
 /// The column `detail`, in the order of [`Detail::number`].
-pub(super) const DETAILS: [&str; 48] = [
+pub(super) const DETAILS: [&str; 49] = [
     "retransmission",
     "only_open",
     "best",
@@ -64,6 +64,7 @@ pub(super) const DETAILS: [&str; 48] = [
     "active",
     "congested",
     "failed",
+    "unproved",
     "removed",
     "unassociated",
     "i1_sent",
