@@ -66,6 +66,8 @@ pub struct SaPair {
     pub keys: Pair<EspKeys>,
     /// The path.
     pub route: Route,
+    /// The inbound SPI of the pair of which this one takes the place, if these are new keys of a path.
+    pub replaces: Option<u32>,
     /// Whether the peer has installed its end already. Where not, what this pair replaces is to be sent
     /// with until something comes on it.
     pub confirmed: bool,

@@ -294,6 +294,8 @@ fn rekeying_with_and_without_a_new_exchange() {
         });
         pair.run(SOON);
         assert_eq!(pair.sas(0).len(), 3, "the old SAs stay until data comes on the new ones");
+        let replaces: Vec<_> = pair.sas(0).iter().map(|sa| sa.replaces).collect();
+        assert_eq!(replaces, [None, None, Some(old[0].inbound)], "new keys, and of which path");
         pair.assert_sas_match();
         for host in 0..2 {
             let inbound = pair.sas(host)[2].inbound;

@@ -98,18 +98,22 @@ impl Security {
         let of_pair = hip_paths.iter().find(|p| p.inbound == pair.inbound);
         let reachable = of_pair.is_some_and(|p| p.reachable);
         let round_trip = of_pair.map_or(Duration::ZERO, |p| p.round_trip);
-        let replaced = |p: &SecurePath| hip_paths.iter().all(|h| h.inbound != p.spi());
-        let known = |p: &SecurePath| p.locators == locators && (replaced(p) || p.up && !p.gone);
-        let known = self.paths.of(peer).find(|(_, p)| known(p));
-        if let Some((number, before, kept)) = known.map(|(number, p)| (number, p.spi(), !replaced(p))) {
+        let replaced = pair.replaces.and_then(|spi| self.spis.get(&spi)).copied();
+        // A path that is sought anew between the same addresses: the new SAs are the same path.
+        let anew = |p: &SecurePath| p.locators == locators && p.up && !p.gone;
+        let anew = self.paths.of(peer).find(|(_, p)| anew(p)).map(|(number, p)| (number, p.spi()));
+        let anew = anew.filter(|_| pair.replaces.is_none());
+        if let Some(number) = replaced.or(anew.map(|(number, _)| number)) {
             if let Some(path) = self.paths.get_mut(number) {
                 path.rekey(pair, inbound, outbound);
             }
             self.spis.insert(pair.inbound, number);
             self.paths.beat_at(number, now);
             self.wanted(peer, locators, super::Wanted::succeed);
-            if kept && self.peers.get(peer).is_some_and(|p| p.reach.is_some()) {
-                self.hip.remove_path(now, peer, before); // it was sought anew: the new SAs are the same path
+            if let Some((_, before)) = anew
+                && self.peers.get(peer).is_some_and(|p| p.reach.is_some())
+            {
+                self.hip.remove_path(now, peer, before);
             }
             return;
         }

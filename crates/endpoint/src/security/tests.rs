@@ -22,6 +22,7 @@ fn pair(n: u16) -> SaPair {
         suite: EspSuite::Simulated,
         keys: Pair { outgoing: keys(), incoming: keys() },
         route: Route { local: ([10, 0, 0, 1], 10_500).into(), remote: ([10, 1, a, b], 10_500).into() },
+        replaces: None,
         confirmed: true,
     }
 }

@@ -307,7 +307,7 @@ impl Association {
         self.updates = Default::default();
         let round_trip = ctx.now.since(self.since);
         self.go(ctx, State::Established);
-        self.install(ctx, Path::new(route, inbound, info.new_spi, true, round_trip), keys, true);
+        self.install(ctx, Path::new(route, inbound, info.new_spi, true, round_trip), keys, None, true);
         let multipath =
             params.into_iter().find_map(|p| if let Param::Multipath(m) = p { Some(m) } else { None });
         self.learn_multipath(ctx, multipath);

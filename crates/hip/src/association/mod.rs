@@ -284,12 +284,20 @@ impl Association {
         self.go(ctx, State::EFailed);
     }
 
-    /// Installs an SA pair and its path.
-    fn install(&mut self, ctx: &mut Context<'_>, path: Path, keys: Pair<EspKeys>, confirmed: bool) {
+    /// Installs an SA pair and its path, with the inbound SPI of the pair that it replaces.
+    fn install(
+        &mut self,
+        ctx: &mut Context<'_>,
+        path: Path,
+        keys: Pair<EspKeys>,
+        replaces: Option<u32>,
+        confirmed: bool,
+    ) {
         let Some(session) = &self.session else { return };
         let Path { route, inbound, outbound, .. } = path;
         let suite = session.suite;
-        ctx.event(self.peer, Event::SaAdded(SaPair { inbound, outbound, suite, keys, route, confirmed }));
+        let pair = SaPair { inbound, outbound, suite, keys, route, replaces, confirmed };
+        ctx.event(self.peer, Event::SaAdded(pair));
         self.met.retain(|met| !met.is_on(route));
         self.paths.push(path);
     }
@@ -394,7 +402,8 @@ impl Association {
         self.updates = Updates::default();
         ctx.send(route, &self.packet);
         self.go(ctx, State::R2Sent);
-        self.install(ctx, Path::new(route, inbound, accepted.outbound, true, Duration::ZERO), esp, false);
+        let path = Path::new(route, inbound, accepted.outbound, true, Duration::ZERO);
+        self.install(ctx, path, esp, None, false);
         self.learn_multipath(ctx, accepted.multipath);
         Ok(())
     }

@@ -255,7 +255,7 @@ impl Association {
         Ok(())
     }
 
-    /// Draws keys at the index that `info` has, on which both ends agreed, and installs the SA pair.
+    /// Installs the SA pair of a new path, with the keys at the index that `info` has, on which both ends agreed.
     pub(super) fn install_new(
         &mut self,
         ctx: &mut Context<'_>,
@@ -265,11 +265,22 @@ impl Association {
         reachable: bool,
         confirmed: bool,
     ) -> Result<(), DropReason> {
+        let path = Path::new(route, inbound, info.new_spi, reachable, round_trip(&self.paths, route));
+        self.draw_and_install(ctx, path, info, None, confirmed)
+    }
+
+    fn draw_and_install(
+        &mut self,
+        ctx: &mut Context<'_>,
+        path: Path,
+        info: EspInfo,
+        replaces: Option<u32>,
+        confirmed: bool,
+    ) -> Result<(), DropReason> {
         let session = self.session.as_mut().ok_or(DropReason::State)?;
         let keys = session.draw(info.keymat_index.into(), ctx.identity).map_err(|_| DropReason::Crypto)?;
-        self.locators.meet(route.remote.ip());
-        let path = Path::new(route, inbound, info.new_spi, reachable, round_trip(&self.paths, route));
-        self.install(ctx, path, keys, confirmed);
+        self.locators.meet(path.route.remote.ip());
+        self.install(ctx, path, keys, replaces, confirmed);
         Ok(())
     }
 
@@ -282,8 +293,9 @@ impl Association {
         confirmed: bool,
     ) -> Result<(), DropReason> {
         let n = self.paths.iter().position(|p| p.inbound == old).ok_or(DropReason::Proposal)?;
-        let path = self.paths[n].clone();
-        self.install_new(ctx, path.route, inbound, info, path.reachable, confirmed)?;
+        let Path { route, reachable, .. } = self.paths[n];
+        let path = Path::new(route, inbound, info.new_spi, reachable, round_trip(&self.paths, route));
+        self.draw_and_install(ctx, path, info, Some(old), confirmed)?;
         // The new path takes the place of the old one, which stays until data comes on it.
         let path = self.paths.swap_remove(n);
         self.updates.retired.push(Retired { by: inbound, path, until: None });
