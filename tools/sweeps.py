@@ -9,6 +9,7 @@ All three must be equal, byte for byte. Called again it goes on where it was int
 """
 
 import json
+import logging
 import sys
 import threading
 import time
@@ -149,6 +150,7 @@ def renewed(made, client):
 
 
 def main(out, runs=10_000):
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it tells at length of a scheduler that died
     seeds = max(runs // CELLS, 1)
     in_turns(out, seeds)
     same(out / "here", out / "dask")

@@ -146,6 +146,17 @@ fn a_run_draws_its_figures_beside_its_results() {
 }
 
 #[test]
+fn one_cell_has_its_results_and_the_figures_that_it_has_data_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = ["lab", "run", "mhip/fig7_udp", "--cell", "8M,literal", "--seeds", "1..2", "--out", "out"];
+    let (_, shown, error) = told(&polypath(dir.path(), &cell));
+    assert!(!error.contains("no data") && shown.contains("8M,literal"), "{shown}{error}");
+    let there = |name: &str| dir.path().join("out").join(name).exists();
+    assert!(there("values.parquet") && there("results.json") && there("figure-1.svg"));
+    assert!(!there("figure-2.svg"), "the figure of the other cell is left out");
+}
+
+#[test]
 fn no_table_is_wider_than_the_terminal() {
     if !polypath_testing::installed(&["script", "stty"]) {
         return;

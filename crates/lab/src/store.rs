@@ -8,41 +8,37 @@ use arrow_array::RecordBatch;
 
 use crate::check::Ensemble;
 use crate::columns::{runs, write_arrow, write_csv, write_parquet};
-use crate::report::{FigureError, charts, files, points};
+use crate::report::{Chart, files, points};
 use crate::values::values;
 
-/// Why results were not written.
+/// The system refused to write results.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// A figure has nothing to draw, or its published points are no good.
-    #[error(transparent)]
-    Figure(#[from] FigureError),
-    /// The system refused.
-    #[error("{file}: {source}")]
-    Write {
-        /// The file.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
+#[error("{file}: {source}")]
+pub struct StoreError {
+    /// The file.
+    pub file: String,
+    /// Why.
+    source: io::Error,
 }
 
 /// Writes into `dir`: `values.parquet` and `values.csv` (a row a number of a run), `results.csv` and `results.arrow` (a row
-/// a run and flow), and if the experiment has figures `figures.parquet` and `figures.csv` (a row a point), and each figure drawn:
-/// `figure-1.svg`, `figure-1.pdf`, with its points in `figure-1.csv`.
-pub fn write(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), StoreError> {
-    let charts = charts(ensemble)?;
-    let failed = |source| StoreError::Write { file: dir.display().to_string(), source };
-    std::fs::create_dir_all(dir).map_err(failed)?;
+/// a run and flow).
+pub fn tables(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(dir).map_err(|source| StoreError { file: dir.display().to_string(), source })?;
     let runs = runs(ensemble.1);
     file(dir, "results.csv", |out| write_csv(&runs, out))?;
     file(dir, "results.arrow", |out| write_arrow(&runs, out))?;
-    both(dir, "values", &values(ensemble))?;
+    both(dir, "values", &values(ensemble))
+}
+
+/// Writes `charts` into `dir`, which is there: `figures.parquet` and `figures.csv` (a row a point), and each drawn: `figure-1.svg`,
+/// `figure-1.pdf`, with its points in `figure-1.csv`.
+pub fn figures(charts: &[Chart], dir: &Path) -> Result<(), StoreError> {
     if charts.is_empty() {
         return Ok(());
     }
-    both(dir, "figures", &points(&charts))?;
-    files(&charts, "figure", dir).map_err(failed)
+    both(dir, "figures", &points(charts))?;
+    files(charts, "figure", dir).map_err(|source| StoreError { file: dir.display().to_string(), source })
 }
 
 /// `table` as Parquet and as CSV.
@@ -61,6 +57,6 @@ fn file(
     let written = File::create(&part).and_then(|file| write(BufWriter::new(file)));
     written.and_then(|()| std::fs::rename(&part, &path)).map_err(|source| {
         let _ = std::fs::remove_file(&part); // the error that counts is the first
-        StoreError::Write { file: path.display().to_string(), source }
+        StoreError { file: path.display().to_string(), source }
     })
 }

@@ -95,6 +95,9 @@ impl Runs {
 
     /// Writes the tables into a directory.
     fn write(&self, dir: PathBuf) -> PyResult<()> {
-        store::write((&self.experiment, &self.runs), &dir).map_err(|e| PyOSError::new_err(e.to_string()))
+        let ensemble = (&*self.experiment, &self.runs[..]);
+        let charts = report::charts(ensemble);
+        store::tables(ensemble, &dir).map_err(|e| PyOSError::new_err(e.to_string()))?;
+        store::figures(&charts.map_err(errors::value)?, &dir).map_err(|e| PyOSError::new_err(e.to_string()))
     }
 }

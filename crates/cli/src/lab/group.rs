@@ -33,6 +33,10 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let runs = done.iter().map(|d| d.runs.len()).sum();
     let left = || all.map_or(UNSETTLED.to_owned(), |all| ended(runs, all, args.out.as_deref()));
     interrupt.check().map_err(|e| e.help(left()))?;
+    if let Some(dir) = &args.out {
+        let mut own = done.iter().filter(|d| d.own && !d.runs.is_empty());
+        own.try_for_each(|d| output::draw((&d.experiment, &d.runs), true, &place(d, dir)))?;
+    }
     if let Some(file) = &args.report {
         write_page(&args.group, &done, file)?;
     }
@@ -171,9 +175,14 @@ fn json_of(group: &str, done: &[Done]) -> String {
     serde_json::to_string_pretty(&all).expect("numbers and strings serialise")
 }
 
-/// Writes what `lab run --out` does into `dir/<experiment>`.
+/// Where in `dir` the results of an experiment stand.
+fn place(done: &Done, dir: &Path) -> PathBuf {
+    dir.join(done.experiment.name.rsplit('/').next().unwrap_or_default())
+}
+
+/// Writes what `lab run --out` does into `dir/<experiment>`, without its figures.
 fn keep(done: &Done, dir: &Path) -> Result<(), Failure> {
-    let dir = dir.join(done.experiment.name.rsplit('/').next().unwrap_or_default());
+    let dir = place(done, dir);
     output::write_tables((&done.experiment, &done.runs), &dir)?;
     output::write_json("verdicts.json", &done.verdicts, &dir)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use comfy_table::Table;
 use polypath_lab::check::Ensemble;
+use polypath_lab::report::{charts, charts_with_data};
 use polypath_lab::results::{Run, Summary};
 use polypath_lab::spec::Metric;
 use polypath_lab::store::{self, StoreError};
@@ -140,12 +141,20 @@ pub fn write(done: &Done<'_>, dir: &Path) -> Result<(), Failure> {
     write_json("results.json", &object(done), dir)
 }
 
-/// Writes results and figures as tables into `dir`.
+/// Writes results as tables into `dir`.
 pub fn write_tables(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), Failure> {
-    store::write(ensemble, dir).map_err(|e| match e {
-        StoreError::Figure(e) => Failure::usage(e.to_string()),
-        StoreError::Write { .. } => Failure::system(format!("cannot write results to {}", dir.display()), e),
-    })
+    store::tables(ensemble, dir).map_err(|e| unwritten(&e, dir))
+}
+
+/// Draws the figures into `dir`: all of them or an error if the ensemble is `whole`, otherwise those that have data.
+pub fn draw(ensemble: Ensemble<'_>, whole: bool, dir: &Path) -> Result<(), Failure> {
+    let charts = if whole { charts(ensemble) } else { charts_with_data(ensemble) };
+    let charts = charts.map_err(|e| Failure::usage(e.to_string()))?;
+    store::figures(&charts, dir).map_err(|e| unwritten(&e, dir))
+}
+
+fn unwritten(error: &StoreError, dir: &Path) -> Failure {
+    Failure::system(format!("cannot write results to {}", dir.display()), error)
 }
 
 /// Writes `value` into `dir`.

@@ -20,25 +20,41 @@ const BOXES: &str = "Boxes: quartiles and median over the seeds; whiskers to the
                      circles: runs beyond";
 const VIOLINS: &str = "Width: density of the seeds' runs (Gaussian kernel); dot: median; bar: quartiles";
 
-/// Every figure of an experiment; a figure over time has one chart per cell.
+/// Every figure of an experiment; a figure over time has one chart per cell. One without data is an error.
 pub fn charts(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, FigureError> {
-    let mut charts = Vec::new();
+    drawn(ensemble)?.into_iter().map(|(chart, in_full)| in_full.map(|()| chart)).collect()
+}
+
+/// Those that have data: where some cells were not run, or not to their end.
+pub fn charts_with_data(ensemble: Ensemble<'_>) -> Result<Vec<Chart>, FigureError> {
+    let with_data = |(chart, in_full): Drawn| in_full.is_ok().then_some(chart);
+    Ok(drawn(ensemble)?.into_iter().filter_map(with_data).collect())
+}
+
+/// A chart, and whether each of its series has data.
+type Drawn = (Chart, Result<(), FigureError>);
+
+/// Every chart with what the paper published.
+fn drawn(ensemble: Ensemble<'_>) -> Result<Vec<Drawn>, FigureError> {
+    let mut all = Vec::new();
     for (n, figure) in ensemble.0.spec.figure.iter().enumerate() {
         let published = match &figure.published {
             Some(file) => published(&ensemble.0.place, file)?,
             None => BTreeMap::new(),
         };
-        let mut drawn = match figure.kind {
+        let drawn = match figure.kind {
             FigureKind::Time => over_time(n, figure, ensemble),
             FigureKind::Sweep | FigureKind::Box | FigureKind::Violin => vec![over_axis(figure, ensemble)],
             FigureKind::Cdf => vec![distributions(figure, ensemble)],
             FigureKind::Heat => vec![heat(figure, ensemble)],
         };
-        drawn.iter().try_for_each(|chart| drawn_in_full(chart, figure, ensemble))?;
-        drawn.iter_mut().for_each(|chart| add_published(chart, &published));
-        charts.extend(drawn);
+        all.extend(drawn.into_iter().map(|mut chart| {
+            let in_full = drawn_in_full(&chart, figure, ensemble);
+            add_published(&mut chart, &published);
+            (chart, in_full)
+        }));
     }
-    Ok(charts)
+    Ok(all)
 }
 
 /// Every series of `figure` has data in `chart`.
