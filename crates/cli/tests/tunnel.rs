@@ -148,6 +148,7 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
     let shown = String::from_utf8(router.status(&[]).stdout).unwrap();
     assert!(shown.contains("up, sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
     lists_and_changes(&router);
+    follows(&router);
     ends(&mut router, &mut server);
 }
 
@@ -183,6 +184,38 @@ fn lists_and_changes(host: &Host) {
     assert!(!ask(&["paths"]).1.contains("50 Mbit/s"), "the configuration sets no limit");
     let (_, peers) = ask(&["peers"]);
     assert!(peers.contains("2001:22:") && peers.contains("up"), "{peers}");
+}
+
+/// A daemon is followed, as lines and on a screen.
+fn follows(host: &Host) {
+    let socket = host.socket();
+    let watch = ["status", "--watch", "--socket", socket.to_str().unwrap()];
+    let mut lines = host.command(&[&watch[..], &["--json"]].concat());
+    let mut lines = host.ns.run(|| lines.stdout(Stdio::piped()).spawn().unwrap()).unwrap();
+    let out = std::io::BufReader::new(lines.stdout.take().unwrap());
+    let times: Vec<f64> = std::io::BufRead::lines(out)
+        .take(2)
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["time"].as_f64().unwrap())
+        .collect();
+    lines.kill().unwrap();
+    lines.wait().unwrap();
+    assert!(times[0] < times[1], "{times:?}");
+    let refused = host.run(host.command(&watch));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no terminal"));
+    if installed(&["script"]) {
+        let program = [&[env!("CARGO_BIN_EXE_polypath")], &watch[..]].concat().join(" ");
+        let mut screen = Command::new("sh");
+        screen.args([
+            "-c",
+            &format!("(sleep 2; printf q) | script -qec 'stty cols 120 rows 20; {program}' /dev/null"),
+        ]);
+        let seen = host.run(screen);
+        let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+        let (enters, leaves) = (seen.find("\x1b[?1049h"), seen.rfind("\x1b[?1049l"));
+        assert!(enters.is_some() && enters < leaves, "the terminal is as it was: {seen:?}");
+        assert!(seen.contains("1 of 1 peers"), "{seen:?}");
+    }
 }
 
 /// One is told to end by a command, the other by a signal; nothing is left of either.

@@ -40,6 +40,9 @@ pub struct Config {
     /// How a running daemon is asked.
     #[serde(default)]
     pub control: Control,
+    /// What it tells over HTTP.
+    #[serde(default)]
+    pub metrics: Metrics,
     /// The hosts at the other ends.
     #[serde(default, rename = "peer")]
     pub peers: Vec<Peer>,
@@ -116,6 +119,16 @@ pub struct LaneConfig {
 pub struct Control {
     /// The Unix socket, which only its owner may use.
     pub socket: PathBuf,
+}
+
+/// What a daemon tells over HTTP.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Metrics {
+    /// Where it answers, for example `127.0.0.1:9510`; without it, nowhere.
+    pub listen: Option<SocketAddr>,
+    /// Whether that may be an address that others reach.
+    pub allow_remote: bool,
 }
 
 /// A host at the other end.
@@ -304,6 +317,11 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             ("[tunnel]", "[lane]\ncc = { algorithm = \"newrino\" }\n[tunnel]", [":3:", "lane.cc", "newreno"]),
             ("[tunnel]", "[lane]\nbuffer_mib = 0\n[tunnel]", [":3:", "lane.buffer_mib", "16 is the default"]),
             ("addresses = [\"10.99.0.1/24\"]", "", [":2:", "tunnel", "10.99.0.1/24"]),
+            (
+                "[tunnel]",
+                "[metrics]\nlisten = \"0.0.0.0:9510\"\n[tunnel]",
+                [":3:", "metrics.listen", "127.0.0.1:9510"],
+            ),
             ("[tunnel]", "[tunnel", [":2:", "not TOML", "tunnel"]),
         ] {
             let said = error(&GOOD.replacen(from, to, 1));

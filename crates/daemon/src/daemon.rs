@@ -1,14 +1,16 @@
 //! A running daemon.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, ListenConfig, OpenError, SecurityConfig};
 use polypath_hip::{HipConfig, Identity};
-use polypath_node::{Gateway, GatewayConfig, GatewayStats, HostSockets, LiveChoice, Node};
+use polypath_node::{Gateway, GatewayConfig, HostSockets, LiveChoice, Node};
 use polypath_wire::hip::Hit;
 use thiserror::Error;
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -19,7 +21,8 @@ use crate::peers::Peers;
 use crate::request::PORT;
 use crate::routes::{self, RouteError};
 use crate::status::Status;
-use crate::{associations, backups, far, near, packets};
+use crate::view::View;
+use crate::{associations, backups, far, metrics, near, packets};
 
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
@@ -32,6 +35,14 @@ pub enum DaemonError {
     Sockets {
         /// The port asked for.
         port: u16,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No port for metrics.
+    #[error("[metrics] listen: {at}: {source}")]
+    Metrics {
+        /// Where.
+        at: SocketAddr,
         /// What the system said.
         source: io::Error,
     },
@@ -56,11 +67,8 @@ const PEERS: usize = 64;
 
 /// A running daemon. Dropping it resets all connections, and the device goes with its routes.
 pub struct Daemon {
-    pub(crate) lane: Arc<Lane>,
-    pub(crate) device: String,
-    pub(crate) choice: LiveChoice,
+    pub(crate) view: View,
     pub(crate) exclusion: Exclusion,
-    gateway: Arc<GatewayStats>,
     config: Mutex<Config>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -94,15 +102,16 @@ impl Daemon {
             packets,
             outer,
         };
-        let (lane, config) = (Arc::new(lane), Mutex::new(config.clone()));
-        let daemon =
-            Self { lane, device, choice, exclusion, gateway: stats, config, tasks: Mutex::default() };
+        let (lane, places) = (Arc::new(lane), config.lane.connections as usize);
+        let view = View { lane, device, choice, gateway: stats, places };
+        let config = Mutex::new(config.clone());
+        let daemon = Self { view, exclusion, config, tasks: Mutex::default() };
         daemon.run().await?;
         Ok(daemon)
     }
 
     async fn run(&self) -> Result<(), DaemonError> {
-        let (lane, config) = (&self.lane, self.config());
+        let (lane, config) = (&self.view.lane, self.config());
         let interceptor = lane.inner.intercept(lane.connection.clone(), lane.mtu)?;
         let accepted = ListenConfig { connection: config.lane.outer(), ..ListenConfig::default() };
         let listener = lane.outer.listen(PORT, accepted)?;
@@ -111,16 +120,21 @@ impl Daemon {
         self.spawn(associations::watch(lane.clone()));
         self.spawn(packets::outward(lane.clone()));
         self.spawn(packets::inward(lane.clone()));
-        self.spawn(backups::mind(lane.clone(), self.choice.clone()));
+        self.spawn(backups::mind(lane.clone(), self.view.choice.clone()));
         config.peers.iter().for_each(|peer| self.serve(peer.hit));
-        Ok(routes::add(&self.device, &config.prefixes(), &config.tunnel.addresses).await?)
+        if let Some(at) = config.metrics.listen {
+            let listener =
+                TcpListener::bind(at).await.map_err(|source| DaemonError::Metrics { at, source })?;
+            self.spawn(metrics::serve(listener, self.view.clone()));
+        }
+        Ok(routes::add(&self.view.device, &config.prefixes(), &config.tunnel.addresses).await?)
     }
 
     /// Keeps up what there is with a peer, for as long as it is one.
     pub(crate) fn serve(&self, hit: Hit) {
-        let Some(peer) = self.lane.peers.with_hit(hit) else { return };
-        self.spawn(associations::keep(self.lane.clone(), hit));
-        let lane = self.lane.clone();
+        let Some(peer) = self.view.lane.peers.with_hit(hit) else { return };
+        self.spawn(associations::keep(self.view.lane.clone(), hit));
+        let lane = self.view.lane.clone();
         self.spawn(async move {
             let is_peer = || lane.peers.with_hit(hit).is_some_and(|now| Arc::ptr_eq(&now.link, &peer.link));
             peer.link.pool.fill(&lane.outer, is_peer).await;
@@ -142,15 +156,14 @@ impl Daemon {
 
     /// How it is now.
     pub fn status(&self) -> Status {
-        let places = self.config().lane.connections as usize;
-        Status::of(&self.lane, &self.device, &self.gateway, places, self.interfaces())
+        self.view.status()
     }
 
     /// Resets all connections, tells the peers, and takes the device away.
     pub async fn stop(self) {
         self.tasks.into_inner().unwrap_or_else(PoisonError::into_inner).shutdown().await;
-        self.lane.inner.abort(GRACE).await;
-        self.lane.outer.abort(GRACE).await;
+        self.view.lane.inner.abort(GRACE).await;
+        self.view.lane.outer.abort(GRACE).await;
     }
 }
 

@@ -1,15 +1,13 @@
 //! Which interfaces carry paths, and changes of that while the daemon runs.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
 use polypath_node::Choice;
-use polypath_node::addresses::{Address, usable};
+use polypath_node::addresses::usable;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::config::Paths;
 use crate::daemon::Daemon;
+use crate::interfaces::devices;
 use crate::rate::Limit;
 
 /// A change to which interfaces carry paths. It lasts until the configuration is read again.
@@ -43,31 +41,6 @@ pub enum PathsError {
     /// No other interface with an address is left.
     #[error("no other interface would carry paths")]
     Last,
-}
-
-/// What an interface is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Use {
-    /// It carries paths.
-    Used,
-    /// It does when the others carry nothing.
-    Backup,
-    /// It carries none.
-    Excluded,
-}
-
-/// An interface with a usable address.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct InterfaceStatus {
-    /// Its name.
-    pub name: String,
-    /// Its addresses.
-    pub addresses: Vec<IpAddr>,
-    /// What it is for.
-    pub used: Use,
-    /// The most that is sent over it, Mbit/s.
-    pub limit_mbps: Option<f64>,
 }
 
 impl PathsError {
@@ -133,49 +106,23 @@ impl Daemon {
         let all = usable().unwrap_or_default();
         let devices = devices(&all);
         for name in change.names() {
-            if name == self.device {
+            if name == self.view.device {
                 return Err(PathsError::Tunnel(name));
             }
             if !devices.contains_key(&name) && nix::net::if_::if_nametoindex(name.as_str()).is_err() {
-                let all = devices.into_keys().filter(|other| *other != self.device).collect();
+                let all = devices.into_keys().filter(|other| *other != self.view.device).collect();
                 return Err(PathsError::Unknown { name, all });
             }
         }
-        let mut then = self.choice.now();
+        let mut then = self.view.choice.now();
         change.apply(&mut then);
         if matches!(change, PathsChange::Remove(_)) && !then.of(all).iter().any(|a| a.device.is_some()) {
             return Err(PathsError::Last);
         }
-        self.choice.change(|choice| change.apply(choice));
-        self.lane.outer.look();
+        self.view.choice.change(|choice| change.apply(choice));
+        self.view.lane.outer.look();
         Ok(())
     }
-
-    /// The interfaces with usable addresses, but for the tunnel.
-    pub(crate) fn interfaces(&self) -> Vec<InterfaceStatus> {
-        let (all, choice) = (usable().unwrap_or_default(), self.choice.now());
-        let of = |(name, addresses): (String, Vec<IpAddr>)| InterfaceStatus {
-            used: match () {
-                () if !choice.admits_device(&name) => Use::Excluded,
-                () if choice.is_backup(&name) => Use::Backup,
-                () => Use::Used,
-            },
-            limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),
-            name,
-            addresses,
-        };
-        devices(&all).into_iter().filter(|(name, _)| *name != self.device).map(of).collect()
-    }
-}
-
-/// The addresses of each interface but loopback.
-fn devices(all: &[Address]) -> BTreeMap<String, Vec<IpAddr>> {
-    let mut devices: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for address in all {
-        let device = address.device.iter().cloned();
-        device.for_each(|device| devices.entry(device).or_default().push(address.ip));
-    }
-    devices
 }
 
 #[cfg(test)]

@@ -52,6 +52,7 @@ impl Config {
             ("lane.buffer_mib", lane.0.buffer_mib != lane.1.buffer_mib),
             ("lane.cc", lane.0.cc != lane.1.cc),
             ("control.socket", self.control != other.control),
+            ("metrics", self.metrics != other.metrics),
         ];
         keys.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
     }
@@ -75,15 +76,15 @@ impl Daemon {
             return Err(ReloadError::Fixed { key });
         }
         let (old, new) = (before.prefixes(), config.prefixes());
-        routes::add(&self.device, &new, &config.tunnel.addresses).await?;
+        routes::add(&self.view.device, &new, &config.tunnel.addresses).await?;
         self.exclusion.replace(&config.lane);
-        let choice = config.paths.choice(&self.device);
-        self.choice.change(|now| *now = polypath_node::Choice { called_up: now.called_up, ..choice });
-        self.lane.outer.accept_peers(config.accept());
-        let changed = self.lane.peers.replace(&config.peers);
+        let choice = config.paths.choice(&self.view.device);
+        self.view.choice.change(|now| *now = polypath_node::Choice { called_up: now.called_up, ..choice });
+        self.view.lane.outer.accept_peers(config.accept());
+        let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
         let gone: Vec<IpNet> = old.into_iter().filter(|prefix| !new.contains(prefix)).collect();
-        routes::remove(&self.device, &gone, &config.tunnel.addresses).await;
+        routes::remove(&self.view.device, &gone, &config.tunnel.addresses).await;
         self.set_config(config);
         info!("configuration read again");
         Ok(())
@@ -92,7 +93,7 @@ impl Daemon {
     fn follow(&self, changed: &Changed) {
         for peer in &changed.removed {
             info!(peer = %name(peer), "no peer any more");
-            self.lane.outer.dissociate(peer.config.hit);
+            self.view.lane.outer.dissociate(peer.config.hit);
             peer.link.changed.notify_waiters();
             peer.link.pool.wake();
         }
@@ -122,6 +123,7 @@ prefixes = ["10.99.0.2/32"]
             ("[lane]\nspare = 3\n", Some("lane.spare")),
             ("[lane]\ncc = { algorithm = \"cubic\" }\n", Some("lane.cc")),
             ("[control]\nsocket = \"/s\"\n", Some("control.socket")),
+            ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics")),
             ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\n", None),
             ("[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nprefer = [\"eth0\"]\n", None),
         ] {

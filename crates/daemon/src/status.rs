@@ -1,19 +1,21 @@
 //! What a daemon tells of itself.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use polypath_endpoint::{LaneReport, PathReport};
+use polypath_endpoint::{LaneReport, Locators, PathLoad, PathReport};
 use polypath_node::GatewayStats;
 use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
 use crate::associations::name;
 use crate::backups::SILENT;
+use crate::interfaces::InterfaceStatus;
 use crate::lane::{Counters, Lane};
 use crate::packets::{PacketStatus, PathPackets, PeerPackets};
-use crate::paths::InterfaceStatus;
 use crate::peers::Peer;
+use crate::view::View;
 
 /// A daemon at one moment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -97,31 +99,68 @@ pub struct PathStatus {
     pub mtu: u32,
     /// Packets sent.
     pub sent_packets: u64,
+    /// Bytes sent with data of connections and other packets in them: payload of UDP.
+    pub sent_bytes: u64,
+    /// Bytes received: payload of UDP.
+    pub received_bytes: u64,
+    /// What open connections and other packets have on it.
+    pub load: LoadStatus,
     /// The packet lane on it.
     pub packets: Option<PathPackets>,
 }
 
+/// What open connections and other packets have on a path.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LoadStatus {
+    /// Those with bytes under way.
+    pub connections: u32,
+    /// Their congestion windows, bytes.
+    pub window: u64,
+    /// What is under way, bytes.
+    pub in_flight: u64,
+    /// Segments sent again by all that are open.
+    pub again: u64,
+    /// Smallest smoothed round trip time, ms.
+    pub rtt_ms: Option<f64>,
+    /// Paths of a peer with the same number share a bottleneck, as far as the controller asks (`polypath`).
+    pub bottleneck: Option<usize>,
+}
+
 impl Status {
-    pub(crate) fn of(
-        lane: &Lane,
-        device: &str,
-        gateway: &GatewayStats,
-        places: usize,
-        interfaces: Vec<InterfaceStatus>,
-    ) -> Self {
+    pub(crate) fn of(view: &View, interfaces: Vec<InterfaceStatus>) -> Self {
+        let lane = &view.lane;
         let (paths, reports) = (lane.outer.secure_paths(), lane.packets.peers.reports());
+        let seen = Seen { paths, reports, loads: lane.outer.path_loads() };
+        let open = view.places - lane.places.available_permits().min(view.places);
         Self {
             hit: lane.outer.hit().unwrap_or_default(),
-            device: device.to_owned(),
-            lane: LaneStatus::of(
-                &lane.counters,
-                gateway,
-                places - lane.places.available_permits().min(places),
-            ),
+            device: view.device.clone(),
+            lane: LaneStatus::of(&lane.counters, &view.gateway, open),
             packets: PacketStatus::of(&lane.packets),
             interfaces,
-            peers: lane.peers.now().iter().map(|peer| PeerStatus::of(lane, peer, &paths, &reports)).collect(),
+            peers: lane.peers.now().iter().map(|peer| PeerStatus::of(lane, peer, &seen)).collect(),
         }
+    }
+}
+
+/// What is known of all paths.
+struct Seen {
+    paths: Vec<PathReport>,
+    reports: Vec<LaneReport>,
+    loads: BTreeMap<Locators, PathLoad>,
+}
+
+impl Seen {
+    /// The paths to a peer.
+    fn of(&self, hit: Hit) -> impl Iterator<Item = &PathReport> {
+        self.paths.iter().filter(move |path| path.peer == hit)
+    }
+}
+
+impl View {
+    /// How the daemon is now.
+    pub(crate) fn status(&self) -> Status {
+        Status::of(self, self.interfaces())
     }
 }
 
@@ -144,7 +183,7 @@ impl LaneStatus {
 }
 
 impl PeerStatus {
-    fn of(lane: &Lane, peer: &Peer, paths: &[PathReport], reports: &[LaneReport]) -> Self {
+    fn of(lane: &Lane, peer: &Peer, seen: &Seen) -> Self {
         let hit = peer.config.hit;
         Self {
             name: name(peer),
@@ -152,18 +191,14 @@ impl PeerStatus {
             associated: lane.outer.is_associated(hit),
             sent: peer.link.sent.load(Relaxed),
             received: peer.link.received.load(Relaxed),
-            packets: PeerPackets::of(reports.iter().filter(|report| report.peer == hit)),
-            paths: paths
-                .iter()
-                .filter(|path| path.peer == hit)
-                .map(|path| PathStatus::of(path, reports))
-                .collect(),
+            packets: PeerPackets::of(seen.reports.iter().filter(|report| report.peer == hit)),
+            paths: seen.of(hit).map(|path| PathStatus::of(path, seen)).collect(),
         }
     }
 }
 
 impl PathStatus {
-    fn of(path: &PathReport, reports: &[LaneReport]) -> Self {
+    fn of(path: &PathReport, seen: &Seen) -> Self {
         Self {
             local: path.locators.local,
             remote: path.locators.remote,
@@ -173,7 +208,25 @@ impl PathStatus {
             rate_mbps: path.measured.bandwidth.map(|rate| rate.0 as f64 / 1e6),
             mtu: path.mtu,
             sent_packets: path.sealed,
-            packets: PathPackets::of(reports, path),
+            sent_bytes: path.sent,
+            received_bytes: path.received,
+            load: LoadStatus::of(path, seen),
+            packets: PathPackets::of(&seen.reports, path),
+        }
+    }
+}
+
+impl LoadStatus {
+    fn of(path: &PathReport, seen: &Seen) -> Self {
+        let load = seen.loads.get(&path.inner).copied().unwrap_or_default();
+        let group = |first: Locators| seen.of(path.peer).position(|path| path.inner == first);
+        Self {
+            connections: load.connections,
+            window: load.window,
+            in_flight: load.in_flight,
+            again: load.again,
+            rtt_ms: load.srtt.map(|srtt| srtt.0 as f64 / 1e6),
+            bottleneck: load.bottleneck.and_then(group),
         }
     }
 }

@@ -33,7 +33,7 @@ pub use lane::{LaneConfig, LaneReport, NotSent};
 pub use paths::Locators;
 pub use pump::{Outlet, pump};
 pub use security::{
-    HipRecord, LocalInfo, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
+    HipRecord, LocalInfo, PathLoad, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };
 pub use slots::ConnectionHandle;
 pub use stats::EndpointStats;

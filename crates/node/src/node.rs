@@ -1,5 +1,6 @@
 //! A running endpoint.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, EndpointStats, Input, ListenConfig, Locators, OpenError,
-    PathName, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
+    PathLoad, PathName, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };
 use polypath_hip::{Accept, ConnectError, Identity};
 use polypath_transport::{ConnectionConfig, KnownPath, PathConfig, Ports, State};
@@ -192,6 +193,11 @@ impl Node {
     /// The paths of all associations.
     pub fn secure_paths(&self) -> Vec<PathReport> {
         self.shared.lock().endpoint.secure_paths().collect()
+    }
+
+    /// What open connections and flows of packets have on the paths, by the locators that they know these by.
+    pub fn path_loads(&self) -> BTreeMap<Locators, PathLoad> {
+        self.shared.lock().endpoint.path_loads()
     }
 
     /// Counters of what came in ESP.

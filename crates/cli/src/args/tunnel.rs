@@ -39,6 +39,8 @@ is not TCP, and TCP connections beyond [lane] connections, travel as packets (do
 pub const STATUS_EXAMPLES: &str = "\
 Examples:
   polypath status                    peers, paths and counters
+  polypath status --watch            rate, round trip, window and share of each path, each second
+  polypath status --watch --json     the same as lines of JSON
   polypath status --json | jq '.peers[].paths[].rate_mbps'";
 
 #[derive(Args, Debug)]
@@ -78,9 +80,12 @@ pub struct StatusArgs {
     /// Where the daemon answers
     #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
     pub socket: PathBuf,
-    /// Print one JSON object instead of text
+    /// Print one JSON object instead of text; with --watch a line each second
     #[arg(long)]
     pub json: bool,
+    /// Follow it on the screen, until `q` or Ctrl-C
+    #[arg(long, short)]
+    pub watch: bool,
 }
 
 #[derive(Args, Debug)]

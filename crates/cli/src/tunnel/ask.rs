@@ -8,11 +8,15 @@ use polypath_daemon::control::{Answer, Command, ControlError, ask};
 use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
 use serde::Serialize;
 
+use super::watch;
 use crate::args::{DownArgs, StatusArgs};
 use crate::failure::{Failure, printed};
 
 /// Prints how a daemon is.
 pub fn status(args: &StatusArgs) -> Result<(), Failure> {
+    if args.watch {
+        return watch::watch(args);
+    }
     let status = current(&args.socket)?;
     match args.json {
         true => print_json(&status),

@@ -4,6 +4,7 @@ mod ask;
 mod init;
 mod lists;
 mod template;
+mod watch;
 
 use std::io::{self, IsTerminal};
 

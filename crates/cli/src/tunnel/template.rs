@@ -52,6 +52,10 @@ exclude_ports = []
 [control]
 # Where `polypath status` and `polypath down` ask.
 socket = \"/run/polypath.sock\"
+
+[metrics]
+# Where Prometheus (/metrics) and a browser (/) may ask, on this host only.
+# listen = \"127.0.0.1:9510\"
 ",
         key = identity.display().to_string(),
     )

@@ -10,6 +10,7 @@ impl Config {
     pub(super) fn check(&self) -> Result<(), Problem> {
         self.check_tunnel()?;
         self.check_lane()?;
+        self.check_metrics()?;
         self.check_peers()
     }
 
@@ -48,6 +49,18 @@ impl Config {
             Ok(()) => Ok(()),
             Err(error) => Err(Problem::new(&["lane", "cc"], error.to_string())),
         }
+    }
+
+    fn check_metrics(&self) -> Result<(), Problem> {
+        let others = self.metrics.listen.filter(|at| !at.ip().is_loopback() && !self.metrics.allow_remote);
+        let Some(at) = others else { return Ok(()) };
+        let why = format!(
+            "others may reach {}, and read without a password who the peers are and what they carry",
+            at.ip()
+        );
+        let help =
+            "write \"127.0.0.1:9510\", or allow_remote = true if a firewall lets in only whom you trust";
+        Err(Problem::new(&["metrics", "listen"], why).help(help))
     }
 
     fn check_peers(&self) -> Result<(), Problem> {

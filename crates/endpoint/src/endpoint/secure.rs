@@ -1,5 +1,6 @@
 //! The endpoint over HIP and ESP.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::BytesMut;
@@ -15,7 +16,7 @@ use crate::error::OpenError;
 use crate::paths::Locators;
 use crate::pump::Outlet;
 use crate::security::{
-    Arrived, Change, HipRecord, LocalInfo, PathReport, PeerEvent, Reach, Security, SecurityConfig,
+    Arrived, Change, HipRecord, LocalInfo, PathLoad, PathReport, PeerEvent, Reach, Security, SecurityConfig,
     SecurityStats,
 };
 use crate::slots::{ConnectionHandle, Slot};
@@ -112,6 +113,23 @@ impl Endpoint {
     /// The path behind one of a connection's.
     pub fn secure_path(&self, handle: ConnectionHandle, path: PathId) -> Option<PathReport> {
         self.security.as_ref()?.report_of(&self.locators(handle, path)?)
+    }
+
+    /// What open connections and flows of packets have on the paths, by the locators that they know these by.
+    pub fn path_loads(&self) -> BTreeMap<Locators, PathLoad> {
+        let mut loads: BTreeMap<Locators, PathLoad> = BTreeMap::new();
+        for slot in self.slots.iter().filter(|slot| !slot.retired) {
+            for (path, inner) in slot.paths.iter() {
+                let stats = slot.connection.path_stats(path);
+                let first =
+                    stats.bottleneck.and_then(|first| slot.paths.iter().find(|(path, _)| *path == first));
+                loads.entry(inner).or_default().add(&stats, first.map(|(_, inner)| inner));
+            }
+        }
+        for report in self.lane_reports() {
+            report.paths.iter().for_each(|(inner, stats)| loads.entry(*inner).or_default().add(stats, None));
+        }
+        loads
     }
 
     /// Counters of what came in ESP.

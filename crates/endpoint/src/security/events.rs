@@ -142,6 +142,8 @@ impl Security {
             rekeyed: 0,
             sealed_before: 0,
             sealed_at_beat: 0,
+            sent: 0,
+            received: 0,
         };
         self.paths.insert(number, path);
         self.spis.insert(pair.inbound, number);

@@ -36,7 +36,7 @@ use table::{Paths, Peers};
 pub use config::SecurityConfig;
 pub(crate) use packets::Arrived;
 pub use reach::Reach;
-pub use report::{HipRecord, PathReport, PeerEvent, PeerFailure, SecurityStats};
+pub use report::{HipRecord, PathLoad, PathReport, PeerEvent, PeerFailure, SecurityStats};
 
 /// Unanswered heartbeats after which a path may be lost, or the peer if all its paths are so.
 const UNANSWERED: u32 = 3;
@@ -330,6 +330,8 @@ impl Security {
             peer_measured: self.measured_by_peer(path),
             rekeyed: path.rekeyed,
             sealed: path.sealed_before + path.outbound.sealed(),
+            sent: path.sent,
+            received: path.received,
         }
     }
 

@@ -49,6 +49,7 @@ impl Security {
                 self.stats.opened += 1;
                 path.heart.hear(now);
                 path.untold += bytes.len() as u64;
+                path.received += bytes.len() as u64;
                 if opened.skipped > 0 {
                     self.changes.push_back(Change::Skipped(inner(self.ours, path.peer, number)));
                 }
@@ -154,6 +155,7 @@ impl Security {
         let (locators, unsent) = (path.locators, &mut self.stats.unsent);
         outlet.send_datagram_with(now, &locators, len, |room| {
             let sealed = seal(path, room);
+            path.sent += if sealed { len as u64 } else { 0 };
             *unsent += u64::from(!sealed);
             sealed
         });

@@ -71,6 +71,9 @@ pub(super) struct SecurePath {
     /// Packets that our SAs before the present ones sealed, and how many were sealed at the last heartbeat.
     pub sealed_before: u64,
     pub sealed_at_beat: u64,
+    /// Bytes of packets with data sent, and of all received.
+    pub sent: u64,
+    pub received: u64,
 }
 
 /// What an opened packet held.

@@ -2,8 +2,9 @@
 
 use polypath_hip::suite::EspSuite;
 use polypath_hip::{Failure, Link, State};
-use polypath_wire::Instant;
+use polypath_transport::PathStats;
 use polypath_wire::hip::Hit;
+use polypath_wire::{Duration, Instant};
 use serde::Serialize;
 
 use crate::paths::Locators;
@@ -95,6 +96,42 @@ pub struct PathReport {
     pub rekeyed: u32,
     /// Packets sent, with all keys.
     pub sealed: u64,
+    /// Bytes sent with data of connections and other packets in them: payload of UDP.
+    pub sent: u64,
+    /// Bytes received: payload of UDP.
+    pub received: u64,
+}
+
+/// What open connections have on a path: sums over all with bytes under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PathLoad {
+    /// Connections with bytes under way.
+    pub connections: u32,
+    /// Their congestion windows, bytes.
+    pub window: u64,
+    /// What is under way, bytes.
+    pub in_flight: u64,
+    /// Segments sent again by all that are open.
+    pub again: u64,
+    /// The smallest of their smoothed round trip times.
+    pub srtt: Option<Duration>,
+    /// The first path of its bottleneck, if a controller asks which paths share one.
+    pub bottleneck: Option<Locators>,
+}
+
+impl PathLoad {
+    /// One more connection, which has `stats` on the path; `bottleneck` is the first path of its bottleneck.
+    pub(crate) fn add(&mut self, stats: &PathStats, bottleneck: Option<Locators>) {
+        self.again += stats.retransmissions;
+        self.bottleneck = bottleneck.or(self.bottleneck);
+        if stats.in_flight == 0 {
+            return;
+        }
+        self.connections += 1;
+        self.window += stats.cwnd;
+        self.in_flight += stats.in_flight;
+        self.srtt = self.srtt.into_iter().chain(stats.srtt).min();
+    }
 }
 
 /// Counters of what came in and was not taken, and of the rest of it.

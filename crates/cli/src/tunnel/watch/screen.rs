@@ -1,0 +1,172 @@
+//! The screen: a row for each path, and how its rate went.
+
+use polypath_daemon::Status;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Row as Cells, Sparkline, Table};
+
+use super::history::{History, Row};
+use crate::tunnel::lists::state;
+
+const HEADERS: [&str; 12] = [
+    "peer",
+    "interface",
+    "state",
+    "up",
+    "down Mbit/s",
+    "share",
+    "RTT ms",
+    "again",
+    "window",
+    "way kB",
+    "queue",
+    "group",
+];
+const WIDTHS: [u16; 12] = [16, 10, 6, 8, 11, 5, 7, 6, 7, 7, 7, 5];
+/// Lines of the last rates of a path.
+const HEIGHT: u16 = 2;
+
+/// Draws what was seen last.
+pub fn draw(frame: &mut Frame<'_>, history: &History) {
+    let Some(status) = &history.status else { return };
+    let rows = history.rows.len() as u16;
+    let parts =
+        [Constraint::Length(2), Constraint::Length(rows + 1), Constraint::Min(0), Constraint::Length(1)];
+    let [top, table, lines, foot] = Layout::vertical(parts).areas(frame.area());
+    frame.render_widget(Line::from(head(status)).style(Modifier::BOLD), top);
+    let widths = WIDTHS.map(Constraint::Length);
+    let cells = history.rows.iter().map(|row| cells(status, row));
+    let header = Cells::new(HEADERS).style(Modifier::UNDERLINED);
+    frame.render_widget(Table::new(cells, widths).header(header).column_spacing(1), table);
+    last_minute(frame, history, lines);
+    frame.render_widget(
+        Line::from("q ends. Rates of the last minute below; paths of one group share a bottleneck."),
+        foot,
+    );
+}
+
+fn head(status: &Status) -> String {
+    let lane = &status.lane;
+    let up = status.peers.iter().filter(|peer| peer.associated).count();
+    format!(
+        "{} on {}: {up} of {} peers, {} connections, {} as packets",
+        status.hit,
+        status.device,
+        status.peers.len(),
+        lane.open,
+        lane.by_packets
+    )
+}
+
+fn cells(status: &Status, row: &Row) -> Cells<'static> {
+    let (path, load) = (&row.path, &row.path.load);
+    let state = state(path);
+    let kilo = |bytes: u64| format!("{:.0}", bytes as f64 / 1e3);
+    let queue = status.peers.iter().find(|peer| peer.name == row.peer).map_or(0, |peer| peer.packets.waiting);
+    let group = load.bottleneck.map_or("-".to_owned(), |group| group.to_string());
+    let rtt = load.rtt_ms.or(path.delay_ms.map(|delay| 2.0 * delay));
+    let texts = [
+        row.peer.chars().take(16).collect(),
+        row.interface.clone(),
+        state.to_owned(),
+        format!("{:.2}", row.up),
+        format!("{:.2}", row.down),
+        format!("{:.0} %", 100.0 * row.share),
+        rtt.map_or("-".to_owned(), |ms| format!("{ms:.1}")),
+        format!("{:.1} %", 100.0 * row.again),
+        kilo(load.window),
+        kilo(load.in_flight),
+        kilo(queue),
+        group,
+    ];
+    let colour = if state == "up" { Style::new() } else { Style::new().fg(Color::Red) };
+    Cells::new(texts).style(colour)
+}
+
+/// A line of rates for each path, as far as there is room.
+fn last_minute(frame: &mut Frame<'_>, history: &History, area: Rect) {
+    let most = history.rows.iter().flat_map(|row| &row.line).max().copied().unwrap_or(0).max(1);
+    for (row, y) in history.rows.iter().zip((area.y + 1..area.bottom()).step_by(usize::from(HEIGHT) + 1)) {
+        if y + HEIGHT >= area.bottom() {
+            return;
+        }
+        let title = format!("{} {}", row.interface, row.ends);
+        frame.render_widget(Line::from(title), Rect { y, height: 1, ..area });
+        let line =
+            Sparkline::default().data(row.line.iter().copied()).max(most).style(Style::new().fg(Color::Cyan));
+        frame.render_widget(line, Rect { y: y + 1, height: HEIGHT, ..area });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A path of a peer `server`, which sent so many bytes.
+    fn path(n: u8, sent: u64, answers: bool) -> Value {
+        json!({
+            "local": format!("192.0.2.{n}:10500"), "remote": "203.0.113.5:10500", "up": true, "answers": answers,
+            "delay_ms": 10.0, "rate_mbps": 80.0, "mtu": 1500, "sent_packets": sent / 1250, "sent_bytes": sent,
+            "received_bytes": 0, "packets": null,
+            "load": { "connections": 1, "window": 150_000, "in_flight": 90_000, "again": sent / 125_000,
+                      "rtt_ms": 21.5, "bottleneck": 0 },
+        })
+    }
+
+    fn status(sent: [u64; 2]) -> Status {
+        let mut status: Status = serde_json::from_value(json!({
+            "hit": "2001:22:88e0:5362:e35e:1c8f:b38e:ef19", "device": "polypath0", "interfaces": [
+                { "name": "eth0", "addresses": ["192.0.2.1"], "used": "used", "limit_mbps": null },
+                { "name": "wwan0", "addresses": ["192.0.2.2"], "used": "used", "limit_mbps": null },
+            ],
+            "lane": polypath_daemon::LaneStatus { open: 3, ..Default::default() },
+            "packets": polypath_daemon::PacketStatus::default(),
+            "peers": [{
+                "name": "server", "hit": "2001:22:88e0:5362:e35e:1c8f:b38e:ef18", "associated": true, "sent": 0, "received": 0,
+                "packets": polypath_daemon::PeerPackets { waiting: 7000, ..Default::default() },
+                "paths": [path(1, sent[0], true), path(2, sent[1], false)],
+            }],
+        }))
+        .unwrap();
+        status.peers[0].name = "server".into();
+        status
+    }
+
+    #[test]
+    fn the_screen_shows_what_each_path_carries() {
+        let mut history = History::default();
+        history.see(Duration::ZERO, &status([0, 0]));
+        history.see(Duration::from_secs(2), &status([7_500_000, 2_500_000]));
+        let mut terminal = Terminal::new(TestBackend::new(120, 16)).unwrap();
+        terminal.draw(|frame| draw(frame, &history)).unwrap();
+        let shown = terminal.backend().to_string();
+        for part in [
+            "1 of 1 peers, 3 connections",
+            "server           eth0       up     30.00    0.00        75 %  21.5    1.0 %  150     90      7       0",
+            "server           wwan0      silent 10.00    0.00        25 %",
+            "eth0 192.0.2.1 → 203.0.113.5",
+            "█",
+            "q ends",
+        ] {
+            assert!(shown.contains(part), "{part}:\n{shown}");
+        }
+    }
+
+    #[test]
+    fn a_screen_of_any_size_is_drawn() {
+        let mut history = History::default();
+        history.see(Duration::ZERO, &status([0, 0]));
+        for (width, height) in [(1, 1), (20, 3), (80, 6), (300, 100)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal.draw(|frame| draw(frame, &history)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The interfaces of this host, and what each is for.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use polypath_node::addresses::{Address, usable};
+use serde::{Deserialize, Serialize};
+
+use crate::view::View;
+
+/// What an interface is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// It carries paths.
+    Used,
+    /// It does when the others carry nothing.
+    Backup,
+    /// It carries none.
+    Excluded,
+}
+
+/// An interface with a usable address.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct InterfaceStatus {
+    /// Its name.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// What it is for.
+    pub used: Use,
+    /// The most that is sent over it, Mbit/s.
+    pub limit_mbps: Option<f64>,
+}
+
+impl View {
+    /// The interfaces with usable addresses, but for the tunnel.
+    pub(crate) fn interfaces(&self) -> Vec<InterfaceStatus> {
+        let (all, choice) = (usable().unwrap_or_default(), self.choice.now());
+        let of = |(name, addresses): (String, Vec<IpAddr>)| InterfaceStatus {
+            used: match () {
+                () if !choice.admits_device(&name) => Use::Excluded,
+                () if choice.is_backup(&name) => Use::Backup,
+                () => Use::Used,
+            },
+            limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),
+            name,
+            addresses,
+        };
+        devices(&all).into_iter().filter(|(name, _)| *name != self.device).map(of).collect()
+    }
+}
+
+/// The addresses of each interface but loopback.
+pub(crate) fn devices(all: &[Address]) -> BTreeMap<String, Vec<IpAddr>> {
+    let mut devices: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for address in all {
+        let device = address.device.iter().cloned();
+        device.for_each(|device| devices.entry(device).or_default().push(address.ip));
+    }
+    devices
+}

@@ -1,0 +1,121 @@
+//! A status as Prometheus reads it (text exposition format 0.0.4).
+
+use std::fmt::Write;
+
+use crate::status::{PathStatus, PeerStatus, Status};
+
+/// The text.
+pub(super) fn text(status: &Status) -> String {
+    let mut out = String::new();
+    of_lane(status, &mut out);
+    of_peers(status, &mut out);
+    of_paths(status, &mut out);
+    of_drops(status, &mut out);
+    out
+}
+
+/// One metric: its help, its kind, and its samples.
+fn family<'a>(
+    out: &mut String,
+    (name, kind, help): (&str, &str, &str),
+    samples: impl IntoIterator<Item = (Vec<(&'a str, String)>, f64)>,
+) {
+    // Writing into a string cannot fail.
+    let _ = writeln!(out, "# HELP polypath_{name} {help}\n# TYPE polypath_{name} {kind}");
+    for (labels, value) in samples {
+        let labels: Vec<_> =
+            labels.iter().map(|(key, text)| format!("{key}=\"{}\"", escaped(text))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(out, "polypath_{name}{labels} {value}");
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn of_lane(status: &Status, out: &mut String) {
+    let lane = &status.lane;
+    let one = |value: f64| [(Vec::new(), value)];
+    family(out, ("connections_open", "gauge", "Connections being carried."), one(lane.open as f64));
+    let ways = [("out", lane.outgoing), ("in", lane.incoming), ("by_packets", lane.by_packets)];
+    let ways = ways.map(|(way, count)| (vec![("way", way.to_owned())], count as f64));
+    family(out, ("connections_total", "counter", "Connections since the start, by the way they went."), ways);
+}
+
+fn of_peers(status: &Status, out: &mut String) {
+    let mut each = |name, kind, help, value: fn(&PeerStatus) -> f64| {
+        let samples = status.peers.iter().map(|peer| (vec![("peer", peer.name.clone())], value(peer)));
+        family(out, (name, kind, help), samples);
+    };
+    each("peer_up", "gauge", "Whether there is an association.", |p| f64::from(u8::from(p.associated)));
+    each("peer_sent_bytes_total", "counter", "Bytes of connections carried to it.", |p| p.sent as f64);
+    each("peer_received_bytes_total", "counter", "Bytes of connections carried from it.", |p| {
+        p.received as f64
+    });
+    each("peer_packets_sent_total", "counter", "Packets of other traffic sent.", |p| p.packets.sent as f64);
+    each("peer_packets_received_total", "counter", "The same received.", |p| p.packets.received as f64);
+    each("peer_packets_lost_total", "counter", "The same lost on paths.", |p| p.packets.lost as f64);
+    each("peer_packets_dropped_total", "counter", "The same dropped in the queue.", |p| {
+        p.packets.dropped as f64
+    });
+    each("peer_queue_bytes", "gauge", "Bytes of packets that wait for a path.", |p| p.packets.waiting as f64);
+}
+
+fn of_paths(status: &Status, out: &mut String) {
+    let mut each = |name, kind, help, value: fn(&PathStatus) -> Option<f64>| {
+        let paths = status.peers.iter().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)));
+        let samples = paths.filter_map(|(peer, path)| {
+            let ends = [("local", path.local.to_string()), ("remote", path.remote.to_string())];
+            let labels = [("peer", peer.name.clone())].into_iter().chain(ends).collect();
+            Some((labels, value(path)?))
+        });
+        family(out, (name, kind, help), samples);
+    };
+    each("path_up", "gauge", "Whether it is up and the peer answers.", |p| {
+        Some(f64::from(u8::from(p.up && p.answers)))
+    });
+    each("path_sent_bytes_total", "counter", "UDP payload sent.", |p| Some(p.sent_bytes as f64));
+    each("path_received_bytes_total", "counter", "UDP payload received.", |p| Some(p.received_bytes as f64));
+    each("path_sent_packets_total", "counter", "Packets sent.", |p| Some(p.sent_packets as f64));
+    each("path_rtt_seconds", "gauge", "Smoothed round trip time.", |p| p.load.rtt_ms.map(|ms| ms / 1e3));
+    each("path_window_bytes", "gauge", "Congestion windows.", |p| Some(p.load.window as f64));
+    each("path_in_flight_bytes", "gauge", "Bytes under way.", |p| Some(p.load.in_flight as f64));
+    each("path_mtu_bytes", "gauge", "Largest packet.", |p| Some(f64::from(p.mtu)));
+}
+
+fn of_drops(status: &Status, out: &mut String) {
+    let (lane, packets) = (&status.lane, &status.packets);
+    let drops = [
+        ("connection", "no_peer", lane.no_peer),
+        ("connection", "no_association", lane.no_association),
+        ("connection", "busy", lane.busy),
+        ("connection", "forbidden", lane.forbidden),
+        ("segment", "fragment", lane.fragments),
+        ("segment", "malformed", lane.malformed),
+        ("segment", "refused", lane.refused),
+        ("packet", "no_peer", packets.no_peer),
+        ("packet", "no_association", packets.no_association),
+        ("packet", "too_big", packets.too_big),
+        ("packet", "malformed", packets.malformed),
+        ("packet", "forbidden", packets.forbidden),
+        ("packet", "overrun", packets.overrun),
+    ];
+    let samples = drops
+        .map(|(what, why, count)| (vec![("what", what.to_owned()), ("why", why.to_owned())], count as f64));
+    family(out, ("dropped_total", "counter", "What was not carried, and why."), samples);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped() {
+        let mut out = String::new();
+        family(&mut out, ("x", "gauge", "Help."), [(vec![("peer", "a\"b\\c\nd".to_owned())], 1.5)]);
+        let expected =
+            "# HELP polypath_x Help.\n# TYPE polypath_x gauge\npolypath_x{peer=\"a\\\"b\\\\c\\nd\"} 1.5\n";
+        assert_eq!(out, expected);
+    }
+}

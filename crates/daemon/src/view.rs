@@ -1,0 +1,19 @@
+//! Everything that a status is made of.
+
+use std::sync::Arc;
+
+use polypath_node::{GatewayStats, LiveChoice};
+
+use crate::lane::Lane;
+
+/// What tells how a daemon is. Clones see the same daemon.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub lane: Arc<Lane>,
+    /// Name of the TUN device.
+    pub device: String,
+    pub choice: LiveChoice,
+    pub gateway: Arc<GatewayStats>,
+    /// Connections that the lane has room for.
+    pub places: usize,
+}

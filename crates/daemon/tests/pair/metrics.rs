@@ -1,0 +1,60 @@
+//! What a daemon tells over HTTP.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use polypath_daemon::Status;
+
+use super::common::{Host, Pair, link, ready};
+use super::tcp::{connected, transfer};
+
+/// The first host's address in the tunnel: loopback is down in a namespace of a test.
+const AT: &str = "10.99.0.1:9510";
+
+/// The head and the body of the answer to `request`.
+fn ask(host: &Host, request: &str) -> (String, String) {
+    let mut stream = host.ns.run(|| TcpStream::connect(AT).unwrap()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn prometheus_and_browsers_are_told_what_the_paths_carried() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| match side {
+        0 => text + "name = \"far\"\n[metrics]\nlisten = \"10.99.0.1:9510\"\nallow_remote = true\n",
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5), link(40, 10)], change);
+    let (client, server) = connected(&pair, 0, 80);
+    transfer(client, server, 10 << 20);
+    let host = &pair.hosts[1];
+    let (head, body) = ask(host, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9510\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("version=0.0.4"), "{head}");
+    let value = |name: &str| {
+        let of = |line: &str| Some(line.strip_prefix(name)?.rsplit_once(' ')?.1.parse::<f64>().unwrap());
+        body.lines().filter_map(of).sum::<f64>()
+    };
+    assert_eq!(value("polypath_peer_sent_bytes_total{peer=\"far\"}"), f64::from(10 << 20));
+    assert_eq!((value("polypath_path_up{"), value("polypath_connections_total{way=\"out\"}")), (2.0, 1.0));
+    let sent = value("polypath_path_sent_bytes_total{");
+    assert!(sent > 10.5e6 && sent < 12.5e6, "with headers: {sent}");
+    let (head, body) = ask(host, "GET /status.json HTTP/1.1\r\nHost: localhost:9510\r\n\r\n");
+    assert!(head.contains("application/json"), "{head}");
+    let told = serde_json::from_str::<Status>(&body).unwrap();
+    assert!(told.peers[0].sent > 10 << 20, "the first answer went there too: {told:?}");
+    let (_, page) = ask(host, "GET / HTTP/1.1\r\nHost: [::1]:9510\r\n\r\n");
+    assert!(page.contains("/status.json") && !page.contains("http://") && !page.contains("https://"));
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"),
+        ("POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
+        ("GET /etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+    ] {
+        assert!(ask(host, request).0.starts_with(&format!("HTTP/1.1 {status}")), "{request}");
+    }
+}
