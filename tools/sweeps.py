@@ -150,7 +150,7 @@ def renewed(made, client):
 
 
 def main(out, runs=10_000):
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it tells at length of a scheduler that died
+    logging.disable(logging.ERROR)  # Dask tells at length of a scheduler that died
     seeds = max(runs // CELLS, 1)
     in_turns(out, seeds)
     same(out / "here", out / "dask")

@@ -42,7 +42,8 @@ def draw(chart: dict[str, Any]) -> Figure:
     axes.set_title(chart["title"], loc="left", color=INK, fontsize=11)
     axes.set_xlabel(chart["x_label"], color=DIM)
     axes.set_ylabel(chart["y_label"], color=DIM)
-    axes.grid(chart["mark"] != "heat", color=GRID, linewidth=0.8)
+    if chart["mark"] != "heat":
+        axes.grid(True, color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     if chart["lines"] and chart["mark"] != "heat":
