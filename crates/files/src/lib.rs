@@ -18,7 +18,7 @@ mod store;
 
 pub use digest::Digest;
 pub use error::FileError;
-pub use message::Verdict;
+pub use message::{Verdict, Work};
 pub use receive::{fetch, receive};
 pub use send::{send, serve};
 pub use source::{Entry, Plan, Skipped};

@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use crate::digest::Digest;
 
 /// The first bytes of either direction: the protocol and its version.
-pub const MAGIC: &[u8; 8] = b"PPFILE3\n";
+pub const MAGIC: &[u8; 8] = b"PPFILE4\n";
 /// Longest path of an offer, bytes.
 pub const MAX_PATH: usize = 4096;
 /// Longest reason of a verdict, bytes.
@@ -83,6 +83,8 @@ pub enum Said {
     Offer(Offer),
     /// The bytes from this offset on follow, of the first file offered that had no start yet.
     Start(u64),
+    /// The sender looks at its files; said about once a second, so that the receiver does not take it for dead.
+    Working,
 }
 
 /// What a file's bytes are cut into.
@@ -94,6 +96,8 @@ pub enum Frame {
     End(Digest),
     /// There is no more of this file: the sender could not read it, or the receiver did not want it.
     Abandoned,
+    /// The sender waits for more to read; said about once a second.
+    Working,
 }
 
 /// What a receiver says.
@@ -117,6 +121,21 @@ pub enum Reply {
         /// The error of the system, if there is one.
         reason: String,
     },
+    /// The receiver works on a file; said about once a second, so that the sender does not take it for dead.
+    Working(Work),
+}
+
+/// What an end does while no bytes move.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Work {
+    /// It looks at what is there of a file.
+    Checking,
+    /// It brings a file to the disk.
+    Storing,
+    /// An earlier transfer of the same file is not over there.
+    Waiting,
+    /// It waits for more to read.
+    Reading,
 }
 
 /// What becomes of a file at the receiver.

@@ -10,6 +10,9 @@ use polypath_node::bulk::CHUNK;
 use crate::error::FileError;
 use crate::message::{Answer, Message, NotYet};
 
+/// How often an end that works without moving bytes says so.
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
+
 /// What the peer sends.
 pub(crate) struct Incoming<'a> {
     stream: &'a Stream,
@@ -123,6 +126,24 @@ impl<'a> Outgoing<'a> {
         let bytes = self.gathered.split().freeze();
         self.written += bytes.len() as u64;
         Ok(self.stream.write(bytes).await?)
+    }
+
+    /// Does `work`, and says `working` at every [`BEAT`] meanwhile.
+    pub async fn meanwhile<T>(
+        &mut self,
+        working: &impl Message,
+        work: impl Future<Output = T>,
+    ) -> Result<T, FileError> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            match tokio::time::timeout(BEAT, &mut work).await {
+                Ok(done) => return Ok(done),
+                Err(_) => {
+                    self.put(working);
+                    self.flush().await?;
+                }
+            }
+        }
     }
 }
 

@@ -13,12 +13,13 @@ use bytes::BytesMut;
 use polypath_node::{Hashed, Stream};
 use polypath_wire::hip::Hit;
 use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{sleep, timeout};
 
 use crate::digest::{Digest, Hasher};
 use crate::error::FileError;
-use crate::message::{Answer, Message, Offer, Reply, Role, Said, Verdict};
+use crate::message::{Answer, Message, Offer, Reply, Role, Said, Verdict, Work};
 use crate::name::{SafePath, shown};
-use crate::peer::{Incoming, Outgoing, decline};
+use crate::peer::{BEAT, Incoming, Outgoing, decline};
 use crate::step::{Failed, Step, Transferred};
 use crate::store::{Part, Store};
 use jobs::Job;
@@ -114,16 +115,19 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
                     self.finished(job).await?;
                     continue;
                 }
+                () = sleep(BEAT), if !self.jobs.is_empty() => {
+                    self.working(Work::Storing).await?;
+                    continue;
+                }
             };
             match said {
                 Some(Said::Offer(offer)) => self.offered(offer).await?,
                 Some(Said::Start(at)) => self.started(at).await?,
+                Some(Said::Working) => (self.tell)(Step::Working(Work::Checking)),
                 None => break,
             }
         }
-        while let Some(job) = self.jobs.join_next().await {
-            self.finished(job).await?;
-        }
+        while self.next_job().await? {}
         if !self.open.is_empty() {
             return Err(FileError::Cut);
         }
@@ -132,6 +136,34 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         // our end arrives (its CLOSE may take a faster path).
         let _ = self.stream.finished().await;
         Ok(())
+    }
+
+    /// Waits for a job and says what became of it; `false` if there is none.
+    async fn next_job(&mut self) -> Result<bool, FileError> {
+        while !self.jobs.is_empty() {
+            match timeout(BEAT, self.jobs.join_next()).await {
+                Ok(Some(job)) => return self.finished(job).await.map(|()| true),
+                Ok(None) => break,
+                Err(_) => self.working(Work::Storing).await?,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does `work`, and tells both sides of it at every [`BEAT`].
+    async fn meanwhile<T>(&mut self, kind: Work, work: impl Future<Output = T>) -> Result<T, FileError> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            match timeout(BEAT, &mut work).await {
+                Ok(done) => return Ok(done),
+                Err(_) => self.working(kind).await?,
+            }
+        }
+    }
+
+    async fn working(&mut self, work: Work) -> Result<(), FileError> {
+        (self.tell)(Step::Working(work));
+        self.say(&Reply::Working(work)).await
     }
 
     async fn say(&self, message: &impl Message) -> Result<(), FileError> {
@@ -174,7 +206,8 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         mode: u16,
     ) -> Result<(), FileError> {
         let (store, path) = (self.store.clone(), path.clone());
-        match blocking(move || store.make_directory(&path, mode)).await {
+        let made = blocking(move || store.make_directory(&path, mode));
+        match self.meanwhile(Work::Storing, made).await? {
             Ok(at) => {
                 self.verdict(number, Verdict::Stored, String::new()).await?;
                 let (index, blake3) = (number as usize, String::new());

@@ -20,9 +20,9 @@ use tokio::task::spawn_blocking;
 use crate::content::{Input, shorter};
 use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
 use crate::error::FileError;
-use crate::message::{Answer, Frame, Offer, Role, Said, Verdict};
+use crate::message::{Answer, Frame, Offer, Role, Said, Verdict, Work};
 use crate::name::shown;
-use crate::peer::{Incoming, Outgoing, decline};
+use crate::peer::{BEAT, Incoming, Outgoing, decline};
 use crate::source::Entry;
 use crate::step::{Failed, Step};
 use hear::Offered;
@@ -100,7 +100,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
             while waiting.len() < AHEAD
                 && let Some((index, entry)) = entries.next()
             {
-                waiting.extend(self.offer(&mut out, index, entry).await);
+                waiting.extend(self.offer(&mut out, index, entry).await?);
             }
             let Some(next) = waiting.pop_front() else { break };
             self.content(&mut out, next).await?;
@@ -112,20 +112,47 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
     }
 
     /// Offers an entry; what is to follow, if anything is.
-    async fn offer(&self, out: &mut Outgoing<'_>, index: usize, entry: &Entry) -> Option<Waiting> {
+    async fn offer(
+        &self,
+        out: &mut Outgoing<'_>,
+        index: usize,
+        entry: &Entry,
+    ) -> Result<Option<Waiting>, FileError> {
         let wanted = entry.clone();
-        let opened = spawn_blocking(move || open(&wanted)).await.map_err(io::Error::other);
-        let (content, offer) = match opened.and_then(|opened| opened) {
+        let (content, offer) = match self.looking(out, move || open(&wanted)).await? {
             Ok(opened) => opened,
             Err(error) => {
                 self.failed(index, Verdict::Abandoned, error.to_string());
-                return None;
+                return Ok(None);
             }
         };
         out.put(&Said::Offer(offer.clone()));
         let mut offered = self.offered();
         offered.push(Offered::new(index, offer.size));
-        Some(Waiting { number: offered.len() - 1, offer, content: content? })
+        let number = offered.len() - 1;
+        Ok(content.map(|content| Waiting { number, offer, content }))
+    }
+
+    /// Looks at a file on a thread of its own; the peer hears of it if that takes long.
+    async fn looking<T: Send + 'static>(
+        &self,
+        out: &mut Outgoing<'_>,
+        look: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<io::Result<T>, FileError> {
+        let look = self.shown(Work::Checking, spawn_blocking(look));
+        let looked = out.meanwhile(&Said::Working, look).await?;
+        Ok(looked.map_err(io::Error::other).and_then(|looked| looked))
+    }
+
+    /// Does `work`, and tells our side of it at every beat.
+    async fn shown<T>(&self, kind: Work, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            match tokio::time::timeout(BEAT, &mut work).await {
+                Ok(done) => return done,
+                Err(_) => self.tell(Step::Working(kind)),
+            }
+        }
     }
 
     async fn content(&self, out: &mut Outgoing<'_>, waiting: Waiting) -> Result<(), FileError> {
@@ -137,8 +164,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
                 out.flush().await?;
                 let want = self.wanted(number).await;
                 let size = offer.size.unwrap_or_default();
-                let resumed = spawn_blocking(move || resume(file, size, want)).await;
-                resumed.map_err(io::Error::other).and_then(|resumed| resumed)
+                self.looking(out, move || resume(file, size, want)).await?
             }
         };
         let (at, reader) = match opened {
@@ -188,7 +214,8 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
             if left.is_none() {
                 out.flush().await?; // more may be long in coming
             }
-            let bytes = match source.next().await {
+            let next = self.shown(Work::Reading, source.next());
+            let bytes = match out.meanwhile(&Frame::Working, next).await? {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) if left.is_some_and(|left| sent < left) => return Ok(Err(shorter())),
                 Ok(None) => return Ok(source.finish().await.map(|read| Some(digest(&read.hash)))),

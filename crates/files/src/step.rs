@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::message::Verdict;
+use crate::message::{Verdict, Work};
 
 /// A step of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +25,8 @@ pub enum Step {
         /// All that was written to the connection or read from it, headers included.
         stream: u64,
     },
+    /// An end, this or the other one, works while no bytes move: about once a second.
+    Working(Work),
     /// A file is stored.
     Done(Transferred),
     /// A file is not stored, and others may still be.

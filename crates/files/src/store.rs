@@ -36,7 +36,11 @@ pub struct Store {
     hidden: bool,
     umask: u32,
     receipts: Mutex<Receipts>,
+    sync: Sync,
 }
+
+/// How the bytes of a whole file are brought to the disk.
+type Sync = fn(&File) -> io::Result<()>;
 
 impl Store {
     /// Opens `dir`, and makes it if it is not there. `hidden` takes names that begin with a dot.
@@ -49,7 +53,13 @@ impl Store {
         })?;
         let root = open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let (dir, receipts) = (dir.to_owned(), Mutex::default());
-        Ok(Self { root, dir, hidden, umask: umask(), receipts })
+        Ok(Self { root, dir, hidden, umask: umask(), receipts, sync: File::sync_all })
+    }
+
+    /// The same, with another function in the place of fsync(2).
+    #[must_use]
+    pub fn synced_by(self, sync: fn(&File) -> io::Result<()>) -> Self {
+        Self { sync, ..self }
     }
 
     /// The path of an offer, if it is one that we take.

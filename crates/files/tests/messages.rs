@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::BytesMut;
-use polypath_files::message::{Answer, Frame, Message, Modified, NotYet, Offer, Reply, Role, Said, Verdict};
+use polypath_files::message::{
+    Answer, Frame, Message, Modified, NotYet, Offer, Reply, Role, Said, Verdict, Work,
+};
 use proptest::prelude::*;
 
 fn offers() -> impl Strategy<Value = Offer> {
@@ -61,7 +63,10 @@ proptest! {
 fn greetings_survive_the_round_trip() {
     [Role::Send, Role::Fetch].iter().for_each(round_trip);
     [Answer::Yes, Answer::No].iter().for_each(round_trip);
-    [Frame::Data(1), Frame::Data(u32::MAX - 1), Frame::Abandoned].iter().for_each(round_trip);
+    [Frame::Data(1), Frame::Data(u32::MAX - 2), Frame::Abandoned, Frame::Working].iter().for_each(round_trip);
+    round_trip(&Said::Working);
+    let works = [Work::Checking, Work::Storing, Work::Waiting, Work::Reading];
+    works.iter().for_each(|work| round_trip(&Reply::Working(*work)));
     assert!(matches!(Role::parse(b"PPFILE1\n"), Err(NotYet::Malformed(_))));
     assert!(matches!(Role::parse(b"GET"), Err(NotYet::Malformed(_))));
 }

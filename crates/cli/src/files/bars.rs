@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polypath_endpoint::PathReport;
+use polypath_files::Work;
 use polypath_node::StreamStats;
 use polypath_transport::PathStats;
 
@@ -161,6 +162,9 @@ const SUM: &str = "all files  {wide_bar} {bytes:>10} of {total_bytes}{prefix}";
 
 /// The rate and the time that is left.
 fn speed(view: &View) -> String {
+    if let Some(work) = view.work {
+        return format!(", {}", doing(work));
+    }
     if view.rate <= 0.0 {
         return ", nothing moves".to_owned();
     }
@@ -170,6 +174,16 @@ fn speed(view: &View) -> String {
             format!("{rate}, {:#} left", HumanDuration(Duration::from_secs(left.as_secs_f64().ceil() as u64)))
         }
         None => rate,
+    }
+}
+
+/// What an end does while no bytes move.
+fn doing(work: Work) -> &'static str {
+    match work {
+        Work::Checking => "checking what is there",
+        Work::Storing => "storing",
+        Work::Waiting => "an earlier transfer of it is not over there",
+        Work::Reading => "waiting for more to send",
     }
 }
 

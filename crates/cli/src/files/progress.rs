@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use polypath_files::Step;
+use polypath_files::{Step, Work};
 
 /// What is shown of a transfer at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -16,6 +16,8 @@ pub struct View {
     pub position: u64,
     /// Average rate of the last two seconds, bit/s; 0 if nothing moves.
     pub rate: f64,
+    /// What an end does while no bytes of files move.
+    pub work: Option<Work>,
     /// Time left at the average rate of the last 15 s; `None` if nothing moves or the length is not known.
     pub left: Option<Duration>,
 }
@@ -35,6 +37,7 @@ pub struct Progress {
     position: u64,
     /// Files finished on earlier connections.
     over: usize,
+    work: Option<Work>,
     samples: Samples,
 }
 
@@ -56,10 +59,15 @@ impl Progress {
         (self.written, self.position, self.stream) = (done, done, 0);
         self.over = files;
         self.spans.clear();
+        self.work = None;
         self.samples = Samples::default();
     }
 
     pub fn step(&mut self, step: &Step) {
+        self.work = match step {
+            Step::Working(work) => Some(*work),
+            _ => None,
+        };
         match step {
             Step::Begin { index, name, size, at } => {
                 let (index, name, size, begin) = (*index, name.clone(), *size, self.written);
@@ -70,7 +78,7 @@ impl Progress {
                 self.written += bytes;
                 self.stream = *stream;
             }
-            Step::Done(_) | Step::Failed(_) => {}
+            Step::Working(_) | Step::Done(_) | Step::Failed(_) => {}
         }
     }
 
@@ -96,6 +104,7 @@ impl Progress {
             of_file: front.map_or((0, None), |span| (arrived(span), span.size)),
             position: self.position,
             rate: self.samples.rate(RECENT) * 8.0,
+            work: self.work,
             left: left.map(|left| Duration::from_secs_f64((left as f64 / speed).min(1e9))),
         }
     }
@@ -185,6 +194,16 @@ mod tests {
         progress.look(seconds(5), 4000);
         let still = progress.look(seconds(6), 4000);
         assert_eq!((still.position, still.rate, still.left), (4000, 0.0, None));
+    }
+
+    #[test]
+    fn what_an_end_does_is_shown_until_bytes_move() {
+        let mut progress = Progress::new(Some(100));
+        progress.step(&begin(0, 100, 0));
+        progress.step(&Step::Working(Work::Storing));
+        assert_eq!(progress.look(seconds(1), 0).work, Some(Work::Storing));
+        progress.step(&Step::Bytes { bytes: 100, stream: 100 });
+        assert_eq!(progress.look(seconds(2), 100).work, None);
     }
 
     #[test]

@@ -21,6 +21,8 @@ use crate::interrupt::Interrupt;
 const TICK: Duration = Duration::from_millis(200);
 /// A connection on which nothing has moved for this long is replaced by a new one.
 const STALL: Duration = Duration::from_secs(20);
+/// The same with a short `--wait`: a peer that works says so every second.
+const LEAST_STALL: Duration = Duration::from_secs(3);
 /// Default of `--wait` once the transfer has begun.
 pub(super) const WAIT: Duration = Duration::from_secs(60);
 /// Backup links are used when the others have carried nothing for this long.
@@ -193,7 +195,7 @@ impl<'a> Transfer<'a> {
                 notes.outcome.borrow_mut().failed.push(file);
             }
             Step::Bytes { .. } => notes.moved.set(Instant::now()),
-            Step::Begin { .. } => {}
+            Step::Begin { .. } | Step::Working(_) => {}
         }
     }
 
@@ -205,9 +207,9 @@ impl<'a> Transfer<'a> {
             ticks.tick().await;
             let stats = stream.stats();
             self.look(&stats);
-            let arrived = self.arrived(&stats);
-            if arrived != before {
-                before = arrived;
+            let moved = movement(&stats);
+            if moved != before {
+                before = moved;
                 notes.moved.set(Instant::now());
             }
             if notes.moved.get().elapsed() > self.patience() {
@@ -224,7 +226,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn patience(&self) -> Duration {
-        self.call.wait.map_or(STALL, |wait| wait.min(STALL))
+        self.call.wait.map_or(STALL, |wait| wait.clamp(LEAST_STALL, STALL))
     }
 
     /// Bytes over links that are not for backup.
@@ -293,6 +295,11 @@ impl<'a> Transfer<'a> {
         };
         Err(End::Final(Failure::system("standard input cannot be read twice", why)))
     }
+}
+
+/// Bytes that arrived at either end. They move also while an end works on its disk, as it says so, but not if it is dead.
+fn movement(stats: &StreamStats) -> u64 {
+    stats.connection.bytes_acked + stats.connection.bytes_received
 }
 
 fn end(error: FileError) -> End {

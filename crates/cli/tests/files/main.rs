@@ -12,6 +12,7 @@ mod nats;
 mod nobody;
 mod record;
 mod several;
+mod slow;
 
 use std::time::Duration;
 

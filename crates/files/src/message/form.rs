@@ -4,18 +4,22 @@ use bytes::{BufMut, BytesMut};
 
 use super::{
     Answer, Digest, Frame, MAGIC, MAX_PATH, MAX_REASON, Message, Modified, NotYet, Offer, Reply, Role, Said,
-    Verdict,
+    Verdict, Work,
 };
 
 const OFFER: u8 = 1;
 const WANT: u8 = 2;
 const START: u8 = 3;
 const VERDICT: u8 = 4;
+const WORKING: u8 = 5;
 const ASKS: u8 = 1;
 const ENDLESS: u8 = 2;
 const DIRECTORY: u8 = 4;
 /// The length that stands for [`Frame::Abandoned`].
 const ABANDONED: u32 = u32::MAX;
+/// The length that stands for [`Frame::Working`].
+const PAUSED: u32 = u32::MAX - 1;
+const WORKS: [Work; 4] = [Work::Checking, Work::Storing, Work::Waiting, Work::Reading];
 const VERDICTS: [Verdict; 6] = [
     Verdict::Stored,
     Verdict::Changed,
@@ -66,6 +70,7 @@ impl Message for Said {
         let said = match fields.u8()? {
             OFFER => Self::Offer(offer(&mut fields)?),
             START => Self::Start(fields.u64()?),
+            WORKING => Self::Working,
             _ => return Err(NotYet::Malformed("neither offer nor start")),
         };
         Ok((said, bytes.len() - fields.0.len()))
@@ -78,6 +83,7 @@ impl Message for Said {
                 out.put_u8(START);
                 out.put_u64(*at);
             }
+            Self::Working => out.put_u8(WORKING),
         }
     }
 }
@@ -126,6 +132,7 @@ impl Message for Frame {
         let frame = match fields.u32()? {
             0 => Self::End(fields.digest()?),
             ABANDONED => Self::Abandoned,
+            PAUSED => Self::Working,
             len => Self::Data(len),
         };
         Ok((frame, bytes.len() - fields.0.len()))
@@ -135,6 +142,7 @@ impl Message for Frame {
         match self {
             Self::Data(len) => out.put_u32(*len),
             Self::Abandoned => out.put_u32(ABANDONED),
+            Self::Working => out.put_u32(PAUSED),
             Self::End(digest) => {
                 out.put_u32(0);
                 out.put_slice(digest);
@@ -156,6 +164,10 @@ impl Message for Reply {
                 let reason = String::from_utf8_lossy(fields.bytes(len)?).into_owned();
                 Self::Verdict { index, verdict, reason }
             }
+            WORKING => {
+                let work = WORKS.get(usize::from(fields.u8()?));
+                Self::Working(*work.ok_or(NotYet::Malformed("an unknown work"))?)
+            }
             _ => return Err(NotYet::Malformed("neither wish nor verdict")),
         };
         Ok((reply, bytes.len() - fields.0.len()))
@@ -176,6 +188,10 @@ impl Message for Reply {
                 out.put_u8(VERDICTS.iter().position(|v| v == verdict).unwrap_or_default() as u8);
                 out.put_u8(reason.len() as u8);
                 out.put_slice(reason.as_bytes());
+            }
+            Self::Working(work) => {
+                out.put_u8(WORKING);
+                out.put_u8(WORKS.iter().position(|w| w == work).unwrap_or_default() as u8);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::jobs;
 use super::{Open, Place, Receiving, blocking};
 use crate::digest::{Digest, Hasher, hashed};
 use crate::error::FileError;
-use crate::message::{Frame, Offer, Verdict};
+use crate::message::{Frame, Offer, Verdict, Work};
 use crate::name::SafePath;
 use crate::send::SMALL;
 use crate::step::{Step, Transferred};
@@ -29,11 +29,7 @@ enum Sink {
 impl<F: FnMut(Step)> Receiving<'_, F> {
     /// The bytes of the first open file follow, from `at` on.
     pub(super) async fn started(&mut self, at: u64) -> Result<(), FileError> {
-        while self.jobs.len() >= MOST_JOBS
-            && let Some(job) = self.jobs.join_next().await
-        {
-            self.finished(job).await?;
-        }
+        while self.jobs.len() >= MOST_JOBS && self.next_job().await? {}
         let open = self.open.pop_front().ok_or(FileError::Protocol("a start of nothing"))?;
         let Open { number, name, offer, place } = open;
         let begin = Step::Begin { index: number as usize, name: name.clone(), size: offer.size, at };
@@ -76,11 +72,21 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
             Place::Part { part, have } if at == have => return Ok(Ok(Sink::Disk(bulk::Sink::start(part)))),
             _ if at != 0 => return Err(wrong),
             Place::New(path) if small => return Ok(Ok(Sink::Memory(Vec::new(), path))),
-            Place::New(path) => blocking(move || store.fresh(from, &path)).await,
-            Place::Part { part, .. } => blocking(move || part.file.emptied()).await,
-            Place::Stored { path, .. } => blocking(move || store.resume(from, &path)?.emptied()).await,
+            Place::New(path) => self.storing(move || store.fresh(from, &path)).await?,
+            Place::Part { part, .. } => self.storing(move || part.file.emptied()).await?,
+            Place::Stored { path, .. } => {
+                let part = self.part(&path).await?;
+                part.and_then(Part::emptied)
+            }
         };
         Ok(part.map(|part| Sink::Disk(bulk::Sink::start(hashed(part)))))
+    }
+
+    async fn storing<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<io::Result<T>, FileError> {
+        self.meanwhile(Work::Storing, blocking(work)).await
     }
 
     /// Takes bytes until the file ends. If they cannot be stored the peer is told, and the rest goes nowhere.
@@ -98,6 +104,10 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
                 Frame::Data(len) => len as usize,
                 Frame::End(_) if sized && left > 0 => {
                     return Err(FileError::Protocol("an end before the end"));
+                }
+                Frame::Working => {
+                    (self.tell)(Step::Working(Work::Reading));
+                    continue;
                 }
                 end => return Ok(end),
             };
@@ -126,7 +136,7 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
                 pieces.iter().for_each(|piece| all.extend_from_slice(piece));
                 Ok(())
             }
-            Sink::Disk(writer) => match writer.write(pieces).await {
+            Sink::Disk(writer) => match self.meanwhile(Work::Storing, writer.write(pieces)).await? {
                 Ok(()) => Ok(()),
                 Err(error) => {
                     *sink = Sink::Nowhere;

@@ -44,6 +44,7 @@ impl<F: FnMut(Step)> Sending<'_, F> {
             match reply {
                 Reply::Want { index, have, digest } => self.want(index, have, digest)?,
                 Reply::Verdict { index, verdict, reason } => self.verdict(index, verdict, &reason)?,
+                Reply::Working(work) => self.tell(Step::Working(work)),
             }
             self.replied.notify_waiters();
         }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use polypath_node::{Hashed, Sha256, hex};
 use polypath_wire::hip::Hit;
@@ -18,9 +17,6 @@ use crate::name::{SafePath, shortened};
 const RESUMABLE: u32 = 4;
 /// Names tried for one that cannot be resumed.
 const FRESH: u32 = 10_000;
-/// How often and at which intervals the lock is tried: another connection may be about to release it.
-const LOCK_TRIES: u32 = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// An unfinished file, which nobody else writes.
 #[derive(Debug)]
@@ -52,23 +48,24 @@ pub enum WhenDropped {
 }
 
 impl Store {
-    /// The unfinished file `path` of `from`: the one of an earlier transfer, or a new one.
-    pub(crate) fn resume(&self, from: Hit, path: &SafePath) -> io::Result<Part> {
+    /// The unfinished file `path` of `from`: the one of an earlier transfer, or a new one. `None` if a transfer that is not
+    /// over writes it and `patient` says to wait for that; if not, a file of another name.
+    pub(crate) fn resume(&self, from: Hit, path: &SafePath, patient: bool) -> io::Result<Option<Part>> {
         let parent = self.parent(path)?;
-        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for number in 0..RESUMABLE {
             let name = part_name(path, from, number);
-            let tries = if number == 0 { LOCK_TRIES } else { 1 };
-            match lock(&parent, &name, tries) {
-                Ok(file) => {
+            match lock(&parent, &name) {
+                Ok(Some(file)) => {
                     let entry = Entry { parent, name, when_dropped: WhenDropped::Resume };
-                    return Ok(Part { file, entry, path: path.clone(), from });
+                    return Ok(Some(Part { file, entry, path: path.clone(), from }));
                 }
-                Err(error) if is_in_the_way(&error) => last = error,
+                Ok(None) if patient => return Ok(None),
+                Ok(None) => {}
+                Err(error) if is_in_the_way(&error) => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(last)
+        self.fresh(from, path).map(Some)
     }
 
     /// A new unfinished file for `path`.
@@ -112,6 +109,11 @@ impl Part {
         self.file.seek(SeekFrom::Start(at)).map(drop)
     }
 
+    /// Whether it is the unfinished file of that path.
+    pub fn is_for(&self, path: &SafePath) -> bool {
+        self.path == *path
+    }
+
     /// Removes it.
     pub fn discard(mut self) {
         self.entry.when_dropped = WhenDropped::Remove;
@@ -146,26 +148,23 @@ impl Drop for Entry {
     }
 }
 
-/// Opens a regular file of that name, or makes it, and locks it. Anything else of that name is in the way.
-fn lock(parent: &OwnedFd, name: &str, tries: u32) -> io::Result<File> {
+/// Opens a regular file of that name, or makes it, and locks it; `None` if it is locked. Anything else of that name is in
+/// the way.
+fn lock(parent: &OwnedFd, name: &str) -> io::Result<Option<File>> {
     // Neither a pipe nor a device makes us wait.
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    for _ in 0..tries {
-        let file = openat(parent, name, flags, Mode::RUSR | Mode::WUSR)?;
-        let stat = fstat(&file)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Whoever had it may have finished it meanwhile: then it has another name.
-            let named = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
-            if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino)) {
-                return Ok(file.into());
-            }
-        }
-        std::thread::sleep(LOCK_PAUSE);
+    let file = openat(parent, name, flags, Mode::RUSR | Mode::WUSR)?;
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::ErrorKind::AlreadyExists.into());
     }
-    Err(io::ErrorKind::AlreadyExists.into())
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(None);
+    }
+    // Whoever had it may have finished it meanwhile: then it has another name.
+    let named = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+    let same = named.is_ok_and(|named| (named.st_dev, named.st_ino) == (stat.st_dev, stat.st_ino));
+    Ok(same.then(|| file.into()))
 }
 
 fn is_in_the_way(error: &io::Error) -> bool {

@@ -45,7 +45,7 @@ impl Store {
         // File systems without modes or times keep the bytes all the same.
         let _ = part.file.set_permissions(Permissions::from_mode(mode));
         let _ = offer.modified.system().map(|time| part.file.set_modified(time));
-        part.file.sync_all()?;
+        (self.sync)(&part.file)?;
         let number = rename(&part.entry.parent, &part.entry.name, part.path.name())?;
         let Part { file, mut entry, path: asked, from } = part;
         entry.when_dropped = WhenDropped::Settled;

@@ -47,6 +47,11 @@ impl Bed {
         Self { client, server, listener, dir, store }
     }
 
+    /// From now on `sync` brings files to the disk.
+    pub fn synced_by(&mut self, sync: fn(&std::fs::File) -> std::io::Result<()>) {
+        self.store = Arc::new(Store::open(&self.inbox(), false).unwrap().synced_by(sync));
+    }
+
     /// The directory is opened anew, as after a restart.
     pub fn restart(&mut self, hidden: bool) {
         self.store = Arc::new(Store::open(&self.inbox(), hidden).unwrap());
@@ -80,10 +85,19 @@ impl Bed {
     }
 
     pub async fn send_plan(&self, plan: &Plan, from: Hit) -> Ended {
+        self.send_and(plan, from, |_, _| {}).await
+    }
+
+    /// Calls `look` at each step of the sender.
+    pub async fn send_and(&self, plan: &Plan, from: Hit, mut look: impl FnMut(&Stream, &Step)) -> Ended {
         let (ours, theirs) = self.connect().await;
         let (mut sender, mut receiver) = (Vec::new(), Vec::new());
+        let tell = |step| {
+            look(&ours, &step);
+            sender.push(step);
+        };
         let (sent, received) = tokio::join!(
-            polypath_files::send(&ours, &plan.entries, |step| sender.push(step)),
+            polypath_files::send(&ours, &plan.entries, tell),
             polypath_files::receive(&theirs, from, &self.store, |step| receiver.push(step)),
         );
         Ended { sent, received, sender, receiver }

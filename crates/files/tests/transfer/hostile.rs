@@ -64,7 +64,7 @@ async fn say(bed: &Bed, messages: &[&dyn Say]) -> (Vec<Reply>, Result<(), FileEr
 fn verdicts(replies: &[Reply]) -> Vec<(u32, Verdict)> {
     let verdicts = replies.iter().filter_map(|reply| match reply {
         Reply::Verdict { index, verdict, .. } => Some((*index, *verdict)),
-        Reply::Want { .. } => None,
+        Reply::Want { .. } | Reply::Working(_) => None,
     });
     verdicts.collect()
 }
@@ -114,18 +114,12 @@ async fn pipes_links_and_directories_in_the_way_are_gone_round() {
         say(&bed, &[&offer("big", 100_000, true), &Said::Start(0), &Frame::Data(1), &Raw(vec![1])]).await;
     assert_eq!(replies.len(), 1);
     let part = bed.inbox().join(&bed.names()[0]);
-    for way in ["pipe", "link", "directory", "locked"] {
+    for way in ["pipe", "link", "directory"] {
         let _ = std::fs::remove_file(&part);
-        let mut held = None;
         match way {
             "pipe" => make_pipe(&part),
             "link" => std::os::unix::fs::symlink("/etc/passwd", &part).unwrap(),
-            "directory" => std::fs::create_dir(&part).unwrap(),
-            _ => {
-                let file = std::fs::File::create(&part).unwrap();
-                file.lock().unwrap();
-                held = Some(file);
-            }
+            _ => std::fs::create_dir(&part).unwrap(),
         }
         let ended = tokio::time::timeout(Duration::from_secs(20), bed.send(&[&file])).await.unwrap().ok();
         assert_eq!(ended.failed(), [], "{way}");
@@ -135,7 +129,6 @@ async fn pipes_links_and_directories_in_the_way_are_gone_round() {
         if way == "directory" {
             std::fs::remove_dir(&part).unwrap();
         }
-        drop(held);
     }
 }
 

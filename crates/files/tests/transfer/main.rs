@@ -3,6 +3,7 @@
 
 mod bed;
 mod hostile;
+mod slow;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -69,7 +70,7 @@ async fn mode_and_time_are_carried_but_no_more_than_the_umask_admits() {
 }
 
 /// Cuts a transfer of a large file in the middle; the bytes that were kept.
-async fn cut(bed: &Bed, file: &Path) -> u64 {
+pub async fn cut(bed: &Bed, file: &Path) -> u64 {
     let (ours, theirs) = bed.connect().await;
     let plan = plan(&[file]);
     let mut seen = 0;
