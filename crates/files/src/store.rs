@@ -3,6 +3,7 @@
 //! No name leads out of it: directories are opened one by one and no symbolic link is followed. No file in it is
 //! replaced, and a peer learns only of files that it sent itself.
 
+mod ledger;
 mod part;
 mod receipts;
 mod settle;
@@ -54,6 +55,14 @@ impl Store {
         let root = open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let (dir, receipts) = (dir.to_owned(), Mutex::default());
         Ok(Self { root, dir, hidden, umask: umask(), receipts, sync: File::sync_all })
+    }
+
+    /// The same, with what was stored here on earlier occasions, as `file` says; from now on it says what is stored. If it
+    /// cannot be used, only what is stored from now on is known.
+    #[must_use]
+    pub fn remembering(self, file: &Path) -> Self {
+        let _ = self.receipts.lock().unwrap_or_else(PoisonError::into_inner).load(file);
+        self
     }
 
     /// The same, with another function in the place of fsync(2).

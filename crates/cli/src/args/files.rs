@@ -24,7 +24,8 @@ Examples:
 `polypath receive` prints what to write after the @. Every network interface of either host that has a usable
 address becomes a path, also one that comes up during the transfer, up to 8 at once: each path costs heartbeats
 and keys. (`polypath demo` emulates up to 64, the most that a connection can have.) An interrupted transfer
-resumes by itself for --wait seconds, later when the same command is given again; standard input cannot be
+resumes by itself for --wait seconds, later when the same command is given again: what the receiver has of a
+file, or has stored of it from this host, is not sent again (files of up to 64 KiB are). Standard input cannot be
 resumed.
 
 With --allow this host waits for the other one, and prints the arguments of its `receive --from`. Use it where the

@@ -1,10 +1,14 @@
-//! What was stored for whom since the program began: a sender whose verdict was lost need not send again.
+//! What was stored for whom: a sender whose verdict was lost, or who begins again, need not send it again.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::Path;
 
 use polypath_wire::hip::Hit;
 use rustix::fs::Stat;
+use serde::{Deserialize, Serialize};
 
+use super::ledger::{Ledger, Line};
 use crate::digest::Digest;
 use crate::name::SafePath;
 
@@ -18,6 +22,8 @@ pub struct Receipts {
     by_name: BTreeMap<(Hit, SafePath), Receipt>,
     order: VecDeque<(Hit, SafePath)>,
     bytes: usize,
+    /// Where the next run of the program finds them.
+    ledger: Option<Ledger>,
 }
 
 #[derive(Debug)]
@@ -29,7 +35,7 @@ pub struct Receipt {
 }
 
 /// What changes when a file is changed or replaced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Stamp {
     pub size: u64,
     device: u64,
@@ -54,9 +60,27 @@ impl Receipts {
         self.by_name.get(&(from, path.clone()))
     }
 
+    /// Those of `file`, where later ones are kept too.
+    pub fn load(&mut self, file: &Path) -> io::Result<()> {
+        let (ledger, lines) = Ledger::open(file)?;
+        lines.into_iter().filter_map(Line::receipt).for_each(|(key, receipt)| self.insert(key, receipt));
+        self.ledger = Some(ledger);
+        Ok(())
+    }
+
     pub fn keep(&mut self, from: Hit, path: SafePath, stored: String, stamp: Stamp, digest: Digest) {
-        let key = (from, path);
-        if self.by_name.insert(key.clone(), Receipt { stored, stamp, digest }).is_none() {
+        let (key, receipt) = ((from, path), Receipt { stored, stamp, digest });
+        let line = Line::new(&key, &receipt);
+        self.insert(key, receipt);
+        if let Some(ledger) = &mut self.ledger {
+            let known = || self.order.iter().filter_map(|key| Some(Line::new(key, self.by_name.get(key)?)));
+            // What cannot be written is sent again after a restart.
+            let _ = if ledger.is_long() { ledger.renew(known()) } else { ledger.add(&line) };
+        }
+    }
+
+    fn insert(&mut self, key: (Hit, SafePath), receipt: Receipt) {
+        if self.by_name.insert(key.clone(), receipt).is_none() {
             self.bytes += size(&key);
             self.order.push_back(key);
         }
@@ -81,7 +105,7 @@ mod tests {
     #[test]
     fn receipts_take_no_more_than_their_share() {
         let mut receipts = Receipts::default();
-        let stamp = Stamp { size: 0, device: 0, inode: 0, changed: (0, 0) };
+        let stamp = Stamp::default();
         let path = |n: u32| SafePath::new(&format!("{}{n}", "long/".repeat(50)), false).unwrap();
         for n in 0..20_000 {
             receipts.keep(Hit([1; 16]), path(n), String::new(), stamp, [0; 32]);

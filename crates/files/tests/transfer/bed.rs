@@ -52,6 +52,12 @@ impl Bed {
         self.store = Arc::new(Store::open(&self.inbox(), false).unwrap().synced_by(sync));
     }
 
+    /// The directory is opened anew, as after a restart, with what it remembers in a file.
+    pub fn remember(&mut self) {
+        let file = self.dir.path().join("config/received");
+        self.store = Arc::new(Store::open(&self.inbox(), false).unwrap().remembering(&file));
+    }
+
     /// The directory is opened anew, as after a restart.
     pub fn restart(&mut self, hidden: bool) {
         self.store = Arc::new(Store::open(&self.inbox(), hidden).unwrap());

@@ -146,6 +146,26 @@ async fn a_file_that_the_sender_has_its_verdict_of_is_not_sent_twice() {
 }
 
 #[tokio::test]
+async fn what_is_stored_is_not_sent_again_after_a_restart_unless_it_was_changed() {
+    let mut bed = Bed::new();
+    bed.remember();
+    let files = ["a/x", "b/x", "y"].map(|name| bed.file(name, &noise(100_000 + name.len() as u64)));
+    let all: Vec<&Path> = files.iter().map(|file| file.as_path()).collect();
+    bed.send(&all[1..]).await.ok();
+    bed.remember();
+    assert_eq!(bed.send(&all[1..]).await.ok().began(), [100_003, 100_001]);
+    assert_eq!(bed.send_plan(&plan(&all[1..]), BOB).await.ok().began(), [0, 0], "others learn nothing of it");
+    std::fs::write(bed.inbox().join("y"), noise(100_001)).unwrap();
+    bed.remember();
+    assert_eq!(bed.send(&all[1..]).await.ok().began(), [100_003, 0]);
+    let ledger = bed.inbox().parent().unwrap().join("config/received");
+    assert_eq!(mode(&ledger), 0o600);
+    std::fs::write(ledger, "damaged").unwrap();
+    bed.remember();
+    assert_eq!(bed.send(&all[1..]).await.ok().began(), [0, 0]);
+}
+
+#[tokio::test]
 async fn another_file_of_that_name_stays() {
     let bed = Bed::new();
     let mut files = Vec::new();
