@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use polypath_node::StreamError;
 use thiserror::Error;
 
+use crate::name::shown;
+
 /// Why a transfer ended early. A single file that fails is a [`Step::Failed`](crate::Step::Failed).
 #[derive(Debug, Error)]
 pub enum FileError {
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(&path.to_string_lossy()))]
     File {
         /// Which.
         path: PathBuf,

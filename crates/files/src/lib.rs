@@ -20,7 +20,7 @@ pub use digest::Digest;
 pub use error::FileError;
 pub use message::{Verdict, Work};
 pub use receive::{fetch, receive};
-pub use send::{send, serve};
+pub use send::{SMALL, send, serve};
 pub use source::{Entry, Plan, Skipped};
 pub use step::{Failed, Step, Transferred};
 pub use store::Store;

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::digest::{Digest, Hasher};
 use crate::error::FileError;
-use crate::message::{Answer, Message, Offer, Reply, Role, Said, Verdict, Work};
+use crate::message::{Answer, Message, Modified, Offer, Reply, Role, Said, Verdict, Work};
 use crate::name::{SafePath, shown};
 use crate::peer::{BEAT, Incoming, Outgoing, decline};
 use crate::step::{Failed, Step, Transferred};
@@ -69,6 +69,7 @@ struct Receiving<'a, F> {
     /// Offers whose bytes have not come.
     open: VecDeque<Open>,
     jobs: JoinSet<Job>,
+    directories: Directories,
 }
 
 /// A file whose bytes are to come.
@@ -77,6 +78,25 @@ struct Open {
     name: String,
     offer: Offer,
     place: Place,
+}
+
+/// Bytes of paths of directories whose times are kept to the end.
+const MOST_DATED: usize = 8 << 20;
+
+/// Directories that get their times when everything is in them.
+#[derive(Default)]
+struct Directories {
+    all: Vec<(SafePath, Modified)>,
+    bytes: usize,
+}
+
+impl Directories {
+    fn add(&mut self, path: SafePath, modified: Modified) {
+        self.bytes += path.as_str().len() + size_of::<(SafePath, Modified)>();
+        if self.bytes <= MOST_DATED {
+            self.all.push((path, modified));
+        }
+    }
 }
 
 /// Where they go.
@@ -95,7 +115,8 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
     fn new(stream: &'a Stream, from: Hit, store: &Arc<Store>, tell: F) -> Self {
         let (open, jobs) = (VecDeque::new(), JoinSet::new());
         let incoming = Incoming::new(stream);
-        Self { stream, incoming, from, store: store.clone(), tell, offers: 0, open, jobs }
+        let directories = Directories::default();
+        Self { stream, incoming, from, store: store.clone(), tell, offers: 0, open, jobs, directories }
     }
 
     async fn run(mut self) -> Result<(), FileError> {
@@ -104,6 +125,7 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         while let Some(job) = self.jobs.join_next().await {
             let _ = self.finished(job).await;
         }
+        self.date_directories().await;
         result
     }
 
@@ -131,6 +153,7 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         if !self.open.is_empty() {
             return Err(FileError::Cut);
         }
+        self.date_directories().await;
         self.stream.finish();
         // The peer has a verdict on each file: nothing is lost if it ends the association before its acknowledgment of
         // our end arrives (its CLOSE may take a faster path).
@@ -190,7 +213,7 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
             }
         };
         if offer.directory {
-            return self.directory(number, name, &path, offer.mode).await;
+            return self.directory(number, name, path, &offer).await;
         }
         let place =
             if offer.asks { self.wish(number, &name, &path, &offer).await? } else { Place::New(path) };
@@ -202,13 +225,14 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         &mut self,
         number: u32,
         name: String,
-        path: &SafePath,
-        mode: u16,
+        path: SafePath,
+        offer: &Offer,
     ) -> Result<(), FileError> {
-        let (store, path) = (self.store.clone(), path.clone());
-        let made = blocking(move || store.make_directory(&path, mode));
+        let (store, asked, mode) = (self.store.clone(), path.clone(), offer.mode);
+        let made = blocking(move || store.make_directory(&asked, mode));
         match self.meanwhile(Work::Storing, made).await? {
             Ok(at) => {
+                self.directories.add(path, offer.modified);
                 self.verdict(number, Verdict::Stored, String::new()).await?;
                 let (index, blake3) = (number as usize, String::new());
                 let path = Some(at);
@@ -217,6 +241,16 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
             }
             Err(error) => self.refuse_for(number, &name, &error).await,
         }
+    }
+
+    /// Gives directories their times, now that everything is in them.
+    async fn date_directories(&mut self) {
+        let (store, directories) = (self.store.clone(), std::mem::take(&mut self.directories));
+        let dated = blocking(move || {
+            directories.all.iter().for_each(|(path, modified)| store.date_directory(path, *modified));
+            Ok(())
+        });
+        let _ = dated.await; // they are there all the same
     }
 
     async fn verdict(&mut self, index: u32, verdict: Verdict, reason: String) -> Result<(), FileError> {

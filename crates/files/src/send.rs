@@ -17,7 +17,7 @@ use polypath_node::{Hashed, Stream};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
-use crate::content::{Input, shorter};
+use crate::content::{Input, has_more, shorter};
 use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
 use crate::error::FileError;
 use crate::message::{Answer, Frame, Offer, Role, Said, Verdict, Work};
@@ -26,7 +26,7 @@ use crate::peer::{BEAT, Incoming, Outgoing, decline};
 use crate::source::Entry;
 use crate::step::{Failed, Step};
 use hear::Offered;
-pub(crate) use open::SMALL;
+pub use open::SMALL;
 use open::{Content, open, resume};
 
 /// Most files that are offered before the bytes of the first of them are sent.
@@ -159,7 +159,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         let Waiting { number, offer, content } = waiting;
         let opened = match content {
             Content::Small(bytes) => return self.small(out, number, bytes).await,
-            Content::Input => Ok((0, Source::start(hashed(Input::Stdin(io::stdin())), u64::MAX))),
+            Content::Endless(input) => Ok((0, Source::start(hashed(input), u64::MAX))),
             Content::Large(file) => {
                 out.flush().await?;
                 let want = self.wanted(number).await;
@@ -218,7 +218,19 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
             let bytes = match out.meanwhile(&Frame::Working, next).await? {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) if left.is_some_and(|left| sent < left) => return Ok(Err(shorter())),
-                Ok(None) => return Ok(source.finish().await.map(|read| Some(digest(&read.hash)))),
+                Ok(None) => {
+                    let read = match source.finish().await {
+                        Ok(read) => read,
+                        Err(error) => return Ok(Err(error)),
+                    };
+                    let sum = digest(&read.hash);
+                    if left.is_some()
+                        && self.looking(out, move || has_more(read.file)).await?.unwrap_or(false)
+                    {
+                        self.grew(number);
+                    }
+                    return Ok(Ok(Some(sum)));
+                }
                 Err(error) => return Ok(Err(error)),
             };
             let len = bytes.len() as u64;
@@ -258,6 +270,14 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
                 }
             }
         }
+    }
+
+    fn grew(&self, number: usize) {
+        let (index, bytes) = {
+            let offered = &self.offered()[number];
+            (offered.entry, offered.bytes)
+        };
+        self.tell(Step::Grew { name: shown(&self.entries[index].name), bytes });
     }
 
     fn failed(&self, index: usize, verdict: Verdict, why: String) {

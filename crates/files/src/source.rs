@@ -29,6 +29,8 @@ enum From {
     Directory { mode: u16, modified: Modified },
     /// Standard input.
     Input,
+    /// What the system does not let us look at, in its words: it fails when it is its turn.
+    Unreadable(String),
 }
 
 /// What is not sent, and why.
@@ -59,7 +61,8 @@ impl Plan {
             return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, why)));
         }
         if meta.is_dir() {
-            return self.walk(path, name, &meta);
+            self.walk(path, name, &meta);
+            return Ok(());
         }
         if !meta.is_file() {
             let why = "is neither a file nor a directory; `-` sends standard input";
@@ -80,30 +83,39 @@ impl Plan {
         self.entries.iter().filter_map(|entry| entry.size).sum()
     }
 
-    fn walk(&mut self, path: &Path, name: String, meta: &Metadata) -> Result<(), FileError> {
-        let mut found: Vec<_> = fs::read_dir(path)
-            .and_then(Iterator::collect)
-            .map_err(|source| FileError::File { path: path.to_owned(), source })?;
+    fn walk(&mut self, path: &Path, name: String, meta: &Metadata) {
+        let found = fs::read_dir(path).and_then(Iterator::collect);
+        let mut found: Vec<fs::DirEntry> = match found {
+            Ok(found) => found,
+            Err(error) => return self.unreadable(name, &error),
+        };
         found.sort_by_key(fs::DirEntry::file_name);
         let from = From::Directory { mode: mode(meta), modified: modified(meta) };
         self.entries.push(Entry { name: name.clone(), size: Some(0), from });
         for entry in found {
-            self.found(&entry, &name)?;
+            self.found(&entry, &name);
         }
-        Ok(())
     }
 
-    fn found(&mut self, entry: &fs::DirEntry, above: &str) -> Result<(), FileError> {
+    fn unreadable(&mut self, name: String, error: &io::Error) {
+        self.entries.push(Entry { name, size: Some(0), from: From::Unreadable(error.to_string()) });
+    }
+
+    fn found(&mut self, entry: &fs::DirEntry, above: &str) {
         let path = entry.path();
         let name = entry.file_name().to_str().map(|name| format!("{above}/{name}"));
-        let meta = entry.metadata().map_err(|source| FileError::File { path: path.clone(), source })?;
         let why = match &name {
             None => Some("its name is not UTF-8"),
             Some(name) => refused(name),
         };
+        let meta = match (entry.metadata(), &name) {
+            (Ok(meta), _) => meta,
+            (Err(error), Some(name)) if why.is_none() => return self.unreadable(name.clone(), &error),
+            _ => return self.skipped.push(Skipped { path, why: why.unwrap_or("cannot be looked at") }),
+        };
         let why = why.or_else(|| meta.is_symlink().then_some("is a symbolic link"));
         match (name, why) {
-            (Some(name), None) if meta.is_dir() => return self.walk(&path, name, &meta),
+            (Some(name), None) if meta.is_dir() => self.walk(&path, name, &meta),
             (Some(name), None) if meta.is_file() => {
                 let from = From::File { path, named: false };
                 self.entries.push(Entry { name, size: Some(meta.len()), from });
@@ -112,7 +124,6 @@ impl Plan {
                 self.skipped.push(Skipped { path, why: why.unwrap_or("is neither a file nor a directory") });
             }
         }
-        Ok(())
     }
 }
 
@@ -176,6 +187,7 @@ impl Entry {
             From::Directory { mode, modified } => {
                 return Ok((Opened::Directory, offer(Some(0), *mode, *modified)));
             }
+            From::Unreadable(why) => return Err(io::Error::other(why.clone())),
             From::Input => return Ok((Opened::Input, offer(None, 0o666, now()))),
             From::File { path, named } => (path, *named),
         };

@@ -27,6 +27,13 @@ pub enum Step {
     },
     /// An end, this or the other one, works while no bytes move: about once a second.
     Working(Work),
+    /// A file grew while it was sent: what was offered is sent, the rest is not.
+    Grew {
+        /// Its path, as it can be shown.
+        name: String,
+        /// How many bytes were offered.
+        bytes: u64,
+    },
     /// A file is stored.
     Done(Transferred),
     /// A file is not stored, and others may still be.

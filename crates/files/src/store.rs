@@ -16,11 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use polypath_wire::hip::Hit;
-use rustix::fs::{AtFlags, Mode, OFlags, fstatvfs, mkdirat, open, openat, statat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, fstatvfs, mkdirat, open, openat, statat,
+    utimensat,
+};
 use rustix::io::Errno;
 
 use crate::digest::Digest;
-use crate::message::Offer;
+use crate::message::{Modified, Offer};
 use crate::name::{BadName, SafePath};
 pub(crate) use part::Part;
 use receipts::{Receipts, Stamp};
@@ -81,6 +84,16 @@ impl Store {
         let parent = self.parent(path)?;
         descend(&parent, path.name(), u32::from(mode & 0o777) | 0o700)?;
         Ok(self.dir.join(path.as_str()))
+    }
+
+    /// Gives the directory `path` the time of its last change, if it can be given.
+    pub(crate) fn date_directory(&self, path: &SafePath, modified: Modified) {
+        let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanos.into() };
+        let omit = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        let times = Timestamps { last_access: omit, last_modification: time };
+        if let Ok(parent) = self.parent(path) {
+            let _ = utimensat(&parent, path.name(), &times, AtFlags::SYMLINK_NOFOLLOW);
+        }
     }
 
     /// The directory that `path` is in, made if need be.

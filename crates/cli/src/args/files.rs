@@ -58,9 +58,9 @@ pub struct SendArgs {
     /// The UDP port at which files are fetched
     #[arg(long, value_name = "PORT", default_value_t = udp::PORT, requires = "allow")]
     pub port: u16,
-    /// What standard input is called at the receiver
-    #[arg(long, value_name = "NAME", default_value = "stdin")]
-    pub name: String,
+    /// What standard input is called at the receiver [default: stdin]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     /// The identity of this host [default: the one in the user's configuration directory, made if need be]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,

@@ -50,9 +50,19 @@ impl Call<'_> {
             known::keep(&node, &paths);
             node.shutdown(GRACE).await;
             bars.clear();
-            result?;
             let (done, failed, carried) = (outcome.done, outcome.failed, bars.carried());
-            Report { sent, ours, peer, seconds, done, failed, carried }.finish(json)
+            let error = result.as_ref().err().map(|failure| failure.message().to_owned());
+            let report = Report { sent, ours, peer, seconds, done, failed, carried, error };
+            match result {
+                Ok(()) => report.finish(json),
+                Err(failure) => {
+                    // Who interrupts it does not wait for a report.
+                    if json && !failure.status.is_interruption() {
+                        report.print(json)?;
+                    }
+                    Err(failure)
+                }
+            }
         })
     }
 }

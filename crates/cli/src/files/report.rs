@@ -19,6 +19,8 @@ pub struct Report {
     pub done: Vec<Transferred>,
     pub failed: Vec<Failed>,
     pub carried: Vec<Carried>,
+    /// Why the rest was not transferred at all.
+    pub error: Option<String>,
 }
 
 impl Report {
@@ -29,9 +31,13 @@ impl Report {
 
     /// Prints it, and fails if not every file is stored.
     pub fn finish(&self, json: bool) -> Result<(), Failure> {
-        let text = if json { format!("{:#}", self.json()) } else { self.text() };
-        printed(writeln!(std::io::stdout(), "{text}"))?;
+        self.print(json)?;
         if self.failed.is_empty() { Ok(()) } else { Err(failure(&self.failed)) }
+    }
+
+    pub fn print(&self, json: bool) -> Result<(), Failure> {
+        let text = if json { format!("{:#}", self.json()) } else { self.text() };
+        printed(writeln!(std::io::stdout(), "{text}"))
     }
 
     fn text(&self) -> String {
@@ -70,6 +76,7 @@ impl Report {
             "goodput_bps": self.bytes() as f64 * 8.0 / self.seconds,
             "files": self.done,
             "failed": self.failed,
+            "error": self.error,
             "paths": self.carried.iter().map(path).collect::<Vec<_>>(),
         })
     }
@@ -86,6 +93,11 @@ pub fn line(file: &Transferred) -> String {
         at => format!(", of which {at} were there already"),
     };
     format!("{name}: {} bytes{resumed}, BLAKE3 {}\n", file.bytes, file.blake3)
+}
+
+/// What is said of a file that grew.
+pub fn grew(name: &str, bytes: u64) -> String {
+    format!("{name}: grew while it was sent; the first {bytes} bytes are sent, no more")
 }
 
 /// The error of a transfer in which the files `failed`, at least one, are not stored.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polypath_files::name::SafePath;
+use polypath_files::name::{SafePath, shown};
 use polypath_files::{Entry, Plan};
 use polypath_lab::registry;
 use polypath_transport::{CcConfig, ConnectionConfig};
@@ -24,7 +24,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         return offer(args);
     }
     let (to, what) = target(args)?;
-    let plan = plan(what, &args.name)?;
+    let plan = plan(what, args.name.as_deref())?;
     Call {
         to: &to,
         identity: args.identity.as_deref(),
@@ -40,7 +40,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
 
 /// Waits for hosts that fetch the files.
 fn offer(args: &SendArgs) -> Result<(), Failure> {
-    let plan = plan(&args.what, &args.name)?;
+    let plan = plan(&args.what, args.name.as_deref())?;
     if plan.entries.iter().any(Entry::is_input) {
         return Err(Failure::usage("standard input cannot be fetched: it may be read once only"));
     }
@@ -64,8 +64,11 @@ fn target(args: &SendArgs) -> Result<(Target, &[std::ffi::OsString]), Failure> {
     let (last, what) = args.what.split_last().ok_or_else(|| Failure::usage("nothing to send"))?;
     let to = last.to_str().ok_or("is not UTF-8".to_owned()).and_then(str::parse::<Target>);
     let to = to.map_err(|e| {
-        Failure::usage(format!("the last argument says to whom, and {} does not: {e}", last.display()))
-            .help(format!("polypath send FILE HIT@ADDRESS; {to_fetch}"))
+        Failure::usage(format!(
+            "the last argument says to whom, and {} does not: {e}",
+            shown(&last.to_string_lossy())
+        ))
+        .help(format!("polypath send FILE HIT@ADDRESS; {to_fetch}"))
     })?;
     if what.is_empty() {
         return Err(Failure::usage("nothing to send").help("polypath send FILE HIT@ADDRESS"));
@@ -74,7 +77,12 @@ fn target(args: &SendArgs) -> Result<(Target, &[std::ffi::OsString]), Failure> {
 }
 
 /// Everything that is sent; says what is left out.
-fn plan(what: &[impl AsRef<OsStr>], name: &str) -> Result<Plan, Failure> {
+fn plan(what: &[impl AsRef<OsStr>], name: Option<&str>) -> Result<Plan, Failure> {
+    if name.is_some() && !what.iter().any(|one| one.as_ref() == "-") {
+        return Err(Failure::usage("--name is for standard input, and none is sent")
+            .help("polypath send - --name NAME HIT@ADDRESS; files keep their names"));
+    }
+    let name = name.unwrap_or("stdin");
     let mut plan = Plan::default();
     for one in what {
         match one.as_ref() {
@@ -91,7 +99,7 @@ fn plan(what: &[impl AsRef<OsStr>], name: &str) -> Result<Plan, Failure> {
         return Err(Failure::usage("standard input can be read once only"));
     }
     for skipped in &plan.skipped {
-        let path = polypath_files::name::shown(&skipped.path.to_string_lossy());
+        let path = shown(&skipped.path.to_string_lossy());
         eprintln!("left out: {path} {}", skipped.why);
     }
     Ok(plan)

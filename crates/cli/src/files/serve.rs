@@ -166,11 +166,15 @@ impl Desk {
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         let turn = turns.entry(peer).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))).clone();
         let (work, json, served) = (self.work.clone(), self.json, self.served.clone());
+        let receives = matches!(work, Work::Receive(_));
         tokio::spawn(async move {
             let _turn = turn.acquire().await;
-            let mut complete = true;
+            let (mut complete, mut kept) = (true, false);
             let tell = |step: Step| {
                 complete &= !matches!(step, Step::Failed(_));
+                if let Step::Begin { size, .. } = &step {
+                    kept = receives && size.is_some_and(|size| size > polypath_files::SMALL);
+                }
                 show(json, peer, &step);
             };
             let result = match work {
@@ -178,7 +182,7 @@ impl Desk {
                 Work::Send(entries) => polypath_files::serve(&stream, &entries, tell).await,
             };
             if let Err(error) = &result {
-                complain(peer, error);
+                complain(peer, error, kept);
                 stream.abort();
             }
             // Nobody listens at the very end.
@@ -190,6 +194,7 @@ impl Desk {
 fn show(json: bool, peer: Hit, step: &Step) {
     match step {
         Step::Done(file) => stored(json, peer, file),
+        Step::Grew { name, bytes } => eprintln!("{peer}: {}", super::report::grew(name, *bytes)),
         Step::Failed(file) => eprintln!("{peer}: {}: {}", file.name, file.why),
         Step::Begin { name, size, at, .. } if !json => {
             let size = size.map_or("of unknown length".to_owned(), |size| format!("{size} bytes"));
@@ -203,9 +208,11 @@ fn resumed(at: u64) -> String {
     if at == 0 { String::new() } else { format!(", of which {at} are there already") }
 }
 
-fn complain(peer: Hit, error: &FileError) {
+/// `kept`: what came of the last file is kept.
+fn complain(peer: Hit, error: &FileError, kept: bool) {
     match error.is_interruption() {
-        true => eprintln!("{peer}: interrupted; what came is kept for the next attempt"),
+        true if kept => eprintln!("{peer}: interrupted; what came is kept for the next attempt"),
+        true => eprintln!("{peer}: interrupted"),
         false => eprintln!("{peer}: {error}"),
     }
 }

@@ -1,8 +1,10 @@
 //! Whom to send to: HIT@ADDR[,ADDR…].
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use polypath_files::name::shown;
 use polypath_wire::hip::Hit;
 
 /// A peer and where it is to be found.
@@ -19,25 +21,41 @@ impl FromStr for Target {
         let (hit, addresses) = text.split_once('@').ok_or("need HIT@ADDRESS[,ADDRESS…]")?;
         let hit = hit.parse().map_err(|e| format!("{e}"))?;
         let addresses: Vec<String> = addresses.split(',').map(|a| a.trim().to_owned()).collect();
-        match addresses.iter().any(String::is_empty) {
-            true => Err("an address is empty".into()),
-            false => Ok(Self { hit, addresses }),
+        if addresses.iter().any(String::is_empty) {
+            return Err("an address is empty".into());
+        }
+        match addresses.iter().find(|address| is_link_local(address)) {
+            Some(address) => Err(format!(
+                "{address} is link-local, which is not supported; use one of the host's other addresses"
+            )),
+            None => Ok(Self { hit, addresses }),
         }
     }
+}
+
+/// Whether it is an IPv6 address of one link (RFC 4291 §2.5.6), with or without the interface.
+fn is_link_local(address: &str) -> bool {
+    let bare = address.trim_start_matches('[');
+    let bare = bare.split(['%', ']']).next().unwrap_or_default();
+    bare.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_unicast_link_local())
 }
 
 impl Target {
     /// All addresses; names are looked up. An address without a port has `port`; if that is 0, all have: there is no
     /// UDP then.
-    pub fn resolve(&self, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+    pub fn resolve(&self, port: u16) -> io::Result<Vec<SocketAddr>> {
         let mut all = Vec::new();
         for address in &self.addresses {
             if let Ok(ip) = address.trim_matches(['[', ']']).parse::<IpAddr>() {
                 all.push(SocketAddr::new(ip, port));
-            } else if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
-                all.extend(address.to_socket_addrs()?);
             } else {
-                all.extend((address.as_str(), port).to_socket_addrs()?);
+                let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+                let found = match has_port {
+                    true => address.to_socket_addrs(),
+                    false => (address.as_str(), port).to_socket_addrs(),
+                };
+                let which = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", shown(address)));
+                all.extend(found.map_err(which)?);
             }
         }
         if port == 0 {
@@ -64,5 +82,16 @@ mod tests {
         assert!("2001:db8::1@192.0.2.1".parse::<Target>().is_err(), "no HIT");
         assert!(hit.parse::<Target>().is_err());
         assert!(format!("{hit}@").parse::<Target>().is_err());
+        for local in ["fe80::1%eth0", "[fe80::1%eth0]:99", "[fe80::1]:99", "192.0.2.1,fe80::1"] {
+            let said = format!("{hit}@{local}").parse::<Target>().unwrap_err();
+            assert!(said.contains("is link-local, which is not supported"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_said() {
+        let to: Target = "2001:21::1@192.0.2.1,no\u{1b}such.invalid".parse().unwrap();
+        let said = to.resolve(10_500).unwrap_err().to_string();
+        assert!(said.starts_with("no\u{fffd}such.invalid: "), "{said}");
     }
 }

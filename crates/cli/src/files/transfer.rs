@@ -14,6 +14,7 @@ use polypath_transport::CloseReason;
 use super::bars::Bars;
 use super::call::Call;
 use super::progress::Progress;
+use super::report;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
@@ -118,9 +119,19 @@ impl<'a> Transfer<'a> {
     pub async fn run(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
         let result = interrupt.or(self.attempts()).await;
         result.map_err(|failure| match failure.status.is_interruption() {
-            true => failure.help("the same command goes on where it stopped"),
+            true => failure.help(self.again()),
             false => failure,
         })
+    }
+
+    /// What the same command would do.
+    fn again(&self) -> &'static str {
+        match &self.call.way {
+            Way::Send(left) if left.iter().any(Entry::is_input) => {
+                "standard input is not resumed: what is not stored is sent from its beginning"
+            }
+            _ => "the same command goes on where it stopped",
+        }
     }
 
     /// Its duration in seconds, what became of the files, and the bars.
@@ -138,8 +149,8 @@ impl<'a> Transfer<'a> {
             };
             let wait = self.call.wait.unwrap_or(WAIT);
             if self.moved.elapsed() >= wait {
-                let gave_up = Failure::system(format!("gave up after {} s", wait.as_secs()), why)
-                    .help("the same command goes on where it stopped");
+                let gave_up =
+                    Failure::system(format!("gave up after {} s", wait.as_secs()), why).help(self.again());
                 return Err(self.found.take().unwrap_or(gave_up));
             }
             self.bars.borrow().say(&format!("interrupted ({why}); trying again"));
@@ -195,6 +206,7 @@ impl<'a> Transfer<'a> {
                 notes.outcome.borrow_mut().failed.push(file);
             }
             Step::Bytes { .. } => notes.moved.set(Instant::now()),
+            Step::Grew { name, bytes } => self.bars.borrow().say(&report::grew(&name, bytes)),
             Step::Begin { .. } | Step::Working(_) => {}
         }
     }

@@ -1,6 +1,7 @@
 //! What can be sent, and in which direction one calls.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -164,6 +165,61 @@ fn a_backup_steps_in_while_the_other_link_is_silent() {
 }
 
 #[test]
+fn what_was_fetched_is_not_fetched_again() {
+    let Some(bed) = Bed::new() else { return };
+    let (hit, big, small) = (bed.hit(1), bed.file("big", 3_000_000), bed.file("small", 1000));
+    let (dir, from) = (bed.path("fetched"), format!("{hit}@192.0.2.2"));
+    for expected in [0, 3_000_000] {
+        let offering = offer(&bed, &[&big, &small]);
+        let fetch = bed.spawn(0, &["receive", "--from", &from, "--dir", dir.to_str().unwrap(), "--json"]);
+        let report = json(&end(fetch, 60));
+        let files = report["files"].as_array().unwrap();
+        let fetched = files.iter().find(|file| file["name"] == "big").unwrap();
+        assert_eq!(fetched["resumed_at"], expected, "{report:#}");
+        assert!(end(offering, 20).status.success());
+    }
+}
+
+#[test]
+fn a_transfer_that_fails_as_a_whole_has_its_json_too() {
+    let Some(bed) = Bed::new() else { return };
+    let file = bed.file("small", 1000);
+    let ended = end(bed.send_to(&file, &format!("{}@192.0.2.2:10509", bed.hit(1))), 30);
+    assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+    let report: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert!(report["error"].as_str().unwrap().contains("is closed"), "{report:#}");
+    assert_eq!(report["files"].as_array().map(Vec::len), Some(0), "{report:#}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_fails_alone() {
+    let Some(bed) = Bed::new() else { return };
+    let hits = [bed.hit(0), bed.hit(1)];
+    let album = bed.path("album");
+    std::fs::create_dir_all(album.join("closed")).unwrap();
+    std::fs::write(album.join("x"), "x").unwrap();
+    std::fs::set_permissions(album.join("closed"), std::fs::Permissions::from_mode(0)).unwrap();
+    let mut receiver = bed.receive(&hits[0]);
+    // Root without its privilege to read everything.
+    let mut command = std::process::Command::new("setpriv");
+    command.args([
+        "--bounding-set",
+        "-dac_override,-dac_read_search",
+        env!("CARGO_BIN_EXE_polypath"),
+        "send",
+    ]);
+    command.args([album.to_str().unwrap(), &format!("{}@192.0.2.2", hits[1])]);
+    command.env("XDG_CONFIG_HOME", bed.path("config0")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let sent = end(bed.hosts[0].run(|| command.spawn().unwrap()).unwrap(), 30);
+    assert_eq!(sent.status.code(), Some(3), "{sent:?}");
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert!(said.contains("album/closed: Permission denied"), "{said}");
+    assert_eq!(std::fs::read(bed.path("in/album/x")).unwrap(), b"x");
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+}
+
+#[test]
 fn a_port_that_is_taken_and_a_directory_that_is_a_file_are_told() {
     let Some(bed) = Bed::new() else { return };
     let (file, dir) = (bed.file("small", 10), bed.path("in"));
@@ -183,7 +239,7 @@ fn arguments_that_make_no_sense_say_what_would() {
     let Some(bed) = Bed::new() else { return };
     let (hit, file) = (bed.hit(1), bed.file("small", 10));
     let file = file.to_str().unwrap();
-    let to = format!("{hit}@192.0.2.2");
+    let (to, near) = (format!("{hit}@192.0.2.2"), format!("{hit}@fe80::1%b0"));
     for (args, what) in [
         (&["send", file][..], "the last argument says to whom"),
         (&["send", &to], "nothing to send"),
@@ -192,6 +248,9 @@ fn arguments_that_make_no_sense_say_what_would() {
         (&["send", "-", "-", &to], "standard input can be read once only"),
         (&["send", "-", "--name", "../x", &to], "--name ../x: leads out of the directory"),
         (&["send", "-", "--allow", "any"], "standard input cannot be fetched"),
+        (&["send", file, &to, "--name", "x"], "--name is for standard input, and none is sent"),
+        (&["send", file, &near], "fe80::1%b0 is link-local, which is not supported"),
+        (&["send", "no\u{1b}[31m\nne", &to], "no\u{fffd}[31m\u{fffd}ne: No such file"),
         (&["send", "/dev/null", &to], "neither a file nor a directory"),
         (&["send", file, &to, "--cc", "reno"], "invalid value 'reno'"),
     ] {

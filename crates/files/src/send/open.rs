@@ -12,14 +12,15 @@ use crate::digest::{Digest, Hasher, digest, hash_front, hashed};
 use crate::message::Offer;
 use crate::source::{Entry, Opened};
 
-/// A file that is not longer goes unasked, bytes: asking takes longer than sending it twice.
-pub(crate) const SMALL: u64 = 64 << 10;
+/// A file that is not longer goes unasked, bytes: asking takes longer than sending it twice. It is not resumed.
+pub const SMALL: u64 = 64 << 10;
 
 /// What is sent of a file.
 pub(super) enum Content {
     Small(Bytes),
     Large(File),
-    Input,
+    /// What has no known length.
+    Endless(Input),
 }
 
 /// Opens an entry; a small file is read at once. A directory has no content.
@@ -27,9 +28,19 @@ pub(super) fn open(entry: &Entry) -> io::Result<(Option<Content>, Offer)> {
     let (opened, mut offer) = entry.open()?;
     let content = match (opened, offer.size) {
         (Opened::Directory, _) => None,
-        (Opened::Input, _) => Some(Content::Input),
+        (Opened::Input, _) => Some(Content::Endless(Input::Stdin(io::stdin()))),
         (Opened::File(mut file), Some(size)) if size <= SMALL => {
-            Some(Content::Small(read_all(&mut file, size)?))
+            Some(match read_all(&mut file, size, SMALL)? {
+                Some(bytes) => {
+                    offer.size = Some(bytes.len() as u64);
+                    Content::Small(bytes)
+                }
+                None => {
+                    offer.size = None;
+                    file.seek(SeekFrom::Start(0))?;
+                    Content::Endless(Input::File(file))
+                }
+            })
         }
         (Opened::File(file), _) => {
             offer.asks = true;

@@ -274,6 +274,51 @@ async fn a_file_that_shrinks_while_it_is_sent_fails_alone() {
 }
 
 #[tokio::test]
+async fn a_file_that_grows_while_it_is_sent_is_said_to() {
+    let bed = Bed::new();
+    let file = bed.file("log", &noise(1_000_000));
+    let mut grown = false;
+    let grow = |_: &_, step: &Step| {
+        if matches!(step, Step::Begin { .. }) && !std::mem::replace(&mut grown, true) {
+            use std::io::Write;
+            std::fs::File::options().append(true).open(&file).unwrap().write_all(b"more").unwrap();
+        }
+    };
+    let ended = bed.send_and(&plan(&[&file]), ALICE, grow).await.ok();
+    assert!(
+        ended.sender.contains(&Step::Grew { name: "log".into(), bytes: 1_000_000 }),
+        "{:?}",
+        ended.sender
+    );
+    assert!(bed.found()["log"] == Some(noise(1_000_000)));
+}
+
+#[tokio::test]
+async fn files_whose_length_the_system_does_not_say_arrive_whole() {
+    let bed = Bed::new();
+    let files = ["/proc/self/limits", "/proc/cpuinfo"].map(Path::new);
+    let ended = bed.send(&files).await.ok();
+    assert_eq!(ended.failed(), []);
+    assert_eq!(bed.found()["limits"], Some(std::fs::read(files[0]).unwrap()));
+    assert!(bed.found()["cpuinfo"].as_ref().unwrap().len() > 100);
+}
+
+#[tokio::test]
+async fn a_directory_gets_its_time_after_everything_in_it() {
+    let bed = Bed::new();
+    let root = bed.file("album/deep/x", &noise(100_000)).parent().unwrap().parent().unwrap().to_owned();
+    let time = UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+    for path in [root.join("deep"), root.clone()] {
+        std::fs::File::open(path).unwrap().set_modified(time).unwrap();
+    }
+    bed.send(&[&root]).await.ok();
+    for path in ["album", "album/deep"] {
+        let meta = std::fs::metadata(bed.inbox().join(path)).unwrap();
+        assert_eq!(meta.modified().unwrap(), time, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn the_first_flight_holds_a_small_file_whole() {
     let bed = Bed::new();
     let plan = plan(&[&bed.file("small", &noise(1000))]);
