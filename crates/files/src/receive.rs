@@ -1,6 +1,7 @@
 //! The end that stores the files.
 
 mod body;
+mod directories;
 mod jobs;
 mod wish;
 
@@ -13,15 +14,16 @@ use bytes::BytesMut;
 use polypath_node::{Hashed, Stream};
 use polypath_wire::hip::Hit;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::digest::{Digest, Hasher};
 use crate::error::FileError;
-use crate::message::{Answer, Message, Modified, Offer, Reply, Role, Said, Verdict, Work};
+use crate::message::{Answer, Message, Offer, Reply, Role, Said, Verdict, Work};
 use crate::name::{SafePath, shown};
 use crate::peer::{BEAT, Incoming, Outgoing, decline};
-use crate::step::{Failed, Step, Transferred};
+use crate::step::{Failed, Step};
 use crate::store::{Part, Store};
+use directories::Directories;
 use jobs::Job;
 
 /// Most offers that wait for their bytes.
@@ -78,25 +80,6 @@ struct Open {
     name: String,
     offer: Offer,
     place: Place,
-}
-
-/// Bytes of paths of directories whose times are kept to the end.
-const MOST_DATED: usize = 8 << 20;
-
-/// Directories that get their times when everything is in them.
-#[derive(Default)]
-struct Directories {
-    all: Vec<(SafePath, Modified)>,
-    bytes: usize,
-}
-
-impl Directories {
-    fn add(&mut self, path: SafePath, modified: Modified) {
-        self.bytes += path.as_str().len() + size_of::<(SafePath, Modified)>();
-        if self.bytes <= MOST_DATED {
-            self.all.push((path, modified));
-        }
-    }
 }
 
 /// Where they go.
@@ -161,34 +144,6 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
         Ok(())
     }
 
-    /// Waits for a job and says what became of it; `false` if there is none.
-    async fn next_job(&mut self) -> Result<bool, FileError> {
-        while !self.jobs.is_empty() {
-            match timeout(BEAT, self.jobs.join_next()).await {
-                Ok(Some(job)) => return self.finished(job).await.map(|()| true),
-                Ok(None) => break,
-                Err(_) => self.working(Work::Storing).await?,
-            }
-        }
-        Ok(false)
-    }
-
-    /// Does `work`, and tells both sides of it at every [`BEAT`].
-    async fn meanwhile<T>(&mut self, kind: Work, work: impl Future<Output = T>) -> Result<T, FileError> {
-        let mut work = std::pin::pin!(work);
-        loop {
-            match timeout(BEAT, &mut work).await {
-                Ok(done) => return Ok(done),
-                Err(_) => self.working(kind).await?,
-            }
-        }
-    }
-
-    async fn working(&mut self, work: Work) -> Result<(), FileError> {
-        (self.tell)(Step::Working(work));
-        self.say(&Reply::Working(work)).await
-    }
-
     async fn say(&self, message: &impl Message) -> Result<(), FileError> {
         let mut bytes = BytesMut::new();
         message.emit(&mut bytes);
@@ -219,38 +174,6 @@ impl<'a, F: FnMut(Step)> Receiving<'a, F> {
             if offer.asks { self.wish(number, &name, &path, &offer).await? } else { Place::New(path) };
         self.open.push_back(Open { number, name, offer, place });
         Ok(())
-    }
-
-    async fn directory(
-        &mut self,
-        number: u32,
-        name: String,
-        path: SafePath,
-        offer: &Offer,
-    ) -> Result<(), FileError> {
-        let (store, asked, mode) = (self.store.clone(), path.clone(), offer.mode);
-        let made = blocking(move || store.make_directory(&asked, mode));
-        match self.meanwhile(Work::Storing, made).await? {
-            Ok(at) => {
-                self.directories.add(path, offer.modified);
-                self.verdict(number, Verdict::Stored, String::new()).await?;
-                let (index, blake3) = (number as usize, String::new());
-                let path = Some(at);
-                (self.tell)(Step::Done(Transferred { index, name, bytes: 0, resumed_at: 0, blake3, path }));
-                Ok(())
-            }
-            Err(error) => self.refuse_for(number, &name, &error).await,
-        }
-    }
-
-    /// Gives directories their times, now that everything is in them.
-    async fn date_directories(&mut self) {
-        let (store, directories) = (self.store.clone(), std::mem::take(&mut self.directories));
-        let dated = blocking(move || {
-            directories.all.iter().for_each(|(path, modified)| store.date_directory(path, *modified));
-            Ok(())
-        });
-        let _ = dated.await; // they are there all the same
     }
 
     async fn verdict(&mut self, index: u32, verdict: Verdict, reason: String) -> Result<(), FileError> {

@@ -4,6 +4,7 @@
 //! sent, so that not each waits a round trip for its want. A small file follows its offer at once.
 
 mod hear;
+mod look;
 mod open;
 
 use std::collections::VecDeque;
@@ -15,14 +16,13 @@ use bytes::Bytes;
 use polypath_node::bulk::Source;
 use polypath_node::{Hashed, Stream};
 use tokio::sync::Notify;
-use tokio::task::spawn_blocking;
 
 use crate::content::{Input, has_more, shorter};
 use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
 use crate::error::FileError;
 use crate::message::{Answer, Frame, Offer, Role, Said, Verdict, Work};
 use crate::name::shown;
-use crate::peer::{BEAT, Incoming, Outgoing, decline};
+use crate::peer::{Incoming, Outgoing, decline};
 use crate::source::Entry;
 use crate::step::{Failed, Step};
 use hear::Offered;
@@ -131,28 +131,6 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         offered.push(Offered::new(index, offer.size));
         let number = offered.len() - 1;
         Ok(content.map(|content| Waiting { number, offer, content }))
-    }
-
-    /// Looks at a file on a thread of its own; the peer hears of it if that takes long.
-    async fn looking<T: Send + 'static>(
-        &self,
-        out: &mut Outgoing<'_>,
-        look: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> Result<io::Result<T>, FileError> {
-        let look = self.shown(Work::Checking, spawn_blocking(look));
-        let looked = out.meanwhile(&Said::Working, look).await?;
-        Ok(looked.map_err(io::Error::other).and_then(|looked| looked))
-    }
-
-    /// Does `work`, and tells our side of it at every beat.
-    async fn shown<T>(&self, kind: Work, work: impl Future<Output = T>) -> T {
-        let mut work = std::pin::pin!(work);
-        loop {
-            match tokio::time::timeout(BEAT, &mut work).await {
-                Ok(done) => return done,
-                Err(_) => self.tell(Step::Working(kind)),
-            }
-        }
     }
 
     async fn content(&self, out: &mut Outgoing<'_>, waiting: Waiting) -> Result<(), FileError> {
@@ -270,14 +248,6 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
                 }
             }
         }
-    }
-
-    fn grew(&self, number: usize) {
-        let (index, bytes) = {
-            let offered = &self.offered()[number];
-            (offered.entry, offered.bytes)
-        };
-        self.tell(Step::Grew { name: shown(&self.entries[index].name), bytes });
     }
 
     fn failed(&self, index: usize, verdict: Verdict, why: String) {

@@ -55,7 +55,7 @@ proptest! {
         parses::<Reply>(&bytes);
         parses::<Frame>(&bytes);
         parses::<Role>(&bytes);
-        parses::<Answer>(&[&b"PPFILE3\n"[..], &bytes].concat());
+        parses::<Answer>(&[&b"PPFILE4\n"[..], &bytes].concat());
     }
 }
 

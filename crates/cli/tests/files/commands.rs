@@ -198,7 +198,7 @@ fn a_directory_that_cannot_be_read_fails_alone() {
     let album = bed.path("album");
     std::fs::create_dir_all(album.join("closed")).unwrap();
     std::fs::write(album.join("x"), "x").unwrap();
-    std::fs::set_permissions(album.join("closed"), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(album.join("closed"), std::fs::Permissions::from_mode(0o000)).unwrap();
     let mut receiver = bed.receive(&hits[0]);
     // Root without its privilege to read everything.
     let mut command = std::process::Command::new("setpriv");

@@ -8,12 +8,14 @@ use polypath_node::bulk::Sink;
 use polypath_node::{Hashed, hex};
 use polypath_wire::hip::Hit;
 use tokio::task::JoinError;
+use tokio::time::timeout;
 
 use super::{Receiving, blocking};
 use crate::digest::{Digest, Hasher, digest, digest_of};
 use crate::error::FileError;
-use crate::message::{Offer, Verdict};
+use crate::message::{Offer, Reply, Verdict, Work};
 use crate::name::SafePath;
+use crate::peer::BEAT;
 use crate::step::{Step, Transferred};
 use crate::store::{Part, Store, Stored};
 
@@ -78,6 +80,38 @@ fn settle(
 }
 
 impl<F: FnMut(Step)> Receiving<'_, F> {
+    /// Waits for a job and says what became of it; `false` if there is none.
+    pub(super) async fn next_job(&mut self) -> Result<bool, FileError> {
+        while !self.jobs.is_empty() {
+            match timeout(BEAT, self.jobs.join_next()).await {
+                Ok(Some(job)) => return self.finished(job).await.map(|()| true),
+                Ok(None) => break,
+                Err(_) => self.working(Work::Storing).await?,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does `work`, and tells both sides of it at every [`BEAT`].
+    pub(super) async fn meanwhile<T>(
+        &mut self,
+        kind: Work,
+        work: impl Future<Output = T>,
+    ) -> Result<T, FileError> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            match timeout(BEAT, &mut work).await {
+                Ok(done) => return Ok(done),
+                Err(_) => self.working(kind).await?,
+            }
+        }
+    }
+
+    pub(super) async fn working(&mut self, work: Work) -> Result<(), FileError> {
+        (self.tell)(Step::Working(work));
+        self.say(&Reply::Working(work)).await
+    }
+
     /// Says what became of a file.
     pub(super) async fn finished(&mut self, job: Result<Job, JoinError>) -> Result<(), FileError> {
         match job {
