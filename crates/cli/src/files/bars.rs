@@ -160,9 +160,14 @@ const FILE: &str = "{msg}  {wide_bar} {bytes:>10} of {total_bytes}{prefix}";
 const ENDLESS: &str = "{msg}  {bytes:>10}{prefix}";
 const SUM: &str = "all files  {wide_bar} {bytes:>10} of {total_bytes}{prefix}";
 
+/// Below this rate only messages of the protocol move, bit/s.
+const SILENT: f64 = 1e3;
+
 /// The rate and the time that is left.
 fn speed(view: &View) -> String {
-    if let Some(work) = view.work {
+    if let Some(work) = view.work
+        && view.rate < SILENT
+    {
         return format!(", {}", doing(work));
     }
     if view.rate <= 0.0 {
@@ -189,4 +194,17 @@ fn doing(work: Work) -> &'static str {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates above are well-formed").progress_chars("━╸─")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_end_does_is_shown_where_no_bytes_of_files_move() {
+        let shown = |work, rate| speed(&View { work, rate, ..View::default() });
+        assert_eq!(shown(None, 0.0), ", nothing moves");
+        assert_eq!(shown(Some(Work::Storing), 8.0), ", storing");
+        assert_eq!(shown(Some(Work::Storing), 8e6), ", 8.0 Mbit/s");
+    }
 }
