@@ -70,7 +70,13 @@ impl Bars {
     }
 
     fn show_files(&self, view: &View) {
-        let Some((number, name)) = &view.file else { return };
+        let Some((number, name)) = &view.file else {
+            if let Some(work) = view.work {
+                self.file.set_style(style("{msg}"));
+                self.file.set_message(doing(work));
+            }
+            return;
+        };
         let (at, size) = view.of_file;
         let known = size.filter(|size| *size > 0);
         self.file.set_style(style(if known.is_some() { FILE } else { ENDLESS }));
