@@ -108,8 +108,7 @@ impl ControlSocket {
                 tokio::time::sleep(PATIENCE).await;
                 continue;
             };
-            let served = timeout(PATIENCE, answer(stream, &does)).await;
-            if matches!(served, Ok(Ok(Answer::Ending))) {
+            if matches!(answer(stream, &does).await, Ok(Answer::Ending)) {
                 return;
             }
         }
@@ -123,6 +122,7 @@ impl Drop for ControlSocket {
     }
 }
 
+/// Whoever asks or reads slowly is waited for no longer than [`PATIENCE`]; what is asked for is done to its end.
 async fn answer(mut stream: UnixStream, does: &impl AsyncFn(Command) -> Answer) -> io::Result<Answer> {
     let asker = stream.peer_cred()?.uid();
     if asker != 0 && asker != geteuid().as_raw() {
@@ -130,13 +130,13 @@ async fn answer(mut stream: UnixStream, does: &impl AsyncFn(Command) -> Answer) 
     }
     let mut asked = String::new();
     let (reader, mut writer) = stream.split();
-    tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut asked).await?;
+    timeout(PATIENCE, tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut asked)).await??;
     let answer = match serde_json::from_str(&asked) {
         Ok(command) => does(command).await,
         Err(_) => Answer::Unknown,
     };
     let line = serde_json::to_string(&answer)? + "\n";
-    writer.write_all(line.as_bytes()).await?;
+    timeout(PATIENCE, writer.write_all(line.as_bytes())).await??;
     Ok(answer)
 }
 

@@ -83,9 +83,8 @@ impl Daemon {
         self.view.lane.outer.accept_peers(config.accept());
         let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
-        let gone: Vec<IpNet> = old.into_iter().filter(|prefix| !new.contains(prefix)).collect();
-        routes::remove(&self.view.device, &gone, &config.tunnel.addresses).await;
         self.set_config(config);
+        routes::remove(&self.view.device, [&old, &new], &config.tunnel.addresses).await;
         info!("configuration read again");
         Ok(())
     }

@@ -34,10 +34,10 @@ pub async fn add(device: &str, prefixes: &[IpNet], connected: &[IpNet]) -> Resul
     Ok(())
 }
 
-/// Takes such routes away, as far as they are there.
-pub async fn remove(device: &str, prefixes: &[IpNet], connected: &[IpNet]) {
+/// Takes the routes to the first `prefixes` away, but for those that the second have too.
+pub async fn remove(device: &str, [old, new]: [&[IpNet]; 2], connected: &[IpNet]) {
     let Ok((netlink, index)) = Netlink::open(device) else { return };
-    for to in routes(prefixes, connected) {
+    for to in gone(old, new, connected) {
         // Somebody else may have removed it.
         let _ = netlink.handle.route().del(message(index, to)).execute().await;
     }
@@ -83,6 +83,12 @@ fn routes(prefixes: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
     others.flat_map(|prefix| halves(prefix.trunc())).collect()
 }
 
+/// The routes to `old` that those to `new` are not.
+fn gone(old: &[IpNet], new: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
+    let stay = routes(new, connected);
+    routes(old, connected).into_iter().filter(|to| !stay.contains(to)).collect()
+}
+
 fn halves(prefix: IpNet) -> Vec<IpNet> {
     match prefix.subnets(1) {
         Ok(halves) if prefix.prefix_len() == 0 => halves.collect(),
@@ -100,5 +106,13 @@ mod tests {
         let all = parse(&["0.0.0.0/0", "::/0", "10.99.0.2/32", "192.168.7.1/24"]);
         let expected = parse(&["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1", "192.168.7.0/24"]);
         assert_eq!(routes(&all, &parse(&["10.99.0.1/24"])), expected);
+    }
+
+    #[test]
+    fn routes_that_are_written_otherwise_stay() {
+        let parse = |list: &[&str]| list.iter().map(|net| net.parse().unwrap()).collect::<Vec<IpNet>>();
+        let old = parse(&["0.0.0.0/0", "192.168.7.1/24", "10.1.0.0/16"]);
+        let new = parse(&["0.0.0.0/1", "128.0.0.0/1", "192.168.7.0/24"]);
+        assert_eq!(gone(&old, &new, &[]), parse(&["10.1.0.0/16"]));
     }
 }

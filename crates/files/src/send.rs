@@ -16,6 +16,7 @@ use bytes::Bytes;
 use polypath_node::bulk::Source;
 use polypath_node::{Hashed, Stream};
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 
 use crate::content::{Input, has_more, shorter};
 use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
@@ -202,9 +203,9 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
                         Err(error) => return Ok(Err(error)),
                     };
                     let sum = digest(&read.hash);
-                    if left.is_some()
-                        && self.looking(out, move || has_more(read.file)).await?.unwrap_or(false)
-                    {
+                    let more = spawn_blocking(move || has_more(read.file));
+                    let more = out.meanwhile(&Frame::Working, self.shown(Work::Checking, more)).await?;
+                    if left.is_some() && matches!(more, Ok(Ok(true))) {
                         self.grew(number);
                     }
                     return Ok(Ok(Some(sum)));

@@ -116,7 +116,8 @@ fn loopback_path(
     seed: Seed,
     clock: Clock,
 ) -> Result<EmulatedPath, TestbedError> {
-    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    // An address for each path, as a host has one for each link: paths from one address are held to share it.
+    let any = SocketAddr::from((Ipv4Addr::new(127, 0, index as u8, 1), 0));
     let [host_a, relay_a, relay_b, host_b] = [bind(any)?, bind(any)?, bind(any)?, bind(any)?];
     let ends = [path_end(host_a, relay_a.1), path_end(host_b, relay_b.1)];
     let relay = |(socket, local), peer| {

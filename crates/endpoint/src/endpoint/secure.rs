@@ -271,7 +271,7 @@ impl Endpoint {
         let known = slot.paths.iter().find(|(_, l)| *l == inner);
         if let Some((path, _)) = known {
             slot.connection.path_proved(now, path);
-        } else if slot.paths.len() < max
+        } else if slot.paths.iter().filter(|(_, l)| security.is_up(l)).count() < max
             && let Some(path) = slot.connection.add_path(now, config)
         {
             slot.connection.announce(now, path);

@@ -212,8 +212,9 @@ impl Security {
     /// Connections may use the path no longer.
     pub(super) fn bring_down(&mut self, number: u16) {
         let Some(path) = self.paths.get_mut(number) else { return };
+        // A connection may have joined it before it was up.
+        self.changes.push_back(Change::Down(inner(self.ours, path.peer, number)));
         if std::mem::take(&mut path.up) {
-            self.changes.push_back(Change::Down(inner(self.ours, path.peer, number)));
             self.events.push_back((path.hit, PeerEvent::PathDown(path.locators)));
         }
     }

@@ -18,6 +18,8 @@ use crate::store::{Part, Store};
 
 /// How often the lock of an unfinished file is tried.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// How long a part is waited for that another transfer stores: after that the sender that held it is taken to be gone.
+const STORING: Duration = Duration::from_secs(60);
 /// How long a transfer that holds the locks of other files waits for one: another may hold it and wait for ours.
 const HOLDING: Duration = Duration::from_secs(10);
 
@@ -73,7 +75,7 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         match parts().any(|part| part.is_for(path)) {
             true => Duration::ZERO,
             false if parts().next().is_some() => HOLDING,
-            false => Duration::MAX,
+            false => STORING,
         }
     }
 }
