@@ -286,7 +286,9 @@ impl Endpoint {
     /// A connection has a path less, unless it is its last: that one stays until there is another.
     fn path_down(&mut self, now: Instant, index: u32, inner: Locators) {
         let Some(slot) = self.slots.at(index) else { return };
-        if slot.paths.len() < 2 {
+        let others = || slot.paths.iter().map(|(_, l)| l).filter(|l| *l != inner);
+        let some_proved = self.security.as_ref().is_none_or(|s| others().any(|l| s.is_up(&l)));
+        if slot.paths.len() < 2 || !some_proved {
             return;
         }
         let (handle, path) = (slot.handle, slot.paths.iter().find(|(_, l)| *l == inner));
