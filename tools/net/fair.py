@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bed import Bed, Behind, Link
-from parts import table
+from parts import between, table
 from polypath import Pair
 from rivals import tcp
 
@@ -26,12 +26,6 @@ def one_link():
 def two_links():
     """Two links, the rival on the first."""
     return Bed((Link(8, 30, queue=1.8), Link(4, 30, queue=1.8))), 0
-
-
-def between(samples, begin, end):
-    """What a growing count grew by between two times."""
-    at = [max((got for when, got in samples if when <= t), default=0) for t in (begin, end)]
-    return at[1] - at[0]
 
 
 def beside(topology, ours, rival):

@@ -8,9 +8,9 @@ import threading
 import time
 
 from bed import Bed, Link
-from parts import FIBRE_LTE, Growth, share, table
+from parts import FIBRE_LTE, Growth, between, share, table
 from rivals import tcp
-from tunnel import CUT, END, INNER, LINKS, RESTORE, Tunnel, between, tunnel
+from tunnel import CUT, END, INNER, LINKS, RESTORE, Tunnel, tunnel
 
 AS_PACKETS = 'exclude = ["10.99.0.0/24"]'
 LANES = {"TCP lane": "", "TCP as packets": AS_PACKETS}

@@ -1,5 +1,6 @@
 """The figures of docs/performance.md that a user would measure, part by part."""
 
+import math
 import statistics
 import threading
 import time
@@ -67,10 +68,15 @@ def sizes(runs):
         table(f"{name}, packets that the queues dropped", {"polypath": drops})
 
 
+def between(samples, start, end):
+    """Bit/s of a growing count of bytes between two times."""
+    part = [(at, got) for at, got in samples if start <= at <= end]
+    return (part[-1][1] - part[0][1]) * 8 / (part[-1][0] - part[0][0])
+
+
 def share(samples, total, start=3.0):
     """Bytes received after `start` seconds, of what the links carry."""
-    late = [(at, got) for at, got in samples if at >= start]
-    return (late[-1][1] - late[0][1]) * 8 / (late[-1][0] - late[0][0]) / total
+    return between(samples, start, math.inf) / total
 
 
 class Growth:

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from bed import Bed, Link, run
-from parts import FIBRE_LTE, Growth, share, table
+from parts import FIBRE_LTE, Growth, between, share, table
 from polypath import BINARY
 from rivals import cpu_of, enable_mptcp, tcp
 
@@ -183,12 +183,6 @@ def tunnel_cut(runs):
     table("path 1 of 100/10 + 40/40 silent from 8 to 16 s: the longest pause, s", {"polypath up": outage})
     table("goodput from 1 s after the cut, share of path 2", {"polypath up": during})
     table("goodput from 2 s after the restore, share of the sum", {"polypath up": after})
-
-
-def between(samples, start, end):
-    """Bit/s received between two times."""
-    part = [(at, got) for at, got in samples if start <= at <= end]
-    return (part[-1][1] - part[0][1]) * 8 / (part[-1][0] - part[0][0])
 
 
 def tunnel_small(runs, count=20):

@@ -23,7 +23,7 @@ pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 #[cfg(feature = "lab")]
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
-pub use tunnel::{DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, StatusArgs, UpArgs};
+pub use tunnel::{DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, StatusArgs, TunnelCommand, UpArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,32 +72,9 @@ pub enum Command {
     /// Receive files from hosts that you let in, or fetch them from one
     #[command(after_long_help = files::RECEIVE_EXAMPLES)]
     Receive(ReceiveArgs),
-    /// Write the configuration of a daemon, or add a peer to it, and print what to run on the other host
     #[cfg(feature = "daemon")]
-    #[command(after_long_help = tunnel::INIT_EXAMPLES)]
-    Init(InitArgs),
-    /// Carry any program's TCP connections to the hosts behind peers, each over all links
-    #[cfg(feature = "daemon")]
-    #[command(after_long_help = tunnel::UP_EXAMPLES)]
-    Up(UpArgs),
-    /// End a running `polypath up`
-    #[cfg(feature = "daemon")]
-    Down(DownArgs),
-    /// Have a running `polypath up` read its configuration again, without losing a connection
-    #[cfg(feature = "daemon")]
-    #[command(after_long_help = tunnel::RELOAD_HELP)]
-    Reload(DownArgs),
-    /// Print the interfaces and paths of a running `polypath up`, or change which interfaces it uses
-    #[cfg(feature = "daemon")]
-    #[command(after_long_help = tunnel::PATHS_EXAMPLES)]
-    Paths(PathsArgs),
-    /// Print the peers of a running `polypath up`
-    #[cfg(feature = "daemon")]
-    Peers(PeersArgs),
-    /// Print the peers, paths and counters of a running `polypath up`
-    #[cfg(feature = "daemon")]
-    #[command(after_long_help = tunnel::STATUS_EXAMPLES)]
-    Status(StatusArgs),
+    #[command(flatten)]
+    Tunnel(TunnelCommand),
     /// Make the identity of this host: a key file that only you can read
     #[command(after_long_help = KEY_EXAMPLES)]
     Keygen(KeygenArgs),

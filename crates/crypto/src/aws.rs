@@ -94,7 +94,7 @@ impl AeadKey {
         Some(Self(LessSafeKey::new(UnboundKey::new(algorithm, key).ok()?)))
     }
 
-    /// Enciphers `body`; the tag of it and of `aad`. No nonce may be used twice.
+    /// Enciphers `body` and returns the tag, which authenticates `aad` and `body`. No nonce may be used twice.
     #[inline]
     pub fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         let nonce = Nonce::assume_unique_for_key(nonce);
@@ -102,7 +102,7 @@ impl AeadKey {
         tag.as_ref().try_into().ok()
     }
 
-    /// Deciphers `body` if `tag` is that of it and of `aad`; otherwise its bytes are unspecified.
+    /// Deciphers `body` if `tag` authenticates `aad` and `body`; if not, `body` holds anything.
     #[inline]
     pub fn open(&self, nonce: [u8; NONCE_LEN], aad: &[u8], tag: &[u8], body: &mut [u8]) -> Option<()> {
         let nonce = Nonce::assume_unique_for_key(nonce);

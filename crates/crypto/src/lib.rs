@@ -1,8 +1,8 @@
 //! Floor 0: the ciphers, hashes, key agreements and signatures of HIP and ESP, from one of two libraries.
 //!
 //! `aws` is AWS-LC, in assembly, and needs a C compiler; `pure` is RustCrypto, in Rust alone, and has no RSA. Both offer
-//! the same names, and what one seals, signs or derives the other opens, accepts and derives. The names at the top of this
-//! crate are those of `aws` if the feature `aws-lc` is on, else of `pure`.
+//! the same names, and what one seals, signs or derives the other opens, accepts and derives. The root of the crate
+//! exports `aws` if the feature `aws-lc` is on, else `pure`.
 
 #[cfg(feature = "aws-lc")]
 pub mod aws;

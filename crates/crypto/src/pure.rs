@@ -117,7 +117,7 @@ impl AeadKey {
         }))
     }
 
-    /// Enciphers `body`; the tag of it and of `aad`. No nonce may be used twice.
+    /// Enciphers `body` and returns the tag, which authenticates `aad` and `body`. No nonce may be used twice.
     pub fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         let (nonce, body) = (nonce.into(), body.into());
         let tag = match &self.0 {
@@ -128,7 +128,7 @@ impl AeadKey {
         Some(tag.ok()?.into())
     }
 
-    /// Deciphers `body` if `tag` is that of it and of `aad`; otherwise its bytes are unspecified.
+    /// Deciphers `body` if `tag` authenticates `aad` and `body`; if not, `body` holds anything.
     pub fn open(&self, nonce: [u8; NONCE_LEN], aad: &[u8], tag: &[u8], body: &mut [u8]) -> Option<()> {
         let tag: [u8; TAG_LEN] = tag.try_into().ok()?;
         let (nonce, tag, body) = (nonce.into(), tag.into(), body.into());

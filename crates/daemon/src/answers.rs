@@ -5,6 +5,8 @@ use std::path::Path;
 use crate::config::Config;
 use crate::control::{Answer, Command};
 use crate::daemon::Daemon;
+use crate::paths::PathsError;
+use crate::reload::ReloadError;
 
 impl Daemon {
     /// Does what is asked for. `file` is the configuration.
@@ -13,23 +15,22 @@ impl Daemon {
             Command::Status => Answer::Status(Box::new(self.status())),
             Command::Down => Answer::Ending,
             Command::Reload => self.read_again(file).await,
-            Command::Paths(change) => match self.change_paths(&change) {
-                Ok(()) => Answer::Done,
-                Err(error) => Answer::Refused { why: error.to_string(), help: error.help() },
-            },
+            Command::Paths(change) => done(self.change_paths(&change), PathsError::help),
         }
     }
 
     async fn read_again(&self, file: &Path) -> Answer {
-        let config = match Config::load(file) {
-            Ok(config) => config,
-            Err(error) => {
-                return Answer::Refused { why: error.to_string(), help: "nothing was changed".into() };
-            }
-        };
-        match self.reload(&config).await {
-            Ok(()) => Answer::Done,
-            Err(error) => Answer::Refused { why: error.to_string(), help: error.help() },
+        match Config::load(file) {
+            Ok(config) => done(self.reload(&config).await, ReloadError::help),
+            Err(error) => done(Err(error), |_| "nothing was changed".into()),
         }
+    }
+}
+
+/// What became of a change; `help` says of an error what to do about it.
+fn done<E: ToString>(result: Result<(), E>, help: impl Fn(&E) -> String) -> Answer {
+    match result {
+        Ok(()) => Answer::Done,
+        Err(error) => Answer::Refused { why: error.to_string(), help: help(&error) },
     }
 }

@@ -273,10 +273,10 @@ pub(crate) fn with_port(address: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    const GOOD: &str = r#"
+    pub(crate) const GOOD: &str = r#"
 [tunnel]
 addresses = ["10.99.0.1/24"]
 

@@ -130,7 +130,7 @@ impl Daemon {
         Ok(routes::add(&self.view.device, &config.prefixes(), &config.tunnel.addresses).await?)
     }
 
-    /// Keeps up what there is with a peer, for as long as it is one.
+    /// Keeps the association and the spare connections with a peer, as long as the configuration names it.
     pub(crate) fn serve(&self, hit: Hit) {
         let Some(peer) = self.view.lane.peers.with_hit(hit) else { return };
         self.spawn(associations::keep(self.view.lane.clone(), hit));

@@ -16,11 +16,11 @@ use crate::pool::Pool;
 pub struct Peer {
     /// What the configuration says of it.
     pub config: PeerConfig,
-    /// What stays when the configuration changes.
+    /// Its state at run time.
     pub link: Arc<Link>,
 }
 
-/// What there is with a peer at run time.
+/// The state of a peer at run time, which outlives changes of the configuration.
 pub struct Link {
     /// Connections opened ahead.
     pub pool: Pool,
@@ -69,8 +69,9 @@ impl Peers {
         let peer = |config: &PeerConfig| match before.with_hit(config.hit) {
             Some(same) if same.config == *config => same.clone(),
             Some(other) => {
-                changed.altered.push(other.with(config));
-                other.with(config)
+                let altered = other.with(config);
+                changed.altered.push(altered.clone());
+                altered
             }
             None => {
                 changed.added.push(config.hit);

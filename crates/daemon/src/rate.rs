@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use polypath_lab::units::short_rate;
 use polypath_wire::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -11,28 +12,19 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Limit(pub Rate);
 
-/// What is no rate.
+/// A text that is no rate.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("\"{0}\" is no rate: write for example \"10M\" for 10 Mbit/s, or \"500k\", or \"1.5G\"")]
 pub struct NoRate(String);
 
-/// Letters, and what they multiply by.
-const UNITS: [(&str, f64); 4] = [("G", 1e9), ("M", 1e6), ("k", 1e3), ("K", 1e3)];
+/// The highest, bit/s.
+const MOST: u64 = 1_000_000_000_000;
 
 impl FromStr for Limit {
     type Err = NoRate;
     fn from_str(text: &str) -> Result<Self, NoRate> {
-        let wrong = || NoRate(text.to_owned());
-        let short = text.trim().trim_end_matches("bit/s").trim_end_matches("bit").trim_end();
-        let (number, factor) = UNITS
-            .iter()
-            .find_map(|(unit, factor)| Some((short.strip_suffix(unit)?, *factor)))
-            .ok_or_else(wrong)?;
-        let rate = number.trim_end().parse::<f64>().map_err(|_| wrong())? * factor;
-        match rate {
-            1.0..=1e12 => Ok(Self(Rate(rate as u64))),
-            _ => Err(wrong()),
-        }
+        let rate = short_rate(text).ok().filter(|rate| (1..=MOST).contains(&rate.0));
+        rate.map(Self).ok_or_else(|| NoRate(text.to_owned()))
     }
 }
 

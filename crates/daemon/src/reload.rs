@@ -104,18 +104,11 @@ impl Daemon {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const TEXT: &str = r#"
-[tunnel]
-addresses = ["10.99.0.1/24"]
-[[peer]]
-hit = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19"
-prefixes = ["10.99.0.2/32"]
-"#;
+    use crate::config::tests::GOOD;
 
     #[test]
     fn what_is_settled_at_the_start_is_named_and_the_rest_may_change() {
-        let before = Config::parse("a", TEXT).unwrap();
+        let before = Config::parse("a", GOOD).unwrap();
         for (change, fixed) in [
             ("[identity]\nkey = \"/k\"\n", Some("identity.key")),
             ("[listen]\nport = 7\n", Some("listen.port")),
@@ -126,12 +119,12 @@ prefixes = ["10.99.0.2/32"]
             ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\n", None),
             ("[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nprefer = [\"eth0\"]\n", None),
         ] {
-            let after = Config::parse("b", &TEXT.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();
+            let after = Config::parse("b", &GOOD.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();
             assert_eq!(before.fixed_difference(&after), fixed);
         }
-        let after = Config::parse("b", &TEXT.replace("[tunnel]", "[tunnel]\nmtu = 1300")).unwrap();
+        let after = Config::parse("b", &GOOD.replace("[tunnel]", "[tunnel]\nmtu = 1300")).unwrap();
         assert_eq!(before.fixed_difference(&after), Some("tunnel.mtu"));
-        let after = Config::parse("b", &TEXT.replace("10.99.0.2", "10.99.0.3")).unwrap();
+        let after = Config::parse("b", &GOOD.replace("10.99.0.2", "10.99.0.3")).unwrap();
         assert_eq!(before.fixed_difference(&after), None);
     }
 }

@@ -126,7 +126,24 @@ pub struct LoadStatus {
     pub bottleneck: Option<usize>,
 }
 
+impl PathStatus {
+    /// Whether it is up and the peer answers.
+    pub fn works(&self) -> bool {
+        self.up && self.answers
+    }
+}
+
 impl Status {
+    /// All paths, each with its peer.
+    pub fn paths(&self) -> impl Iterator<Item = (&PeerStatus, &PathStatus)> {
+        self.peers.iter().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)))
+    }
+
+    /// The interface from which a path leaves.
+    pub fn interface_of(&self, path: &PathStatus) -> Option<&InterfaceStatus> {
+        self.interfaces.iter().find(|one| one.addresses.contains(&path.local.ip()))
+    }
+
     pub(crate) fn of(view: &View, interfaces: Vec<InterfaceStatus>) -> Self {
         let lane = &view.lane;
         let (paths, reports) = (lane.outer.secure_paths(), lane.packets.peers.reports());

@@ -14,6 +14,7 @@ mod isn;
 mod known;
 mod lane;
 pub mod log;
+mod looks;
 pub mod packet;
 mod paths;
 mod pump;

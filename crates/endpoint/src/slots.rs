@@ -9,6 +9,7 @@ use polypath_wire::Seq;
 use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
+use crate::looks::Looks;
 use crate::paths::PathTable;
 
 /// Names one connection of one endpoint. It is never given to another one.
@@ -80,8 +81,7 @@ pub(crate) struct Slots {
     /// Secure connections by the name of their association.
     of_peers: BTreeSet<(IpAddr, u32)>,
     /// How many were looked at.
-    #[cfg(test)]
-    pub looks: std::cell::Cell<usize>,
+    pub looks: Looks,
 }
 
 #[derive(Debug, Default)]
@@ -119,13 +119,13 @@ impl Slots {
 
     /// The slot at `index`, if it is in use.
     pub fn get(&self, index: u32) -> Option<&Slot> {
-        self.look();
+        self.looks.count();
         self.entries.get(index as usize)?.slot.as_ref()
     }
 
     /// The same to change it.
     pub fn at(&mut self, index: u32) -> Option<&mut Slot> {
-        self.look();
+        self.looks.count();
         self.entries.get_mut(index as usize)?.slot.as_mut()
     }
 
@@ -145,11 +145,6 @@ impl Slots {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.entries.iter().inspect(|_| self.look()).filter_map(|e| e.slot.as_ref())
-    }
-
-    fn look(&self) {
-        #[cfg(test)]
-        self.looks.update(|looks| looks + 1);
+        self.entries.iter().inspect(|_| self.looks.count()).filter_map(|e| e.slot.as_ref())
     }
 }

@@ -127,24 +127,6 @@ impl<'a> Outgoing<'a> {
         self.written += bytes.len() as u64;
         Ok(self.stream.write(bytes).await?)
     }
-
-    /// Does `work`, and says `working` at every [`BEAT`] meanwhile.
-    pub async fn meanwhile<T>(
-        &mut self,
-        working: &impl Message,
-        work: impl Future<Output = T>,
-    ) -> Result<T, FileError> {
-        let mut work = std::pin::pin!(work);
-        loop {
-            match tokio::time::timeout(BEAT, &mut work).await {
-                Ok(done) => return Ok(done),
-                Err(_) => {
-                    self.put(working);
-                    self.flush().await?;
-                }
-            }
-        }
-    }
 }
 
 /// How long a peer that was declined may take to read why.

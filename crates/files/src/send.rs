@@ -16,7 +16,6 @@ use bytes::Bytes;
 use polypath_node::bulk::Source;
 use polypath_node::{Hashed, Stream};
 use tokio::sync::Notify;
-use tokio::task::spawn_blocking;
 
 use crate::content::{Input, has_more, shorter};
 use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
@@ -120,7 +119,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         entry: &Entry,
     ) -> Result<Option<Waiting>, FileError> {
         let wanted = entry.clone();
-        let (content, offer) = match self.looking(out, move || open(&wanted)).await? {
+        let (content, offer) = match self.looking(out, &Said::Working, move || open(&wanted)).await? {
             Ok(opened) => opened,
             Err(error) => {
                 self.failed(index, Verdict::Abandoned, error.to_string());
@@ -143,7 +142,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
                 out.flush().await?;
                 let want = self.wanted(number).await;
                 let size = offer.size.unwrap_or_default();
-                self.looking(out, move || resume(file, size, want)).await?
+                self.looking(out, &Said::Working, move || resume(file, size, want)).await?
             }
         };
         let (at, reader) = match opened {
@@ -193,8 +192,8 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
             if left.is_none() {
                 out.flush().await?; // more may be long in coming
             }
-            let next = self.shown(Work::Reading, source.next());
-            let bytes = match out.meanwhile(&Frame::Working, next).await? {
+            let next = self.meanwhile(out, &Frame::Working, Work::Reading, source.next());
+            let bytes = match next.await? {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) if left.is_some_and(|left| sent < left) => return Ok(Err(shorter())),
                 Ok(None) => {
@@ -203,10 +202,9 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
                         Err(error) => return Ok(Err(error)),
                     };
                     let sum = digest(&read.hash);
-                    let more = spawn_blocking(move || has_more(read.file));
-                    let more = out.meanwhile(&Frame::Working, self.shown(Work::Checking, more)).await?;
-                    if left.is_some() && matches!(more, Ok(Ok(true))) {
-                        self.grew(number);
+                    if left.is_some() {
+                        let more = self.looking(out, &Frame::Working, move || has_more(read.file)).await?;
+                        more.is_ok_and(|more| more).then(|| self.grew(number));
                     }
                     return Ok(Ok(Some(sum)));
                 }

@@ -149,6 +149,13 @@ impl<T: Measure> FromStr for Human<T> {
     }
 }
 
+/// A rate whose unit may be one letter: `10M` is `10Mbit/s`.
+pub fn short_rate(text: &str) -> Result<Rate, UnitError> {
+    let unit = if text.trim_end().ends_with(['k', 'K', 'M', 'G']) { "bit" } else { "" };
+    let Human(rate) = format!("{}{unit}", text.trim_end()).parse()?;
+    Ok(rate)
+}
+
 /// Splits `12.5 ms` into `12.5` and `ms`.
 pub(crate) fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

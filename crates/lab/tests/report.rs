@@ -123,7 +123,7 @@ fn with_claims(n: usize) -> String {
     [&SPEC[..begin], &claim.repeat(n), rest].concat()
 }
 
-/// The first screen of a group of two experiments with so many claims each.
+/// The first screen of a group of two experiments with `claims` claims each.
 fn first_screen(claims: usize) -> String {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("g")).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use polypath_lab::units::Human;
+use polypath_lab::units::short_rate;
 use polypath_wire::Rate;
 use polypath_wire::hip::{Hit, ParseHitError, udp};
 
@@ -151,9 +151,7 @@ impl FromStr for Limit {
         let (interface, rate) = text
             .rsplit_once('=')
             .ok_or_else(|| format!("it has no \"=\" between interface and rate; {example}"))?;
-        let short = rate.ends_with(['k', 'K', 'M', 'G']);
-        let rate = format!("{rate}{}", if short { "bit" } else { "" });
-        let Human(rate) = rate.parse::<Human<Rate>>().map_err(|e| e.to_string())?;
+        let rate = short_rate(rate).map_err(|e| e.to_string())?;
         if rate.0 == 0 {
             return Err(format!("nothing moves at that rate; {example}"));
         }

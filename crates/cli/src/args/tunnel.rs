@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
@@ -14,7 +13,31 @@ pub const CONFIG: &str = "/etc/polypath/polypath.toml";
 /// Where a daemon answers if nobody says otherwise.
 pub const SOCKET: &str = "/run/polypath.sock";
 
-pub const INIT_EXAMPLES: &str = "\
+/// What prepares, starts and asks a daemon.
+#[derive(Subcommand, Debug)]
+pub enum TunnelCommand {
+    /// Write the configuration of a daemon, or add a peer to it, and print what to run on the other host
+    #[command(after_long_help = INIT_EXAMPLES)]
+    Init(InitArgs),
+    /// Carry any program's TCP connections to the hosts behind peers, each over all links
+    #[command(after_long_help = UP_EXAMPLES)]
+    Up(UpArgs),
+    /// End a running `polypath up`
+    Down(DownArgs),
+    /// Have a running `polypath up` read its configuration again, without losing a connection
+    #[command(after_long_help = RELOAD_HELP)]
+    Reload(DownArgs),
+    /// Print the interfaces and paths of a running `polypath up`, or change which interfaces it uses
+    #[command(after_long_help = PATHS_EXAMPLES)]
+    Paths(PathsArgs),
+    /// Print the peers of a running `polypath up`
+    Peers(PeersArgs),
+    /// Print the peers, paths and counters of a running `polypath up`
+    #[command(after_long_help = STATUS_EXAMPLES)]
+    Status(StatusArgs),
+}
+
+const INIT_EXAMPLES: &str = "\
 Examples:
   polypath init                                            on the server: key, configuration, and a line to paste
   polypath init --address 10.99.0.2/24 --peer 2001:22:…@203.0.113.5 --behind 10.99.0.1/32    that line, on the router
@@ -25,7 +48,7 @@ Each host needs an address of its own in the tunnel (--address), and of each pee
 addresses behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, where it
 is to be found (after the @). A configuration that is there stays as it is but for the peer that is added.";
 
-pub const UP_EXAMPLES: &str = "\
+const UP_EXAMPLES: &str = "\
 Examples:
   polypath up                        with /etc/polypath/polypath.toml
   polypath up my.toml -v             one line for each connection
@@ -36,7 +59,7 @@ Examples:
 It needs root, or CAP_NET_ADMIN and CAP_NET_RAW. It stays in the foreground and writes what happens to standard error. What
 is not TCP, and TCP connections beyond [lane] connections, travel as packets (docs/daemon.md).";
 
-pub const STATUS_EXAMPLES: &str = "\
+const STATUS_EXAMPLES: &str = "\
 Examples:
   polypath status                    peers, paths and counters
   polypath status --watch            rate, round trip, window and share of each path, each second
@@ -112,12 +135,12 @@ impl FromStr for MaybeLimit {
     }
 }
 
-pub const RELOAD_HELP: &str = "\
+const RELOAD_HELP: &str = "\
 Peers with their addresses and prefixes, [lane] exclude and exclude_ports, and [paths] take effect at once, and connections
 stay; those with peers that are gone are reset. What cannot change while the daemon runs is named, and then nothing changes.
 Changes by `polypath paths` end.";
 
-pub const PATHS_EXAMPLES: &str = "\
+const PATHS_EXAMPLES: &str = "\
 Examples:
   polypath paths                     the interfaces, and the paths over them
   polypath paths remove wwan0        it carries nothing from now on; connections go on over the others

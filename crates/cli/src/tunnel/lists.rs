@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 
 use polypath_daemon::control::Command;
-use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, PeerStatus, Status, Use};
+use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, Status, Use};
 use serde_json::json;
 
 use super::ask::{current, human, order, print_json};
@@ -20,7 +20,7 @@ pub fn paths(args: &PathsArgs) -> Result<(), Failure> {
     let status = current(&args.socket)?;
     if args.json {
         let paths: Vec<_> =
-            each(&status).map(|(peer, path)| json!({ "peer": peer.name, "path": path })).collect();
+            status.paths().map(|(peer, path)| json!({ "peer": peer.name, "path": path })).collect();
         return print_json(&json!({ "interfaces": status.interfaces, "paths": paths }));
     }
     printed(write!(io::stdout(), "{}\n\n{}\n", of_interfaces(&status), of_paths(&status)))
@@ -33,10 +33,6 @@ fn change(command: &PathsCommand) -> PathsChange {
         PathsCommand::Limit { interface, rate } => PathsChange::Limit(interface, rate.0),
         PathsCommand::Prefer { interfaces } => PathsChange::Prefer(interfaces),
     }
-}
-
-fn each(status: &Status) -> impl Iterator<Item = (&PeerStatus, &PathStatus)> {
-    status.peers.iter().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)))
 }
 
 fn of_interfaces(status: &Status) -> String {
@@ -57,9 +53,8 @@ fn of_interfaces(status: &Status) -> String {
 fn of_paths(status: &Status) -> String {
     let headers = vec!["peer", "interface", "local", "remote", "state", "delay, ms", "Mbit/s", "packets"];
     let mut table = plain(headers, 5);
-    for (peer, path) in each(status) {
-        let of = |one: &&InterfaceStatus| one.addresses.contains(&path.local.ip());
-        let interface = status.interfaces.iter().find(of).map_or("-", |one| &one.name);
+    for (peer, path) in status.paths() {
+        let interface = status.interface_of(path).map_or("-", |one| &one.name);
         let number = |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
         table.add_row(vec![
             peer.name.clone(),
@@ -96,7 +91,7 @@ pub fn peers(args: &PeersArgs) -> Result<(), Failure> {
             peer.name.clone(),
             peer.hit.to_string(),
             if peer.associated { "up" } else { "down" }.into(),
-            peer.paths.iter().filter(|path| state(path) == "up").count().to_string(),
+            peer.paths.iter().filter(|path| path.works()).count().to_string(),
             human(peer.sent),
             human(peer.received),
         ]);

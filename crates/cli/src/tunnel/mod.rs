@@ -12,17 +12,26 @@ use polypath_daemon::control::ControlSocket;
 use polypath_daemon::{Config, Daemon, DaemonError};
 use tracing_subscriber::prelude::*;
 
-pub use ask::{down, reload, status};
-pub use init::init;
-pub use lists::{paths, peers};
-
-use crate::args::UpArgs;
+use crate::args::{TunnelCommand, UpArgs};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::keys;
 
+/// Does what the command line says.
+pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
+    match command {
+        TunnelCommand::Init(args) => init::init(args),
+        TunnelCommand::Up(args) => up(args),
+        TunnelCommand::Down(args) => ask::down(args),
+        TunnelCommand::Reload(args) => ask::reload(args),
+        TunnelCommand::Paths(args) => lists::paths(args),
+        TunnelCommand::Peers(args) => lists::peers(args),
+        TunnelCommand::Status(args) => ask::status(args),
+    }
+}
+
 /// Carries connections until it is told to end.
-pub fn up(args: &UpArgs) -> Result<(), Failure> {
+fn up(args: &UpArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config).map_err(|e| Failure::usage(e.to_string()))?;
     let identity = keys::file::load(&config.identity.key)?;
     listen_to_ourselves(args.verbose);

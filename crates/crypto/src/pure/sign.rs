@@ -127,7 +127,7 @@ impl EcdsaPublic {
     }
 }
 
-/// There is none.
+/// A private key of RSA, which this library does not offer: it has no values.
 pub enum RsaKey {}
 
 impl RsaKey {
@@ -157,7 +157,7 @@ impl RsaKey {
     }
 }
 
-/// There is none.
+/// A public key of RSA; it has no values either.
 pub enum RsaPublic {}
 
 impl RsaPublic {

@@ -64,8 +64,7 @@ fn of_peers(status: &Status, out: &mut String) {
 
 fn of_paths(status: &Status, out: &mut String) {
     let mut each = |name, kind, help, value: fn(&PathStatus) -> Option<f64>| {
-        let paths = status.peers.iter().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)));
-        let samples = paths.filter_map(|(peer, path)| {
+        let samples = status.paths().filter_map(|(peer, path)| {
             let ends = [("local", path.local.to_string()), ("remote", path.remote.to_string())];
             let labels = [("peer", peer.name.clone())].into_iter().chain(ends).collect();
             Some((labels, value(path)?))
@@ -73,7 +72,7 @@ fn of_paths(status: &Status, out: &mut String) {
         family(out, (name, kind, help), samples);
     };
     each("path_up", "gauge", "Whether it is up and the peer answers.", |p| {
-        Some(f64::from(u8::from(p.up && p.answers)))
+        Some(f64::from(u8::from(p.works())))
     });
     each("path_sent_bytes_total", "counter", "UDP payload sent.", |p| Some(p.sent_bytes as f64));
     each("path_received_bytes_total", "counter", "UDP payload received.", |p| Some(p.received_bytes as f64));

@@ -49,7 +49,7 @@ fn refusal(answer: Answer) -> String {
 fn another_configuration_takes_effect_and_connections_stay() {
     let Some(mut pair) = pair() else { return };
     let (client, server) = connected(&pair, 0, 80);
-    // A network that is behind the second host from now on, and ports that are excluded, that of the connection too.
+    // The second host gets a network behind it. Ports are excluded, among them the port of the open connection.
     ip(&pair.hosts[1], &["address", "add", "10.98.0.1/32", "dev", "lo"]);
     let unreachable = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.1:81")).unwrap();
     assert!(unreachable.is_err(), "nothing leads there yet");

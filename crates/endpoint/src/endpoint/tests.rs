@@ -13,7 +13,7 @@ use crate::security::tests::name;
 
 const PORT: u16 = 80;
 
-/// An endpoint whose packets come back as those of its peers: it is connected with itself.
+/// An endpoint connected with itself: each packet that it sends comes back as one from a peer.
 struct Mirror {
     endpoint: Endpoint,
     now: Instant,
@@ -61,7 +61,7 @@ impl Mirror {
         self.endpoint.security.as_mut().unwrap()
     }
 
-    /// Sends and receives what there is at this instant.
+    /// Sends and receives all that is due at this instant.
     fn run(&mut self) {
         loop {
             let mut out = Out::default();

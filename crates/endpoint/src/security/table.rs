@@ -1,5 +1,4 @@
-//! What there is of each peer and of each path, found by name and by what is due: what one peer costs is the same beside
-//! a thousand others.
+//! Peers and paths, found by name and by what is due: one peer costs the same beside a thousand others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +8,7 @@ use polypath_wire::hip::Hit;
 
 use super::Peer;
 use super::path::SecurePath;
+use crate::looks::Looks;
 
 /// Secure paths by their numbers, by their peers and by their heartbeats.
 #[derive(Debug, Default)]
@@ -16,19 +16,18 @@ pub(super) struct Paths {
     by_number: BTreeMap<u16, SecurePath>,
     of_peers: BTreeSet<(Hit, u16)>,
     beats: Named<u16>,
-    #[cfg(test)]
-    pub looks: std::cell::Cell<usize>,
+    pub looks: Looks,
 }
 
 impl Paths {
     pub fn get(&self, number: u16) -> Option<&SecurePath> {
-        self.look();
+        self.looks.count();
         self.by_number.get(&number)
     }
 
     /// To change it. After a change of its next heartbeat, [`Self::retime`].
     pub fn get_mut(&mut self, number: u16) -> Option<&mut SecurePath> {
-        self.look();
+        self.looks.count();
         self.by_number.get_mut(&number)
     }
 
@@ -75,12 +74,7 @@ impl Paths {
 
     /// All paths in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &SecurePath)> {
-        self.by_number.iter().inspect(|_| self.look()).map(|(number, path)| (*number, path))
-    }
-
-    fn look(&self) {
-        #[cfg(test)]
-        self.looks.update(|looks| looks + 1);
+        self.by_number.iter().inspect(|_| self.looks.count()).map(|(number, path)| (*number, path))
     }
 }
 
@@ -92,24 +86,23 @@ pub(super) struct Peers {
     asks: Named<Hit>,
     /// Those of which something has changed since it was looked at what they need.
     touched: BTreeSet<Hit>,
-    #[cfg(test)]
-    pub looks: std::cell::Cell<usize>,
+    pub looks: Looks,
 }
 
 impl Peers {
     pub fn get(&self, name: Hit) -> Option<&Peer> {
-        self.look();
+        self.looks.count();
         self.by_name.get(&name)
     }
 
     pub fn get_mut(&mut self, name: Hit) -> Option<&mut Peer> {
-        self.look();
+        self.looks.count();
         self.by_name.get_mut(&name)
     }
 
     /// The peer of that name, a new one if there is none.
     pub fn named(&mut self, name: Hit) -> &mut Peer {
-        self.look();
+        self.looks.count();
         self.by_name.entry(name).or_default()
     }
 
@@ -120,7 +113,7 @@ impl Peers {
 
     /// All names.
     pub fn names(&self) -> Vec<Hit> {
-        self.by_name.keys().inspect(|_| self.look()).copied().collect()
+        self.by_name.keys().inspect(|_| self.looks.count()).copied().collect()
     }
 
     /// Something that concerns this peer has changed.
@@ -145,10 +138,5 @@ impl Peers {
     /// When the first path is to be asked for.
     pub fn next_ask(&self) -> Option<Instant> {
         self.asks.next()
-    }
-
-    fn look(&self) {
-        #[cfg(test)]
-        self.looks.update(|looks| looks + 1);
     }
 }

@@ -7,30 +7,41 @@ use tokio::time::timeout;
 
 use super::Sending;
 use crate::error::FileError;
-use crate::message::{Said, Work};
+use crate::message::{Message, Work};
 use crate::name::shown;
 use crate::peer::{BEAT, Outgoing};
 use crate::step::Step;
 
 impl<F: FnMut(Step)> Sending<'_, F> {
-    /// Looks at a file on a thread of its own; the peer hears of it if that takes long.
+    /// Looks at a file on a thread of its own, [meanwhile](Self::meanwhile) checking.
     pub(super) async fn looking<T: Send + 'static>(
         &self,
         out: &mut Outgoing<'_>,
+        working: &impl Message,
         look: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<io::Result<T>, FileError> {
-        let look = self.shown(Work::Checking, spawn_blocking(look));
-        let looked = out.meanwhile(&Said::Working, look).await?;
+        let looked = self.meanwhile(out, working, Work::Checking, spawn_blocking(look)).await?;
         Ok(looked.map_err(io::Error::other).and_then(|looked| looked))
     }
 
-    /// Does `work`, and tells our side of it at every beat.
-    pub(super) async fn shown<T>(&self, kind: Work, work: impl Future<Output = T>) -> T {
+    /// Does `work`, and tells both sides of it at every [`BEAT`]: the peer by `working`, which fits between the messages that
+    /// it awaits.
+    pub(super) async fn meanwhile<T>(
+        &self,
+        out: &mut Outgoing<'_>,
+        working: &impl Message,
+        kind: Work,
+        work: impl Future<Output = T>,
+    ) -> Result<T, FileError> {
         let mut work = std::pin::pin!(work);
         loop {
             match timeout(BEAT, &mut work).await {
-                Ok(done) => return done,
-                Err(_) => self.tell(Step::Working(kind)),
+                Ok(done) => return Ok(done),
+                Err(_) => {
+                    self.tell(Step::Working(kind));
+                    out.put(working);
+                    out.flush().await?;
+                }
             }
         }
     }

@@ -46,9 +46,13 @@ impl History {
     pub fn see(&mut self, at: Duration, status: &Status) {
         let seconds = at.saturating_sub(self.at).as_secs_f64();
         let before = self.status.replace(status.clone());
-        let before: BTreeMap<Key, PathStatus> =
-            before.iter().flat_map(paths).map(|(peer, path)| (key(peer, path), path.clone())).collect();
-        self.rows = paths(status)
+        let before: BTreeMap<Key, PathStatus> = before
+            .iter()
+            .flat_map(Status::paths)
+            .map(|(peer, path)| (key(peer, path), path.clone()))
+            .collect();
+        self.rows = status
+            .paths()
             .map(|(peer, path)| row(status, peer, path, before.get(&key(peer, path)), seconds))
             .collect();
         let sum: f64 = self.rows.iter().map(|row| row.up + row.down).sum();
@@ -69,10 +73,6 @@ impl History {
     }
 }
 
-fn paths(status: &Status) -> impl Iterator<Item = (&PeerStatus, &PathStatus)> {
-    status.peers.iter().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)))
-}
-
 fn key(peer: &PeerStatus, path: &PathStatus) -> Key {
     (peer.name.clone(), path.local, path.remote)
 }
@@ -91,7 +91,7 @@ fn row(
     };
     let packets = path.sent_packets.saturating_sub(before.sent_packets);
     let again = path.load.again.saturating_sub(before.load.again);
-    let interface = status.interfaces.iter().find(|one| one.addresses.contains(&path.local.ip()));
+    let interface = status.interface_of(path);
     Row {
         peer: peer.name.clone(),
         interface: interface.map_or("-".to_owned(), |one| one.name.clone()),

@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// A path of a peer `server`, which sent so many bytes.
+    /// The JSON of path `n`, over which `sent` bytes left.
     fn path(n: u8, sent: u64, answers: bool) -> Value {
         json!({
             "local": format!("192.0.2.{n}:10500"), "remote": "203.0.113.5:10500", "up": true, "answers": answers,

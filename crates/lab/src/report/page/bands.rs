@@ -6,32 +6,15 @@ use super::{claims, ours};
 use crate::check::Verdict;
 use crate::group::Done;
 
-/// The first screen of experiments that no paper is compared with: a row for each claim of ours, over all its cells; where there are
-/// too many for one screen a line of marks for each experiment, which opens into its rows.
+/// The first screen of experiments that no paper is compared with: claims of ours, each over all its cells.
 pub fn first(own: &[&Done]) -> Markup {
-    let banded: Vec<(&Done, Vec<Vec<&Verdict>>)> =
-        own.iter().map(|d| (*d, claims_of(&d.verdicts))).filter(|(_, claims)| !claims.is_empty()).collect();
-    let rows: usize = banded.iter().map(|(_, claims)| 1 + claims.len()).sum();
-    html! {
-        @if rows <= claims::ROOM || banded.len() == 1 {
-            table.bands {
-                (first_head())
-                @for (d, claims) in &banded {
-                    tbody {
-                        @if banded.len() > 1 { tr.experiment { th colspan="4" { (claims::title(d)) } } }
-                        @for cells in claims { (claim(cells)) }
-                    }
-                }
-            }
-        } @else {
-            p.how { "A mark a claim; a line opens into its claims." }
-            @for (d, claims) in &banded {
-                (claims::line(d, &html! { @for cells in claims { (mark(cells)) } }, &html! {
-                    table.bands { (first_head()) tbody { @for cells in claims { (claim(cells)) } } }
-                }))
-            }
-        }
-    }
+    claims::screen(
+        ("bands", 4, &first_head()),
+        own,
+        |d| claims_of(&d.verdicts),
+        |cells| claim(cells),
+        |cells| mark(cells),
+    )
 }
 
 fn first_head() -> Markup {

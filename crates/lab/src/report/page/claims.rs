@@ -11,61 +11,59 @@ use crate::judge::Finding;
 const SMALL: (f64, f64) = (170.0, 22.0);
 
 /// Most rows for which the first screen of a desk has room.
-pub const ROOM: usize = 24;
+const ROOM: usize = 24;
 
-/// All claims of published values: a row each where one screen has room for them, otherwise a line of marks for each experiment
-/// that opens into its rows.
+/// All claims of published values.
 pub fn table(own: &[&Done]) -> Markup {
-    let judged: Vec<(&Done, Vec<&Verdict>)> =
-        own.iter().map(|d| (*d, judged(d))).filter(|(_, v)| !v.is_empty()).collect();
-    let rows: usize = judged.iter().map(|(_, verdicts)| 1 + verdicts.len()).sum();
-    html! {
-        @if rows <= ROOM || judged.len() == 1 {
-            table.claims {
-                (head())
-                @for (d, verdicts) in &judged {
-                    tbody {
-                        @if judged.len() > 1 { tr.experiment { th colspan="6" { (title(d)) } } }
-                        @for v in verdicts { (row(v)) }
-                    }
-                }
-            }
-        } @else {
-            p.how { "A mark a claim; a line opens into its claims." }
-            @for (d, verdicts) in &judged { (folded(d, verdicts)) }
-        }
-    }
+    screen(("claims", 6, &head()), own, judged, |v| row(v), |v| mark(v))
 }
 
 fn judged(done: &Done) -> Vec<&Verdict> {
     done.verdicts.iter().filter(|v| v.finding.is_some()).collect()
 }
 
-/// Its title, which leads to its section.
-pub fn title(done: &Done) -> Markup {
-    html! { a href={ "#" (anchor(&done.experiment.name)) } { (done.experiment.spec.title) } }
-}
-
-/// One experiment in a line: a mark a claim in the colour of its verdict. Below it its claims, folded.
-fn folded(done: &Done, verdicts: &[&Verdict]) -> Markup {
-    line(
-        done,
-        &html! { @for v in verdicts { (mark(v)) } },
-        &html! {
-            table.claims { (head()) tbody { @for v in verdicts { (row(v)) } } }
-        },
-    )
-}
-
-/// A line of the first screen, which opens into `rows`.
-pub fn line(done: &Done, marks: &Markup, rows: &Markup) -> Markup {
+/// The first screen of experiments that have claims: a row each where one screen has room for them, otherwise a line of marks for each
+/// experiment that opens into its rows. The table has a class, a number of columns and a head.
+pub fn screen<'a, C>(
+    (class, columns, head): (&str, u32, &Markup),
+    own: &[&'a Done],
+    claims_of: impl Fn(&'a Done) -> Vec<C>,
+    row: impl Fn(&C) -> Markup,
+    mark: impl Fn(&C) -> Markup,
+) -> Markup {
+    let all: Vec<(&Done, Vec<C>)> =
+        own.iter().map(|d| (*d, claims_of(d))).filter(|(_, claims)| !claims.is_empty()).collect();
+    let rows: usize = all.iter().map(|(_, claims)| 1 + claims.len()).sum();
     html! {
-        details.claims {
-            summary { span.title { (done.experiment.spec.title) } span.marks { (marks) } }
-            (rows)
-            p.how { a href={ "#" (anchor(&done.experiment.name)) } { "Figures and what stands behind them" } }
+        @if rows <= ROOM || all.len() == 1 {
+            table class=(class) {
+                (head)
+                @for (d, claims) in &all {
+                    tbody {
+                        @if all.len() > 1 { tr.experiment { th colspan=(columns) { (title(d)) } } }
+                        @for claim in claims { (row(claim)) }
+                    }
+                }
+            }
+        } @else {
+            p.how { "A mark a claim; a line opens into its claims." }
+            @for (d, claims) in &all {
+                details.claims {
+                    summary {
+                        span.title { (d.experiment.spec.title) }
+                        span.marks { @for claim in claims { (mark(claim)) } }
+                    }
+                    table class=(class) { (head) tbody { @for claim in claims { (row(claim)) } } }
+                    p.how { a href={ "#" (anchor(&d.experiment.name)) } { "Figures and what stands behind them" } }
+                }
+            }
         }
     }
+}
+
+/// Its title, which leads to its section.
+fn title(done: &Done) -> Markup {
+    html! { a href={ "#" (anchor(&done.experiment.name)) } { (done.experiment.spec.title) } }
 }
 
 /// A claim as the sign of its verdict; its numbers are told where the pointer stands.
