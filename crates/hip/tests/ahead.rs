@@ -98,6 +98,20 @@ fn a_path_that_is_asked_for_again_waits_for_the_answer() {
     }
 }
 
+/// Its list crosses the request for the path.
+#[test]
+fn a_list_of_before_the_answer_withdraws_no_path() {
+    let mut pair = met(today(), 2);
+    let (now, hit, first) = (pair.now, pair.hit(0), pair.sas(1)[0].inbound);
+    pair.hosts[1].on_data(now, hit, first, 100);
+    add(&mut pair, 1);
+    pair.hosts[1].announce(now, hit, false);
+    pair.run(MS(1000));
+    assert!(pair.events[0].iter().any(|e| matches!(e, Event::Locators(listed) if listed.len() == 1)));
+    assert!(!pair.events[0].iter().any(|e| matches!(e, Event::Withdrawn { .. })));
+    assert!(pair.association(0).unwrap().paths().iter().all(|p| p.reachable && !p.withdrawn));
+}
+
 #[test]
 fn no_keys_serve_two_sas_through_loss_and_disorder() {
     for seed in 0..40u8 {

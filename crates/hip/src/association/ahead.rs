@@ -79,6 +79,7 @@ impl Association {
         let (asked_on, same) = (path.route, path.outbound == info.new_spi);
         let drawn = self.session.as_ref().is_some_and(|s| s.drawn.contains(&info.keymat_index.into()));
         if same && drawn {
+            self.locators.meet(asked_on.remote.ip());
             self.reached(ctx, inbound, route);
             return Ok(());
         }

@@ -47,11 +47,12 @@ impl Association {
     }
 
     /// A path whose locator is no longer listed, or whose lifetime is over, gets no data; if it is listed again, it does
-    /// after the peer has proved that it is there.
+    /// after the peer has proved that it is there. What the peer said before it answered the request for a path does not list it.
     pub(in crate::association) fn review_paths(&mut self, ctx: &mut Context<'_>) {
         let mut listed_again = Vec::new();
         for n in 0..self.paths.len() {
-            let listed = self.is_listed(&self.paths[n]);
+            let asked = self.updates.adding().any(|(inbound, _)| inbound == self.paths[n].inbound);
+            let listed = asked || self.is_listed(&self.paths[n]);
             let path = &mut self.paths[n];
             if listed && path.withdrawn {
                 path.withdrawn = false;
