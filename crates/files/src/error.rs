@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use polypath_node::StreamError;
 use thiserror::Error;
 
+use crate::message::VERSION;
 use crate::name::shown;
 
 /// Why a transfer ended early. A single file that fails is a [`Step::Failed`](crate::Step::Failed).
@@ -28,6 +29,15 @@ pub enum FileError {
     /// The peer does something else than it should.
     #[error("the peer does not speak our protocol: {0}")]
     Protocol(&'static str),
+    /// The peer has another version of the protocol.
+    #[error(
+        "the peer speaks version {theirs} of the file protocol, this end {VERSION}: update {}",
+        if *.theirs < VERSION { "the peer" } else { "this end" }
+    )]
+    Version {
+        /// Its version.
+        theirs: u8,
+    },
     /// The peer sends where we send, or receives where we do.
     #[error("the peer {}", if *.sends { "does not take files: it offers some" } else { "offers no files: it takes some" })]
     Direction {

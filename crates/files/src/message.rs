@@ -10,6 +10,8 @@ use crate::digest::Digest;
 
 /// The first bytes of either direction: the protocol and its version.
 pub const MAGIC: &[u8; 8] = b"PPFILE4\n";
+/// The version.
+pub const VERSION: u8 = 4;
 /// Longest path of an offer, bytes.
 pub const MAX_PATH: usize = 4096;
 /// Longest reason of a verdict, bytes.
@@ -22,6 +24,8 @@ pub enum NotYet {
     Short,
     /// It never becomes one.
     Malformed(&'static str),
+    /// The greeting of another version of the protocol.
+    Version(u8),
 }
 
 /// A message with a form on the wire.

@@ -8,7 +8,7 @@ use polypath_node::Stream;
 use polypath_node::bulk::CHUNK;
 
 use crate::error::FileError;
-use crate::message::{Answer, Message, NotYet};
+use crate::message::{Answer, Message, NotYet, Role};
 
 /// How often an end that works without moving bytes says so.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
@@ -37,6 +37,7 @@ impl<'a> Incoming<'a> {
                     return Ok(Some(message));
                 }
                 Err(NotYet::Malformed(what)) => return Err(FileError::Protocol(what)),
+                Err(NotYet::Version(theirs)) => return Err(FileError::Version { theirs }),
                 Err(NotYet::Short) if self.rest.len() > 1 || self.fill().await? => self.join(),
                 Err(NotYet::Short) if self.rest.is_empty() => return Ok(None),
                 Err(NotYet::Short) => return Err(FileError::Cut),
@@ -132,8 +133,25 @@ impl<'a> Outgoing<'a> {
 /// How long a peer that was declined may take to read why.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Says that the peer's role is not possible here, and waits until it has read that.
-pub(crate) async fn decline(stream: &Stream, out: &mut Outgoing<'_>) -> Result<(), FileError> {
+/// Waits for the greeting of the peer, which opened the connection: it must have `role`. Another role or another version is declined.
+pub(crate) async fn expect_role(
+    stream: &Stream,
+    incoming: &mut Incoming<'_>,
+    role: Role,
+) -> Result<(), FileError> {
+    let declined = match incoming.expect::<Role>().await {
+        Ok(theirs) if theirs == role => return Ok(()),
+        Ok(_) => FileError::Direction { sends: role == Role::Fetch },
+        Err(version @ FileError::Version { .. }) => version,
+        Err(error) => return Err(error),
+    };
+    decline(stream).await?;
+    Err(declined)
+}
+
+/// Says that it does not go on, in our version, and waits until the peer has read that.
+async fn decline(stream: &Stream) -> Result<(), FileError> {
+    let mut out = Outgoing::new(stream);
     out.put(&Answer::No);
     out.flush().await?;
     stream.finish();

@@ -20,7 +20,7 @@ use crate::digest::{Digest, Hasher};
 use crate::error::FileError;
 use crate::message::{Answer, Message, Offer, Reply, Role, Said, Verdict, Work};
 use crate::name::{SafePath, shown};
-use crate::peer::{BEAT, Incoming, Outgoing, decline};
+use crate::peer::{BEAT, Incoming, expect_role};
 use crate::step::{Failed, Step};
 use crate::store::{Part, Store};
 use directories::Directories;
@@ -37,10 +37,7 @@ pub async fn receive(
     tell: impl FnMut(Step),
 ) -> Result<(), FileError> {
     let mut receiving = Receiving::new(stream, from, store, tell);
-    if receiving.incoming.expect::<Role>().await? != Role::Send {
-        decline(stream, &mut Outgoing::new(stream)).await?;
-        return Err(FileError::Direction { sends: false });
-    }
+    expect_role(stream, &mut receiving.incoming, Role::Send).await?;
     receiving.say(&Answer::Yes).await?;
     receiving.run().await
 }

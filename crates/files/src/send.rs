@@ -22,7 +22,7 @@ use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
 use crate::error::FileError;
 use crate::message::{Answer, Frame, Offer, Role, Said, Verdict, Work};
 use crate::name::shown;
-use crate::peer::{Incoming, Outgoing, decline};
+use crate::peer::{Incoming, Outgoing, expect_role};
 use crate::source::Entry;
 use crate::step::{Failed, Step};
 use hear::Offered;
@@ -42,10 +42,7 @@ pub async fn send(stream: &Stream, entries: &[Entry], tell: impl FnMut(Step)) ->
 /// Sends `entries` over a connection that the peer opened to fetch them.
 pub async fn serve(stream: &Stream, entries: &[Entry], tell: impl FnMut(Step)) -> Result<(), FileError> {
     let (mut out, mut incoming) = (Outgoing::new(stream), Incoming::new(stream));
-    if incoming.expect::<Role>().await? != Role::Fetch {
-        decline(stream, &mut out).await?;
-        return Err(FileError::Direction { sends: true });
-    }
+    expect_role(stream, &mut incoming, Role::Fetch).await?;
     out.put(&Answer::Yes);
     Sending::new(stream, entries, tell).run(out, incoming, false).await
 }

@@ -67,7 +67,9 @@ fn greetings_survive_the_round_trip() {
     round_trip(&Said::Working);
     let works = [Work::Checking, Work::Storing, Work::Waiting, Work::Reading];
     works.iter().for_each(|work| round_trip(&Reply::Working(*work)));
-    assert!(matches!(Role::parse(b"PPFILE1\n"), Err(NotYet::Malformed(_))));
+    assert_eq!(Role::parse(b"PPFILE1\n").unwrap_err(), NotYet::Version(1));
+    assert_eq!(Role::parse(b"PPFILE").unwrap_err(), NotYet::Short);
+    assert!(matches!(Role::parse(b"PPFILEs"), Err(NotYet::Malformed(_))));
     assert!(matches!(Role::parse(b"GET"), Err(NotYet::Malformed(_))));
 }
 

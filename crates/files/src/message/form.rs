@@ -54,7 +54,7 @@ impl Message for Answer {
 fn greeting<T: Copy>(bytes: &[u8], known: &[(u8, T)]) -> Result<(T, usize), NotYet> {
     let shared = bytes.len().min(MAGIC.len());
     if bytes[..shared] != MAGIC[..shared] {
-        return Err(NotYet::Malformed("another version, or no file transfer"));
+        return Err(other_version(bytes).map_or(NotYet::Malformed("no file transfer"), NotYet::Version));
     }
     let mut fields = Fields(bytes);
     fields.bytes(MAGIC.len())?;
@@ -62,6 +62,12 @@ fn greeting<T: Copy>(bytes: &[u8], known: &[(u8, T)]) -> Result<(T, usize), NotY
     let found = known.iter().find(|(byte, _)| *byte == said);
     let (_, value) = found.ok_or(NotYet::Malformed("an unknown role"))?;
     Ok((*value, MAGIC.len() + 1))
+}
+
+/// The version of a greeting: the digit before its last byte.
+fn other_version(bytes: &[u8]) -> Option<u8> {
+    let digit = bytes.strip_prefix(&MAGIC[..MAGIC.len() - 2])?.first()?;
+    digit.is_ascii_digit().then(|| digit - b'0')
 }
 
 impl Message for Said {

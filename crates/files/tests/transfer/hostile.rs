@@ -199,12 +199,18 @@ async fn a_disk_that_cannot_hold_it_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn another_version_is_said_to_be_one() {
-    let bed = Bed::new();
-    let (ours, theirs) = bed.connect().await;
-    ours.write("PPFILE1\nand so on".into()).await.unwrap();
-    let old = polypath_files::receive(&theirs, ALICE, &bed.store, |_| {}).await.unwrap_err();
-    assert!(old.to_string().contains("another version"), "{old}");
+async fn either_end_hears_of_another_version_and_which_end_is_older() {
+    for (greeting, older) in [("PPFILE1\n", "update the peer"), ("PPFILE9\n", "update this end")] {
+        let bed = Bed::new();
+        let (ours, theirs) = bed.connect().await;
+        ours.write(format!("{greeting}and so on").into()).await.unwrap();
+        ours.finish();
+        let (old, heard) =
+            tokio::join!(polypath_files::receive(&theirs, ALICE, &bed.store, |_| {}), ours.read(9));
+        let old = old.unwrap_err().to_string();
+        assert!(old.ends_with(older), "{old}");
+        assert_eq!(heard.unwrap().unwrap(), &b"PPFILE4\n\x01"[..]);
+    }
 }
 
 /// A receiver that answers `replies` to our sender: what our sender makes of it.
