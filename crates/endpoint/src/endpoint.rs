@@ -1,6 +1,8 @@
 //! All connections of one host.
 
 mod arrival;
+mod changes;
+mod cover;
 mod intercept;
 mod packets;
 mod recall;
@@ -9,28 +11,27 @@ mod secure;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
 
 use bytes::Bytes;
 use polypath_transport::Event as TcpEvent;
 use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Record, Segment, State};
 use polypath_wire::deadlines::Numbered;
-use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, PathId, Seed};
 
 use crate::config::{EndpointConfig, ListenConfig};
+use crate::cover::{Cargo, Cover, Plain};
 use crate::demux::{Demux, Route, Trail};
 use crate::error::OpenError;
 use crate::isn::IsnKey;
 use crate::known::KnownPaths;
 use crate::lane::PacketLane;
+use crate::outlet::Outlet;
 use crate::paths::{Locators, PathTable};
-use crate::pump::Outlet;
 use crate::reset::RateLimit;
-use crate::security::Security;
 use crate::slots::{ConnectionHandle, Join, Slot, Slots};
 use crate::stats::EndpointStats;
 use crate::unserved::Unserved;
+use cover::AnyCover;
 use intercept::Intercept;
 pub use intercept::{Answer, Incoming};
 
@@ -88,8 +89,8 @@ pub struct Endpoint {
     stats: EndpointStats,
     /// What connections measured, for those to come.
     known: KnownPaths,
-    /// HIP and ESP below the connections; segments travel as they are without it.
-    security: Option<Box<Security>>,
+    /// What stands between the connections and the network.
+    cover: AnyCover,
     /// Packets of other transports beside the connections.
     lane: Option<Box<PacketLane>>,
 }
@@ -119,7 +120,7 @@ impl Endpoint {
             records: VecDeque::new(),
             stats: EndpointStats::default(),
             known: KnownPaths::default(),
-            security: None,
+            cover: AnyCover::Plain(Plain),
             lane: None,
             config,
         }
@@ -279,19 +280,19 @@ impl Endpoint {
                 self.mark(index);
             }
         }
-        self.security_timeout(now);
+        self.cover_timeout(now);
         self.lane.iter_mut().for_each(|lane| lane.handle_timeout(now));
     }
 
     /// Gives `outlet` the segments that are to be sent, until it is full. What it is given counts as sent.
     pub(crate) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
-        self.transmit_datagrams(now, outlet);
+        self.cover.transmit(now, outlet);
         self.transmit_frames(now, outlet);
         while !outlet.is_full()
             && let Some((locators, segment)) = self.resets.pop_front()
         {
             *self.segment = segment;
-            emit(&mut self.security, now, &locators, &mut self.segment, outlet);
+            self.cover.seal(now, &locators, Cargo::Segment(&mut self.segment), outlet);
         }
         while !outlet.is_full()
             && let Some(index) = self.ready.pop_front()
@@ -299,7 +300,7 @@ impl Endpoint {
             let Some(slot) = self.slots.at(index) else { continue };
             while let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment) {
                 if let Some(locators) = slot.paths.locators(path) {
-                    emit(&mut self.security, now, locators, &mut self.segment, outlet);
+                    self.cover.seal(now, locators, Cargo::Segment(&mut self.segment), outlet);
                 }
                 if outlet.is_full() {
                     return self.ready.push_front(index);
@@ -322,7 +323,7 @@ impl Endpoint {
 
     /// Whether there may be something to poll beside segments and the timeout.
     pub fn has_news(&self) -> bool {
-        !self.events.is_empty() || !self.records.is_empty() || self.security.is_some()
+        !self.events.is_empty() || !self.records.is_empty() || self.cover.has_news()
     }
 
     /// The next event.
@@ -340,14 +341,8 @@ impl Endpoint {
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let connections = self.timers.next();
-        match &self.security {
-            None => connections,
-            Some(security) => {
-                let lane = self.lane.as_ref().and_then(|lane| lane.poll_timeout());
-                connections.into_iter().chain(security.poll_timeout()).chain(lane).min()
-            }
-        }
+        let lane = self.lane.as_ref().and_then(|lane| lane.poll_timeout());
+        earliest(self.timers.next(), earliest(self.cover.poll_timeout(), lane))
     }
 
     fn install(
@@ -361,10 +356,7 @@ impl Endpoint {
             connection.record(self.config.record);
         }
         let remote = paths.iter().next().map(|(_, locators)| locators.remote.ip());
-        let peer = self.security.as_ref().zip(remote).and_then(|(s, name)| match name {
-            IpAddr::V6(name) => Some(s.hit_of(Hit(name.octets()))),
-            IpAddr::V4(_) => None,
-        });
+        let peer = remote.and_then(|remote| self.cover.peer_at(remote));
         let index = self.slots.insert(|handle| Slot {
             handle,
             connection,
@@ -492,17 +484,11 @@ impl Endpoint {
     }
 }
 
-/// Gives `outlet` a segment, in ESP if there is security.
-fn emit(
-    security: &mut Option<Box<Security>>,
-    now: Instant,
-    locators: &Locators,
-    segment: &mut Box<Segment>,
-    outlet: &mut impl Outlet,
-) {
-    match security {
-        Some(security) => security.send(now, locators, segment, outlet),
-        None => outlet.send(now, locators, segment),
+/// The first of two instants that may never come.
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

@@ -5,7 +5,6 @@ mod flow;
 mod queue;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
 
 use bytes::Bytes;
 use polypath_hop::FqCodelConfig;
@@ -16,6 +15,7 @@ use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, Seed, WireError};
 use thiserror::Error;
 
+use crate::cover::name_of;
 use crate::inner::InnerPacket;
 use crate::paths::Locators;
 use flow::PeerFlow;
@@ -101,7 +101,7 @@ impl PacketLane {
 
     /// A path of the association that `inner` names, with `peer`, may be used.
     pub fn path_up(&mut self, now: Instant, peer: Hit, inner: Locators, config: &PathConfig) {
-        let Some(name) = name_of(&inner) else { return };
+        let Some(name) = name_of(inner.remote.ip()) else { return };
         let flow =
             self.flows.entry(name).or_insert_with(|| PeerFlow::new(now, peer, &self.config, self.seed));
         flow.add_path(now, inner, config);
@@ -110,7 +110,7 @@ impl PacketLane {
 
     /// Does something to the flow that has that path.
     pub fn on_path(&mut self, inner: &Locators, act: impl FnOnce(&mut PeerFlow)) {
-        let Some(name) = name_of(inner) else { return };
+        let Some(name) = name_of(inner.remote.ip()) else { return };
         if let Some(flow) = self.flows.get_mut(&name) {
             act(flow);
             self.mark(name);
@@ -134,7 +134,7 @@ impl PacketLane {
 
     /// A frame came on a path. Whether somebody cares for it.
     pub fn handle(&mut self, now: Instant, inner: &Locators, frame: Bytes) -> bool {
-        let Some(name) = name_of(inner) else { return false };
+        let Some(name) = name_of(inner.remote.ip()) else { return false };
         let Some(flow) = self.flows.get_mut(&name) else { return false };
         let known = flow.handle(now, inner, frame);
         self.mark(name);
@@ -206,13 +206,5 @@ impl PacketLane {
 
     pub fn reports(&self) -> impl Iterator<Item = LaneReport> {
         self.flows.values().map(PeerFlow::report)
-    }
-}
-
-/// The name of the association that has a path.
-fn name_of(inner: &Locators) -> Option<Hit> {
-    match inner.remote.ip() {
-        IpAddr::V6(name) => Some(Hit(name.octets())),
-        IpAddr::V4(_) => None,
     }
 }

@@ -4,6 +4,7 @@
 //! takes the events, and comes back at the instant the pump named.
 
 mod config;
+mod cover;
 mod demux;
 mod endpoint;
 mod error;
@@ -15,6 +16,7 @@ mod known;
 mod lane;
 pub mod log;
 mod looks;
+mod outlet;
 pub mod packet;
 mod paths;
 mod pump;
@@ -31,8 +33,9 @@ pub use error::OpenError;
 pub use input::Input;
 pub use known::{LIFE as KNOWN_LIFE, PathName};
 pub use lane::{LaneConfig, LaneReport, NotSent};
+pub use outlet::Outlet;
 pub use paths::Locators;
-pub use pump::{Outlet, pump};
+pub use pump::pump;
 pub use security::{
     HipRecord, LocalInfo, PathLoad, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };

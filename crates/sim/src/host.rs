@@ -186,7 +186,7 @@ impl Host {
                 Ok((payload, [src, dst])) => {
                     let Locators { local: ours, remote } = locators;
                     let (ours, remote) = (SocketAddr::new(ours.ip(), dst), SocketAddr::new(remote.ip(), src));
-                    self.endpoint.handle_sealed(local, &Locators { local: ours, remote }, payload)
+                    self.endpoint.handle_datagram(local, &Locators { local: ours, remote }, payload)
                 }
                 Err(error) => self.damaged(error),
             };

@@ -1,15 +1,14 @@
 //! What happens when something arrives.
 
-use std::net::IpAddr;
-
+use bytes::BytesMut;
 use polypath_transport::{Connection, DropReason, Ports, Segment};
-use polypath_wire::hip::Hit;
-use polypath_wire::tcp::{MIN_HEADER_LEN, TcpFlags};
-use polypath_wire::{Instant, PathId, Seq, WireError};
+use polypath_wire::tcp::{self, MIN_HEADER_LEN, TcpFlags};
+use polypath_wire::{Instant, PathId, Seq, WireError, shim};
 
 use super::Endpoint;
+use crate::cover::{Cover, Inner};
 use crate::demux::{Route, Trail};
-use crate::frame::decode_datagram;
+use crate::frame;
 use crate::input::Input;
 use crate::packet::{Packet, decode_packet};
 use crate::paths::{Locators, PathTable};
@@ -28,15 +27,9 @@ impl Endpoint {
             Input::Segment { locators, mut segment } => {
                 self.handle_segment(now, &locators, &mut segment);
             }
-            Input::Datagram { locators, bytes } if self.security.is_some() => {
-                self.handle_sealed(now, &locators, bytes);
+            Input::Datagram { locators, bytes } => {
+                self.handle_datagram(now, &locators, bytes);
             }
-            Input::Datagram { locators, bytes } => match decode_datagram(&bytes.freeze()) {
-                Ok(mut segment) => {
-                    self.handle_segment(now, &locators, &mut segment);
-                }
-                Err(error) => self.drop_unparsed(error),
-            },
             Input::Packet { bytes } => match decode_packet(&bytes) {
                 Ok(packet) => self.handle_packet(now, packet),
                 Err(error) => self.drop_unparsed(error),
@@ -47,6 +40,28 @@ impl Endpoint {
             Input::LocalDown { local } => self.local_down(now, local),
             Input::Known { name, path, age } => self.known.insert(now, name, path, age),
         }
+    }
+
+    /// A UDP payload arrived: of a segment, or of HIP or ESP if the endpoint is secure. Returns the connection that it
+    /// belongs to.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        bytes: BytesMut,
+    ) -> Option<ConnectionHandle> {
+        let inner = self.cover.open(now, locators, bytes);
+        self.apply(now);
+        let Inner { path, next_header, checksum, bytes } = inner?;
+        match next_header {
+            tcp::PROTOCOL => match frame::decode(&bytes, checksum) {
+                Ok(mut segment) => return self.handle_segment(now, &path, &mut segment),
+                Err(error) => self.drop_unparsed(error),
+            },
+            shim::NEXT_HEADER => self.handle_frame(now, &path, &bytes),
+            _ => self.cover.note_other(),
+        }
+        None
     }
 
     fn handle_packet(&mut self, now: Instant, packet: Packet) {
@@ -131,10 +146,9 @@ impl Endpoint {
     fn join(&mut self, now: Instant, locators: &Locators, ports: Ports, segment: &Segment) -> Option<Route> {
         let index = self.joinable(locators, ports, segment)?;
         let join = self.slots.get(index)?.join;
-        let config = self.security.as_ref().and_then(|s| s.config_of(locators));
-        let config = config.or(join.map(|join| join.path))?;
+        let config = self.cover.config_of(locators).or(join.map(|join| join.path))?;
         let config = self.recalled(now, locators, config);
-        let proved = self.security.as_ref().is_none_or(|s| s.is_up(locators));
+        let proved = self.cover.is_up(locators);
         let slot = self.slots.at(index)?;
         let path = match proved {
             true => slot.connection.add_path(now, config)?,
@@ -150,7 +164,7 @@ impl Endpoint {
     /// The one connection with these ports that would take `segment` on a new path.
     fn joinable(&self, locators: &Locators, ports: Ports, segment: &Segment) -> Option<u32> {
         let max = self.max_paths();
-        let is_peer = |slot: &Slot| self.security.is_none() || slot.is_with(locators.remote.ip());
+        let is_peer = |slot: &Slot| !self.cover.authenticates() || slot.is_with(locators.remote.ip());
         let takes = |slot: &Slot| slot.paths.len() < max && is_peer(slot) && slot.takes(segment);
         let candidates = self.demux.candidates(ports).take(MAX_CANDIDATES);
         let mut fitting = candidates.filter(|index| self.slots.get(*index).is_some_and(takes));
@@ -160,7 +174,8 @@ impl Endpoint {
     /// Answers a SYN for one of our listeners.
     fn accept(&mut self, now: Instant, locators: Locators, ports: Ports, syn: &Segment) {
         let full = self.slots.len() >= self.config.max_connections as usize;
-        let peer = self.host_of(locators.remote.ip());
+        let remote = locators.remote.ip();
+        let peer = self.cover.peer_at(remote).map_or(remote, |hit| hit.as_ipv6().into());
         let admitted = self.half_open < self.config.max_half_open && self.unserved.admits(peer, &self.config);
         if full || !admitted {
             self.stats.refused += 1;
@@ -169,10 +184,10 @@ impl Endpoint {
         let Some(listener) = self.listeners.get(&ports.local) else { return };
         let isn = self.isn.at(now, &locators, ports);
         let mut config = listener.connection.clone();
-        config.early_data = self.takes_early_data_of(locators.remote.ip());
-        let secure = self.security.as_ref().and_then(|s| s.config_of(&locators));
-        let path = self.recalled(now, &locators, secure.unwrap_or(listener.path));
-        let takes_paths = listener.accept_paths || secure.is_some();
+        config.early_data = self.cover.takes_early_data(remote);
+        let covered = self.cover.config_of(&locators);
+        let path = self.recalled(now, &locators, covered.unwrap_or(listener.path));
+        let takes_paths = listener.accept_paths || covered.is_some();
         let join = takes_paths.then_some(Join { isn: syn.header.seq, path });
         let connection = Connection::accept(now, config, ports, isn, &[path], PathId::FIRST, syn);
         self.stats.accepted += 1;
@@ -185,27 +200,10 @@ impl Endpoint {
         }
     }
 
-    /// Whether `remote` has said that it knows of data behind a SYN, and we do.
-    fn takes_early_data_of(&self, remote: IpAddr) -> bool {
-        let name = match remote {
-            IpAddr::V6(name) => Hit(name.octets()),
-            IpAddr::V4(_) => return false,
-        };
-        self.security.as_ref().is_some_and(|s| s.takes_early_data(name))
-    }
-
     /// Whether it is data whose SYN did not come, or comes after it.
     fn is_early(&self, segment: &Segment) -> bool {
         let flags = segment.header.flags;
-        self.security.is_some() && !flags.intersects(TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST)
-    }
-
-    /// The host behind an address of connections: several associations may be with one.
-    fn host_of(&self, remote: IpAddr) -> IpAddr {
-        match (&self.security, remote) {
-            (Some(security), IpAddr::V6(name)) => security.hit_of(Hit(name.octets())).as_ipv6().into(),
-            _ => remote,
-        }
+        self.cover.authenticates() && !flags.intersects(TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST)
     }
 
     /// Answers a segment of no connection with a reset, within limits.

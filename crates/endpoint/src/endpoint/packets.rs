@@ -6,10 +6,10 @@ use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
 use super::Endpoint;
+use crate::cover::{Cargo, Change, Cover};
 use crate::lane::{LaneConfig, LaneReport, NotSent, PacketLane};
+use crate::outlet::Outlet;
 use crate::paths::Locators;
-use crate::pump::Outlet;
-use crate::security::{Change, Security};
 
 impl Endpoint {
     /// From now on a secure endpoint exchanges [packets](Self::send_to_peer) with its peers, if they do so too.
@@ -26,9 +26,7 @@ impl Endpoint {
     pub fn send_to_peer(&mut self, now: Instant, peer: Hit, packet: Bytes) -> Result<(), NotSent> {
         let lane = self.lane.as_mut().ok_or(NotSent::NoAssociation)?;
         match lane.push(now, peer, packet) {
-            Err(NotSent::TooBig { .. }) if !self.security.as_ref().is_some_and(|s| s.knows_sizes(peer)) => {
-                Err(NotSent::SizeUnknown)
-            }
+            Err(NotSent::TooBig { .. }) if !self.cover.knows_sizes(peer) => Err(NotSent::SizeUnknown),
             sent => sent,
         }
     }
@@ -55,22 +53,24 @@ impl Endpoint {
     }
 
     /// A frame came on a path.
-    pub(super) fn handle_frame(&mut self, now: Instant, inner: &Locators, frame: Bytes) {
-        let known = self.lane.as_mut().is_some_and(|lane| lane.handle(now, inner, frame));
-        if !known && let Some(security) = &mut self.security {
-            security.note_other();
+    pub(super) fn handle_frame(&mut self, now: Instant, inner: &Locators, frame: &[u8]) {
+        // A copy: a packet that waits holds no train.
+        let handle = |lane: &mut Box<PacketLane>| lane.handle(now, inner, Bytes::copy_from_slice(frame));
+        let known = self.lane.as_mut().is_some_and(handle);
+        if !known {
+            self.cover.note_other();
         }
     }
 
     /// Gives `outlet` the frames that are to be sent.
     pub(super) fn transmit_frames(&mut self, now: Instant, outlet: &mut impl Outlet) {
-        let (Some(lane), Some(security)) = (&mut self.lane, &mut self.security) else { return };
+        let Some(lane) = &mut self.lane else { return };
         while !outlet.is_full()
             && let Some((name, flow)) = lane.next_ready()
         {
             let mut more = false;
             while let Some((inner, leaving)) = flow.poll_transmit(now) {
-                security.send_frame(now, &inner, &leaving, outlet);
+                self.cover.seal(now, &inner, Cargo::Frame(&leaving), outlet);
                 if outlet.is_full() {
                     more = true;
                     break;
@@ -82,9 +82,9 @@ impl Endpoint {
 
     /// Tells the flow of an association what became of its paths.
     pub(super) fn tell_lane(&mut self, now: Instant, change: Change) {
-        let (Some(lane), Some(security)) = (&mut self.lane, &self.security) else { return };
+        let (Some(lane), cover) = (&mut self.lane, &self.cover) else { return };
         match change {
-            Change::Up(inner) => add_path(lane, security, now, inner),
+            Change::Up(inner) => add_path(lane, cover, now, inner),
             Change::Down(inner) => lane.on_path(&inner, |flow| flow.remove_path(now, &inner)),
             Change::Sample(inner, rtt) => lane.on_path(&inner, |flow| flow.path_answered(now, &inner, rtt)),
             Change::Carries(inner, mss) => lane.on_path(&inner, |flow| flow.path_carries(now, &inner, mss)),
@@ -92,15 +92,15 @@ impl Endpoint {
             Change::Over(name) => {
                 lane.over(name);
                 // The peer began anew: a new flow, on the paths that outlived it.
-                let outlived = security.live_paths(name);
-                outlived.into_iter().for_each(|inner| add_path(lane, security, now, inner));
+                let outlived = cover.live_paths(name);
+                outlived.into_iter().for_each(|inner| add_path(lane, cover, now, inner));
             }
         }
     }
 }
 
-fn add_path(lane: &mut PacketLane, security: &Security, now: Instant, inner: Locators) {
-    if let (Some(config), Some(peer)) = (security.config_of(&inner), security.peer_of(&inner)) {
+fn add_path(lane: &mut PacketLane, cover: &impl Cover, now: Instant, inner: Locators) {
+    if let (Some(config), Some(peer)) = (cover.config_of(&inner), cover.peer_at(inner.remote.ip())) {
         lane.path_up(now, peer, inner, &config);
     }
 }

@@ -4,6 +4,7 @@ use polypath_transport::{KnownPath, PathConfig};
 use polypath_wire::{Duration, Instant};
 
 use super::Endpoint;
+use crate::cover::Cover;
 use crate::known::PathName;
 use crate::paths::Locators;
 
@@ -40,10 +41,7 @@ impl Endpoint {
 
     /// The name of the path that connections know by these locators.
     fn name_of(&self, locators: &Locators) -> Option<PathName> {
-        let outer = match &self.security {
-            Some(security) => security.outer(locators)?,
-            None => *locators,
-        };
+        let outer = self.cover.outer(locators)?;
         let (local, remote) = (outer.local.ip(), outer.remote.ip());
         Some(PathName { peer: locators.remote.ip(), local, remote })
     }

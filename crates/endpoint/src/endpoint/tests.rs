@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use bytes::BytesMut;
 use polypath_hip::{Identity, KeyKind, Random};
-use polypath_wire::Duration;
+use polypath_transport::DropReason;
+use polypath_wire::{Duration, tcp};
 
 use super::*;
-use crate::pump::pump;
-use crate::security::SecurityConfig;
 use crate::security::tests::name;
+use crate::security::{Security, SecurityConfig};
 
 const PORT: u16 = 80;
 
@@ -58,19 +58,20 @@ impl Mirror {
     }
 
     fn security(&mut self) -> &mut Security {
-        self.endpoint.security.as_mut().unwrap()
+        self.endpoint.cover.security_mut().unwrap()
     }
 
     /// Sends and receives all that is due at this instant.
     fn run(&mut self) {
         loop {
             let mut out = Out::default();
-            _ = pump(&mut self.endpoint, self.now, &mut out);
+            self.endpoint.handle_timeout(self.now);
+            self.endpoint.transmit(self.now, &mut out);
             if out.0.is_empty() {
                 break;
             }
             for (locators, payload) in out.0 {
-                self.endpoint.handle_sealed(self.now, &locators, BytesMut::from(&payload[..]));
+                self.endpoint.handle_datagram(self.now, &locators, BytesMut::from(&payload[..]));
             }
         }
     }
@@ -115,4 +116,16 @@ fn a_packet_and_a_heartbeat_look_at_no_more_beside_a_thousand_peers() {
     let alone = Mirror::beside(0).costs();
     assert_eq!(Mirror::beside(999).costs(), alone);
     assert!(alone.iter().all(|looks| (1..100).contains(looks)), "{alone:?}");
+}
+
+#[test]
+fn a_sealed_payload_that_nobody_can_read_is_a_malformed_segment_or_counted_as_another_protocol() {
+    let mut mirror = Mirror::beside(0);
+    let now = mirror.now;
+    for next_header in [tcp::PROTOCOL, 200] {
+        let (locators, packet) = mirror.security().sealed(0, next_header, &[7; 10]);
+        assert_eq!(mirror.endpoint.handle_datagram(now, &locators, BytesMut::from(&packet[..])), None);
+    }
+    let malformed = mirror.endpoint.stats().drops[DropReason::Malformed as usize];
+    assert_eq!((malformed, mirror.security().stats().other), (1, 1));
 }

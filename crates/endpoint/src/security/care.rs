@@ -8,7 +8,8 @@ use polypath_wire::{Duration, Instant};
 
 use super::mtu::PathMtu;
 use super::path::SecurePath;
-use super::{Change, Security, UNANSWERED, Wanted, inner, route};
+use super::{Security, UNANSWERED, Wanted, inner, route};
+use crate::cover::Change;
 use crate::paths::Locators;
 
 /// How long after the last data a silent path is still asked in a hurry.
@@ -19,26 +20,8 @@ const FLOWING: Duration = Duration::from_secs(10);
 const SILENT: u64 = 64;
 
 impl Security {
-    /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        if self.due.is_none_or(|due| due > now) {
-            return;
-        }
-        self.hip.handle_timeout(now);
-        self.paths.due(now).into_iter().for_each(|number| self.beat(now, number));
-        self.settle(now);
-    }
-
-    /// The associations for which something is due at `now`, and those that changed since it last was.
-    pub fn concerned(&self, now: Instant) -> BTreeSet<Hit> {
-        let beats = self.paths.due(now).into_iter().filter_map(|number| self.paths.get(number));
-        let mut concerned = &self.peers.concerned(now) | &self.hip.due(now);
-        concerned.extend(beats.map(|path| path.peer));
-        concerned
-    }
-
     /// Sends the heartbeat of a path and looks after it.
-    fn beat(&mut self, now: Instant, number: u16) {
+    pub(super) fn beat(&mut self, now: Instant, number: u16) {
         let every = self.config.heartbeat.max(Duration::from_millis(1));
         let Some(path) = self.paths.get_mut(number) else { return };
         let (peer, missed) = (path.peer, self.config.missed_heartbeats.max(2));

@@ -8,7 +8,8 @@ use super::heartbeat::Heart;
 use super::path::SecurePath;
 use super::report::{HipRecord, PeerEvent, PeerFailure};
 use super::sas::associations;
-use super::{Change, Security, inner};
+use super::{Security, inner};
+use crate::cover::Change;
 use crate::paths::Locators;
 
 impl Security {

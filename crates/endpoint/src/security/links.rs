@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use polypath_hip::Link;
-use polypath_transport::{PathConfig, PathStats};
+use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, Multipath};
 use polypath_wire::{Duration, Instant};
 
 use super::Security;
 use super::path::SecurePath;
-use crate::paths::Locators;
 
 /// Most addresses of a peer whose links are remembered.
 const MOST: usize = 64;
@@ -45,29 +44,10 @@ impl Security {
         }
     }
 
-    /// The addresses of the path with these inner locators.
-    pub fn outer(&self, inner: &Locators) -> Option<Locators> {
-        self.paths.get(inner.local.port()).map(|path| path.locators)
-    }
-
-    /// What a connection measured on the path with these inner locators.
-    pub fn measured(&mut self, now: Instant, inner: &Locators, of: &PathStats) {
-        let number = inner.local.port();
-        let Some(path) = self.paths.get_mut(number) else { return };
-        path.measured.bandwidth = of.rate.or(path.measured.bandwidth);
-        of.srtt.into_iter().for_each(|srtt| path.heart.see_data(srtt));
-        self.tell_round_trip(now, number);
-    }
-
     /// HIP hears how long answers on a path take.
     pub(super) fn tell_round_trip(&mut self, now: Instant, number: u16) {
         let Some(path) = self.paths.get(number) else { return };
         self.hip.on_round_trip(now, path.peer, path.spi(), path.heart.round_trip());
-    }
-
-    /// Whether [`Self::handle_timeout`] has something to do.
-    pub fn is_due(&self, now: Instant) -> bool {
-        self.due.is_some_and(|due| due <= now)
     }
 
     /// What the peer measured at its end of the path.

@@ -6,6 +6,7 @@
 
 mod care;
 mod config;
+mod cover;
 mod events;
 mod heartbeat;
 mod links;
@@ -26,15 +27,15 @@ use std::net::{IpAddr, SocketAddr};
 use polypath_hip::{Accept, ConnectError, Host, Identity, Link, Route, State};
 use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, udp::HIP_MARKER};
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Instant, Rate};
 
+use crate::cover::Change;
 use crate::paths::Locators;
 use path::{ROOM, SecurePath};
 use reach::{Pair, Wanted};
 use table::{Paths, Peers};
 
 pub use config::SecurityConfig;
-pub(crate) use packets::Arrived;
 pub use reach::Reach;
 pub use report::{HipRecord, PathLoad, PathReport, PeerEvent, PeerFailure, SecurityStats};
 
@@ -121,19 +122,6 @@ impl Peer {
     }
 }
 
-/// What connections must be told, by the inner locators of a path.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Change {
-    Up(Locators),
-    Down(Locators),
-    Sample(Locators, Duration),
-    /// It carries payloads of so many bytes.
-    Carries(Locators, u32),
-    /// Packets on it are lost or late.
-    Skipped(Locators),
-    Over(Hit),
-}
-
 impl Security {
     pub fn new(config: SecurityConfig, identity: Identity, seed: [u8; 32], generation: u64) -> Self {
         let ours = identity.hit();
@@ -195,11 +183,6 @@ impl Security {
         self.settle_for(now, peer);
     }
 
-    /// When [`Self::handle_timeout`] must be called at the latest.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.due
-    }
-
     /// After anything that HIP did for a peer.
     fn settle_for(&mut self, now: Instant, peer: Hit) {
         self.peers.touch(peer);
@@ -229,10 +212,6 @@ impl Security {
         self.due = dues.into_iter().flatten().min();
     }
 
-    pub fn poll_change(&mut self) -> Option<Change> {
-        self.changes.pop_front()
-    }
-
     pub fn poll_record(&mut self) -> Option<HipRecord> {
         self.records.as_mut()?.pop_front()
     }
@@ -256,33 +235,6 @@ impl Security {
         used.into_iter().filter_map(|(n, _)| Some((inner(self.ours, peer, n), config(n)?))).collect()
     }
 
-    /// Whether both ends take data directly behind a SYN.
-    pub fn takes_early_data(&self, peer: Hit) -> bool {
-        self.config.hip.early_data && self.peers.get(peer).is_some_and(|p| p.early_data)
-    }
-
-    /// What a connection is told of the path with these inner locators.
-    pub fn config_of(&self, inner: &Locators) -> Option<PathConfig> {
-        self.paths.get(inner.local.port()).map(|path| self.path_config(path))
-    }
-
-    /// The peer at the other end of the path with these inner locators.
-    pub fn peer_of(&self, inner: &Locators) -> Option<Hit> {
-        self.paths.get(inner.local.port()).map(|path| path.hit)
-    }
-
-    /// The paths of an association that is there, as connections know them.
-    pub fn live_paths(&self, name: Hit) -> Vec<Locators> {
-        let there = self.peers.get(name).is_some_and(|peer| peer.up);
-        let live = self.paths.of(name).filter(|(_, path)| there && path.up);
-        live.map(|(number, _)| inner(self.ours, name, number)).collect()
-    }
-
-    /// Whether it was found out how large packets on the paths of this association may be.
-    pub fn knows_sizes(&self, name: Hit) -> bool {
-        self.paths.of(name).filter(|(_, path)| path.up).all(|(_, path)| path.mtu.is_settled())
-    }
-
     /// The state of the association with `peer`.
     pub fn state(&self, peer: Hit) -> Option<State> {
         self.hip.association(peer).map(polypath_hip::Association::state)
@@ -294,7 +246,7 @@ impl Security {
     }
 
     /// The HIT of the peer whose association has this `name`.
-    pub fn hit_of(&self, name: Hit) -> Hit {
+    fn hit_of(&self, name: Hit) -> Hit {
         self.hip.association(name).map_or(name, polypath_hip::Association::peer)
     }
 
@@ -307,12 +259,6 @@ impl Security {
         let path =
             self.paths.get(inner.local.port()).filter(|path| path.peer.as_ipv6() == inner.remote.ip())?;
         Some(self.report(inner.local.port(), path))
-    }
-
-    /// Whether connections may use the path with these inner locators.
-    pub fn is_up(&self, inner: &Locators) -> bool {
-        let path = self.paths.get(inner.local.port());
-        path.is_some_and(|path| path.up && path.peer.as_ipv6() == inner.remote.ip())
     }
 
     fn report(&self, number: u16, path: &SecurePath) -> PathReport {

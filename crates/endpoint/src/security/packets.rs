@@ -1,28 +1,24 @@
 //! Packets in and out: what is in them, and on which path they go.
 
-use bytes::{Bytes, BytesMut};
-use polypath_transport::Segment;
-use polypath_transport::flow::packet::Leaving;
+use bytes::BytesMut;
 use polypath_wire::Instant;
 use polypath_wire::hip::{PacketView, udp};
 
 use super::heartbeat::{self, Heard};
-use super::path::{Content, SecurePath};
-use super::{Change, Security, inner, route};
+use super::path::Content;
+use super::{Security, inner, route};
+use crate::cover::{Cargo, Change, Inner};
+use crate::outlet::Outlet;
 use crate::paths::Locators;
-use crate::pump::Outlet;
-
-/// What came in ESP, with the inner locators of its path.
-pub(crate) enum Arrived {
-    /// A segment of a connection.
-    Segment(Locators, Segment),
-    /// A frame of the packet lane.
-    Frame(Locators, Bytes),
-}
 
 impl Security {
     /// A UDP payload came. What is in it for others is returned.
-    pub fn handle(&mut self, now: Instant, locators: &Locators, mut bytes: BytesMut) -> Option<Arrived> {
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        mut bytes: BytesMut,
+    ) -> Option<Inner> {
         match udp::classify(&bytes) {
             udp::Payload::Hip(packet) => {
                 let route = route(*locators);
@@ -75,13 +71,12 @@ impl Security {
         number: u16,
         opened: polypath_esp::Opened,
         bytes: BytesMut,
-    ) -> Option<Arrived> {
+    ) -> Option<Inner> {
         let path = self.paths.get_mut(number)?;
         let at = inner(self.ours, path.peer, number);
-        match path.content(self.ours, &opened, bytes) {
-            Some(Content::Segment(segment)) => return Some(Arrived::Segment(at, segment)),
-            Some(Content::Frame(frame)) => return Some(Arrived::Frame(at, frame)),
-            Some(Content::Icmp(mut message)) => {
+        match path.content(self.ours, at, &opened, bytes) {
+            Content::Inner(inner) => return Some(inner),
+            Content::Icmp(mut message) => {
                 match heartbeat::read(&message, number, path.family(self.ours, true)) {
                     Heard::Request { id, seq } => {
                         heartbeat::reply(id, seq, path.family(self.ours, false), &mut message);
@@ -112,63 +107,36 @@ impl Security {
                     Heard::Other => self.stats.other += 1,
                 }
             }
-            Some(Content::Other) if opened.is_dummy() => {}
-            Some(Content::Other) | None => self.stats.other += 1,
+            Content::Nothing => {}
         }
         None
     }
 
-    /// Gives `outlet` a segment on the path with these inner locators, sealed where it is sent from.
-    pub fn send(&mut self, now: Instant, inner: &Locators, segment: &Segment, outlet: &mut impl Outlet) {
-        let (ours, len) = (self.ours, segment.header.len() + segment.payload.len() as usize);
-        self.send_sealed(now, inner, len, outlet, |path, room| {
-            path.seal_segment(ours, segment, room).is_some()
-        });
-    }
-
-    /// Gives `outlet` a frame of the packet lane likewise.
-    pub fn send_frame(&mut self, now: Instant, inner: &Locators, frame: &Leaving, outlet: &mut impl Outlet) {
-        self.send_sealed(now, inner, frame.len(), outlet, |path, room| {
-            path.seal_frame(frame, room).is_some()
-        });
-    }
-
-    /// Gives `outlet` a payload of `len` bytes that `seal` makes a packet of.
-    fn send_sealed(
+    /// Gives `outlet` a payload on the path with these inner locators, sealed where it is sent from.
+    pub(super) fn send(
         &mut self,
         now: Instant,
         inner: &Locators,
-        len: usize,
+        cargo: &Cargo<'_>,
         outlet: &mut impl Outlet,
-        seal: impl FnOnce(&mut SecurePath, &mut [u8]) -> bool,
     ) {
-        let path = self.paths.get_mut(inner.local.port());
+        let (ours, path) = (self.ours, self.paths.get_mut(inner.local.port()));
         let Some(path) = path.filter(|p| p.peer.as_ipv6() == inner.remote.ip()) else {
             self.stats.unsent += 1;
             return;
         };
-        let len = path.outbound.sealed_len(len);
+        let len = path.outbound.sealed_len(cargo.len());
         if !path.reachable && !self.hip.may_send(now, path.peer, path.spi(), len as u64) {
             self.stats.unsent += 1;
             return;
         }
         let (locators, unsent) = (path.locators, &mut self.stats.unsent);
         outlet.send_datagram_with(now, &locators, len, |room| {
-            let sealed = seal(path, room);
+            let sealed = path.seal(ours, cargo, room).is_some();
             path.sent += if sealed { len as u64 } else { 0 };
             *unsent += u64::from(!sealed);
             sealed
         });
-    }
-
-    /// Something authentic came that nobody here knows.
-    pub fn note_other(&mut self) {
-        self.stats.other += 1;
-    }
-
-    /// The next HIP packet or heartbeat to be sent.
-    pub fn poll_transmit(&mut self) -> Option<(Locators, Vec<u8>)> {
-        self.outbox.pop_front()
     }
 
     pub(super) fn send_scratch(&mut self, now: Instant, number: u16, len: Option<usize>) {

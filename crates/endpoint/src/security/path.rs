@@ -2,18 +2,18 @@
 
 use std::net::Ipv6Addr;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use polypath_esp::{Inbound, OpenError, Opened, Outbound};
 use polypath_hip::{Link, SaPair, suite::EspSuite};
-use polypath_transport::flow::packet::Leaving;
-use polypath_transport::{PathConfig, Segment};
+use polypath_transport::PathConfig;
 use polypath_wire::hip::Hit;
 use polypath_wire::icmp::{IcmpFamily, PROTOCOL_V6};
-use polypath_wire::tcp::{self, MIN_HEADER_LEN};
-use polypath_wire::{Checksum, Duration, Instant, shim, udp};
+use polypath_wire::tcp::MIN_HEADER_LEN;
+use polypath_wire::{Checksum, Duration, Instant, udp};
 
 use super::heartbeat::{self, Heart};
 use super::mtu::PathMtu;
+use crate::cover::{Cargo, Inner};
 use crate::frame;
 use crate::paths::Locators;
 
@@ -78,14 +78,12 @@ pub(super) struct SecurePath {
 
 /// What an opened packet held.
 pub(super) enum Content {
-    /// A TCP segment.
-    Segment(Segment),
+    /// A payload for others.
+    Inner(Inner),
     /// An ICMPv6 message, in the buffer it came in.
     Icmp(BytesMut),
-    /// A frame of the packet lane.
-    Frame(Bytes),
-    /// Nothing for us.
-    Other,
+    /// Nothing.
+    Nothing,
 }
 
 impl SecurePath {
@@ -100,21 +98,18 @@ impl SecurePath {
         used.map_or(0, |sa| sa.spi().0)
     }
 
-    /// Makes a packet of `segment` in `out`; its length.
-    pub fn seal_segment(&mut self, ours: Hit, segment: &Segment, out: &mut [u8]) -> Option<usize> {
-        let at = self.outbound.payload_offset();
-        let checksum = Checksum::Ipv6 { src: ours.as_ipv6(), dst: self.hit.as_ipv6() };
-        let len = frame::encode(segment, checksum, out.get_mut(at..)?).ok()?;
+    /// Makes a packet of `cargo` in `out`; its length.
+    pub fn seal(&mut self, ours: Hit, cargo: &Cargo<'_>, out: &mut [u8]) -> Option<usize> {
+        let room = out.get_mut(self.outbound.payload_offset()..)?;
+        let len = match cargo {
+            Cargo::Segment(segment) => {
+                let checksum = Checksum::Ipv6 { src: ours.as_ipv6(), dst: self.hit.as_ipv6() };
+                frame::encode(segment, checksum, room).ok()?
+            }
+            Cargo::Frame(frame) => frame.emit(room).ok()?,
+        };
         self.busy |= len > SMALL;
-        self.outbound.seal(out, len, tcp::PROTOCOL).ok()
-    }
-
-    /// Makes a packet of the frame in `out`; its length.
-    pub fn seal_frame(&mut self, frame: &Leaving, out: &mut [u8]) -> Option<usize> {
-        let at = self.outbound.payload_offset();
-        let len = frame.emit(out.get_mut(at..)?).ok()?;
-        self.busy |= len > SMALL;
-        self.outbound.seal(out, len, shim::NEXT_HEADER).ok()
+        self.outbound.seal(out, len, cargo.next_header()).ok()
     }
 
     /// Makes a packet of the ICMPv6 message that `write` writes, `len` bytes.
@@ -130,21 +125,18 @@ impl SecurePath {
         Some(sa.open(packet))
     }
 
-    /// What an opened packet holds; the data of a segment shares its memory.
-    pub fn content(&self, ours: Hit, opened: &Opened, mut packet: BytesMut) -> Option<Content> {
+    /// What an opened packet on the path `at` holds, in its memory.
+    pub fn content(&self, ours: Hit, at: Locators, opened: &Opened, mut packet: BytesMut) -> Content {
+        let (next_header, payload) = (opened.next_header, opened.payload.clone());
+        if next_header == PROTOCOL_V6 {
+            packet.truncate(payload.end);
+            return Content::Icmp(packet.split_off(payload.start));
+        }
+        if opened.is_dummy() {
+            return Content::Nothing;
+        }
         let checksum = Checksum::Ipv6 { src: self.hit.as_ipv6(), dst: ours.as_ipv6() };
-        Some(match opened.next_header {
-            tcp::PROTOCOL => {
-                let bytes = packet.freeze().slice(opened.payload.clone());
-                Content::Segment(frame::decode(&bytes, checksum).ok()?)
-            }
-            PROTOCOL_V6 => {
-                packet.truncate(opened.payload.end);
-                Content::Icmp(packet.split_off(opened.payload.start))
-            }
-            shim::NEXT_HEADER => Content::Frame(Bytes::copy_from_slice(&packet[opened.payload.clone()])),
-            _ => Content::Other,
-        })
+        Content::Inner(Inner { path: at, next_header, checksum, bytes: packet.freeze().slice(payload) })
     }
 
     /// The new SA pair takes the place of what there is: at once if the peer has it already, else when the

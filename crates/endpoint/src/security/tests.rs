@@ -46,6 +46,16 @@ impl Security {
         self.settle_for(now, name(n));
     }
 
+    /// A packet of peer `n` that holds `payload`, and between which addresses it comes.
+    pub fn sealed(&mut self, n: u16, next_header: u8, payload: &[u8]) -> (Locators, Vec<u8>) {
+        let path = self.paths.get_mut(n + 1).unwrap();
+        let (at, len) = (path.outbound.payload_offset(), path.outbound.sealed_len(payload.len()));
+        let mut packet = vec![0; len];
+        packet[at..at + payload.len()].copy_from_slice(payload);
+        path.outbound.seal(&mut packet, payload.len(), next_header).unwrap();
+        (path.locators, packet)
+    }
+
     /// How many peers and paths were looked at.
     pub fn looks(&self) -> usize {
         self.peers.looks.get() + self.paths.looks.get()

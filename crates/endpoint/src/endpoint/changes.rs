@@ -1,0 +1,120 @@
+//! What the cover says of paths and peers, and what it has to do in time.
+
+use std::net::IpAddr;
+
+use polypath_transport::Connection;
+use polypath_wire::hip::Hit;
+use polypath_wire::{Instant, PathId};
+
+use super::Endpoint;
+use crate::cover::{Change, Cover};
+use crate::demux::Route;
+use crate::paths::Locators;
+use crate::slots::Slot;
+
+impl Endpoint {
+    /// Lets the cover do what is due. What connections have measured with the peers concerned it hears first.
+    pub(super) fn cover_timeout(&mut self, now: Instant) {
+        if self.cover.poll_timeout().is_none_or(|due| due > now) {
+            return;
+        }
+        let concerned = self.cover.concerned(now);
+        let with = |name: &Hit| self.slots.with_peer(name.as_ipv6().into());
+        let indices: Vec<u32> = concerned.iter().flat_map(with).collect();
+        for slot in indices.iter().filter_map(|index| self.slots.get(*index)) {
+            for (path, inner) in slot.paths.iter() {
+                self.cover.measured(now, &inner, &slot.connection.path_stats(path));
+            }
+        }
+        self.cover.handle_timeout(now);
+        indices.into_iter().for_each(|index| self.remember(now, index));
+        self.apply(now);
+    }
+
+    /// Tells connections what became of their paths.
+    pub(super) fn apply(&mut self, now: Instant) {
+        while let Some(change) = self.cover.poll() {
+            self.tell_lane(now, change);
+            for index in self.slots.with_peer(change.peer()) {
+                self.apply_to(now, index, change);
+            }
+        }
+    }
+
+    fn apply_to(&mut self, now: Instant, index: u32, change: Change) {
+        match change {
+            Change::Up(inner) => self.path_up(now, index, inner),
+            Change::Down(inner) => self.path_down(now, index, inner),
+            Change::Sample(inner, rtt) => {
+                self.on_path(index, inner, |connection, path| connection.path_answered(now, path, rtt));
+            }
+            Change::Carries(inner, mss) => {
+                self.on_path(index, inner, |connection, path| connection.path_carries(now, path, mss));
+            }
+            Change::Skipped(inner) => self.on_path(index, inner, Connection::path_skipped),
+            Change::Over(_) => {
+                if let Some(slot) = self.slots.at(index) {
+                    slot.connection.abort(now);
+                    self.mark(index);
+                }
+            }
+        }
+    }
+
+    /// Does something to the connection that has that path.
+    fn on_path(&mut self, index: u32, inner: Locators, act: impl FnOnce(&mut Connection, PathId)) {
+        let Some(slot) = self.slots.at(index) else { return };
+        let path = slot.paths.iter().find(|(_, l)| *l == inner);
+        if let Some((path, _)) = path {
+            act(&mut slot.connection, path);
+            self.mark(index);
+        }
+    }
+
+    /// A connection has one more path; what it kept for want of another goes.
+    fn path_up(&mut self, now: Instant, index: u32, inner: Locators) {
+        let max = self.max_paths();
+        let config = self.recalled(now, &inner, self.cover.config_of(&inner).unwrap_or_default());
+        let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
+        let known = slot.paths.iter().find(|(_, l)| *l == inner);
+        if let Some((path, _)) = known {
+            slot.connection.path_proved(now, path);
+        } else if slot.paths.iter().filter(|(_, l)| self.cover.is_up(l)).count() < max
+            && let Some(path) = slot.connection.add_path(now, config)
+        {
+            slot.connection.announce(now, path);
+            slot.paths.insert(path, inner);
+            self.demux.insert(&inner, slot.ports, Route { index, path });
+        }
+        let stale = slot.paths.iter().map(|(_, l)| l).filter(|l| !self.cover.is_up(l));
+        let stale: Vec<Locators> = stale.collect();
+        stale.into_iter().for_each(|inner| self.path_down(now, index, inner));
+        self.mark(index);
+    }
+
+    /// A connection has a path less, unless it is its last: that one stays until there is another.
+    fn path_down(&mut self, now: Instant, index: u32, inner: Locators) {
+        let Some(slot) = self.slots.at(index) else { return };
+        let others = || slot.paths.iter().map(|(_, l)| l).filter(|l| *l != inner);
+        let some_proved = others().any(|l| self.cover.is_up(&l));
+        if slot.paths.len() < 2 || !some_proved {
+            return;
+        }
+        let (handle, path) = (slot.handle, slot.paths.iter().find(|(_, l)| *l == inner));
+        if let Some((path, _)) = path {
+            self.remove_path(now, handle, path);
+        }
+    }
+}
+
+impl Slot {
+    /// Whether the peer has this address.
+    pub(super) fn is_with(&self, peer: IpAddr) -> bool {
+        self.remote == Some(peer)
+    }
+
+    fn takes_paths(&self) -> bool {
+        use polypath_transport::State as S;
+        !self.retired && !matches!(self.connection.state(), S::Closed | S::TimeWait)
+    }
+}
