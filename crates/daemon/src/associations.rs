@@ -11,20 +11,20 @@ use tracing::{info, warn};
 
 use crate::config::with_port;
 use crate::lane::Lane;
-use crate::peers::Peer;
+use crate::peers::{Link, Peer};
 
 /// Pause between two calls.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often it is looked whether an association is still there.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Keeps up the association with the peer of that tag, if it has addresses, for as long as the configuration names it.
-pub(crate) async fn keep(lane: Arc<Lane>, hit: Hit) {
-    let (mut said, mut called) = (None, Vec::new());
+/// Keeps up the association with a peer, if it has addresses, for as long as the configuration names it.
+pub(crate) async fn keep(lane: &Lane, link: &Link) {
+    let (hit, mut said, mut called) = (link.hit, None, Vec::new());
     while let Some(peer) = lane.peers.with_hit(hit) {
         let addresses = &peer.config.addresses;
         if !addresses.is_empty() && (!lane.outer.is_associated(hit) || called != *addresses) {
-            let failed = call(&lane, &peer).await.err();
+            let failed = call(lane, &peer).await.err();
             if let Some(why) = failed.as_ref().filter(|why| said.as_ref() != Some(*why)) {
                 warn!(peer = %name(&peer), "no association: {why}; trying again");
             }
@@ -33,7 +33,7 @@ pub(crate) async fn keep(lane: Arc<Lane>, hit: Hit) {
         }
         if lane.outer.is_associated(hit) || addresses.is_empty() {
             // Either way it is time to look again.
-            let _ = timeout(LOOK, peer.link.changed.notified()).await;
+            let _ = timeout(LOOK, link.changed.notified()).await;
         }
     }
 }

@@ -133,16 +133,20 @@ impl Daemon {
     /// Keeps the association and the spare connections with a peer, as long as the configuration names it.
     pub(crate) fn serve(&self, hit: Hit) {
         let Some(peer) = self.view.lane.peers.with_hit(hit) else { return };
-        self.spawn(associations::keep(self.view.lane.clone(), hit));
-        let lane = self.view.lane.clone();
+        let (lane, link) = (self.view.lane.clone(), peer.link.clone());
         self.spawn(async move {
-            let is_peer = || lane.peers.with_hit(hit).is_some_and(|now| Arc::ptr_eq(&now.link, &peer.link));
-            peer.link.pool.fill(&lane.outer, is_peer).await;
+            let kept = async { tokio::join!(associations::keep(&lane, &link), link.pool.fill(&lane.outer)) };
+            tokio::select! {
+                () = link.ended() => {}
+                _ = kept => {}
+            }
         });
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {} // those that have ended
+        tasks.spawn(task);
     }
 
     /// The configuration that it follows.

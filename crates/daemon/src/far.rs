@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use polypath_endpoint::OpenError;
 use polypath_node::{Listener, Stream, StreamError};
 use polypath_transport::CloseReason;
 use tokio::time::timeout;
@@ -65,12 +66,17 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
         return Err(Reply::Forbidden);
     }
     let opened = lane.inner.connect_between(lane.connection.clone(), client, server, lane.mtu);
-    match timeout(PATIENCE, opened).await {
-        Ok(Ok(inner)) => Ok(inner),
-        Ok(Err(StreamError::Lost(CloseReason::Refused))) => Err(Reply::Refused),
-        Ok(Err(StreamError::Lost(CloseReason::Unreachable))) => Err(Reply::Unreachable),
-        Ok(Err(StreamError::Open(_))) => Err(Reply::Busy),
-        Ok(Err(_)) | Err(_) => Err(Reply::TimedOut),
+    timeout(PATIENCE, opened).await.map_or(Err(Reply::TimedOut), |opened| opened.map_err(|error| reply_for(&error)))
+}
+
+/// Why there is no connection to the server. Where this host carries one between the same addresses and ports, a second one
+/// must not go by packets: the client asks again until the first is gone.
+fn reply_for(error: &StreamError) -> Reply {
+    match error {
+        StreamError::Lost(CloseReason::Refused) => Reply::Refused,
+        StreamError::Lost(CloseReason::Unreachable) => Reply::Unreachable,
+        StreamError::Open(OpenError::TooManyConnections { .. }) => Reply::Busy,
+        _ => Reply::TimedOut,
     }
 }
 
@@ -80,5 +86,26 @@ async fn say(outer: &Stream, reply: Reply) {
         outer.finish();
         // What else may come is of no interest.
         let _ = timeout(PATIENCE, outer.finished()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_endpoint::Locators;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_carried_already_is_not_sent_by_packets_too() {
+        let end = ([192, 0, 2, 1], 1).into();
+        for (error, reply) in [
+            (StreamError::Open(OpenError::TooManyConnections { max: 3 }), Reply::Busy),
+            (StreamError::Open(OpenError::InUse(Locators { local: end, remote: end })), Reply::TimedOut),
+            (StreamError::Lost(CloseReason::Refused), Reply::Refused),
+            (StreamError::Lost(CloseReason::Unreachable), Reply::Unreachable),
+            (StreamError::Lost(CloseReason::TimedOut), Reply::TimedOut),
+        ] {
+            assert_eq!(reply_for(&error), reply, "{error}");
+        }
     }
 }

@@ -1,25 +1,23 @@
 //! What the daemon tells of itself over HTTP: metrics for Prometheus, its status as JSON, and a page that shows it.
 
+mod places;
 mod prometheus;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::view::View;
+use places::Places;
 
 /// The page; it needs nothing else but `/status.json`.
 const PAGE: &str = include_str!("metrics/page.html");
 /// How long a request and its answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Requests at the same time.
-const MOST: usize = 16;
 /// Longest request, bytes.
 const LONGEST: usize = 8192;
 /// For each answer: no browser takes it for something else, and no page of others may hold it.
@@ -28,13 +26,14 @@ const HEADERS: &str = "Connection: close\r\nX-Content-Type-Options: nosniff\r\nC
 
 /// Answers requests until the daemon ends.
 pub(crate) async fn serve(listener: TcpListener, view: View) {
-    let places = Arc::new(Semaphore::new(MOST));
+    let places = Places::default();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, from)) = listener.accept().await else {
             sleep(PATIENCE).await;
             continue;
         };
-        let Ok(place) = places.clone().acquire_owned().await else { return };
+        // Whoever asks too much at a time gets nothing.
+        let Some(place) = places.take(from.ip()) else { continue };
         let view = view.clone();
         tokio::spawn(async move {
             // Whoever asks and goes away gets nothing.

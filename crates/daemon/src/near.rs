@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use polypath_endpoint::OpenError;
 use polypath_node::{Incoming, Interceptor, Stream, StreamError};
 use tokio::time::timeout;
 use tracing::debug;
@@ -74,12 +75,17 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
     {
         return reply.map(|()| stream);
     }
-    let stream = peer.link.pool.open(&lane.outer).await.map_err(|error| match error {
-        StreamError::Open(_) => Reply::Busy,
-        _ => Reply::Unreachable,
-    })?;
+    let stream = peer.link.pool.open(&lane.outer).await.map_err(|error| reply_for(&error))?;
     let reply = put(&stream, request).await.map_err(|_| Reply::Unreachable)?;
     reply.map(|()| stream)
+}
+
+/// Why there is no connection to the peer. Only where there are too many, or no port is left, may another way be open.
+fn reply_for(error: &StreamError) -> Reply {
+    match error {
+        StreamError::Open(OpenError::TooManyConnections { .. } | OpenError::InUse(_)) => Reply::Busy,
+        _ => Reply::Unreachable,
+    }
 }
 
 async fn associated(lane: &Lane, peer: &Peer) {
@@ -102,4 +108,25 @@ async fn put(stream: &Stream, request: &Request) -> Result<Result<(), Reply>, St
         Some(reply) => Err(reply),
         None => Err(Reply::Unreachable),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_endpoint::Locators;
+
+    use super::*;
+
+    #[test]
+    fn only_what_finds_too_many_connections_goes_by_packets() {
+        let end = ([192, 0, 2, 1], 1).into();
+        for (error, reply) in [
+            (OpenError::TooManyConnections { max: 3 }, Reply::Busy),
+            (OpenError::InUse(Locators { local: end, remote: end }), Reply::Busy),
+            (OpenError::NoPath, Reply::Unreachable),
+            (OpenError::NoConnection, Reply::Unreachable),
+        ] {
+            assert_eq!(reply_for(&StreamError::Open(error)), reply, "{error}");
+        }
+        assert_eq!(reply_for(&StreamError::Stopped(None)), Reply::Unreachable);
+    }
 }

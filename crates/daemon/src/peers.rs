@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ipnet::IpNet;
 use polypath_transport::ConnectionConfig;
 use polypath_wire::hip::Hit;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::config::Peer as PeerConfig;
 use crate::pool::Pool;
@@ -22,6 +22,8 @@ pub struct Peer {
 
 /// The state of a peer at run time, which outlives changes of the configuration.
 pub struct Link {
+    /// Its tag.
+    pub hit: Hit,
     /// Connections opened ahead.
     pub pool: Pool,
     /// An association with it came or went, or its configuration changed.
@@ -30,6 +32,8 @@ pub struct Link {
     pub sent: AtomicU64,
     /// The same in the other direction.
     pub received: AtomicU64,
+    /// Whether it is no peer any more.
+    ended: watch::Sender<bool>,
 }
 
 /// All peers.
@@ -82,15 +86,18 @@ impl Peers {
         let gone = before.iter().filter(|peer| now.with_hit(peer.config.hit).is_none());
         changed.removed = gone.cloned().collect();
         *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(now);
+        changed.removed.iter().for_each(|peer| _ = peer.link.ended.send_replace(true));
         changed
     }
 
     fn link(&self, hit: Hit) -> Link {
         Link {
+            hit,
             pool: Pool::new(hit, self.connection.clone(), self.spare),
             changed: Notify::new(),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
+            ended: watch::Sender::new(false),
         }
     }
 
@@ -107,6 +114,14 @@ impl Peers {
     /// The peer with that tag.
     pub fn with_hit(&self, hit: Hit) -> Option<Arc<Peer>> {
         self.now().with_hit(hit).cloned()
+    }
+}
+
+impl Link {
+    /// Waits until no configuration names the peer any more. If a later one does, it gets another link.
+    pub async fn ended(&self) {
+        // The sender lives as long as this link.
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 }
 

@@ -42,9 +42,9 @@ impl Pool {
         node.connect_peer(self.config.clone(), self.peer, PORT).await
     }
 
-    /// Keeps the number up while there is an association, for as long as it `is_wanted`.
-    pub async fn fill(&self, node: &Node, is_wanted: impl Fn() -> bool) {
-        while is_wanted() {
+    /// Keeps the number up while there is an association, for ever.
+    pub async fn fill(&self, node: &Node) {
+        loop {
             while self.lacks() && node.is_associated(self.peer) {
                 match self.open(node).await {
                     Ok(stream) => self.ready.lock().unwrap_or_else(PoisonError::into_inner).push_back(stream),

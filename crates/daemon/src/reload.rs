@@ -93,8 +93,6 @@ impl Daemon {
         for peer in &changed.removed {
             info!(peer = %name(peer), "no peer any more");
             self.view.lane.outer.dissociate(peer.config.hit);
-            peer.link.changed.notify_waiters();
-            peer.link.pool.wake();
         }
         changed.altered.iter().for_each(|peer| peer.link.changed.notify_waiters());
         changed.added.iter().for_each(|hit| self.serve(*hit));

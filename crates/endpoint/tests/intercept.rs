@@ -4,9 +4,9 @@
 mod common;
 
 use common::{CLIENT, PORT, Pair, SERVER, locators};
-use polypath_endpoint::{Answer, ConnectionHandle, EndpointConfig, Event, Incoming, Input, OpenError};
+use polypath_endpoint::{Answer, ConnectionHandle, Endpoint, EndpointConfig, Event, Incoming, Input, OpenError};
 use polypath_transport::{CloseReason, ConnectionConfig, Event as TcpEvent, Ports, State};
-use polypath_wire::Duration;
+use polypath_wire::{Duration, Seq};
 
 const MTU: u32 = 1400;
 /// Before the first SYN is sent again.
@@ -136,4 +136,24 @@ fn ports_can_be_chosen_and_are_free_again_once_a_connection_only_waits_for_late_
     assert!(pair.endpoints[CLIENT].connection(second).is_some(), "the end of the first leaves it alone");
     let ports = pair.endpoints[SERVER].poll_incoming().unwrap().ports;
     assert_eq!(ports, Ports { local: 7, remote: 5 });
+}
+
+#[test]
+fn a_copy_of_a_syn_that_somebody_else_carries_is_dropped_and_another_connection_is_not() {
+    let (mut pair, _) = pair();
+    pair.run(SOON);
+    let incoming = asked(&mut pair);
+    let syn = pair.endpoints[SERVER].withdraw(&incoming).unwrap();
+    let (seq, now) = (syn.header.seq, pair.now);
+    let server = &mut pair.endpoints[SERVER];
+    let arrives = |server: &mut Endpoint, seq| {
+        let mut segment = Box::new(syn.clone());
+        segment.header.seq = seq;
+        server.handle(now, Input::Segment { locators: incoming.locators, segment });
+        server.poll_incoming()
+    };
+    assert_eq!(arrives(server, seq), None, "it was read before its carrier knew");
+    assert_eq!(arrives(server, seq), Some(incoming), "its carrier has forgotten it");
+    server.withdraw(&incoming).unwrap();
+    assert_eq!(arrives(server, Seq(seq.0 + 1)), Some(incoming), "its ports are used again");
 }

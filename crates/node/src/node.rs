@@ -40,6 +40,9 @@ pub enum AssociateError {
     /// It came to nothing.
     #[error(transparent)]
     Failed(#[from] PeerFailure),
+    /// It was ended before it was there.
+    #[error("the association was ended")]
+    Ended,
     /// The node has stopped.
     #[error("node stopped")]
     Stopped,
@@ -97,10 +100,9 @@ impl Node {
     /// Begins an association with `peer` and waits until it is there. Its paths come by and by.
     pub async fn associate(&self, peer: Hit, reach: Reach) -> Result<(), AssociateError> {
         self.shared.act(|state, now| {
-            if let Some(known) = state.peers.get_mut(&peer) {
-                known.failed = None;
-            }
-            state.endpoint.associate(now, peer, reach)
+            state.endpoint.associate(now, peer, reach)?;
+            state.peers.entry(peer).or_default().failed = None;
+            Ok::<_, ConnectError>(())
         })?;
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -109,7 +111,8 @@ impl Node {
                 Some(PeerState { up: true, .. }) => return Poll::Ready(Ok(())),
                 Some(PeerState { failed: Some(why), .. }) => return Poll::Ready(Err((*why).into())),
                 _ if stopped => return Poll::Ready(Err(AssociateError::Stopped)),
-                _ => {}
+                None => return Poll::Ready(Err(AssociateError::Ended)),
+                Some(_) => {}
             }
             wait(&mut state.waiting, cx);
             Poll::Pending

@@ -11,8 +11,9 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use polypath_endpoint::{EndpointConfig, ListenConfig, Locators};
-use polypath_node::{Listener, Node, Stream, StreamError};
+use polypath_endpoint::{EndpointConfig, ListenConfig, Locators, Reach, SecurityConfig};
+use polypath_hip::{Identity, KeyKind, Random};
+use polypath_node::{AssociateError, Listener, Node, Stream, StreamError, UdpSockets};
 use polypath_transport::{CloseReason, ConnectionConfig, PathConfig, Pattern, Payload};
 
 const PORT: u16 = 443;
@@ -244,4 +245,23 @@ async fn who_waits_to_read_is_woken_by_data_and_not_by_room_to_write() {
     assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
     theirs.write(bytes(5, 0, 1000)).await.unwrap();
     assert_eq!(reading.await.unwrap().unwrap(), bytes(5, 0, 1000));
+}
+
+#[tokio::test]
+async fn an_association_that_is_ended_while_it_begins_is_waited_for_no_longer() {
+    let identity =
+        |n| Identity::generate(KeyKind::P256, &mut Random::from_seed([n; 32])).unwrap();
+    let sockets = UdpSockets::bind(&[SocketAddr::from(([127, 0, 0, 1], 0)).into()]).unwrap();
+    let node =
+        Node::secure(EndpointConfig::default(), SecurityConfig::default(), identity(1), sockets).unwrap();
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let peer = identity(2).hit();
+    let reach = Reach::Addresses(vec![silent.local_addr().unwrap()]);
+    let ends = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        node.dissociate(peer);
+    };
+    let both = async { tokio::join!(node.associate(peer, reach), ends).0 };
+    let waited = tokio::time::timeout(Duration::from_secs(20), both).await;
+    assert_eq!(waited.expect("it is waited for still"), Err(AssociateError::Ended));
 }

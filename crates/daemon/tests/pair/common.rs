@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command as Tool;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use polypath_node::testbed::Testbed;
 use polypath_testing::skip;
 use polypath_wire::{Rate, Seed};
 use tempfile::TempDir;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc as asynchronous;
 
 /// The hosts' addresses in the tunnel.
@@ -38,6 +40,7 @@ pub struct Host {
     text: String,
     dir: TempDir,
     ask: asynchronous::UnboundedSender<Question>,
+    runtime: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -62,6 +65,14 @@ pub fn ready() -> bool {
         skip("network namespaces need root: run it as root, or whole under `unshare -Ur`");
     }
     netns::may_create()
+}
+
+/// Runs ip(8) on a host.
+pub fn ip(host: &Host, words: &[&str]) {
+    let done = host
+        .ns
+        .run(|| Tool::new("ip").args(words).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status().unwrap());
+    assert!(done.unwrap().success(), "{words:?}");
 }
 
 impl Pair {
@@ -117,9 +128,12 @@ impl Host {
         let (inside, file) = (ns.clone(), dir.path().join(FILE));
         write(&file, &text);
         let config = Config::load(&file).unwrap();
+        let (tell, told) = mpsc::channel();
         let run = move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            runtime.unwrap().block_on(async {
+            let runtime = runtime.unwrap();
+            tell.send(runtime.handle().clone()).unwrap();
+            runtime.block_on(async {
                 let daemon = Daemon::start(&config, identity).await.unwrap();
                 while let Some((command, answer)) = asked.recv().await {
                     // Nobody listens any more if a test failed.
@@ -129,7 +143,12 @@ impl Host {
             });
         };
         let thread = Some(thread::spawn(move || inside.run(run).unwrap()));
-        Self { ns, text, dir, ask, thread }
+        Self { ns, text, dir, ask, runtime: told.recv().unwrap(), thread }
+    }
+
+    /// Tasks of its daemon that have not ended.
+    pub fn tasks(&self) -> usize {
+        self.runtime.metrics().num_alive_tasks()
     }
 
     /// What its daemon answers.

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use polypath_daemon::Status;
 
-use super::common::{Host, Pair, link, ready};
+use super::common::{Host, Pair, ip, link, ready};
 use super::tcp::{connected, transfer};
 
 /// The first host's address in the tunnel: loopback is down in a namespace of a test.
@@ -57,4 +57,28 @@ fn prometheus_and_browsers_are_told_what_the_paths_carried() {
     ] {
         assert!(ask(host, request).0.starts_with(&format!("HTTP/1.1 {status}")), "{request}");
     }
+}
+
+#[test]
+fn an_address_that_holds_its_places_keeps_nobody_else_from_asking() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| match side {
+        0 => text + "[metrics]\nlisten = \"10.99.0.1:9510\"\nallow_remote = true\n",
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    let open = |side: usize| pair.hosts[side].ns.run(|| TcpStream::connect(AT).unwrap()).unwrap();
+    let held: Vec<_> = (0..8).map(|_| open(1)).collect();
+    let mut ninth = open(1);
+    assert!(ninth.read(&mut [0]).map_or(true, |len| len == 0), "it is closed");
+    let request = "GET /metrics HTTP/1.1\r\nHost: 10.99.0.1\r\n\r\n";
+    ip(&pair.hosts[0], &["link", "set", "lo", "up"]);
+    let mut own = open(0);
+    own.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    own.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    drop(held);
 }

@@ -1,14 +1,13 @@
 //! A running daemon gets another configuration, or other interfaces, while connections stand.
 
 use std::net::{TcpListener, TcpStream};
-use std::process::Command as Tool;
 use std::thread;
 use std::time::Duration;
 
 use polypath_daemon::control::{Answer, Command};
 use polypath_daemon::{PathsChange, Use};
 
-use super::common::{Host, Pair, link, ready};
+use super::common::{Host, Pair, ip, link, ready};
 use super::tcp::{connected, transfer};
 
 const MB: usize = 1 << 20;
@@ -22,14 +21,6 @@ fn interfaces(host: &Host) -> Vec<String> {
     let mut all = host.status().interfaces;
     all.sort_by_key(|interface| interface.addresses.first().copied());
     all.into_iter().map(|interface| interface.name).collect()
-}
-
-/// Runs ip(8) on a host.
-fn ip(host: &Host, words: &[&str]) {
-    let done = host
-        .ns
-        .run(|| Tool::new("ip").args(words).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status().unwrap());
-    assert!(done.unwrap().success(), "{words:?}");
 }
 
 /// Interfaces over which paths of a host are up.
@@ -86,6 +77,23 @@ fn a_peer_that_is_no_longer_named_is_let_go_and_comes_back_when_it_is_named_agai
     pair.wait(|pair| pair.hosts.iter().all(|host| host.status().peers[0].associated));
     let (client, server) = connected(&pair, 0, 80);
     transfer(client, server, MB);
+}
+
+#[test]
+fn what_keeps_up_a_peer_ends_with_it_though_it_is_being_called() {
+    let Some(mut pair) = pair() else { return };
+    let calling = pair.hosts[0].tasks();
+    let hit = pair.hosts[0].status().peers[0].hit.to_string();
+    for _ in 0..3 {
+        // Nobody at those addresses has that tag: the call lasts long.
+        let nobody = |text: &str| text.replace(&hit, "2001:22:88e0:5362:e35e:1c8f:b38e:ef19");
+        assert_eq!(pair.hosts[0].reload(nobody), Answer::Done);
+        thread::sleep(Duration::from_millis(300));
+        let again = |text: &str| text.replace("2001:22:88e0:5362:e35e:1c8f:b38e:ef19", &hit);
+        assert_eq!(pair.hosts[0].reload(again), Answer::Done);
+    }
+    pair.wait(|pair| pair.hosts.iter().all(|host| host.status().peers[0].associated));
+    pair.wait(|pair| pair.hosts[0].tasks() <= calling);
 }
 
 #[test]

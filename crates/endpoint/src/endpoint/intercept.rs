@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Segment};
 use polypath_wire::tcp::MIN_HEADER_LEN;
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Instant, PathId, Seq};
 
 use super::Endpoint;
 use crate::error::OpenError;
@@ -44,7 +44,12 @@ pub(super) struct Intercept {
     waiting: BTreeMap<Incoming, Segment>,
     /// Those that the application has not heard of.
     news: VecDeque<Incoming>,
+    /// Those that somebody else carries, with their sequence numbers, until one copy of each has come.
+    withdrawn: VecDeque<(Incoming, Seq)>,
 }
+
+/// Withdrawn SYNs whose copies are noticed: more than are withdrawn between two looks at the device.
+const WITHDRAWN: usize = 256;
 
 impl Endpoint {
     /// From now on SYNs for ports without a listener, whatever the address, wait for [`answer`](Self::answer), at most
@@ -52,8 +57,8 @@ impl Endpoint {
     /// configuration and segments that fit into IP packets of `mtu` bytes.
     pub fn intercept(&mut self, config: ConnectionConfig, mtu: u32) -> Result<(), OpenError> {
         config.check(None)?;
-        let (waiting, news) = (BTreeMap::new(), VecDeque::new());
-        self.intercept = Some(Box::new(Intercept { config, mtu, waiting, news }));
+        let (waiting, news, withdrawn) = Default::default();
+        self.intercept = Some(Box::new(Intercept { config, mtu, waiting, news, withdrawn }));
         Ok(())
     }
 
@@ -82,9 +87,16 @@ impl Endpoint {
         None
     }
 
-    /// Gives back a SYN that somebody else carries; it waits no longer.
+    /// Gives back a SYN that somebody else carries; it waits no longer. A copy of it that is under way to this endpoint is
+    /// dropped: the connection must not be carried twice.
     pub fn withdraw(&mut self, incoming: &Incoming) -> Option<Segment> {
-        self.intercept.as_mut()?.waiting.remove(incoming)
+        let intercept = self.intercept.as_mut()?;
+        let syn = intercept.waiting.remove(incoming)?;
+        if intercept.withdrawn.len() == WITHDRAWN {
+            intercept.withdrawn.pop_front();
+        }
+        intercept.withdrawn.push_back((*incoming, syn.header.seq));
+        Some(syn)
     }
 
     fn admit(
@@ -116,6 +128,9 @@ impl Endpoint {
     pub(super) fn hold(&mut self, locators: Locators, ports: Ports, syn: &Segment) -> bool {
         let Some(intercept) = &mut self.intercept else { return false };
         let incoming = Incoming { locators, ports };
+        if intercept.was_withdrawn(&incoming, syn.header.seq) {
+            return true;
+        }
         let known = intercept.waiting.contains_key(&incoming);
         if !known && intercept.waiting.len() >= self.config.max_half_open as usize {
             self.stats.refused += 1;
@@ -144,6 +159,14 @@ impl Endpoint {
         }
         let path = PathConfig { mss: segment_size(mtu, locators.remote.ip()), ..Default::default() };
         self.open(now, config, ports, &[(locators, path)])
+    }
+}
+
+impl Intercept {
+    /// Whether a SYN is the copy of one that was withdrawn; the next copy is asked about again.
+    fn was_withdrawn(&mut self, incoming: &Incoming, seq: Seq) -> bool {
+        let found = self.withdrawn.iter().position(|(other, _)| other == incoming);
+        found.and_then(|found| self.withdrawn.remove(found)).is_some_and(|(_, other)| other == seq)
     }
 }
 
