@@ -23,7 +23,9 @@ pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 #[cfg(feature = "lab")]
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
-pub use tunnel::{DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, StatusArgs, TunnelCommand, UpArgs};
+pub use tunnel::{
+    DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs, TunnelCommand, UpArgs,
+};
 
 const EXAMPLES: &str = "\
 Examples:

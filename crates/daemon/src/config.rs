@@ -68,6 +68,9 @@ pub struct Tunnel {
     /// Largest packet, bytes, 576 (with IPv6 1280) to 65,535.
     #[serde(default = "Tunnel::default_mtu")]
     pub mtu: u16,
+    /// Whether what is for the peers' prefixes must not leave otherwise while there is no tunnel.
+    #[serde(default)]
+    pub kill_switch: bool,
 }
 
 /// Where peers find this host.

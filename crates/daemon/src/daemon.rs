@@ -13,16 +13,18 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::warn;
 
 use crate::config::Config;
 use crate::exclusion::Exclusion;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
+use crate::netlink::RouteError;
 use crate::peers::Peers;
 use crate::request::PORT;
-use crate::routes::{self, RouteError};
+use crate::routes;
 use crate::status::Status;
 use crate::view::View;
-use crate::{associations, backups, far, metrics, near, packets};
+use crate::{associations, backups, far, kill_switch, metrics, near, packets};
 
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
@@ -75,8 +77,14 @@ pub struct Daemon {
 
 impl Daemon {
     /// Makes the device and its routes and begins to carry connections, in the network namespace of the calling thread.
-    /// Needs `CAP_NET_ADMIN` and a tokio runtime whose threads are in that namespace.
+    /// Needs `CAP_NET_ADMIN` and a tokio runtime whose threads are in that namespace. A [kill switch](kill_switch) stands from the
+    /// beginning, and stays if an error ends this.
     pub async fn start(config: &Config, identity: Identity) -> Result<Self, DaemonError> {
+        if kill_switch::arm(&config.protected()).await? {
+            warn!(
+                "a kill switch stands for prefixes that this configuration does not name (`polypath down --lift-kill-switch`)"
+            );
+        }
         let gateway = Gateway::create(&GatewayConfig {
             name: config.tunnel.name.clone(),
             addresses: config.tunnel.addresses.iter().map(|net| (net.addr(), net.prefix_len())).collect(),
@@ -84,8 +92,7 @@ impl Daemon {
         });
         let mut gateway = gateway.map_err(DaemonError::Device)?;
         let (device, stats) = (gateway.name().map_err(DaemonError::Device)?, gateway.stats());
-        let (choice, exclusion) =
-            (LiveChoice::from(config.paths.choice(&device)), Exclusion::of(&config.lane));
+        let (choice, exclusion) = (LiveChoice::from(config.choice(&device)), Exclusion::of(&config.lane));
         let outer = outer(config, choice.clone(), identity)?;
         let packets = Packets {
             device: gateway.bypass(exclusion.rule()),
@@ -163,7 +170,12 @@ impl Daemon {
         self.view.status()
     }
 
-    /// Resets all connections, tells the peers, and takes the device away.
+    /// Has what is for the peers' prefixes leave as if there were no tunnel, once the device is gone.
+    pub async fn lift_kill_switch(&self) -> Result<(), RouteError> {
+        kill_switch::lift(&self.config().protected()).await
+    }
+
+    /// Resets all connections, tells the peers, and takes the device away. A kill switch stays.
     pub async fn stop(self) {
         self.tasks.into_inner().unwrap_or_else(PoisonError::into_inner).shutdown().await;
         self.view.lane.inner.abort(GRACE).await;

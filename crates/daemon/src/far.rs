@@ -66,7 +66,9 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
         return Err(Reply::Forbidden);
     }
     let opened = lane.inner.connect_between(lane.connection.clone(), client, server, lane.mtu);
-    timeout(PATIENCE, opened).await.map_or(Err(Reply::TimedOut), |opened| opened.map_err(|error| reply_for(&error)))
+    timeout(PATIENCE, opened)
+        .await
+        .map_or(Err(Reply::TimedOut), |opened| opened.map_err(|error| reply_for(&error)))
 }
 
 /// Why there is no connection to the server. Where this host carries one between the same addresses and ports, a second one

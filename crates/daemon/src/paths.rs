@@ -5,9 +5,10 @@ use polypath_node::addresses::usable;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::config::Paths;
+use crate::config::{Config, Paths};
 use crate::daemon::Daemon;
 use crate::interfaces::devices;
+use crate::kill_switch::MARK;
 use crate::rate::Limit;
 
 /// A change to which interfaces carry paths. It lasts until the configuration is read again.
@@ -61,9 +62,15 @@ impl PathsError {
     }
 }
 
-impl Paths {
-    /// What it says of interfaces, with `device`, the tunnel, left out.
+impl Config {
+    /// What it says of interfaces, with `device`, the tunnel, left out, and of what leaves over them.
     pub(crate) fn choice(&self, device: &str) -> Choice {
+        Choice { mark: self.tunnel.kill_switch.then_some(MARK), ..self.paths.choice(device) }
+    }
+}
+
+impl Paths {
+    fn choice(&self, device: &str) -> Choice {
         Choice {
             only: self.include.clone(),
             except: [self.exclude.as_slice(), &[device.to_owned()]].concat(),

@@ -8,8 +8,9 @@ use tracing::info;
 use crate::associations::name;
 use crate::config::Config;
 use crate::daemon::Daemon;
+use crate::netlink::RouteError;
 use crate::peers::Changed;
-use crate::routes::{self, RouteError};
+use crate::{kill_switch, routes};
 
 /// Why nothing was changed.
 #[derive(Debug, Error)]
@@ -46,6 +47,7 @@ impl Config {
             ("tunnel.name", tunnel.0.name != tunnel.1.name),
             ("tunnel.addresses", tunnel.0.addresses != tunnel.1.addresses),
             ("tunnel.mtu", tunnel.0.mtu != tunnel.1.mtu),
+            ("tunnel.kill_switch", tunnel.0.kill_switch != tunnel.1.kill_switch),
             ("listen.port", self.listen != other.listen),
             ("lane.connections", lane.0.connections != lane.1.connections),
             ("lane.spare", lane.0.spare != lane.1.spare),
@@ -77,14 +79,18 @@ impl Daemon {
         }
         let (old, new) = (before.prefixes(), config.prefixes());
         routes::add(&self.view.device, &new, &config.tunnel.addresses).await?;
+        kill_switch::arm(&config.protected()).await?;
         self.exclusion.replace(&config.lane);
-        let choice = config.paths.choice(&self.view.device);
+        let choice = config.choice(&self.view.device);
         self.view.choice.change(|now| *now = polypath_node::Choice { called_up: now.called_up, ..choice });
         self.view.lane.outer.accept_peers(config.accept());
         let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
         self.set_config(config);
         routes::remove(&self.view.device, [&old, &new], &config.tunnel.addresses).await;
+        let stay = config.protected();
+        let gone: Vec<_> = before.protected().into_iter().filter(|net| !stay.contains(net)).collect();
+        kill_switch::lift(&gone).await?;
         info!("configuration read again");
         Ok(())
     }

@@ -4,29 +4,14 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use nix::net::if_::if_nametoindex;
+use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::route::RouteMessage;
-use rtnetlink::{Handle, RouteMessageBuilder, new_connection};
-use tokio::task::JoinHandle;
 
-/// Why there is no route.
-#[derive(Debug, thiserror::Error)]
-pub enum RouteError {
-    /// No netlink socket, or no such device.
-    #[error("netlink: {0}")]
-    Netlink(String),
-    /// The kernel refused it.
-    #[error("route to {to}: {why}")]
-    Refused {
-        /// Where to.
-        to: IpNet,
-        /// What it said.
-        why: String,
-    },
-}
+use crate::netlink::{Netlink, RouteError};
 
 /// Routes `prefixes` to `device`, but for those that one of `connected`, its own networks, contains.
 pub async fn add(device: &str, prefixes: &[IpNet], connected: &[IpNet]) -> Result<(), RouteError> {
-    let (netlink, index) = Netlink::open(device)?;
+    let (netlink, index) = (Netlink::open()?, index(device)?);
     for to in routes(prefixes, connected) {
         let added = netlink.handle.route().add(message(index, to)).replace().execute().await;
         added.map_err(|e| RouteError::Refused { to, why: e.to_string() })?;
@@ -36,32 +21,15 @@ pub async fn add(device: &str, prefixes: &[IpNet], connected: &[IpNet]) -> Resul
 
 /// Takes the routes to the first `prefixes` away, but for those that the second have too.
 pub async fn remove(device: &str, [old, new]: [&[IpNet]; 2], connected: &[IpNet]) {
-    let Ok((netlink, index)) = Netlink::open(device) else { return };
+    let (Ok(netlink), Ok(index)) = (Netlink::open(), index(device)) else { return };
     for to in gone(old, new, connected) {
         // Somebody else may have removed it.
         let _ = netlink.handle.route().del(message(index, to)).execute().await;
     }
 }
 
-/// A connection with the kernel.
-struct Netlink {
-    handle: Handle,
-    task: JoinHandle<()>,
-}
-
-impl Netlink {
-    /// With the number of `device`.
-    fn open(device: &str) -> Result<(Self, u32), RouteError> {
-        let index = if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))?;
-        let (connection, handle, _) = new_connection().map_err(|e| RouteError::Netlink(e.to_string()))?;
-        Ok((Self { handle, task: tokio::spawn(connection) }, index))
-    }
-}
-
-impl Drop for Netlink {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+fn index(device: &str) -> Result<u32, RouteError> {
+    if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))
 }
 
 fn message(index: u32, to: IpNet) -> RouteMessage {
@@ -78,7 +46,7 @@ fn message(index: u32, to: IpNet) -> RouteMessage {
 }
 
 /// The prefixes to route. A default route becomes two halves, so that the default routes of the uplinks stay.
-fn routes(prefixes: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
+pub(crate) fn routes(prefixes: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
     let others = prefixes.iter().filter(|prefix| !connected.iter().any(|net| net.trunc().contains(*prefix)));
     others.flat_map(|prefix| halves(prefix.trunc())).collect()
 }

@@ -4,7 +4,9 @@
 mod common;
 
 use common::{CLIENT, PORT, Pair, SERVER, locators};
-use polypath_endpoint::{Answer, ConnectionHandle, Endpoint, EndpointConfig, Event, Incoming, Input, OpenError};
+use polypath_endpoint::{
+    Answer, ConnectionHandle, Endpoint, EndpointConfig, Event, Incoming, Input, OpenError,
+};
 use polypath_transport::{CloseReason, ConnectionConfig, Event as TcpEvent, Ports, State};
 use polypath_wire::{Duration, Seq};
 
@@ -147,7 +149,7 @@ fn a_copy_of_a_syn_that_somebody_else_carries_is_dropped_and_another_connection_
     let (seq, now) = (syn.header.seq, pair.now);
     let server = &mut pair.endpoints[SERVER];
     let arrives = |server: &mut Endpoint, seq| {
-        let mut segment = Box::new(syn.clone());
+        let mut segment = syn.clone();
         segment.header.seq = seq;
         server.handle(now, Input::Segment { locators: incoming.locators, segment });
         server.poll_incoming()

@@ -28,6 +28,8 @@ pub struct Choice {
     pub limits: BTreeMap<String, Rate>,
     /// What all that is sent over an interface together never exceeds.
     pub rates: BTreeMap<String, Rate>,
+    /// The mark of what is sent in UDP (`SO_MARK`, which takes `CAP_NET_ADMIN`), by which rules of routing know it.
+    pub mark: Option<u32>,
     /// Whether backups are used though others have addresses.
     pub called_up: bool,
 }

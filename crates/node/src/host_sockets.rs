@@ -100,7 +100,7 @@ impl HostSockets {
             if self.bound.contains_key(&address) {
                 continue;
             }
-            match self.add(&address) {
+            match self.add(&address, choice.mark) {
                 Ok(local) => {
                     inbox.push(up(&address, local, &choice));
                     self.bound.insert(address, local);
@@ -126,13 +126,15 @@ impl HostSockets {
     }
 
     /// Where it is not allowed to bind to an interface, the routing table has to do.
-    fn add(&mut self, address: &Address) -> io::Result<SocketAddr> {
+    fn add(&mut self, address: &Address, mark: Option<u32>) -> io::Result<SocketAddr> {
         let local = SocketAddr::new(address.ip, self.port);
-        let path = UdpPath { local, device: address.device.clone() };
+        let path = UdpPath { local, device: address.device.clone(), mark };
         match &mut self.sockets {
             Sockets::Native(sockets) => sockets.add(&path),
             Sockets::Udp(sockets) => match sockets.add(&path) {
-                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => sockets.add(&local.into()),
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                    sockets.add(&UdpPath { device: None, ..path })
+                }
                 result => result,
             },
         }

@@ -31,11 +31,13 @@ pub struct UdpPath {
     pub local: SocketAddr,
     /// The interface it must use (`SO_BINDTODEVICE`).
     pub device: Option<String>,
+    /// The mark of what it sends (`SO_MARK`).
+    pub mark: Option<u32>,
 }
 
 impl From<SocketAddr> for UdpPath {
     fn from(local: SocketAddr) -> Self {
-        Self { local, device: None }
+        Self { local, device: None, mark: None }
     }
 }
 
@@ -49,6 +51,9 @@ impl UdpPath {
         let socket = Socket::new(Domain::for_address(self.local), Type::DGRAM, Some(Protocol::UDP))?;
         if let Some(device) = &self.device {
             socket.bind_device(Some(device.as_bytes())).map_err(explain)?;
+        }
+        if let Some(mark) = self.mark {
+            socket.set_mark(mark).map_err(explain)?;
         }
         socket.bind(&self.local.into()).map_err(explain)?;
         Ok(socket.into())

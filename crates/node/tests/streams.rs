@@ -249,14 +249,14 @@ async fn who_waits_to_read_is_woken_by_data_and_not_by_room_to_write() {
 
 #[tokio::test]
 async fn an_association_that_is_ended_while_it_begins_is_waited_for_no_longer() {
-    let identity =
-        |n| Identity::generate(KeyKind::P256, &mut Random::from_seed([n; 32])).unwrap();
+    let identity = |n| Identity::generate(KeyKind::P256, &mut Random::from_seed([n; 32])).unwrap();
     let sockets = UdpSockets::bind(&[SocketAddr::from(([127, 0, 0, 1], 0)).into()]).unwrap();
+    let local = sockets.locals().next().unwrap();
     let node =
         Node::secure(EndpointConfig::default(), SecurityConfig::default(), identity(1), sockets).unwrap();
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let peer = identity(2).hit();
-    let reach = Reach::Addresses(vec![silent.local_addr().unwrap()]);
+    let (peer, remote) = (identity(2).hit(), silent.local_addr().unwrap());
+    let reach = Reach::Pairs(vec![Locators { local, remote }]);
     let ends = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         node.dissociate(peer);

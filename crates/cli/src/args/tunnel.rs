@@ -23,10 +23,11 @@ pub enum TunnelCommand {
     #[command(after_long_help = UP_EXAMPLES)]
     Up(UpArgs),
     /// End a running `polypath up`
+    #[command(after_long_help = DOWN_HELP)]
     Down(DownArgs),
     /// Have a running `polypath up` read its configuration again, without losing a connection
     #[command(after_long_help = RELOAD_HELP)]
-    Reload(DownArgs),
+    Reload(ReloadArgs),
     /// Print the interfaces and paths of a running `polypath up`, or change which interfaces it uses
     #[command(after_long_help = PATHS_EXAMPLES)]
     Paths(PathsArgs),
@@ -111,8 +112,22 @@ pub struct StatusArgs {
     pub watch: bool,
 }
 
+const DOWN_HELP: &str = "\
+Connections are reset; device and routes go. A kill switch ([tunnel] kill_switch) goes too, but stays when the daemon ends
+otherwise: by a signal, an error or kill -9. `polypath up` then goes on behind it, and --lift-kill-switch takes it away.";
+
 #[derive(Args, Debug)]
 pub struct DownArgs {
+    /// Where the daemon answers
+    #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
+    pub socket: PathBuf,
+    /// Take away the kill switch of a daemon that has ended otherwise
+    #[arg(long, conflicts_with = "socket")]
+    pub lift_kill_switch: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ReloadArgs {
     /// Where the daemon answers
     #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
     pub socket: PathBuf,

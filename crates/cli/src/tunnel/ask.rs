@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use polypath_daemon::control::{Answer, Command, ControlError, ask};
+use polypath_daemon::kill_switch;
 use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
 use serde::Serialize;
 
 use super::watch;
-use crate::args::{DownArgs, StatusArgs};
+use crate::args::{DownArgs, ReloadArgs, StatusArgs};
 use crate::failure::{Failure, printed};
 
 /// Prints how a daemon is.
@@ -40,14 +41,27 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Has a daemon end.
 pub fn down(args: &DownArgs) -> Result<(), Failure> {
+    if args.lift_kill_switch {
+        return lift();
+    }
     match answer(&args.socket, &Command::Down)? {
         Answer::Ending => Ok(()),
         _ => Err(other()),
     }
 }
 
+/// Takes away what daemons left that ended otherwise than by `down`.
+fn lift() -> Result<(), Failure> {
+    let failed = |e| Failure::system("cannot lift it", e).help("only root may");
+    match kill_switch::lift_left_behind().map_err(failed)? {
+        true => eprintln!("the kill switch is lifted"),
+        false => eprintln!("there is no kill switch"),
+    }
+    Ok(())
+}
+
 /// Has a daemon read its configuration again.
-pub fn reload(args: &DownArgs) -> Result<(), Failure> {
+pub fn reload(args: &ReloadArgs) -> Result<(), Failure> {
     order(&args.socket, &Command::Reload)
 }
 
@@ -64,6 +78,9 @@ fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure> {
     ask(socket, command).map_err(|error| {
         let failure = Failure::system("cannot ask", &error);
         match error {
+            ControlError::Nobody(_) if kill_switch::is_armed() => failure.help(
+                "its kill switch stands: `polypath up` goes on behind it, `polypath down --lift-kill-switch` lifts it",
+            ),
             ControlError::Nobody(_) => {
                 failure.help("`polypath up` starts one; --socket names another one's [control] socket")
             }

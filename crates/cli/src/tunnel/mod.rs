@@ -39,7 +39,10 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     interrupt.block_on(async {
         let socket =
             ControlSocket::bind(&config.control.socket).map_err(|e| Failure::system("cannot start", e))?;
-        let daemon = Daemon::start(&config, identity).await.map_err(|e| refused(&e))?;
+        let daemon = Daemon::start(&config, identity).await.map_err(|e| {
+            say_what_stays(&config);
+            refused(&e)
+        })?;
         tracing::info!(device = config.tunnel.name, hit = %daemon.status().hit, "up");
         let ended = interrupt
             .or(async {
@@ -48,9 +51,22 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
             })
             .await;
         tracing::info!("ending");
+        match ended {
+            Ok(()) => daemon.lift_kill_switch().await.unwrap_or_else(|e| tracing::warn!("{e}")),
+            Err(_) => say_what_stays(&config),
+        }
         daemon.stop().await;
         ended
     })
+}
+
+/// What is left of a daemon that ends otherwise than by `polypath down`.
+fn say_what_stays(config: &Config) {
+    if config.tunnel.kill_switch {
+        tracing::warn!(
+            "the kill switch stays: nothing leaves for the peers' prefixes (`polypath down --lift-kill-switch`)"
+        );
+    }
 }
 
 /// Has what the daemon says written to standard error.

@@ -21,6 +21,8 @@ name = \"polypath0\"
 addresses = [\"{address}\"]
 # Largest packet on the device, bytes.
 mtu = 1400
+# Whether what is for the peers' prefixes must not leave otherwise when the daemon has crashed or was killed.
+kill_switch = false
 
 [listen]
 # The UDP port of HIP and ESP. A firewall in front of a host that is called must let it in.

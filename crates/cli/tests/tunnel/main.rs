@@ -1,127 +1,18 @@
 //! `polypath init`, `up`, `status` and `down` as two administrators meet them, each in a namespace of its own.
 #![allow(clippy::unwrap_used)]
 
+mod host;
+mod kill_switch;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use polypath_node::addresses::usable;
-use polypath_node::netns::{Netns, may_create};
-use polypath_testing::{installed, skip};
+use polypath_testing::installed;
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// A host: its namespace, a process that holds it, its files, and its daemon.
-struct Host {
-    ns: Netns,
-    holder: Child,
-    dir: TempDir,
-    daemon: Option<Child>,
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        for child in self.daemon.iter_mut().chain([&mut self.holder]) {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Host {
-    fn new(name: &str) -> Self {
-        let ns = Netns::create(name).unwrap();
-        let mut hold = Command::new("sleep");
-        let holder = ns.run(|| hold.arg("120").spawn().unwrap()).unwrap();
-        Self { ns, holder, dir: tempfile::tempdir().unwrap(), daemon: None }
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new("env");
-        command.args(["--default-signal", env!("CARGO_BIN_EXE_polypath")]).args(args);
-        command.current_dir(self.dir.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, mut command: Command) -> Output {
-        self.ns.run(|| command.output().unwrap()).unwrap()
-    }
-
-    /// Runs the line that another host printed, with our files.
-    fn obey(&self, line: &str) -> String {
-        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
-        self.init(&words[1..])
-    }
-
-    /// What `polypath init` prints.
-    fn init(&self, args: &[&str]) -> String {
-        let files = ["init", "polypath.toml", "--identity", "identity.pem"];
-        let done = self.run(self.command(&[&files, args].concat()));
-        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
-    }
-
-    /// Starts the daemon.
-    fn up(&mut self) {
-        let config = self.dir.path().join("polypath.toml");
-        let socket = self.socket();
-        let text = std::fs::read_to_string(&config).unwrap();
-        std::fs::write(&config, text.replace("/run/polypath.sock", socket.to_str().unwrap())).unwrap();
-        let mut up = self.command(&["up", "polypath.toml"]);
-        self.daemon = Some(self.ns.run(|| up.spawn().unwrap()).unwrap());
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.dir.path().join("control.sock")
-    }
-
-    fn status(&self, args: &[&str]) -> Output {
-        let socket = self.socket();
-        self.run(self.command(&[&["status", "--socket", socket.to_str().unwrap()], args].concat()))
-    }
-
-    fn is_associated(&self) -> bool {
-        let said = self.status(&["--json"]).stdout;
-        serde_json::from_slice::<Value>(&said).is_ok_and(|json| json["peers"][0]["associated"] == true)
-    }
-}
-
-/// Two hosts with a cable between them.
-fn hosts() -> Option<[Host; 2]> {
-    if !may_create() {
-        skip("network namespaces need root");
-        return None;
-    }
-    if !installed(&["ip", "env"]) {
-        return None;
-    }
-    let hosts = ["a", "b"].map(Host::new);
-    let cable = format!("ip link add eth0 type veth peer name eth0 netns {}", hosts[1].holder.id());
-    hosts[0].ns.run(|| shell(&cable)).unwrap();
-    for (n, host) in hosts.iter().enumerate() {
-        let address = format!("ip address add 192.0.2.{}/24 dev eth0; ip link set eth0 up", n + 1);
-        host.ns.run(|| shell(&address)).unwrap();
-    }
-    // The kernel notices a cable a moment after both ends are up.
-    let usable = |host: &Host| host.ns.run(|| usable().unwrap().iter().any(|a| !a.ip.is_loopback())).unwrap();
-    wait("a cable", || hosts.iter().all(usable));
-    Some(hosts)
-}
-
-fn shell(script: &str) {
-    let status =
-        Command::new("sh").args(["-ec", script]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
-    assert!(status.unwrap().success(), "{script}");
-}
-
-fn wait(what: &str, reached: impl Fn() -> bool) {
-    let mut tries = (0..300).map(|_| thread::sleep(Duration::from_millis(100)));
-    assert!(tries.any(|()| reached()), "never: {what}");
-}
+use host::{Host, hosts, wait};
 
 #[test]
 fn three_commands_on_each_host_and_a_program_reaches_the_other() {

@@ -1,0 +1,98 @@
+//! What leaves for a peer's prefixes when there is no tunnel.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
+use std::time::Duration;
+
+use super::host::{Host, hosts, shell, wait};
+
+/// A host of the Internet: behind the server, and behind the uplink's default route too.
+const OUTSIDE: &str = "198.51.100.7";
+
+/// Where a datagram to [`OUTSIDE`] came from, as the server's host sees it; the error if it did not leave.
+fn asks(router: &Host, server: &Host) -> Result<String, ErrorKind> {
+    let at: SocketAddr = format!("{OUTSIDE}:7").parse().unwrap();
+    let outside = server.ns.run(|| UdpSocket::bind(at).unwrap()).unwrap();
+    outside.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let sent = router.ns.run(|| UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"hello", at)).unwrap();
+    sent.map_err(|e| e.kind())?;
+    let (_, from) = outside.recv_from(&mut [0; 9]).map_err(|e| e.kind())?;
+    Ok(from.ip().to_string())
+}
+
+/// A router whose default route leads over the cable, and a server through which all its traffic goes. The server's own
+/// address is behind that default route.
+fn through_the_server(kill_switch: bool) -> Option<[Host; 2]> {
+    let [router, server] = hosts()?;
+    server.ns.run(|| shell("ip address add 203.0.113.5/32 dev eth0; ip link set lo up")).unwrap();
+    server.ns.run(|| shell(&format!("ip address add {OUTSIDE}/32 dev lo"))).unwrap();
+    router.ns.run(|| shell("ip link set lo up; ip route add default via 192.0.2.2")).unwrap();
+    let there = server.init(&["--at", "203.0.113.5"]);
+    let back = router.obey(&format!("{there} --behind 0.0.0.0/0"));
+    server.obey(&back);
+    router.edit(|text| text.replace("kill_switch = false", &format!("kill_switch = {kill_switch}")));
+    Some([router, server])
+}
+
+fn up(router: &mut Host, server: &Host) {
+    router.up();
+    wait("an association", || router.is_associated() && server.is_associated());
+}
+
+fn end(host: &mut Host, signal: &str) {
+    let mut daemon = host.daemon.take().unwrap();
+    let sent = Command::new("kill").args([signal, &daemon.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    daemon.wait().unwrap();
+    wait("the end of the device", || {
+        host.ns.run(|| !std::fs::exists("/proc/thread-self/net/dev_snmp6/polypath0").unwrap()).unwrap()
+    });
+}
+
+fn rules(host: &Host) -> String {
+    let mut list = Command::new("ip");
+    list.arg("rule").env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    String::from_utf8(host.run(list).stdout).unwrap()
+}
+
+#[test]
+fn nothing_leaves_beside_the_tunnel_when_the_daemon_is_killed_and_all_does_after_an_orderly_end() {
+    let Some([mut router, mut server]) = through_the_server(true) else { return };
+    let before = rules(&router);
+    server.up();
+    up(&mut router, &server);
+    assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"), "through the tunnel");
+    for signal in ["-KILL", "-TERM"] {
+        end(&mut router, signal);
+        let refused = asks(&router, &server).unwrap_err();
+        let is_told = matches!(refused, ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable);
+        assert!(is_told, "after {signal}: {refused}");
+        let said = router.status(&[]);
+        assert!(String::from_utf8_lossy(&said.stderr).contains("--lift-kill-switch"), "{said:?}");
+        // The daemon's own packets leave, though the server's address is among those that nothing else may reach.
+        up(&mut router, &server);
+        assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
+    }
+    let socket = router.socket();
+    let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    assert!(down.status.success(), "{down:?}");
+    router.daemon.take().unwrap().wait().unwrap();
+    assert_eq!(rules(&router), before);
+    assert_eq!(asks(&router, &server).as_deref(), Ok("192.0.2.1"), "as if there were no tunnel");
+    up(&mut router, &server);
+    end(&mut router, "-KILL");
+    let lifted = router.run(router.command(&["down", "--lift-kill-switch"]));
+    assert!(lifted.status.success(), "{lifted:?}");
+    assert_eq!(rules(&router), before);
+}
+
+#[test]
+fn without_a_kill_switch_all_leaves_as_if_there_were_no_tunnel() {
+    let Some([mut router, mut server]) = through_the_server(false) else { return };
+    server.up();
+    up(&mut router, &server);
+    assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
+    end(&mut router, "-KILL");
+    assert_eq!(asks(&router, &server).as_deref(), Ok("192.0.2.1"));
+}
