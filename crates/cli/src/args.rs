@@ -126,7 +126,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "S", default_value = "earliest_arrival", value_parser = schedulers())]
     pub scheduler: String,
     /// Congestion control
-    #[arg(long, value_name = "C", default_value = "newreno", value_parser = controllers())]
+    #[arg(long, value_name = "C", default_value_t = usual(), value_parser = controllers())]
     pub cc: String,
     /// Run in virtual time, in the simulator
     #[arg(long, conflicts_with = "netns")]
@@ -199,6 +199,11 @@ fn schedulers() -> PossibleValuesParser {
 
 fn controllers() -> PossibleValuesParser {
     described::<CcConfig>()
+}
+
+/// The controller of who asks for none.
+fn usual() -> String {
+    CcConfig::usual().about().name.to_owned()
 }
 
 /// Each algorithm says itself what it is.

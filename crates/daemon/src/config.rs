@@ -168,7 +168,7 @@ impl Default for LaneConfig {
             connections: 4096,
             spare: 8,
             buffer_mib: 16,
-            cc: CcConfig::default(),
+            cc: CcConfig::usual(),
             exclude: Vec::new(),
             exclude_ports: Vec::new(),
         }

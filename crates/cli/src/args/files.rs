@@ -9,7 +9,7 @@ use polypath_lab::units::short_rate;
 use polypath_wire::Rate;
 use polypath_wire::hip::{Hit, ParseHitError, udp};
 
-use super::{controllers, schedulers};
+use super::{controllers, schedulers, usual};
 use crate::files::Target;
 
 pub const SEND_EXAMPLES: &str = "\
@@ -76,7 +76,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "S", default_value = "earliest_completion", value_parser = schedulers())]
     pub scheduler: String,
     /// Congestion control
-    #[arg(long, value_name = "C", default_value = "newreno", value_parser = controllers())]
+    #[arg(long, value_name = "C", default_value_t = usual(), value_parser = controllers())]
     pub cc: String,
     /// Print JSON instead of bars and text: one object at the end, or with --allow one for each file
     #[arg(long)]

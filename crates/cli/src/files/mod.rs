@@ -75,7 +75,7 @@ pub fn node(
 
 fn connection() -> ConnectionConfig {
     ConnectionConfig {
-        cc: CcConfig::default().of_today(),
+        cc: CcConfig::usual().of_today(),
         acks: AckConfig::thinned(),
         send_buffer: BUFFER,
         send_ahead: Some(AHEAD),

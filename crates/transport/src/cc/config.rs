@@ -48,6 +48,11 @@ macro_rules! laws {
         }
 
         impl CcConfig {
+            /// What hosts have that ask for none; an experiment has [`default`](Self::default).
+            pub fn usual() -> Self {
+                Self::Polypath(Default::default())
+            }
+
             /// Name and help.
             pub fn about(&self) -> About {
                 match self {

@@ -68,7 +68,7 @@ impl Law for Polypath {
     type Config = PolypathConfig;
     const ABOUT: About = About {
         name: "polypath",
-        help: "One window per bottleneck, shared by the paths that lead through it: about one TCP at each",
+        help: "One window per bottleneck, shared by the paths that lead through it, about one TCP at each: what to use",
     };
 
     fn check(config: &PolypathConfig) -> Result<(), ConfigError> {
