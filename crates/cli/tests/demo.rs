@@ -62,6 +62,16 @@ fn a_demo_sends_next_to_nothing_again_and_fills_both_paths() {
 }
 
 #[test]
+fn who_asks_for_no_controller_has_one_window_per_bottleneck() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = demo(dir.path(), &["--sim", "--json", "--size", "1MiB"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["cc"], "polypath");
+    let help = Command::new(BINARY).args(["send", "--help"]).output().unwrap().stdout;
+    assert!(String::from_utf8(help).unwrap().contains("[default: polypath]"));
+}
+
+#[test]
 fn the_output_takes_the_place_of_what_was_there() {
     for more in [&[][..], &["--sim"]] {
         let dir = tempfile::tempdir().unwrap();

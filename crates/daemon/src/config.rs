@@ -298,6 +298,7 @@ prefixes = ["10.99.0.2/32", "192.168.7.0/24"]
         let config = Config::parse("polypath.toml", GOOD).unwrap();
         assert_eq!((config.listen.port, config.tunnel.mtu), (10_500, 1400));
         assert_eq!(config.identity.key, Path::new("/etc/polypath/identity.pem"));
+        assert_eq!(config.lane.cc, CcConfig::usual());
         let again = toml::to_string(&config).unwrap();
         assert_eq!(Config::parse("again.toml", &again).unwrap(), config);
     }

@@ -23,8 +23,7 @@ pub struct NewReno {
 
 impl Law for NewReno {
     type Config = NewRenoConfig;
-    const ABOUT: About =
-        About { name: "newreno", help: "A NewReno window per path (RFC 5681, 6582), paced" };
+    const ABOUT: About = About { name: "newreno", help: "A NewReno window per path (RFC 5681, 6582), paced" };
 
     fn check(config: &NewRenoConfig) -> Result<(), ConfigError> {
         config.check()
