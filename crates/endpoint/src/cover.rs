@@ -53,11 +53,13 @@ pub(crate) trait Cover {
     fn note_other(&mut self) {}
 
     /// Whether events or observations of the cover wait to be polled.
+    #[inline]
     fn has_news(&self) -> bool {
         false
     }
 
     /// Whether peers are who their addresses say.
+    #[inline]
     fn authenticates(&self) -> bool {
         false
     }

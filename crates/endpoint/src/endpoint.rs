@@ -341,8 +341,12 @@ impl Endpoint {
     /// When to call [`handle_timeout`](Self::handle_timeout) next: never late, sometimes early.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
+        let connections = self.timers.next();
+        if !self.cover.authenticates() {
+            return connections; // no peers: nothing for a cover or a lane to do in time
+        }
         let lane = self.lane.as_ref().and_then(|lane| lane.poll_timeout());
-        earliest(self.timers.next(), earliest(self.cover.poll_timeout(), lane))
+        connections.into_iter().chain(self.cover.poll_timeout()).chain(lane).min()
     }
 
     fn install(
@@ -481,14 +485,6 @@ impl Endpoint {
 
     fn max_paths(&self) -> usize {
         usize::from(self.config.max_paths.clamp(1, 64))
-    }
-}
-
-/// The first of two instants that may never come.
-fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }
 

@@ -59,6 +59,7 @@ impl Cover for AnyCover {
         ask!(self.seal(now, path, cargo, outlet));
     }
 
+    #[inline]
     fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         ask!(self.transmit(now, outlet));
     }
@@ -87,10 +88,12 @@ impl Cover for AnyCover {
         ask!(self.note_other());
     }
 
+    #[inline]
     fn has_news(&self) -> bool {
         ask!(self.has_news())
     }
 
+    #[inline]
     fn authenticates(&self) -> bool {
         ask!(self.authenticates())
     }
