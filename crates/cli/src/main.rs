@@ -13,6 +13,7 @@ mod pages;
 #[cfg(feature = "lab")]
 mod record;
 mod table;
+mod target;
 #[cfg(feature = "daemon")]
 mod tunnel;
 

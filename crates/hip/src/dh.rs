@@ -3,12 +3,13 @@
 //! Public values on curves are x and y without a prefix; the shared secret is x. MODP values are
 //! padded to the length of the modulus, and so is the secret.
 
+mod modp;
+
 use polypath_crypto::{AgreementKey, Curve};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::error::CryptoError;
-use crate::modp;
 use crate::random::Random;
 
 /// The groups we have.

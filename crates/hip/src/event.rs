@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use polypath_wire::Checksum;
 use polypath_wire::hip::{Hit, Multipath, Notification, NotifyType, set_checksum, udp};
 
-use crate::association::State;
 use crate::keymat::{EspKeys, Pair};
+use crate::state::State;
 use crate::suite::EspSuite;
 
 /// Our address and the peer's. With port 0 at the peer HIP goes as IP protocol 139, else in UDP.

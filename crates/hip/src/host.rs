@@ -14,13 +14,14 @@ use polypath_wire::{Duration, Instant};
 
 use crate::Random;
 use crate::association::update::Request;
-use crate::association::{Association, State, notify};
+use crate::association::{Association, notify};
 use crate::config::{Accept, HipConfig};
 use crate::context::{Context, Link, Links};
 use crate::effort::Effort;
 use crate::event::{DropReason, Event, PeerEvent, Route, Transmit};
 use crate::identity::Identity;
 use crate::responder::{Refused, Responder};
+use crate::state::State;
 use crate::suite::HitSuite;
 use table::Associations;
 

@@ -6,7 +6,7 @@
 use polypath_wire::{Duration, Instant, millis};
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Fifo, Waiting};
+use crate::fifo::{Fifo, Waiting};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -8,6 +8,8 @@ use crate::fq_codel::FqCodelConfig;
 use crate::red::RedConfig;
 use crate::trace::LinkTrace;
 
+pub use crate::limit::QueueLimit;
+
 /// Parameters of one hop: one direction of a link with the queue before it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -75,35 +77,6 @@ pub enum Discipline {
     Codel(CodelConfig),
     /// Flows in turns, each under CoDel (RFC 8290).
     FqCodel(FqCodelConfig),
-}
-
-/// Limit of what *waits*. The packet in service does not count, so ns-2's DropTail with
-/// limit L is `Packets(L - 1)` here: it drops when the waiting ones and the new one reach L.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueLimit {
-    /// At most this number of packets waits.
-    Packets(u32),
-    /// At most this number of bytes waits.
-    Bytes(u64),
-}
-
-impl QueueLimit {
-    /// Whether `packets` of `bytes` may wait.
-    pub(crate) fn holds(self, packets: u64, bytes: u64) -> bool {
-        match self {
-            Self::Packets(limit) => packets <= u64::from(limit),
-            Self::Bytes(limit) => bytes <= limit,
-        }
-    }
-
-    /// Packets or bytes.
-    pub(crate) fn number(self) -> f64 {
-        match self {
-            Self::Packets(n) => f64::from(n),
-            Self::Bytes(n) => n as f64,
-        }
-    }
 }
 
 /// A change at its time.

@@ -2,9 +2,9 @@
 
 use polypath_wire::{Instant, Seed};
 
+use crate::fifo::Waiting;
 use crate::fq_codel::{FqCodel, FqCodelConfig};
 use crate::packet::Label;
-use crate::store::Waiting;
 
 /// Packets that wait in turns of their flows.
 #[derive(Debug)]

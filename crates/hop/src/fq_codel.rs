@@ -7,7 +7,7 @@ use polypath_wire::{Instant, Seed};
 use serde::{Deserialize, Serialize};
 
 use crate::codel::{Codel, CodelConfig};
-use crate::store::{Fifo, Waiting};
+use crate::fifo::{Fifo, Waiting};
 
 /// Parameters of FQ-CoDel. Its limit, over all queues, is the hop's: RFC 8290 §5.2.3, 10240 packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -9,8 +9,10 @@ mod codel;
 mod config;
 mod fair_queue;
 mod feed;
+mod fifo;
 mod fq_codel;
 mod hop;
+mod limit;
 mod packet;
 #[cfg(test)]
 mod properties;

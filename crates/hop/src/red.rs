@@ -17,7 +17,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
-use crate::config::QueueLimit;
+use crate::limit::QueueLimit;
 
 /// Parameters of RED.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -89,7 +89,7 @@ fn the_demo_compiles_without_the_laboratory() {
 }
 
 /// Crates whose modules still import one another in circles. The list only gets shorter.
-const CIRCLES: [&str; 4] = ["cli", "hip", "hop", "sim"];
+const CIRCLES: [&str; 1] = ["sim"];
 
 /// Which other modules each module at the top of a crate names: in code, and in strings that serde reads as code.
 fn modules(source: &Path) -> BTreeMap<String, BTreeSet<String>> {

@@ -10,7 +10,7 @@ use polypath_wire::Rate;
 use polypath_wire::hip::{Hit, ParseHitError, udp};
 
 use super::{controllers, schedulers, usual};
-use crate::files::Target;
+use crate::target::Target;
 
 pub const SEND_EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use polypath_lab::units::{Bytes, Human};
 use polypath_wire::hip::udp;
 
 use super::{Allow, LinkArgs};
-use crate::files::Target;
+use crate::target::Target;
 
 pub const EXAMPLES: &str = "\
 Examples:

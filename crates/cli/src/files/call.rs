@@ -11,11 +11,12 @@ use polypath_node::LiveChoice;
 
 use super::report::Report;
 use super::transfer::{Transfer, Way};
-use super::{GRACE, Target, choice, known, node};
+use super::{GRACE, choice, known, node};
 use crate::args::LinkArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::keys;
+use crate::target::Target;
 
 /// A transfer as the arguments ask for it.
 pub struct Call<'a> {

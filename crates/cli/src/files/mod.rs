@@ -10,7 +10,6 @@ mod receive;
 mod report;
 mod send;
 mod serve;
-mod target;
 mod transfer;
 
 use std::time::Duration;
@@ -24,7 +23,6 @@ pub use receive::receive;
 pub use send::send;
 #[cfg(feature = "lab")]
 pub use serve::{accept, greet};
-pub use target::Target;
 
 use crate::args::LinkArgs;
 use crate::failure::Failure;

@@ -12,11 +12,12 @@ use polypath_lab::registry;
 use polypath_transport::{CcConfig, ConnectionConfig};
 
 use super::call::Call;
+use super::connection;
 use super::serve::{Serve, Work};
 use super::transfer::Way;
-use super::{Target, connection};
 use crate::args::SendArgs;
 use crate::failure::Failure;
+use crate::target::Target;
 
 /// Sends the files; goes on where it stopped when all links were gone for a while.
 pub fn send(args: &SendArgs) -> Result<(), Failure> {

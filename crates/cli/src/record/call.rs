@@ -18,9 +18,10 @@ use super::message::{self, Request, What};
 use super::{PIECE, PORT, connection, fill, receive};
 use crate::args::RecordArgs;
 use crate::failure::{Failure, printed};
-use crate::files::{GRACE, Target, choice, node};
+use crate::files::{GRACE, choice, node};
 use crate::interrupt::Interrupt;
 use crate::keys;
+use crate::target::Target;
 
 /// How long the other host may take to answer at first, and to send its notes at the end.
 const WAIT: Duration = Duration::from_secs(8);

@@ -2,10 +2,11 @@
 
 use polypath_wire::hip::{Packet, PacketType, PacketView, Param};
 
-use super::{Association, State};
+use super::Association;
 use crate::context::Context;
 use crate::event::{DropReason, Route};
 use crate::session::Session;
+use crate::state::State;
 
 impl Association {
     /// Ends the association: with a CLOSE if the peer has one too.

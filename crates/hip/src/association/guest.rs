@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use polypath_wire::{Duration, Instant};
 
-use super::{Association, State};
+use super::Association;
 use crate::context::Context;
+use crate::state::State;
 
 /// A peer that is there sends heartbeats more often.
 const IDLE: Duration = Duration::from_secs(60);

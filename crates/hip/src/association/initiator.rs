@@ -8,7 +8,7 @@ use polypath_wire::{Checksum, Duration, Instant};
 
 use super::r1::{Choice, R1, counter_of};
 use super::wait::wait;
-use super::{Association, Path, State};
+use super::{Association, Path};
 use crate::context::{Context, announcement};
 use crate::error::CryptoError;
 use crate::event::{DropReason, Failure, Route};
@@ -17,6 +17,7 @@ use crate::locators::PeerLocators;
 use crate::puzzle::Search;
 use crate::responder::is_usable;
 use crate::session::Session;
+use crate::state::State;
 
 /// How many hashes are tried before other work gets a turn: some milliseconds' worth.
 const TRIES_AT_ONCE: u64 = 1 << 14;

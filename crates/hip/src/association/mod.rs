@@ -19,31 +19,11 @@ use crate::load::Bucket;
 use crate::locators::{Credit, PeerLocators};
 use crate::responder::{Accepted, i2_digest};
 use crate::session::{Session, seal};
+use crate::state::State;
 use ahead::Met;
 use initiator::{Attempt, Draft};
 use offers::Offers;
 use update::Updates;
-
-/// The states of RFC 7401 §4.4.2.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum State {
-    /// The beginning, and the end.
-    Unassociated,
-    /// We asked.
-    I1Sent,
-    /// We solved the puzzle and chose.
-    I2Sent,
-    /// We concluded, and the peer may not know yet.
-    R2Sent,
-    /// User data flows.
-    Established,
-    /// We want to end it.
-    Closing,
-    /// The peer wanted to end it.
-    Closed,
-    /// It came to nothing.
-    EFailed,
-}
 
 /// One association.
 pub struct Association {

@@ -18,12 +18,13 @@ use polypath_wire::Duration;
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param};
 
 use super::wait::{round_trip, wait};
-use super::{Association, Path, State};
+use super::{Association, Path};
 use crate::context::Context;
 use crate::dh::DhKey;
 use crate::event::{DropReason, Event, Route};
 use crate::keymat::Keymat;
 use crate::responder::is_usable;
+use crate::state::State;
 pub(crate) use outstanding::Request;
 pub(super) use outstanding::Updates;
 use outstanding::{Pending, Retired, What};

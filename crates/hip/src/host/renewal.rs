@@ -5,9 +5,10 @@ use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
 use super::Host;
-use crate::association::{Association, State};
+use crate::association::Association;
 use crate::context::Context;
 use crate::event::Route;
+use crate::state::State;
 
 impl Host {
     /// Asks `peer` at `routes` for a new association in the place of the present one, or asks again. The present one stays

@@ -7,8 +7,9 @@
 use polypath_wire::hip::{Hit, PacketView};
 
 use super::Host;
-use crate::association::{Association, State};
+use crate::association::Association;
 use crate::event::Route;
+use crate::state::State;
 
 /// Most associations of one peer.
 const MOST: usize = 32;

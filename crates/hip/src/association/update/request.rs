@@ -6,10 +6,11 @@ use polypath_wire::hip::{EspInfo, Locator, LocatorAddress, Packet, PacketType, P
 
 use super::{Pending, Request, What, public};
 use crate::association::wait::{round_trip, wait};
-use crate::association::{Association, Path, State};
+use crate::association::{Association, Path};
 use crate::context::{Context, announcement};
 use crate::event::{Event, Route};
 use crate::session::Session;
+use crate::state::State;
 
 /// Most links and most locators in a request, so that it fits into one IP packet of 1500 bytes. LOCATOR_SET is the complete
 /// list (RFC 8046 §5.3), so it is left out rather than cut: the request is then about the address that it comes from.

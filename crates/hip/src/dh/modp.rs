@@ -3,7 +3,7 @@
 use crypto_bigint::modular::{FixedMontyForm, FixedMontyParams};
 use crypto_bigint::{Encoding, Odd, U1536, U3072, Uint};
 
-use crate::dh::DhGroup;
+use super::DhGroup;
 
 /// `base` (the generator, if none) to the power of `exponent`, as long as the modulus. `None` if the
 /// base is not in 2..p-1 (RFC 2631 §2.1.5; 0, 1 and p-1 make the secret predictable), if it or the
