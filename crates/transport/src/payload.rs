@@ -21,8 +21,37 @@ impl Pattern {
     /// The byte at `offset` of pattern `key`: one of the 32 that no message of a known protocol begins
     /// with, so that whoever reads a capture takes the pattern for nothing else.
     pub fn byte(key: u32, offset: u64) -> u8 {
-        let word = (offset >> 3).wrapping_add(u64::from(key)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        0xe0 | ((word ^ (word >> 29)) >> ((offset & 7) * 8)) as u8
+        Self::word(key, offset / 8)[(offset % 8) as usize]
+    }
+
+    /// The bytes from `8 * n` to `8 * n + 8` of pattern `key`.
+    fn word(key: u32, n: u64) -> [u8; 8] {
+        let word = n.wrapping_add(u64::from(key)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (u64::from_ne_bytes([0xe0; 8]) | word ^ (word >> 29)).to_le_bytes()
+    }
+
+    /// Fills `out`, which is not longer than the range, with its first bytes.
+    fn fill(&self, out: &mut [u8]) {
+        let word = |n| Self::word(self.key, self.offset / 8 + n);
+        let skipped = (self.offset % 8) as usize;
+        let (head, rest) = out.split_at_mut(out.len().min(8 - skipped));
+        head.copy_from_slice(&word(0)[skipped..][..head.len()]);
+        let (words, tail) = rest.as_chunks_mut();
+        words.iter_mut().zip(1..).for_each(|(out, n)| *out = word(n));
+        tail.copy_from_slice(&word(1 + words.len() as u64)[..tail.len()]);
+    }
+
+    /// Whether these are its bytes.
+    fn is(&self, bytes: &[u8]) -> bool {
+        let mut buffer = [0; 256];
+        let mut rest = *self;
+        self.len == bytes.len() as u64
+            && bytes.chunks(buffer.len()).all(|part| {
+                let buffer = &mut buffer[..part.len()];
+                rest.fill(buffer);
+                rest.offset += part.len() as u64;
+                buffer == part
+            })
     }
 }
 
@@ -87,11 +116,7 @@ impl Payload {
         let n = usize::try_from(self.len()).unwrap_or(usize::MAX).min(out.len());
         match self {
             Self::Bytes(b) => out[..n].copy_from_slice(&b[..n]),
-            Self::Pattern(p) => {
-                for (i, byte) in out[..n].iter_mut().enumerate() {
-                    *byte = Pattern::byte(p.key, p.offset + i as u64);
-                }
-            }
+            Self::Pattern(p) => p.fill(&mut out[..n]),
         }
         n
     }
@@ -109,9 +134,11 @@ impl Payload {
     }
 
     /// Whether both hold the same bytes.
+    #[inline]
     pub fn same_bytes(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Pattern(a), Self::Pattern(b)) if a.key == b.key => a == b,
+            (Self::Pattern(p), Self::Bytes(b)) | (Self::Bytes(b), Self::Pattern(p)) => p.is(b),
             _ => self.len() == other.len() && self.to_bytes() == other.to_bytes(),
         }
     }
@@ -140,5 +167,26 @@ mod tests {
         assert_eq!(s.to_bytes(), p.to_bytes().slice(13..50));
         assert!(s.same_bytes(&Payload::from(p.to_bytes().slice(13..50))));
         assert!(!s.same_bytes(&p.slice(14, 51)));
+    }
+
+    #[test]
+    fn bytes_by_words_are_the_bytes_one_by_one() {
+        for (offset, len) in (0..9).flat_map(|offset| (0..20).chain([300]).map(move |len| (offset, len))) {
+            let pattern = Payload::from(Pattern { key: u32::MAX, offset: (1 << 40) + offset, len });
+            let bytes: Vec<_> = (0..len).map(|n| Pattern::byte(u32::MAX, (1 << 40) + offset + n)).collect();
+            assert_eq!(pattern.to_bytes(), bytes, "{len} from {offset} on");
+            let mut other = bytes.clone();
+            assert!(pattern.same_bytes(&Bytes::from(bytes).into()));
+            if let Some(last) = other.last_mut() {
+                *last ^= 1;
+                assert!(!Payload::from(Bytes::from(other)).same_bytes(&pattern));
+            }
+        }
+    }
+
+    #[test]
+    fn a_pattern_stays_what_it_is() {
+        let bytes: Vec<_> = (5..13).map(|offset| Pattern::byte(7, offset)).collect();
+        assert_eq!(bytes, [0xf4, 0xe4, 0xf3, 0xf7, 0xee, 0xed, 0xf7, 0xec]);
     }
 }
