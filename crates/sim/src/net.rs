@@ -1,5 +1,7 @@
 //! What lies between the hosts: hops, routes over them, and the packets on their way.
 
+use std::collections::BTreeMap;
+
 use polypath_endpoint::{Locators, Trail};
 use polypath_wire::{Duration, Instant};
 
@@ -38,6 +40,8 @@ pub(crate) struct Net {
     pub hops: Vec<NetHop>,
     pub hop_names: Vec<String>,
     pub routes: Vec<Route>,
+    /// The same by the locators as the far end sees them.
+    by_locators: BTreeMap<Locators, RouteId>,
     /// The hops of all routes, one after the other, each with [`END`].
     steps: Vec<HopId>,
     pub taps: Taps,
@@ -83,9 +87,15 @@ impl Net {
         self.steps.extend(hops.iter().copied().chain([END]));
         self.routes.push(Route { hops, to, locators, trail: Trail::default(), first });
         id
+        self.by_locators.insert(locators, id);
     }
 
     /// Sends a packet on its way.
+    /// The route whose far end sees `locators`.
+    pub fn route_of(&self, locators: &Locators) -> Option<RouteId> {
+        self.by_locators.get(locators).copied()
+    }
+
     pub fn send(&mut self, id: PacketId) {
         self.sent += 1;
         let packet = &mut self.packets[id];

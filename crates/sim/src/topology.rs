@@ -1,7 +1,7 @@
 //! Nodes, links and the routes over them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use polypath_wire::Duration;
 
@@ -56,8 +56,23 @@ impl HopId {
 /// The graph.
 #[derive(Debug, Default)]
 pub(crate) struct Topology {
-    nodes: Vec<Vec<HopId>>,
+    nodes: Vec<Node>,
     hops: Vec<Edge>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// All hops from here, in the order in which they were built.
+    hops: Vec<HopId>,
+    /// Those among them that do not lead to a dead end, a node with one link: a route passes no other, and a
+    /// router may have thousands of them.
+    through: Vec<HopId>,
+}
+
+impl Node {
+    fn is_dead_end(&self) -> bool {
+        self.hops.len() == 1
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +89,7 @@ type Reached = (Cost, Option<HopId>);
 
 impl Topology {
     pub fn node(&mut self) -> NodeId {
-        self.nodes.push(Vec::new());
+        self.nodes.push(Node::default());
         NodeId(self.nodes.len() as u32 - 1)
     }
 
@@ -83,9 +98,31 @@ impl Topology {
         let link = LinkId(self.hops.len() as u32 / 2);
         self.hops.push(Edge { from: a, to: b, delay: there });
         self.hops.push(Edge { from: b, to: a, delay: back });
-        self.nodes[a.index()].push(link.there());
-        self.nodes[b.index()].push(link.back());
+        self.leave(a, link.there());
+        self.leave(b, link.back());
+        for hop in [link.there(), link.back()] {
+            if !self.nodes[self.to(hop).index()].is_dead_end() {
+                self.pass(hop);
+            }
+        }
         link
+    }
+
+    /// `hop` begins at `node`, which may be a dead end no more.
+    fn leave(&mut self, node: NodeId, hop: HopId) {
+        let hops = &mut self.nodes[node.index()].hops;
+        hops.push(hop);
+        if let [first, _] = hops[..] {
+            self.pass(first.twin());
+        }
+    }
+
+    /// Routes may lead over `hop`.
+    fn pass(&mut self, hop: HopId) {
+        let through = &mut self.nodes[self.hops[hop.index()].from.index()].through;
+        if let Err(at) = through.binary_search(&hop) {
+            through.insert(at, hop);
+        }
     }
 
     pub fn from(&self, hop: HopId) -> NodeId {
@@ -96,9 +133,11 @@ impl Topology {
         self.hops[hop.index()].to
     }
 
-    /// How many links already go from `a` to `b`.
+    /// How many links there are between `a` and `b`.
     pub fn parallel(&self, a: NodeId, b: NodeId) -> usize {
-        self.nodes[a.index()].iter().filter(|h| self.to(**h) == b).count()
+        let hops = |node: NodeId| &self.nodes[node.index()].hops;
+        let (few, other) = if hops(a).len() <= hops(b).len() { (a, b) } else { (b, a) };
+        hops(few).iter().filter(|h| self.to(**h) == other).count()
     }
 
     /// The route from `from` to `to` over all of `via` in their order, each leg the shortest by
@@ -134,25 +173,20 @@ impl Topology {
 
     /// Dijkstra's algorithm.
     fn shortest(&self, from: NodeId, to: NodeId) -> Option<Vec<HopId>> {
-        let mut best: Vec<Option<Reached>> = vec![None; self.nodes.len()];
-        best[from.index()] = Some(((Duration::ZERO, 0), None));
+        let mut best = BTreeMap::from([(from, ((Duration::ZERO, 0), None))]);
         let mut open = BinaryHeap::from([Reverse(((Duration::ZERO, 0), from))]);
         while let Some(Reverse((cost, node))) = open.pop() {
             if node == to {
                 return Some(self.trace_back(&best, to));
             }
-            if best[node.index()].is_some_and(|(known, _)| known < cost) {
+            if best.get(&node).is_some_and(|(known, _)| *known < cost) {
                 continue;
             }
-            for &hop in &self.nodes[node.index()] {
+            for hop in self.ways(node, to) {
                 let edge = self.hops[hop.index()];
-                if edge.to != to && self.nodes[edge.to.index()].len() == 1 {
-                    continue; // a dead end
-                }
                 let cost = (cost.0 + edge.delay, cost.1 + 1);
-                let known = &mut best[edge.to.index()];
-                if known.is_none_or(|(known, _)| cost < known) {
-                    *known = Some((cost, Some(hop)));
+                if best.get(&edge.to).is_none_or(|(known, _)| cost < *known) {
+                    best.insert(edge.to, (cost, Some(hop)));
                     open.push(Reverse((cost, edge.to)));
                 }
             }
@@ -160,10 +194,18 @@ impl Topology {
         None
     }
 
-    fn trace_back(&self, best: &[Option<Reached>], to: NodeId) -> Vec<HopId> {
+    /// The hops from `node` that a route to `to` may take.
+    fn ways(&self, node: NodeId, to: NodeId) -> impl Iterator<Item = HopId> {
+        let end = &self.nodes[to.index()];
+        let last = end.hops.first().map(|hop| hop.twin());
+        let last = last.filter(|hop| end.is_dead_end() && self.from(*hop) == node);
+        self.nodes[node.index()].through.iter().copied().chain(last)
+    }
+
+    fn trace_back(&self, best: &BTreeMap<NodeId, Reached>, to: NodeId) -> Vec<HopId> {
         let mut hops = Vec::new();
         let mut at = to;
-        while let Some((_, Some(hop))) = best[at.index()] {
+        while let Some((_, Some(hop))) = best.get(&at).copied() {
             hops.push(hop);
             at = self.from(hop);
         }
@@ -203,6 +245,24 @@ mod tests {
         let (t, [a, .., d], l) = diamond();
         assert_eq!(t.route(a, d, &[Via::Link(l[4])]), Some(vec![l[4].there(), l[1].there()]));
         assert_eq!(t.route(d, a, &[Via::Link(l[4])]), Some(vec![l[1].back(), l[4].back()]));
+    }
+
+    #[test]
+    fn a_dead_end_is_reached_and_not_passed() {
+        let (mut t, [a, b, ..], l) = diamond();
+        let leaf = t.node();
+        let link = t.link(b, leaf, ms(1), ms(1));
+        assert_eq!(t.route(a, leaf, &[]), Some(vec![l[0].there(), link.there()]));
+        assert_eq!(t.route(leaf, a, &[]), Some(vec![link.back(), l[0].back()]));
+        assert!(!t.nodes[b.index()].through.contains(&link.there()));
+        let short = t.link(leaf, a, ms(1), ms(1));
+        assert_eq!(t.route(a, b, &[]), Some(vec![short.back(), link.back()]), "it has a second link");
+    }
+
+    #[test]
+    fn links_are_counted_in_both_directions() {
+        let (t, [a, b, c, d], _) = diamond();
+        assert_eq!([(a, b), (b, a), (a, c), (a, d)].map(|(x, y)| t.parallel(x, y)), [2, 2, 1, 0]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod run;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
@@ -89,6 +90,8 @@ pub struct World {
     config: WorldConfig,
     topology: Topology,
     nodes: Vec<Node>,
+    /// Names of nodes.
+    names: BTreeSet<String>,
     hosts: Vec<Option<Box<Host>>>,
     net: Net,
     flows: Vec<Flow>,
@@ -111,7 +114,8 @@ impl World {
     /// An empty world.
     pub fn new(config: WorldConfig) -> Self {
         let (topology, net) = (Topology::default(), Net::default());
-        Self { config, topology, nodes: vec![], hosts: vec![], net, flows: vec![], sources: vec![] }
+        let (nodes, names) = (vec![], BTreeSet::new());
+        Self { config, topology, nodes, names, hosts: vec![], net, flows: vec![], sources: vec![] }
     }
 
     /// A host. Names are unique.
@@ -154,7 +158,7 @@ impl World {
 
     /// A router. Names are unique.
     pub fn router(&mut self, name: &str) -> Result<NodeId, WorldError> {
-        if self.nodes.iter().any(|n| n.name == name) {
+        if !self.names.insert(name.to_owned()) {
             return Err(WorldError::DuplicateName(name.to_owned()));
         }
         self.nodes.push(Node { name: name.to_owned(), addresses: Vec::new() });
@@ -205,9 +209,8 @@ impl World {
             let local = self.address(from, first, nth)?;
             let locators = Locators { local, remote };
             let path = |there| Path { from, to, locators, there };
-            let taken = self.net.routes.iter().position(|r| r.locators == locators.reversed());
-            match taken {
-                Some(i) if *self.net.routes[i].hops == *hops => return Ok(path(RouteId(i as u32))),
+            match self.net.route_of(&locators.reversed()) {
+                Some(known) if *self.net.routes[known.0 as usize].hops == *hops => return Ok(path(known)),
                 Some(_) => continue,
                 None => {
                     self.route(to, from, hops.iter().rev().map(|h| h.twin()).collect(), locators);

@@ -47,7 +47,7 @@ pub fn dumbbell(n: u32) -> Result<Scenario> {
         world.link(r2, d, access(), access())?;
         let path = world.path(s, d, &[])?;
         let start = Seed(7).child(&format!("start/{i}")).0 % 1_000_000_000;
-        flows.push(flow(&mut world, path, Instant(start), 4000 / n)?);
+        flows.push(flow(&mut world, path, Instant(start), (4000 / n).max(2))?);
     }
     Ok(Scenario { world, flows })
 }
