@@ -17,7 +17,7 @@ impl<T> Hop<T> {
         if label.size > self.mtu {
             return Err(Drop::TooBig);
         }
-        match self.aqm.as_deref() {
+        match &self.rare.aqm {
             None => self.find_room(now, label.size).map(|()| Verdict::Pass),
             Some(Aqm::Red(_)) => self.judge(now, label),
             Some(Aqm::Store(_)) => Ok(Verdict::Pass),
@@ -30,13 +30,13 @@ impl<T> Hop<T> {
         // At a tie the newcomer comes first: what brought it was under way before (ns-2 does so).
         let before = now - Duration::from_nanos(1);
         if self.server.is_idle(before) {
-            (self.served, self.backlog) = (self.line.len(), 0);
-        } else if !self.has_room(size) || self.unserved() > self.stats.peak_waiting {
+            (self.served, self.backlog) = (self.line.len() as u32, 0);
+        } else if !self.has_room(size) || self.unserved() > u64::from(self.peak_waiting) {
             self.settle_server(before);
             if !self.has_room(size) && !self.server.is_idle(now) {
                 return Err(Drop::QueueFull);
             }
-            self.stats.peak_waiting = self.stats.peak_waiting.max(self.unserved());
+            self.peak_waiting = self.peak_waiting.max(self.unserved() as u32);
         }
         Ok(())
     }
@@ -47,14 +47,14 @@ impl<T> Hop<T> {
         self.settle_server(now - Duration::from_nanos(1));
         let waiting = (self.unserved().saturating_sub(1), self.waiting_bytes());
         let (idle, rate) = (now.since(self.server.free_at()), self.server.rate().0);
-        if let Some(Aqm::Red(red)) = self.aqm.as_deref_mut() {
+        if let Some(Aqm::Red(red)) = &mut self.rare.aqm {
             let idle = red.packets_in(idle, rate);
             let verdict = red.judge(waiting, idle, label.ecn_capable);
             if verdict == Verdict::Drop {
                 return Err(Drop::Aqm);
             }
             self.find_room(now, label.size)?;
-            self.stats.marked += u64::from(verdict == Verdict::Mark);
+            self.rare.stats.marked += u64::from(verdict == Verdict::Mark);
             return Ok(verdict);
         }
         Ok(Verdict::Pass)
@@ -70,10 +70,10 @@ impl<T> Hop<T> {
 
     /// Packets not known to be served: at most one more than wait.
     pub(crate) fn unserved(&self) -> u64 {
-        (self.line.len() - self.served) as u64
+        (self.line.len() - self.served as usize) as u64
     }
 
     pub(crate) fn waiting_bytes(&self) -> u64 {
-        self.line.get(self.served).map_or(0, |in_service| self.backlog - u64::from(in_service.size))
+        self.line.get(self.served as usize).map_or(0, |in_service| self.backlog - u64::from(in_service.size))
     }
 }

@@ -20,6 +20,7 @@ use crate::red::{Red, Verdict};
 use crate::server::Server;
 use crate::stats::{Drop, HopStats};
 use crate::store::{Store, Waiting};
+use crate::trace::Cursor;
 
 /// One direction of a link that carries items of type `T` (a datagram, the index of a packet).
 ///
@@ -28,15 +29,13 @@ use crate::store::{Store, Waiting};
 /// comes out of `poll` exactly once, whatever befell it.
 #[derive(Debug)]
 pub struct Hop<T> {
-    /// When the schedule says something next.
-    pub(crate) step_due: Instant,
     /// When anything happens next to what is in it; `MAX` while it is empty.
     pub(crate) due: Instant,
     pub(crate) server: Server,
     /// In order of arrival: first those on the wire (`served` of them), then the one in service,
     /// then those that wait. `served` and `backlog` are of the time when somebody last asked.
     pub(crate) line: VecDeque<Packet<T>>,
-    pub(crate) served: usize,
+    pub(crate) served: u32,
     /// Bytes of the line in service or waiting.
     pub(crate) backlog: u64,
     pub(crate) queue: QueueLimit,
@@ -45,12 +44,22 @@ pub struct Hop<T> {
     pub(crate) up: bool,
     /// Something happens to packets, or may.
     pub(crate) faulty: bool,
-    /// First in, first out, and nothing happens to them: drop-tail, up, and not `faulty`.
+    /// First in, first out at some rate, and nothing else happens: drop-tail, up, not `faulty`, no trace, and no step
+    /// of the schedule to come.
     pub(crate) plain: bool,
-    /// None is drop-tail.
-    pub(crate) aqm: Option<Box<Aqm<T>>>,
-    pub(crate) stats: HopStats,
+    /// Most packets that ever waited.
+    pub(crate) peak_waiting: u32,
+    pub(crate) counts: Counts,
     pub(crate) rare: Box<Rare<T>>,
+}
+
+/// What is counted of every packet: [`HopStats`] says what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub entered: u64,
+    pub bytes_entered: u64,
+    pub left: u64,
+    pub bytes_left: u64,
 }
 
 /// Active queue management (RFC 7567).
@@ -62,11 +71,17 @@ pub(crate) enum Aqm<T> {
     Store(Store<T>),
 }
 
-/// What most packets have nothing to do with.
+/// What most packets have nothing to do with: it stays out of the cache.
 #[derive(Debug)]
 pub(crate) struct Rare<T> {
     pub config: HopConfig,
     pub next_step: usize,
+    /// Instead of the rate.
+    pub trace: Option<Cursor>,
+    /// None is drop-tail.
+    pub aqm: Option<Aqm<T>>,
+    /// All that is not among the [`Counts`].
+    pub stats: HopStats,
     pub held_back: BinaryHeap<Reverse<HeldBack<T>>>,
     held_back_count: u64,
     rng: Pcg64Mcg,
@@ -76,35 +91,45 @@ impl<T> Hop<T> {
     /// A hop that draws its chance from `seed`. Rates below 1 bit/s count as 1 bit/s.
     pub fn new(config: HopConfig, seed: Seed) -> Self {
         let chances = [config.loss, config.duplication, config.reordering, config.corruption];
-        let faulty = chances.iter().any(|p| *p > 0.0);
-        let aqm = Aqm::new(&config, seed.child("queue")).map(Box::new);
-        Self {
-            step_due: config.schedule.first().map_or(Instant::MAX, |step| step.at),
+        let mut hop = Self {
             due: Instant::MAX,
-            server: Server::new(config.rate, config.trace.clone(), config.delay),
+            server: Server::new(config.rate, config.delay),
             line: VecDeque::new(),
             served: 0,
             backlog: 0,
             queue: config.queue,
             mtu: config.mtu.unwrap_or(u32::MAX),
             up: config.up,
-            faulty,
-            plain: aqm.is_none() && config.up && !faulty,
-            aqm,
-            stats: HopStats::default(),
+            faulty: chances.iter().any(|p| *p > 0.0),
+            plain: false,
+            peak_waiting: 0,
+            counts: Counts::default(),
             rare: Box::new(Rare {
                 next_step: 0,
+                trace: config.trace.clone().map(Cursor::new),
+                aqm: Aqm::new(&config, seed.child("queue")),
+                stats: HopStats::default(),
                 held_back: BinaryHeap::new(),
                 held_back_count: 0,
                 rng: Pcg64Mcg::seed_from_u64(seed.0),
                 config,
             }),
-        }
+        };
+        hop.classify();
+        hop
+    }
+
+    /// Finds out whether it is plain.
+    pub(crate) fn classify(&mut self) {
+        let Rare { aqm, trace, .. } = &*self.rare;
+        let ordinary = aqm.is_none() && trace.is_none() && self.upcoming_step().is_none();
+        self.plain = ordinary && self.up && !self.faulty;
     }
 
     /// Whether it looks at more of a packet than its size.
+    #[inline]
     pub fn reads_labels(&self) -> bool {
-        self.aqm.is_some()
+        !self.plain && self.rare.aqm.is_some()
     }
 
     /// Offers an item. Its label may be its size alone, in bytes, unless the hop
@@ -112,34 +137,36 @@ impl<T> Hop<T> {
     pub fn enqueue(&mut self, now: Instant, item: T, label: impl Into<Label>) -> Result<(), Drop> {
         let label = label.into();
         let size = label.size;
-        self.apply_steps(now);
-        self.stats.entered += 1;
-        self.stats.bytes_entered += u64::from(size);
-        if self.plain {
-            return self.enqueue_plain(now, item, size);
+        self.counts.entered += 1;
+        self.counts.bytes_entered += u64::from(size);
+        if !self.plain {
+            return self.enqueue_otherwise(now, item, label);
         }
-        let admitted = self.admit(now, label).inspect_err(|&cause| self.stats.drops[cause as usize] += 1)?;
-        if let Some(Aqm::Store(_)) = self.aqm.as_deref() {
-            return self.store(now, Waiting { item, label, came: now, marked: false });
-        }
+        let admitted = if size > self.mtu { Err(Drop::TooBig) } else { self.find_room(now, size) };
+        admitted.inspect_err(|cause| self.count_drop(*cause))?;
         let times = self.server.serve(now, size);
-        let chance = if self.faulty { self.draw() } else { Chance::FINE };
-        self.join(item, size, times, chance.with(Chance::MARKED, admitted == Verdict::Mark));
-        self.due = self.due.min(times.1).min(self.step_due);
+        self.join(item, size, times, Chance::FINE);
+        self.due = self.due.min(times.1);
         Ok(())
     }
 
-    #[inline(always)]
-    fn enqueue_plain(&mut self, now: Instant, item: T, size: u32) -> Result<(), Drop> {
-        let admitted = if size > self.mtu { Err(Drop::TooBig) } else { self.find_room(now, size) };
-        if let Err(cause) = admitted {
-            self.stats.drops[cause as usize] += 1;
-            return Err(cause);
+    #[inline(never)]
+    fn enqueue_otherwise(&mut self, now: Instant, item: T, label: Label) -> Result<(), Drop> {
+        self.apply_steps(now);
+        let admitted = self.admit(now, label).inspect_err(|cause| self.count_drop(*cause))?;
+        if let Some(Aqm::Store(_)) = self.rare.aqm {
+            return self.store(now, Waiting { item, label, came: now, marked: false });
         }
-        let times = self.server.serve(now, size);
-        self.join(item, size, times, Chance::FINE);
-        self.due = self.due.min(times.1).min(self.step_due);
+        let times = self.server.serve_by(&mut self.rare.trace, now, label.size);
+        let chance = if self.faulty { self.draw() } else { Chance::FINE };
+        self.join(item, label.size, times, chance.with(Chance::MARKED, admitted == Verdict::Mark));
+        self.due = self.upcoming();
         Ok(())
+    }
+
+    #[cold]
+    pub(crate) fn count_drop(&mut self, cause: Drop) {
+        self.rare.stats.drops[cause as usize] += 1;
     }
 
     /// The line's last packet, with its times of service and arrival.
@@ -154,7 +181,6 @@ impl<T> Hop<T> {
         if now < self.due {
             return None;
         }
-        self.apply_steps(now);
         let departure = if self.plain { self.leave(now) } else { self.leave_otherwise(now) };
         self.due = self.upcoming();
         departure
@@ -162,7 +188,8 @@ impl<T> Hop<T> {
 
     #[inline(never)]
     fn leave_otherwise(&mut self, now: Instant) -> Option<Departure<T>> {
-        let dropped = if self.aqm.is_some() { self.take_dropped(now) } else { None };
+        self.apply_steps(now);
+        let dropped = if self.rare.aqm.is_some() { self.take_dropped(now) } else { None };
         match dropped {
             Some(_) => dropped,
             None if self.faulty => self.leave_by_chance(now),
@@ -179,8 +206,8 @@ impl<T> Hop<T> {
     #[inline]
     fn leave(&mut self, now: Instant) -> Option<Departure<T>> {
         let Packet { item, size, chance, .. } = self.next_in_line(now)?;
-        self.stats.left += 1;
-        self.stats.bytes_left += u64::from(size);
+        self.counts.left += 1;
+        self.counts.bytes_left += u64::from(size);
         let marked = chance.has(Chance::MARKED);
         Some(Departure { item, size, fate: Fate::Arrived { copies: 1, corrupted: None, marked } })
     }
@@ -212,8 +239,10 @@ impl<T> Hop<T> {
     }
 
     /// Counters.
-    pub fn stats(&self) -> &HopStats {
-        &self.stats
+    pub fn stats(&self) -> HopStats {
+        let Counts { entered, bytes_entered, left, bytes_left } = self.counts;
+        let peak_waiting = self.peak_waiting.into();
+        HopStats { entered, bytes_entered, left, bytes_left, peak_waiting, ..self.rare.stats }
     }
 
     /// Packets that wait, are served or are on the wire.
@@ -242,7 +271,7 @@ impl<T> Hop<T> {
     /// How long a packet that comes at `now` waits until it is served.
     pub fn wait(&self, now: Instant) -> Duration {
         match self.in_store() {
-            Some(store) => self.server.wait_behind(now, store.waiting().1),
+            Some(store) => self.server.wait_behind(&self.rare.trace, now, store.waiting().1),
             None => self.server.wait(now),
         }
     }
@@ -270,7 +299,7 @@ impl<T> Hop<T> {
     }
 
     fn hold_back(&mut self, packet: Packet<T>) {
-        self.stats.reordered += 1;
+        self.rare.stats.reordered += 1;
         self.rare.held_back_count += 1;
         let until = packet.arrives_at + self.rare.config.reorder_delay;
         self.rare.held_back.push(Reverse(HeldBack { until, number: self.rare.held_back_count, packet }));
@@ -284,17 +313,17 @@ impl<T> Hop<T> {
             }
         }
         let (copied, corrupted) = (chance.has(Chance::COPIED), chance.has(Chance::CORRUPTED));
-        self.stats.duplicated += u64::from(copied);
-        self.stats.corrupted += u64::from(corrupted);
+        self.rare.stats.duplicated += u64::from(copied);
+        self.rare.stats.corrupted += u64::from(corrupted);
         let (copies, corrupted) = (1 + u32::from(copied), corrupted.then(|| self.rare.rng.next_u64()));
-        self.stats.left += u64::from(copies);
-        self.stats.bytes_left += u64::from(copies) * u64::from(size);
+        self.counts.left += u64::from(copies);
+        self.counts.bytes_left += u64::from(copies) * u64::from(size);
         let marked = chance.has(Chance::MARKED);
         Departure { item, size, fate: Fate::Arrived { copies, corrupted, marked } }
     }
 
     pub(crate) fn lose(&mut self, item: T, size: u32, cause: Drop) -> Departure<T> {
-        self.stats.drops[cause as usize] += 1;
+        self.count_drop(cause);
         Departure { item, size, fate: Fate::Lost(cause) }
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use polypath_wire::{Duration, Instant};
 
 use crate::config::{Change, Step};
-use crate::hop::{Aqm, Hop};
+use crate::hop::{Aqm, Hop, Rare};
 use crate::packet::Chance;
 use crate::server::Server;
 use crate::stats::Drop;
@@ -13,21 +13,15 @@ use crate::stats::Drop;
 impl<T> Hop<T> {
     /// Counts those as served that are by `now`.
     pub(crate) fn settle_server(&mut self, now: Instant) {
-        while let Some(packet) = self.line.get(self.served).filter(|p| p.served_at <= now) {
+        while let Some(packet) = self.line.get(self.served as usize).filter(|p| p.served_at <= now) {
             self.backlog -= u64::from(packet.size);
             self.served += 1;
         }
     }
 
-    #[inline]
+    /// Does what the schedule says until `now`.
     pub(crate) fn apply_steps(&mut self, now: Instant) {
-        if self.step_due <= now {
-            self.apply_due_steps(now);
-        }
-    }
-
-    #[cold]
-    fn apply_due_steps(&mut self, now: Instant) {
+        let before = self.rare.next_step;
         while let Some(&Step { at, change }) = self.upcoming_step().filter(|s| s.at <= now) {
             self.rare.next_step += 1;
             self.feed(at);
@@ -38,17 +32,18 @@ impl<T> Hop<T> {
                 Change::Loss(p) => {
                     self.rare.config.loss = p;
                     self.faulty |= p > 0.0;
-                    self.plain &= !self.faulty;
                 }
                 Change::Up => self.up = true,
                 Change::Down => self.go_down(at),
             }
         }
-        self.step_due = self.upcoming_step().map_or(Instant::MAX, |step| step.at);
-        self.due = self.upcoming();
+        if self.rare.next_step > before {
+            self.classify();
+            self.due = self.upcoming();
+        }
     }
 
-    fn upcoming_step(&self) -> Option<&Step> {
+    pub(crate) fn upcoming_step(&self) -> Option<&Step> {
         self.rare.config.schedule.get(self.rare.next_step)
     }
 
@@ -57,7 +52,7 @@ impl<T> Hop<T> {
     pub(crate) fn upcoming(&self) -> Instant {
         match self.line.front() {
             _ if !self.plain => self.upcoming_otherwise(),
-            Some(head) => head.arrives_at.min(self.step_due),
+            Some(head) => head.arrives_at,
             None => Instant::MAX,
         }
     }
@@ -67,46 +62,52 @@ impl<T> Hop<T> {
         let head = self.line.front().map_or(Instant::MAX, |p| p.arrives_at);
         let held = if self.faulty { self.rare.held_back.peek() } else { None };
         let mut next = held.map_or(head, |Reverse(held)| head.min(held.until));
-        if let Some(Aqm::Store(store)) = self.aqm.as_deref() {
+        if let Some(Aqm::Store(store)) = &self.rare.aqm {
             next = next.min(store.due());
         }
-        if next == Instant::MAX { next } else { next.min(self.step_due) }
+        match self.upcoming_step() {
+            Some(step) if next < Instant::MAX => next.min(step.at),
+            _ => next,
+        }
     }
 
     fn change_delay(&mut self, at: Instant, delay: Duration) {
-        if !self.server.is_traced() {
+        if self.rare.trace.is_none() {
             return self.reserve(at, |server| server.delay = delay);
         }
         self.server.delay = delay;
         let last_arrival = self.last_arrival();
-        let unserved = self.line.iter_mut().skip(self.served);
+        let unserved = self.line.iter_mut().skip(self.served as usize);
         self.server.reschedule(last_arrival, unserved.map(|p| (p.served_at, &mut p.arrives_at)));
     }
 
     /// Serves again what is not yet served, after `change`.
     fn reserve(&mut self, at: Instant, change: impl FnOnce(&mut Server)) {
         let last_arrival = self.last_arrival();
-        let in_service = self.line.get(self.served).map(|p| p.served_at);
+        let in_service = self.line.get(self.served as usize).map(|p| p.served_at);
         let rest = self.server.interrupt(at, in_service, last_arrival);
         change(&mut self.server);
-        for (i, packet) in self.line.iter_mut().skip(self.served).enumerate() {
-            let times =
-                if i == 0 { self.server.resume(at, rest) } else { self.server.serve(at, packet.size) };
+        for (i, packet) in self.line.iter_mut().skip(self.served as usize).enumerate() {
+            let times = match i {
+                0 => self.server.resume(at, rest),
+                _ => self.server.serve_by(&mut self.rare.trace, at, packet.size),
+            };
             (packet.served_at, packet.arrives_at) = times;
         }
-        if let Some(Aqm::Store(store)) = self.aqm.as_deref_mut() {
-            store.next = self.server.follow();
+        let Rare { aqm, trace, .. } = &mut *self.rare;
+        if let Some(Aqm::Store(store)) = aqm {
+            store.next = self.server.follow(trace);
         }
     }
 
     /// When the last packet that is served arrives.
     fn last_arrival(&self) -> Instant {
-        self.served.checked_sub(1).map_or(Instant::ZERO, |i| self.line[i].arrives_at)
+        self.served.checked_sub(1).map_or(Instant::ZERO, |i| self.line[i as usize].arrives_at)
     }
 
     fn go_down(&mut self, at: Instant) {
-        (self.up, self.faulty, self.plain) = (false, true, false);
-        if let Some(Aqm::Store(store)) = self.aqm.as_deref_mut() {
+        (self.up, self.faulty) = (false, true);
+        if let Some(Aqm::Store(store)) = &mut self.rare.aqm {
             store.clear(at, Drop::Down);
         }
         for packet in self.line.iter_mut().filter(|p| p.arrives_at > at) {

@@ -2,12 +2,12 @@
 
 use polypath_wire::{Duration, Instant, Rate};
 
-use crate::trace::{Cursor, LinkTrace};
+use crate::trace::Cursor;
 
 const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
-/// A work-conserving server in front of a wire.
-#[derive(Debug)]
+/// A work-conserving server in front of a wire. It has a rate, or else whoever asks has a trace, which it is given.
+#[derive(Clone, Debug)]
 pub(crate) struct Server {
     /// At least 1 bit/s.
     rate: Rate,
@@ -17,10 +17,11 @@ pub(crate) struct Server {
     /// … and the rest of that division, bit-nanoseconds below `rate`.
     carry: u64,
     last_arrival: Instant,
-    /// The size last divided by the rate, and the quotient and the remainder.
-    memo: (u32, u64, u64),
-    /// Instead of the rate.
-    trace: Option<Box<Cursor>>,
+    /// The size last divided by the rate …
+    size: u32,
+    /// … with this quotient and remainder.
+    quotient: u64,
+    remainder: u64,
 }
 
 /// Work left of the packet in service, bit-nanoseconds.
@@ -28,15 +29,14 @@ pub(crate) struct Server {
 pub(crate) struct Rest(u128);
 
 impl Server {
-    pub fn new(rate: Rate, trace: Option<LinkTrace>, delay: Duration) -> Self {
+    pub fn new(rate: Rate, delay: Duration) -> Self {
         let (free_at, last_arrival) = (Instant::ZERO, Instant::ZERO);
-        let rate = Rate(rate.0.max(1));
-        let trace = trace.map(|trace| Box::new(Cursor::new(trace)));
-        Self { rate, delay, free_at, carry: 0, last_arrival, memo: (0, 0, 0), trace }
+        let (carry, size, quotient, remainder) = Default::default();
+        Self { rate: Rate(rate.0.max(1)), delay, free_at, carry, last_arrival, size, quotient, remainder }
     }
 
     pub fn set_rate(&mut self, rate: Rate) {
-        (self.rate, self.memo) = (Rate(rate.0.max(1)), (0, 0, 0));
+        (self.rate, self.size, self.quotient, self.remainder) = (Rate(rate.0.max(1)), 0, 0, 0);
     }
 
     /// bit/s.
@@ -44,49 +44,38 @@ impl Server {
         self.rate
     }
 
-    pub fn is_traced(&self) -> bool {
-        self.trace.is_some()
-    }
-
-    /// Gives it one more packet; returns when it will be served and when it will arrive.
+    /// Gives it one more packet; returns when it will be served by its rate and when it will arrive.
     #[inline(always)]
     pub fn serve(&mut self, now: Instant, size: u32) -> (Instant, Instant) {
-        if self.trace.is_some() {
-            return self.serve_by_trace(now, size);
-        }
         let (quotient, remainder) = self.divide(size);
         self.take(now, quotient, remainder)
     }
 
+    /// The same by the `trace` if there is one.
+    pub fn serve_by(&mut self, trace: &mut Option<Cursor>, now: Instant, size: u32) -> (Instant, Instant) {
+        let at = self.start(trace, now);
+        self.serve_from(trace, at, size)
+    }
+
     /// When it begins with a packet that comes at `now`.
-    pub fn start(&mut self, now: Instant) -> Instant {
-        let idle = self.is_idle(now);
-        match &mut self.trace {
-            Some(cursor) if idle => cursor.start(now),
-            _ => self.follow().max(now),
+    pub fn start(&self, trace: &mut Option<Cursor>, now: Instant) -> Instant {
+        match trace {
+            Some(cursor) if self.is_idle(now) => cursor.start(now),
+            _ => self.follow(trace).max(now),
         }
     }
 
     /// When it begins with a packet that waits already.
-    pub fn follow(&mut self) -> Instant {
-        self.trace.as_mut().map_or(self.free_at, |cursor| cursor.follow())
+    pub fn follow(&self, trace: &mut Option<Cursor>) -> Instant {
+        trace.as_mut().map_or(self.free_at, Cursor::follow)
     }
 
     /// Serves a packet from `at` on, which it said is its beginning.
-    pub fn serve_from(&mut self, at: Instant, size: u32) -> (Instant, Instant) {
-        if self.trace.is_some() { self.send_by_trace(size) } else { self.serve(at, size) }
-    }
-
-    #[inline(never)]
-    fn serve_by_trace(&mut self, now: Instant, size: u32) -> (Instant, Instant) {
-        self.start(now);
-        self.send_by_trace(size)
-    }
-
-    #[inline(never)]
-    fn send_by_trace(&mut self, size: u32) -> (Instant, Instant) {
-        let served = self.trace.as_mut().map_or(self.free_at, |cursor| cursor.send(size));
-        self.leave_at(served)
+    pub fn serve_from(&mut self, trace: &mut Option<Cursor>, at: Instant, size: u32) -> (Instant, Instant) {
+        match trace {
+            Some(cursor) => self.leave_at(cursor.send(size)),
+            None => self.serve(at, size),
+        }
     }
 
     fn leave_at(&mut self, served: Instant) -> (Instant, Instant) {
@@ -109,11 +98,11 @@ impl Server {
     }
 
     /// How long it has work for, with `bytes` more.
-    pub fn wait_behind(&self, now: Instant, bytes: u64) -> Duration {
+    pub fn wait_behind(&self, trace: &Option<Cursor>, now: Instant, bytes: u64) -> Duration {
         let size = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let mut ahead = Self { trace: self.trace.clone(), ..*self };
-        let start = ahead.follow().max(now);
-        if size == 0 { self.wait(now) } else { ahead.serve_from(start, size).0.since(now) }
+        let (mut ahead, mut trace) = (self.clone(), trace.clone());
+        let start = ahead.follow(&mut trace).max(now);
+        if size == 0 { self.wait(now) } else { ahead.serve_from(&mut trace, start, size).0.since(now) }
     }
 
     /// Whether it has served everything it was given.
@@ -165,11 +154,11 @@ impl Server {
     /// Bit-nanoseconds of `size` bytes divided by the rate; most neighbours have the same size.
     #[inline(always)]
     fn divide(&mut self, size: u32) -> (u64, u64) {
-        if self.memo.0 != size {
+        if self.size != size {
             // 2^32 bytes are 3.4e19 bit-ns: just more than u64 holds, so sizes are capped at 2^31.
             let work = u64::from(size.min(1 << 31)) * BIT_NANOS_PER_BYTE;
-            self.memo = (size, work / self.rate.0, work % self.rate.0);
+            (self.size, self.quotient, self.remainder) = (size, work / self.rate.0, work % self.rate.0);
         }
-        (self.memo.1, self.memo.2)
+        (self.quotient, self.remainder)
     }
 }

@@ -51,14 +51,16 @@ pub(crate) struct Net {
     copy: Option<(Traveller, u32)>,
 }
 
+/// A hop and where its next event stands, in as few lines of the cache as may be: each packet of a large world brings
+/// those of its hops in anew.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct NetHop {
     pub hop: Hop<Traveller>,
-    /// Where its next event stands.
     slot: Slot,
-    /// When that is or, until the hop has been asked again, was; `MAX` if there is none.
-    armed: Instant,
 }
+
+const _: () = assert!(size_of::<NetHop>() == 3 * 64);
 
 impl NetHop {
     fn due(&self) -> Instant {
@@ -66,9 +68,8 @@ impl NetHop {
     }
 
     /// Sees that its next event comes when it is due.
-    fn arm(&mut self, events: &mut Events) {
-        self.armed = self.due();
-        events.set(self.slot, self.armed);
+    fn arm(&self, events: &mut Events) {
+        events.set(self.slot, self.due());
     }
 }
 
@@ -76,7 +77,7 @@ impl Net {
     /// Adds a hop.
     pub fn add_hop(&mut self, name: String, hop: Hop<Traveller>) {
         let slot = self.events.slot(Event::Hop(HopId(self.hops.len() as u32)));
-        self.hops.push(NetHop { hop, slot, armed: Instant::MAX });
+        self.hops.push(NetHop { hop, slot });
         self.hop_names.push(name);
     }
 
@@ -86,16 +87,16 @@ impl Net {
         let first = self.steps.len() as u32;
         self.steps.extend(hops.iter().copied().chain([END]));
         self.routes.push(Route { hops, to, locators, trail: Trail::default(), first });
-        id
         self.by_locators.insert(locators, id);
+        id
     }
 
-    /// Sends a packet on its way.
     /// The route whose far end sees `locators`.
     pub fn route_of(&self, locators: &Locators) -> Option<RouteId> {
         self.by_locators.get(locators).copied()
     }
 
+    /// Sends a packet on its way.
     pub fn send(&mut self, id: PacketId) {
         self.sent += 1;
         let packet = &mut self.packets[id];
@@ -121,8 +122,9 @@ impl Net {
             true => Label { size, flow: self.packets[packet].flow(), ecn_capable: false },
             false => size.into(),
         };
+        let before = hop.due();
         match hop.hop.enqueue(self.now, Traveller { packet, step: step + 1 }, label) {
-            Ok(()) if hop.due() == hop.armed => {}
+            Ok(()) if hop.due() == before => {}
             Ok(()) => hop.arm(&mut self.events),
             Err(cause) => self.lose(at, packet, cause),
         }

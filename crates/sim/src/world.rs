@@ -363,7 +363,7 @@ impl World {
     }
 
     /// Counters of a hop.
-    pub fn hop_stats(&self, hop: HopId) -> &HopStats {
+    pub fn hop_stats(&self, hop: HopId) -> HopStats {
         self.net.hops[hop.index()].hop.stats()
     }
 

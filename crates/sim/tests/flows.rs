@@ -214,7 +214,7 @@ fn a_second_flow_moves_no_losses_of_a_hop_it_does_not_cross() {
             l.world.flow(FlowConfig { paths, start: Instant::ZERO, ..FlowConfig::default() }).unwrap();
         }
         l.world.run(secs(20.0));
-        (l.world.flow_report(flow).finished, *l.world.hop_stats(l.second.there()))
+        (l.world.flow_report(flow).finished, l.world.hop_stats(l.second.there()))
     };
     let alone = drops(false);
     assert!(alone.1.dropped_total() > 0);

@@ -190,7 +190,7 @@ impl Forwarder {
     }
 
     fn publish(&mut self) {
-        self.stats.hops = [*self.hops[0].stats(), *self.hops[1].stats()];
+        self.stats.hops = [self.hops[0].stats(), self.hops[1].stats()];
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = self.stats;
     }
 
