@@ -189,9 +189,12 @@ impl Endpoint {
     /// now on.
     pub fn connection_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
         let index = self.slots.index(handle)?;
-        self.mark(index);
-        self.serve(index);
-        self.slots.at(index).map(|slot| &mut slot.connection)
+        let slot = self.slots.at(index)?;
+        slot.unserved.take().into_iter().for_each(|peer| self.unserved.leave(peer));
+        if !std::mem::replace(&mut slot.queued, true) {
+            self.ready.push_back(index);
+        }
+        Some(&mut slot.connection)
     }
 
     /// Whether a connection has something to send or to say, so that pumping is worth it.

@@ -259,8 +259,9 @@ impl Flow {
         let Some(connection) = self.receiver.and_then(|handle| host.endpoint.connection_mut(handle)) else {
             return false;
         };
-        let mut read = false;
-        while let Some(payload) = &connection.read(u64::MAX) {
+        let mut next = connection.read(u64::MAX);
+        let read = next.is_some();
+        while let Some(payload) = next {
             let (len, offset) = (payload.len(), self.report.bytes);
             let expected = match &self.config.content {
                 Some(content) => Payload::Bytes(content.clone()).slice(offset, offset + len),
@@ -268,10 +269,10 @@ impl Flow {
             };
             self.report.corrupted |= !payload.same_bytes(&expected);
             if self.config.content.is_some() {
-                self.received.push(payload.clone());
+                self.received.push(payload);
             }
             self.count(now, len);
-            read = true;
+            next = if connection.readable() > 0 { connection.read(u64::MAX) } else { None };
         }
         read
     }

@@ -108,6 +108,13 @@ impl PathView {
             overhead: 0,
         }
     }
+
+    /// So many bytes are in flight.
+    #[inline]
+    pub(crate) fn take_up(&mut self, in_flight: u64) {
+        self.in_flight = in_flight;
+        self.room = self.window as i64 - in_flight as i64;
+    }
 }
 
 /// What a connection measured of a path, for the next one (RFC 9040).

@@ -251,6 +251,12 @@ impl Connection {
         taken
     }
 
+    /// Bytes that [`read`](Self::read) would give.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.receiver.buffer.readable()
+    }
+
     /// The next bytes of the peer's stream, at most `max`; reading opens the window, the first time
     /// [as far as it goes](ConnectionConfig::unread_window).
     pub fn read(&mut self, max: u64) -> Option<Payload> {

@@ -179,7 +179,9 @@ impl Receiver {
     /// Timestamps of an acceptable segment at `offset` on `path`.
     #[inline]
     pub fn on_timestamps(&mut self, now: Instant, path: PathId, offset: i64, ts: Option<Timestamps>) {
-        if let Some(path) = self.paths.get_mut(path) {
+        if let Some(ts) = ts
+            && let Some(path) = self.paths.get_mut(path)
+        {
             path.on_segment(now, ts, offset <= self.last_ack as i64);
         }
     }

@@ -2,6 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
+use super::lane::Lane;
 use super::machine::{Engine, case};
 use crate::facts::{AckSample, PathState, PathView, RouteEstimate};
 use crate::loss::policy::Order;
@@ -45,13 +46,13 @@ impl Engine {
     #[inline(always)]
     pub fn learn(&mut self, now: Instant, path: PathId, answer: &Answer, learnt: Learnt, order: &dyn Order) {
         let Learnt { rtt, timed, proven, route } = learnt;
-        if let Some(rtt) = rtt
-            && self.lanes[path].known.is_some()
-        {
+        let Lane { known, recovering, .. } = &self.lanes[path];
+        let (is_known, recovers) = (known.is_some(), recovering.is_some() || self.rules.one_window);
+        if let Some(rtt) = rtt.filter(|_| is_known) {
             self.recall(path, rtt);
         }
-        let in_recovery = self.is_recovering(now, path, order);
-        let lane = &mut self.lanes[path];
+        let in_recovery = recovers && self.is_recovering(now, path, order);
+        let (lane, view) = (&mut self.lanes[path], &self.views[path]);
         let fresh = lane.flight.fresh();
         lane.timeouts = 0;
         lane.stats.bytes_delivered += fresh.bytes;
@@ -82,7 +83,7 @@ impl Engine {
         if let Some(rate) = train_rate.filter(|_| self.rules.trains) {
             estimator.show(rate);
         }
-        let PathView { in_flight: prior_in_flight, mss, window, .. } = self.views[path];
+        let PathView { in_flight: prior_in_flight, mss, window, .. } = *view;
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
@@ -137,7 +138,7 @@ impl Engine {
     }
 
     /// Whether `path` stays in a loss episode, or, where one window limits all paths, any path is.
-    #[inline(always)]
+    #[cold]
     fn is_recovering(&self, now: Instant, path: PathId, order: &dyn Order) -> bool {
         match self.rules.one_window {
             true => self.lanes.ids().any(|path| self.is_in_episode(now, path, order)),
@@ -145,14 +146,9 @@ impl Engine {
         }
     }
 
-    #[inline(always)]
     fn is_in_episode(&self, now: Instant, path: PathId, order: &dyn Order) -> bool {
-        self.lanes[path].recovering.is_some() && !self.recovers(now, path, order)
-    }
-
-    #[cold]
-    fn recovers(&self, now: Instant, path: PathId, order: &dyn Order) -> bool {
-        self.policy.recovers(&case(now, path, (&self.views, &self.lanes), order))
+        let recovers = || self.policy.recovers(&case(now, path, (&self.views, &self.lanes), order));
+        self.lanes[path].recovering.is_some() && !recovers()
     }
 
     /// Whether any path is in a loss episode.

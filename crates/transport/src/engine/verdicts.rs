@@ -3,10 +3,10 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::facts::{Fact, Judged};
-use super::machine::{Engine, case};
+use super::machine::Engine;
 use super::timers::Timer;
 use crate::facts::{Episode, LossCause, LossEvent, LostSegment};
-use crate::loss::policy::{Departure, Order, Verdict};
+use crate::loss::policy::{Case, Departure, Order, Verdict};
 
 impl Engine {
     /// Lets the policy judge all paths and carries out what it says.
@@ -15,9 +15,10 @@ impl Engine {
         let mut judged = Judged::default();
         self.timers.stop(Timer::Recheck);
         for i in 0..self.lanes.len() {
-            let path = self.lanes.id_at(i);
-            self.policy.judge(&case(now, path, (&self.views, &self.lanes), order), &mut self.verdicts);
+            let (view, lane) = (&self.views.as_slice()[i], &self.lanes.as_slice()[i]);
+            self.policy.judge(&Case { now, view, flight: &lane.flight, order }, &mut self.verdicts);
             if !self.verdicts.is_empty() {
+                let path = self.lanes.id_at(i);
                 let mut verdicts = std::mem::take(&mut self.verdicts);
                 self.carry_out(now, path, &verdicts, &mut judged);
                 verdicts.clear();

@@ -14,7 +14,8 @@ impl Engine {
     /// Brings the view of `path` up to date.
     #[inline(always)]
     pub fn refresh(&mut self, now: Instant, path: PathId) {
-        let (view, estimator) = (&mut self.views[path], &self.lanes[path].estimator);
+        let (view, lane) = (&mut self.views[path], &self.lanes[path]);
+        let estimator = &lane.estimator;
         view.srtt = estimator.rtt.srtt();
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
@@ -24,25 +25,25 @@ impl Engine {
             view.one_way = estimator.base_one_way().map(|base| base + excess);
             view.rate = estimator.bottleneck();
         }
-        self.refresh_room(now, path);
+        view.take_up(lane.in_flight());
+        if self.lanes.len() > 1 {
+            self.refresh_among_others(now, path);
+        }
     }
 
     /// The part of it that changes with what is in flight.
     #[inline(always)]
     pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
-        let in_flight = self.lanes[path].in_flight();
-        let view = &mut self.views[path];
-        view.in_flight = in_flight;
-        view.room = view.window as i64 - in_flight as i64;
+        self.views[path].take_up(self.lanes[path].in_flight());
         if self.lanes.len() > 1 {
-            self.refresh_among_others(now, path, in_flight);
+            self.refresh_among_others(now, path);
         }
     }
 
     #[inline(never)]
-    fn refresh_among_others(&mut self, now: Instant, path: PathId, in_flight: u64) {
-        let idle_at = self.lanes[path].estimator.idle_at(now, in_flight);
-        self.views[path].idle_at = idle_at;
+    fn refresh_among_others(&mut self, now: Instant, path: PathId) {
+        let view = &mut self.views[path];
+        view.idle_at = self.lanes[path].estimator.idle_at(now, view.in_flight);
         self.share_room();
     }
 

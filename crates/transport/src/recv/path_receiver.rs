@@ -60,8 +60,7 @@ impl PathReceiver {
     /// An acceptable segment arrived. `oldest_unacked`: it is the one that the next acknowledgment is
     /// about, in the sense of RFC 7323 §4.3 (2); otherwise only a missing value is filled in.
     #[inline]
-    pub fn on_segment(&mut self, now: Instant, ts: Option<Timestamps>, oldest_unacked: bool) {
-        let Some(ts) = ts else { return };
+    pub fn on_segment(&mut self, now: Instant, ts: Timestamps, oldest_unacked: bool) {
         let replaces = self.ts_recent.is_none_or(|(recent, at)| {
             let newer = ts.value.wrapping_sub(recent) as i32 >= 0;
             oldest_unacked && (newer || now.since(at) >= OUTDATED)

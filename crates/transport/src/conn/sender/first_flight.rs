@@ -64,6 +64,9 @@ impl Sender {
     /// After `ack` was taken: what it tells of the first flight of the path that it came by.
     #[inline]
     pub(super) fn hear_first(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) {
+        if self.first.is_empty() {
+            return;
+        }
         let under_way = |first: &&mut FirstFlight| first.told < first.sent.len();
         let first = self.first.get_mut(ack.path).filter(under_way);
         if let Some((bytes, sent_at)) = first.and_then(|first| first.hear(ack)) {
