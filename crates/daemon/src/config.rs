@@ -40,6 +40,9 @@ pub struct Config {
     /// How a running daemon is asked.
     #[serde(default)]
     pub control: Control,
+    /// Who it is.
+    #[serde(default)]
+    pub daemon: DaemonConfig,
     /// What it tells over HTTP.
     #[serde(default)]
     pub metrics: Metrics,
@@ -120,8 +123,18 @@ pub struct LaneConfig {
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Control {
-    /// The Unix socket, which only its owner may use.
+    /// The Unix socket, which its owner and root may use.
     pub socket: PathBuf,
+    /// A group whose members may use it too.
+    pub group: Option<String>,
+}
+
+/// Who a daemon is.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DaemonConfig {
+    /// The user that it becomes once it is set up; without one it stays who started it.
+    pub user: Option<String>,
 }
 
 /// What a daemon tells over HTTP.
@@ -177,7 +190,7 @@ impl Default for LaneConfig {
 
 impl Default for Control {
     fn default() -> Self {
-        Self { socket: "/run/polypath.sock".into() }
+        Self { socket: "/run/polypath.sock".into(), group: None }
     }
 }
 

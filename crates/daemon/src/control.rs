@@ -1,8 +1,9 @@
-//! How a running daemon is asked: one line of JSON on a Unix socket that only its owner may use, answered by another one.
+//! How a running daemon is asked: one line of JSON on a Unix socket that only its owner, root and one group may use, answered by
+//! another one.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream as Blocking;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -79,15 +80,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest question, bytes.
 const LONGEST: u64 = 16 << 10;
 
-/// The socket of a daemon; it goes when this is dropped.
+/// Who may ask beside root.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Askers {
+    /// The user that owns the socket; without one, who makes it.
+    pub user: Option<u32>,
+    /// A group.
+    pub group: Option<u32>,
+}
+
+/// The socket of a daemon; it goes when this is dropped, if the directory allows it then.
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
+    askers: Askers,
 }
 
 impl ControlSocket {
     /// Makes the socket; one that a dead daemon left is replaced. Needs a tokio runtime.
-    pub fn bind(path: &Path) -> Result<Self, ControlError> {
+    pub fn bind(path: &Path, askers: Askers) -> Result<Self, ControlError> {
         let failed = |source| ControlError::Os { path: path.to_owned(), source };
         match Blocking::connect(path) {
             Ok(_) => return Err(ControlError::Taken(path.to_owned())),
@@ -97,8 +108,12 @@ impl ControlSocket {
             Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
-        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { listener, path: path.to_owned() })
+        let mode = if askers.group.is_some() { 0o660 } else { 0o600 };
+        fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)?;
+        if askers != Askers::default() {
+            chown(path, askers.user, askers.group).map_err(failed)?;
+        }
+        Ok(Self { listener, path: path.to_owned(), askers })
     }
 
     /// Answers questions, one after another, until it is asked to end.
@@ -108,10 +123,36 @@ impl ControlSocket {
                 tokio::time::sleep(PATIENCE).await;
                 continue;
             };
-            if matches!(answer(stream, &does).await, Ok(Answer::Ending)) {
+            if matches!(self.answer(stream, &does).await, Ok(Answer::Ending)) {
                 return;
             }
         }
+    }
+
+    /// Whoever asks or reads slowly is waited for no longer than [`PATIENCE`]; what is asked for is done to its end.
+    async fn answer(
+        &self,
+        mut stream: UnixStream,
+        does: &impl AsyncFn(Command) -> Answer,
+    ) -> io::Result<Answer> {
+        if !self.admits(stream.peer_cred()?.uid()) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let mut asked = String::new();
+        let (reader, mut writer) = stream.split();
+        timeout(PATIENCE, tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut asked)).await??;
+        let answer = match serde_json::from_str(&asked) {
+            Ok(command) => does(command).await,
+            Err(_) => Answer::Unknown,
+        };
+        let line = serde_json::to_string(&answer)? + "\n";
+        timeout(PATIENCE, writer.write_all(line.as_bytes())).await??;
+        Ok(answer)
+    }
+
+    /// Whether a user may ask. Of a group the kernel knows who is in it: others cannot connect.
+    fn admits(&self, asker: u32) -> bool {
+        self.askers.group.is_some() || asker == 0 || asker == geteuid().as_raw()
     }
 }
 
@@ -120,24 +161,6 @@ impl Drop for ControlSocket {
         // Somebody else may have removed it.
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// Whoever asks or reads slowly is waited for no longer than [`PATIENCE`]; what is asked for is done to its end.
-async fn answer(mut stream: UnixStream, does: &impl AsyncFn(Command) -> Answer) -> io::Result<Answer> {
-    let asker = stream.peer_cred()?.uid();
-    if asker != 0 && asker != geteuid().as_raw() {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    let mut asked = String::new();
-    let (reader, mut writer) = stream.split();
-    timeout(PATIENCE, tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut asked)).await??;
-    let answer = match serde_json::from_str(&asked) {
-        Ok(command) => does(command).await,
-        Err(_) => Answer::Unknown,
-    };
-    let line = serde_json::to_string(&answer)? + "\n";
-    timeout(PATIENCE, writer.write_all(line.as_bytes())).await??;
-    Ok(answer)
 }
 
 /// Asks the daemon that answers at `path`.
@@ -180,9 +203,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control.sock");
         assert!(matches!(ask(&path, &Command::Status), Err(ControlError::Nobody(_))));
-        let socket = ControlSocket::bind(&path).unwrap();
+        let socket = ControlSocket::bind(&path, Askers::default()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(matches!(ControlSocket::bind(&path), Err(ControlError::Taken(_))));
+        assert!(matches!(ControlSocket::bind(&path, Askers::default()), Err(ControlError::Taken(_))));
         let asking = tokio::task::spawn_blocking({
             let path = path.clone();
             move || [Command::Status, Command::Down].map(|command| ask(&path, &command).unwrap())
@@ -203,6 +226,6 @@ mod tests {
         let path = dir.path().join("control.sock");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        ControlSocket::bind(&path).unwrap();
+        ControlSocket::bind(&path, Askers::default()).unwrap();
     }
 }

@@ -53,7 +53,8 @@ impl Config {
             ("lane.spare", lane.0.spare != lane.1.spare),
             ("lane.buffer_mib", lane.0.buffer_mib != lane.1.buffer_mib),
             ("lane.cc", lane.0.cc != lane.1.cc),
-            ("control.socket", self.control != other.control),
+            ("control", self.control != other.control),
+            ("daemon.user", self.daemon != other.daemon),
             ("metrics", self.metrics != other.metrics),
         ];
         keys.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
@@ -118,7 +119,7 @@ mod tests {
             ("[listen]\nport = 7\n", Some("listen.port")),
             ("[lane]\nspare = 3\n", Some("lane.spare")),
             ("[lane]\ncc = { algorithm = \"cubic\" }\n", Some("lane.cc")),
-            ("[control]\nsocket = \"/s\"\n", Some("control.socket")),
+            ("[control]\nsocket = \"/s\"\n", Some("control")),
             ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics")),
             ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\n", None),
             ("[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nprefer = [\"eth0\"]\n", None),

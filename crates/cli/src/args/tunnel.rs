@@ -57,8 +57,8 @@ Examples:
   polypath status                    in another terminal
   polypath down                      or Ctrl-C: device and routes go with the daemon
 
-It needs root, or CAP_NET_ADMIN and CAP_NET_RAW. It stays in the foreground and writes what happens to standard error. What
-is not TCP, and TCP connections beyond [lane] connections, travel as packets (docs/daemon.md).";
+It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the foreground, writes
+what happens to standard error, and tells a service manager (systemd: Type=notify, WatchdogSec). What is not TCP, and TCP connections beyond [lane] connections, travel as packets (docs/daemon.md).";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -97,6 +97,9 @@ pub struct UpArgs {
     /// Say what becomes of each connection
     #[arg(long, short)]
     pub verbose: bool,
+    /// The user to become once it is set up, if the configuration names none
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -84,7 +84,7 @@ fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure> {
             ControlError::Nobody(_) => {
                 failure.help("`polypath up` starts one; --socket names another one's [control] socket")
             }
-            ControlError::Os { .. } => failure.help("only root may ask"),
+            ControlError::Os { .. } => failure.help("only root may ask, the daemon's user, and members of [control] group"),
             _ => failure,
         }
     })

@@ -98,7 +98,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         fs::create_dir_all(dir).map_err(failed)?;
     }
-    let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
+    let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(file);
     let opened =
         opened.as_mut().map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))?;
     opened.write_all(text.as_bytes()).and_then(|()| opened.sync_all()).map_err(failed)

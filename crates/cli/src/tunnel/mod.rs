@@ -3,12 +3,15 @@
 mod ask;
 mod init;
 mod lists;
+mod notify;
+mod privileges;
 mod template;
 mod watch;
 
 use std::io::{self, IsTerminal};
 
-use polypath_daemon::control::ControlSocket;
+use nix::unistd::User;
+use polypath_daemon::control::{Askers, ControlSocket};
 use polypath_daemon::{Config, Daemon, DaemonError};
 use tracing_subscriber::prelude::*;
 
@@ -34,23 +37,30 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 fn up(args: &UpArgs) -> Result<(), Failure> {
     let config = Config::load(&args.config).map_err(|e| Failure::usage(e.to_string()))?;
     let identity = keys::file::load(&config.identity.key)?;
+    let user = config.daemon.user.as_ref().or(args.user.as_ref());
+    let user = user.map(|name| privileges::user(name)).transpose()?;
     listen_to_ourselves(args.verbose);
     let interrupt = Interrupt::listen_meanwhile()?;
     interrupt.block_on(async {
-        let socket =
-            ControlSocket::bind(&config.control.socket).map_err(|e| Failure::system("cannot start", e))?;
+        let socket = socket(&config, user.as_ref())?;
         let daemon = Daemon::start(&config, identity).await.map_err(|e| {
             say_what_stays(&config);
             refused(&e)
         })?;
+        user.as_ref().map_or(Ok(()), privileges::become_user)?;
+        notify::ready();
         tracing::info!(device = config.tunnel.name, hit = %daemon.status().hit, "up");
         let ended = interrupt
             .or(async {
-                socket.serve(async |command| daemon.answer(command, &args.config).await).await;
+                tokio::select! {
+                    () = socket.serve(async |command| daemon.answer(command, &args.config).await) => {}
+                    () = notify::live(&daemon) => {}
+                }
                 Ok(())
             })
             .await;
         tracing::info!("ending");
+        notify::stopping();
         match ended {
             Ok(()) => daemon.lift_kill_switch().await.unwrap_or_else(|e| tracing::warn!("{e}")),
             Err(_) => say_what_stays(&config),
@@ -58,6 +68,14 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
         daemon.stop().await;
         ended
     })
+}
+
+/// Where it is asked, by its user and root, or by a group.
+fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure> {
+    let group = config.control.group.as_deref().map(privileges::group).transpose()?;
+    let askers =
+        Askers { user: user.map(|user| user.uid.as_raw()), group: group.map(|group| group.gid.as_raw()) };
+    ControlSocket::bind(&config.control.socket, askers).map_err(|e| Failure::system("cannot start", e))
 }
 
 /// What is left of a daemon that ends otherwise than by `polypath down`.

@@ -54,6 +54,12 @@ exclude_ports = []
 [control]
 # Where `polypath status` and `polypath down` ask.
 socket = \"/run/polypath.sock\"
+# A group whose members may ask too; without one only root and the daemon's user.
+# group = \"adm\"
+
+[daemon]
+# The user that it becomes once it is set up, with no rights but those of the network.
+# user = \"polypath\"
 
 [metrics]
 # Where Prometheus (/metrics) and a browser (/) may ask, on this host only.

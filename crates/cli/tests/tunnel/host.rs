@@ -1,5 +1,7 @@
 //! Two hosts with a cable between them, each in a namespace of its own.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -71,9 +73,15 @@ impl Host {
 
     /// Starts the daemon.
     pub fn up(&mut self) {
+        self.up_with(&[]);
+    }
+
+    /// The same with variables of its environment.
+    pub fn up_with(&mut self, variables: &[(&str, &str)]) {
         let socket = self.socket();
         self.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
         let mut up = self.command(&["up", "polypath.toml"]);
+        up.envs(variables.iter().copied());
         self.daemon = Some(self.ns.run(|| up.spawn().unwrap()).unwrap());
     }
 
@@ -102,16 +110,42 @@ pub fn hosts() -> Option<[Host; 2]> {
         return None;
     }
     let hosts = ["a", "b"].map(Host::new);
-    let cable = format!("ip link add eth0 type veth peer name eth0 netns {}", hosts[1].holder.id());
-    hosts[0].ns.run(|| shell(&cable)).unwrap();
-    for (n, host) in hosts.iter().enumerate() {
-        let address = format!("ip address add 192.0.2.{}/24 dev eth0; ip link set eth0 up", n + 1);
-        host.ns.run(|| shell(&address)).unwrap();
-    }
+    plug([&hosts[0], &hosts[1]], "eth0", "192.0.2");
     // The kernel notices a cable a moment after both ends are up.
     let usable = |host: &Host| host.ns.run(|| usable().unwrap().iter().any(|a| !a.ip.is_loopback())).unwrap();
     wait("a cable", || hosts.iter().all(usable));
     Some(hosts)
+}
+
+/// A cable between both, in the network `net`.0/24.
+pub fn plug(hosts: [&Host; 2], name: &str, net: &str) {
+    let cable = format!("ip link add {name} type veth peer name {name} netns {}", hosts[1].holder.id());
+    hosts[0].ns.run(|| shell(&cable)).unwrap();
+    for (n, host) in hosts.iter().enumerate() {
+        let up = format!("ip address add {net}.{}/24 dev {name}; ip link set {name} up", n + 1);
+        host.ns.run(|| shell(&up)).unwrap();
+    }
+}
+
+/// Whether `ip WHAT` lists a line with `words`.
+pub fn lists(host: &Host, what: &str, words: &str) -> bool {
+    let mut ip = Command::new("ip");
+    ip.arg(what).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    String::from_utf8(host.run(ip).stdout).unwrap().contains(words)
+}
+
+/// A program on the router says hello to one on the server.
+pub fn reaches(router: &Host, server: &Host) {
+    let at = "10.99.0.1:80";
+    let listener = server.ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let mut client = router.ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
+    let (mut accepted, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "10.99.0.2");
+    client.write_all(b"hello").unwrap();
+    drop(client);
+    let mut said = String::new();
+    accepted.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "hello");
 }
 
 pub fn shell(script: &str) {

@@ -3,16 +3,16 @@
 
 mod host;
 mod kill_switch;
+mod package;
+mod service;
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use polypath_testing::installed;
 use serde_json::Value;
 
-use host::{Host, hosts, wait};
+use host::{Host, hosts, reaches, wait};
 
 #[test]
 fn three_commands_on_each_host_and_a_program_reaches_the_other() {
@@ -26,16 +26,7 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
     router.up();
     wait("an association", || router.is_associated() && server.is_associated());
 
-    let at = "10.99.0.1:80";
-    let listener = server.ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
-    let mut client = router.ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
-    let (mut accepted, from) = listener.accept().unwrap();
-    assert_eq!(from.ip().to_string(), "10.99.0.2");
-    client.write_all(b"hello").unwrap();
-    drop(client);
-    let mut said = String::new();
-    accepted.read_to_string(&mut said).unwrap();
-    assert_eq!(said, "hello");
+    reaches(&router, &server);
     let shown = String::from_utf8(router.status(&[]).stdout).unwrap();
     assert!(shown.contains("up, sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
     lists_and_changes(&router);

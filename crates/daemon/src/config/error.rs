@@ -89,11 +89,13 @@ impl Problem {
 
 impl ConfigError {
     pub(super) fn unreadable(file: &str, source: &io::Error) -> Box<Self> {
-        Self::whole(
-            file,
-            format!("cannot read {file}: {source}"),
-            "`polypath init` writes a configuration".into(),
-        )
+        let help = match source.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "let the group of the daemon's user read it, and enter its directory: chgrp, chmod g+rX"
+            }
+            _ => "`polypath init` writes a configuration",
+        };
+        Self::whole(file, format!("cannot read {file}: {source}"), help.into())
     }
 
     pub(super) fn loose(file: &str, mode: u32) -> Box<Self> {
