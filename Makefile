@@ -19,6 +19,10 @@ help: ## list the targets
 build: ## compile the binary, optimised
 	cargo build --release -p polypath-cli
 
+.PHONY: deb
+deb: build ## a Debian package of it in out/, with the service, manual pages and completions
+	tools/deb $(POLYPATH) out
+
 .PHONY: demo
 # Without the laboratory, and compiled quickly: the installed binary is the one of `make build`.
 demo: ## move a 64 MiB file over two emulated paths at once and watch it

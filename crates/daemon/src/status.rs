@@ -18,7 +18,7 @@ use crate::peers::Peer;
 use crate::view::View;
 
 /// A daemon at one moment.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
     /// Its Host Identity Tag.
     pub hit: Hit,

@@ -107,7 +107,29 @@ fn of_drops(status: &Status, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// What Grafana shows, as it is packaged.
+    const DASHBOARD: &str = include_str!("../../../../packaging/grafana.json");
+
+    #[test]
+    fn the_dashboard_names_metrics_that_there_are_and_shows_all_but_two() {
+        serde_json::from_str::<serde_json::Value>(DASHBOARD).unwrap();
+        let named = DASHBOARD.split("polypath_").skip(1);
+        let name =
+            |text: &str| text.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap().to_owned();
+        let shown: BTreeSet<String> = named.map(name).collect();
+        let told = text(&Status::default());
+        let of_line = |line: &str| Some(line.strip_prefix("# TYPE polypath_")?.split(' ').next()?.to_owned());
+        let there: BTreeSet<String> = told.lines().filter_map(of_line).collect();
+        assert_eq!(shown.difference(&there).collect::<Vec<_>>(), Vec::<&String>::new());
+        assert_eq!(
+            there.difference(&shown).collect::<Vec<_>>(),
+            ["path_mtu_bytes", "path_sent_packets_total"]
+        );
+    }
 
     #[test]
     fn labels_are_escaped() {

@@ -1,0 +1,87 @@
+//! The Debian package: what it holds, and what is left of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use polypath_node::netns::may_create;
+use polypath_testing::{installed, skip};
+
+use super::host::shell;
+
+/// Installs, removes and purges it where all that is written goes to memory; `$1` is the package, `$2` an empty directory.
+const SCRIPT: &str = r#"
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
+mount -t tmpfs none "$2"
+cp "$1" "$2/polypath.deb"
+mkdir "$2/new" "$2/work" "$2/root"
+mount -t overlay none -o "lowerdir=/,upperdir=$2/new,workdir=$2/work" "$2/root"
+mount --bind "$2" "$2/root/mnt"
+mount -t proc none "$2/root/proc"
+mount -t tmpfs none "$2/root/run"
+root=$2/root
+run() { chroot "$root" "$@"; }
+state() { (cd "$root" && find etc usr var/lib/dpkg/info | sort | grep -v -e '^etc/.*-$' -e ldconfig -e triggers); }
+state > "$2/before"
+run dpkg --force-depends -i /mnt/polypath.deb
+run getent passwd polypath
+test "$(run stat -c '%U:%G %a' /etc/polypath)" = "root:polypath 2750"
+run polypath --version
+test "$(run polypath init 2>/dev/null | cut -d' ' -f1-2)" = "polypath init"
+test "$(run stat -c '%G %a' /etc/polypath/polypath.toml)" = "polypath 640"
+test "$(run stat -c '%a' /etc/polypath/identity.pem)" = "600"
+cmp "$root/etc/polypath/polypath.toml" "$root/usr/share/doc/polypath/examples/polypath.toml"
+! command -v systemd-analyze > /dev/null || run systemd-analyze verify --man=no /usr/lib/systemd/system/polypath.service
+run dpkg -r polypath
+test -s "$root/etc/polypath/identity.pem"
+test ! -e "$root/usr/bin/polypath" -a ! -e "$root/usr/share/doc/polypath"
+run dpkg --purge polypath
+state > "$2/after"
+diff "$2/before" "$2/after"
+if run getent passwd polypath; then exit 1; fi
+"#;
+
+#[test]
+fn a_package_is_installed_whole_and_leaves_nothing_when_it_is_purged() {
+    let users = fs::read_to_string("/proc/self/uid_map").unwrap();
+    if !may_create() || !users.contains("4294967295") {
+        return skip("a file system of its own, with all users in it, needs root");
+    }
+    if !installed(&["dpkg-deb", "objdump", "adduser", "unshare"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/deb");
+    let made = Command::new(tool).arg(env!("CARGO_BIN_EXE_polypath")).arg(dir.path()).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let package = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let listed = Command::new("dpkg-deb").args(["-c", &package]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    for file in [
+        "usr/bin/polypath",
+        "usr/lib/systemd/system/polypath.service",
+        "usr/share/man/man1/polypath-up.1.gz",
+        "usr/share/bash-completion/completions/polypath",
+        "usr/share/zsh/vendor-completions/_polypath",
+        "usr/share/fish/vendor_completions.d/polypath.fish",
+        "usr/share/doc/polypath/copyright",
+        "usr/share/doc/polypath/examples/polypath.toml",
+    ] {
+        assert!(listed.contains(&format!("./{file}\n")), "{file}: {listed}");
+    }
+    let script = dir.path().join("script");
+    fs::write(&script, SCRIPT).unwrap();
+    let empty = dir.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let words = [
+        "unshare",
+        "--mount",
+        "--net",
+        "sh",
+        "-eu",
+        script.to_str().unwrap(),
+        &package,
+        empty.to_str().unwrap(),
+    ];
+    shell(&words.join(" "));
+}
