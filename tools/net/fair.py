@@ -7,15 +7,26 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bed import Bed, Behind, Link
-from parts import between, table
+from parts import table
 from polypath import Pair
-from rivals import tcp
+from rivals import tcp, trickle
 
 SECONDS, FROM = 60, 10
+# One of the two begins so much later, in turns, s.
+LATER = 2
 # Beds at once: each moves 8 to 12 Mbit/s.
 AT_ONCE = 4
 # Bytes of a full segment of the kernel's TCP, and on the wire.
 PAYLOAD, PACKET = 1448, 1500
+# Small packets at random times among the others, Mbit/s. Without them all packets arrive at the queue a whole number of packet times and a remainder after
+# others left it, and the remainder decides who finds it full (traffic phase effects, Floyd and Jacobson).
+TRICKLE = 0.08
+TCPS = ("reno", "cubic")
+
+
+def one_path():
+    """One path, one link."""
+    return Bed((Link(8, 30, queue=1.8),)), 0
 
 
 def one_link():
@@ -28,49 +39,93 @@ def two_links():
     return Bed((Link(8, 30, queue=1.8), Link(4, 30, queue=1.8))), 0
 
 
-def beside(topology, ours, rival):
-    """Goodput of `ours` on the first link over that of one TCP beside it: a controller of `send`, or None for another TCP; and the
-    latest delivery of a link, s."""
+TOPOLOGIES = (one_path, one_link, two_links)
+
+
+def between(samples, begin, end):
+    """What a growing count grew by between two times."""
+    at = [max((got for when, got in samples if when <= t), default=0) for t in (begin, end)]
+    return at[1] - at[0]
+
+
+class Run:
+    """One run of something beside a TCP of the kernel, timed from its beginning."""
+
+    def __init__(self, bed, side):
+        self.bed, self.side, self.began, self.threads = bed, side, time.monotonic(), []
+
+    def start(self, after, what):
+        """Begins `what` so late; the list into which it puts the samples that it returns, which count from then."""
+        samples = []
+
+        def work():
+            time.sleep(max(0.0, self.began + after - time.monotonic()))
+            samples.extend((after + when, got) for when, got in what() or ())
+
+        self.threads.append(threading.Thread(target=work))
+        self.threads[-1].start()
+        return samples
+
+    def tcp(self, law, after, side):
+        """A TCP of the kernel until the end."""
+        return self.start(after, lambda: tcp(self.bed, None, SECONDS - after, cc=law, side=side)[1])
+
+    def carried(self):
+        """What the first link carried."""
+        first, offset = self.bed.samples[0]["at"], self.began - self.bed.began
+        return [(s["at"] - first - offset, s["links"][0]["hops"][0]["bytes_left"]) for s in self.bed.samples]
+
+    def end(self):
+        for thread in self.threads:
+            thread.join()
+
+
+def beside(topology, ours, rival, first):
+    """Goodput of `ours` on the first link over that of one TCP beside it: a controller of `send`, or a law of the kernel's TCP; and the
+    latest delivery of a link, s. `first`: it begins before the other."""
     bed, side = topology()
     with bed:
-        began = time.monotonic()
-        samples = []
-        runs = [threading.Thread(target=lambda: samples.extend(tcp(bed, None, SECONDS, cc=rival, side=side)[1]))]
-        if ours is None:
-            runs.append(threading.Thread(target=tcp, args=(bed, None, SECONDS), kwargs={"cc": rival}))
-        else:
-            pair = Pair(bed)
-            file = bed.file("long", 12_000_000 // 8 * SECONDS)
+        pair = None if ours in TCPS else Pair(bed)
+        file = pair and bed.file("long", 12_000_000 // 8 * SECONDS)
+        if pair:
             pair.receive()
-            pair.send(file, more=("--cc", ours))
-        for run in runs:
-            run.start()
-        time.sleep(max(0.0, began + SECONDS - time.monotonic()))
-        carried = [(s["at"] - bed.samples[0]["at"], s["links"][0]["hops"][0]["bytes_left"]) for s in bed.samples]
-        offset, late = began - bed.began, bed.worst_lateness
-        for run in runs:
-            run.join()
-    theirs = between(samples, FROM, SECONDS - 1) * PACKET / PAYLOAD
-    return (between(carried, FROM + offset, SECONDS - 1 + offset) - theirs) / theirs, late
+        run = Run(bed, side)
+        late = (0, LATER) if first else (LATER, 0)
+        small = run.start(0, lambda: trickle(bed, TRICKLE, run.began + SECONDS, side))
+        theirs = run.tcp(rival, late[1], side)
+        if pair:
+            run.start(late[0], lambda: pair.send(file, more=("--cc", ours.removeprefix("--cc "))) and None)
+        else:
+            run.tcp(ours, late[0], 0)
+        time.sleep(max(0.0, run.began + SECONDS - time.monotonic()))
+        carried, latest = run.carried(), bed.worst_lateness
+        run.end()
+    part = (FROM, SECONDS - 1)
+    lost, all_of_it = between(theirs, *part) * PACKET / PAYLOAD, between(carried, *part) - between(small, *part)
+    return (all_of_it - lost) / lost, latest
 
 
-def fair(runs):
-    """8 Mbit/s, 60 ms round trip (and 4 Mbit/s beside it): `send` over one kernel TCP, and another TCP over that one, 60 s each."""
-    cells = [(topology, ours, rival) for topology in (one_link, two_links) for rival in ("reno", "cubic")
-             for ours in ("polypath", "newreno", None)]
+def compare(runs, topologies, mine):
+    """Each of `mine` and the TCPs in its place beside each TCP."""
+    cells = [(topology, ours, rival) for topology in topologies for rival in TCPS for ours in (*mine, *TCPS)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        rounds = [pool.map(lambda cell: beside(*cell), cells) for _ in range(runs)]
+        rounds = [pool.map(lambda cell, n=n: beside(*cell, first=n % 2 == 0), cells) for n in range(runs)]
         rounds = [list(values) for values in rounds]
-    for topology in (one_link, two_links):
+    for topology in topologies:
         rows = {}
         for values in rounds:
             for (there, ours, rival), (ratio, _) in zip(cells, values):
                 if there is topology:
-                    rows.setdefault(f"{f'--cc {ours}' if ours else rival}, beside {rival}", []).append(ratio)
+                    rows.setdefault(f"{ours}, beside {rival}", []).append(ratio)
         table(f"{topology.__doc__.rstrip('.')}: over the TCP beside it", rows)
         for name, values in rows.items():
             print(f"  {name:34}geometric mean {math.exp(statistics.fmean(map(math.log, values))):.3f}")
     print(f"\n  latest delivery of an emulated link: {1e3 * max(late for values in rounds for _, late in values):.1f} ms")
+
+
+def fair(runs):
+    """8 Mbit/s, 60 ms round trip (and 4 Mbit/s beside it): `send` over one kernel TCP, and another TCP over that one, 60 s each."""
+    compare(runs, TOPOLOGIES, ("--cc polypath", "--cc newreno"))
 
 
 PARTS = {"fair": fair}

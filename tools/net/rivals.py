@@ -1,6 +1,7 @@
 """What a user would pick instead: kernel TCP and MPTCP, curl over TLS, scp."""
 
 import os
+import random
 import shutil
 import socket
 import threading
@@ -9,6 +10,8 @@ import time
 from bed import run
 
 CHUNK = 1 << 18
+# Bytes of a packet of the trickle, and of its headers.
+MEAN, UDP = 200, 28
 # In `socket` from Python 3.10 on.
 IPPROTO_MPTCP = 262
 
@@ -41,6 +44,23 @@ def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0):
     done.wait()
     server.close()
     return samples[-1][0], samples
+
+
+def trickle(bed, rate, until, side=0):
+    """Sends UDP packets of up to 400 bytes from host a (or another, by `side`) to host b over the first path at random times, `rate`
+    Mbit/s in all; the samples (time, bytes on the wire)."""
+    sink, out = (bed.socket(end, kind=socket.SOCK_DGRAM) for end in (1, side))
+    sink.bind((bed.links[0][1], 0))
+    pause, samples, began = (MEAN + UDP) * 8 / (rate * 1e6), [(0.0, 0)], time.monotonic()
+    due = began
+    while due < until:
+        size, due = random.randrange(2 * MEAN), due + random.expovariate(1 / pause)
+        time.sleep(max(0.0, due - time.monotonic()))
+        out.sendto(bytes(size), sink.getsockname())
+        samples.append((time.monotonic() - began, samples[-1][1] + size + UDP))
+    sink.close()
+    out.close()
+    return samples
 
 
 def _send(client, size, until):
