@@ -24,7 +24,8 @@ pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{
-    DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs, TunnelCommand, UpArgs,
+    DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs, TestbedCommand,
+    TunnelCommand, UpArgs,
 };
 
 const EXAMPLES: &str = "\

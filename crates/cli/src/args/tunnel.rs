@@ -36,6 +36,35 @@ pub enum TunnelCommand {
     /// Print the peers, paths and counters of a running `polypath up`
     #[command(after_long_help = STATUS_EXAMPLES)]
     Status(StatusArgs),
+    /// Two hosts in network namespaces with emulated links between them, to try all this on one machine
+    #[command(after_long_help = TESTBED_EXAMPLES)]
+    Testbed {
+        #[command(subcommand)]
+        command: TestbedCommand,
+    },
+}
+
+const TESTBED_EXAMPLES: &str = "\
+Examples:
+  polypath testbed list              the links that can be tried
+  polypath testbed up fibre-lte      makes the hosts and prints commands to try; ends with Ctrl-C
+  polypath testbed down              or so
+
+It needs root, /dev/net/tun and ip(8). The namespaces are polypath-a and polypath-b; keys and configurations of both are in
+/run/polypath-testbed, and go with them.";
+
+#[derive(Subcommand, Clone, Debug)]
+pub enum TestbedCommand {
+    /// List the scenarios
+    List,
+    /// Make the hosts and links of a scenario, until Ctrl-C or `polypath testbed down`
+    Up {
+        /// Its name
+        #[arg(value_name = "SCENARIO")]
+        scenario: String,
+    },
+    /// Take them down
+    Down,
 }
 
 const INIT_EXAMPLES: &str = "\

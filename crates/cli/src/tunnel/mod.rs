@@ -6,6 +6,7 @@ mod lists;
 mod notify;
 mod privileges;
 mod template;
+mod testbed;
 mod watch;
 
 use std::io::{self, IsTerminal};
@@ -30,6 +31,7 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
         TunnelCommand::Paths(args) => lists::paths(args),
         TunnelCommand::Peers(args) => lists::peers(args),
         TunnelCommand::Status(args) => ask::status(args),
+        TunnelCommand::Testbed { command } => testbed::run(command),
     }
 }
 

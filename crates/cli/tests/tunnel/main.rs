@@ -5,6 +5,7 @@ mod host;
 mod kill_switch;
 mod package;
 mod service;
+mod testbed;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

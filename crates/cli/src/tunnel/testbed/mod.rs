@@ -1,0 +1,215 @@
+//! `polypath testbed`: two hosts in network namespaces with names, and emulated links between them, to try things.
+
+mod scenarios;
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ipnet::IpNet;
+use polypath_daemon::control::{Answer, Askers, Command as Asked, ControlError, ControlSocket, ask};
+use polypath_node::Clock;
+use polypath_node::emulated_link::EmulatedLink;
+use polypath_node::netns::Netns;
+use polypath_node::testbed::tun_end;
+use polypath_wire::Seed;
+use polypath_wire::hip::udp;
+
+use super::template;
+use crate::args::{KeyAlgorithm, TestbedCommand};
+use crate::failure::{Failure, printed};
+use crate::interrupt::Interrupt;
+use crate::keys;
+use crate::table::plain;
+use scenarios::{ALL, Scenario};
+
+/// The namespaces.
+const HOSTS: [&str; 2] = ["polypath-a", "polypath-b"];
+/// The hosts' addresses in the tunnel.
+const INNER: [&str; 2] = ["10.99.0.1/24", "10.99.0.2/24"];
+/// Configurations and keys of both daemons, and where it is asked to end.
+const DIR: &str = "/run/polypath-testbed";
+const MTU: u16 = 1500;
+
+/// Does what the command line says.
+pub fn run(command: &TestbedCommand) -> Result<(), Failure> {
+    match command {
+        TestbedCommand::List => list(),
+        TestbedCommand::Up { scenario } => up(scenario),
+        TestbedCommand::Down => down(),
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let mut table = plain(vec!["scenario", "links, rate and delay one way", "what it shows"], 3);
+    for scenario in ALL {
+        table.add_row(vec![scenario.name.to_owned(), scenario.words(), scenario.about.to_owned()]);
+    }
+    printed(writeln!(io::stdout(), "{}", table.trim_fmt()))
+}
+
+fn up(name: &str) -> Result<(), Failure> {
+    let scenario = ALL.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+        Failure::usage(format!("no scenario is called {name}")).help("`polypath testbed list` names them")
+    })?;
+    let interrupt = Interrupt::listen()?;
+    let (control, bed) =
+        interrupt.block_on(async { Ok::<_, Failure>((control()?, Bed::build(scenario)?)) })?;
+    printed(io::stdout().write_all(commands(scenario).as_bytes()))?;
+    let asked = async {
+        let does = async |asked| if asked == Asked::Down { Answer::Ending } else { Answer::Unknown };
+        control.serve(does).await;
+        Ok(())
+    };
+    let ended = interrupt.block_on(interrupt.or(asked));
+    drop(bed);
+    match ended {
+        // That is how it ends.
+        Err(failure) if failure.status.is_interruption() => Ok(()),
+        other => other,
+    }
+}
+
+fn socket() -> PathBuf {
+    Path::new(DIR).join("control.sock")
+}
+
+/// Where `polypath testbed down` asks; only one testbed at a time has it.
+fn control() -> Result<ControlSocket, Failure> {
+    let failed = |e| Failure::system(format!("cannot make {DIR}"), e).help("it needs root");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(DIR).map_err(failed)?;
+    ControlSocket::bind(&socket(), Askers::default()).map_err(|error| match error {
+        ControlError::Taken(_) => {
+            Failure::usage("a testbed is up already").help("`polypath testbed down` takes it down")
+        }
+        other => Failure::system("cannot start", other),
+    })
+}
+
+fn down() -> Result<(), Failure> {
+    match ask(&socket(), &Asked::Down) {
+        Ok(_) => wait_for_the_end(),
+        // One that was killed left its namespaces.
+        Err(ControlError::Nobody(_)) if Path::new("/run/netns").join(HOSTS[0]).exists() => {}
+        Err(ControlError::Nobody(_)) => return Err(Failure::usage("no testbed is up")),
+        Err(other) => return Err(Failure::system("cannot ask", other).help("it needs root")),
+    }
+    drop(Names);
+    Ok(())
+}
+
+fn wait_for_the_end() {
+    for _ in 0..50 {
+        if !Path::new(DIR).exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+/// Two hosts and their links; dropping it takes them down.
+struct Bed {
+    _links: Vec<EmulatedLink>,
+    _names: Names,
+}
+
+/// The names of the namespaces and the files; dropping it removes them.
+struct Names;
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        for host in HOSTS {
+            // It may be gone.
+            let _ = ip(&["netns", "del", host]);
+        }
+        let _ = fs::remove_dir_all(DIR);
+    }
+}
+
+impl Bed {
+    fn build(scenario: &Scenario) -> Result<Self, Failure> {
+        let names = Names;
+        let hosts = [host(HOSTS[0])?, host(HOSTS[1])?];
+        configure(scenario)?;
+        let clock = Clock::start();
+        let link = |(n, hops)| {
+            let (name, address) = (format!("path{n}"), |host| IpAddr::from([10, 77, n as u8, host]));
+            let failed = |e: &dyn std::fmt::Display| Failure::system("cannot make the links", e);
+            let end = |side: usize| tun_end(&hosts[side], &name, address(side as u8 + 1), MTU);
+            let ends = [end(0).map_err(|e| failed(&e))?, end(1).map_err(|e| failed(&e))?];
+            EmulatedLink::start(&name, ends, hops, Seed(1).child(&name), clock).map_err(|e| failed(&e))
+        };
+        let links = scenario.hops().into_iter().enumerate().map(link).collect::<Result<_, _>>()?;
+        Ok(Self { _links: links, _names: names })
+    }
+}
+
+/// A namespace with a name, its loopback up, and the congestion control that most hosts have.
+fn host(name: &str) -> Result<Netns, Failure> {
+    let failed = |e: &dyn std::fmt::Display| {
+        Failure::system(format!("namespace {name}"), e).help("it needs root and ip(8)")
+    };
+    ip(&["netns", "add", name]).map_err(|e| failed(&e))?;
+    ip(&["-n", name, "link", "set", "lo", "up"]).map_err(|e| failed(&e))?;
+    let host = Netns::open(name).map_err(|e| failed(&e))?;
+    // Where there is no CUBIC, the system's choice has to do.
+    let cubic = || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic");
+    let _ = host.run(cubic).map_err(|e| failed(&e))?;
+    Ok(host)
+}
+
+fn ip(words: &[&str]) -> io::Result<()> {
+    let done = Command::new("ip").args(words).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&done.stderr).trim().to_owned())),
+    }
+}
+
+/// A key and a configuration for each host; the first calls the second.
+fn configure(scenario: &Scenario) -> Result<(), Failure> {
+    let dir = Path::new(DIR);
+    let mut hits = Vec::new();
+    for side in ["a", "b"] {
+        let identity = keys::generate(KeyAlgorithm::EcdsaP256)?;
+        keys::file::store(&dir.join(format!("{side}.pem")), &identity, true)?;
+        hits.push(identity.hit());
+    }
+    for (side, name) in ["a", "b"].into_iter().enumerate() {
+        let net = |side: usize| INNER[side].parse::<IpNet>().expect("it is a network");
+        let at = |n: usize| format!("10.77.{n}.2:{}", udp::PORT);
+        let addresses: Vec<_> = (0..scenario.hops().len()).map(at).collect();
+        let called = if side == 0 { addresses.as_slice() } else { &[] };
+        let text = template::config(&dir.join(format!("{name}.pem")), net(side))
+            + &template::peer(hits[1 - side], called, &[IpNet::from(net(1 - side).addr())]);
+        let text = text.replace("/run/polypath.sock", &format!("{DIR}/{name}.sock"));
+        let file = dir.join(format!("{name}.toml"));
+        let failed = |e| Failure::system(format!("cannot write {}", file.display()), e);
+        fs::write(&file, text).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// What can be tried.
+fn commands(scenario: &Scenario) -> String {
+    let [a, b] = HOSTS.map(|host| format!("ip netns exec {host}"));
+    format!(
+        "{}: {}
+up until Ctrl-C or `polypath testbed down`; in other terminals, as root:
+
+{b} polypath up {DIR}/b.toml
+{a} polypath up {DIR}/a.toml
+{b} iperf3 -s
+{a} iperf3 -c 10.99.0.2                     one TCP connection over all links, {} Mbit/s together
+{a} iperf3 -c 10.77.0.2                     the same over the first link alone
+{a} ping 10.99.0.2
+{a} polypath status --watch --socket {DIR}/a.sock
+",
+        scenario.name,
+        scenario.words(),
+        scenario.sum()
+    )
+}
