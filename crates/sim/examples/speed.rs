@@ -1,20 +1,21 @@
 //! How fast the simulator is, on the scenarios that other simulators were timed with:
-//! `speed link T`, `speed dumbbell N T`, `speed mhip T` (T in simulated seconds). Prints one JSON
+//! `speed link T`, `speed secure T`, `speed dumbbell N T`, `speed mhip T` (T in simulated seconds). Prints one JSON
 //! object; time it from outside.
 
 mod scenarios;
 
 use polypath_wire::Instant;
-use scenarios::{PACKET, Result, Scenario, dumbbell, link, mhip};
+use scenarios::{PACKET, Result, Scenario, dumbbell, link, mhip, secure};
 
 fn main() -> Result<()> {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let (scenario, t) = match args[..] {
         ["link", t] => (link()?, t),
+        ["secure", t] => (secure()?, t),
         ["dumbbell", n, t] => (dumbbell(n.parse()?)?, t),
         ["mhip", t] => (mhip()?, t),
-        _ => return Err("usage: speed link T | dumbbell N T | mhip T".into()),
+        _ => return Err("usage: speed link T | secure T | dumbbell N T | mhip T".into()),
     };
     run(scenario, t.parse()?);
     Ok(())

@@ -3,8 +3,10 @@
 
 use std::error::Error;
 
+use polypath_endpoint::SecurityConfig;
 use polypath_sim::{
     FlowConfig, FlowId, Headers, HopConfig, HostConfig, NodeId, Path, QueueLimit, Via, World, WorldConfig,
+    identity,
 };
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::loss::LossConfig;
@@ -26,6 +28,20 @@ pub struct Scenario {
 pub fn link() -> Result<Scenario> {
     let mut world = world();
     let [a, b] = hosts(&mut world, ["a", "b"])?;
+    world.link(a, b, hop(1000, 20, 5999), hop(1000, 20, 5999))?;
+    let path = world.path(a, b, &[])?;
+    let flows = vec![flow(&mut world, path, Instant::ZERO, 4000)?];
+    Ok(Scenario { world, flows })
+}
+
+/// One flow over 1 Gbit/s and 20 ms in ESP, with keys from a base exchange.
+pub fn secure() -> Result<Scenario> {
+    let mut world = world();
+    let [a, b] = ["a", "b"].map(|name| {
+        let identity = identity(Seed(1).child(name));
+        world.secure_host(name, HostConfig::default(), SecurityConfig::default(), identity)
+    });
+    let (a, b) = (a?, b?);
     world.link(a, b, hop(1000, 20, 5999), hop(1000, 20, 5999))?;
     let path = world.path(a, b, &[])?;
     let flows = vec![flow(&mut world, path, Instant::ZERO, 4000)?];
