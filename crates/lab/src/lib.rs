@@ -8,11 +8,17 @@ pub mod check;
 #[cfg(feature = "experiments")]
 pub mod columns;
 #[cfg(feature = "experiments")]
+pub mod counters;
+#[cfg(feature = "experiments")]
+mod flow_result;
+#[cfg(feature = "experiments")]
 pub mod frontier;
 #[cfg(feature = "experiments")]
 pub mod group;
 #[cfg(feature = "experiments")]
 pub mod judge;
+#[cfg(feature = "experiments")]
+pub mod metric;
 #[cfg(feature = "experiments")]
 mod place;
 pub mod registry;

@@ -12,11 +12,13 @@ use polypath_wire::{Duration, Instant, PathId, Seed};
 use sha2::{Digest, Sha256};
 
 use crate::build::{Built, Carried, packet_size};
+use crate::counters::{FlowLevel, HopLevel, PathLevel, Snapshot};
+use crate::metric::Needs;
 use crate::results::{FlowResult, PathResult, Run};
 use crate::shelf::{Unknown, unknown};
-use crate::spec::{Cell, FigureKind, Metric, Spec, What, ends};
+use crate::spec::{Cell, FigureKind, Spec, What, ends};
 use crate::stop::Stop;
-use crate::timeline::{Course, FlowLevel, HopLevel, Layout, PathLevel, SAMPLE, Snapshot, Timeline, instants};
+use crate::timeline::{Course, Layout, SAMPLE, Timeline, instants};
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -185,13 +187,10 @@ impl Watch {
             }
         }
         let all = || whats.iter().chain(courses.iter().flat_map(|(_, series, _)| series));
-        let sampled = all().any(|w| matches!(w.metric, Metric::Window | Metric::Queue));
+        let needs = |what| all().any(|w| w.metric.def().needs == what);
+        let sampled = needs(Needs::Samples);
         let finest = courses.iter().map(|(bin, ..)| *bin).min().unwrap_or(SAMPLE).min(SAMPLE);
-        let is_reordering = |m| {
-            use Metric::*;
-            matches!(m, ReorderingExtent | ReorderingExtentMax | ReorderedRatio)
-        };
-        let reordering = all().any(|w| is_reordering(w.metric));
+        let reordering = needs(Needs::Reordering);
         let packet = |n: usize, p: usize| packet_size(spec, &spec.flow[n], &spec.flow[n].paths[p]);
         let layout = Layout::of(spec, packet);
         Self {

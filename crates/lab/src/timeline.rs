@@ -3,69 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use polypath_sim::Reordering;
 use polypath_wire::Duration;
 
-use crate::spec::{Metric, Spec, Traffic, What, ends};
+use crate::counters::{FlowLevel, Snapshot};
+use crate::metric::{FlowPart, LinkPart, Read};
+use crate::spec::{Spec, Traffic, What, ends};
 
 /// How often windows and queues are looked at, if anybody asks for them.
 pub const SAMPLE: Duration = Duration::from_millis(10);
-
-/// Everything counted since the start of the run.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Snapshot {
-    /// In the order of the spec.
-    pub flows: Vec<FlowLevel>,
-    /// Each link there and back, in the order of the spec.
-    pub hops: Vec<HopLevel>,
-    /// How often windows and queues were looked at.
-    pub samples: u64,
-}
-
-/// Counters of a flow.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct FlowLevel {
-    /// Stream bytes that arrived, each once, those included that wait for earlier ones; UDP: arrived.
-    pub bytes: u64,
-    /// Data segments that arrived out of order.
-    pub out_of_order: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// How far out of order.
-    pub reordering: Reordering,
-    /// In the order of the spec; UDP has one.
-    pub paths: Vec<PathLevel>,
-}
-
-/// Counters and state of a path.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct PathLevel {
-    /// Payload bytes that arrived, duplicates included.
-    pub arrived: u64,
-    /// Bytes acknowledged over it, each once.
-    pub delivered: u64,
-    /// Data segments sent.
-    pub sent: u64,
-    /// Those sent again.
-    pub retransmissions: u64,
-    /// Smoothed round trip time now, ms.
-    pub srtt_ms: Option<f64>,
-    /// Estimated rate now, bit/s.
-    pub rate_bps: Option<f64>,
-    /// Sum of the window over the samples, bytes.
-    pub window_sum: u64,
-}
-
-/// Counters of a direction of a link.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct HopLevel {
-    /// Packets dropped.
-    pub drops: u64,
-    /// Bytes that reached the far end.
-    pub bytes: u64,
-    /// Sum of those that wait over the samples.
-    pub queue_sum: u64,
-}
 
 /// What of a spec turns counters into numbers.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -126,37 +71,28 @@ impl Layout {
 
     /// The number `what` of what happened between `a` and `b`, which took `seconds`.
     pub fn value(&self, what: &What, a: &Snapshot, b: &Snapshot, seconds: f64) -> Option<f64> {
-        if what.metric.is_of_link() {
-            return self.at_link(what, (a, b), seconds);
-        }
-        if what.metric == Metric::FfBottleneck {
-            return self.at_bottleneck(what, (a, b));
-        }
-        let of = |name: &String| {
-            let n = self.flows.iter().position(|f| f.name == *name)?;
-            let metric = if what.metric == Metric::Jain { Metric::Goodput } else { what.metric };
-            self.of_flow(metric, n, what.path, (a, b), seconds)
-        };
-        let all: Vec<f64> = what.flows.iter().map(of).collect::<Option<_>>()?;
-        let sum: f64 = all.iter().sum();
-        match what.metric {
-            Metric::Jain => jain(&all),
-            Metric::Srtt | Metric::Utilisation | Metric::ReorderingExtent | Metric::ReorderedRatio => {
-                Some(sum / all.len() as f64)
+        let def = what.metric.def();
+        match def.read {
+            Read::Link(read) => read(&self.at_link(what, (a, b), seconds)?),
+            Read::Rivals => self.at_bottleneck(what, (a, b)),
+            Read::Elsewhere => None,
+            Read::Flow(read) => {
+                let of = |name: &String| read(&self.of_flow(name, what.path, (a, b), seconds)?);
+                let all: Vec<f64> = what.flows.iter().map(of).collect::<Option<_>>()?;
+                def.several.of(&all)
             }
-            Metric::ReorderingExtentMax => all.into_iter().reduce(f64::max),
-            _ => Some(sum),
         }
     }
 
-    fn at_link(&self, what: &What, (a, b): (&Snapshot, &Snapshot), seconds: f64) -> Option<f64> {
+    fn at_link<'a>(
+        &self,
+        what: &What,
+        (a, b): (&Snapshot, &'a Snapshot),
+        seconds: f64,
+    ) -> Option<LinkPart<'a>> {
         let n = self.hop(what)?;
         let (before, after) = (a.hops.get(n).copied().unwrap_or_default(), b.hops.get(n)?);
-        match what.metric {
-            Metric::Drops => Some((after.drops - before.drops) as f64),
-            Metric::Carried => Some((after.bytes - before.bytes) as f64 * 8.0 / seconds),
-            _ => ratio(after.queue_sum - before.queue_sum, b.samples - a.samples),
-        }
+        Some(LinkPart { before, after, samples: b.samples - a.samples, seconds })
     }
 
     fn hop(&self, what: &What) -> Option<usize> {
@@ -187,59 +123,22 @@ impl Layout {
         ways.map(|(p, _)| delivered(b, p).saturating_sub(delivered(a, p))).sum()
     }
 
-    fn of_flow(
-        &self,
-        metric: Metric,
-        n: usize,
+    fn of_flow<'a>(
+        &'a self,
+        name: &str,
         path: Option<usize>,
-        (a, b): (&Snapshot, &Snapshot),
+        (a, b): (&'a Snapshot, &'a Snapshot),
         seconds: f64,
-    ) -> Option<f64> {
-        let none = FlowLevel::default();
-        let (before, after) = (a.flows.get(n).unwrap_or(&none), b.flows.get(n)?);
+    ) -> Option<FlowPart<'a>> {
+        const NONE: &FlowLevel = &FlowLevel::NONE;
+        let n = self.flows.iter().position(|f| f.name == name)?;
+        let (before, after) = (a.flows.get(n).unwrap_or(NONE), b.flows.get(n)?);
         let only = |p: &usize| path.is_none_or(|path| path == *p);
-        let chosen: Vec<usize> = (0..after.paths.len()).filter(only).collect();
-        if chosen.is_empty() {
-            return None;
-        }
-        let old = |p: usize| before.paths.get(p).copied().unwrap_or_default();
-        let packet = |p: usize| self.flows[n].packets.get(p).copied().unwrap_or(1.0);
-        let counted = |count: fn(&PathLevel) -> u64| {
-            chosen.iter().map(|p| count(&after.paths[*p]).saturating_sub(count(&old(*p)))).sum::<u64>() as f64
-        };
-        let (ra, rb) = (before.reordering, after.reordering);
-        Some(match metric {
-            Metric::Utilisation => {
-                after.bytes.saturating_sub(before.bytes) as f64 * 8.0 / seconds / self.flows[n].capacity
-            }
-            Metric::Goodput if path.is_none() => {
-                after.bytes.saturating_sub(before.bytes) as f64 * 8.0 / seconds
-            }
-            Metric::Goodput => counted(|p| p.delivered) * 8.0 / seconds,
-            Metric::Throughput => counted(|p| p.arrived) * 8.0 / seconds,
-            Metric::Sent => counted(|p| p.sent),
-            Metric::Retransmissions => counted(|p| p.retransmissions),
-            Metric::OutOfOrder => (after.out_of_order - before.out_of_order) as f64,
-            Metric::Timeouts => (after.timeouts - before.timeouts) as f64,
-            Metric::ReorderingExtent if rb.reordered == ra.reordered => 0.0,
-            Metric::ReorderingExtent => ratio(rb.extent_sum - ra.extent_sum, rb.reordered - ra.reordered)?,
-            Metric::ReorderingExtentMax => rb.extent_max as f64,
-            Metric::ReorderedRatio => ratio(rb.reordered - ra.reordered, rb.arrived - ra.arrived)?,
-            Metric::Sequence => chosen.iter().map(|p| after.paths[*p].arrived as f64 / packet(*p)).sum(),
-            Metric::Window => {
-                let samples = Some(b.samples - a.samples).filter(|n| *n > 0)? as f64;
-                let of = |p: &usize| (after.paths[*p].window_sum - old(*p).window_sum) as f64 / packet(*p);
-                chosen.iter().map(of).sum::<f64>() / samples
-            }
-            Metric::Srtt => {
-                let known: Vec<f64> = chosen.iter().filter_map(|p| after.paths[*p].srtt_ms).collect();
-                Some(known.iter().sum::<f64>() / known.len() as f64).filter(|mean| mean.is_finite())?
-            }
-            Metric::EstimatedRate => chosen.iter().map(|p| after.paths[*p].rate_bps).sum::<Option<f64>>()?,
-            Metric::Completion | Metric::LossRate | Metric::Jain => return None,
-            Metric::Queue | Metric::Drops | Metric::Carried => return None,
-            Metric::Harm | Metric::FfBottleneck => return None,
-        })
+        let paths: Vec<usize> = (0..after.paths.len()).filter(only).collect();
+        let FlowLayout { packets, capacity, .. } = &self.flows[n];
+        let (whole, samples, capacity) = (path.is_none(), b.samples - a.samples, *capacity);
+        let part = FlowPart { before, after, paths, whole, packets, capacity, samples, seconds };
+        Some(part).filter(|part| !part.paths.is_empty())
     }
 }
 
@@ -268,26 +167,4 @@ pub fn instants<'a>(spec: &Spec, whats: impl Iterator<Item = &'a What>) -> Vec<D
         all.extend([from, to].into_iter().filter(|t| *t <= spec.duration.0));
     }
     all.into_iter().collect()
-}
-
-fn ratio(sum: u64, count: u64) -> Option<f64> {
-    (count > 0).then(|| sum as f64 / count as f64)
-}
-
-/// (Σx)² / (n Σx²), Jain's fairness index.
-fn jain(values: &[f64]) -> Option<f64> {
-    let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
-    Some(sum * sum / (values.len() as f64 * squares)).filter(|index| index.is_finite())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jains_index_is_one_for_equals_and_a_share_for_one_who_has_all() {
-        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
-        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(jain(&[0.0, 0.0]), None);
-    }
 }

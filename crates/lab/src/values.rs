@@ -8,17 +8,6 @@ use crate::columns::{Column, Of, table};
 use crate::results::Run;
 use crate::spec::{Cell, Experiment, Metric, Selector, What};
 
-/// What is measured of each flow, whether it is expected to be something or not.
-const OF_FLOWS: [Metric; 9] = {
-    use Metric::*;
-    [Goodput, Throughput, Utilisation, Completion, Retransmissions, OutOfOrder, Timeouts, Srtt, LossRate]
-};
-/// The same of each of its paths, where there are several.
-const OF_PATHS: [Metric; 5] = {
-    use Metric::*;
-    [Goodput, Throughput, Sent, Retransmissions, Srtt]
-};
-
 /// A number of a run.
 struct Value<'a> {
     run: &'a Run,
@@ -73,11 +62,14 @@ fn wanted(experiment: &Experiment) -> Vec<Wanted<'_>> {
                 to: None,
             })
         };
-        all.extend(OF_FLOWS.map(|metric| of(metric, None)));
+        let all_metrics = || Metric::ALL.iter().copied();
+        all.extend(all_metrics().filter(|m| m.def().of_each_flow).map(|metric| of(metric, None)));
         let paths = experiment.cells.iter().flat_map(|c| &c.spec.flow).filter(|f| f.name == flow.name);
         let paths = paths.map(|f| f.paths.len()).max().unwrap_or(0);
         let several = if paths > 1 { paths } else { 0 };
-        all.extend((0..several).flat_map(|path| OF_PATHS.map(|metric| of(metric, Some(path)))));
+        let of_path =
+            |path| all_metrics().filter(|m| m.def().of_each_path).map(move |metric| of(metric, Some(path)));
+        all.extend((0..several).flat_map(of_path));
     }
     for (claim, selector) in experiment.spec.asked() {
         if selector.over_cell.is_some() {
@@ -105,7 +97,7 @@ fn columns<'a>(experiment: &'a Experiment) -> Vec<Column<'a, Value<'a>>> {
     type Col<'a> = Column<'a, Value<'a>>;
     let what = |v: &Value<'_>| v.selector.what.clone();
     let seconds = |time: Duration| Some(time.as_secs_f64());
-    let window = |v: &Value<'_>| match v.selector.what.metric.has_window() {
+    let window = |v: &Value<'_>| match v.selector.what.metric.def().windowed {
         true => v.selector.what.window(&v.cell.spec),
         false => (Duration::ZERO, v.cell.spec.duration.0),
     };
@@ -131,7 +123,7 @@ fn columns<'a>(experiment: &'a Experiment) -> Vec<Column<'a, Value<'a>>> {
 }
 
 fn what_unit(value: &Value<'_>) -> &'static str {
-    value.selector.what.metric.base_unit()
+    value.selector.what.metric.def().unit.base
 }
 
 /// The column of axis `n`, called as the axis is; `grid.` stands before a name that another column has.

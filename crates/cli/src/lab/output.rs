@@ -6,9 +6,9 @@ use std::path::Path;
 
 use comfy_table::Table;
 use polypath_lab::check::Ensemble;
+use polypath_lab::metric::{Metric, Printed};
 use polypath_lab::report::{charts, charts_with_data};
 use polypath_lab::results::{Run, Summary};
-use polypath_lab::spec::Metric;
 use polypath_lab::store::{self, StoreError};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,14 +18,13 @@ use crate::failure::{Failure, printed};
 use crate::table;
 
 /// What the table shows, with its header and the factor it is shown in.
-const SHOWN: [(Metric, &str, f64); 6] = [
-    (Metric::Goodput, "goodput,\nMbit/s", 1e-6),
-    (Metric::Utilisation, "utilisation", 1.0),
-    (Metric::Completion, "completion,\ns", 1.0),
-    (Metric::Retransmissions, "sent\nagain", 1.0),
-    (Metric::OutOfOrder, "out of\norder", 1.0),
-    (Metric::Timeouts, "timeouts", 1.0),
-];
+fn shown() -> Vec<(Metric, &'static str, f64)> {
+    let column = |metric: &Metric| match metric.def().printed {
+        Printed::Column(header) => Some((*metric, header, metric.def().unit.factor)),
+        Printed::Json | Printed::No => None,
+    };
+    Metric::ALL.iter().filter_map(column).collect()
+}
 
 /// Every cell and flow with the ensemble of their runs.
 fn groups<'a>(done: &'a Done<'_>) -> Vec<(&'a str, &'a str, Vec<&'a Run>)> {
@@ -68,25 +67,30 @@ fn table_of(done: &Done<'_>) -> (String, Vec<String>) {
     let fits = |table: &Table| {
         table::width().is_none_or(|most| table.trim_fmt().lines().all(|line| line.chars().count() <= most))
     };
-    let most = (1..=SHOWN.len()).rev().find(|n| fits(&columns(done, table::plain(headers(*n), 2), *n)));
+    let all = shown();
+    let most = (1..=all.len()).rev().find(|n| fits(&columns(done, table::plain(headers(*n), 2), *n)));
     let shown = most.unwrap_or(1);
     let table = match most {
         Some(_) => table::plain(headers(shown), 2),
         None => table::wrapped(headers(shown), 2),
     };
-    let hidden = SHOWN[shown..].iter().map(|(_, name, _)| name.replace('\n', " "));
+    let hidden = all[shown..].iter().map(|(_, name, _)| name.replace('\n', " "));
     (columns(done, table, shown).trim_fmt(), hidden.collect())
+}
+
+fn shown_first(n: usize) -> impl Iterator<Item = (Metric, &'static str, f64)> {
+    shown().into_iter().take(n)
 }
 
 /// The headers of `cell`, `flow` and the first `shown` numbers.
 fn headers(shown: usize) -> Vec<&'static str> {
-    ["cell", "flow"].into_iter().chain(SHOWN[..shown].iter().map(|(_, name, _)| *name)).collect()
+    ["cell", "flow"].into_iter().chain(shown_first(shown).map(|(_, name, _)| name)).collect()
 }
 
 /// `table` with a row for each cell and flow.
 fn columns(done: &Done<'_>, mut table: Table, shown: usize) -> Table {
     for (cell, flow, runs) in groups(done) {
-        let numbers = SHOWN[..shown].iter().map(|(metric, _, factor)| match summary(&runs, *metric, flow) {
+        let numbers = shown_first(shown).map(|(metric, _, factor)| match summary(&runs, metric, flow) {
             Some(s) => {
                 let mean = with_interval(s.mean * factor, s.ci95.map(|ci| ci * factor));
                 if s.n < runs.len() { format!("{mean} ({} of {})", s.n, runs.len()) } else { mean }
@@ -119,7 +123,7 @@ pub fn print_json(done: &Done<'_>) -> Result<(), Failure> {
 
 fn object(done: &Done<'_>) -> Value {
     let group = |(cell, flow, runs): &(&str, &str, Vec<&Run>)| {
-        let all = SHOWN.iter().map(|(metric, ..)| metric).chain(&[Metric::Srtt, Metric::LossRate]);
+        let all = Metric::ALL.iter().filter(|metric| metric.def().printed != Printed::No);
         let metrics: serde_json::Map<String, Value> = all
             .filter_map(|m| Some((json!(m).as_str()?.to_owned(), json!(summary(runs, *m, flow)?))))
             .collect();

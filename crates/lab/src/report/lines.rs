@@ -7,8 +7,9 @@ use super::published::{add_published, published};
 use super::runs::{distributions, heat};
 use super::spread::spread;
 use crate::check::{Ensemble, statistic, values};
+use crate::metric::Merge;
 use crate::results::{Run, Summary};
-use crate::spec::{Band, Cell, Experiment, Figure, FigureKind, Metric, Series, Statistic, chosen};
+use crate::spec::{Band, Cell, Experiment, Figure, FigureKind, Series, Statistic, chosen};
 
 /// Most points of a line over time.
 const POINTS: usize = 500;
@@ -138,7 +139,7 @@ fn over_time(n: usize, figure: &Figure, (experiment, runs): Ensemble<'_>) -> Vec
 
 /// The line of series `k` of figure `n`: mean and band over `runs`.
 fn course(n: usize, k: usize, series: &Series, figure: &Figure, cell: &Cell, runs: &[&Run]) -> Line {
-    let metric = series.of.metric.unwrap_or(figure.metric);
+    let merge = series.of.metric.unwrap_or(figure.metric).def().drawable.unwrap_or(Merge::Mean);
     let (_, factor) = unit(series, figure);
     let bin = figure.bin.0.as_secs_f64();
     let from = figure.from.map_or(0.0, |t| t.0.as_secs_f64());
@@ -157,16 +158,16 @@ fn course(n: usize, k: usize, series: &Series, figure: &Figure, cell: &Cell, run
         let of = |run: &&[f64]| {
             let known: Vec<f64> =
                 run.get(start..end.min(run.len()))?.iter().copied().filter(|v| v.is_finite()).collect();
-            let value = match metric {
-                Metric::Sequence => known.last().copied(),
-                Metric::Drops => Some(known.iter().sum()),
-                _ => (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
+            let value = match merge {
+                Merge::Last => known.last().copied(),
+                Merge::Sum => Some(known.iter().sum()),
+                Merge::Mean => (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
             };
             value.map(|v| v * factor)
         };
         let values: Vec<f64> = all.iter().filter_map(of).collect();
         let Some(summary) = Summary::of(&values) else { continue };
-        let at = if metric == Metric::Sequence { end as f64 } else { (start + end) as f64 / 2.0 };
+        let at = if merge == Merge::Last { end as f64 } else { (start + end) as f64 / 2.0 };
         line.points.push((at * bin, summary.mean));
         if all.len() > 1 {
             line.band.push(edges(figure.band, &summary, summary.mean, summary.ci95));

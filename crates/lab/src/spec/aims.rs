@@ -3,6 +3,7 @@
 use super::error::{Key, Problem, at};
 use super::select::{beside, chosen, ends};
 use super::{Axis, Cell, Expect, Figure, FigureKind, Metric, Selector, Spec, Statistic, What};
+use crate::metric::Scope;
 
 pub(super) fn measures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
     spec.measure.iter().enumerate().try_for_each(|(n, measure)| {
@@ -128,7 +129,6 @@ pub(super) fn figures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
 }
 
 fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
-    use Metric::*;
     if figure.bin.0.0 == 0 {
         return Err(Problem::new(aim.key("bin"), "a bin of no time holds nothing"));
     }
@@ -138,17 +138,16 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
     if chosen(cells, figure.cell.as_deref()).is_empty() {
         return Err(aim.unknown_cell(figure.cell.as_deref().unwrap_or_default(), "cell"));
     }
-    let drawable = |m: Metric| {
-        matches!(m, Goodput | Throughput | Window | EstimatedRate | Queue | Drops | Carried | Srtt | Sequence)
-    };
+    let is_drawable = |m: &&Metric| m.def().drawable.is_some();
     for (m, series) in figure.series.iter().enumerate() {
         let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
         if series.of.is_ratio() || series.of.cell.is_some() {
             return Err(Problem::new(at, "ratios and cells are for figures of other kinds than \"time\""));
         }
         let metric = series.of.metric.unwrap_or(figure.metric);
-        if !drawable(metric) {
-            let known = "goodput, throughput, window, estimated_rate, queue, drops, carried, srtt, sequence";
+        if !is_drawable(&&metric) {
+            let known: Vec<String> = Metric::ALL.iter().filter(is_drawable).map(|m| m.name()).collect();
+            let known = known.join(", ");
             return Err(Problem::new(at, "has no course over time").help(format!("there are: {known}")));
         }
     }
@@ -239,6 +238,7 @@ impl Aim<'_> {
             _ if short == "flow" => self.key("over"),
             _ => self.key(&format!("over_{short}")),
         };
+        let scope = what.metric.def().scope;
         if what.metric.needs_link() {
             self.link(what)?;
         }
@@ -249,9 +249,9 @@ impl Aim<'_> {
             if let Some(flow) = what.flows.iter().find(missing) {
                 return Err(Problem::unknown(name("flow"), "flow", flow, &flows));
             }
-            if what.flows.is_empty() || (what.metric == Metric::Jain && what.flows.len() < 2) {
-                let help =
-                    if what.metric == Metric::Jain { "add flows = […]" } else { "add flow = \"…\"" };
+            let compared = scope == Scope::Flows;
+            if what.flows.is_empty() || (compared && what.flows.len() < 2) {
+                let help = if compared { "add flows = […]" } else { "add flow = \"…\"" };
                 return Err(Problem::new(self.at.clone(), "of which flow?").help(help));
             }
             self.path(what, cells, name("path"))?;
@@ -261,12 +261,13 @@ impl Aim<'_> {
 
     /// Harm, and nothing else, is seen from the cell where the flow is alone.
     fn solo(&self, what: &What, cells: &[&Cell]) -> Result<(), Problem> {
+        let needed = what.metric.def().scope == Scope::Alone;
         match &what.solo {
-            None if what.metric == Metric::Harm => {
+            None if needed => {
                 let problem = Problem::new(self.at.clone(), "harm against what?");
                 Err(problem.help("add solo = \"…\", the cell in which the flow is alone"))
             }
-            Some(_) if what.metric != Metric::Harm => {
+            Some(_) if !needed => {
                 Err(Problem::new(self.key("solo"), "only harm is measured against a flow alone"))
             }
             Some(solo) if cells.iter().any(|c| beside(self.cells, c, solo).is_none()) => {
@@ -278,7 +279,7 @@ impl Aim<'_> {
 
     fn path(&self, what: &What, cells: &[&Cell], at: Vec<Key>) -> Result<(), Problem> {
         let Some(path) = what.path else { return Ok(()) };
-        if !what.metric.is_of_path() {
+        if what.metric.def().scope != Scope::Path {
             return Err(Problem::new(at, "the metric is of the whole flow, not of a path"));
         }
         let paths = |c: &Cell| {
@@ -311,7 +312,7 @@ impl Aim<'_> {
         if what.from.is_none() && what.to.is_none() {
             return Ok(());
         }
-        if !what.metric.has_window() {
+        if !what.metric.def().windowed {
             let [from, to] = at;
             let at = if what.from.is_some() { from } else { to };
             return Err(Problem::new(at, "the metric is of the whole run"));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Spec;
 use super::select::{Number, Selector};
+use crate::metric::Metric;
 
 /// One expectation: a statistic of a metric over the ensemble of one cell lies in a band, is what a
 /// paper published, or grows from each cell of a list to the next.
@@ -53,64 +54,6 @@ pub struct Measure {
     /// Which number. Its metric has no default, and its statistic no meaning.
     #[serde(flatten)]
     pub of: Number,
-}
-
-/// What is measured in one run, in the measured time unless it says otherwise.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Stream bytes that arrived, each once (UDP: bytes that arrived), bit/s; of a flow that finished, over
-    /// its life. Of one path: stream bytes acknowledged over it, each once.
-    Goodput,
-    /// Payload bytes that arrived, duplicates included, headers not, bit/s. UDP: with headers.
-    Throughput,
-    /// Goodput over the sum of the rates of the flow's bottlenecks.
-    Utilisation,
-    /// From start to the last acknowledgment, s; missing if the flow was not done. Of the whole run.
-    Completion,
-    /// Data segments sent, retransmissions included.
-    Sent,
-    /// Data segments sent again.
-    Retransmissions,
-    /// Data segments that arrived above the next expected byte; UDP: after a later one.
-    OutOfOrder,
-    /// Retransmission timeouts.
-    Timeouts,
-    /// Smoothed round trip time at the end of the measured time, mean over the paths, ms.
-    Srtt,
-    /// Packets lost over packets sent (UDP), 0 to 1. Of the whole run.
-    LossRate,
-    /// Mean congestion window, packets (segments of the path's size), sampled every 10 ms; the sum
-    /// over the paths if none is named.
-    Window,
-    /// The connection's estimate of the path's rate at the end of the measured time, bit/s; the sum
-    /// over the paths if none is named.
-    EstimatedRate,
-    /// Mean number of packets that wait in the queue of `link`, without the one in service, sampled
-    /// every 10 ms.
-    Queue,
-    /// Packets dropped at `link`, for any reason.
-    Drops,
-    /// What `link` delivered to its far end, headers included, bit/s.
-    Carried,
-    /// Jain's index of the goodput of `flows`: 1 if all have the same, 1/n if one has all.
-    Jain,
-    /// Mean reordering extent of the reordered packets (RFC 4737 §4.2), in the order in which they
-    /// were sent, packets; 0 without reordering.
-    ReorderingExtent,
-    /// Largest reordering extent so far, packets.
-    ReorderingExtentMax,
-    /// Data packets that arrived after one sent later, over all that arrived (RFC 4737 §3.5).
-    ReorderedRatio,
-    /// Payload that arrived since the start of the run, packets (segments of the path's size): for
-    /// sequence plots.
-    Sequence,
-    /// Share of its goodput that the flow loses beside the others: 1 − its goodput over that in the cell `solo`, where
-    /// they send nothing (Ware, Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index", HotNets 2019).
-    Harm,
-    /// Friendliness factor at a bottleneck: goodput of those paths of the flow that lead through `link`, over the mean
-    /// goodput that another TCP flow has through it.
-    FfBottleneck,
 }
 
 /// A statistic over the seeds of an ensemble.
@@ -170,56 +113,5 @@ impl Spec {
     pub(crate) fn asked(&self) -> impl Iterator<Item = (&str, Selector)> {
         let expected = self.expect.iter().map(|e| (e.claim.as_str(), e.selector()));
         expected.chain(self.measure.iter().map(|m| (m.claim.as_str(), m.selector())))
-    }
-}
-
-impl Metric {
-    /// Whether it is counted over a time, so that it can be measured over a part of the run.
-    pub fn has_window(self) -> bool {
-        !matches!(self, Self::Completion | Self::LossRate)
-    }
-
-    /// Whether it is of a link and not of a flow.
-    pub fn is_of_link(self) -> bool {
-        matches!(self, Self::Queue | Self::Drops | Self::Carried)
-    }
-
-    /// Whether it is taken at a link.
-    pub fn needs_link(self) -> bool {
-        self.is_of_link() || self == Self::FfBottleneck
-    }
-
-    /// Whether one path has it.
-    pub fn is_of_path(self) -> bool {
-        use Metric::*;
-        matches!(
-            self,
-            Goodput | Throughput | Sent | Retransmissions | Srtt | Window | EstimatedRate | Sequence
-        )
-    }
-
-    /// Its name in spec files: `goodput`.
-    pub fn name(self) -> String {
-        serde_json::json!(self).as_str().unwrap_or_default().to_owned()
-    }
-
-    /// The unit of its values as runs have them.
-    pub fn base_unit(self) -> &'static str {
-        match self.unit() {
-            ("Mbit/s", _) => "bit/s",
-            (unit, _) => unit,
-        }
-    }
-
-    /// The unit for people, and what to multiply by to get there.
-    pub fn unit(self) -> (&'static str, f64) {
-        use Metric::*;
-        match self {
-            Goodput | Throughput | EstimatedRate | Carried => ("Mbit/s", 1e-6),
-            Completion => ("s", 1.0),
-            Srtt => ("ms", 1.0),
-            Window | Queue | Sequence | ReorderingExtent | ReorderingExtentMax => ("packets", 1.0),
-            _ => ("", 1.0),
-        }
     }
 }

@@ -42,9 +42,10 @@ use polypath_wire::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::metric::Metric;
 pub use error::SpecError;
 pub(crate) use error::suggestion;
-pub use expect::{Expect, Measure, Metric, Statistic};
+pub use expect::{Expect, Measure, Statistic};
 pub use figure::{Band, Figure, FigureKind, Series};
 pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};

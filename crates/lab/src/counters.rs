@@ -1,0 +1,70 @@
+//! What a run counts.
+
+use polypath_sim::Reordering;
+
+/// Everything counted since the start of the run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Snapshot {
+    /// In the order of the spec.
+    pub flows: Vec<FlowLevel>,
+    /// Each link there and back, in the order of the spec.
+    pub hops: Vec<HopLevel>,
+    /// How often windows and queues were looked at.
+    pub samples: u64,
+}
+
+/// Counters of a flow.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FlowLevel {
+    /// Stream bytes that arrived, each once, those included that wait for earlier ones; UDP: arrived.
+    pub bytes: u64,
+    /// Data segments that arrived out of order.
+    pub out_of_order: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// How far out of order.
+    pub reordering: Reordering,
+    /// In the order of the spec; UDP has one.
+    pub paths: Vec<PathLevel>,
+}
+
+impl FlowLevel {
+    /// Of a flow that has not begun.
+    pub const NONE: Self = Self {
+        bytes: 0,
+        out_of_order: 0,
+        timeouts: 0,
+        reordering: Reordering { arrived: 0, reordered: 0, extent_sum: 0, extent_max: 0 },
+        paths: Vec::new(),
+    };
+}
+
+/// Counters and state of a path.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct PathLevel {
+    /// Payload bytes that arrived, duplicates included.
+    pub arrived: u64,
+    /// Bytes acknowledged over it, each once.
+    pub delivered: u64,
+    /// Data segments sent.
+    pub sent: u64,
+    /// Those sent again.
+    pub retransmissions: u64,
+    /// Smoothed round trip time now, ms.
+    pub srtt_ms: Option<f64>,
+    /// Estimated rate now, bit/s.
+    pub rate_bps: Option<f64>,
+    /// Sum of the window over the samples, bytes.
+    pub window_sum: u64,
+}
+
+/// Counters of a direction of a link.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct HopLevel {
+    /// Packets dropped.
+    pub drops: u64,
+    /// Bytes that reached the far end.
+    pub bytes: u64,
+    /// Sum of those that wait over the samples.
+    pub queue_sum: u64,
+}

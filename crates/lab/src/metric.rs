@@ -1,0 +1,410 @@
+//! What can be measured, as one table: whoever expects, aims at, draws, stores or prints a metric asks its entry.
+
+mod part;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::flow_result::FlowResult;
+use part::ratio;
+pub use part::{FlowPart, LinkPart};
+
+/// One entry of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Def {
+    /// Of what it is.
+    pub scope: Scope,
+    /// Its unit.
+    pub unit: Unit,
+    /// Whether it is counted over a time, so that it can be measured over a part of the run.
+    pub windowed: bool,
+    /// How bins of its course over time make one; `None` if it has no course.
+    pub drawable: Option<Merge>,
+    /// What several flows have.
+    pub several: Several,
+    /// How it is read from counters.
+    pub read: Read,
+    /// What the finished run says of the whole flow, before counters are asked.
+    pub result: Option<fn(&FlowResult) -> Option<f64>>,
+    /// What a run must look at for it beside its counters.
+    pub needs: Needs,
+    /// Whether the values of a run have it of every flow.
+    pub of_each_flow: bool,
+    /// Whether they have it of every path of a flow with several.
+    pub of_each_path: bool,
+    /// Where `lab run` prints it.
+    pub printed: Printed,
+}
+
+/// Of what a metric is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// Of a flow, or of one of its paths.
+    Path,
+    /// Of a flow.
+    Flow,
+    /// Of several flows, compared.
+    Flows,
+    /// Of a flow, against the cell in which it is alone.
+    Alone,
+    /// Of a flow beside others at a link.
+    Rivals,
+    /// Of a direction of a link.
+    Link,
+}
+
+/// A unit.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Unit {
+    /// Of the values as runs have them.
+    pub base: &'static str,
+    /// For people.
+    pub shown: &'static str,
+    /// What to multiply by to get there.
+    pub factor: f64,
+}
+
+/// How bins of a course make one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merge {
+    /// Their mean.
+    Mean,
+    /// The last one, at its end: a count since the start.
+    Last,
+    /// Their sum.
+    Sum,
+}
+
+/// What several flows have together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Several {
+    /// The sum.
+    Sum,
+    /// The mean.
+    Mean,
+    /// The largest.
+    Max,
+    /// Jain's index.
+    Jain,
+}
+
+/// How a metric is read from the counters at two instants.
+#[derive(Clone, Copy, Debug)]
+pub enum Read {
+    /// From those of a flow.
+    Flow(fn(&FlowPart<'_>) -> Option<f64>),
+    /// From those of a link.
+    Link(fn(&LinkPart<'_>) -> Option<f64>),
+    /// From those of the flows that share a link.
+    Rivals,
+    /// Not from the counters of one run.
+    Elsewhere,
+}
+
+/// What a run must look at beside its counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// Windows and queues, every 10 ms.
+    Samples,
+    /// The order in which packets arrive.
+    Reordering,
+}
+
+/// Where `lab run` prints a metric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Printed {
+    /// Nowhere.
+    No,
+    /// In JSON.
+    Json,
+    /// In JSON and in a column of the table, under this header.
+    Column(&'static str),
+}
+
+const NO_UNIT: Unit = Unit { base: "", shown: "", factor: 1.0 };
+const BIT_RATE: Unit = Unit { base: "bit/s", shown: "Mbit/s", factor: 1e-6 };
+const SECONDS: Unit = Unit { base: "s", shown: "s", factor: 1.0 };
+const MILLIS: Unit = Unit { base: "ms", shown: "ms", factor: 1.0 };
+const PACKETS: Unit = Unit { base: "packets", shown: "packets", factor: 1.0 };
+
+/// A number of a flow, without a unit.
+const FLOW: Def = Def {
+    scope: Scope::Flow,
+    unit: NO_UNIT,
+    windowed: true,
+    drawable: None,
+    several: Several::Sum,
+    read: Read::Elsewhere,
+    result: None,
+    needs: Needs::Nothing,
+    of_each_flow: false,
+    of_each_path: false,
+    printed: Printed::No,
+};
+/// The same of one path.
+const PATH: Def = Def { scope: Scope::Path, ..FLOW };
+/// A number of a link that figures draw.
+const LINK: Def = Def { scope: Scope::Link, drawable: Some(Merge::Mean), ..FLOW };
+
+/// Makes the enum and its table of one list.
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])+ $name:ident: $def:expr;)+) => {
+        /// What is measured in one run, in the measured time unless it says otherwise.
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum Metric {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Metric {
+            /// All, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// Its entry in the table.
+            pub fn def(self) -> Def {
+                match self {
+                    $(Self::$name => $def,)+
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Stream bytes that arrived, each once (UDP: bytes that arrived), bit/s; of a flow that finished, over
+    /// its life. Of one path: stream bytes acknowledged over it, each once.
+    Goodput: Def {
+        unit: BIT_RATE,
+        drawable: Some(Merge::Mean),
+        read: Read::Flow(|f| Some(f.goodput())),
+        result: Some(|r| Some(r.goodput_bps)),
+        of_each_flow: true,
+        of_each_path: true,
+        printed: Printed::Column("goodput,\nMbit/s"),
+        ..PATH
+    };
+    /// Payload bytes that arrived, duplicates included, headers not, bit/s. UDP: with headers.
+    Throughput: Def {
+        unit: BIT_RATE,
+        drawable: Some(Merge::Mean),
+        read: Read::Flow(|f| Some(f.rate(f.on_paths(|p| p.arrived)))),
+        of_each_flow: true,
+        of_each_path: true,
+        ..PATH
+    };
+    /// Goodput over the sum of the rates of the flow's bottlenecks.
+    Utilisation: Def {
+        several: Several::Mean,
+        read: Read::Flow(|f| Some(f.goodput() / f.capacity)),
+        result: Some(|r| Some(r.utilisation)),
+        of_each_flow: true,
+        printed: Printed::Column("utilisation"),
+        ..FLOW
+    };
+    /// From start to the last acknowledgment, s; missing if the flow was not done. Of the whole run.
+    Completion: Def {
+        unit: SECONDS,
+        windowed: false,
+        result: Some(|r| r.completion_s),
+        of_each_flow: true,
+        printed: Printed::Column("completion,\ns"),
+        ..FLOW
+    };
+    /// Data segments sent, retransmissions included.
+    Sent: Def { read: Read::Flow(|f| Some(f.on_paths(|p| p.sent))), of_each_path: true, ..PATH };
+    /// Data segments sent again.
+    Retransmissions: Def {
+        read: Read::Flow(|f| Some(f.on_paths(|p| p.retransmissions))),
+        of_each_flow: true,
+        of_each_path: true,
+        printed: Printed::Column("sent\nagain"),
+        ..PATH
+    };
+    /// Data segments that arrived above the next expected byte; UDP: after a later one.
+    OutOfOrder: Def {
+        read: Read::Flow(|f| Some(f.counted(|l| l.out_of_order))),
+        of_each_flow: true,
+        printed: Printed::Column("out of\norder"),
+        ..FLOW
+    };
+    /// Retransmission timeouts.
+    Timeouts: Def {
+        read: Read::Flow(|f| Some(f.counted(|l| l.timeouts))),
+        of_each_flow: true,
+        printed: Printed::Column("timeouts"),
+        ..FLOW
+    };
+    /// Smoothed round trip time at the end of the measured time, mean over the paths, ms.
+    Srtt: Def {
+        unit: MILLIS,
+        drawable: Some(Merge::Mean),
+        several: Several::Mean,
+        read: Read::Flow(|f| f.srtt()),
+        of_each_flow: true,
+        of_each_path: true,
+        printed: Printed::Json,
+        ..PATH
+    };
+    /// Packets lost over packets sent (UDP), 0 to 1. Of the whole run.
+    LossRate: Def {
+        windowed: false,
+        result: Some(|r| r.loss_rate),
+        of_each_flow: true,
+        printed: Printed::Json,
+        ..FLOW
+    };
+    /// Mean congestion window, packets (segments of the path's size), sampled every 10 ms; the sum
+    /// over the paths if none is named.
+    Window: Def {
+        unit: PACKETS,
+        drawable: Some(Merge::Mean),
+        read: Read::Flow(|f| f.window()),
+        needs: Needs::Samples,
+        ..PATH
+    };
+    /// The connection's estimate of the path's rate at the end of the measured time, bit/s; the sum
+    /// over the paths if none is named.
+    EstimatedRate: Def {
+        unit: BIT_RATE,
+        drawable: Some(Merge::Mean),
+        read: Read::Flow(|f| f.now().map(|p| p.rate_bps).sum()),
+        ..PATH
+    };
+    /// Mean number of packets that wait in the queue of `link`, without the one in service, sampled
+    /// every 10 ms.
+    Queue: Def {
+        unit: PACKETS,
+        read: Read::Link(|l| ratio(l.after.queue_sum - l.before.queue_sum, l.samples)),
+        needs: Needs::Samples,
+        ..LINK
+    };
+    /// Packets dropped at `link`, for any reason.
+    Drops: Def {
+        drawable: Some(Merge::Sum),
+        read: Read::Link(|l| Some((l.after.drops - l.before.drops) as f64)),
+        ..LINK
+    };
+    /// What `link` delivered to its far end, headers included, bit/s.
+    Carried: Def {
+        unit: BIT_RATE,
+        read: Read::Link(|l| Some((l.after.bytes - l.before.bytes) as f64 * 8.0 / l.seconds)),
+        ..LINK
+    };
+    /// Jain's index of the goodput of `flows`: 1 if all have the same, 1/n if one has all.
+    Jain: Def {
+        scope: Scope::Flows,
+        several: Several::Jain,
+        read: Read::Flow(|f| Some(f.goodput())),
+        ..FLOW
+    };
+    /// Mean reordering extent of the reordered packets (RFC 4737 §4.2), in the order in which they
+    /// were sent, packets; 0 without reordering.
+    ReorderingExtent: Def {
+        unit: PACKETS,
+        several: Several::Mean,
+        read: Read::Flow(|f| f.reordering_extent()),
+        needs: Needs::Reordering,
+        ..FLOW
+    };
+    /// Largest reordering extent so far, packets.
+    ReorderingExtentMax: Def {
+        unit: PACKETS,
+        several: Several::Max,
+        read: Read::Flow(|f| Some(f.after.reordering.extent_max as f64)),
+        needs: Needs::Reordering,
+        ..FLOW
+    };
+    /// Data packets that arrived after one sent later, over all that arrived (RFC 4737 §3.5).
+    ReorderedRatio: Def {
+        several: Several::Mean,
+        read: Read::Flow(|f| f.reordered_ratio()),
+        needs: Needs::Reordering,
+        ..FLOW
+    };
+    /// Payload that arrived since the start of the run, packets (segments of the path's size): for
+    /// sequence plots.
+    Sequence: Def {
+        unit: PACKETS,
+        drawable: Some(Merge::Last),
+        read: Read::Flow(|f| f.sequence()),
+        ..PATH
+    };
+    /// Share of its goodput that the flow loses beside the others: 1 − its goodput over that in the cell `solo`, where
+    /// they send nothing (Ware, Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index", HotNets 2019).
+    Harm: Def { scope: Scope::Alone, ..FLOW };
+    /// Friendliness factor at a bottleneck: goodput of those paths of the flow that lead through `link`, over the mean
+    /// goodput that another TCP flow has through it.
+    FfBottleneck: Def { scope: Scope::Rivals, read: Read::Rivals, ..FLOW };
+}
+
+impl Metric {
+    /// Whether it is of a link and not of a flow.
+    pub fn is_of_link(self) -> bool {
+        self.def().scope == Scope::Link
+    }
+
+    /// Whether it is taken at a link.
+    pub fn needs_link(self) -> bool {
+        matches!(self.def().scope, Scope::Link | Scope::Rivals)
+    }
+
+    /// The unit for people, and what to multiply by to get there.
+    pub fn unit(self) -> (&'static str, f64) {
+        let unit = self.def().unit;
+        (unit.shown, unit.factor)
+    }
+
+    /// Its name in spec files: `goodput`.
+    pub fn name(self) -> String {
+        serde_json::json!(self).as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Several {
+    /// What they have who have `all`.
+    pub fn of(self, all: &[f64]) -> Option<f64> {
+        let sum: f64 = all.iter().sum();
+        match self {
+            Self::Sum => Some(sum),
+            Self::Mean => Some(sum / all.len() as f64),
+            Self::Max => all.iter().copied().reduce(f64::max),
+            Self::Jain => jain(all),
+        }
+    }
+}
+
+/// (Σx)² / (n Σx²), Jain's fairness index.
+fn jain(values: &[f64]) -> Option<f64> {
+    let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
+    Some(sum * sum / (values.len() as f64 * squares)).filter(|index| index.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jains_index_is_one_for_equals_and_a_share_for_one_who_has_all() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn every_metric_can_be_read_and_what_is_drawn_or_counted_over_a_time_has_counters() {
+        for metric in Metric::ALL {
+            let def = metric.def();
+            let from_counters = !matches!(def.read, Read::Elsewhere);
+            let known = from_counters || def.result.is_some() || def.scope == Scope::Alone;
+            assert!(known, "nobody reads {}", metric.name());
+            assert!(from_counters || def.drawable.is_none(), "{} has no course", metric.name());
+            assert_eq!(matches!(def.read, Read::Link(_)), metric.is_of_link(), "{}", metric.name());
+            assert!(def.windowed || !from_counters, "{} is of the whole run", metric.name());
+            assert!(!def.of_each_path || def.scope == Scope::Path, "{} is of no path", metric.name());
+        }
+    }
+}
