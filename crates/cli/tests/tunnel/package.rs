@@ -14,12 +14,12 @@ const SCRIPT: &str = r#"
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
 mount -t tmpfs none "$2"
 cp "$1" "$2/polypath.deb"
-mkdir "$2/new" "$2/work" "$2/root"
-mount -t overlay none -o "lowerdir=/,upperdir=$2/new,workdir=$2/work" "$2/root"
-mount --bind "$2" "$2/root/mnt"
-mount -t proc none "$2/root/proc"
-mount -t tmpfs none "$2/root/run"
-root=$2/root
+mkdir "$2/new" "$2/work" "$2/host"
+mount -t overlay none -o "lowerdir=/,upperdir=$2/new,workdir=$2/work" "$2/host"
+mount --bind "$2" "$2/host/mnt"
+mount -t proc none "$2/host/proc"
+mount -t tmpfs none "$2/host/run"
+root=$2/host
 run() { chroot "$root" "$@"; }
 state() { (cd "$root" && find etc usr var/lib/dpkg/info | sort | grep -v -e '^etc/.*-$' -e ldconfig -e triggers); }
 state > "$2/before"

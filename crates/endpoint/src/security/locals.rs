@@ -71,7 +71,16 @@ impl Security {
         let names = self.peers.names();
         names.iter().for_each(|hit| self.want_anew(now, *hit));
         names.iter().for_each(|hit| self.announce_to(now, *hit));
+        self.resume(now);
         self.settle(now);
+    }
+
+    /// A peer's last path was kept while its local address was gone: where that is back, connections may use it again.
+    fn resume(&mut self, now: Instant) {
+        let is_kept = |p: &SecurePath| !p.up && p.reachable && !p.gone;
+        let is_back = |p: &SecurePath| is_kept(p) && self.locals.contains_key(&p.locators.local);
+        let back: Vec<_> = self.paths.iter().filter(|(_, p)| is_back(p)).map(|(number, _)| number).collect();
+        back.into_iter().for_each(|number| self.bring_up(now, number));
     }
 
     /// The peer says what all its addresses are. Of those that it listed before and does not list now, the paths

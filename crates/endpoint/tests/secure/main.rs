@@ -193,6 +193,26 @@ fn a_transfer_survives_without_any_path_for_a_while() {
     finish(&mut bed, 60);
 }
 
+/// Nothing flows meanwhile, so nobody misses it.
+#[test]
+fn the_only_path_is_up_again_when_its_interface_is() {
+    for ends in [&[CLIENT][..], &[SERVER], &[CLIENT, SERVER]] {
+        let mut bed = Bed::quick();
+        bed.local(SERVER, 1, false);
+        bed.local(CLIENT, 1, false);
+        bed.associate_at(&[0]);
+        bed.run(Duration::from_secs(1));
+        for up in [false, true] {
+            bed.links[0].up = up;
+            ends.iter().for_each(|side| bed.local(*side, 0, up));
+            bed.run(Duration::from_secs(1));
+        }
+        assert_eq!(bed.paths_up(), [1, 1], "{ends:?}: {:?}", bed.events);
+        bed.send(LEN);
+        finish(&mut bed, 60);
+    }
+}
+
 #[test]
 fn new_keys_in_the_middle_cost_nothing() {
     let config = || SecurityConfig { rekey_after: 500, ..quick() };
