@@ -105,7 +105,8 @@ impl ControlSocket {
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
                 fs::remove_file(path).map_err(failed)?
             }
-            Err(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(failed(e)),
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
         let mode = if askers.group.is_some() { 0o660 } else { 0o600 };

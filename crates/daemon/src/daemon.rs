@@ -17,6 +17,7 @@ use tracing::warn;
 
 use crate::config::Config;
 use crate::exclusion::Exclusion;
+use crate::kill_switch::KillSwitch;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
 use crate::netlink::RouteError;
 use crate::peers::Peers;
@@ -24,7 +25,7 @@ use crate::request::PORT;
 use crate::routes;
 use crate::status::Status;
 use crate::view::View;
-use crate::{associations, backups, far, kill_switch, metrics, near, packets};
+use crate::{associations, backups, far, metrics, near, packets};
 
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
@@ -71,6 +72,7 @@ const PEERS: usize = 64;
 pub struct Daemon {
     pub(crate) view: View,
     pub(crate) exclusion: Exclusion,
+    pub(crate) rules: KillSwitch,
     config: Mutex<Config>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -78,13 +80,10 @@ pub struct Daemon {
 impl Daemon {
     /// Makes the device and its routes and begins to carry connections, in the network namespace of the calling thread.
     /// Needs `CAP_NET_ADMIN` and a tokio runtime whose threads are in that namespace. A [kill switch](kill_switch) stands from the
-    /// beginning, and stays if an error ends this.
+    /// beginning, and stays if an error ends this; what an earlier one left for other prefixes goes once the routes stand.
     pub async fn start(config: &Config, identity: Identity) -> Result<Self, DaemonError> {
-        if kill_switch::arm(&config.protected()).await? {
-            warn!(
-                "a kill switch stands for prefixes that this configuration does not name (`polypath down --lift-kill-switch`)"
-            );
-        }
+        let rules = KillSwitch::default();
+        rules.arm(&config.protected()).await?;
         let gateway = Gateway::create(&GatewayConfig {
             name: config.tunnel.name.clone(),
             addresses: config.tunnel.addresses.iter().map(|net| (net.addr(), net.prefix_len())).collect(),
@@ -112,7 +111,7 @@ impl Daemon {
         let (lane, places) = (Arc::new(lane), config.lane.connections as usize);
         let view = View { lane, device, choice, gateway: stats, places };
         let config = Mutex::new(config.clone());
-        let daemon = Self { view, exclusion, config, tasks: Mutex::default() };
+        let daemon = Self { view, exclusion, rules, config, tasks: Mutex::default() };
         daemon.run().await?;
         Ok(daemon)
     }
@@ -134,7 +133,17 @@ impl Daemon {
                 TcpListener::bind(at).await.map_err(|source| DaemonError::Metrics { at, source })?;
             self.spawn(metrics::serve(listener, self.view.clone()));
         }
-        Ok(routes::add(&self.view.device, &config.prefixes(), &config.tunnel.addresses).await?)
+        routes::add(&self.view.device, &config.prefixes(), &config.tunnel.addresses).await?;
+        self.settle(&config).await;
+        self.spawn(self.rules.clone().keep());
+        Ok(())
+    }
+
+    /// Lifts the rules that `config` does not name.
+    pub(crate) async fn settle(&self, config: &Config) {
+        if let Err(error) = self.rules.settle(&config.protected()).await {
+            warn!("{error}: prefixes that are not named any more stay cut off (`ip rule`)");
+        }
     }
 
     /// Keeps the association and the spare connections with a peer, as long as the configuration names it.
@@ -172,7 +181,10 @@ impl Daemon {
 
     /// Has what is for the peers' prefixes leave as if there were no tunnel, once the device is gone.
     pub async fn lift_kill_switch(&self) -> Result<(), RouteError> {
-        kill_switch::lift(&self.config().protected()).await
+        match self.config().tunnel.kill_switch {
+            true => self.rules.settle(&[]).await,
+            false => Ok(()),
+        }
     }
 
     /// Resets all connections, tells the peers, and takes the device away. A kill switch stays.

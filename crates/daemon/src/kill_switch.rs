@@ -5,6 +5,8 @@
 //! packets, which carry [`MARK`], use the main table before. Rules of longer prefixes stand before those of shorter ones.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use ipnet::IpNet;
@@ -12,6 +14,9 @@ use rtnetlink::IpVersion;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::route::{RouteHeader, RouteProtocol};
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+use tracing::warn;
 
 use crate::config::Config;
 use crate::netlink::{Netlink, RouteError};
@@ -27,26 +32,90 @@ const OURS: RouteProtocol = RouteProtocol::Other(105);
 /// What tells rules apart: family, priority, destination.
 type Id = (u8, u32, Option<IpAddr>, u8);
 
-/// Has the rules for `nets` stand; whether others of ours do, too.
-pub(crate) async fn arm(nets: &[IpNet]) -> Result<bool, RouteError> {
-    let netlink = Netlink::open()?;
-    let (wanted, there) = (rules(nets), ours(&netlink).await?);
-    for rule in wanted.iter().filter(|rule| !is_in(&there, rule)) {
-        let mut request = netlink.handle.rule().add();
-        *request.message_mut() = rule.clone();
-        request.execute().await.map_err(refused)?;
+/// How often it is looked whether the rules still stand: systemd-networkd removes those of others when it starts.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The rules of a running daemon. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct KillSwitch(Arc<Mutex<Vec<IpNet>>>);
+
+impl KillSwitch {
+    /// Has the rules for `nets` stand, beside those that do. An error leaves things as they were.
+    pub async fn arm(&self, nets: &[IpNet]) -> Result<(), RouteError> {
+        let mut all = self.0.lock().await;
+        arm(nets).await?;
+        all.extend(nets);
+        Ok(())
     }
-    Ok(there.iter().any(|rule| !is_in(&wanted, rule)))
+
+    /// Lifts all rules but those for `nets`, also those that earlier daemons left.
+    pub async fn settle(&self, nets: &[IpNet]) -> Result<(), RouteError> {
+        let mut all = self.0.lock().await;
+        *all = nets.to_vec();
+        lift_others(nets).await?;
+        Ok(())
+    }
+
+    /// Puts back what somebody else removes, for ever.
+    pub async fn keep(self) {
+        let mut said = None;
+        loop {
+            sleep(LOOK).await;
+            let all = self.0.lock().await;
+            let failed = match arm(&all).await {
+                Ok(missing) => {
+                    if missing {
+                        warn!("somebody else removed rules of the kill switch; they stand again");
+                    }
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(why) = failed.as_ref().filter(|_| said != failed) {
+                warn!("rules may be missing: {why}; trying again");
+            }
+            said = failed;
+        }
+    }
 }
 
-/// Takes the rules for `nets` away, and that for the daemon's own packets with the last of the others.
-pub(crate) async fn lift(nets: &[IpNet]) -> Result<(), RouteError> {
+/// Has the rules for `nets` stand, or adds none; whether any was missing.
+async fn arm(nets: &[IpNet]) -> Result<bool, RouteError> {
+    if nets.is_empty() {
+        return Ok(false);
+    }
     let netlink = Netlink::open()?;
-    let (unwanted, there) = (rules(nets), ours(&netlink).await?);
-    let is_last = there.iter().all(|rule| is_in(&unwanted, rule) || id(rule).1 == FIRST);
-    let gone = there.iter().filter(|rule| is_in(&unwanted, rule) && (is_last || id(rule).1 != FIRST));
-    for rule in gone {
-        netlink.handle.rule().del(rule.clone()).execute().await.map_err(refused)?;
+    let there = ours(&netlink).await?;
+    let missing: Vec<_> = rules(nets).into_iter().filter(|rule| !is_in(&there, rule)).collect();
+    for (n, rule) in missing.iter().enumerate() {
+        let mut request = netlink.handle.rule().add();
+        *request.message_mut() = rule.clone();
+        if let Err(error) = request.execute().await {
+            // The first error is the one to tell of.
+            let _ = remove(&netlink, missing[..n].iter()).await;
+            return Err(refused(error));
+        }
+    }
+    Ok(!missing.is_empty())
+}
+
+/// Takes away all rules of ours but those for `nets`; whether there were any.
+async fn lift_others(nets: &[IpNet]) -> Result<bool, RouteError> {
+    let netlink = Netlink::open()?;
+    let (wanted, there) = (rules(nets), ours(&netlink).await?);
+    let gone: Vec<_> = there.iter().filter(|rule| !is_in(&wanted, rule)).collect();
+    remove(&netlink, gone.iter().copied()).await?;
+    Ok(!gone.is_empty())
+}
+
+async fn remove(netlink: &Netlink, rules: impl Iterator<Item = &RuleMessage>) -> Result<(), RouteError> {
+    for rule in rules {
+        match netlink.handle.rule().del(rule.clone()).execute().await {
+            // Somebody else has removed it.
+            Err(rtnetlink::Error::NetlinkError(e)) if e.raw_code() == -(nix::errno::Errno::ENOENT as i32) => {
+            }
+            done => done.map_err(refused)?,
+        }
     }
     Ok(())
 }
@@ -54,14 +123,7 @@ pub(crate) async fn lift(nets: &[IpNet]) -> Result<(), RouteError> {
 /// Takes away what daemons left that ended otherwise than by `polypath down`, in the network namespace of the calling thread;
 /// whether there was anything. Needs `CAP_NET_ADMIN`.
 pub fn lift_left_behind() -> Result<bool, RouteError> {
-    runtime()?.block_on(async {
-        let netlink = Netlink::open()?;
-        let there = ours(&netlink).await?;
-        for rule in &there {
-            netlink.handle.rule().del(rule.clone()).execute().await.map_err(refused)?;
-        }
-        Ok(!there.is_empty())
-    })
+    runtime()?.block_on(lift_others(&[]))
 }
 
 /// Whether rules stand, in the network namespace of the calling thread.

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::netlink::RouteError;
 use crate::peers::Changed;
-use crate::{kill_switch, routes};
+use crate::routes;
 
 /// Why nothing was changed.
 #[derive(Debug, Error)]
@@ -21,7 +21,7 @@ pub enum ReloadError {
         /// Where it is in the configuration.
         key: &'static str,
     },
-    /// A route was refused.
+    /// A route or a rule was refused.
     #[error(transparent)]
     Route(#[from] RouteError),
 }
@@ -33,7 +33,7 @@ impl ReloadError {
             Self::Fixed { key } => format!(
                 "nothing was changed: put {key} back, or `polypath down` and `polypath up`, which resets all connections"
             ),
-            Self::Route(_) => "nothing was changed but for routes before this one: see `ip route`".into(),
+            Self::Route(_) => "nothing was changed: see `ip route` and `ip rule`".into(),
         }
     }
 }
@@ -79,8 +79,13 @@ impl Daemon {
             return Err(ReloadError::Fixed { key });
         }
         let (old, new) = (before.prefixes(), config.prefixes());
-        routes::add(&self.view.device, &new, &config.tunnel.addresses).await?;
-        kill_switch::arm(&config.protected()).await?;
+        self.rules.arm(&config.protected()).await?;
+        let (device, connected) = (&self.view.device, &config.tunnel.addresses);
+        if let Err(error) = routes::add(device, &new, connected).await {
+            routes::remove(device, [&new, &old], connected).await;
+            self.settle(&before).await;
+            return Err(error.into());
+        }
         self.exclusion.replace(&config.lane);
         let choice = config.choice(&self.view.device);
         self.view.choice.change(|now| *now = polypath_node::Choice { called_up: now.called_up, ..choice });
@@ -88,10 +93,10 @@ impl Daemon {
         let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
         self.set_config(config);
-        routes::remove(&self.view.device, [&old, &new], &config.tunnel.addresses).await;
-        let stay = config.protected();
-        let gone: Vec<_> = before.protected().into_iter().filter(|net| !stay.contains(net)).collect();
-        kill_switch::lift(&gone).await?;
+        routes::remove(device, [&old, &new], connected).await;
+        if before.protected() != config.protected() {
+            self.settle(config).await;
+        }
         info!("configuration read again");
         Ok(())
     }

@@ -145,7 +145,8 @@ pub(crate) async fn expect_role(
         Err(version @ FileError::Version { .. }) => version,
         Err(error) => return Err(error),
     };
-    decline(stream).await?;
+    // The peer may have gone already: what it did wrong is the news.
+    let _ = decline(stream).await;
     Err(declined)
 }
 

@@ -87,7 +87,8 @@ Examples:
   polypath down                      or Ctrl-C: device and routes go with the daemon
 
 It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the foreground, writes
-what happens to standard error, and tells a service manager (systemd: Type=notify, WatchdogSec). What is not TCP, and TCP connections beyond [lane] connections, travel as packets (docs/daemon.md).";
+what happens to standard error, and tells a service manager (systemd: Type=notify, WatchdogSec). What is not TCP, and TCP
+connections beyond [lane] connections, travel as packets (docs/daemon.md).";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -153,8 +154,8 @@ pub struct DownArgs {
     /// Where the daemon answers
     #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
     pub socket: PathBuf,
-    /// Take away the kill switch of a daemon that has ended otherwise
-    #[arg(long, conflicts_with = "socket")]
+    /// Take away the kill switch of a daemon that has ended otherwise; refused while one answers
+    #[arg(long)]
     pub lift_kill_switch: bool,
 }
 

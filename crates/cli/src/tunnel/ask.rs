@@ -42,7 +42,7 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Has a daemon end.
 pub fn down(args: &DownArgs) -> Result<(), Failure> {
     if args.lift_kill_switch {
-        return lift();
+        return lift(&args.socket);
     }
     match answer(&args.socket, &Command::Down)? {
         Answer::Ending => Ok(()),
@@ -51,7 +51,17 @@ pub fn down(args: &DownArgs) -> Result<(), Failure> {
 }
 
 /// Takes away what daemons left that ended otherwise than by `down`.
-fn lift() -> Result<(), Failure> {
+fn lift(socket: &Path) -> Result<(), Failure> {
+    match ask(socket, &Command::Status) {
+        Err(ControlError::Nobody(_)) => {}
+        Err(error @ ControlError::Os { .. }) => {
+            return Err(Failure::system("cannot lift it", error).help("only root may"));
+        }
+        _ => {
+            return Err(Failure::usage(format!("a daemon is running: it answers on {}", socket.display()))
+                .help("`polypath down` ends it and lifts its kill switch"));
+        }
+    }
     let failed = |e| Failure::system("cannot lift it", e).help("only root may");
     match kill_switch::lift_left_behind().map_err(failed)? {
         true => eprintln!("the kill switch is lifted"),

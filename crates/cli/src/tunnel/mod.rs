@@ -49,27 +49,42 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
             say_what_stays(&config);
             refused(&e)
         })?;
-        user.as_ref().map_or(Ok(()), privileges::become_user)?;
-        notify::ready();
-        tracing::info!(device = config.tunnel.name, hit = %daemon.status().hit, "up");
-        let ended = interrupt
-            .or(async {
-                tokio::select! {
-                    () = socket.serve(async |command| daemon.answer(command, &args.config).await) => {}
-                    () = notify::live(&daemon) => {}
-                }
-                Ok(())
-            })
-            .await;
+        let ended = carry(&daemon, &socket, args, user.as_ref(), &interrupt).await;
         tracing::info!("ending");
         notify::stopping();
-        match ended {
-            Ok(()) => daemon.lift_kill_switch().await.unwrap_or_else(|e| tracing::warn!("{e}")),
-            Err(_) => say_what_stays(&config),
+        let ended = match ended {
+            Ok(()) => {
+                daemon.lift_kill_switch().await.map_err(|e| Failure::system("cannot end as it should", e))
+            }
+            other => other,
+        };
+        if ended.is_err() {
+            say_what_stays(&config);
         }
         daemon.stop().await;
         ended
     })
+}
+
+/// Carries connections and answers, as `user`, until it is asked to end or a signal comes.
+async fn carry(
+    daemon: &Daemon,
+    socket: &ControlSocket,
+    args: &UpArgs,
+    user: Option<&User>,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
+    user.map_or(Ok(()), privileges::become_user)?;
+    notify::ready();
+    tracing::info!(device = daemon.config().tunnel.name, hit = %daemon.status().hit, "up");
+    let answers = async {
+        tokio::select! {
+            () = socket.serve(async |command| daemon.answer(command, &args.config).await) => {}
+            () = notify::live(daemon) => {}
+        }
+        Ok(())
+    };
+    interrupt.or(answers).await
 }
 
 /// Where it is asked, by its user and root, or by a group.

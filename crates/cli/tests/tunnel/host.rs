@@ -40,8 +40,13 @@ impl Host {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
+        self.command_under(&[], args)
+    }
+
+    /// The same under a program that runs it.
+    pub fn command_under(&self, under: &[&str], args: &[&str]) -> Command {
         let mut command = Command::new("env");
-        command.args(["--default-signal", env!("CARGO_BIN_EXE_polypath")]).args(args);
+        command.arg("--default-signal").args(under).arg(env!("CARGO_BIN_EXE_polypath")).args(args);
         command.current_dir(self.dir.path()).stdin(Stdio::null());
         command
     }
@@ -78,9 +83,14 @@ impl Host {
 
     /// The same with variables of its environment.
     pub fn up_with(&mut self, variables: &[(&str, &str)]) {
+        self.up_under(&[], variables);
+    }
+
+    /// The same under a program that runs it.
+    pub fn up_under(&mut self, under: &[&str], variables: &[(&str, &str)]) {
         let socket = self.socket();
         self.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
-        let mut up = self.command(&["up", "polypath.toml"]);
+        let mut up = self.command_under(under, &["up", "polypath.toml"]);
         up.envs(variables.iter().copied());
         self.daemon = Some(self.ns.run(|| up.spawn().unwrap()).unwrap());
     }

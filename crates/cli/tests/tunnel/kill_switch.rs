@@ -2,10 +2,10 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
-use super::host::{Host, hosts, shell, wait};
+use super::host::{Host, hosts, lists, shell, wait};
 
 /// A host of the Internet: behind the server, and behind the uplink's default route too.
 const OUTSIDE: &str = "198.51.100.7";
@@ -82,7 +82,7 @@ fn nothing_leaves_beside_the_tunnel_when_the_daemon_is_killed_and_all_does_after
     assert_eq!(asks(&router, &server).as_deref(), Ok("192.0.2.1"), "as if there were no tunnel");
     up(&mut router, &server);
     end(&mut router, "-KILL");
-    let lifted = router.run(router.command(&["down", "--lift-kill-switch"]));
+    let lifted = lift(&router);
     assert!(lifted.status.success(), "{lifted:?}");
     assert_eq!(rules(&router), before);
 }
@@ -95,4 +95,36 @@ fn without_a_kill_switch_all_leaves_as_if_there_were_no_tunnel() {
     assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
     end(&mut router, "-KILL");
     assert_eq!(asks(&router, &server).as_deref(), Ok("192.0.2.1"));
+}
+
+/// `down --lift-kill-switch`, asked at the router's own socket.
+fn lift(router: &Host) -> Output {
+    let socket = router.socket();
+    router.run(router.command(&["down", "--lift-kill-switch", "--socket", socket.to_str().unwrap()]))
+}
+
+#[test]
+fn a_daemon_lifts_what_its_configuration_no_longer_names_and_puts_back_what_others_remove() {
+    let Some([mut router, _server]) = through_the_server(true) else { return };
+    let before = rules(&router);
+    router.up();
+    wait("rules", || lists(&router, "rule", "to 128.0.0.0/1 unreachable"));
+    end(&mut router, "-KILL");
+    router.edit(|text| text.replace("0.0.0.0/0", "10.98.0.0/24"));
+    router.up();
+    wait("an end of the earlier ones", || !lists(&router, "rule", "128.0.0.0/1"));
+    let standing = rules(&router);
+    assert!(standing.contains("to 10.98.0.0/24 unreachable") && standing.contains("10499"), "{standing}");
+
+    wait("an answer", || router.status(&[]).status.success());
+    let lifted = lift(&router);
+    assert!(!lifted.status.success(), "a daemon is running");
+    assert!(String::from_utf8_lossy(&lifted.stderr).contains("`polypath down` ends it"), "{lifted:?}");
+    router.ns.run(|| shell("ip rule del to 10.98.0.0/24 unreachable; ip rule del pref 10499")).unwrap();
+    wait("what was removed", || rules(&router) == standing);
+
+    end(&mut router, "-KILL");
+    router.edit(|text| text.replace("kill_switch = true", "kill_switch = false"));
+    router.up();
+    wait("an end of all", || rules(&router) == before);
 }

@@ -97,6 +97,55 @@ fn who_may_ask(router: &Host) {
     }
 }
 
+/// setpriv(1) with the rights of `unit`, a file of systemd.unit(5).
+fn rights(unit: &str) -> [String; 2] {
+    let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
+    let rights = line.split_whitespace().map(|right| right.strip_prefix("CAP_").unwrap().to_lowercase());
+    let set: String = rights.map(|right| format!(",+{right}")).collect();
+    ["setpriv".into(), format!("--bounding-set=-all{set}")]
+}
+
+#[test]
+fn the_rights_of_the_unit_are_enough_to_start_again_over_a_dead_daemons_socket_and_to_reload() {
+    let Some([mut router, _server]) = pair() else { return };
+    if !installed(&["setpriv"]) {
+        return;
+    }
+    let rights = rights(include_str!("../../../../packaging/polypath.service"));
+    let under = rights.each_ref().map(String::as_str);
+    let socket = router.socket();
+    for _ in 0..2 {
+        router.up_under(&under, &[]);
+        wait("an answer", || router.status(&[]).status.success());
+        assert_eq!(line(&router, "Uid"), [NOBODY; 4].map(|id| id.to_string()).join("\t"));
+        assert_eq!(line(&router, "CapEff"), KEPT);
+        let words = ["reload", "--socket", socket.to_str().unwrap()];
+        let reload = router.run(router.command_under(&under, &words));
+        assert!(reload.status.success(), "{reload:?}");
+        let mut daemon = router.daemon.take().unwrap();
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+        assert_eq!(fs::metadata(&socket).unwrap().uid(), NOBODY, "it stays, and is nobody's");
+        wait("the end of the device", || !lists(&router, "link", "polypath0"));
+    }
+}
+
+#[test]
+fn a_daemon_that_cannot_become_its_user_leaves_nothing_but_the_kill_switch_and_says_so() {
+    let Some([router, _server]) = pair() else { return };
+    if !installed(&["setpriv"]) {
+        return;
+    }
+    let socket = router.socket();
+    router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+    let under = ["setpriv", "--bounding-set=-setuid"];
+    let up = router.run(router.command_under(&under, &["up", "polypath.toml"]));
+    let said = String::from_utf8_lossy(&up.stderr).into_owned();
+    assert!(!up.status.success() && said.contains("cannot become the user nobody"), "{said}");
+    assert!(said.contains("the kill switch stays"), "{said}");
+    assert!(!lists(&router, "link", "polypath0") && !socket.exists());
+}
+
 #[test]
 fn an_unknown_user_or_group_is_named() {
     let Some([router, _server]) = hosts() else { return };

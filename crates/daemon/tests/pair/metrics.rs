@@ -1,7 +1,8 @@
 //! What a daemon tells over HTTP.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use polypath_daemon::Status;
 
@@ -70,15 +71,22 @@ fn an_address_that_holds_its_places_keeps_nobody_else_from_asking() {
     };
     let pair = Pair::start(&[link(80, 5)], change);
     let open = |side: usize| pair.hosts[side].ns.run(|| TcpStream::connect(AT).unwrap()).unwrap();
+    ip(&pair.hosts[0], &["link", "set", "lo", "up"]);
     let held: Vec<_> = (0..8).map(|_| open(1)).collect();
     let mut ninth = open(1);
-    assert!(ninth.read(&mut [0]).map_or(true, |len| len == 0), "it is closed");
-    let request = "GET /metrics HTTP/1.1\r\nHost: 10.99.0.1\r\n\r\n";
-    ip(&pair.hosts[0], &["link", "set", "lo", "up"]);
+    // Their places are free again after 5 s.
+    ninth.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let read = ninth.read(&mut [0]);
+    let is_reset = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionReset;
+    assert!(matches!(read, Ok(0)) || read.as_ref().is_err_and(is_reset), "it is closed at once: {read:?}");
     let mut own = open(0);
-    own.write_all(request.as_bytes()).unwrap();
+    own.write_all(b"GET /metrics HTTP/1.1\r\nHost: 10.99.0.1\r\n\r\n").unwrap();
     let mut answer = String::new();
     own.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let mut first = &held[0];
+    first.set_nonblocking(true).unwrap();
+    let waits = first.read(&mut [0]).unwrap_err();
+    assert_eq!(waits.kind(), io::ErrorKind::WouldBlock, "all eight hold their places still");
     drop(held);
 }
