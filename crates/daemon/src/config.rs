@@ -125,7 +125,7 @@ pub struct LaneConfig {
 pub struct Control {
     /// The Unix socket, which its owner and root may use.
     pub socket: PathBuf,
-    /// A group whose members may use it too.
+    /// A group whose members may use it too, for all that can be asked: to end as well.
     pub group: Option<String>,
 }
 

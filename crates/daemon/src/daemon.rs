@@ -133,7 +133,7 @@ impl Daemon {
                 TcpListener::bind(at).await.map_err(|source| DaemonError::Metrics { at, source })?;
             self.spawn(metrics::serve(listener, self.view.clone()));
         }
-        routes::add(&self.view.device, &config.prefixes(), &config.tunnel.addresses).await?;
+        routes::add(&self.view.device, &config).await?;
         self.settle(&config).await;
         self.spawn(self.rules.clone().keep());
         Ok(())

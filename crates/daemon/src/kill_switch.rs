@@ -1,10 +1,12 @@
-//! The kill switch: rules of policy routing (ip-rule(8)) that outlive the daemon. What is for a peer's prefix leaves by a route
-//! at least as specific as the prefix, which is the tunnel's while the daemon runs, or not at all.
+//! The kill switch: rules of policy routing (ip-rule(8)) that outlive the daemon. What is for a peer's prefix leaves through the
+//! tunnel or by a route of the main table that is more specific than the prefix, or not at all.
 //!
-//! For each prefix a rule looks for such a route in the main table, and one behind it answers "unreachable". The daemon's own
-//! packets, which carry [`MARK`], use the main table before. Rules of longer prefixes stand before those of shorter ones.
+//! The routes into the tunnel are in a [table](TABLE) of their own, which the device takes along. For each prefix a rule looks for
+//! a more specific route in the main table, one behind it in that table, and one behind that answers "unreachable". The daemon's
+//! own packets, which carry [`MARK`], use the main table before. Rules of longer prefixes stand before those of shorter ones.
 
-use std::net::IpAddr;
+mod rules;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +14,7 @@ use futures_util::TryStreamExt;
 use ipnet::IpNet;
 use rtnetlink::IpVersion;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::route::{RouteHeader, RouteProtocol};
-use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use rtnetlink::packet_route::rule::{RuleAttribute, RuleMessage};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 use tracing::warn;
@@ -21,17 +22,12 @@ use tracing::warn;
 use crate::config::Config;
 use crate::netlink::{Netlink, RouteError};
 use crate::routes::routes;
+use rules::{OURS, is_in, rules};
 
+/// The table of the routes into the tunnel.
+pub(crate) const TABLE: u32 = 10_500;
 /// The mark of the daemon's own packets (`SO_MARK`).
 pub(crate) const MARK: u32 = 10_500;
-/// Priority of the rule for these; at most 257 more follow, two for each length of a prefix.
-const FIRST: u32 = 10_499;
-/// Whose rules they are: a protocol number that nobody else uses (rt_protos of iproute2).
-const OURS: RouteProtocol = RouteProtocol::Other(105);
-
-/// What tells rules apart: family, priority, destination.
-type Id = (u8, u32, Option<IpAddr>, u8);
-
 /// How often it is looked whether the rules still stand: systemd-networkd removes those of others when it starts.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -151,51 +147,6 @@ impl Config {
     }
 }
 
-/// The rules in the order in which they are asked.
-fn rules(protected: &[IpNet]) -> Vec<RuleMessage> {
-    let family = |v4: bool| protected.iter().any(|net| net.addr().is_ipv4() == v4).then(|| own(v4));
-    let own = [true, false].into_iter().filter_map(family);
-    let mut all: Vec<_> = own.chain(protected.iter().flat_map(|net| [specific(net), nowhere(net)])).collect();
-    all.sort_by_key(|rule| id(rule).1);
-    all
-}
-
-/// The daemon's own packets take the main table's routes, but for those into the tunnel: their sockets are bound to interfaces.
-fn own(v4: bool) -> RuleMessage {
-    let mut rule = rule(v4, FIRST, RuleAction::ToTable);
-    rule.header.table = RouteHeader::RT_TABLE_MAIN;
-    rule.attributes.push(RuleAttribute::FwMark(MARK));
-    rule
-}
-
-/// A route of the main table that is as long as the prefix, or longer.
-fn specific(to: &IpNet) -> RuleMessage {
-    let mut rule = towards(to, 0, RuleAction::ToTable);
-    rule.header.table = RouteHeader::RT_TABLE_MAIN;
-    rule.attributes.push(RuleAttribute::SuppressPrefixLen(u32::from(to.prefix_len()).saturating_sub(1)));
-    rule
-}
-
-fn nowhere(to: &IpNet) -> RuleMessage {
-    towards(to, 1, RuleAction::Unreachable)
-}
-
-fn towards(to: &IpNet, step: u32, action: RuleAction) -> RuleMessage {
-    let priority = FIRST + 1 + 2 * (128 - u32::from(to.prefix_len())) + step;
-    let mut rule = rule(to.addr().is_ipv4(), priority, action);
-    rule.header.dst_len = to.prefix_len();
-    rule.attributes.push(RuleAttribute::Destination(to.network()));
-    rule
-}
-
-fn rule(v4: bool, priority: u32, action: RuleAction) -> RuleMessage {
-    let mut rule = RuleMessage::default();
-    rule.header.family = if v4 { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    rule.header.action = action;
-    rule.attributes = vec![RuleAttribute::Priority(priority), RuleAttribute::Protocol(OURS)];
-    rule
-}
-
 /// The rules that are ours.
 async fn ours(netlink: &Netlink) -> Result<Vec<RuleMessage>, RouteError> {
     let mut all = Vec::new();
@@ -209,48 +160,6 @@ async fn ours(netlink: &Netlink) -> Result<Vec<RuleMessage>, RouteError> {
     Ok(all)
 }
 
-fn is_in(all: &[RuleMessage], one: &RuleMessage) -> bool {
-    all.iter().any(|other| id(other) == id(one))
-}
-
-fn id(rule: &RuleMessage) -> Id {
-    let (mut priority, mut to) = (0, None);
-    for attribute in &rule.attributes {
-        match attribute {
-            RuleAttribute::Priority(number) => priority = *number,
-            RuleAttribute::Destination(ip) => to = Some(*ip),
-            _ => {}
-        }
-    }
-    (rule.header.family.into(), priority, to, rule.header.dst_len)
-}
-
 fn refused(error: rtnetlink::Error) -> RouteError {
     RouteError::Rule(error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_prefixes_come_first_and_the_tunnels_own_networks_are_protected_too() {
-        let text = r#"
-[tunnel]
-addresses = ["10.99.0.1/24"]
-kill_switch = true
-[[peer]]
-hit = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19"
-prefixes = ["0.0.0.0/0", "10.99.0.2/32", "10.98.0.0/24"]
-"#;
-        let protected = Config::parse("a", text).unwrap().protected();
-        let expected = ["0.0.0.0/1", "10.98.0.0/24", "10.99.0.0/24", "128.0.0.0/1"];
-        assert_eq!(protected, expected.map(|net| net.parse::<IpNet>().unwrap()));
-        let rules = rules(&protected);
-        let priorities: Vec<u32> = rules.iter().map(|rule| id(rule).1).collect();
-        assert_eq!(priorities, [10_499, 10_708, 10_708, 10_709, 10_709, 10_754, 10_754, 10_755, 10_755]);
-        assert!(rules.iter().all(|rule| rule.header.family == AddressFamily::Inet));
-        let off = Config::parse("a", &text.replace("true", "false")).unwrap();
-        assert!(off.protected().is_empty());
-    }
 }

@@ -78,11 +78,10 @@ impl Daemon {
         if let Some(key) = before.fixed_difference(config) {
             return Err(ReloadError::Fixed { key });
         }
-        let (old, new) = (before.prefixes(), config.prefixes());
         self.rules.arm(&config.protected()).await?;
-        let (device, connected) = (&self.view.device, &config.tunnel.addresses);
-        if let Err(error) = routes::add(device, &new, connected).await {
-            routes::remove(device, [&new, &old], connected).await;
+        let device = &self.view.device;
+        if let Err(error) = routes::add(device, config).await {
+            routes::remove(device, [config, &before]).await;
             self.settle(&before).await;
             return Err(error.into());
         }
@@ -93,7 +92,7 @@ impl Daemon {
         let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
         self.set_config(config);
-        routes::remove(device, [&old, &new], connected).await;
+        routes::remove(device, [&before, config]).await;
         if before.protected() != config.protected() {
             self.settle(config).await;
         }

@@ -7,7 +7,7 @@ use common::{CLIENT, PORT, Pair, SERVER, locators};
 use polypath_endpoint::{
     Answer, ConnectionHandle, Endpoint, EndpointConfig, Event, Incoming, Input, OpenError,
 };
-use polypath_transport::{CloseReason, ConnectionConfig, Event as TcpEvent, Ports, State};
+use polypath_transport::{CloseReason, ConnectionConfig, Event as TcpEvent, Ports, Segment, State};
 use polypath_wire::{Duration, Seq};
 
 const MTU: u32 = 1400;
@@ -140,12 +140,32 @@ fn ports_can_be_chosen_and_are_free_again_once_a_connection_only_waits_for_late_
     assert_eq!(ports, Ports { local: 7, remote: 5 });
 }
 
+/// Gives a SYN to somebody else, who takes it or not.
+fn withdraw(server: &mut Endpoint, incoming: &Incoming, taken: bool) -> Segment {
+    let mut given = None;
+    server.withdraw(incoming, |syn| {
+        given = Some(syn.clone());
+        taken
+    });
+    given.unwrap()
+}
+
+#[test]
+fn a_syn_that_nobody_else_takes_is_asked_about_again_when_it_is_sent_again() {
+    let (mut pair, _) = pair();
+    pair.run(SOON);
+    let incoming = asked(&mut pair);
+    withdraw(&mut pair.endpoints[SERVER], &incoming, false);
+    pair.run(secs(2));
+    assert_eq!(asked(&mut pair), incoming);
+}
+
 #[test]
 fn a_copy_of_a_syn_that_somebody_else_carries_is_dropped_and_another_connection_is_not() {
     let (mut pair, _) = pair();
     pair.run(SOON);
     let incoming = asked(&mut pair);
-    let syn = pair.endpoints[SERVER].withdraw(&incoming).unwrap();
+    let syn = withdraw(&mut pair.endpoints[SERVER], &incoming, true);
     let (seq, now) = (syn.header.seq, pair.now);
     let server = &mut pair.endpoints[SERVER];
     let arrives = |server: &mut Endpoint, seq| {
@@ -156,6 +176,6 @@ fn a_copy_of_a_syn_that_somebody_else_carries_is_dropped_and_another_connection_
     };
     assert_eq!(arrives(server, seq), None, "it was read before its carrier knew");
     assert_eq!(arrives(server, seq), Some(incoming), "its carrier has forgotten it");
-    server.withdraw(&incoming).unwrap();
+    withdraw(server, &incoming, true);
     assert_eq!(arrives(server, Seq(seq.0 + 1)), Some(incoming), "its ports are used again");
 }

@@ -67,17 +67,19 @@ impl Bypass {
         self.lock().dropped
     }
 
-    /// Hands out a SYN that was to end at the endpoint. The gateway hears of it, so that its connection goes by.
-    pub(crate) fn divert(&self, syn: Bytes) {
+    /// Hands out a SYN that was to end at the endpoint, unless too many packets wait; whether it did. The gateway hears of it,
+    /// so that its connection goes by.
+    pub(crate) fn divert(&self, syn: Bytes) -> bool {
         let mut state = self.lock();
         if state.out.len().max(state.diverted.len()) >= MOST {
             state.dropped += 1;
-            return;
+            return false;
         }
         state.diverted.push(syn.clone());
         state.out.push_back(syn);
         state.writer.take().into_iter().for_each(Waker::wake);
         wake(&mut state.waiting);
+        true
     }
 
     /// The SYNs whose connections go by, once.

@@ -8,6 +8,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use polypath_endpoint::packet::encode_packet;
 use polypath_endpoint::{Answer, Incoming as Syn};
+use polypath_transport::Segment;
 
 use crate::bypass::Bypass;
 use crate::shared::{Shared, Stop};
@@ -81,15 +82,20 @@ impl Incoming {
     /// Leaves it to whoever takes packets from `bypass`: this SYN, later copies of it, and all that follows.
     pub fn go_by(mut self, bypass: &Bypass) {
         self.answered = true;
-        let syn = self.shared.act(|state, _| state.endpoint.withdraw(&self.syn));
-        let mut packet = vec![0; MAX_SYN];
-        // What does not fit is a SYN with data: the next one may have none.
-        let packet = syn.and_then(|syn| {
-            let len = encode_packet(&self.syn.locators.reversed(), &syn, &mut packet).ok()?;
-            packet.truncate(len);
-            Some(Bytes::from(packet))
+        self.shared.act(|state, _| {
+            // What does not fit is a SYN with data: the next one may have none.
+            state
+                .endpoint
+                .withdraw(&self.syn, |syn| self.packet(syn).is_some_and(|packet| bypass.divert(packet)));
         });
-        packet.into_iter().for_each(|packet| bypass.divert(packet));
+    }
+
+    /// The packet that the SYN came in, unless it is too large.
+    fn packet(&self, syn: &Segment) -> Option<Bytes> {
+        let mut packet = vec![0; MAX_SYN];
+        let len = encode_packet(&self.syn.locators.reversed(), syn, &mut packet).ok()?;
+        packet.truncate(len);
+        Some(packet.into())
     }
 
     fn say(&mut self, answer: Answer) {

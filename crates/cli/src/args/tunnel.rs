@@ -147,7 +147,8 @@ pub struct StatusArgs {
 
 const DOWN_HELP: &str = "\
 Connections are reset; device and routes go. A kill switch ([tunnel] kill_switch) goes too, but stays when the daemon ends
-otherwise: by a signal, an error or kill -9. `polypath up` then goes on behind it, and --lift-kill-switch takes it away.";
+otherwise: by a signal, an error or kill -9. `polypath up` then goes on behind it, and --lift-kill-switch takes it away.
+While it stands, what is for the peers' prefixes leaves through the tunnel, or by a route that is more specific, or not at all.";
 
 #[derive(Args, Debug)]
 pub struct DownArgs {

@@ -54,8 +54,8 @@ exclude_ports = []
 [control]
 # Where `polypath status` and `polypath down` ask.
 socket = \"/run/polypath.sock\"
-# A group whose members may ask too; without one only root and the daemon's user.
-# group = \"adm\"
+# A group, best one of its own, whose members may ask, change paths and end it; without one only root and the daemon's user.
+# group = \"polypath-admin\"
 
 [daemon]
 # The user that it becomes once it is set up, with no rights but those of the network.

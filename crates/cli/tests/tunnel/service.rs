@@ -38,7 +38,7 @@ fn pair() -> Option<[Host; 2]> {
     let back = router.obey(&there);
     server.obey(&back);
     router.edit(|text| {
-        let text = text.replace("# group = \"adm\"", &format!("group = \"{}\"", GROUP.0));
+        let text = text.replace("# group = \"polypath-admin\"", &format!("group = \"{}\"", GROUP.0));
         text.replace("# user = \"polypath\"", "user = \"nobody\"")
             .replace("kill_switch = false", "kill_switch = true")
     });

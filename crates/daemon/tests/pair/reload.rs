@@ -1,6 +1,7 @@
 //! A running daemon gets another configuration, or other interfaces, while connections stand.
 
 use std::net::{TcpListener, TcpStream};
+use std::process::Command as Tool;
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +15,13 @@ const MB: usize = 1 << 20;
 
 fn pair() -> Option<Pair> {
     ready().then(|| Pair::start(&[link(80, 5), link(40, 10)], |_, text| text))
+}
+
+/// What ip(8) lists.
+fn lists(host: &Host, what: &str) -> String {
+    let mut list = Tool::new("ip");
+    list.args(what.split(' ')).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    String::from_utf8(host.ns.run(|| list.output().unwrap()).unwrap().stdout).unwrap()
 }
 
 /// The names of the interfaces of a host, in the order of the links.
@@ -113,6 +121,43 @@ fn what_cannot_change_is_named_and_nothing_changes() {
         pair.hosts[0].ns.run(|| std::fs::read_to_string("/proc/thread-self/net/route").unwrap()).unwrap();
     assert!(!routes.contains("0000620A"), "a route to 10.98.0.0: {routes}");
     transfer(client, server, MB);
+}
+
+#[test]
+fn a_route_that_is_refused_takes_back_those_before_it_and_their_rules() {
+    if !ready() {
+        return;
+    }
+    let guarded = |_, text: String| text.replace("[listen]", "kill_switch = true\n[listen]");
+    let mut pair = Pair::start(&[link(80, 5)], guarded);
+    let off = "/proc/sys/net/ipv6/conf/polypath0/disable_ipv6";
+    pair.hosts[0].ns.run(|| std::fs::write(off, "1").unwrap()).unwrap();
+    let standing = |pair: &Pair| ["rule", "route show table all"].map(|what| lists(&pair.hosts[0], what));
+    let before = standing(&pair);
+    assert!(before[0].contains("to 10.99.0.0/24 unreachable"), "{before:?}");
+    let other = |text: &str| text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", \"fd00:98::/64\", ");
+    let said = refusal(pair.hosts[0].reload(other));
+    assert!(said.contains("fd00:98::/64") && said.contains("nothing was changed"), "{said}");
+    assert_eq!(standing(&pair), before);
+}
+
+#[test]
+fn rules_of_a_family_that_is_no_longer_named_go_with_its_last_prefix() {
+    if !ready() {
+        return;
+    }
+    let both = |side: usize, text: String| match side {
+        0 => text
+            .replace("[listen]", "kill_switch = true\n[listen]")
+            .replace("prefixes = [", "prefixes = [\"fd00:98::/64\", "),
+        _ => text,
+    };
+    let mut pair = Pair::start(&[link(80, 5)], both);
+    let rules =
+        |pair: &Pair| ["-4 rule", "-6 rule"].map(|what| lists(&pair.hosts[0], what).contains("10499:"));
+    assert_eq!(rules(&pair), [true, true]);
+    assert_eq!(pair.hosts[0].reload(|text| text.replace("\"fd00:98::/64\", ", "")), Answer::Done);
+    assert_eq!(rules(&pair), [true, false]);
 }
 
 #[test]

@@ -87,16 +87,15 @@ impl Endpoint {
         None
     }
 
-    /// Gives back a SYN that somebody else carries; it waits no longer. A copy of it that is under way to this endpoint is
-    /// dropped: the connection must not be carried twice.
-    pub fn withdraw(&mut self, incoming: &Incoming) -> Option<Segment> {
-        let intercept = self.intercept.as_mut()?;
-        let syn = intercept.waiting.remove(incoming)?;
+    /// Gives a SYN to somebody else; it waits no longer. If they `take` it, a copy that is under way to this endpoint is dropped:
+    /// the connection must not be carried twice. If not, the next copy waits as the first did.
+    pub fn withdraw(&mut self, incoming: &Incoming, take: impl FnOnce(&Segment) -> bool) {
+        let Some(intercept) = &mut self.intercept else { return };
+        let Some(syn) = intercept.waiting.remove(incoming).filter(take) else { return };
         if intercept.withdrawn.len() == WITHDRAWN {
             intercept.withdrawn.pop_front();
         }
         intercept.withdrawn.push_back((*incoming, syn.header.seq));
-        Some(syn)
     }
 
     fn admit(
