@@ -1,7 +1,7 @@
 //! The kill switch: rules of policy routing (ip-rule(8)) that outlive the daemon. What is for a peer's prefix leaves through the
 //! tunnel or by a route of the main table that is more specific than the prefix, or not at all.
 //!
-//! The routes into the tunnel are in a [table](TABLE) of their own, which the device takes along. For each prefix a rule looks for
+//! The routes into the tunnel are in a [table](crate::routes::TABLE) of their own, which the device takes along. For each prefix a rule looks for
 //! a more specific route in the main table, one behind it in that table, and one behind that answers "unreachable". The daemon's
 //! own packets, which carry [`MARK`], use the main table before. Rules of longer prefixes stand before those of shorter ones.
 
@@ -22,12 +22,9 @@ use tracing::warn;
 use crate::config::Config;
 use crate::netlink::{Netlink, RouteError};
 use crate::routes::routes;
+pub(crate) use rules::MARK;
 use rules::{OURS, is_in, rules};
 
-/// The table of the routes into the tunnel.
-pub(crate) const TABLE: u32 = 10_500;
-/// The mark of the daemon's own packets (`SO_MARK`).
-pub(crate) const MARK: u32 = 10_500;
 /// How often it is looked whether the rules still stand: systemd-networkd removes those of others when it starts.
 const LOOK: Duration = Duration::from_secs(5);
 

@@ -8,8 +8,10 @@ use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::route::{RouteHeader, RouteMessage};
 
 use crate::config::Config;
-use crate::kill_switch::TABLE;
 use crate::netlink::{Netlink, RouteError};
+
+/// The table of the routes into the tunnel that the kill switch goes by.
+pub(crate) const TABLE: u32 = 10_500;
 
 /// A route into the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
