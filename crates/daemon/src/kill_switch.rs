@@ -3,7 +3,7 @@
 //!
 //! The routes into the tunnel are in a [table](crate::routes::TABLE) of their own, which the device takes along. For each prefix a rule looks for
 //! a more specific route in the main table, one behind it in that table, and one behind that answers "unreachable". The daemon's
-//! own packets, which carry [`MARK`], use the main table before. Rules of longer prefixes stand before those of shorter ones.
+//! own packets, which carry [`MARK`], use the main table first. Rules of longer prefixes precede those of shorter ones.
 
 mod rules;
 
@@ -25,7 +25,7 @@ use crate::routes::routes;
 pub(crate) use rules::MARK;
 use rules::{OURS, is_in, rules};
 
-/// How often it is looked whether the rules still stand: systemd-networkd removes those of others when it starts.
+/// Interval between two checks of the rules: systemd-networkd removes foreign ones when it starts.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The rules of a running daemon. Clones share them.
@@ -150,7 +150,7 @@ async fn ours(netlink: &Netlink) -> Result<Vec<RuleMessage>, RouteError> {
     for (version, family) in [(IpVersion::V4, AddressFamily::Inet), (IpVersion::V6, AddressFamily::Inet6)] {
         let listed = netlink.handle.rule().get(version).execute();
         let listed: Vec<RuleMessage> = listed.try_collect().await.map_err(refused)?;
-        // A kernel without IPv6 lists those of other families instead.
+        // A kernel without IPv6 lists the rules of other families instead.
         let of_family = listed.into_iter().filter(|rule| rule.header.family == family);
         all.extend(of_family.filter(|rule| rule.attributes.contains(&RuleAttribute::Protocol(OURS))));
     }

@@ -1,4 +1,4 @@
-//! A service manager is told how the daemon is (sd_notify(3)); where there is none, nobody is.
+//! Reports the daemon's state to the service manager (sd_notify(3)), if there is one.
 
 use polypath_daemon::Daemon;
 use sd_notify::NotifyState;

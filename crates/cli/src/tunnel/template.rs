@@ -58,7 +58,7 @@ socket = \"/run/polypath.sock\"
 # group = \"polypath-admin\"
 
 [daemon]
-# The user that it becomes once it is set up, with no rights but those of the network.
+# The user that the daemon runs as once it is set up; it keeps only the network capabilities.
 # user = \"polypath\"
 
 [metrics]

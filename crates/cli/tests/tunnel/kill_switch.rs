@@ -29,7 +29,7 @@ fn through_the_server(kill_switch: bool) -> Option<[Host; 2]> {
     server.ns.run(|| shell(&format!("ip address add {OUTSIDE}/32 dev lo"))).unwrap();
     router.ns.run(|| shell("ip link set lo up; ip route add default via 192.0.2.2")).unwrap();
     let there = server.init(&["--at", "203.0.113.5"]);
-    // A route of an uplink that is as long as the tunnel's is none into it.
+    // A route over an uplink with the same prefix length does not lead into the tunnel.
     router.ns.run(|| shell("ip route add 128.0.0.0/1 via 192.0.2.2 metric 4000")).unwrap();
     let back = router.obey(&format!("{there} --behind 0.0.0.0/0"));
     server.obey(&back);

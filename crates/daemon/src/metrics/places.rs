@@ -20,7 +20,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// A place for a request from `from`; `None` if all are taken, or those of its address.
+    /// Takes a place for a request from `from`. `None` if no place is free, or its address holds as many as one may.
     pub fn take(&self, from: IpAddr) -> Option<Place> {
         let asker = network(from);
         let mut taken = self.lock();
