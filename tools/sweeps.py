@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 
@@ -142,7 +142,8 @@ def disturbed(out, seeds):
 
 def renewed(made, client):
     """New workers at the new scheduler, and a client of them."""
-    client.close(timeout=5)
+    with suppress(RuntimeError):  # Dask closes its connections while it reconnects, and may say so
+        client.close(timeout=5)
     for worker in made.workers:
         worker.kill()
     made.worker(), made.worker()
