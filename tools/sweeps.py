@@ -1,11 +1,11 @@
-"""tools/sweeps.py DIR [RUNS]: RUNS (10000) runs of 20 s, 100 cells of one connection over two paths, 8 + 4 Mbit/s:
+"""tools/sweeps.py DIR [RUNS [WORKERS]]: RUNS (10000) runs of 20 s, 100 cells of one connection over two paths, 8 + 4 Mbit/s:
 
-1. in turns on this machine's cores (DIR/here) and by Dask with two workers (DIR/dask), each turn a part of the seeds; prints both
-   times and their ratio;
-2. by Dask once more (DIR/disturbed), while one of the workers is killed and later the scheduler restarted: what had come back
-   then is not made again.
+1. in turns on as many cores of this machine (DIR/here) as Dask has workers (DIR/dask; two), each turn a part of the seeds; prints
+   both times and their ratio;
+2. by Dask once more, if there are several (DIR/disturbed), while one of the workers is killed and later the scheduler restarted: what
+   had come back then is not made again.
 
-All three must be equal, byte for byte. Called again it goes on where it was interrupted; a turn that was has no time.
+All must be equal, byte for byte. Called again it goes on where it was interrupted; a turn that was has no time.
 """
 
 import json
@@ -38,13 +38,14 @@ def experiment():
 
 
 @contextmanager
-def cluster(out):
-    """A scheduler and two workers."""
+def cluster(out, workers=2):
+    """A scheduler and its workers."""
     scratch = out / "cluster"
     scratch.mkdir(exist_ok=True)
     made = Cluster(scratch)
     try:
-        made.worker(), made.worker()
+        for _ in range(workers):
+            made.worker()
         yield made
     finally:
         made.end()
@@ -74,10 +75,10 @@ def turns(seeds):
     return [range(first, min(first + TURN, seeds + 1)) for first in range(1, seeds + 1, TURN)]
 
 
-def turn(out, where, seeds, client):
+def turn(out, where, seeds, client, jobs):
     """One turn; its time, if nothing interrupted it now or before, joins DIR/times.jsonl."""
     begin = time.monotonic()
-    swept = pp.sweep(experiment(), GRID, seeds, out=out / where, client=client, progress=False)
+    swept = pp.sweep(experiment(), GRID, seeds, out=out / where, client=client, jobs=jobs, progress=False)
     seconds = time.monotonic() - begin
     whole = swept.ran == CELLS * len(seeds)
     if whole:
@@ -86,12 +87,12 @@ def turn(out, where, seeds, client):
     print(f"seeds {seeds[0]}..{seeds[-1]} {where}: {swept.ran} runs made in {seconds:.1f} s", "" if whole else "(not timed)", flush=True)
 
 
-def in_turns(out, seeds):
-    with cluster(out) as made, client_of(made) as client:
+def in_turns(out, seeds, workers):
+    with cluster(out, workers) as made, client_of(made, workers) as client:
         for n, some in enumerate(turns(seeds)):
             ways = [("here", None), ("dask", client)]
             for where, via in ways[:: -1 if n % 2 else 1]:
-                turn(out, where, some, via)
+                turn(out, where, some, via, workers)
     tell_times(out)
 
 
@@ -150,17 +151,19 @@ def renewed(made, client):
     return client_of(made)
 
 
-def main(out, runs=10_000):
+def main(out, runs=10_000, workers=2):
     logging.disable(logging.ERROR)  # Dask tells at length of a scheduler that died
     seeds = max(runs // CELLS, 1)
-    in_turns(out, seeds)
+    in_turns(out, seeds, workers)
     same(out / "here", out / "dask")
+    if workers == 1:
+        return
     if files(out / "disturbed").keys() != files(out / "here").keys():
         disturbed(out, seeds)
     same(out / "here", out / "disturbed")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3, 4):
         sys.exit(__doc__)
     main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use polypath_transport::flow::packet::PacketConfig;
+use polypath_transport::flow::PacketConfig;
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
 use polypath_wire::hip::{Hit, udp};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use bytes::{Bytes, BytesMut};
-use polypath_transport::flow::packet::Leaving;
+use polypath_transport::flow::Leaving;
 use polypath_transport::{PathConfig, PathStats, Segment};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Checksum, Duration, Instant, shim, tcp};

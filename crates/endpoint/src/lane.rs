@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use polypath_hop::FqCodelConfig;
-use polypath_transport::flow::packet::{PacketConfig, PacketStats};
+use polypath_transport::flow::{PacketConfig, PacketStats};
 use polypath_transport::{PathConfig, PathStats};
 use polypath_wire::deadlines::Named;
 use polypath_wire::hip::Hit;

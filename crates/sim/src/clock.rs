@@ -3,7 +3,7 @@
 use polypath_wire::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use polypath_transport::conn::config::millis;
+use polypath_wire::millis;
 
 /// How a host's clock differs from the simulation's.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]

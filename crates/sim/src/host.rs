@@ -7,9 +7,9 @@ use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, Input, Locators, Outlet, SecurityConfig,
 };
 use polypath_hip::{Identity, Random};
-use polypath_transport::conn::config::millis;
 use polypath_transport::{DropReason, Ports, Segment};
 use polypath_wire::hip::Hit;
+use polypath_wire::millis;
 use polypath_wire::{Duration, Instant, Seed, WireError};
 use serde::{Deserialize, Serialize};
 

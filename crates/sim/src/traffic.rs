@@ -7,12 +7,12 @@ use polypath_endpoint::{
     ConnectionHandle, Event as EndpointEvent, ListenConfig, Locators, OpenError, PathReport, Reach,
 };
 use polypath_hip::State as HipState;
-use polypath_transport::conn::config::millis;
 use polypath_transport::{
     CloseReason, Connection, ConnectionConfig, ConnectionStats, Event, PathConfig, PathStats, Pattern,
     Payload,
 };
 use polypath_wire::hip::{Hit, udp};
+use polypath_wire::millis;
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use common::{hop, line, secs};
 use polypath_sim::{FlowConfig, FlowReport};
 use polypath_transport::cc::CcConfig;
-use polypath_transport::cc::fast::{DelaySignal, FastConfig};
+use polypath_transport::cc::{DelaySignal, FastConfig};
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::Duration;
 

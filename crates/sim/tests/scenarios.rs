@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use common::{assert_conserved, hop, secs};
 use polypath_sim::{Change, FlowConfig, HopConfig, HostConfig, Step, Via, World, WorldConfig};
-use polypath_transport::loss::LossConfig;
+use polypath_transport::LossConfig;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::Duration;

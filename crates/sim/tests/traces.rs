@@ -12,11 +12,11 @@ use polypath_endpoint::SecurityConfig;
 use polypath_sim::{
     Change, ClockConfig, FlowConfig, HopConfig, HostConfig, Step, Via, World, WorldConfig, identity,
 };
-use polypath_transport::cc::fast::FastConfig;
+use polypath_transport::AckReturn;
+use polypath_transport::KnowledgeConfig;
+use polypath_transport::LossConfig;
+use polypath_transport::cc::FastConfig;
 use polypath_transport::cc::{CcConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig};
-use polypath_transport::conn::config::AckReturn;
-use polypath_transport::loss::LossConfig;
-use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{AckConfig, ConnectionConfig, KnownPath, PathConfig, RecordFilter};
 use polypath_wire::{Duration, Rate, Seed};

@@ -2,13 +2,13 @@
 
 /// Disjoint half-open ranges, ascending, never touching one another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Ranges {
+pub(crate) struct Ranges {
     ranges: Vec<(u64, u64)>,
 }
 
 impl Ranges {
     /// Adds `start..end` and returns the range it is part of now.
-    pub fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let last = first + self.ranges[first..].partition_point(|r| r.0 <= end);
         if first == last {
@@ -22,7 +22,7 @@ impl Ranges {
     }
 
     /// The first part of `start..end` that is not in the set.
-    pub fn first_gap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+    pub(crate) fn first_gap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let mut from = start;
         let i = self.ranges.partition_point(|r| r.1 <= start);
         let mut next = self.ranges[i..].iter();
@@ -37,7 +37,7 @@ impl Ranges {
     }
 
     /// Removes everything below `offset`.
-    pub fn remove_below(&mut self, offset: u64) {
+    pub(crate) fn remove_below(&mut self, offset: u64) {
         let gone = self.ranges.partition_point(|r| r.1 <= offset);
         self.ranges.drain(..gone);
         if let Some(first) = self.ranges.first_mut() {
@@ -46,23 +46,23 @@ impl Ranges {
     }
 
     /// The range that contains `offset`.
-    pub fn containing(&self, offset: u64) -> Option<(u64, u64)> {
+    pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
         let i = self.ranges.partition_point(|r| r.1 <= offset);
         self.ranges.get(i).copied().filter(|r| r.0 <= offset)
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Removes all.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }
 
     /// All ranges, ascending.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().copied()
     }
 }

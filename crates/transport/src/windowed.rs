@@ -4,7 +4,7 @@ use polypath_wire::{Duration, Instant};
 
 /// The smallest value of the last and of the present window: those of one to two windows.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct WindowedMin<T> {
+pub(crate) struct WindowedMin<T> {
     /// Smallest of the last and of the present window, and when the present began.
     windows: Option<(T, T, Instant)>,
 }
@@ -17,7 +17,7 @@ impl<T> Default for WindowedMin<T> {
 
 impl<T: Ord + Copy> WindowedMin<T> {
     /// Adds a value; the present window ends once it is longer than `window`.
-    pub fn add(&mut self, now: Instant, value: T, window: Duration) {
+    pub(crate) fn add(&mut self, now: Instant, value: T, window: Duration) {
         self.windows = Some(match self.windows {
             None => (value, value, now),
             Some((_, present, began)) if now.since(began) > window => (present, value, now),
@@ -26,7 +26,7 @@ impl<T: Ord + Copy> WindowedMin<T> {
     }
 
     /// The minimum; none before the first value.
-    pub fn value(&self) -> Option<T> {
+    pub(crate) fn value(&self) -> Option<T> {
         self.windows.map(|(last, present, _)| last.min(present))
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polypath_transport::cc::ControllerMaker;
-use polypath_transport::cc::controller::{Controller, Snapshot};
+use polypath_transport::cc::{Controller, Snapshot};
 use polypath_transport::facts::{AckSample, LossEvent, PathView};
 use polypath_transport::{CcConfig, External};
 use polypath_wire::{Duration, Instant, PathId};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use polypath_transport::PathConfig;
-use polypath_transport::flow::packet::{Ecn, Leaving, Packet, PacketFlow, Refused};
+use polypath_transport::flow::{Ecn, Leaving, Packet, PacketFlow, Refused};
 use polypath_wire::hip::Hit;
 use polypath_wire::tcp::MIN_HEADER_LEN;
 use polypath_wire::{Duration, Instant, PathId, Seed};

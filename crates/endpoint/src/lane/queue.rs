@@ -1,7 +1,7 @@
 //! What waits for a path: FQ-CoDel over flows of IP packets, which marks those that may be marked.
 
 use polypath_hop::{FairQueue, FqCodelConfig, Label};
-use polypath_transport::flow::packet::{Packet, PacketQueue, QueueStats};
+use polypath_transport::flow::{Packet, PacketQueue, QueueStats};
 use polypath_wire::{Instant, Seed};
 
 use crate::inner::{InnerPacket, marked};

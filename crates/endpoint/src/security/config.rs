@@ -1,8 +1,8 @@
 //! Parameters of an endpoint whose segments travel in ESP.
 
 use polypath_hip::HipConfig;
-use polypath_transport::conn::config::millis;
 use polypath_wire::Duration;
+use polypath_wire::millis;
 use serde::{Deserialize, Serialize};
 
 /// Associations, their SAs and their paths.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polypath_transport::cc::controller::{Controller, Phase, Snapshot};
+use polypath_transport::cc::{Controller, Phase, Snapshot};
 use polypath_transport::facts::{AckSample, Episode, LossEvent, LostSegment, Pace, PathView};
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! What controllers and schedulers are told: times in seconds, sizes in bytes, rates in bit/s.
 
 use polypath_transport::facts::{AckSample, LossEvent, Parcel as Cargo, PathState, PathView};
-use polypath_transport::sched::scheduler::is_open;
+use polypath_transport::sched::is_open;
 use polypath_wire::{Duration, Instant};
 use pyo3::prelude::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polypath_transport::SchedulerConfig;
 use polypath_transport::facts::{Parcel as Cargo, PathView, Why};
-use polypath_transport::sched::scheduler::{Choice, Scheduler, has_others, is_open, next_opening};
+use polypath_transport::sched::{Choice, Scheduler, has_others, is_open, next_opening};
 use polypath_wire::{Instant, PathId};
 use pyo3::prelude::*;
 

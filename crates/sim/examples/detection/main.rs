@@ -9,7 +9,7 @@ mod scenario;
 
 use std::error::Error;
 
-use polypath_transport::bottleneck::DetectionConfig;
+use polypath_transport::DetectionConfig;
 use polypath_wire::{Duration, Instant, PathId};
 use scenario::Scenario;
 

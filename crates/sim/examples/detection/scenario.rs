@@ -1,7 +1,7 @@
 //! A random topology: a connection of two to four paths, each through one of some bottlenecks, and TCPs beside it.
 
 use polypath_sim::{FlowConfig, FlowId, HopConfig, HostConfig, NodeId, QueueLimit, Via, World, WorldConfig};
-use polypath_transport::bottleneck::DetectionConfig;
+use polypath_transport::DetectionConfig;
 use polypath_transport::cc::{CcConfig, PolypathConfig};
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed};

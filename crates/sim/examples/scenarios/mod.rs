@@ -8,8 +8,8 @@ use polypath_sim::{
     FlowConfig, FlowId, Headers, HopConfig, HostConfig, NodeId, Path, QueueLimit, Via, World, WorldConfig,
     identity,
 };
+use polypath_transport::LossConfig;
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
-use polypath_transport::loss::LossConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed};
 

@@ -4,8 +4,8 @@
 use polypath_hop::{Discipline, RedConfig};
 use polypath_sim::{FlowConfig, FlowId, Headers, HopConfig, HopId, HostConfig, NodeId, Path, QueueLimit};
 use polypath_sim::{World, WorldConfig, WorldError};
+use polypath_transport::LossConfig;
 use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
-use polypath_transport::loss::LossConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::{Duration, Instant, PathId, Rate, Seed};
 use serde::{Deserialize, Serialize};

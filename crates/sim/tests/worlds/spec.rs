@@ -1,8 +1,8 @@
 //! What a world is, and a random one.
 
 use polypath_hop::{Change, HopConfig, QueueLimit, Step};
+use polypath_transport::LossConfig;
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
-use polypath_transport::loss::LossConfig;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{AckConfig, ConnectionConfig, PathConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed, Seq};

@@ -35,7 +35,7 @@ struct Path {
 
 /// Compares queueing delays.
 #[derive(Debug, Default)]
-pub struct Concordance {
+pub(crate) struct Concordance {
     paths: Vec<Option<Path>>,
 }
 

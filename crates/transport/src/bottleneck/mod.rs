@@ -4,13 +4,14 @@
 //! says of two paths how alike they are. [`Judge`](judge::Judge) turns that into a verdict, with hysteresis: what it
 //! held before is held until the facts are clearly against it. Neither knows of windows; who asks for a verdict acts on it.
 
-pub mod concordance;
-pub mod config;
-pub mod detector;
-pub mod judge;
-pub mod series;
-pub mod statistics;
-pub mod verdict;
+pub(crate) mod concordance;
+pub(crate) mod config;
+pub(crate) mod detector;
+pub(crate) mod judge;
+pub(crate) mod series;
+pub(crate) mod statistics;
+pub(crate) mod verdict;
 
-pub use config::{Detection, DetectionConfig};
-pub use verdict::Verdict;
+pub(crate) use config::Detection;
+pub use config::DetectionConfig;
+pub(crate) use verdict::Verdict;

@@ -3,7 +3,7 @@
 use polypath_wire::{Duration, Instant};
 
 /// Width of a bin.
-pub const BIN: Duration = Duration::from_millis(10);
+pub(crate) const BIN: Duration = Duration::from_millis(10);
 /// How many bins are remembered.
 const BINS: u64 = 2048;
 
@@ -15,7 +15,7 @@ struct Bin {
 
 /// The last 20 s of one path.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub(crate) struct Series {
     bins: Vec<Bin>,
     /// Number of the newest bin since the start of time.
     newest: u64,
@@ -29,7 +29,7 @@ impl Default for Series {
 
 impl Series {
     /// A packet that left at `at` waited for `delay`.
-    pub fn add(&mut self, at: Instant, delay: Duration) {
+    pub(crate) fn add(&mut self, at: Instant, delay: Duration) {
         let number = at.0 / BIN.0;
         if number + BINS <= self.newest {
             return;
@@ -43,7 +43,7 @@ impl Series {
     }
 
     /// Mean delays between two instants, ms, `width` bins each; NaN where nothing was measured.
-    pub fn means(&self, from: Instant, to: Instant, width: u64) -> Vec<f32> {
+    pub(crate) fn means(&self, from: Instant, to: Instant, width: u64) -> Vec<f32> {
         let width = width.max(1);
         let oldest = (self.newest + 1).saturating_sub(BINS);
         let (first, last) = (from.0 / BIN.0 / width, to.0 / BIN.0 / width);

@@ -19,13 +19,13 @@ use polypath_wire::{Duration, Instant, PathId};
 use super::detector::Detector;
 
 /// The base interval.
-pub const T: Duration = Duration::from_millis(350);
+pub(crate) const T: Duration = Duration::from_millis(350);
 /// Intervals of oscillation and loss.
-pub const N: usize = 50;
+pub(crate) const N: usize = 50;
 /// Intervals of skewness and variability.
-pub const M: usize = 30;
+pub(crate) const M: usize = 30;
 /// Of these the latest that weigh the same.
-pub const F: usize = 20;
+pub(crate) const F: usize = 20;
 const C_S: f64 = 0.1;
 const C_H: f64 = 0.3;
 const P_L: f64 = 0.05;
@@ -35,7 +35,7 @@ const P_S: f64 = 0.15;
 const P_D: f64 = 0.1;
 const P_V: f64 = 0.7;
 /// Intervals over which groups must hold.
-pub const HELD: usize = 10;
+pub(crate) const HELD: usize = 10;
 
 /// What one interval counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +79,7 @@ struct Path {
 
 /// The method.
 #[derive(Debug, Default)]
-pub struct Statistics {
+pub(crate) struct Statistics {
     paths: Vec<Option<Path>>,
     began: Option<Instant>,
     intervals: u64,

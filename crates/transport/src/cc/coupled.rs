@@ -6,9 +6,9 @@
 //! Deviations, of all laws: windows count as they are and not as far as they are used (RFC 6356 §3 would take the
 //! smaller of window and flight size); paths that are not active or whose round trip is not known do not count.
 
-pub mod balia;
-pub mod lia;
-pub mod olia;
+pub(crate) mod balia;
+pub(crate) mod lia;
+pub(crate) mod olia;
 
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -219,7 +219,7 @@ pub(super) mod bench {
     use super::*;
 
     /// A connection whose paths have these windows, segments of 1,000 bytes, and round trips, ms; past slow start.
-    pub fn coupled<L: Coupling>(law: L, paths: &[(u32, u64)]) -> (Coupled<L>, Vec<PathView>) {
+    pub(crate) fn coupled<L: Coupling>(law: L, paths: &[(u32, u64)]) -> (Coupled<L>, Vec<PathView>) {
         let mut coupled = Coupled::new(law, WindowConfig::default());
         for (n, &(window, rtt)) in paths.iter().enumerate() {
             coupled.config = WindowConfig {
@@ -236,7 +236,7 @@ pub(super) mod bench {
     }
 
     /// By how many segments one acknowledged on `path` lets its window grow.
-    pub fn growth<L: Coupling>((coupled, views): &mut (Coupled<L>, Vec<PathView>), path: u16) -> f64 {
+    pub(crate) fn growth<L: Coupling>((coupled, views): &mut (Coupled<L>, Vec<PathView>), path: u16) -> f64 {
         let before = coupled.flows.of(PathId(path)).map_or(0.0, Flow::segments);
         let sample = AckSample { newly_acked: 1000, window_limited: true, ..AckSample::default() };
         coupled.on_ack(Instant::ZERO, PathId(path), &sample, views);
@@ -244,7 +244,10 @@ pub(super) mod bench {
     }
 
     /// What a loss leaves of a full window, segments.
-    pub fn after_loss<L: Coupling>((coupled, views): &mut (Coupled<L>, Vec<PathView>), path: u16) -> f64 {
+    pub(crate) fn after_loss<L: Coupling>(
+        (coupled, views): &mut (Coupled<L>, Vec<PathView>),
+        path: u16,
+    ) -> f64 {
         let flight_size = coupled.window(PathId(path));
         let cause = crate::facts::LossCause::LaterDelivered;
         let loss =
@@ -254,7 +257,7 @@ pub(super) mod bench {
     }
 
     /// Bytes delivered on `path` since its last loss, and between the last two.
-    pub fn losses<L: Coupling>(coupled: &mut Coupled<L>, path: u16, since: u64, between: u64) {
+    pub(crate) fn losses<L: Coupling>(coupled: &mut Coupled<L>, path: u16, since: u64, between: u64) {
         let flow = coupled.flows.of_mut(PathId(path)).expect("it is there");
         (flow.since_loss, flow.between_losses) = (since, between);
     }

@@ -25,13 +25,13 @@ const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
 /// RttThresh: how much longer than `rtt` a round trip is when a queue grows (§4.2).
-pub fn threshold(rtt: Duration) -> Duration {
+pub(crate) fn threshold(rtt: Duration) -> Duration {
     rtt.over(MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
 /// What slow start should do with an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Advice {
+pub(crate) enum Advice {
     /// Grow by this many bytes.
     Grow(u64),
     /// The pipe is full: slow start is over.
@@ -40,7 +40,7 @@ pub enum Advice {
 
 /// Watches the rounds of slow start on one path.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct HyStart {
+pub(crate) struct HyStart {
     last: Option<Duration>,
     present: Option<Duration>,
     samples: u32,
@@ -53,7 +53,7 @@ pub struct HyStart {
 
 impl HyStart {
     /// `acked` bytes were acknowledged in slow start (§4.2, §4.3).
-    pub fn on_ack(&mut self, sample: &AckSample, acked: u64) -> Advice {
+    pub(crate) fn on_ack(&mut self, sample: &AckSample, acked: u64) -> Advice {
         if self.left <= sample.newly_acked {
             self.begin_round(sample.prior_in_flight);
         } else {

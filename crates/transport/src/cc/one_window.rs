@@ -11,7 +11,7 @@ use crate::facts::{AckSample, Episode, LossEvent, PathState, PathView};
 
 /// One `A` for all paths.
 #[derive(Debug)]
-pub struct OneWindow<A> {
+pub(crate) struct OneWindow<A> {
     algorithm: A,
     /// The largest payload of each path, by its id; `None` once it is removed.
     mss: Vec<Option<u32>>,
@@ -19,7 +19,7 @@ pub struct OneWindow<A> {
 
 impl<A: Algorithm> OneWindow<A> {
     /// `algorithm` for every path that will be added.
-    pub fn new(algorithm: A) -> Self {
+    pub(crate) fn new(algorithm: A) -> Self {
         Self { algorithm, mss: Vec::new() }
     }
 

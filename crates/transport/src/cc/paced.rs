@@ -35,7 +35,7 @@ const WITNESSES: usize = 4;
 
 /// What becomes of the window, bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Advice {
+pub(crate) enum Advice {
     /// Slow start goes on.
     Grow(f64),
     /// It is over.
@@ -44,7 +44,7 @@ pub enum Advice {
 
 /// Slow start on one path.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Paced {
+pub(crate) struct Paced {
     /// Bytes of the present round still to be acknowledged, and those that were.
     left: u64,
     acked: f64,
@@ -67,12 +67,12 @@ pub struct Paced {
 
 impl Paced {
     /// The path held `pipe` bytes not long ago: once trains confirm it, the window may leap there.
-    pub fn expect(&mut self, pipe: f64) {
+    pub(crate) fn expect(&mut self, pipe: f64) {
         self.known = Some(pipe);
     }
 
     /// An acknowledgment came while the window was `window`, bytes.
-    pub fn on_ack(&mut self, now: Instant, sample: &AckSample, window: f64) -> Advice {
+    pub(crate) fn on_ack(&mut self, now: Instant, sample: &AckSample, window: f64) -> Advice {
         self.count(sample, window);
         let least = sample.min_rtt.unwrap_or(Duration::ZERO);
         let limit = threshold(least);
@@ -114,13 +114,13 @@ impl Paced {
     }
 
     /// After it: how much the window grows while nothing was lost yet and no queue shows, bytes; it may have left too early.
-    pub fn on_ack_later(&mut self, sample: &AckSample) -> Option<f64> {
+    pub(crate) fn on_ack_later(&mut self, sample: &AckSample) -> Option<f64> {
         let limit = threshold(sample.min_rtt?);
         self.queue(sample).filter(|queue| *queue < limit).map(|_| sample.newly_acked as f64 * CAREFUL)
     }
 
     /// Whether what left at `sent` was lost to this slow start.
-    pub fn is_to_blame(&self, sent: Instant) -> bool {
+    pub(crate) fn is_to_blame(&self, sent: Instant) -> bool {
         self.left_at.is_none_or(|left| sent <= left)
     }
 

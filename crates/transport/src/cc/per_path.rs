@@ -8,7 +8,7 @@ use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, 
 
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
 #[allow(missing_docs)]
-pub trait Algorithm: std::fmt::Debug + Send {
+pub(crate) trait Algorithm: std::fmt::Debug + Send {
     fn on_mss(&mut self, mss: u32);
     fn limit_window(&mut self, bytes: u64);
     fn on_known(&mut self, _known: &KnownPath) {}
@@ -26,7 +26,7 @@ pub trait Algorithm: std::fmt::Debug + Send {
 
 /// A law of one [`Window`]: how that grows in congestion avoidance, and what a loss leaves.
 #[allow(missing_docs)]
-pub trait WindowLaw: std::fmt::Debug + Send {
+pub(crate) trait WindowLaw: std::fmt::Debug + Send {
     fn state(&self) -> &Window;
     fn state_mut(&mut self) -> &mut Window;
     fn acked(&mut self, now: Instant, sample: &AckSample);
@@ -77,7 +77,7 @@ impl<W: WindowLaw> Algorithm for W {
 }
 
 /// One `A` per path.
-pub struct PerPath<A, F> {
+pub(crate) struct PerPath<A, F> {
     paths: Vec<Option<A>>,
     new: F,
     /// Of laws that may go by trains: whether they do not.
@@ -86,13 +86,13 @@ pub struct PerPath<A, F> {
 
 impl<A, F: Fn(Instant, PathId, u32) -> A> PerPath<A, F> {
     /// `new(now, path, mss)` makes the instance of a path.
-    pub fn new(new: F) -> Self {
+    pub(crate) fn new(new: F) -> Self {
         Self { paths: Vec::new(), new, window_only: None }
     }
 
     /// The same with what [`Controller::window_only`] says; where it is not so, the law goes by trains.
     #[must_use]
-    pub fn window_only(self, window_only: bool) -> Self {
+    pub(crate) fn window_only(self, window_only: bool) -> Self {
         Self { window_only: Some(window_only), ..self }
     }
 }

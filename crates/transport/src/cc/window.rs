@@ -24,13 +24,14 @@ use super::controller::{Phase, Snapshot};
 use super::hystart::{self, HyStart};
 use super::paced::{self, Paced};
 use crate::facts::{AckSample, Episode, KnownPath, LossCause, LossEvent, Pace};
+pub use config::SlowStart;
+pub(crate) use config::WindowConfig;
 pub(super) use config::no_window;
-pub use config::{SlowStart, WindowConfig};
 use pacing::Known;
 
 /// A window of one path.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub(crate) struct Window {
     mss: u64,
     abc_limit: u64,
     /// Bytes.
@@ -63,7 +64,7 @@ struct Saved {
 
 impl Window {
     /// A fresh window.
-    pub fn new(config: WindowConfig, mss: u32) -> Self {
+    pub(crate) fn new(config: WindowConfig, mss: u32) -> Self {
         let mss = u64::from(mss);
         Self {
             mss,
@@ -83,7 +84,7 @@ impl Window {
     /// An acknowledgment: slow start takes its course. In congestion avoidance the law may let the window
     /// [`grow`](Self::grow) for the bytes returned.
     #[inline]
-    pub fn on_ack(&mut self, now: Instant, sample: &AckSample) -> Option<u64> {
+    pub(crate) fn on_ack(&mut self, now: Instant, sample: &AckSample) -> Option<u64> {
         if let Some(known) = &mut self.paced {
             known.learn(sample);
         }
@@ -155,13 +156,13 @@ impl Window {
 
     /// Congestion avoidance adds `bytes`.
     #[inline]
-    pub fn grow(&mut self, bytes: f64) {
+    pub(crate) fn grow(&mut self, bytes: f64) {
         self.cwnd += bytes;
     }
 
     /// A loss leaves `flight` bytes, at least two segments, or what the path holds if slow start lost it; a timeout leaves one
     /// segment.
-    pub fn reduce(&mut self, loss: &LossEvent, flight: f64) {
+    pub(crate) fn reduce(&mut self, loss: &LossEvent, flight: f64) {
         let start = std::mem::replace(&mut self.start, Start::Standard);
         let (ssthresh, pipe) = (self.ssthresh, self.pipe_at_start(&start, loss));
         self.ssthresh = flight.max((2 * self.mss) as f64).max(pipe); // (4)
@@ -185,7 +186,7 @@ impl Window {
     }
 
     /// The last reduction was for nothing, if it was of `episode`; whether it was.
-    pub fn undo(&mut self, episode: Episode) -> bool {
+    pub(crate) fn undo(&mut self, episode: Episode) -> bool {
         let Some(saved) = self.saved.take_if(|s| s.episode == episode) else { return false };
         self.cwnd = self.cwnd.max(saved.cwnd);
         self.ssthresh = saved.ssthresh;
@@ -194,20 +195,20 @@ impl Window {
     }
 
     /// The largest payload of the path changed.
-    pub fn set_mss(&mut self, mss: u32) {
+    pub(crate) fn set_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss);
         self.cwnd = self.cwnd.max(self.mss as f64);
     }
 
     /// At most `bytes`.
-    pub fn limit(&mut self, bytes: u64) {
+    pub(crate) fn limit(&mut self, bytes: u64) {
         self.cwnd = self.cwnd.min(bytes as f64);
     }
 
     /// The window holds half of what the path held, and leaves at half the known rate until the next acknowledgment
     /// (draft-ietf-tsvwg-careful-resume, "Unvalidated"); it leaps to all of that as trains confirm it. A loss leaves what was delivered, or a share of what was in flight
     /// ("Safe Retreat").
-    pub fn on_known(&mut self, known: &KnownPath) {
+    pub(crate) fn on_known(&mut self, known: &KnownPath) {
         let (Start::Paced(start), Some(paced)) = (&mut self.start, &mut self.paced) else { return };
         let pipe = known.rate.bytes_in(known.rtt) as f64;
         start.expect(pipe);
@@ -216,32 +217,32 @@ impl Window {
     }
 
     /// How the path sends, if it is paced and its round trip is known.
-    pub fn pace(&self) -> Option<Pace> {
+    pub(crate) fn pace(&self) -> Option<Pace> {
         self.paced?.pace(self.phase(), self.bytes(), self.mss)
     }
 
     /// Largest payload of a segment, bytes.
-    pub fn mss(&self) -> u64 {
+    pub(crate) fn mss(&self) -> u64 {
         self.mss
     }
 
     /// The window, bytes with their fraction.
-    pub fn cwnd(&self) -> f64 {
+    pub(crate) fn cwnd(&self) -> f64 {
         self.cwnd
     }
 
     /// The window, bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.cwnd as u64
     }
 
     /// Slow start below the threshold.
-    pub fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         if self.cwnd < self.ssthresh { Phase::SlowStart } else { Phase::CongestionAvoidance }
     }
 
     /// State, for records.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let ssthresh = self.ssthresh.is_finite().then_some(self.ssthresh as u64);
         Snapshot { window: self.bytes(), ssthresh, rate: None, phase: self.phase() }
     }

@@ -241,8 +241,6 @@ pub enum AckReturn {
     RoundRobin,
 }
 
-pub use polypath_wire::millis;
-
 #[cfg(test)]
 mod tests {
     use super::*;

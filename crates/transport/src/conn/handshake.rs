@@ -24,7 +24,7 @@ const MULTI_ROUTE_LEN: u32 = 8;
 
 /// Sequence numbers and what was agreed upon.
 #[derive(Debug)]
-pub struct Handshake {
+pub(super) struct Handshake {
     /// Our initial sequence number.
     pub isn: Seq,
     /// The peer's, with its segment size, once its SYN came.
@@ -53,7 +53,7 @@ pub struct Handshake {
 
 impl Handshake {
     /// Nothing agreed yet.
-    pub fn new(config: &ConnectionConfig, isn: Seq) -> Self {
+    pub(super) fn new(config: &ConnectionConfig, isn: Seq) -> Self {
         let fitting = (0..14).find(|s| config.receive_buffer >> s <= 65_535).unwrap_or(14);
         Self {
             isn,

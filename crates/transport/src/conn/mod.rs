@@ -1,8 +1,8 @@
 //! The connection: a TCP byte stream over an engine.
 
 mod closing;
-pub mod config;
-pub mod connection;
+pub(crate) mod config;
+pub(crate) mod connection;
 mod contents;
 mod early;
 mod handshake;
@@ -12,9 +12,9 @@ mod observe;
 mod output;
 mod paths;
 mod receiver;
-pub mod record;
+pub(crate) mod record;
 mod sender;
-pub mod stats;
+pub(crate) mod stats;
 mod stream_map;
 mod timeouts;
 mod timers;

@@ -11,7 +11,7 @@ use crate::path_map::{OfPath, PathMap};
 
 /// Which paths there are: what is said here of a path holds, whatever else is kept of it elsewhere.
 #[derive(Debug, Default)]
-pub struct Paths {
+pub(super) struct Paths {
     members: PathMap<Member>,
     /// The number to be given next, unless its place is taken.
     next: PathId,
@@ -48,39 +48,39 @@ impl Paths {
 
     /// Whether `path` is there.
     #[inline]
-    pub fn contains(&self, path: PathId) -> bool {
+    pub(super) fn contains(&self, path: PathId) -> bool {
         self.members.contains(path)
     }
 
     /// Whether `path` is there, or was.
     #[inline]
-    pub fn knows(&self, path: PathId) -> bool {
+    pub(super) fn knows(&self, path: PathId) -> bool {
         self.contains(path) || path.is_before(self.next)
     }
 
     /// Number of paths.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Whether there is none.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// The paths with their configurations, in the order in which they came.
-    pub fn iter(&self) -> impl Iterator<Item = (PathId, &PathConfig)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (PathId, &PathConfig)> {
         self.members.iter().map(|m| (m.path, &m.config))
     }
 
     /// The path that has this place.
-    pub fn at_place(&self, place: u8) -> Option<PathId> {
+    pub(super) fn at_place(&self, place: u8) -> Option<PathId> {
         self.members.at_place(place)
     }
 
     /// The path that came after `path`, after the last the first; `path` itself if there is no other.
-    pub fn after(&self, path: PathId) -> PathId {
+    pub(super) fn after(&self, path: PathId) -> PathId {
         let mut later = self.members.ids().skip_while(|p| *p == path || p.is_before(path));
         later.next().or(self.members.ids().next()).unwrap_or(path)
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use polypath_wire::tcp::Timestamps;
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-pub use self::acks::PendingAck;
+pub(super) use self::acks::PendingAck;
 use super::config::ConnectionConfig;
 use super::timers::Timers;
 use crate::path_map::PathMap;
@@ -19,7 +19,7 @@ use crate::recv::sack::SackReporter;
 
 /// The receiving half of a connection.
 #[derive(Debug)]
-pub struct Receiver {
+pub(super) struct Receiver {
     /// The bytes.
     pub buffer: ReorderBuffer,
     /// Per path.
@@ -51,7 +51,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// An empty receiver.
-    pub fn new(config: &ConnectionConfig) -> Self {
+    pub(super) fn new(config: &ConnectionConfig) -> Self {
         let unread = config.unread_window.unwrap_or(u64::MAX).min(config.receive_buffer);
         Self {
             buffer: ReorderBuffer::new(unread, config.reorder_store),
@@ -75,13 +75,13 @@ impl Receiver {
     }
 
     /// Segments may come on `path`.
-    pub fn add_path(&mut self, path: PathId) {
+    pub(super) fn add_path(&mut self, path: PathId) {
         self.paths.insert(PathReceiver::new(path));
     }
 
     /// None come on `path` any more but late ones. What came there and waits for an acknowledgment has it at once,
     /// on another path.
-    pub fn remove_path(&mut self, path: PathId, timers: &mut Timers) {
+    pub(super) fn remove_path(&mut self, path: PathId, timers: &mut Timers) {
         let waits = self.paths.remove(path).is_some_and(|p| p.clock.waits());
         self.due.remove(path);
         if waits {
@@ -91,7 +91,7 @@ impl Receiver {
 
     /// What both ends agreed on decides when to acknowledge. The multi-route option wants an acknowledgment for
     /// each segment; without SACK a sender counts those of what comes out of order.
-    pub fn agree(&mut self, config: &ConnectionConfig, sack: bool, multi_route: bool) {
+    pub(super) fn agree(&mut self, config: &ConnectionConfig, sack: bool, multi_route: bool) {
         self.one_by_one = multi_route;
         self.delay = if multi_route { Duration::ZERO } else { config.delayed_ack };
         self.thinning = match config.acks {
@@ -103,27 +103,27 @@ impl Receiver {
     }
 
     /// RCV.NXT: the next offset expected, one past the FIN once everything came.
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.buffer.next() + u64::from(self.finished)
     }
 
     /// The peer's data and its FIN have all arrived.
-    pub fn has_finished(&self) -> bool {
+    pub(super) fn has_finished(&self) -> bool {
         self.finished
     }
 
     /// Whether the peer's stream may end at `offset`: where it said first, and not before its data.
-    pub fn may_end_at(&self, offset: u64) -> bool {
+    pub(super) fn may_end_at(&self, offset: u64) -> bool {
         self.fin.map_or(offset >= self.buffer.end(), |fin| fin == offset)
     }
 
     /// First offset beyond the window.
-    pub fn window_end(&self) -> u64 {
+    pub(super) fn window_end(&self) -> u64 {
         (self.buffer.next() + self.buffer.window()).max(self.edge)
     }
 
     /// Takes an acceptable segment's data and FIN.
-    pub fn on_data(
+    pub(super) fn on_data(
         &mut self,
         now: Instant,
         path: PathId,
@@ -178,7 +178,7 @@ impl Receiver {
 
     /// Timestamps of an acceptable segment at `offset` on `path`.
     #[inline]
-    pub fn on_timestamps(&mut self, now: Instant, path: PathId, offset: i64, ts: Option<Timestamps>) {
+    pub(super) fn on_timestamps(&mut self, now: Instant, path: PathId, offset: i64, ts: Option<Timestamps>) {
         if let Some(ts) = ts
             && let Some(path) = self.paths.get_mut(path)
         {
@@ -187,7 +187,7 @@ impl Receiver {
     }
 
     /// A segment with an acknowledgment leaves: the window field for it.
-    pub fn advertise(&mut self, shift: u8) -> u16 {
+    pub(super) fn advertise(&mut self, shift: u8) -> u16 {
         self.last_ack = self.next();
         self.unacked = 0;
         let end = self.buffer.next() + self.buffer.window();
@@ -199,17 +199,17 @@ impl Receiver {
     }
 
     /// The window field as it was last advertised, for a segment that acknowledges nothing.
-    pub fn advertised(&self, shift: u8) -> u16 {
+    pub(super) fn advertised(&self, shift: u8) -> u16 {
         (self.edge.saturating_sub(self.next()) >> shift).min(65_535) as u16
     }
 
     /// The application reads: from the first time on the whole buffer is the window. Whether this was the first time.
-    pub fn open(&mut self) -> bool {
+    pub(super) fn open(&mut self) -> bool {
         self.buffer.extend(self.capacity)
     }
 
     /// After a read: tells the peer if the window has become worth telling of (RFC 9293 §3.8.6.2.2).
-    pub fn after_read(&mut self, path: PathId, timers: &mut Timers) {
+    pub(super) fn after_read(&mut self, path: PathId, timers: &mut Timers) {
         let remaining = self.edge.saturating_sub(self.next());
         let window = self.buffer.window();
         let worth = self.worth_telling();

@@ -26,15 +26,15 @@ use crate::facts::{Episode, LossCause};
 use crate::flow::stream::SendStream;
 use crate::path::rtt::RtoLimits;
 use crate::path_map::PathMap;
-pub use ack::{Ack, Acked};
+pub(super) use ack::{Ack, Acked};
 use duplication::Duplication;
 use first_flight::FirstFlight;
-pub use next::Outgoing;
+pub(super) use next::Outgoing;
 use peer_window::PeerWindow;
 
 /// The sending half of a connection.
 #[derive(Debug)]
-pub struct Sender {
+pub(super) struct Sender {
     /// What the application wrote.
     pub stream: SendStream,
     /// The last write was not taken whole: more than the stream holds waits to be sent.
@@ -63,7 +63,7 @@ pub struct Sender {
 
 /// What leaves although the windows are full, or is too small to be worth it.
 #[derive(Debug, Default)]
-pub struct Exceptions {
+pub(super) struct Exceptions {
     /// So many retransmissions (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
     urgent: u32,
     /// Even a small segment: the override timer of RFC 9293 §3.8.6.2.1 (4).
@@ -71,10 +71,10 @@ pub struct Exceptions {
 }
 
 /// Losses, for records: path, offset, length, cause, episode.
-pub type Losses = Vec<(PathId, u64, u32, LossCause, Episode)>;
+pub(super) type Losses = Vec<(PathId, u64, u32, LossCause, Episode)>;
 
 /// The engine of a connection, without paths; the policy is chosen when SACK is agreed upon.
-pub fn engine(config: &ConnectionConfig, env: &Env) -> Engine {
+pub(super) fn engine(config: &ConnectionConfig, env: &Env) -> Engine {
     let rto = RtoLimits {
         initial: config.initial_rto,
         min: config.min_rto,
@@ -94,7 +94,7 @@ pub fn engine(config: &ConnectionConfig, env: &Env) -> Engine {
 
 impl Sender {
     /// Nothing was written yet.
-    pub fn new(config: &ConnectionConfig) -> Self {
+    pub(super) fn new(config: &ConnectionConfig) -> Self {
         Self {
             stream: SendStream::new(config.send_buffer),
             cut_short: false,
@@ -112,41 +112,41 @@ impl Sender {
     }
 
     /// The handshake agreed on SACK and on the multi-route option, or did not.
-    pub fn agree(&mut self, sack: bool, multi_route: bool) {
+    pub(super) fn agree(&mut self, sack: bool, multi_route: bool) {
         self.sack = sack;
         self.copies.under_way.agree(multi_route);
     }
 
     /// Offset after everything that wants to be sent: the data and, once finished, the FIN.
-    pub fn goal(&self) -> u64 {
+    pub(super) fn goal(&self) -> u64 {
         self.stream.end() + u64::from(self.stream.is_finished() && !self.holds_fin)
     }
 
     /// How much of that has not been sent yet.
     #[inline]
-    pub fn waiting(&self) -> u64 {
+    pub(super) fn waiting(&self) -> u64 {
         self.goal().saturating_sub(self.map.nxt())
     }
 
     /// Whether something waits that only the peer's window holds back.
-    pub fn window_blocked(&self) -> bool {
+    pub(super) fn window_blocked(&self) -> bool {
         self.map.is_idle() && self.map.nxt() < self.goal()
     }
 
     /// Everything sent and acknowledged, the FIN included.
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.stream.is_finished() && !self.holds_fin && self.map.una() == self.goal()
     }
 
     /// Tells the engine what the peer's window leaves.
     #[inline]
-    pub fn offer(&self, engine: &mut Engine) {
+    pub(super) fn offer(&self, engine: &mut Engine) {
         engine.set_offered(self.window.left(self.map.una()));
     }
 
     /// Takes what the engine found out.
     #[inline]
-    pub fn follow(&mut self, engine: &mut Engine) {
+    pub(super) fn follow(&mut self, engine: &mut Engine) {
         if engine.has_facts() {
             self.take_facts(engine);
         }
@@ -170,13 +170,13 @@ impl Sender {
     }
 
     /// `path` is gone from the engine.
-    pub fn remove_path(&mut self, path: PathId) {
+    pub(super) fn remove_path(&mut self, path: PathId) {
         self.copies.under_way.remove(path);
         self.first.remove(path);
     }
 
     /// Largest cargo on a path whose segments carry up to `mss` bytes: a FIN takes no room in them.
-    pub fn largest(&self, mss: u32) -> u32 {
+    pub(super) fn largest(&self, mss: u32) -> u32 {
         mss + u32::from(self.stream.is_finished())
     }
 }

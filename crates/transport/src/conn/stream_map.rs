@@ -15,7 +15,7 @@ use polypath_wire::PathId;
 use crate::loss::policy::{Departure, Order};
 use crate::path::transmission::Transmission;
 use crate::ranges::Ranges;
-pub use lost::Lost;
+pub(super) use lost::Lost;
 
 /// One segment that is not yet acknowledged cumulatively.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ enum Status {
 
 /// The segments that the peer has not acknowledged cumulatively.
 #[derive(Debug, Default)]
-pub struct StreamMap {
+pub(super) struct StreamMap {
     sent: VecDeque<Sent>,
     una: u64,
     nxt: u64,
@@ -71,52 +71,52 @@ pub struct StreamMap {
 impl StreamMap {
     /// New data of `len` left on `path` with this `number`.
     #[inline]
-    pub fn send_new(&mut self, path: PathId, number: u64, len: u32) {
+    pub(super) fn send_new(&mut self, path: PathId, number: u64, len: u32) {
         self.sent.push_back(Sent { offset: self.nxt, number, len, path, status: Status::InFlight });
         self.nxt += u64::from(len);
     }
 
     /// First offset not acknowledged cumulatively (SND.UNA).
     #[inline]
-    pub fn una(&self) -> u64 {
+    pub(super) fn una(&self) -> u64 {
         self.una
     }
 
     /// First offset not sent (SND.NXT).
     #[inline]
-    pub fn nxt(&self) -> u64 {
+    pub(super) fn nxt(&self) -> u64 {
         self.nxt
     }
 
     /// Whether nothing is outstanding on any path.
     #[inline]
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.sent.is_empty()
     }
 
     /// Duplicate acknowledgments since `una` moved.
-    pub fn dupacks(&self) -> u32 {
+    pub(super) fn dupacks(&self) -> u32 {
         self.dupacks
     }
 
     /// A duplicate acknowledgment arrived.
-    pub fn count_dupack(&mut self) {
+    pub(super) fn count_dupack(&mut self) {
         self.dupacks += 1;
     }
 
     /// Whether any segment is acknowledged selectively and not yet cumulatively.
-    pub fn has_sacked(&self) -> bool {
+    pub(super) fn has_sacked(&self) -> bool {
         !self.sacked.is_empty()
     }
 
     /// The path of the oldest segment, if it was acknowledged selectively and yet nothing acknowledges it
     /// cumulatively: the peer may have taken it back (RFC 2018 §8).
-    pub fn reneged(&self) -> Option<PathId> {
+    pub(super) fn reneged(&self) -> Option<PathId> {
         self.sent.front().filter(|head| head.status == Status::Sacked).map(|head| head.path)
     }
 
     /// Whether the oldest segment is in flight on another path than `path`.
-    pub fn oldest_is_elsewhere(&self, path: PathId) -> bool {
+    pub(super) fn oldest_is_elsewhere(&self, path: PathId) -> bool {
         self.sent.front().is_some_and(|head| head.path != path && head.status == Status::InFlight)
     }
 

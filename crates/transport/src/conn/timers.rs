@@ -1,18 +1,18 @@
 //! The timers of a connection, in the table that its engine keeps.
 
-pub use crate::engine::timers::{Timer, Timers};
+pub(super) use crate::engine::timers::{Timer, Timers};
 
 impl Timer {
     /// SYN or SYN-ACK again.
-    pub const HANDSHAKE: Self = Self::Owner(0);
+    pub(crate) const HANDSHAKE: Self = Self::Owner(0);
     /// Acknowledge what waits.
-    pub const DELAYED_ACK: Self = Self::Owner(1);
+    pub(crate) const DELAYED_ACK: Self = Self::Owner(1);
     /// Probe a closed window (RFC 9293 §3.8.6.1).
-    pub const PERSIST: Self = Self::Owner(2);
+    pub(crate) const PERSIST: Self = Self::Owner(2);
     /// Probe an idle connection (RFC 9293 §3.8.4).
-    pub const KEEP_ALIVE: Self = Self::Owner(3);
+    pub(crate) const KEEP_ALIVE: Self = Self::Owner(3);
     /// End of TIME-WAIT, or of a FIN-WAIT-2 that nobody waits for.
-    pub const TIME_WAIT: Self = Self::Owner(4);
+    pub(crate) const TIME_WAIT: Self = Self::Owner(4);
     /// Heartbeats on all paths.
-    pub const HEARTBEAT: Self = Self::Owner(5);
+    pub(crate) const HEARTBEAT: Self = Self::Owner(5);
 }

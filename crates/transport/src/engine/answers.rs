@@ -11,7 +11,7 @@ use crate::path::routes::AckedInfo;
 
 /// How an acknowledgment came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// By which path.
     pub via: PathId,
     /// Arrival minus the peer's time when it left, nanoseconds up to the peer's clock offset.
@@ -20,7 +20,7 @@ pub struct Answer {
 
 /// Times that an acknowledgment told of one path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Learnt {
+pub(crate) struct Learnt {
     /// Round trip of what it delivered, if that was sent once.
     pub rtt: Option<Duration>,
     /// The round trip that goes into the timeout.
@@ -33,18 +33,25 @@ pub struct Learnt {
 
 impl Engine {
     /// Begins the account of a new acknowledgment.
-    pub fn begin_account(&mut self) {
+    pub(crate) fn begin_account(&mut self) {
         self.lanes.iter_mut().for_each(|lane| lane.flight.begin_account());
     }
 
     /// Lanes forget what is settled.
-    pub fn trim(&mut self) {
+    pub(crate) fn trim(&mut self) {
         self.lanes.iter_mut().for_each(|lane| lane.flight.trim());
     }
 
     /// Estimator and controller of `path` learn what was delivered there.
     #[inline(always)]
-    pub fn learn(&mut self, now: Instant, path: PathId, answer: &Answer, learnt: Learnt, order: &dyn Order) {
+    pub(crate) fn learn(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        answer: &Answer,
+        learnt: Learnt,
+        order: &dyn Order,
+    ) {
         let Learnt { rtt, timed, proven, route } = learnt;
         let Lane { known, recovering, .. } = &self.lanes[path];
         let (is_known, recovers) = (known.is_some(), recovering.is_some() || self.rules.one_window);
@@ -105,13 +112,13 @@ impl Engine {
 
     /// Whether the controller goes by packet trains.
     #[inline]
-    pub fn goes_by_trains(&self) -> bool {
+    pub(crate) fn goes_by_trains(&self) -> bool {
         self.rules.trains
     }
 
     /// An acknowledgment that came by `path` itself tells for the first time there of `bytes` of its first flight, of which the
     /// newest left at `sent_at`. If that shows the rate of the path before anything else did, the controller hears it at once.
-    pub fn on_first_flight(&mut self, now: Instant, path: PathId, bytes: u64, sent_at: Instant) {
+    pub(crate) fn on_first_flight(&mut self, now: Instant, path: PathId, bytes: u64, sent_at: Instant) {
         let Some(lane) = self.lanes.get_mut(path).filter(|lane| lane.recovering.is_none()) else { return };
         let estimator = &mut lane.estimator;
         let Some(rate) = estimator.on_first_flight(now, bytes, sent_at, path) else { return };
@@ -128,7 +135,7 @@ impl Engine {
     }
 
     /// After [`learn`](Self::learn): whether a marked packet was late, and a path that had failed works again.
-    pub fn after_delivery(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn after_delivery(&mut self, now: Instant, path: PathId) {
         if self.observers.watch.marks_packets() {
             self.check_mark(now, path);
         }
@@ -152,14 +159,14 @@ impl Engine {
     }
 
     /// Whether any path is in a loss episode.
-    pub fn recovers_anywhere(&self) -> bool {
+    pub(crate) fn recovers_anywhere(&self) -> bool {
         self.lanes.iter().any(|lane| lane.recovering.is_some())
     }
 
     /// Where both ends know of routes: the round trip made of one-way trips, from which the timeout
     /// follows (paper 003, §2.2), and what the AckedInfoList says.
     #[inline(never)]
-    pub fn route_estimate(
+    pub(crate) fn route_estimate(
         &mut self,
         now: Instant,
         path: PathId,
@@ -180,7 +187,7 @@ impl Engine {
     /// Whether this round trip goes into the timeout. Without timestamps one segment is timed at a time
     /// (RFC 6298 §3): many samples a round trip would make the variation die out.
     #[inline]
-    pub fn is_timed(&mut self, path: PathId, stamped: bool) -> bool {
+    pub(crate) fn is_timed(&mut self, path: PathId, stamped: bool) -> bool {
         let lane = &mut self.lanes[path];
         let newest = |fresh: &Delivery| fresh.newest.is_some_and(|(number, _)| number >= lane.timed_from);
         let timed = stamped || newest(lane.flight.fresh());
@@ -192,24 +199,24 @@ impl Engine {
 
     /// Whether observers want no more of an acknowledgment than what it delivered.
     #[inline]
-    pub fn observers_are_idle(&self) -> bool {
+    pub(crate) fn observers_are_idle(&self) -> bool {
         self.observers.are_idle()
     }
 
     /// Whether R-M/TCP's estimates are made.
     #[inline]
-    pub fn observers_estimate_routes(&self) -> bool {
+    pub(crate) fn observers_estimate_routes(&self) -> bool {
         self.observers.routes.is_some()
     }
 
     /// Whether the only path, on which nothing was lost, has no credit.
     #[inline]
-    pub fn is_calm(&self) -> bool {
+    pub(crate) fn is_calm(&self) -> bool {
         matches!(self.lanes.as_slice(), [only] if only.recovering.is_none()) && !self.credited
     }
 
     /// An acknowledgment delivered something: paths that are silent meanwhile fail, if any may. Returns them.
-    pub fn listen_for_silence(&mut self, now: Instant, order: &dyn Order) -> PathSet {
+    pub(crate) fn listen_for_silence(&mut self, now: Instant, order: &dyn Order) -> PathSet {
         match self.rules.fail_silent {
             true => self.listen(now, order),
             false => PathSet::EMPTY,

@@ -12,18 +12,18 @@ use crate::path::transmission::Cargo;
 
 impl Engine {
     /// `cargo` leaves on `path`, and its owner keeps account of it.
-    pub fn send_aside(&mut self, now: Instant, path: PathId, cargo: Cargo) {
+    pub(crate) fn send_aside(&mut self, now: Instant, path: PathId, cargo: Cargo) {
         self.leave::<true>(now, path, cargo, false);
         self.after_send(now, path, cargo.len);
     }
 
     /// So many bytes are under way on `path` by the owner's account.
-    pub fn set_aside(&mut self, path: PathId, bytes: u64) {
+    pub(crate) fn set_aside(&mut self, path: PathId, bytes: u64) {
         self.lanes.get_mut(path).into_iter().for_each(|lane| lane.aside = bytes);
     }
 
     /// `cargo`, which left on `path` at `sent_at` by the owner's account, was delivered.
-    pub fn delivered_aside(
+    pub(crate) fn delivered_aside(
         &mut self,
         now: Instant,
         path: PathId,
@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// `bytes` of the owner's account on `path`, the last sent at `sent_at`, did not arrive: a loss.
-    pub fn lost_aside(&mut self, now: Instant, path: PathId, bytes: u64, sent_at: Instant) {
+    pub(crate) fn lost_aside(&mut self, now: Instant, path: PathId, bytes: u64, sent_at: Instant) {
         let event = LossEvent {
             cause: LossCause::LaterDelivered,
             episode: Episode::default(),
@@ -65,7 +65,7 @@ impl Engine {
     }
 
     /// After an answer to what the owner accounts for: the retransmission timer of `path` (RFC 6298 §5.2 and 5.3).
-    pub fn answered_aside(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn answered_aside(&mut self, now: Instant, path: PathId) {
         match self.lanes[path].is_outstanding() {
             true => self.timers.set(Timer::Rto(path), now + self.rto(path)),
             false => self.timers.stop(Timer::Rto(path)),

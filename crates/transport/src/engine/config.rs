@@ -9,7 +9,7 @@ use crate::path::rtt::RtoLimits;
 
 /// What holds for the life of an engine, beside its controller, its scheduler and its loss policy.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct EngineConfig {
+pub(crate) struct EngineConfig {
     /// Bounds of the retransmission timeout.
     pub rto: RtoLimits,
     /// Timeouts in a row that fail a path; none never does.

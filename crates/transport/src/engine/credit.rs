@@ -7,7 +7,7 @@ use super::timers::Timer;
 
 impl Engine {
     /// Some segment of the largest size left the network on `path`, nobody says which.
-    pub fn add_credit(&mut self, path: PathId) {
+    pub(crate) fn add_credit(&mut self, path: PathId) {
         if let Some(view) = self.views.get(path) {
             self.lanes[path].flight.add_credit(view.mss.into());
             self.credited = true;
@@ -16,20 +16,20 @@ impl Engine {
 
     /// What was reported so is in ordinary acknowledgments now.
     #[inline]
-    pub fn clear_credit(&mut self) {
+    pub(crate) fn clear_credit(&mut self) {
         if std::mem::take(&mut self.credited) {
             self.lanes.iter_mut().for_each(|lane| lane.flight.clear_credit());
         }
     }
 
     /// How many duplicates let a new segment leave each (RFC 3042).
-    pub fn limited_transmit(&self) -> u32 {
+    pub(crate) fn limited_transmit(&self) -> u32 {
         self.policy.limited_transmit()
     }
 
     /// The retransmission timers of paths on which something was delivered begin anew: once the policy has judged, which may
     /// hold a timer, or just have let it go.
-    pub fn restart_rtos(&mut self, now: Instant) {
+    pub(crate) fn restart_rtos(&mut self, now: Instant) {
         for i in 0..self.lanes.len() {
             let path = self.lanes.id_at(i);
             if self.lanes[path].flight.fresh().bytes > 0 {
@@ -40,7 +40,7 @@ impl Engine {
 
     /// RFC 6298 §5.2 and 5.3.
     #[inline(always)]
-    pub fn restart_rto(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn restart_rto(&mut self, now: Instant, path: PathId) {
         if !self.lanes[path].is_outstanding() {
             self.timers.stop(Timer::Rto(path));
             self.timers.stop(Timer::Tail(path));

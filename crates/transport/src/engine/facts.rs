@@ -8,7 +8,7 @@ use crate::path::transmission::Transmission;
 
 /// Something became of what left.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Fact {
+pub(crate) enum Fact {
     /// The transmission is taken to be lost; its owner may send the cargo again.
     Lost {
         /// Which.
@@ -30,7 +30,7 @@ pub enum Fact {
 
 /// What a judgement changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// New loss episodes.
     pub episodes: u32,
     /// Episodes undone.

@@ -13,7 +13,7 @@ use crate::path_map::OfPath;
 /// A path: what left there, and what that tells. What controller and scheduler see of it is its
 /// [view](crate::facts::PathView).
 #[derive(Debug)]
-pub struct Lane {
+pub(crate) struct Lane {
     pub(super) path: PathId,
     /// What left, in its order.
     pub flight: Flight,
@@ -40,7 +40,7 @@ pub struct Lane {
 
 /// A timeout that may have been for nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Doubt {
+pub(crate) struct Doubt {
     /// What was sent before this was in flight.
     pub since: Instant,
     /// What the controller calls it.
@@ -57,13 +57,13 @@ impl OfPath for Lane {
 impl Lane {
     /// Whether anything is under way.
     #[inline]
-    pub fn is_outstanding(&self) -> bool {
+    pub(crate) fn is_outstanding(&self) -> bool {
         self.flight.is_outstanding() || self.aside > 0
     }
 
     /// Bytes under way.
     #[inline]
-    pub fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.flight.in_flight() + self.aside
     }
 }

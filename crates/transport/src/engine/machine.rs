@@ -23,7 +23,7 @@ use crate::sched::scheduler::Scheduler;
 
 /// What leaves on which path, and what became of it.
 #[derive(Debug)]
-pub struct Engine {
+pub(crate) struct Engine {
     /// The paths.
     pub(super) lanes: PathMap<Lane>,
     /// The same, as controller and scheduler see them.
@@ -57,7 +57,7 @@ pub struct Engine {
 
 impl Engine {
     /// An engine without paths.
-    pub fn new(
+    pub(crate) fn new(
         config: &EngineConfig,
         controller: Box<dyn Controller>,
         scheduler: Box<dyn Scheduler>,
@@ -85,82 +85,82 @@ impl Engine {
     }
 
     /// From now on `policy` judges losses; both ends know of routes, or do not.
-    pub fn agree(&mut self, policy: Box<dyn LossPolicy>, routes: bool) {
+    pub(crate) fn agree(&mut self, policy: Box<dyn LossPolicy>, routes: bool) {
         self.observers.routes = routes.then(Routes::default);
         self.rules.follow(&*policy);
         self.policy = policy;
     }
 
     /// Another scheduler from now on.
-    pub fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
+    pub(crate) fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
         self.scheduler = scheduler;
     }
 
     /// Whether somebody wants to know why parcels take their paths.
-    pub fn explain_choices(&mut self, wanted: bool) {
+    pub(crate) fn explain_choices(&mut self, wanted: bool) {
         self.explains = wanted;
     }
 
     /// Why the last parcel took its path, where that was a choice.
-    pub fn take_why(&mut self) -> Option<Why> {
+    pub(crate) fn take_why(&mut self) -> Option<Why> {
         self.why.take()
     }
 
     /// The peer lets the owner have `bytes` outstanding beyond what was acknowledged.
     #[inline]
-    pub fn set_offered(&mut self, bytes: u64) {
+    pub(crate) fn set_offered(&mut self, bytes: u64) {
         self.offered = bytes;
     }
 
     /// The paths, as controller and scheduler see them.
     #[inline]
-    pub fn views(&self) -> &PathMap<PathView> {
+    pub(crate) fn views(&self) -> &PathMap<PathView> {
         &self.views
     }
 
     /// The paths, in the order in which they came.
     #[inline]
-    pub fn lanes(&self) -> &PathMap<Lane> {
+    pub(crate) fn lanes(&self) -> &PathMap<Lane> {
         &self.lanes
     }
 
     /// What left on `path`, to say what became of it.
     #[inline]
-    pub fn flight_mut(&mut self, path: PathId) -> Option<&mut Flight> {
+    pub(crate) fn flight_mut(&mut self, path: PathId) -> Option<&mut Flight> {
         self.lanes.get_mut(path).map(|lane| &mut lane.flight)
     }
 
     /// Timeouts on any path since anything was delivered.
-    pub fn stalled(&self) -> u32 {
+    pub(crate) fn stalled(&self) -> u32 {
         self.stalled
     }
 
     /// Something shows that all goes on.
     #[inline]
-    pub fn goes_on(&mut self) {
+    pub(crate) fn goes_on(&mut self) {
         self.stalled = 0;
     }
 
     /// Which paths share a bottleneck, if that changed since it was asked.
-    pub fn poll_verdict(&mut self) -> Option<bottleneck::Verdict> {
+    pub(crate) fn poll_verdict(&mut self) -> Option<bottleneck::Verdict> {
         self.controller.poll_verdict()
     }
 
     /// Takes out what became of what left. Give the room [back](Self::put_back) when it is read.
     #[inline]
-    pub fn take_facts(&mut self) -> Vec<Fact> {
+    pub(crate) fn take_facts(&mut self) -> Vec<Fact> {
         std::mem::take(&mut self.facts)
     }
 
     /// The room of [`take_facts`](Self::take_facts), to be used again.
-    pub fn put_back(&mut self, mut facts: Vec<Fact>) {
+    pub(crate) fn put_back(&mut self, mut facts: Vec<Fact>) {
         facts.clear();
         self.facts = facts;
     }
 
     /// All that decides what it does next, for tests that compare.
     #[cfg(test)]
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let Self { timers, controller, policy, views, stalled, .. } = self;
         let estimators: Vec<_> =
             self.lanes.iter().map(|l| (&l.estimator, &l.stats, l.recovering, l.doubt)).collect();
@@ -169,7 +169,7 @@ impl Engine {
 
     /// Whether facts wait.
     #[inline]
-    pub fn has_facts(&self) -> bool {
+    pub(crate) fn has_facts(&self) -> bool {
         !self.facts.is_empty()
     }
 }

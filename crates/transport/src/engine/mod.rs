@@ -5,24 +5,24 @@
 //! what acknowledgments tell of it by path and number. The engine estimates, controls, judges losses and keeps the
 //! timers; what it finds out comes back as values ([`Fact`](facts::Fact)).
 
-pub mod answers;
-pub mod aside;
-pub mod config;
+pub(crate) mod answers;
+pub(crate) mod aside;
+pub(crate) mod config;
 mod credit;
-pub mod facts;
-pub mod lane;
+pub(crate) mod facts;
+pub(crate) mod lane;
 mod machine;
-pub mod numbers;
-pub mod observers;
+pub(crate) mod numbers;
+pub(crate) mod observers;
 mod paths;
 mod queues;
 mod rules;
 mod send;
 mod silence;
-pub mod stats;
-pub mod timeouts;
-pub mod timers;
+pub(crate) mod stats;
+pub(crate) mod timeouts;
+pub(crate) mod timers;
 mod verdicts;
 mod views;
 
-pub use machine::Engine;
+pub(crate) use machine::Engine;

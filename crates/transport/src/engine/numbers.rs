@@ -11,7 +11,7 @@ use crate::path::transmission::{Cargo, History, Transmission};
 
 /// What the peer reports of one path.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Reported<'a> {
+pub(crate) struct Reported<'a> {
     /// Numbers that came, first and last of each range.
     pub ranges: &'a [(u64, u64)],
     /// What was judged lost and came all the same, with its numbers: it was late.
@@ -24,7 +24,7 @@ pub struct Reported<'a> {
 
 impl Engine {
     /// The peer reports what came on `path`.
-    pub fn reported(&mut self, now: Instant, path: PathId, reported: &Reported<'_>, answer: &Answer) {
+    pub(crate) fn reported(&mut self, now: Instant, path: PathId, reported: &Reported<'_>, answer: &Answer) {
         self.begin_account();
         self.deliver(path, reported);
         let fresh = self.lanes[path].flight.fresh();
@@ -57,18 +57,18 @@ impl Engine {
     }
 
     /// Something without a size leaves on `path` that no window holds back and no timer waits for. Returns its number.
-    pub fn send_free(&mut self, now: Instant, path: PathId, key: u64) -> u64 {
+    pub(crate) fn send_free(&mut self, now: Instant, path: PathId, key: u64) -> u64 {
         let cargo = Cargo { key, len: 0, history: History::Once };
         self.lanes[path].flight.push(Transmission::new(cargo, now, DeliveryMark::default()))
     }
 
     /// Nobody waits for the transmission `number` of `path` any more.
-    pub fn forget(&mut self, path: PathId, number: u64) {
+    pub(crate) fn forget(&mut self, path: PathId, number: u64) {
         self.lanes[path].flight.lose(number);
     }
 
     /// `path` answered what it was asked: if it had failed, it works again.
-    pub fn works_again(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn works_again(&mut self, now: Instant, path: PathId) {
         if self.views[path].state == PathState::Failed {
             self.revive(now, path);
         }

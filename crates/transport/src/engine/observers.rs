@@ -9,7 +9,7 @@ use crate::path::watch::Watch;
 
 /// The observers of an engine.
 #[derive(Debug)]
-pub struct Observers {
+pub(crate) struct Observers {
     /// R-M/TCP's estimates, if both ends know of routes.
     pub routes: Option<Routes>,
     /// mHIP's marks and heartbeats.
@@ -18,23 +18,23 @@ pub struct Observers {
 
 impl Observers {
     /// Those that `config` asks for; the handshake has agreed on nothing yet.
-    pub fn new(config: KnowledgeConfig) -> Self {
+    pub(crate) fn new(config: KnowledgeConfig) -> Self {
         Self { routes: None, watch: Watch::new(config) }
     }
 
     /// Whether none of them looks at each packet.
     #[inline]
-    pub fn are_idle(&self) -> bool {
+    pub(crate) fn are_idle(&self) -> bool {
         self.routes.is_none() && !self.watch.marks_packets()
     }
 
     /// `path` has joined.
-    pub fn add_path(&mut self, path: PathId) {
+    pub(crate) fn add_path(&mut self, path: PathId) {
         self.routes.iter_mut().for_each(|routes| routes.add(path));
     }
 
     /// `path` is gone.
-    pub fn remove_path(&mut self, path: PathId) {
+    pub(crate) fn remove_path(&mut self, path: PathId) {
         self.routes.iter_mut().for_each(|routes| routes.remove(path));
         self.watch.remove(path);
     }

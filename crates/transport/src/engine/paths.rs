@@ -21,7 +21,7 @@ const WORTH_KNOWING: u64 = 100_000;
 
 impl Engine {
     /// Adds the path `id`, whose segments carry up to `mss` bytes.
-    pub fn add_path(&mut self, now: Instant, id: PathId, config: &PathConfig, mss: u32) {
+    pub(crate) fn add_path(&mut self, now: Instant, id: PathId, config: &PathConfig, mss: u32) {
         self.controller.on_path_added(now, id, mss);
         config.link.into_iter().for_each(|link| self.controller.on_link(now, id, link));
         self.lanes.iter_mut().for_each(|lane| lane.flight.joined_by_another());
@@ -49,7 +49,7 @@ impl Engine {
     }
 
     /// Takes a path away; what was in flight there is lost.
-    pub fn remove_path(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn remove_path(&mut self, now: Instant, path: PathId) {
         self.timers.remove_path(path);
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
         self.controller.on_path_removed(path);
@@ -63,7 +63,7 @@ impl Engine {
 
     /// The largest payload of `path` is `mss` from now on, and cargo of more than `most` bytes does not arrive: it
     /// goes again at once, and as this is no congestion, the window stays (RFC 1191 §6.4).
-    pub fn set_mss(&mut self, now: Instant, path: PathId, mss: u32, most: u32) {
+    pub(crate) fn set_mss(&mut self, now: Instant, path: PathId, mss: u32, most: u32) {
         let flight = &self.lanes[path].flight;
         let large: Vec<_> =
             flight.iter().filter(|(_, t)| t.cargo.len > most).map(|(number, _)| number).collect();
@@ -76,20 +76,20 @@ impl Engine {
     }
 
     /// Whether the peer is at the other end of `path` is to be proved: no data goes there before.
-    pub fn distrust(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn distrust(&mut self, now: Instant, path: PathId) {
         self.views[path].state = PathState::Unproved;
         self.refresh(now, path);
     }
 
     /// It is proved.
-    pub fn trust(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn trust(&mut self, now: Instant, path: PathId) {
         self.views[path].state = PathState::Active;
         self.refresh(now, path);
     }
 
     /// A failed path answered.
     #[cold]
-    pub fn revive(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn revive(&mut self, now: Instant, path: PathId) {
         self.views[path].state = PathState::Active;
         self.lanes[path].timeouts = 0;
         self.timers.stop(Timer::Probe(path));
@@ -99,7 +99,7 @@ impl Engine {
 
     /// If no path is open, those that failed are tried again, as a path is that has no other: their timeouts
     /// end the connection, which probes do not. Returns them.
-    pub fn retry_failed(&mut self, now: Instant) -> Vec<PathId> {
+    pub(crate) fn retry_failed(&mut self, now: Instant) -> Vec<PathId> {
         if self.views.iter().any(|v| v.state == PathState::Active) {
             return Vec::new();
         }
@@ -111,14 +111,14 @@ impl Engine {
 
     /// How long until the next probe of a failed path, after a first one at its backed-off timeout: its timeout,
     /// but soon enough that a path that came back is used again within seconds.
-    pub fn probe_interval(&self, path: PathId) -> Duration {
+    pub(crate) fn probe_interval(&self, path: PathId) -> Duration {
         let [shortest, longest] = PROBE_INTERVALS;
         self.rto(path).clamp(shortest, longest)
     }
 
     /// So many SYNs or SYN-ACKs were lost on `path`: data begins with a longer timeout (RFC 6298 §5.7), and with one
     /// segment if there were several (RFC 5681 §3.1, RFC 6928 §2).
-    pub fn after_lost_syns(&mut self, now: Instant, path: PathId, lost: u32) {
+    pub(crate) fn after_lost_syns(&mut self, now: Instant, path: PathId, lost: u32) {
         let Some(p) = self.lanes.get_mut(path).filter(|_| lost > 0) else { return };
         p.estimator.rtt.after_lost_syn();
         if lost > 1 {
@@ -128,7 +128,7 @@ impl Engine {
     }
 
     /// Something that is not data took `rtt` on `path` and back.
-    pub fn measured(&mut self, now: Instant, path: PathId, rtt: Duration) {
+    pub(crate) fn measured(&mut self, now: Instant, path: PathId, rtt: Duration) {
         let Some(p) = self.lanes.get_mut(path) else { return };
         p.estimator.rtt.sample(rtt);
         self.recall(path, rtt);
@@ -147,35 +147,35 @@ impl Engine {
     }
 
     /// What the next connection may know of `path`, and since when.
-    pub fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
+    pub(crate) fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
         let p = self.lanes.get(path).filter(|p| p.stats.bytes_delivered >= WORTH_KNOWING)?;
         let (rate, rtt) = p.estimator.bandwidth.rate().zip(p.estimator.rtt.min())?;
         Some((KnownPath { rate, rtt }, p.estimator.bandwidth.measured_at()))
     }
 
     /// Whether `path` is there, as it is once the peer's SYN came.
-    pub fn has_joined(&self, path: PathId) -> bool {
+    pub(crate) fn has_joined(&self, path: PathId) -> bool {
         self.lanes.contains(path)
     }
 
     /// Whether the retransmission timer of `path` ran out since anything was delivered there.
-    pub fn is_overdue(&self, path: PathId) -> bool {
+    pub(crate) fn is_overdue(&self, path: PathId) -> bool {
         self.lanes.get(path).is_some_and(|lane| lane.timeouts > 0)
     }
 
     /// `path`, or if it is gone the first that is there.
-    pub fn there(&self, path: PathId) -> Option<PathId> {
+    pub(crate) fn there(&self, path: PathId) -> Option<PathId> {
         if self.lanes.contains(path) { Some(path) } else { self.lanes.ids().next() }
     }
 
     /// State of a path.
     #[inline]
-    pub fn path_state(&self, path: PathId) -> PathState {
+    pub(crate) fn path_state(&self, path: PathId) -> PathState {
         self.views.get(path).map_or(PathState::Removed, |v| v.state)
     }
 
     /// The path for a segment that is not data: `preferred` if it works, or may, else the quickest that does.
-    pub fn path_for_control(&self, preferred: PathId) -> PathId {
+    pub(crate) fn path_for_control(&self, preferred: PathId) -> PathId {
         let active = |v: &&PathView| v.state == PathState::Active;
         let quickest = || self.views.iter().filter(active).min_by_key(|v| v.srtt).map(|v| v.id);
         let may = |v: &&PathView| matches!(v.state, PathState::Active | PathState::Unproved);
@@ -186,12 +186,12 @@ impl Engine {
     }
 
     /// The last round trip measured on `path`.
-    pub fn latest_rtt(&self, path: PathId) -> Option<Duration> {
+    pub(crate) fn latest_rtt(&self, path: PathId) -> Option<Duration> {
         self.lanes[path].estimator.rtt.latest()
     }
 
     /// Counters and state of `path`.
-    pub fn path_stats(&self, path: PathId) -> PathStats {
+    pub(crate) fn path_stats(&self, path: PathId) -> PathStats {
         let p = &self.lanes[path];
         let snapshot = self.controller.snapshot(path);
         PathStats {

@@ -15,7 +15,7 @@ impl Engine {
 
     /// A segment without data leaves on `path`.
     #[inline(always)]
-    pub fn on_bare(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn on_bare(&mut self, now: Instant, path: PathId) {
         if let Some(overhead) = self.views.get(path).map(|view| view.overhead).filter(|bytes| *bytes > 0) {
             self.lanes[path].estimator.occupy(now, overhead.into());
             self.refresh(now, path);
@@ -23,7 +23,7 @@ impl Engine {
     }
 
     /// A packet on `path` waits this long: of it the model knows our own part.
-    pub fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
+    pub(crate) fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
         let Some(p) = self.lanes.get(path) else { return };
         let own = p.estimator.idle_at(now, p.flight.in_flight()).since(now);
         self.observers.watch.reveal(path, wait - own);
@@ -31,13 +31,13 @@ impl Engine {
     }
 
     /// A heartbeat leaves on `path`.
-    pub fn heartbeat_sent(&mut self, now: Instant, path: PathId, number: u32) {
+    pub(crate) fn heartbeat_sent(&mut self, now: Instant, path: PathId, number: u32) {
         let wait = self.own_wait(now, path);
         self.observers.watch.on_heartbeat_sent(now, path, u64::from(number), wait);
     }
 
     /// A heartbeat came back on `path`. Returns whether that opens the path again.
-    pub fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
+    pub(crate) fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
         let Some(p) = self.lanes.get(path) else { return false };
         let told = p.estimator.told_round_trip();
         let reopened = self.observers.watch.on_heartbeat(now, path, u64::from(number), told);

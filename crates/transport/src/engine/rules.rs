@@ -7,7 +7,7 @@ use crate::path::rtt::RtoLimits;
 
 /// The configuration, and what controller and policy answer once and for all.
 #[derive(Debug)]
-pub struct Rules {
+pub(super) struct Rules {
     /// Each path has its share of the peer's window.
     pub divide_window: bool,
     /// Bounds of the retransmission timeout.
@@ -32,7 +32,7 @@ pub struct Rules {
 
 impl Rules {
     /// Those of `config` under `controller`.
-    pub fn new(config: &EngineConfig, controller: &dyn Controller) -> Self {
+    pub(super) fn new(config: &EngineConfig, controller: &dyn Controller) -> Self {
         Self {
             divide_window: config.divide_window,
             rto: config.rto,
@@ -48,7 +48,7 @@ impl Rules {
     }
 
     /// `policy` judges from now on.
-    pub fn follow(&mut self, policy: &dyn LossPolicy) {
+    pub(super) fn follow(&mut self, policy: &dyn LossPolicy) {
         self.probes = policy.probes();
         self.undoes_timeouts = policy.undoes_timeouts();
     }

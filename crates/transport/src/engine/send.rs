@@ -11,7 +11,7 @@ use crate::sched::scheduler::{Choice, Scheduler, arrival, is_open, only};
 impl Engine {
     /// The path that takes `parcel` now, or when to ask again.
     #[inline]
-    pub fn pick(&mut self, now: Instant, parcel: &Parcel) -> Choice {
+    pub(crate) fn pick(&mut self, now: Instant, parcel: &Parcel) -> Choice {
         match self.views.as_slice() {
             [view] => only(now, parcel, view),
             views => {
@@ -25,7 +25,7 @@ impl Engine {
     }
 
     /// The same among those paths that carry `parcel` whole: for cargo that cannot be cut.
-    pub fn pick_whole(&mut self, now: Instant, parcel: &Parcel) -> Choice {
+    pub(crate) fn pick_whole(&mut self, now: Instant, parcel: &Parcel) -> Choice {
         let carries = |view: &&PathView| view.mss >= parcel.len;
         if self.views.iter().all(|view| carries(&view)) {
             return self.pick(now, parcel);
@@ -36,7 +36,7 @@ impl Engine {
 
     /// The path of a retransmission that waits for no window, after [`pick`](Self::pick) had none; `last` is where it left
     /// before.
-    pub fn pick_urgent(&mut self, now: Instant, parcel: &Parcel, last: PathId) -> PathId {
+    pub(crate) fn pick_urgent(&mut self, now: Instant, parcel: &Parcel, last: PathId) -> PathId {
         self.explain(Why::Urgent);
         let path = self.scheduler.urgent(now, parcel, self.views.as_slice());
         path.unwrap_or_else(|| self.path_for_control(last))
@@ -44,7 +44,7 @@ impl Engine {
 
     /// The path on which `parcel`, which the timer of `from` gave up, should arrive first of the others, at once if it is the
     /// `oldest`; none if there is no other.
-    pub fn pick_elsewhere(
+    pub(crate) fn pick_elsewhere(
         &mut self,
         now: Instant,
         parcel: &Parcel,
@@ -59,14 +59,14 @@ impl Engine {
     }
 
     /// Why something takes its path, where there is a choice and somebody who wants to know.
-    pub fn explain(&mut self, why: Why) {
+    pub(crate) fn explain(&mut self, why: Why) {
         self.why = Some(why).filter(|_| self.explains && self.views.len() > 1);
     }
 
     /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
     /// segments: what fits there fits all. If none was, a timer says when pacing opens one.
     #[inline]
-    pub fn paths_of(&mut self, choice: Choice) -> Option<(PathId, PathSet)> {
+    pub(crate) fn paths_of(&mut self, choice: Choice) -> Option<(PathId, PathSet)> {
         match choice {
             Choice::Send(path) => Some((path, PathSet::EMPTY)),
             Choice::Copies(mut paths) => {
@@ -83,7 +83,7 @@ impl Engine {
 
     /// `cargo` leaves on `path`; `last` if nothing more waits. Returns its number there.
     #[inline(always)]
-    pub fn send(&mut self, now: Instant, path: PathId, cargo: Cargo, last: bool) -> u64 {
+    pub(crate) fn send(&mut self, now: Instant, path: PathId, cargo: Cargo, last: bool) -> u64 {
         let number = self.leave::<false>(now, path, cargo, last);
         self.after_send(now, path, cargo.len);
         number
@@ -156,29 +156,29 @@ impl Engine {
     }
 
     /// The path whose tail is to be probed; it is asked for once.
-    pub fn take_probe(&mut self) -> Option<PathId> {
+    pub(crate) fn take_probe(&mut self) -> Option<PathId> {
         self.probe.take()
     }
 
     /// Whether a tail is to be probed.
     #[inline]
-    pub fn wants_probe(&self) -> bool {
+    pub(crate) fn wants_probe(&self) -> bool {
         self.probe.is_some()
     }
 
     /// The tail of `path` is probed by what leaves there next.
-    pub fn begin_probe(&mut self, path: PathId) {
+    pub(crate) fn begin_probe(&mut self, path: PathId) {
         self.policy.on_probe(path, &self.lanes[path].flight);
     }
 
     /// The probe left: the retransmission timer stands behind it (RFC 8985 §7.3).
-    pub fn probe_left(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn probe_left(&mut self, now: Instant, path: PathId) {
         self.timers.stop(Timer::Tail(path));
         self.timers.set(Timer::Rto(path), now + self.rto(path));
     }
 
     /// What `path` carries first of all went again there: its timer begins anew, unless the policy holds it.
-    pub fn head_left_again(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn head_left_again(&mut self, now: Instant, path: PathId) {
         if !self.policy.holds_timer(path) {
             self.timers.set(Timer::Rto(path), now + self.rto(path));
         }
@@ -187,7 +187,7 @@ impl Engine {
     /// When the tail of `path` is probed if nothing is heard until then. The retransmission timer stands
     /// behind it and need not be waited for if it is due sooner.
     #[inline]
-    pub fn arm_tail(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn arm_tail(&mut self, now: Instant, path: PathId) {
         if self.rules.probes {
             self.arm_probe(now, path);
         }

@@ -42,7 +42,7 @@ struct Failure {
 
 impl Silence {
     /// Something is in flight again, or was delivered.
-    pub fn begin(&mut self, now: Instant) {
+    pub(super) fn begin(&mut self, now: Instant) {
         (self.heard, self.unheard) = (now, Duration::ZERO);
     }
 }
@@ -109,23 +109,23 @@ impl Engine {
 
     /// Whether `path` failed by its silence. Then no old segment or acknowledgment revives it: they may come late
     /// or over other paths.
-    pub fn is_silent(&self, path: PathId) -> bool {
+    pub(crate) fn is_silent(&self, path: PathId) -> bool {
         self.lanes.get(path).is_some_and(|p| p.silence.failure.is_some())
     }
 
     /// Whether the answer to something that left on `path` at `sent` shows that it works.
-    pub fn is_sign_of_life(&self, path: PathId, sent: Instant) -> bool {
+    pub(crate) fn is_sign_of_life(&self, path: PathId, sent: Instant) -> bool {
         !self.is_silent(path) || sent >= self.lanes[path].silence.heard
     }
 
     /// Heartbeat `number` probes `path`.
-    pub fn probe_sent(&mut self, path: PathId, number: u32) {
+    pub(crate) fn probe_sent(&mut self, path: PathId, number: u32) {
         let failure = self.lanes[path].silence.failure.as_mut();
         failure.into_iter().for_each(|f| _ = f.asked.get_or_insert(number));
     }
 
     /// Whether the answer to heartbeat `number` shows that `path`, which failed by its silence, works again.
-    pub fn is_probe_answered(&self, path: PathId, number: u32) -> bool {
+    pub(crate) fn is_probe_answered(&self, path: PathId, number: u32) -> bool {
         let failure = self.lanes.get(path).and_then(|p| p.silence.failure);
         failure.and_then(|f| f.asked).is_some_and(|first| number.wrapping_sub(first) < 1 << 31)
     }

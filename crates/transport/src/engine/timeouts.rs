@@ -12,7 +12,7 @@ use crate::loss::policy::{Departure, Order};
 
 /// What the owner says of a path whose retransmission timer expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overdue {
+pub(crate) struct Overdue {
     /// The peer took back what it had acknowledged: all counts as lost, whether other paths work or not.
     pub reneged: bool,
     /// An echo may yet show that the timeout was for nothing.
@@ -21,7 +21,7 @@ pub struct Overdue {
 
 impl Engine {
     /// The retransmission timer of `path` expired, on which something is under way. Returns whether the path failed.
-    pub fn on_rto(&mut self, now: Instant, path: PathId, overdue: Overdue, order: &dyn Order) -> bool {
+    pub(crate) fn on_rto(&mut self, now: Instant, path: PathId, overdue: Overdue, order: &dyn Order) -> bool {
         self.stalled += 1;
         let lane = &mut self.lanes[path];
         lane.timeouts += 1;
@@ -60,24 +60,24 @@ impl Engine {
     }
 
     /// The timeout of `path` that may have been for nothing; it is asked for once.
-    pub fn take_doubt(&mut self, path: PathId) -> Option<Doubt> {
+    pub(crate) fn take_doubt(&mut self, path: PathId) -> Option<Doubt> {
         self.lanes.get_mut(path)?.doubt.take()
     }
 
     /// The timeout of `path` in this episode was for nothing: the answer was under way, which took `rtt`.
-    pub fn undo_timeout(&mut self, now: Instant, path: PathId, episode: Episode, rtt: Duration) {
+    pub(crate) fn undo_timeout(&mut self, now: Instant, path: PathId, episode: Episode, rtt: Duration) {
         self.policy.on_undo(path);
         self.controller.on_undo(now, path, episode);
         self.lanes[path].estimator.rtt.was_late(rtt);
     }
 
     /// What a timeout takes for lost.
-    pub fn timeout_takes(&self) -> TimeoutTakes {
+    pub(crate) fn timeout_takes(&self) -> TimeoutTakes {
         self.rules.timeout_takes
     }
 
     /// The retransmission timer of `path` starts again.
-    pub fn rearm(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn rearm(&mut self, now: Instant, path: PathId) {
         self.timers.set(Timer::Rto(path), now + self.rto(path));
     }
 
@@ -138,7 +138,7 @@ impl Engine {
     }
 
     /// The transmission `number` on `path` is taken to be lost, and nobody is to blame, if it is in flight.
-    pub fn give_up(
+    pub(crate) fn give_up(
         &mut self,
         path: PathId,
         number: u64,
@@ -160,14 +160,14 @@ impl Engine {
     }
 
     /// Nothing was heard of `path` for so long that its tail is probed.
-    pub fn on_tail_timeout(&mut self, path: PathId) {
+    pub(crate) fn on_tail_timeout(&mut self, path: PathId) {
         if self.views[path].state == PathState::Active && self.lanes[path].flight.is_outstanding() {
             self.probe = Some(path);
         }
     }
 
     /// The controller's period is over.
-    pub fn on_congestion_timeout(&mut self, now: Instant) {
+    pub(crate) fn on_congestion_timeout(&mut self, now: Instant) {
         self.controller.on_timeout(now, self.views.as_slice());
         if let Some(at) = self.controller.next_timeout() {
             self.timers.set(Timer::Congestion, at);
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// The retransmission timeout of `path`, or the longest if it is gone.
-    pub fn rto(&self, path: PathId) -> Duration {
+    pub(crate) fn rto(&self, path: PathId) -> Duration {
         self.lanes.get(path).map_or(self.rules.rto.max, |p| p.estimator.rtt.rto())
     }
 }

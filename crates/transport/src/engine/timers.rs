@@ -9,8 +9,8 @@ use crate::path_map::{OfPath, PathMap};
 
 /// What a timer is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Timer {
-    /// One of the owner's, below [`OWNERS`](Self::OWNERS).
+pub(crate) enum Timer {
+    /// One of the owner's: of these it has six.
     Owner(u8),
     /// The loss policy wants to look again.
     Recheck,
@@ -24,11 +24,6 @@ pub enum Timer {
     Rto(PathId),
     /// Probe a failed path.
     Probe(PathId),
-}
-
-impl Timer {
-    /// Number of timers that an owner may have.
-    pub const OWNERS: u8 = 6;
 }
 
 /// Those that are of no path.
@@ -60,7 +55,7 @@ impl OfPath for PathTimers {
 
 /// The timers of one engine and of its owner.
 #[derive(Clone, Debug)]
-pub struct Timers {
+pub(crate) struct Timers {
     /// `Instant::MAX` is "not set".
     global: [Instant; GLOBAL.len()],
     paths: PathMap<PathTimers>,
@@ -87,14 +82,14 @@ impl Timers {
 
     /// Sets or moves a timer.
     #[inline(always)]
-    pub fn set(&mut self, timer: Timer, at: Instant) {
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         *self.at(timer) = at;
         self.bound = self.bound.min(at);
     }
 
     /// Sets a timer that is not set.
     #[inline(always)]
-    pub fn start(&mut self, timer: Timer, at: impl FnOnce() -> Instant) {
+    pub(crate) fn start(&mut self, timer: Timer, at: impl FnOnce() -> Instant) {
         let place = self.at(timer);
         if *place == Instant::MAX {
             let at = at();
@@ -104,19 +99,19 @@ impl Timers {
     }
 
     /// Sets a timer, or moves it to an earlier instant.
-    pub fn set_earlier(&mut self, timer: Timer, at: Instant) {
+    pub(crate) fn set_earlier(&mut self, timer: Timer, at: Instant) {
         let at = at.min(*self.at(timer));
         self.set(timer, at);
     }
 
     /// Stops a timer.
     #[inline(always)]
-    pub fn stop(&mut self, timer: Timer) {
+    pub(crate) fn stop(&mut self, timer: Timer) {
         *self.at(timer) = Instant::MAX;
     }
 
     /// Stops all.
-    pub fn stop_all(&mut self) {
+    pub(crate) fn stop_all(&mut self) {
         self.global.fill(Instant::MAX);
         self.paths.iter_mut().for_each(|p| p.at.fill(Instant::MAX));
         self.bound = Instant::MAX;
@@ -124,17 +119,17 @@ impl Timers {
 
     /// Whether a timer is set.
     #[inline(always)]
-    pub fn is_set(&mut self, timer: Timer) -> bool {
+    pub(crate) fn is_set(&mut self, timer: Timer) -> bool {
         *self.at(timer) != Instant::MAX
     }
 
     /// The earliest; sometimes an earlier instant, never a later one.
-    pub fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         Some(self.bound).filter(|at| *at != Instant::MAX)
     }
 
     /// Stops and returns a timer that is due.
-    pub fn pop_due(&mut self, now: Instant) -> Option<Timer> {
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timer> {
         if self.bound > now {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::loss::policy::{Case, Departure, Order, Verdict};
 impl Engine {
     /// Lets the policy judge all paths and carries out what it says.
     #[inline(always)]
-    pub fn judge(&mut self, now: Instant, order: &dyn Order) -> Judged {
+    pub(crate) fn judge(&mut self, now: Instant, order: &dyn Order) -> Judged {
         let mut judged = Judged::default();
         self.timers.stop(Timer::Recheck);
         for i in 0..self.lanes.len() {

@@ -7,13 +7,13 @@ use crate::facts::PathState;
 
 impl Engine {
     /// Brings all views up to date.
-    pub fn refresh_all(&mut self, now: Instant) {
+    pub(crate) fn refresh_all(&mut self, now: Instant) {
         (0..self.lanes.len()).for_each(|i| self.refresh(now, self.lanes.id_at(i)));
     }
 
     /// Brings the view of `path` up to date.
     #[inline(always)]
-    pub fn refresh(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn refresh(&mut self, now: Instant, path: PathId) {
         let (view, lane) = (&mut self.views[path], &self.lanes[path]);
         let estimator = &lane.estimator;
         view.srtt = estimator.rtt.srtt();
@@ -68,7 +68,7 @@ impl Engine {
     }
 
     /// FlightSize, not counting what limited transmit sent beyond the window (RFC 3042, RFC 5681 §3.2).
-    pub fn flight_size(&self, path: PathId) -> u64 {
+    pub(crate) fn flight_size(&self, path: PathId) -> u64 {
         let mss = self.views[path].mss;
         let lane = &self.lanes[path];
         let all = lane.flight.flight_size(mss) + lane.aside;

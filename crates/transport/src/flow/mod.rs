@@ -1,4 +1,8 @@
 //! What is carried: a stream of bytes that we number, or packets of somebody else's transport.
 
-pub mod packet;
-pub mod stream;
+pub(crate) mod packet;
+pub(crate) mod stream;
+
+pub use packet::{
+    Ecn, Leaving, Packet, PacketConfig, PacketFlow, PacketQueue, PacketStats, QueueStats, Refused,
+};

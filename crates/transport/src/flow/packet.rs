@@ -6,12 +6,12 @@
 //! `numbering.rs` and `seen.rs` count. The frames are those of `polypath_wire::shim`; somebody else seals them, one path with
 //! one security association.
 
-pub mod config;
+pub(crate) mod config;
 mod leaving;
 mod numbering;
 mod observe;
 mod paths;
-pub mod queue;
+pub(crate) mod queue;
 mod receipts;
 mod reports;
 mod resequencer;
@@ -33,7 +33,7 @@ use crate::path_map::{OfPath, PathMap};
 pub use config::PacketConfig;
 pub use leaving::Leaving;
 use numbering::Numbering;
-pub use queue::{Bounded, Packet, PacketQueue, QueueStats};
+pub use queue::{Packet, PacketQueue, QueueStats};
 use receipts::Receipts;
 use reports::Sent;
 use resequencer::Resequencer;

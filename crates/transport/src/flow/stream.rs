@@ -8,7 +8,7 @@ use crate::payload::Payload;
 
 /// The sending half of a byte stream.
 #[derive(Debug)]
-pub struct SendStream {
+pub(crate) struct SendStream {
     /// Written, not acknowledged, with the offset of the first byte of each.
     chunks: VecDeque<(u64, Payload)>,
     /// Offset after the first of them.
@@ -25,17 +25,17 @@ pub struct SendStream {
 
 impl SendStream {
     /// Holds up to `capacity` bytes that are not acknowledged.
-    pub fn new(capacity: u64) -> Self {
+    pub(crate) fn new(capacity: u64) -> Self {
         Self { chunks: VecDeque::new(), first_end: 0, start: 0, end: 0, stored: 0, capacity, finished: false }
     }
 
     /// Room for real bytes.
-    pub fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         if self.finished { 0 } else { self.capacity.saturating_sub(self.stored) }
     }
 
     /// Appends as much of `data` as there is room for; patterns take no room.
-    pub fn write(&mut self, data: &Payload) -> u64 {
+    pub(crate) fn write(&mut self, data: &Payload) -> u64 {
         if self.finished {
             return 0;
         }
@@ -51,23 +51,23 @@ impl SendStream {
     }
 
     /// No more writes.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.finished = true;
     }
 
     /// Whether [`finish`](Self::finish) was called.
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 
     /// Offset after the last byte written.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
     /// The bytes `from..to`; they must be written and not acknowledged.
     #[inline]
-    pub fn slice(&self, from: u64, to: u64) -> Payload {
+    pub(crate) fn slice(&self, from: u64, to: u64) -> Payload {
         match self.chunks.back() {
             Some((at, chunk)) if *at <= from => chunk.slice(from - at, to - at),
             _ => self.slice_earlier(from, to),
@@ -85,7 +85,7 @@ impl SendStream {
 
     /// Everything below `offset` is acknowledged.
     #[inline]
-    pub fn release(&mut self, offset: u64) {
+    pub(crate) fn release(&mut self, offset: u64) {
         if offset < self.first_end && self.stored == 0 {
             self.start = self.start.max(offset); // patterns take no room
         } else {

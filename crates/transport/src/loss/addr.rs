@@ -21,7 +21,7 @@ use crate::path_map::{OfPath, PathMap};
 
 /// Gives another policy second thoughts.
 #[derive(Debug)]
-pub struct Addr {
+pub(crate) struct Addr {
     inner: Box<dyn LossPolicy>,
     allowance: Duration,
     /// Episodes that may still prove to be reordering.
@@ -53,7 +53,7 @@ struct Doubt {
 
 impl Addr {
     /// What `inner` judges lost may still arrive within `allowance`.
-    pub fn new(inner: Box<dyn LossPolicy>, allowance: Duration) -> Self {
+    pub(crate) fn new(inner: Box<dyn LossPolicy>, allowance: Duration) -> Self {
         Self { inner, allowance, doubts: Vec::new(), latest: PathMap::default() }
     }
 

@@ -10,7 +10,7 @@ use crate::facts::{Episode, LossCause};
 
 /// Reno or NewReno.
 #[derive(Debug)]
-pub struct Dupack {
+pub(crate) struct Dupack {
     threshold: u32,
     partial_acks: bool,
     impatient: bool,
@@ -33,7 +33,7 @@ struct Recovery {
 impl Dupack {
     /// `threshold` duplicates mean a loss; without `partial_acks` any new acknowledgment ends it;
     /// `impatient`: only the first partial acknowledgment restarts the retransmission timer.
-    pub fn new(threshold: u32, partial_acks: bool, impatient: bool) -> Self {
+    pub(crate) fn new(threshold: u32, partial_acks: bool, impatient: bool) -> Self {
         let episode = Episode::default();
         Self {
             threshold: threshold.max(1),
@@ -47,7 +47,7 @@ impl Dupack {
     }
 
     /// So many duplicates let a packet go each, before they mean a loss (RFC 3042).
-    pub fn limited_transmit_of(self, duplicates: u32) -> Self {
+    pub(crate) fn limited_transmit_of(self, duplicates: u32) -> Self {
         Self { limited_transmit: duplicates, ..self }
     }
 

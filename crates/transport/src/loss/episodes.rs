@@ -18,7 +18,7 @@ pub(super) struct Begun {
 impl Begun {
     /// Whether all transmissions of the path that belong to it are accounted for, and a later one was
     /// delivered.
-    pub fn is_over(&self, flight: &Flight) -> bool {
+    pub(super) fn is_over(&self, flight: &Flight) -> bool {
         let resolved = flight.iter().next().is_none_or(|(oldest, _)| oldest >= self.until);
         resolved && flight.highest_delivered().is_some_and(|highest| highest >= self.until)
     }
@@ -46,12 +46,12 @@ impl OfPath for Present {
 }
 
 impl Episodes {
-    pub fn present(&self, path: PathId) -> Option<Begun> {
+    pub(super) fn present(&self, path: PathId) -> Option<Begun> {
         self.paths.get(path)?.begun
     }
 
     /// A new one on `path`, in the place of the one before.
-    pub fn begin(&mut self, path: PathId, until: u64) -> Begun {
+    pub(super) fn begin(&mut self, path: PathId, until: u64) -> Begun {
         self.last.0 += 1;
         let begun = Begun { episode: self.last, until };
         self.paths.or_insert(path, |path| Present { path, begun: None }).begun = Some(begun);
@@ -59,12 +59,12 @@ impl Episodes {
     }
 
     /// Ends that of `path` if it is `over`.
-    pub fn end_if(&mut self, path: PathId, over: impl FnOnce(&mut Begun) -> bool) -> Option<Begun> {
+    pub(super) fn end_if(&mut self, path: PathId, over: impl FnOnce(&mut Begun) -> bool) -> Option<Begun> {
         self.paths.get_mut(path)?.begun.take_if(over)
     }
 
     /// Ends that of `path`, whatever there is of it.
-    pub fn forget(&mut self, path: PathId) {
+    pub(super) fn forget(&mut self, path: PathId) {
         self.end_if(path, |_| true);
     }
 }

@@ -23,7 +23,7 @@ use crate::path::transmission::Fate;
 
 /// Duplicates about the first missing packet, per path.
 #[derive(Debug)]
-pub struct HeadDupacks {
+pub(crate) struct HeadDupacks {
     threshold: u32,
     /// Each lasts until everything below the offset that was next when it began has arrived.
     episodes: Episodes,
@@ -31,7 +31,7 @@ pub struct HeadDupacks {
 
 impl HeadDupacks {
     /// `threshold` duplicates about a packet mean that it is lost.
-    pub fn new(threshold: u32) -> Self {
+    pub(crate) fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }
     }
 }

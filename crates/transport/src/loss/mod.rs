@@ -1,12 +1,12 @@
 //! What counts as lost.
 
-pub mod addr;
-pub mod config;
-pub mod dupack;
+pub(crate) mod addr;
+pub(crate) mod config;
+pub(crate) mod dupack;
 mod episodes;
-pub mod head_dupacks;
-pub mod policy;
-pub mod rack;
-pub mod virtual_queue;
+pub(crate) mod head_dupacks;
+pub(crate) mod policy;
+pub(crate) mod rack;
+pub(crate) mod virtual_queue;
 
 pub use config::LossConfig;

@@ -32,7 +32,7 @@ pub trait Order: std::fmt::Debug {
 
 /// Cargo without an order: each transmission is acknowledged by its number, and nothing else is said.
 #[derive(Clone, Copy, Debug)]
-pub struct Unordered;
+pub(crate) struct Unordered;
 
 impl Order for Unordered {
     fn una(&self) -> u64 {
@@ -161,7 +161,7 @@ pub(super) mod bench {
 
     /// Segments of ten bytes, each sent once.
     #[derive(Debug, Default)]
-    pub struct Stream {
+    pub(crate) struct Stream {
         pub una: u64,
         pub duplicates: u32,
         pub arrived: Vec<u64>,
@@ -194,7 +194,7 @@ pub(super) mod bench {
 
     impl Stream {
         /// `n` segments in turn on `paths` paths.
-        pub fn new(paths: usize, n: usize) -> Self {
+        pub(crate) fn new(paths: usize, n: usize) -> Self {
             let mut stream = Self::default();
             stream.flights.extend((0..paths).map(|_| Flight::new(paths == 1)));
             for i in 0..n {
@@ -207,7 +207,7 @@ pub(super) mod bench {
         }
 
         /// Everything below `una` arrives.
-        pub fn ack_up_to(&mut self, una: u64) {
+        pub(crate) fn ack_up_to(&mut self, una: u64) {
             for segment in self.una / 10..una / 10 {
                 let (path, number) = self.sent[segment as usize];
                 self.flights[path.index()].deliver(number, false);
@@ -217,25 +217,25 @@ pub(super) mod bench {
         }
 
         /// The segment `n` is judged lost.
-        pub fn lose(&mut self, n: usize) {
+        pub(crate) fn lose(&mut self, n: usize) {
             let (path, number) = self.sent[n];
             self.flights[path.index()].lose(number);
         }
 
         /// What `policy` says of `path`.
-        pub fn judge(&self, policy: &mut dyn LossPolicy, now: Instant, path: PathId) -> Vec<Verdict> {
+        pub(crate) fn judge(&self, policy: &mut dyn LossPolicy, now: Instant, path: PathId) -> Vec<Verdict> {
             let mut out = Vec::new();
             policy.judge(&Case { now, ..self.case(path, &PathView::new(path, 10)) }, &mut out);
             out
         }
 
         /// `path` as `view` shows it.
-        pub fn case<'a>(&'a self, path: PathId, view: &'a PathView) -> Case<'a> {
+        pub(crate) fn case<'a>(&'a self, path: PathId, view: &'a PathView) -> Case<'a> {
             Case { now: Instant::ZERO, view, flight: &self.flights[path.index()], order: self }
         }
 
         /// The departure of the segment `n`.
-        pub fn departure(&self, n: usize) -> Departure {
+        pub(crate) fn departure(&self, n: usize) -> Departure {
             let (path, number) = self.sent[n];
             Departure { path, number, cargo: 10 * n as u64 }
         }

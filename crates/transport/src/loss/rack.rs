@@ -41,7 +41,7 @@ const DELAYED_ACK: Duration = Duration::from_millis(200);
 
 /// RACK on every path.
 #[derive(Debug, Default)]
-pub struct Rack {
+pub(crate) struct Rack {
     episodes: Episodes,
     paths: PathMap<Track>,
 }

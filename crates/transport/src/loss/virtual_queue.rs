@@ -16,14 +16,14 @@ use crate::facts::{Episode, LossCause};
 
 /// One virtual queue per path.
 #[derive(Debug)]
-pub struct VirtualQueue {
+pub(crate) struct VirtualQueue {
     threshold: u32,
     episodes: Episodes,
 }
 
 impl VirtualQueue {
     /// `threshold` later packets delivered on a path mean a loss there.
-    pub fn new(threshold: u32) -> Self {
+    pub(crate) fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }
     }
 }

@@ -63,7 +63,7 @@ struct State {
 
 /// Delivery rate of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Bandwidth {
+pub(crate) struct Bandwidth {
     state: State,
     /// Largest rate of late.
     best: WindowedMin<Reverse<Rate>>,
@@ -71,7 +71,7 @@ pub struct Bandwidth {
 
 impl Bandwidth {
     /// The mark for a segment that leaves now; `idle` if nothing is in flight.
-    pub fn on_sent(&mut self, now: Instant, idle: bool, app_limited: bool) -> DeliveryMark {
+    pub(crate) fn on_sent(&mut self, now: Instant, idle: bool, app_limited: bool) -> DeliveryMark {
         if idle {
             self.state.first_sent = now;
             self.state.delivered_at = now;
@@ -81,7 +81,7 @@ impl Bandwidth {
 
     /// `bytes` were delivered by one acknowledgment; `mark` and `sent_at` are those of the segment
     /// among them that left last.
-    pub fn on_delivered(
+    pub(crate) fn on_delivered(
         &mut self,
         now: Instant,
         bytes: u64,
@@ -103,12 +103,12 @@ impl Bandwidth {
     }
 
     /// When something was last delivered, or sent after nothing was under way.
-    pub fn measured_at(&self) -> Instant {
+    pub(crate) fn measured_at(&self) -> Instant {
         self.state.delivered_at
     }
 
     /// The estimate.
-    pub fn rate(&self) -> Option<Rate> {
+    pub(crate) fn rate(&self) -> Option<Rate> {
         self.best.value().map(|Reverse(rate)| rate)
     }
 }

@@ -11,7 +11,7 @@ const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
 /// Estimates of one path.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PathEstimator {
+pub(crate) struct PathEstimator {
     /// Round trips.
     pub rtt: RttEstimator,
     /// One-way delays.
@@ -34,7 +34,7 @@ pub struct PathEstimator {
 
 impl PathEstimator {
     /// `rate` and `one_way` are what the owner of the connection was told of the path, if anything.
-    pub fn new(limits: RtoLimits, rate: Option<Rate>, one_way: Option<Duration>) -> Self {
+    pub(crate) fn new(limits: RtoLimits, rate: Option<Rate>, one_way: Option<Duration>) -> Self {
         Self {
             rtt: RttEstimator::new(limits),
             one_way: OneWay::default(),
@@ -50,14 +50,20 @@ impl PathEstimator {
     }
 
     /// A segment of `bytes` on the wire leaves; returns the mark it has to carry.
-    pub fn on_sent(&mut self, now: Instant, bytes: u64, idle: bool, app_limited: bool) -> DeliveryMark {
+    pub(crate) fn on_sent(
+        &mut self,
+        now: Instant,
+        bytes: u64,
+        idle: bool,
+        app_limited: bool,
+    ) -> DeliveryMark {
         self.occupy(now, bytes);
         self.bandwidth.on_sent(now, idle, app_limited)
     }
 
     /// `bytes` were delivered by one acknowledgment that came back by `via`; `sent` is when the newest of them left,
     /// and its round trip; none if that is ambiguous or something is missing. Returns the rate of the bottleneck.
-    pub fn on_train(
+    pub(crate) fn on_train(
         &mut self,
         now: Instant,
         bytes: u64,
@@ -73,7 +79,7 @@ impl PathEstimator {
 
     /// An acknowledgment that came by this path, `path`, tells for the first time there of `bytes` of the first flight, of which
     /// the newest left at `sent_at`. Returns the rate of the bottleneck if other trains show none.
-    pub fn on_first_flight(
+    pub(crate) fn on_first_flight(
         &mut self,
         now: Instant,
         bytes: u64,
@@ -88,7 +94,7 @@ impl PathEstimator {
     }
 
     /// `bytes` on the wire leave that are no data: they keep the bottleneck busy too.
-    pub fn occupy(&mut self, now: Instant, bytes: u64) {
+    pub(crate) fn occupy(&mut self, now: Instant, bytes: u64) {
         let Some(rate) = self.told_rate else { return };
         if self.idle_at < now {
             (self.idle_at, self.carry) = (now, 0);
@@ -99,34 +105,34 @@ impl PathEstimator {
     }
 
     /// Rate of the path: told, or as delivered.
-    pub fn rate(&self) -> Option<Rate> {
+    pub(crate) fn rate(&self) -> Option<Rate> {
         self.told_rate.or_else(|| self.bandwidth.rate())
     }
 
     /// The bottleneck sends at `rate`, as trains show, or as it did for an earlier connection.
-    pub fn show(&mut self, rate: Rate) {
+    pub(crate) fn show(&mut self, rate: Rate) {
         self.shown_rate = Some(rate);
     }
 
     /// Rate of the bottleneck: told, or what the path delivers or was [shown](Self::show). What was delivered tells little until the
     /// path was filled, as in slow start.
-    pub fn bottleneck(&self) -> Option<Rate> {
+    pub(crate) fn bottleneck(&self) -> Option<Rate> {
         self.told_rate.or_else(|| self.bandwidth.rate().max(self.shown_rate))
     }
 
     /// One-way delay without queueing: told, or half the smallest round trip.
-    pub fn base_one_way(&self) -> Option<Duration> {
+    pub(crate) fn base_one_way(&self) -> Option<Duration> {
         self.told_one_way.or_else(|| self.rtt.min().map(|m| m.over(2)))
     }
 
     /// Round trip without queueing and transmission, if told: the way back is taken to be like the way there.
-    pub fn told_round_trip(&self) -> Option<Duration> {
+    pub(crate) fn told_round_trip(&self) -> Option<Duration> {
         self.told_one_way.map(|d| d.times(2))
     }
 
     /// When the bottleneck will have sent what we gave it. With a told rate this is exact as long
     /// as nobody else uses the path; otherwise it is what exceeds the pipe: `in_flight / rate − min_rtt`.
-    pub fn idle_at(&self, now: Instant, in_flight: u64) -> Instant {
+    pub(crate) fn idle_at(&self, now: Instant, in_flight: u64) -> Instant {
         if self.told_rate.is_some() {
             return self.idle_at.max(now);
         }

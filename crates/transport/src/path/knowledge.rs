@@ -90,7 +90,7 @@ impl Expected {
 
 /// What is known of one path beyond the estimator's model of it.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Knowledge {
+pub(crate) struct Knowledge {
     excess: Duration,
     mark: Option<Expected>,
     heartbeat: Option<Expected>,
@@ -101,17 +101,17 @@ pub struct Knowledge {
 
 impl Knowledge {
     /// Somebody sees how much longer than modelled a packet takes now.
-    pub fn reveal(&mut self, excess: Duration) {
+    pub(crate) fn reveal(&mut self, excess: Duration) {
         self.excess = excess;
     }
 
     /// How much longer than modelled packets take lately.
-    pub fn excess(&self) -> Duration {
+    pub(crate) fn excess(&self) -> Duration {
         self.excess
     }
 
     /// Transmission `tx` leaves, to wait behind our own for `wait`: it is marked unless another one is.
-    pub fn on_sent(&mut self, now: Instant, tx: u64, wait: Duration) {
+    pub(crate) fn on_sent(&mut self, now: Instant, tx: u64, wait: Duration) {
         if self.mark.is_none() {
             self.mark = Some(Expected { number: tx, sent: now, wait, excess: self.excess });
         }
@@ -119,20 +119,20 @@ impl Knowledge {
 
     /// Transmissions up to `highest` were delivered; `fastest` is the smallest round trip. Returns by how
     /// much the marked one was late, if it was among them.
-    pub fn on_delivered(&mut self, now: Instant, highest: u64, fastest: Duration) -> Option<Duration> {
+    pub(crate) fn on_delivered(&mut self, now: Instant, highest: u64, fastest: Duration) -> Option<Duration> {
         let mark = self.mark.take_if(|m| m.number <= highest)?;
         self.excess = mark.excess(now, fastest);
         Some(self.excess - mark.excess)
     }
 
     /// Heartbeat `number` leaves.
-    pub fn on_heartbeat_sent(&mut self, now: Instant, number: u64, wait: Duration) {
+    pub(crate) fn on_heartbeat_sent(&mut self, now: Instant, number: u64, wait: Duration) {
         self.heartbeat = Some(Expected { number, sent: now, wait, excess: self.excess });
     }
 
     /// Heartbeat `number` came back; `told` is twice the told one-way delay. Returns whether the path, if
     /// it was closed, is free again.
-    pub fn on_heartbeat(&mut self, now: Instant, number: u64, told: Option<Duration>) -> bool {
+    pub(crate) fn on_heartbeat(&mut self, now: Instant, number: u64, told: Option<Duration>) -> bool {
         let Some(beat) = self.heartbeat.take_if(|h| h.number == number) else { return false };
         let took = now.since(beat.sent) - beat.wait;
         let fastest = self.fastest_heartbeat.map_or(took, |f| f.min(took));
@@ -142,13 +142,13 @@ impl Knowledge {
     }
 
     /// The path is closed: a packet was late, or lost.
-    pub fn close(&mut self, config: &KnowledgeConfig, expected: Duration) {
+    pub(crate) fn close(&mut self, config: &KnowledgeConfig, expected: Duration) {
         self.tolerated = Some(expected + config.close_late.unwrap_or_default());
         self.mark = None;
     }
 
     /// The path is open again without a heartbeat in time.
-    pub fn reopen(&mut self) {
+    pub(crate) fn reopen(&mut self) {
         self.tolerated = None;
     }
 }

@@ -11,7 +11,7 @@ const SHARE: u64 = 99;
 
 /// A limited path: a link of that rate that data would queue for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limit {
+pub(crate) struct Limit {
     rate: Rate,
     overhead: u32,
     /// When that link will have carried what was sent.
@@ -20,13 +20,13 @@ pub struct Limit {
 
 impl Limit {
     /// A path of which segments with `overhead` bytes of headers get no more than `rate`.
-    pub fn new(rate: Rate, overhead: u32) -> Self {
+    pub(crate) fn new(rate: Rate, overhead: u32) -> Self {
         let data = rate.0 / 100 * SHARE + rate.0 % 100 * SHARE / 100;
         Self { rate: Rate(data.max(1)), overhead, free_at: Instant::ZERO }
     }
 
     /// A segment with `len` bytes of payload leaves; when the next one may.
-    pub fn on_sent(&mut self, now: Instant, len: u32) -> Instant {
+    pub(crate) fn on_sent(&mut self, now: Instant, len: u32) -> Instant {
         let takes = self.rate.transmission_time(u64::from(len) + u64::from(self.overhead));
         self.free_at = self.free_at.max(now - LATENESS) + takes;
         self.free_at - GRAIN

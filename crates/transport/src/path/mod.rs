@@ -1,13 +1,13 @@
 //! What the sender knows of each path.
 
-pub mod bandwidth;
-pub mod estimator;
-pub mod flight;
-pub mod knowledge;
-pub mod limit;
-pub mod oneway;
-pub mod routes;
-pub mod rtt;
-pub mod trains;
-pub mod transmission;
-pub mod watch;
+pub(crate) mod bandwidth;
+pub(crate) mod estimator;
+pub(crate) mod flight;
+pub(crate) mod knowledge;
+pub(crate) mod limit;
+pub(crate) mod oneway;
+pub(crate) mod routes;
+pub(crate) mod rtt;
+pub(crate) mod trains;
+pub(crate) mod transmission;
+pub(crate) mod watch;

@@ -18,9 +18,8 @@ const MEMORY: Duration = Duration::from_secs(30);
 
 /// One-way delays of one path in nanoseconds, up to the clock offset.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct OneWay {
+pub(crate) struct OneWay {
     forward: Option<i64>,
-    reverse: Option<i64>,
     /// Smallest forward delay lately.
     floor: WindowedMin<i64>,
     /// Smallest delay of the way back lately.
@@ -34,10 +33,9 @@ pub struct OneWay {
 impl OneWay {
     /// An acknowledgment arrived `reverse` after its `TSval`; its segment took `rtt` in all. Whether it
     /// came back on this path (`same`) makes no difference to the way there.
-    pub fn sample(&mut self, now: Instant, rtt: Duration, reverse: i64, same: bool) {
+    pub(crate) fn sample(&mut self, now: Instant, rtt: Duration, reverse: i64, same: bool) {
         let forward = rtt.0 as i64 - reverse;
         if same {
-            self.reverse = Some(reverse);
             self.fastest_back.add(now, reverse, MEMORY);
             self.round_trip = Some(self.round_trip.map_or(rtt.0 as i64, |least| least.min(rtt.0 as i64)));
         }
@@ -49,17 +47,12 @@ impl OneWay {
     }
 
     /// Forward delay without queueing, up to `−θ`.
-    pub fn base_forward(&self) -> Option<i64> {
+    pub(crate) fn base_forward(&self) -> Option<i64> {
         self.base
     }
 
-    /// Latest reverse delay, up to `+θ`.
-    pub fn reverse(&self) -> Option<i64> {
-        self.reverse
-    }
-
     /// How much longer the last segment took to the peer than the fastest one: queueing, free of `θ`.
-    pub fn forward_queueing(&self) -> Option<Duration> {
+    pub(crate) fn forward_queueing(&self) -> Option<Duration> {
         let above = self.forward? - self.base_forward()?;
         Some(Duration(above.max(0) as u64))
     }

@@ -25,7 +25,7 @@ use crate::path_map::{OfPath, PathMap};
 
 /// An entry of the AckedInfoList.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct AckedInfo {
+pub(crate) struct AckedInfo {
     /// seqno: stream offset of the latest packet.
     pub offset: u64,
     /// stime: when it was sent.
@@ -40,7 +40,7 @@ pub struct AckedInfo {
 
 /// The routes of one connection.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Routes {
+pub(crate) struct Routes {
     routes: PathMap<Route>,
 }
 
@@ -64,18 +64,24 @@ impl OfPath for Route {
 
 impl Routes {
     /// One more route.
-    pub fn add(&mut self, path: PathId) {
+    pub(crate) fn add(&mut self, path: PathId) {
         self.routes.insert(Route { path, ..Route::default() });
     }
 
     /// A route less.
-    pub fn remove(&mut self, path: PathId) {
+    pub(crate) fn remove(&mut self, path: PathId) {
         self.routes.remove(path);
     }
 
     /// An acknowledgment came by `via` at the time `reverse` after its TSval, `rtt` after the segment it
     /// answers left on `route`. Returns the round trip as R-M/TCP counts it: M_xf + mean of OWTT_ir.
-    pub fn on_round_trip(&mut self, route: PathId, via: PathId, rtt: Duration, reverse: i64) -> Duration {
+    pub(crate) fn on_round_trip(
+        &mut self,
+        route: PathId,
+        via: PathId,
+        rtt: Duration,
+        reverse: i64,
+    ) -> Duration {
         let forward = rtt.0 as i64 - reverse;
         if let Some(via) = self.routes.get_mut(via) {
             smooth(&mut via.reverse, reverse);
@@ -89,13 +95,13 @@ impl Routes {
     }
 
     /// Equation (3): OWTT_Rf + Σ OWTT_ir / N_path. A route by which no acknowledgment came does not count.
-    pub fn rtt(&self, route: PathId) -> Option<Duration> {
+    pub(crate) fn rtt(&self, route: PathId) -> Option<Duration> {
         let sum = self.routes[route].forward? + self.mean_reverse()?;
         Some(Duration(sum.max(0) as u64))
     }
 
     /// Data sent on `route` was acknowledged. Once every round trip this yields a fresh estimate.
-    pub fn on_acked(&mut self, now: Instant, route: PathId, info: AckedInfo) -> Option<RouteEstimate> {
+    pub(crate) fn on_acked(&mut self, now: Instant, route: PathId, info: AckedInfo) -> Option<RouteEstimate> {
         self.routes[route].acked.push_back(info);
         let rtt = self.rtt(route)?;
         let r = &mut self.routes[route];

@@ -10,7 +10,7 @@ use polypath_wire::Duration;
 
 /// Limits of the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct RtoLimits {
+pub(crate) struct RtoLimits {
     /// Before the first sample.
     pub initial: Duration,
     /// At least.
@@ -23,7 +23,7 @@ pub struct RtoLimits {
 
 /// Smoothed round trip time of one path.
 #[derive(Clone, PartialEq, Debug)]
-pub struct RttEstimator {
+pub(crate) struct RttEstimator {
     limits: RtoLimits,
     smoothed: Option<(Duration, Duration)>,
     latest: Option<Duration>,
@@ -33,19 +33,19 @@ pub struct RttEstimator {
 
 impl RttEstimator {
     /// Knows nothing yet.
-    pub fn new(limits: RtoLimits) -> Self {
+    pub(crate) fn new(limits: RtoLimits) -> Self {
         Self { limits, smoothed: None, latest: None, min: None, backoff: 0 }
     }
 
     /// Takes a sample that is not ambiguous (Karn) and ends the backoff (§5.7).
-    pub fn sample(&mut self, rtt: Duration) {
+    pub(crate) fn sample(&mut self, rtt: Duration) {
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
         self.sample_again(rtt);
     }
 
     /// Takes the round trip of a segment that was sent again: for the timeout only.
-    pub fn sample_again(&mut self, rtt: Duration) {
+    pub(crate) fn sample_again(&mut self, rtt: Duration) {
         let r = self.quantise(rtt);
         self.backoff = 0;
         self.smoothed = Some(match self.smoothed {
@@ -59,7 +59,7 @@ impl RttEstimator {
     }
 
     /// The timeout now, backed off.
-    pub fn rto(&self) -> Duration {
+    pub(crate) fn rto(&self) -> Duration {
         let base = match self.smoothed {
             None => self.limits.initial,
             Some((srtt, var)) => {
@@ -71,17 +71,17 @@ impl RttEstimator {
     }
 
     /// The timer of the SYN expired: until the first sample the timeout is 3 s at least (§5.7).
-    pub fn after_lost_syn(&mut self) {
+    pub(crate) fn after_lost_syn(&mut self) {
         self.limits.initial = self.limits.initial.max(Duration::from_secs(3));
     }
 
     /// The timer expired: the next one is twice as long (§5.5).
-    pub fn back_off(&mut self) {
+    pub(crate) fn back_off(&mut self) {
         self.backoff += 1;
     }
 
     /// The timer expired although the answer was under way, which took `rtt` (RFC 4015 §3.1, step 11).
-    pub fn was_late(&mut self, rtt: Duration) {
+    pub(crate) fn was_late(&mut self, rtt: Duration) {
         let r = self.quantise(rtt);
         let (srtt, var) = self.smoothed.unwrap_or_default();
         self.smoothed = Some((srtt.max(r), var.max(r.over(2))));
@@ -89,32 +89,27 @@ impl RttEstimator {
     }
 
     /// The path works again: its backoff is over.
-    pub fn forgive(&mut self) {
+    pub(crate) fn forgive(&mut self) {
         self.backoff = 0;
     }
 
-    /// Expiries since the last sample.
-    pub fn backoff(&self) -> u32 {
-        self.backoff
-    }
-
     /// SRTT.
-    pub fn srtt(&self) -> Option<Duration> {
+    pub(crate) fn srtt(&self) -> Option<Duration> {
         self.smoothed.map(|s| s.0)
     }
 
     /// RTTVAR.
-    pub fn rttvar(&self) -> Option<Duration> {
+    pub(crate) fn rttvar(&self) -> Option<Duration> {
         self.smoothed.map(|s| s.1)
     }
 
     /// The latest sample.
-    pub fn latest(&self) -> Option<Duration> {
+    pub(crate) fn latest(&self) -> Option<Duration> {
         self.latest
     }
 
     /// The smallest sample.
-    pub fn min(&self) -> Option<Duration> {
+    pub(crate) fn min(&self) -> Option<Duration> {
         self.min
     }
 
@@ -160,7 +155,7 @@ mod tests {
         (0..40).for_each(|_| e.back_off());
         assert_eq!(e.rto(), MS(60_000));
         e.sample(MS(100));
-        assert_eq!(e.backoff(), 0);
+        assert_eq!(e.rto(), MS(250)); // RTTVAR 37.5
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Sum {
 
 /// Trains of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Trains {
+pub(crate) struct Trains {
     /// When the last acknowledgment came, by which path, and when the newest segment that it acknowledged had left.
     last: Option<(Instant, PathId, Instant)>,
     /// Sums of the round trip before and of the present one, and when that began.
@@ -40,7 +40,7 @@ pub struct Trains {
 impl Trains {
     /// `bytes` were delivered by one acknowledgment that came back by `via`, the newest segment of them sent at
     /// `sent_at`, once. Another way back takes another time.
-    pub fn on_delivered(
+    pub(crate) fn on_delivered(
         &mut self,
         now: Instant,
         bytes: u64,
@@ -65,12 +65,12 @@ impl Trains {
     }
 
     /// What follows does not continue what was: something was lost, or answered twice.
-    pub fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         self.last = None;
     }
 
     /// The rate.
-    pub fn rate(&self) -> Option<Rate> {
+    pub(crate) fn rate(&self) -> Option<Rate> {
         let Sum { bytes, time } = self.present;
         let both = Sum { bytes: bytes + self.past.bytes, time: time + self.past.time };
         both.is_enough().then(|| Rate::from_bytes_per(both.bytes, both.time))

@@ -8,7 +8,7 @@ use crate::path_map::{OfPath, PathMap};
 
 /// The paths that are watched, each from the first mark or heartbeat on it on.
 #[derive(Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     config: KnowledgeConfig,
     paths: PathMap<Watched>,
 }
@@ -27,28 +27,28 @@ impl OfPath for Watched {
 
 impl Watch {
     /// Watches as `config` asks.
-    pub fn new(config: KnowledgeConfig) -> Self {
+    pub(crate) fn new(config: KnowledgeConfig) -> Self {
         Self { config, paths: PathMap::default() }
     }
 
     /// Whether packets are marked.
     #[inline]
-    pub fn marks_packets(&self) -> bool {
+    pub(crate) fn marks_packets(&self) -> bool {
         self.config.marks_packets()
     }
 
     /// Whether a loss episode closes its path.
-    pub fn closes_on_loss(&self) -> bool {
+    pub(crate) fn closes_on_loss(&self) -> bool {
         self.config.close_on_loss
     }
 
     /// The path is gone.
-    pub fn remove(&mut self, path: PathId) {
+    pub(crate) fn remove(&mut self, path: PathId) {
         self.paths.remove(path);
     }
 
     /// How much longer than modelled packets on `path` take lately.
-    pub fn excess(&self, path: PathId) -> Duration {
+    pub(crate) fn excess(&self, path: PathId) -> Duration {
         match self.paths.is_empty() {
             true => Duration::ZERO,
             false => self.paths.get(path).map_or(Duration::ZERO, |p| p.knowledge.excess()),
@@ -56,18 +56,18 @@ impl Watch {
     }
 
     /// Somebody sees how much longer than modelled a packet on `path` takes now.
-    pub fn reveal(&mut self, path: PathId, excess: Duration) {
+    pub(crate) fn reveal(&mut self, path: PathId, excess: Duration) {
         self.of(path).reveal(excess);
     }
 
     /// Transmission `tx` leaves on `path`, to wait behind our own for `wait`.
-    pub fn on_sent(&mut self, now: Instant, path: PathId, tx: u64, wait: Duration) {
+    pub(crate) fn on_sent(&mut self, now: Instant, path: PathId, tx: u64, wait: Duration) {
         self.of(path).on_sent(now, tx, wait);
     }
 
     /// Transmissions on `path` up to `highest` were delivered; `fastest` is its smallest round trip. Returns by how much
     /// the marked one was late, if that is more than is tolerated.
-    pub fn on_delivered(
+    pub(crate) fn on_delivered(
         &mut self,
         now: Instant,
         path: PathId,
@@ -80,25 +80,31 @@ impl Watch {
     }
 
     /// Heartbeat `number` leaves on `path`.
-    pub fn on_heartbeat_sent(&mut self, now: Instant, path: PathId, number: u64, wait: Duration) {
+    pub(crate) fn on_heartbeat_sent(&mut self, now: Instant, path: PathId, number: u64, wait: Duration) {
         self.of(path).on_heartbeat_sent(now, number, wait);
     }
 
     /// Heartbeat `number` came back on `path`; `told` is twice the told one-way delay. Returns whether the path, if it
     /// was closed, is free again.
-    pub fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u64, told: Option<Duration>) -> bool {
+    pub(crate) fn on_heartbeat(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        number: u64,
+        told: Option<Duration>,
+    ) -> bool {
         self.paths.get_mut(path).is_some_and(|p| p.knowledge.on_heartbeat(now, number, told))
     }
 
     /// `path` is closed: its packets take by `late` more than expected, or one was lost.
-    pub fn close(&mut self, path: PathId, late: Duration) {
+    pub(crate) fn close(&mut self, path: PathId, late: Duration) {
         let config = self.config;
         let knowledge = self.of(path);
         knowledge.close(&config, knowledge.excess() - late);
     }
 
     /// `path` is open again without a heartbeat in time.
-    pub fn reopen(&mut self, path: PathId) {
+    pub(crate) fn reopen(&mut self, path: PathId) {
         self.of(path).reopen();
     }
 

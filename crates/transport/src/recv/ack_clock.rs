@@ -17,7 +17,7 @@ const MEMORY: Duration = Duration::from_secs(1);
 
 /// What came on one path and was not acknowledged there.
 #[derive(Clone, Debug, Default)]
-pub struct AckClock {
+pub(crate) struct AckClock {
     /// Segments that came since the last acknowledgment on this path, and when the first of them did.
     untold: u32,
     since: Instant,
@@ -47,7 +47,13 @@ enum Haste {
 
 impl AckClock {
     /// A segment of stream bytes `offset..end` came; `gap`: one before it on this path did not.
-    pub fn on_segment(&mut self, now: Instant, (offset, end): (u64, u64), gap: bool, rules: &Thinning) {
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        (offset, end): (u64, u64),
+        gap: bool,
+        rules: &Thinning,
+    ) {
         if self.untold == 0 {
             self.since = now;
         }
@@ -63,22 +69,22 @@ impl AckClock {
     }
 
     /// Something that came here must be acknowledged at once.
-    pub fn hurry(&mut self) {
+    pub(crate) fn hurry(&mut self) {
         self.haste = Haste::Now;
     }
 
     /// Whether a segment came that no acknowledgment tells of yet.
-    pub fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         self.untold > 0
     }
 
     /// A segment came that echoes what we sent at `sent`.
-    pub fn on_echo(&mut self, now: Instant, sent: Instant) {
+    pub(crate) fn on_echo(&mut self, now: Instant, sent: Instant) {
         self.round_trip.add(now, now.since(sent), MEMORY);
     }
 
     /// When an acknowledgment is due, if anything is to be told; a single segment waits for `delay` at most.
-    pub fn due(&self, rules: &Thinning, delay: Duration) -> Option<Instant> {
+    pub(crate) fn due(&self, rules: &Thinning, delay: Duration) -> Option<Instant> {
         let delay = self.patience().min(delay);
         let enough = self.untold >= rules.every;
         match (self.untold, self.haste) {
@@ -92,7 +98,7 @@ impl AckClock {
     }
 
     /// An acknowledgment of all that came left on this path.
-    pub fn told(&mut self, now: Instant) {
+    pub(crate) fn told(&mut self, now: Instant) {
         self.untold = 0;
         self.told_at = now;
         self.haste = if self.haste == Haste::Now { Haste::Soon } else { Haste::None };

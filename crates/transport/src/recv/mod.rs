@@ -1,7 +1,7 @@
 //! The receiving half.
 
-pub mod ack_clock;
-pub mod config;
-pub mod path_receiver;
-pub mod reorder;
-pub mod sack;
+pub(crate) mod ack_clock;
+pub(crate) mod config;
+pub(crate) mod path_receiver;
+pub(crate) mod reorder;
+pub(crate) mod sack;

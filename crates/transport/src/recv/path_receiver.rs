@@ -19,7 +19,7 @@ const OUTDATED: Duration = Duration::from_secs(24 * 86_400);
 
 /// Receiving state of one path.
 #[derive(Clone, Debug, Default)]
-pub struct PathReceiver {
+pub(crate) struct PathReceiver {
     path: PathId,
     /// TS.Recent, and when it was set.
     ts_recent: Option<(u32, Instant)>,
@@ -46,12 +46,12 @@ impl OfPath for PathReceiver {
 
 impl PathReceiver {
     /// Nothing has come on `path`.
-    pub fn new(path: PathId) -> Self {
+    pub(crate) fn new(path: PathId) -> Self {
         Self { path, ..Self::default() }
     }
 
     /// Whether a segment with these timestamps is too old to be believed.
-    pub fn is_old(&self, now: Instant, ts: Option<Timestamps>) -> bool {
+    pub(crate) fn is_old(&self, now: Instant, ts: Option<Timestamps>) -> bool {
         ts.zip(self.ts_recent).is_some_and(|(ts, (recent, at))| {
             (ts.value.wrapping_sub(recent) as i32) < -PAWS_TOLERANCE && now.since(at) < OUTDATED
         })
@@ -60,7 +60,7 @@ impl PathReceiver {
     /// An acceptable segment arrived. `oldest_unacked`: it is the one that the next acknowledgment is
     /// about, in the sense of RFC 7323 §4.3 (2); otherwise only a missing value is filled in.
     #[inline]
-    pub fn on_segment(&mut self, now: Instant, ts: Timestamps, oldest_unacked: bool) {
+    pub(crate) fn on_segment(&mut self, now: Instant, ts: Timestamps, oldest_unacked: bool) {
         let replaces = self.ts_recent.is_none_or(|(recent, at)| {
             let newer = ts.value.wrapping_sub(recent) as i32 >= 0;
             oldest_unacked && (newer || now.since(at) >= OUTDATED)
@@ -71,7 +71,7 @@ impl PathReceiver {
     }
 
     /// TSecr for a segment that leaves on this path; none before anything arrived here.
-    pub fn echo(&self) -> Option<u32> {
+    pub(crate) fn echo(&self) -> Option<u32> {
         self.ts_recent.map(|(value, _)| value)
     }
 }

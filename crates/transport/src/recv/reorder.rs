@@ -7,7 +7,7 @@ use crate::ranges::Ranges;
 
 /// What became of the bytes of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Inserted {
+pub(crate) struct Inserted {
     /// Bytes that became readable in order, of this and of earlier segments.
     pub delivered: u64,
     /// Bytes that were there already.
@@ -27,7 +27,7 @@ const FEWEST_CHUNKS: u64 = 64;
 
 /// Orders what arrives. Readable bytes and early ones share one capacity, which is the window.
 #[derive(Debug)]
-pub struct ReorderBuffer {
+pub(crate) struct ReorderBuffer {
     capacity: u64,
     /// Bytes held early, at most; by default all of it.
     store: Option<u64>,
@@ -44,7 +44,7 @@ pub struct ReorderBuffer {
 impl ReorderBuffer {
     /// An empty buffer of `capacity` bytes, of which `store` may be taken by what comes early; by default
     /// all.
-    pub fn new(capacity: u64, store: Option<u64>) -> Self {
+    pub(crate) fn new(capacity: u64, store: Option<u64>) -> Self {
         Self {
             capacity,
             store,
@@ -58,45 +58,45 @@ impl ReorderBuffer {
     }
 
     /// Makes the capacity `capacity` if it was less; whether it was.
-    pub fn extend(&mut self, capacity: u64) -> bool {
+    pub(crate) fn extend(&mut self, capacity: u64) -> bool {
         let less = self.capacity < capacity;
         self.capacity = self.capacity.max(capacity);
         less
     }
 
     /// Next offset expected (RCV.NXT).
-    pub fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// Offset after the last byte taken, in order or early.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.early.back().map_or(self.next, |(offset, chunk)| offset + chunk.len())
     }
 
     /// Bytes held out of order.
-    pub fn occupancy(&self) -> u64 {
+    pub(crate) fn occupancy(&self) -> u64 {
         self.occupancy
     }
 
     /// Bytes that may arrive beyond [`next`](Self::next): the window.
-    pub fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         self.capacity.saturating_sub(self.ready_bytes)
     }
 
     /// Readable bytes.
-    pub fn readable(&self) -> u64 {
+    pub(crate) fn readable(&self) -> u64 {
         self.ready_bytes
     }
 
     /// The early ranges.
-    pub fn held(&self) -> &Ranges {
+    pub(crate) fn held(&self) -> &Ranges {
         &self.held
     }
 
     /// Takes the bytes `data` at `offset`, as far as the window reaches.
     #[inline]
-    pub fn insert(&mut self, offset: u64, data: Payload) -> Inserted {
+    pub(crate) fn insert(&mut self, offset: u64, data: Payload) -> Inserted {
         let edge = self.next + self.window();
         if offset == self.next && offset + data.len() <= edge && self.early.is_empty() {
             return Inserted { delivered: self.deliver(data), ..Default::default() };
@@ -118,7 +118,7 @@ impl ReorderBuffer {
 
     /// The next readable bytes, at most `max`.
     #[inline]
-    pub fn read(&mut self, max: u64) -> Option<Payload> {
+    pub(crate) fn read(&mut self, max: u64) -> Option<Payload> {
         let chunk = self.ready.pop_front()?;
         let len = chunk.len();
         if len <= max {

@@ -18,7 +18,7 @@ use crate::ranges::Ranges;
 
 /// Remembers the order in which blocks changed.
 #[derive(Clone, Debug)]
-pub struct SackReporter {
+pub(crate) struct SackReporter {
     paths: PathMap<Changed>,
     /// How often a change is reported, in acknowledgments that do not leave together.
     tells: u8,
@@ -67,36 +67,36 @@ const MEMORY: usize = 8;
 impl SackReporter {
     /// How many blocks it remembers.
     #[cfg(test)]
-    pub fn remembered(&self) -> usize {
+    pub(crate) fn remembered(&self) -> usize {
         self.paths.iter().map(|changed| changed.recent.len()).sum()
     }
 
     /// From now on several segments share an acknowledgment, or each has its own.
-    pub fn share(&mut self, shares: bool) {
+    pub(crate) fn share(&mut self, shares: bool) {
         self.shares = shares;
     }
 
     /// A segment arrived out of order on `path`, at `offset`; it is part of `block` now, which is held.
-    pub fn touch(&mut self, path: PathId, offset: u64, block: (u64, u64)) {
+    pub(crate) fn touch(&mut self, path: PathId, offset: u64, block: (u64, u64)) {
         let block = if self.shares { block } else { (offset, offset + 1) };
         let changed = self.paths.or_insert(path, |path| Changed { path, ..Changed::default() });
         changed.touch(block, self.tells);
     }
 
     /// The peer sent again what had arrived: a report of it may have been lost.
-    pub fn was_not_heard(&mut self) {
+    pub(crate) fn was_not_heard(&mut self) {
         self.tells = (self.tells + 1).min(MOST_TELLS);
     }
 
     /// Whether there are blocks that changed on `path` and have their turn.
-    pub fn has_news(&self, path: PathId) -> bool {
+    pub(crate) fn has_news(&self, path: PathId) -> bool {
         self.paths.get(path).is_some_and(|changed| changed.due > 0)
     }
 
     /// Up to `max` blocks of `held` for an acknowledgment on `path`, written with `seq`, after the
     /// `duplicate` that caused it. The block of `trigger` goes first; without one the oldest news do. Forgets
     /// what is not held any more.
-    pub fn blocks(
+    pub(crate) fn blocks(
         &mut self,
         path: PathId,
         trigger: Option<u64>,

@@ -20,11 +20,11 @@ use crate::facts::{Parcel, PathView, Why};
 
 /// Smallest round trip first, and no segment on a slow path that would fill the peer's window.
 #[derive(Debug, Default)]
-pub struct Blest;
+pub(crate) struct Blest;
 
 impl Blest {
     /// Name and help.
-    pub const ABOUT: About = About {
+    pub(crate) const ABOUT: About = About {
         name: "blest",
         help: "As min_rtt, but waits where a slow path's segment would fill the peer's window (BLEST)",
     };

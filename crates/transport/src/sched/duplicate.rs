@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Copies on all paths. With `lost_only` what a timer gave up is distributed over the other paths instead,
 /// if there are any.
 #[derive(Debug, Default)]
-pub struct Duplicate {
+pub(crate) struct Duplicate {
     /// New data takes one path, each in turn; what is sent again takes all.
     lost_only: bool,
     in_turn: RoundRobin,
@@ -27,11 +27,11 @@ pub struct Duplicate {
 
 impl Duplicate {
     /// Name and help.
-    pub const ABOUT: About =
+    pub(crate) const ABOUT: About =
         About { name: "duplicate", help: "A copy on every path, against losses: no faster than the slowest" };
 
     /// Everything on all paths, or only what is sent again.
-    pub fn new(lost_only: bool) -> Self {
+    pub(crate) fn new(lost_only: bool) -> Self {
         Self { lost_only, ..Self::default() }
     }
 

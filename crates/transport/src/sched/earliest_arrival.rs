@@ -12,11 +12,11 @@ use crate::facts::{Parcel, PathView, Why};
 
 /// Earliest arrival first.
 #[derive(Debug, Default)]
-pub struct EarliestArrival;
+pub(crate) struct EarliestArrival;
 
 impl EarliestArrival {
     /// Name and help.
-    pub const ABOUT: About =
+    pub(crate) const ABOUT: About =
         About { name: "earliest_arrival", help: "The path on which the segment should arrive first" };
 }
 

@@ -15,11 +15,11 @@ use crate::facts::{Parcel, PathState, PathView, Why};
 
 /// Earliest arrival, unless waiting for a quicker path delivers more.
 #[derive(Debug, Default)]
-pub struct EarliestCompletion;
+pub(crate) struct EarliestCompletion;
 
 impl EarliestCompletion {
     /// Name and help.
-    pub const ABOUT: About = About {
+    pub(crate) const ABOUT: About = About {
         name: "earliest_completion",
         help: "The same, but waits rather than let a slow path hold up the others",
     };

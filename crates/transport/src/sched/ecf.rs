@@ -23,13 +23,13 @@ const BETA: f64 = 0.25;
 
 /// Smallest round trip first, and no segment on a slow path that would be done last.
 #[derive(Debug, Default)]
-pub struct Ecf {
+pub(crate) struct Ecf {
     waiting: bool,
 }
 
 impl Ecf {
     /// Name and help.
-    pub const ABOUT: About = About {
+    pub(crate) const ABOUT: About = About {
         name: "ecf",
         help: "As min_rtt, but waits where the quick path would be done with all that is left first (ECF)",
     };

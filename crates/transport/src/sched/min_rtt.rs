@@ -8,11 +8,11 @@ use crate::facts::{Parcel, PathView, Why};
 
 /// Smallest round trip first; a path without a sample counts as the best, so that it gets one.
 #[derive(Debug, Default)]
-pub struct MinRtt;
+pub(crate) struct MinRtt;
 
 impl MinRtt {
     /// Name and help.
-    pub const ABOUT: About =
+    pub(crate) const ABOUT: About =
         About { name: "min_rtt", help: "The path with the smallest round trip that has room" };
 }
 

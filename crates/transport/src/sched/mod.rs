@@ -1,13 +1,14 @@
 //! Which path the next segment takes.
 
-pub mod blest;
-pub mod config;
-pub mod duplicate;
-pub mod earliest_arrival;
-pub mod earliest_completion;
-pub mod ecf;
-pub mod min_rtt;
-pub mod round_robin;
-pub mod scheduler;
+pub(crate) mod blest;
+pub(crate) mod config;
+pub(crate) mod duplicate;
+pub(crate) mod earliest_arrival;
+pub(crate) mod earliest_completion;
+pub(crate) mod ecf;
+pub(crate) mod min_rtt;
+pub(crate) mod round_robin;
+pub(crate) mod scheduler;
 
 pub use config::{SchedulerConfig, SchedulerMaker};
+pub use scheduler::{Choice, Scheduler, has_others, is_open, next_opening};

@@ -8,13 +8,13 @@ use crate::facts::{Parcel, PathView, Why};
 
 /// Each path in turn; one without room is passed over.
 #[derive(Debug, Default)]
-pub struct RoundRobin {
+pub(crate) struct RoundRobin {
     next: usize,
 }
 
 impl RoundRobin {
     /// Name and help.
-    pub const ABOUT: About = About { name: "round_robin", help: "Each path in turn that has room" };
+    pub(crate) const ABOUT: About = About { name: "round_robin", help: "Each path in turn that has room" };
 }
 
 impl Scheduler for RoundRobin {

@@ -37,7 +37,7 @@ pub fn is_open(now: Instant, path: &PathView, len: u32) -> bool {
 }
 
 /// An only path leaves nothing to choose.
-pub fn only(now: Instant, parcel: &Parcel, path: &PathView) -> Choice {
+pub(crate) fn only(now: Instant, parcel: &Parcel, path: &PathView) -> Choice {
     match is_open(now, path, parcel.len) {
         true => Choice::Send(path.id),
         false => Choice::Wait(opening(now, parcel, path)),
@@ -45,7 +45,7 @@ pub fn only(now: Instant, parcel: &Parcel, path: &PathView) -> Choice {
 }
 
 /// The first open path in the order of `cost`, or when to ask again.
-pub fn cheapest<C: Ord>(
+pub(crate) fn cheapest<C: Ord>(
     now: Instant,
     parcel: &Parcel,
     paths: &[PathView],
@@ -59,7 +59,7 @@ pub fn cheapest<C: Ord>(
 }
 
 /// Why [`cheapest`] chose `path`.
-pub fn why_cheapest<C: Ord>(
+pub(crate) fn why_cheapest<C: Ord>(
     now: Instant,
     parcel: &Parcel,
     paths: &[PathView],
@@ -86,20 +86,20 @@ pub fn next_opening(now: Instant, parcel: &Parcel, paths: &[PathView]) -> Option
 }
 
 /// When pacing opens `path`, if it has room.
-pub fn opening(now: Instant, parcel: &Parcel, path: &PathView) -> Option<Instant> {
+pub(crate) fn opening(now: Instant, parcel: &Parcel, path: &PathView) -> Option<Instant> {
     let at = path.earliest_send;
     (at > now && is_open(at, path, parcel.len)).then_some(at)
 }
 
 /// The active path with the smallest round trip of those that are known.
-pub fn quickest(paths: &[PathView]) -> Option<&PathView> {
+pub(crate) fn quickest(paths: &[PathView]) -> Option<&PathView> {
     let known = paths.iter().filter(|p| p.state == PathState::Active && p.srtt.is_some());
     known.min_by_key(|p| (p.srtt, p.id))
 }
 
 /// `path` cannot take `parcel`, but an answer on it, or its pacing, will open it. With a window of one segment its timer ran
 /// out (RFC 5681 §3.1): nobody knows whether it works.
-pub fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
+pub(crate) fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
     let lives = path.state == PathState::Active && path.window > u64::from(path.mss);
     let will_open = path.in_flight > 0 || opening(now, parcel, path).is_some();
     lives && will_open && !is_open(now, path, parcel.len)
@@ -107,7 +107,7 @@ pub fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
 
 /// Estimated arrival of `len` bytes sent now on `path`: the sender's queue, the transmission, the
 /// network; as far as they are known.
-pub fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
+pub(crate) fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
     let size = u64::from(len.min(path.mss) + path.overhead);
     let transmission = path.rate.map_or(Duration::ZERO, |r| r.transmission_time(size));
     path.idle_at.max(now) + transmission + path.one_way.unwrap_or(Duration::ZERO)
@@ -120,7 +120,7 @@ pub(super) mod bench {
     use super::*;
 
     /// New data.
-    pub const PARCEL: Parcel = Parcel {
+    pub(crate) const PARCEL: Parcel = Parcel {
         offset: 0,
         len: 1000,
         retransmission: false,
@@ -130,7 +130,7 @@ pub(super) mod bench {
     };
 
     /// 20 ms, its window of 100 kB full; and 200 ms, half of its window of 100 kB free.
-    pub fn two() -> [PathView; 2] {
+    pub(crate) fn two() -> [PathView; 2] {
         let path = |id, rtt, in_flight| PathView {
             srtt: Some(Duration::from_millis(rtt)),
             window: 100_000,

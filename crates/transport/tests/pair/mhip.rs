@@ -1,9 +1,9 @@
 //! mHIP in the small: what must not differ from one TCP, and reordering between paths.
 
+use polypath_transport::KnowledgeConfig;
+use polypath_transport::TimeoutTakes;
 use polypath_transport::cc::NewRenoConfig;
-use polypath_transport::engine::config::TimeoutTakes;
 use polypath_transport::facts::PathState;
-use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::{CcConfig, ConnectionConfig, LossConfig};
 use polypath_wire::{Duration, PathId};
 

@@ -1,11 +1,11 @@
 //! Paths that come, go, fail and recover.
 
+use polypath_transport::KnowledgeConfig;
 use polypath_transport::cc::{
     BbrConfig, CcConfig, CubicConfig, FastConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig, SlowStart,
     WVegasConfig,
 };
 use polypath_transport::facts::{PathState, Why};
-use polypath_transport::path::knowledge::KnowledgeConfig;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{
     CloseReason, ConnectionConfig, LossConfig, Observation, PathConfig, RecordFilter, State,

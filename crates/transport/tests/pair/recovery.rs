@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use polypath_transport::loss::LossConfig;
+use polypath_transport::LossConfig;
 use polypath_transport::{ConnectionConfig, Payload};
 use polypath_wire::tcp::SackBlock;
 use polypath_wire::{Duration, PathId};

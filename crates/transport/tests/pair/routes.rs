@@ -1,8 +1,8 @@
 //! The multi-route option, and segments that leave on several routes (paper 003, §2).
 
 use polypath_transport::ConnectionConfig;
+use polypath_transport::LossConfig;
 use polypath_transport::cc::CcConfig;
-use polypath_transport::loss::LossConfig;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_wire::tcp::{MultiRoute, TcpFlags};
 use polypath_wire::{PathId, Rate};
@@ -199,7 +199,7 @@ fn a_lost_copy_is_a_loss_on_its_route_and_sends_nothing_again() {
 
 #[test]
 fn r_m_tcp_estimates_every_route_whichever_way_acknowledgments_take() {
-    for ack_return in [Default::default(), polypath_transport::conn::config::AckReturn::RoundRobin] {
+    for ack_return in [Default::default(), polypath_transport::AckReturn::RoundRobin] {
         let cc = CcConfig::RmTcp(Default::default());
         let scheduler = SchedulerConfig::RoundRobin;
         let mut pair = Pair::open(ConnectionConfig { ack_return, cc, scheduler, ..routed() }, &[10, 15]);

@@ -21,12 +21,12 @@ pub(super) struct Round {
 
 impl Round {
     /// StartRound.
-    pub fn start(&mut self, delivered: f64) {
+    pub(super) fn start(&mut self, delivered: f64) {
         self.next_delivered = delivered;
     }
 
     /// UpdateRound.
-    pub fn update(&mut self, rs: &Sample, delivered: f64, cwnd_limited: bool) {
+    pub(super) fn update(&mut self, rs: &Sample, delivered: f64, cwnd_limited: bool) {
         self.started = rs.prior_delivered >= self.next_delivered;
         if self.started {
             self.start(delivered);
@@ -37,7 +37,7 @@ impl Round {
     }
 
     /// C.is_cwnd_limited.
-    pub fn is_cwnd_limited(&self) -> bool {
+    pub(super) fn is_cwnd_limited(&self) -> bool {
         self.limited.0 || self.limited.1
     }
 }
@@ -57,18 +57,18 @@ impl Default for LongTerm {
 }
 
 impl LongTerm {
-    pub fn max_bw(&self) -> f64 {
+    pub(super) fn max_bw(&self) -> f64 {
         self.max_bw[0].max(self.max_bw[1])
     }
 
     /// UpdateMaxBw.
-    pub fn update_bw(&mut self, rs: &Sample) {
+    pub(super) fn update_bw(&mut self, rs: &Sample) {
         let Some(rate) = rs.rate.filter(|rate| *rate >= self.max_bw() || !rs.app_limited) else { return };
         self.max_bw[1] = self.max_bw[1].max(rate);
     }
 
     /// AdvanceMaxBwFilter; a cycle without samples forgets nothing.
-    pub fn next_cycle(&mut self) {
+    pub(super) fn next_cycle(&mut self) {
         if self.max_bw[1] > 0.0 {
             self.max_bw = [self.max_bw[1], 0.0];
         }
@@ -90,7 +90,7 @@ impl Default for ShortTerm {
 
 impl ShortTerm {
     /// InitLowerBounds and LossLowerBounds, at the end of a round with losses.
-    pub fn adapt(&mut self, latest: &Latest, max_bw: f64, cwnd: f64) {
+    pub(super) fn adapt(&mut self, latest: &Latest, max_bw: f64, cwnd: f64) {
         let bw = if self.bw.is_finite() { self.bw } else { max_bw };
         let inflight = if self.inflight.is_finite() { self.inflight } else { cwnd };
         self.bw = latest.bw.max(BETA * bw);
@@ -113,7 +113,7 @@ pub(super) struct Latest {
 
 impl Latest {
     /// UpdateLatestDeliverySignals.
-    pub fn update(&mut self, rs: &Sample, delivered: f64) {
+    pub(super) fn update(&mut self, rs: &Sample, delivered: f64) {
         self.bw = self.bw.max(rs.rate.unwrap_or(0.0));
         self.inflight = self.inflight.max(rs.delivered);
         self.round_started = rs.prior_delivered >= self.round_delivered;
@@ -123,19 +123,19 @@ impl Latest {
     }
 
     /// AdvanceLatestDeliverySignals.
-    pub fn advance(&mut self, rs: &Sample) {
+    pub(super) fn advance(&mut self, rs: &Sample) {
         if self.round_started {
             (self.bw, self.inflight) = (rs.rate.unwrap_or(0.0), rs.delivered);
         }
     }
 
     /// ResetCongestionSignals.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         (self.lost_in_round, self.bw, self.inflight) = (false, 0.0, 0.0);
     }
 
     /// NoteLoss; whether it is the first of its round.
-    pub fn note_loss(&mut self, segment: &LostSegment, delivered: f64) -> bool {
+    pub(super) fn note_loss(&mut self, segment: &LostSegment, delivered: f64) -> bool {
         self.ranges_lost += u32::from(segment.offset != self.range_end || self.ranges_lost == 0);
         self.range_end = segment.offset + segment.bytes;
         let first = !std::mem::replace(&mut self.lost_in_round, true);
@@ -157,21 +157,29 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    pub fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self { began: now, delivered: 0.0, most: [0.0; 2], half_began: 0 }
     }
 
     /// The interval begins again.
-    pub fn restart(&mut self, now: Instant) {
+    pub(super) fn restart(&mut self, now: Instant) {
         (self.began, self.delivered) = (now, 0.0);
     }
 
-    pub fn extra(&self) -> f64 {
+    pub(super) fn extra(&self) -> f64 {
         self.most[0].max(self.most[1])
     }
 
     /// UpdateACKAggregation.
-    pub fn update(&mut self, now: Instant, rs: &Sample, bw: f64, cwnd: f64, round: &Round, full: bool) {
+    pub(super) fn update(
+        &mut self,
+        now: Instant,
+        rs: &Sample,
+        bw: f64,
+        cwnd: f64,
+        round: &Round,
+        full: bool,
+    ) {
         if self.delivered <= bw * now.since(self.began).as_secs_f64() {
             self.restart(now);
         }

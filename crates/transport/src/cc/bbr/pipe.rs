@@ -19,12 +19,12 @@ pub(super) struct FullPipe {
 
 impl FullPipe {
     /// ResetFullBW, from `bw` on.
-    pub fn reset(&mut self, bw: f64) {
+    pub(super) fn reset(&mut self, bw: f64) {
         (self.now, self.bw, self.rounds) = (false, bw, 0);
     }
 
     /// CheckFullBWReached.
-    pub fn check(&mut self, rs: &Sample, round_started: bool) {
+    pub(super) fn check(&mut self, rs: &Sample, round_started: bool) {
         let Some(rate) = rs.rate.filter(|_| !self.now && round_started && !rs.app_limited) else { return };
         if rate >= self.bw * GROWTH {
             return self.reset(rate);

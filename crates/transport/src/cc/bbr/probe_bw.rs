@@ -40,7 +40,7 @@ pub(super) struct ProbeBw {
 }
 
 impl ProbeBw {
-    pub fn new(now: Instant, seed: u64) -> Self {
+    pub(super) fn new(now: Instant, seed: u64) -> Self {
         Self {
             feedback: Feedback::None,
             is_sample: false,
@@ -58,7 +58,7 @@ impl ProbeBw {
     }
 
     /// PickProbeWait: none or one round, and 2 to 3 s.
-    pub fn pick_wait(&mut self) {
+    pub(super) fn pick_wait(&mut self) {
         self.throws += 1;
         let thrown = self.dice.child(&format!("probe/{}", self.throws)).0;
         self.rounds_since_up = thrown & 1;

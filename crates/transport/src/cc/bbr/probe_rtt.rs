@@ -28,7 +28,7 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
-    pub fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self {
             min: None,
             seen: now,
@@ -42,7 +42,7 @@ impl MinRtt {
     }
 
     /// UpdateMinRTT.
-    pub fn update(&mut self, now: Instant, rtt: Option<Duration>) {
+    pub(super) fn update(&mut self, now: Instant, rtt: Option<Duration>) {
         self.expired = now > self.probed_at + INTERVAL;
         if let Some(rtt) = rtt.filter(|rtt| self.expired || self.probed.is_none_or(|probed| *rtt < probed)) {
             (self.probed, self.probed_at) = (Some(rtt), now);

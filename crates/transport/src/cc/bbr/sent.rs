@@ -20,7 +20,7 @@ pub(super) struct Sent {
 pub(super) struct SentLog(VecDeque<Sent>);
 
 impl SentLog {
-    pub fn add(&mut self, sent: Sent) {
+    pub(super) fn add(&mut self, sent: Sent) {
         match self.0.back_mut() {
             Some(last) if last.at == sent.at => *last = sent,
             _ => self.0.push_back(sent),
@@ -28,13 +28,13 @@ impl SentLog {
     }
 
     /// The entry of what left at `at`, or the oldest one.
-    pub fn find(&self, at: Instant) -> Sent {
+    pub(super) fn find(&self, at: Instant) -> Sent {
         let after = self.0.partition_point(|sent| sent.at <= at);
         self.0.get(after.saturating_sub(1)).copied().unwrap_or_default()
     }
 
     /// Something that left at `at` was delivered: what left two round trips before it and more is not asked for any more.
-    pub fn forget_before(&mut self, at: Instant, srtt: Option<Duration>) {
+    pub(super) fn forget_before(&mut self, at: Instant, srtt: Option<Duration>) {
         let oldest = at - srtt.unwrap_or(Duration::ZERO).times(2);
         while self.0.get(1).is_some_and(|sent| sent.at < oldest) {
             self.0.pop_front();

@@ -16,13 +16,13 @@ pub(super) struct Alpha {
 }
 
 impl Alpha {
-    pub fn new(config: &FastConfig) -> Self {
+    pub(super) fn new(config: &FastConfig) -> Self {
         let packets = if config.tune_alpha { ALPHAS[0] } else { f64::from(config.alpha.max(1)) };
         Self { packets, range: 0 }
     }
 
     /// Follows the throughput achieved, w/RTT, packets per second, with some hysteresis.
-    pub fn tune(&mut self, throughput: f64) {
+    pub(super) fn tune(&mut self, throughput: f64) {
         if RISE_ABOVE.get(self.range).is_some_and(|limit| throughput > *limit) {
             self.range += 1;
         } else if self.range > 0 && throughput < FALL_BELOW[self.range - 1] {

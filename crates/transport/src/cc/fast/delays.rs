@@ -18,7 +18,7 @@ pub(super) struct Delays {
 
 impl Delays {
     /// Takes a sample, which the averages weigh by min(3/w, 1/4).
-    pub fn update(&mut self, sample: &AckSample, signal: DelaySignal, window: f64) {
+    pub(super) fn update(&mut self, sample: &AckSample, signal: DelaySignal, window: f64) {
         let Some(rtt) = sample.rtt.map(Duration::as_secs_f64) else { return };
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         let one_way = sample.one_way_queueing.filter(|_| signal == DelaySignal::OneWay);
@@ -38,7 +38,7 @@ impl Delays {
     }
 
     /// Average RTT.
-    pub fn rtt(&self) -> f64 {
+    pub(super) fn rtt(&self) -> f64 {
         self.base.unwrap_or(0.0) + self.queueing
     }
 }

@@ -16,7 +16,7 @@ pub(super) enum Base {
 }
 
 impl Base {
-    pub fn new(config: &PolypathConfig, now: Instant, mss: u32) -> Self {
+    pub(super) fn new(config: &PolypathConfig, now: Instant, mss: u32) -> Self {
         let initial_window = config.initial_window;
         match config.base {
             BaseLaw::Newreno => {
@@ -30,14 +30,14 @@ impl Base {
         }
     }
 
-    pub fn law(&self) -> &dyn Algorithm {
+    pub(super) fn law(&self) -> &dyn Algorithm {
         match self {
             Self::Newreno(law) => law,
             Self::Cubic(law) => law,
         }
     }
 
-    pub fn law_mut(&mut self) -> &mut dyn Algorithm {
+    pub(super) fn law_mut(&mut self) -> &mut dyn Algorithm {
         match self {
             Self::Newreno(law) => law,
             Self::Cubic(law) => law,
@@ -45,7 +45,7 @@ impl Base {
     }
 
     /// Lets the window grow by `bytes`, whatever the law says.
-    pub fn grow(&mut self, bytes: f64) {
+    pub(super) fn grow(&mut self, bytes: f64) {
         match self {
             Self::Newreno(law) => law.state_mut().grow(bytes),
             Self::Cubic(law) => law.state_mut().grow(bytes),

@@ -21,13 +21,17 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub fn new(base: Base, members: Vec<PathId>) -> Self {
+    pub(super) fn new(base: Base, members: Vec<PathId>) -> Self {
         Self { base, members, reduced: None, srtt: Duration::ZERO }
     }
 
     /// The context of `members` after `before`: that of the largest window among those that they were in, which becomes at most
     /// what they had of it together; `window` of a path is what it had. None if they had none.
-    pub fn joined(before: &[Self], members: &[PathId], window: impl Fn(PathId) -> u64) -> Option<Self> {
+    pub(super) fn joined(
+        before: &[Self],
+        members: &[PathId],
+        window: impl Fn(PathId) -> u64,
+    ) -> Option<Self> {
         let stays = |path: &&PathId| members.contains(path);
         let of = |context: &Self| context.members.iter().filter(stays).map(|path| window(*path)).sum::<u64>();
         let had = before.iter().filter(|context| context.members.iter().any(|path| members.contains(path)));
@@ -39,34 +43,34 @@ impl Context {
         Some(context)
     }
 
-    pub fn law(&self) -> &dyn Algorithm {
+    pub(super) fn law(&self) -> &dyn Algorithm {
         self.base.law()
     }
 
-    pub fn law_mut(&mut self) -> &mut dyn Algorithm {
+    pub(super) fn law_mut(&mut self) -> &mut dyn Algorithm {
         self.base.law_mut()
     }
 
-    pub fn set_mss(&mut self, mss: u32) {
+    pub(super) fn set_mss(&mut self, mss: u32) {
         self.law_mut().on_mss(mss);
     }
 
     /// Random losses kept the window small: it makes up for that.
-    pub fn make_up(&mut self, bytes: f64) {
+    pub(super) fn make_up(&mut self, bytes: f64) {
         self.base.grow(bytes);
     }
 
     /// Whether `path` is one of its paths.
-    pub fn has(&self, path: PathId) -> bool {
+    pub(super) fn has(&self, path: PathId) -> bool {
         self.members.contains(&path)
     }
 
     /// Whether it has one path only.
-    pub fn is_alone(&self) -> bool {
+    pub(super) fn is_alone(&self) -> bool {
         self.members.len() < 2
     }
 
-    pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+    pub(super) fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         let recovers = !self.is_alone() && self.reduced.is_some_and(|(_, until)| now < until);
         self.srtt = sample.srtt.unwrap_or(self.srtt);
         let sample = AckSample { in_recovery: sample.in_recovery || recovers, ..*sample };
@@ -74,7 +78,14 @@ impl Context {
     }
 
     /// A loss on a path with a round trip of `srtt`, while its siblings had `elsewhere` bytes in flight; `works`: they deliver.
-    pub fn on_loss(&mut self, now: Instant, loss: &LossEvent, elsewhere: u64, works: bool, srtt: Duration) {
+    pub(super) fn on_loss(
+        &mut self,
+        now: Instant,
+        loss: &LossEvent,
+        elsewhere: u64,
+        works: bool,
+        srtt: Duration,
+    ) {
         if self.is_alone() {
             return self.law_mut().on_loss(now, loss);
         }
@@ -89,7 +100,7 @@ impl Context {
     }
 
     /// How a path sends that has `window` bytes of the context's and this round trip.
-    pub fn pace(&self, window: u64, srtt: Duration, mss: u32) -> Option<Pace> {
+    pub(super) fn pace(&self, window: u64, srtt: Duration, mss: u32) -> Option<Pace> {
         let pace = self.law().pace()?;
         let share = window as f64 / self.law().window().max(1) as f64;
         let longer = self.srtt.0.max(1) as f64 / srtt.0.max(1) as f64;

@@ -66,7 +66,7 @@ impl Default for RandomLoss {
 
 impl RandomLoss {
     /// A packet that left at `sent` waited so long, on a path with a smallest round trip of `least`.
-    pub fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, least: Duration) {
+    pub(super) fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, least: Duration) {
         self.least = least;
         self.waits[self.seen % RANKED] = (sent, wait);
         self.seen += 1;
@@ -78,25 +78,25 @@ impl RandomLoss {
     }
 
     /// So many packets were delivered.
-    pub fn on_delivered(&mut self, packets: u32) {
+    pub(super) fn on_delivered(&mut self, packets: u32) {
         self.lost *= (1.0 - f64::from(packets) / PACKETS).max(0.0);
     }
 
     /// A packet was lost that left at `sent`.
-    pub fn on_lost(&mut self, sent: Instant) {
+    pub(super) fn on_lost(&mut self, sent: Instant) {
         self.lost += (1.0 - self.lost) / PACKETS;
         self.ranks += (self.rank_before(sent) - self.ranks) * GAIN;
     }
 
     /// Whether the queue was not full when this was lost.
-    pub fn is_unexplained(&self, loss: &LossEvent) -> bool {
+    pub(super) fn is_unexplained(&self, loss: &LossEvent) -> bool {
         let told =
             matches!(loss.cause, LossCause::LaterDelivered | LossCause::DupAck | LossCause::PartialAck);
         told && self.lost <= MOST && self.is_random() && !self.is_full()
     }
 
     /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
-    pub fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         self.is_random() && self.lost <= MOST && self.lately().all(|wait| wait < self.shallow())
     }
 

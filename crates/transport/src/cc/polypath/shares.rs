@@ -28,7 +28,7 @@ pub(super) struct Shares {
 
 impl Shares {
     /// Shifts load if it is time to; half a period, if the longest round trip is `slowest`.
-    pub fn advance(&mut self, now: Instant, slowest: Duration) -> Duration {
+    pub(super) fn advance(&mut self, now: Instant, slowest: Duration) -> Duration {
         let [least, most] = LIMITS;
         let half = slowest.times(HALF.0).over(HALF.1).clamp(least, most);
         if now >= self.next {
@@ -38,7 +38,7 @@ impl Shares {
     }
 
     /// Divides the windows; `srtt` of a path, none if it carries nothing.
-    pub fn divide(
+    pub(super) fn divide(
         &mut self,
         verdict: &Verdict,
         on_trial: &[PathId],
@@ -77,7 +77,7 @@ impl Shares {
     }
 
     /// The share of `path`; none if it has all.
-    pub fn of(&self, path: PathId) -> Option<f64> {
+    pub(super) fn of(&self, path: PathId) -> Option<f64> {
         self.shares.iter().find(|(other, _)| *other == path).map(|(_, share)| *share)
     }
 }

@@ -70,6 +70,6 @@ impl WindowConfig {
 }
 
 /// What is said of an initial window of 0.
-pub fn no_window() -> ConfigError {
+pub(crate) fn no_window() -> ConfigError {
     ConfigError::new("cc.initial_window", "a window of 0 sends nothing", "2 to 10 segments are usual")
 }

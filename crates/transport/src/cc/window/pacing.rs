@@ -27,7 +27,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub fn learn(&mut self, sample: &AckSample) {
+    pub(super) fn learn(&mut self, sample: &AckSample) {
         (self.srtt, self.train_rate) = (sample.srtt, sample.train_rate);
         if let (Some(rtt), Some(rate), false) = (sample.min_rtt, sample.delivery_rate, sample.in_recovery) {
             self.pipe = rate.bytes_in(rtt);
@@ -36,7 +36,7 @@ impl Known {
 
     /// Slow start leaves at twice the window in a round trip, or as fast as the bottleneck once trains tell its rate;
     /// congestion avoidance at the window and a quarter.
-    pub fn pace(self, phase: Phase, window: u64, mss: u64) -> Option<Pace> {
+    pub(super) fn pace(self, phase: Phase, window: u64, mss: u64) -> Option<Pace> {
         let per_round_trip = Rate::from_bytes_per(window, self.srtt?);
         let (rate, least) = match phase {
             Phase::SlowStart => (self.start_rate(per_round_trip), TRAIN * mss),

@@ -13,7 +13,7 @@ use crate::recv::config::Thinning;
 
 /// An acknowledgment that waits to be sent, on the path of what it acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PendingAck {
+pub(crate) struct PendingAck {
     /// On this path.
     pub path: PathId,
     /// Offset of the segment that caused it, if that came out of order: its block goes first.
@@ -24,7 +24,7 @@ pub struct PendingAck {
 
 impl PendingAck {
     /// Of whatever came on `path`.
-    pub fn on(path: PathId) -> Self {
+    pub(crate) fn on(path: PathId) -> Self {
         Self { path, trigger: None, duplicate: None }
     }
 }
@@ -32,7 +32,7 @@ impl PendingAck {
 impl Receiver {
     /// Acknowledge at once on `path`. Acknowledgments of what came in order merge; those of what came
     /// out of order do not, since each carries news of its own.
-    pub fn ack_now(&mut self, path: PathId, trigger: Option<u64>, timers: &mut Timers) {
+    pub(crate) fn ack_now(&mut self, path: PathId, trigger: Option<u64>, timers: &mut Timers) {
         self.settle(timers);
         let ack = PendingAck { trigger, ..PendingAck::on(path) };
         if trigger.is_none()
@@ -47,7 +47,7 @@ impl Receiver {
     }
 
     /// Acknowledge at once on `path`, and tell that these `len` bytes at `offset` had arrived before.
-    pub fn ack_duplicate(&mut self, path: PathId, offset: u64, len: u64, timers: &mut Timers) {
+    pub(crate) fn ack_duplicate(&mut self, path: PathId, offset: u64, len: u64, timers: &mut Timers) {
         self.settle(timers);
         self.reporter.was_not_heard();
         let duplicate = Some((offset, offset + len));
@@ -84,7 +84,7 @@ impl Receiver {
     }
 
     /// The delayed acknowledgment is due.
-    pub fn on_delayed_ack(&mut self, now: Instant, timers: &mut Timers) {
+    pub(crate) fn on_delayed_ack(&mut self, now: Instant, timers: &mut Timers) {
         if let Some(thinning) = self.thinning {
             (0..self.paths.len()).for_each(|i| self.consult(now, self.paths.id_at(i), &thinning, timers));
         } else if self.unacked > 0 {
@@ -94,7 +94,7 @@ impl Receiver {
 
     /// A segment of data on `path` echoes what we sent at `sent`.
     #[inline]
-    pub fn on_echo(&mut self, now: Instant, path: PathId, sent: Instant) {
+    pub(crate) fn on_echo(&mut self, now: Instant, path: PathId, sent: Instant) {
         if let Some(path) = self.paths.get_mut(path) {
             path.clock.on_echo(now, sent);
         }
@@ -102,24 +102,24 @@ impl Receiver {
 
     /// Whether acknowledgments are thinned.
     #[inline]
-    pub fn thins(&self) -> bool {
+    pub(crate) fn thins(&self) -> bool {
         self.thinning.is_some()
     }
 
     /// Whether acknowledgments wait to be sent.
     #[inline]
-    pub fn has_acks(&self) -> bool {
+    pub(crate) fn has_acks(&self) -> bool {
         !self.pending.is_empty() || !self.due.is_empty()
     }
 
     /// The next acknowledgment to send.
-    pub fn pop_ack(&mut self) -> Option<PendingAck> {
+    pub(crate) fn pop_ack(&mut self) -> Option<PendingAck> {
         let due = || self.paths.ids().find(|path| self.due.contains(*path)).map(PendingAck::on);
         self.pending.pop_front().or_else(due)
     }
 
     /// A data segment leaves on `path`: what waits in order for that path travels with it.
-    pub fn piggyback(&mut self, path: PathId, timers: &mut Timers) {
+    pub(crate) fn piggyback(&mut self, path: PathId, timers: &mut Timers) {
         if self.pending.front().is_some_and(|a| a.trigger.is_none() && a.path == path) {
             self.pending.pop_front();
         }
@@ -131,7 +131,7 @@ impl Receiver {
 
     /// An acknowledgment left on `path`. If it had no room for all blocks that changed there, another one is due.
     #[inline(always)]
-    pub fn told(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn told(&mut self, now: Instant, path: PathId) {
         let all = self.buffer.held().is_empty() || !self.reporter.has_news(path);
         if self.thinning.is_some()
             && all
@@ -144,7 +144,12 @@ impl Receiver {
 
     /// Up to `max` SACK blocks for `ack`.
     #[inline]
-    pub fn sack_blocks(&mut self, ack: &PendingAck, max: usize, seq: impl Fn(u64) -> Seq) -> SackBlocks {
+    pub(crate) fn sack_blocks(
+        &mut self,
+        ack: &PendingAck,
+        max: usize,
+        seq: impl Fn(u64) -> Seq,
+    ) -> SackBlocks {
         match self.buffer.held().is_empty() && ack.duplicate.is_none() {
             true => SackBlocks::default(),
             false => self.report_blocks(ack, max, seq),

@@ -12,7 +12,7 @@ use crate::path::flight::Flight;
 
 /// An acknowledgment in terms of the stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Ack<'a> {
+pub(crate) struct Ack<'a> {
     /// The path it came on.
     pub path: PathId,
     /// The path of what it acknowledges, as far as it says so; otherwise the same.
@@ -50,7 +50,7 @@ impl Ack<'_> {
 
 /// What an acknowledgment changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Acked {
+pub(crate) struct Acked {
     /// The cumulative acknowledgment moved.
     pub advanced: bool,
     /// SACK blocks that cannot be true.
@@ -74,7 +74,7 @@ impl Acked {
 
 impl Sender {
     /// Takes an acknowledgment; `ack.una` is not beyond what was sent.
-    pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> Acked {
+    pub(crate) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> Acked {
         let acked = match self.is_expected(ack, engine) {
             true => self.on_expected_ack(now, ack, engine),
             false => self.on_any_ack(now, ack, engine),
@@ -163,7 +163,7 @@ impl Sender {
     }
 
     /// Lets the engine judge what is lost, and takes what it says.
-    pub fn judge(&mut self, now: Instant, engine: &mut Engine, result: &mut Acked) {
+    pub(crate) fn judge(&mut self, now: Instant, engine: &mut Engine, result: &mut Acked) {
         let judged = engine.judge(now, &self.map);
         self.follow(engine);
         result.episodes += judged.episodes;

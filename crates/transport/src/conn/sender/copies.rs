@@ -13,7 +13,7 @@ use crate::path_map::{OfPath, PathMap};
 
 /// A transmission of data that was sent on another path too.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Copy {
+pub(super) struct Copy {
     /// Offset in the stream.
     pub offset: u64,
     /// Bytes.
@@ -24,7 +24,7 @@ pub struct Copy {
 
 /// What an acknowledgment says of the copies of a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Answered {
+pub(super) struct Answered {
     /// The one it answers.
     pub copy: Copy,
     /// Bytes of earlier ones that did not arrive.
@@ -35,7 +35,7 @@ pub struct Answered {
 
 /// The copies under way, by path.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Copies {
+pub(super) struct Copies {
     paths: PathMap<UnderWay>,
     /// Each acknowledgment answers one segment: both ends know of routes.
     one_by_one: bool,
@@ -68,23 +68,23 @@ impl UnderWay {
 
 impl Copies {
     /// Both ends agreed on the multi-route option, or did not.
-    pub fn agree(&mut self, multi_route: bool) {
+    pub(super) fn agree(&mut self, multi_route: bool) {
         self.one_by_one = multi_route;
     }
 
     /// Whether there are none.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.paths.iter().all(|p| p.copies.is_empty())
     }
 
     /// Bytes under way on `path`.
-    pub fn in_flight(&self, path: PathId) -> u64 {
+    pub(super) fn in_flight(&self, path: PathId) -> u64 {
         self.paths.get(path).map_or(0, |p| p.bytes)
     }
 
     /// A copy was sent on `path`, or what had been sent there has become one.
-    pub fn add(&mut self, path: PathId, copy: Copy) {
+    pub(super) fn add(&mut self, path: PathId, copy: Copy) {
         let UnderWay { copies, bytes, .. } = self.paths.or_insert(path, UnderWay::new);
         *bytes += u64::from(copy.len);
         let at = copies.partition_point(|c| c.sent_at <= copy.sent_at);
@@ -93,7 +93,7 @@ impl Copies {
 
     /// The copy of `offset` on `path` was answered by an acknowledgment there. Copies of what none had told of
     /// there before may have come with it, if acknowledgments may be of several segments.
-    pub fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
+    pub(super) fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
         let UnderWay { copies, bytes, told, .. } = self.paths.get_mut(path)?;
         let at = copies.iter().position(|c| c.offset == offset)?;
         let (mut missing, mut missing_sent) = (0, Instant::ZERO);
@@ -110,14 +110,14 @@ impl Copies {
     }
 
     /// Whether copies on `path` that did not arrive, the last sent at `sent`, are a loss: once a window.
-    pub fn is_loss(&mut self, now: Instant, path: PathId, sent: Instant) -> bool {
+    pub(super) fn is_loss(&mut self, now: Instant, path: PathId, sent: Instant) -> bool {
         let Some(under_way) = self.paths.get_mut(path).filter(|p| sent >= p.reduced) else { return false };
         under_way.reduced = now;
         true
     }
 
     /// An acknowledgment of everything below `una` came on `path`.
-    pub fn tell(&mut self, path: PathId, una: u64) {
+    pub(super) fn tell(&mut self, path: PathId, una: u64) {
         if let Some(under_way) = self.paths.get_mut(path) {
             under_way.told = under_way.told.max(una);
         }
@@ -125,7 +125,7 @@ impl Copies {
 
     /// What was sent on `path` found that `offset` had arrived before: so a copy on another path did. That
     /// one's own acknowledgment, on a path with more delay, may come later and be no news then.
-    pub fn overtook(&mut self, path: PathId, offset: u64) {
+    pub(super) fn overtook(&mut self, path: PathId, offset: u64) {
         for UnderWay { path: other, copies, bytes, .. } in self.paths.iter_mut() {
             if *other != path
                 && let Some(at) = copies.iter().position(|c| c.offset == offset)
@@ -136,12 +136,12 @@ impl Copies {
     }
 
     /// The path is gone.
-    pub fn remove(&mut self, path: PathId) {
+    pub(super) fn remove(&mut self, path: PathId) {
         self.paths.remove(path);
     }
 
     /// Everything on `path` is lost.
-    pub fn lose(&mut self, path: PathId) {
+    pub(super) fn lose(&mut self, path: PathId) {
         if let Some(UnderWay { copies, bytes, .. }) = self.paths.get_mut(path) {
             copies.clear();
             *bytes = 0;

@@ -14,7 +14,7 @@ use crate::path::transmission::{Cargo, History};
 
 /// The sender's side of duplication.
 #[derive(Debug, Default)]
-pub struct Duplication {
+pub(super) struct Duplication {
     pub(super) under_way: Copies,
     /// Copies that leave next, on which paths.
     waiting: VecDeque<(PathId, u64, u32)>,

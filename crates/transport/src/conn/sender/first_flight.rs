@@ -15,7 +15,7 @@ const MOST: usize = 10;
 
 /// The first segments of one path.
 #[derive(Debug)]
-pub struct FirstFlight {
+pub(super) struct FirstFlight {
     path: PathId,
     /// First offset, the offset behind the last, and when it left.
     sent: Vec<(u64, u64, Instant)>,

@@ -13,7 +13,7 @@ use crate::conn::handshake::TIMESTAMP_TICK;
 
 /// A segment to be sent: a range of sequence space on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outgoing {
+pub(crate) struct Outgoing {
     /// On which path.
     pub path: PathId,
     /// First offset.
@@ -27,7 +27,7 @@ pub struct Outgoing {
 impl Sender {
     /// Whether [`next`](Self::next) may have something: most often there is no data, or no room for it.
     #[inline]
-    pub fn has_work(&self, engine: &Engine) -> bool {
+    pub(crate) fn has_work(&self, engine: &Engine) -> bool {
         let waiting = self.waiting();
         let views = engine.views().as_slice();
         let full = matches!(views, [only] if only.room < i64::from(only.mss).min(waiting as i64));
@@ -36,7 +36,7 @@ impl Sender {
     }
 
     /// What goes next, if anything may. It counts as sent.
-    pub fn next(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
+    pub(crate) fn next(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
         if let Some(path) = engine.take_probe()
             && let Some(probe) = self.next_probe(now, path, engine)
         {

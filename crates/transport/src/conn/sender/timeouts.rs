@@ -9,7 +9,7 @@ use crate::engine::timeouts::Overdue;
 
 impl Sender {
     /// The retransmission timer of `path` expired. Returns whether the path failed.
-    pub fn on_rto(&mut self, now: Instant, path: PathId, engine: &mut Engine) -> bool {
+    pub(crate) fn on_rto(&mut self, now: Instant, path: PathId, engine: &mut Engine) -> bool {
         let reneged = self.reneged(engine).is_some();
         if !engine.lanes()[path].is_outstanding() && !reneged {
             return false;
@@ -35,7 +35,7 @@ impl Sender {
     }
 
     /// Nothing was heard of `path` for so long that its tail is probed, unless something is to be sent again anyway.
-    pub fn on_tail_timeout(&self, path: PathId, engine: &mut Engine) {
+    pub(crate) fn on_tail_timeout(&self, path: PathId, engine: &mut Engine) {
         if !self.map.has_lost() {
             engine.on_tail_timeout(path);
         }

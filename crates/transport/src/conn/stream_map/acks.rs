@@ -7,25 +7,25 @@ use crate::engine::Engine;
 
 impl StreamMap {
     /// Begins the account of a new acknowledgment.
-    pub fn begin_ack(&mut self, engine: &mut Engine) {
+    pub(crate) fn begin_ack(&mut self, engine: &mut Engine) {
         self.stranded = 0;
         engine.begin_account();
     }
 
     /// Whether nothing is missing nor was lately: on the only path everything in flight went once and in order.
     #[inline]
-    pub fn is_orderly(&self) -> bool {
+    pub(crate) fn is_orderly(&self) -> bool {
         self.una >= self.orderly_from && self.dupacks == 0 && self.lost.is_empty() && self.sacked.is_empty()
     }
 
     /// Bytes that the present acknowledgment delivered of what was sent last on paths that are gone.
-    pub fn stranded(&self) -> u64 {
+    pub(crate) fn stranded(&self) -> u64 {
         self.stranded
     }
 
     /// What [`ack_up_to`](Self::ack_up_to) comes to if all is in order on the only path.
     #[inline]
-    pub fn ack_in_order(&mut self, una: u64, path: PathId, engine: &mut Engine) {
+    pub(crate) fn ack_in_order(&mut self, una: u64, path: PathId, engine: &mut Engine) {
         let Some(flight) = engine.flight_mut(path) else { return };
         flight.begin_account_in_order();
         while let Some(front) = self.sent.pop_front_if(|s| s.end() <= una) {
@@ -38,7 +38,7 @@ impl StreamMap {
     }
 
     /// Everything below `una` arrived. Returns whether that is news.
-    pub fn ack_up_to(&mut self, una: u64, engine: &mut Engine) -> bool {
+    pub(crate) fn ack_up_to(&mut self, una: u64, engine: &mut Engine) -> bool {
         if una <= self.una || una > self.nxt {
             return false;
         }

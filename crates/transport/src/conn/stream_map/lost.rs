@@ -9,7 +9,7 @@ use crate::path::transmission::Transmission;
 
 /// A segment that waits to be sent again.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Lost {
+pub(crate) struct Lost {
     /// Its offset.
     pub offset: u64,
     /// Its length in sequence space.
@@ -22,7 +22,7 @@ pub struct Lost {
 
 impl StreamMap {
     /// The segment that left as `what` says is lost; `transmission` is what the engine gave up.
-    pub fn mark_lost(&mut self, what: &Departure, transmission: Transmission) {
+    pub(crate) fn mark_lost(&mut self, what: &Departure, transmission: Transmission) {
         let Some(at) = self.position(what.cargo) else { return };
         let sent = &mut self.sent[at];
         if (sent.path, sent.number) == (what.path, what.number) && sent.status == Status::InFlight {
@@ -33,7 +33,13 @@ impl StreamMap {
 
     /// The segment at `offset`, which left on `path` with this `number`, is to go again although nothing says that it is
     /// lost. None if it is not in flight.
-    pub fn take_again(&mut self, path: PathId, number: u64, offset: u64, engine: &mut Engine) -> Option<()> {
+    pub(crate) fn take_again(
+        &mut self,
+        path: PathId,
+        number: u64,
+        offset: u64,
+        engine: &mut Engine,
+    ) -> Option<()> {
         let transmission = engine.flight_mut(path)?.lose(number)?;
         self.mark_lost(&Departure { path, number, cargo: offset }, transmission);
         Some(())
@@ -41,24 +47,24 @@ impl StreamMap {
 
     /// Whether segments wait to be sent again.
     #[inline]
-    pub fn has_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
     /// The lowest segment that waits to be sent again.
-    pub fn next_lost(&self) -> Option<Lost> {
+    pub(crate) fn next_lost(&self) -> Option<Lost> {
         self.lost.keys().next().and_then(|offset| self.lost_at(*offset))
     }
 
     /// The segment at `offset`, which waits to be sent again.
-    pub fn lost_at(&self, offset: u64) -> Option<Lost> {
+    pub(crate) fn lost_at(&self, offset: u64) -> Option<Lost> {
         let Transmission { sent_at, .. } = *self.lost.get(&offset)?;
         let sent = self.sent[self.position(offset)?];
         Some(Lost { offset, len: sent.len, path: sent.path, sent_at })
     }
 
     /// The lost segment at `offset` left again on `path` with this `number`. Returns whether it is the oldest of all.
-    pub fn send_again(&mut self, offset: u64, path: PathId, number: u64) -> bool {
+    pub(crate) fn send_again(&mut self, offset: u64, path: PathId, number: u64) -> bool {
         let Some(at) = self.position(offset).filter(|_| self.lost.remove(&offset).is_some()) else {
             return false;
         };
@@ -70,7 +76,7 @@ impl StreamMap {
 
     /// What left on `path` before `since`, was judged lost and has not been sent again is in flight after all. What the present
     /// acknowledgment delivered there answers a transmission before its last, of which it tells nothing.
-    pub fn take_back(&mut self, path: PathId, since: Instant, engine: &mut Engine) {
+    pub(crate) fn take_back(&mut self, path: PathId, since: Instant, engine: &mut Engine) {
         let Some(flight) = engine.flight_mut(path) else { return };
         let sent = &mut self.sent;
         self.lost.retain(|offset, transmission| {
@@ -87,7 +93,7 @@ impl StreamMap {
     }
 
     /// Cuts the lost segment at `offset` after `len`, to fit a path with smaller segments.
-    pub fn split(&mut self, offset: u64, len: u32) {
+    pub(crate) fn split(&mut self, offset: u64, len: u32) {
         let Some(at) = self.position(offset) else { return };
         let sent = self.sent[at];
         let Some(transmission) = self.lost.get_mut(&offset).filter(|_| len > 0 && len < sent.len) else {

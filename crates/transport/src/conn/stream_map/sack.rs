@@ -9,7 +9,7 @@ use crate::path::transmission::{Cargo, Fate, History, Transmission};
 
 impl StreamMap {
     /// The peer holds `start..end`. Returns whether the block can be true.
-    pub fn sack(&mut self, start: u64, end: u64, engine: &mut Engine) -> bool {
+    pub(crate) fn sack(&mut self, start: u64, end: u64, engine: &mut Engine) -> bool {
         if start >= end || end > self.nxt {
             return false;
         }
@@ -49,7 +49,7 @@ impl StreamMap {
 
     /// An acknowledgment of everything below `una` and of `blocks` came on `path`: what it tells of there.
     #[inline]
-    pub fn vouch(&self, path: PathId, una: u64, blocks: &[(u64, u64)], engine: &mut Engine) {
+    pub(crate) fn vouch(&self, path: PathId, una: u64, blocks: &[(u64, u64)], engine: &mut Engine) {
         let covers = |transmission: &Transmission| {
             let Cargo { key, len, .. } = transmission.cargo;
             let end = key + u64::from(len);
@@ -63,7 +63,7 @@ impl StreamMap {
 
     /// The peer took back what it had acknowledged selectively (RFC 2018 §8), as a timeout with the
     /// head selectively acknowledged shows: all of it counts as lost.
-    pub fn renege(&mut self, engine: &mut Engine) {
+    pub(crate) fn renege(&mut self, engine: &mut Engine) {
         self.sacked.clear();
         for sent in self.sent.iter_mut().filter(|s| s.status == Status::Sacked) {
             let known = engine.flight_mut(sent.path).and_then(|flight| flight.renege(sent.number));

@@ -7,7 +7,7 @@ const FLOWS: usize = 1024;
 
 /// Counts packets.
 #[derive(Debug, Default)]
-pub struct Numbering {
+pub(super) struct Numbering {
     next: u64,
     /// Number of the last packet of each flow.
     last: BTreeMap<u16, u64>,
@@ -16,7 +16,7 @@ pub struct Numbering {
 impl Numbering {
     /// Number of the next packet, which is of `flow`, and by how much it exceeds that of the flow's packet before; 0
     /// if that is too long ago for anybody to wait for it.
-    pub fn take(&mut self, flow: u16) -> (u64, u16) {
+    pub(super) fn take(&mut self, flow: u16) -> (u64, u16) {
         let number = self.next;
         self.next += 1;
         if self.last.len() >= FLOWS {
@@ -27,13 +27,13 @@ impl Numbering {
     }
 
     /// Number of the next packet.
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 }
 
 /// The number that ends in `low` and is nearest to `near`; none if that were below 0.
-pub fn expand(low: u32, near: u64) -> Option<u64> {
+pub(super) fn expand(low: u32, near: u64) -> Option<u64> {
     let ahead = low.wrapping_sub(near as u32) as i32;
     near.checked_add_signed(ahead.into())
 }

@@ -1,7 +1,5 @@
 //! What waits to be sent.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use polypath_wire::Instant;
 
@@ -41,41 +39,4 @@ pub struct QueueStats {
     pub dropped: u64,
     /// Marked with congestion experienced (RFC 3168).
     pub marked: u64,
-}
-
-/// First in, first out, up to a number of bytes.
-#[derive(Debug)]
-pub struct Bounded {
-    packets: VecDeque<Packet>,
-    bytes: u64,
-    most: u64,
-}
-
-impl Bounded {
-    /// Holds up to `most` bytes.
-    pub fn new(most: u64) -> Self {
-        Self { packets: VecDeque::new(), bytes: 0, most }
-    }
-}
-
-impl PacketQueue for Bounded {
-    fn push(&mut self, _: Instant, packet: Packet) -> bool {
-        let bytes = self.bytes + packet.bytes.len() as u64;
-        let fits = bytes <= self.most && !packet.bytes.is_empty();
-        if fits {
-            self.bytes = bytes;
-            self.packets.push_back(packet);
-        }
-        fits
-    }
-
-    fn pop(&mut self, _: Instant) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= packet.bytes.len() as u64;
-        Some(packet)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
 }

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Transmissions of the peer on one path.
 #[derive(Debug, Default)]
-pub struct Receipts {
+pub(super) struct Receipts {
     /// Numbers that came: the last ranges, as many as a report holds.
     ranges: Ranges,
     /// The highest, and when it came.
@@ -30,7 +30,7 @@ pub struct Receipts {
 
 impl Receipts {
     /// The transmission whose number ends in `low` came; `asked` if it wants a report at once.
-    pub fn take(&mut self, now: Instant, low: u32, ecn: Ecn, asked: bool) {
+    pub(super) fn take(&mut self, now: Instant, low: u32, ecn: Ecn, asked: bool) {
         let near = self.highest.map_or(low.into(), |(number, _)| number);
         let Some(number) = expand(low, near) else { return };
         if self.highest.is_none_or(|(highest, _)| number > highest) {
@@ -59,12 +59,12 @@ impl Receipts {
     }
 
     /// When a report is due.
-    pub fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
     /// The report, if it is due.
-    pub fn report(&mut self, now: Instant) -> Option<Report> {
+    pub(super) fn report(&mut self, now: Instant) -> Option<Report> {
         self.due.take_if(|due| *due <= now)?;
         let (_, at) = self.highest?;
         (self.unreported, self.reported) = (0, Some(now));

@@ -18,7 +18,7 @@ const GIVEN_UP: usize = 1024;
 
 /// What is remembered of what was sent on one path.
 #[derive(Debug, Default)]
-pub struct Sent {
+pub(super) struct Sent {
     /// Transmissions judged lost.
     given_up: BTreeMap<u64, Transmission>,
     /// The last question, while it is not answered.

@@ -12,14 +12,14 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::queue::Packet;
 use delays::Delays;
-pub use delays::stamp_of;
+pub(super) use delays::stamp_of;
 
 /// Flows that are remembered.
 const FLOWS: usize = 1024;
 
 /// Holds packets back until those before them have come or are given up.
 #[derive(Debug)]
-pub struct Resequencer {
+pub(super) struct Resequencer {
     flows: BTreeMap<u16, Flow>,
     delays: Delays,
     ready: VecDeque<Packet>,
@@ -69,7 +69,7 @@ impl Flow {
 
 impl Resequencer {
     /// Holds up to `most` bytes, each packet for up to `longest`.
-    pub fn new(most: u64, longest: Duration) -> Self {
+    pub(super) fn new(most: u64, longest: Duration) -> Self {
         Self {
             flows: BTreeMap::new(),
             delays: Delays::new(longest),
@@ -81,18 +81,18 @@ impl Resequencer {
     }
 
     /// A packet came on `path`, with this number and time stamp.
-    pub fn arrived(&mut self, now: Instant, path: PathId, (number, stamp): (u64, u16)) {
+    pub(super) fn arrived(&mut self, now: Instant, path: PathId, (number, stamp): (u64, u16)) {
         self.delays.sample(now, path, number, stamp);
     }
 
     /// The path is gone.
-    pub fn remove_path(&mut self, path: PathId) {
+    pub(super) fn remove_path(&mut self, path: PathId) {
         self.delays.remove(path);
     }
 
     /// Takes the packet `number`. `previous` is that of its flow before, if anybody is to wait for it, and whether it has
     /// not come.
-    pub fn insert(
+    pub(super) fn insert(
         &mut self,
         now: Instant,
         number: u64,
@@ -144,7 +144,7 @@ impl Resequencer {
     }
 
     /// Gives up gaps that were waited for long enough.
-    pub fn on_timeout(&mut self, now: Instant) {
+    pub(super) fn on_timeout(&mut self, now: Instant) {
         self.give_up(|flow| flow.waits().is_some_and(|(_, until)| until <= now), true);
     }
 
@@ -167,7 +167,7 @@ impl Resequencer {
     }
 
     /// When the first gap is given up.
-    pub fn next_timeout(&self) -> Option<Instant> {
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
         match self.held {
             0 => None,
             _ => self.flows.values().filter_map(Flow::waits).map(|(_, until)| until).min(),
@@ -175,17 +175,17 @@ impl Resequencer {
     }
 
     /// The next packet to hand on.
-    pub fn pop(&mut self) -> Option<Packet> {
+    pub(super) fn pop(&mut self) -> Option<Packet> {
         self.ready.pop_front()
     }
 
     /// Gaps given up, and those of them that were waited for as long as is allowed.
-    pub fn given_up(&self) -> (u64, u64) {
+    pub(super) fn given_up(&self) -> (u64, u64) {
         self.given_up
     }
 
     /// For how long a gap is waited for now.
-    pub fn allowance(&self) -> Duration {
+    pub(super) fn allowance(&self) -> Duration {
         self.delays.allowance()
     }
 }

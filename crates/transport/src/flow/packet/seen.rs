@@ -7,7 +7,7 @@ const SIZE: u64 = 1 << 16;
 
 /// A window over the numbers of packets.
 #[derive(Debug)]
-pub struct Seen {
+pub(super) struct Seen {
     /// First number beyond all that came.
     next: u64,
     /// One bit for each of the last [`SIZE`] numbers, by their remainder.
@@ -23,7 +23,7 @@ impl Default for Seen {
 impl Seen {
     /// The packet whose number ends in `low` came: its number, or none if it came before or is older than what is
     /// remembered.
-    pub fn note(&mut self, low: u32) -> Option<u64> {
+    pub(super) fn note(&mut self, low: u32) -> Option<u64> {
         let number = expand(low, self.next)?;
         if number >= self.next {
             let from = self.next.max((number + 1).saturating_sub(SIZE));
@@ -38,7 +38,7 @@ impl Seen {
     }
 
     /// Whether the packet `number` came, or is older than what is remembered.
-    pub fn contains(&self, number: u64) -> bool {
+    pub(super) fn contains(&self, number: u64) -> bool {
         number < self.next && (number + SIZE < self.next || self.get(number))
     }
 

@@ -1,6 +1,6 @@
 //! Two ends and the paths between them, in virtual time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use polypath_wire::{Duration, Rate};
 
@@ -10,6 +10,42 @@ use crate::facts::PathState;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const PACKET: usize = 1000;
+
+/// First in, first out, up to a number of bytes.
+#[derive(Debug)]
+struct Bounded {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    most: u64,
+}
+
+impl Bounded {
+    fn new(most: u64) -> Self {
+        Self { packets: VecDeque::new(), bytes: 0, most }
+    }
+}
+
+impl PacketQueue for Bounded {
+    fn push(&mut self, _: Instant, packet: Packet) -> bool {
+        let bytes = self.bytes + packet.bytes.len() as u64;
+        let fits = bytes <= self.most && !packet.bytes.is_empty();
+        if fits {
+            self.bytes = bytes;
+            self.packets.push_back(packet);
+        }
+        fits
+    }
+
+    fn pop(&mut self, _: Instant) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= packet.bytes.len() as u64;
+        Some(packet)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
 
 /// One direction of one path: a rate, a delay, a queue of 50 ms, and losses of every `lossy`th frame.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ const LATELY: Duration = Duration::from_secs(2);
 
 /// The delays of all paths.
 #[derive(Debug)]
-pub struct Delays {
+pub(super) struct Delays {
     paths: PathMap<Delay>,
     longest: Duration,
 }
@@ -48,12 +48,12 @@ impl OfPath for Delay {
 
 impl Delays {
     /// No path is known; no gap is waited for longer than `longest`.
-    pub fn new(longest: Duration) -> Self {
+    pub(super) fn new(longest: Duration) -> Self {
         Self { paths: PathMap::default(), longest }
     }
 
     /// The packet `number` with this `stamp` came on `path`.
-    pub fn sample(&mut self, now: Instant, path: PathId, number: u64, stamp: u16) {
+    pub(super) fn sample(&mut self, now: Instant, path: PathId, number: u64, stamp: u16) {
         let transit = stamp_of(now).wrapping_sub(stamp);
         let near = self.paths.get(path).or(self.paths.iter().next()).map_or(0, |known| known.last);
         let last = near + i64::from(transit.wrapping_sub(near as u16) as i16);
@@ -75,19 +75,19 @@ impl Delays {
     }
 
     /// The path is gone.
-    pub fn remove(&mut self, path: PathId) {
+    pub(super) fn remove(&mut self, path: PathId) {
         self.paths.remove(path);
     }
 
     /// Every path has delivered this number or a later one; paths of which nothing was heard for long do not count.
-    pub fn delivered_everywhere(&self, now: Instant) -> Option<u64> {
+    pub(super) fn delivered_everywhere(&self, now: Instant) -> Option<u64> {
         let alive = self.paths.iter().filter(|path| now.since(path.heard) < SILENT);
         alive.map(|path| path.highest).min()
     }
 
     /// How much later than on the fastest path a packet may come on the slowest, and a quarter more: what is measured arrived
     /// before the queue got as long as it is.
-    pub fn allowance(&self) -> Duration {
+    pub(super) fn allowance(&self) -> Duration {
         let fastest = self.paths.iter().map(|path| path.mean).fold(f64::INFINITY, f64::min);
         let slowest = self.paths.iter().map(Delay::most).fold(fastest, f64::max);
         let units = if fastest.is_finite() { (1.25 * (slowest - fastest)).ceil() as u64 } else { 0 };
@@ -104,7 +104,7 @@ impl Delay {
 }
 
 /// The stamp of what leaves now.
-pub fn stamp_of(now: Instant) -> u16 {
+pub(crate) fn stamp_of(now: Instant) -> u16 {
     (now.0 / UNIT.0) as u16
 }
 
