@@ -17,8 +17,9 @@ use crate::bytes;
 use crate::clock::{Clock, ClockConfig};
 use crate::events::Slot;
 use crate::jitter::Jitter;
-use crate::net::{Net, Route, RouteId};
+use crate::net::Net;
 use crate::packet::Body;
+use crate::route::{Route, RouteId};
 use crate::topology::NodeId;
 
 /// Parameters of a host.

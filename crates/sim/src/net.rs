@@ -8,26 +8,10 @@ use polypath_wire::{Duration, Instant};
 use crate::bytes;
 use crate::events::{Event, Events, Slot};
 use crate::packet::{Body, PacketId, Packets, Traveller};
+use crate::route::{Route, RouteId};
 use crate::tap::Taps;
 use crate::topology::{HopId, NodeId};
 use polypath_hop::{Drop, Fate, Hop, Label};
-
-/// A route in one direction.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct RouteId(pub u32);
-
-/// Hops from one node to another.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Route {
-    pub hops: Box<[HopId]>,
-    pub to: NodeId,
-    /// The locators as the far end sees them.
-    pub locators: Locators,
-    /// Where the far end's last segment from here went.
-    pub trail: Trail,
-    /// Where it begins in [`Net::steps`].
-    first: u32,
-}
 
 /// Stands after the last hop of a route.
 const END: HopId = HopId(u32::MAX);

@@ -3,7 +3,7 @@
 use polypath_transport::Segment;
 use polypath_wire::ipv4::MIN_HEADER_LEN;
 
-use crate::net::RouteId;
+use crate::route::RouteId;
 
 /// Index of a packet's slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -4,9 +4,9 @@ use std::fmt;
 
 use polypath_wire::Instant;
 
-use crate::net::Route;
 use crate::packet::Packet;
 use crate::pcapng::Capture;
+use crate::route::Route;
 use crate::topology::HopId;
 use crate::trace::{HopEvent, Trace};
 use polypath_hop::Drop;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::{Host, Side};
 use crate::net::Net;
 use crate::reordering::{Reordering, Watch};
-use crate::world::Path;
+use crate::route::Path;
 
 /// A TCP flow in a world.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

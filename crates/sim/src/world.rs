@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
 use crate::host::{Headers, Host, HostConfig, Side, route_key};
-use crate::net::{Net, RouteId};
+use crate::net::Net;
 use crate::pcapng::Capture;
 use crate::reordering::Watch;
+use crate::route::{Path, RouteId};
 use crate::source::{Source, SourceId, SourceReport};
 use crate::topology::{HopId, LinkId, NodeId, Topology, Via};
 use crate::trace::Trace;
@@ -40,18 +41,6 @@ pub struct WorldConfig {
     pub reordering: bool,
     /// Width of the spans in which reports count bytes, nanoseconds; zero counts none.
     pub bin: Duration,
-}
-
-/// A path between two hosts: a route there, and the same hops back.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Path {
-    /// Where it begins.
-    pub from: NodeId,
-    /// Where it ends.
-    pub to: NodeId,
-    /// Its locators as its beginning sees them.
-    pub locators: Locators,
-    pub(crate) there: RouteId,
 }
 
 /// Why a world cannot be built so.

@@ -5,11 +5,12 @@ use polypath_transport::CloseReason;
 use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
-use super::{Path, World};
+use super::World;
 use crate::events::Event;
 use crate::host::{Door, Host, Side};
 use crate::net::Net;
 use crate::packet::{Body, Datagram, PacketId};
+use crate::route::Path;
 use crate::topology::{HopId, NodeId};
 use crate::traffic::{Flow, FlowId};
 
