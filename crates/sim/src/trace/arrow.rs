@@ -8,21 +8,26 @@ use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
-use arrow_ipc::writer::FileWriter;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::ArrowError;
 
+use super::rows::Head;
 use super::write::{DETAILS, EVENTS};
-use super::{ABSENT, Detail, NUMBERS, Row, Trace};
+use super::{Detail, NUMBERS, Trace};
 
 const ROWS_PER_BATCH: usize = 65_536;
 
 impl Trace {
-    /// Writes all rows as an Arrow IPC file.
+    /// Writes all rows as an Arrow IPC file, its columns compressed (LZ4).
     pub fn write_arrow(&self, out: impl Write) -> io::Result<()> {
-        let batches = self.batches();
         let write = || -> Result<(), ArrowError> {
-            let mut writer = FileWriter::try_new(out, &batches[0].schema())?;
-            batches.iter().try_for_each(|batch| writer.write(batch))?;
+            let options =
+                IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+            let none = batch(&[], &[], &self.dictionaries());
+            let mut writer = FileWriter::try_new_with_options(out, &none.schema(), options)?;
+            self.columns().try_for_each(|batch| writer.write(&batch))?;
             writer.finish()
         };
         write().map_err(io::Error::other)
@@ -30,10 +35,20 @@ impl Trace {
 
     /// All rows as columns; at least one batch, though it may be empty.
     pub fn batches(&self) -> Vec<RecordBatch> {
+        self.columns().collect()
+    }
+
+    fn columns(&self) -> impl Iterator<Item = RecordBatch> {
+        let dictionaries = self.dictionaries();
+        let empty = self.rows().is_empty().then_some((&[][..], &[][..]));
+        let chunks = self.rows().chunks(ROWS_PER_BATCH).chain(empty);
+        chunks.map(move |(heads, numbers)| batch(heads, numbers, &dictionaries))
+    }
+
+    /// Of the columns `source`, `event` and `detail`.
+    fn dictionaries(&self) -> [Names; 3] {
         let names = Names::of(self.names.iter().map(String::as_str));
-        let dictionaries = [names, Names::of(EVENTS.into_iter()), Names::of(DETAILS.into_iter())];
-        let chunks = self.rows.chunks(ROWS_PER_BATCH).chain(self.rows.is_empty().then_some(&[][..]));
-        chunks.map(|rows| batch(rows, &dictionaries)).collect()
+        [names, Names::of(EVENTS.into_iter()), Names::of(DETAILS.into_iter())]
     }
 }
 
@@ -66,21 +81,43 @@ impl Names {
     }
 }
 
-fn batch(rows: &[Row], [names, events, details]: &[Names; 3]) -> RecordBatch {
+fn batch(heads: &[Head], numbers: &[u64], [names, events, details]: &[Names; 3]) -> RecordBatch {
+    let optional = |of: fn(&Head) -> u32| {
+        Arc::new(UInt32Array::from_iter(heads.iter().map(|h| Some(of(h)).filter(|v| *v != u32::MAX))))
+    };
     let mut columns: Vec<(&str, ArrayRef, bool)> = vec![
-        ("time_ns", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.time.0))), false),
-        ("source", names.column(rows.iter().map(|r| Some(r.source as usize))), false),
-        ("flow", Arc::new(UInt32Array::from_iter(rows.iter().map(|r| r.flow))), true),
-        ("path", Arc::new(UInt32Array::from_iter(rows.iter().map(|r| r.path))), true),
-        ("event", events.column(rows.iter().map(|r| Some(r.event as usize))), false),
-        ("detail", details.column(rows.iter().map(|r| r.detail.map(Detail::number))), true),
+        ("time_ns", Arc::new(UInt64Array::from_iter_values(heads.iter().map(|h| h.time.0))), false),
+        ("source", names.column(heads.iter().map(|h| Some(h.source as usize))), false),
+        ("flow", optional(|h| h.flow), true),
+        ("path", optional(|h| h.path), true),
+        ("event", events.column(heads.iter().map(|h| Some(h.event as usize))), false),
+        ("detail", details.column(heads.iter().map(|h| h.detail.map(Detail::number))), true),
     ];
-    for (i, name) in NUMBERS.into_iter().enumerate() {
-        let numbers = rows.iter().map(|r| Some(r.numbers[i]).filter(|n| *n != ABSENT));
-        columns.push((name, Arc::new(UInt64Array::from_iter(numbers)), true));
+    for (name, column) in NUMBERS.into_iter().zip(spread(heads, numbers)) {
+        columns.push((name, Arc::new(column), true));
     }
     RecordBatch::try_from_iter_with_nullable(columns)
         .expect("every column has a value or a null for each row")
+}
+
+/// The numbers of these rows, each in its column.
+fn spread(heads: &[Head], numbers: &[u64]) -> [UInt64Array; NUMBERS.len()] {
+    let mut values = [(); NUMBERS.len()].map(|()| vec![0; heads.len()]);
+    let mut valid = [(); NUMBERS.len()].map(|()| vec![0_u8; heads.len().div_ceil(8)]);
+    let mut numbers = numbers.iter();
+    for (row, head) in heads.iter().enumerate() {
+        for (column, number) in head.columns().zip(&mut numbers) {
+            values[column][row] = *number;
+            valid[column][row / 8] |= 1 << (row % 8);
+        }
+    }
+    let mut valid = valid.into_iter();
+    values.map(|values| {
+        let len = values.len();
+        let valid = valid.next().unwrap_or_default();
+        let valid = BooleanBuffer::new(valid.into(), 0, len);
+        UInt64Array::new(values.into(), Some(NullBuffer::new(valid)))
+    })
 }
 
 #[cfg(test)]

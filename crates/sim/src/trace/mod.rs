@@ -3,6 +3,7 @@
 
 #[cfg(feature = "columns")]
 mod arrow;
+mod rows;
 mod write;
 
 use std::hash::Hasher;
@@ -15,18 +16,24 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::topology::{HopId, NodeId};
 use polypath_hop::Drop;
+use rows::Rows;
 
 /// The rows of a run, or only their hash.
 #[derive(Debug)]
 pub struct Trace {
-    keep: bool,
-    rows: Vec<Row>,
+    kept: Kept,
     count: u64,
-    hash: SipHasher13,
     /// Names of nodes and hops, in the order in which rows refer to them.
     names: Vec<String>,
     nodes: Vec<u32>,
     hops: Vec<u32>,
+}
+
+/// What becomes of rows.
+#[derive(Debug)]
+enum Kept {
+    Rows(Rows),
+    Hash(SipHasher13),
 }
 
 /// Columns with numbers. Times in nanoseconds, the rest in bytes or as the name says.
@@ -117,9 +124,9 @@ pub(crate) enum HopEvent {
 impl Trace {
     /// A trace that keeps its rows, or else only their number and hash.
     pub(crate) fn new(keep: bool) -> Self {
-        let hash = SipHasher13::new_with_keys(0, 0);
+        let kept = if keep { Kept::Rows(Rows::default()) } else { Kept::Hash(unkeyed()) };
         let (names, nodes, hops) = Default::default();
-        Self { keep, rows: Vec::new(), count: 0, hash, names, nodes, hops }
+        Self { kept, count: 0, names, nodes, hops }
     }
 
     /// Number of rows.
@@ -134,7 +141,23 @@ impl Trace {
 
     /// Hash over all rows: equal runs have equal hashes, on every machine.
     pub fn hash(&self) -> u128 {
-        self.hash.finish128().as_u128()
+        match &self.kept {
+            Kept::Hash(hash) => hash.finish128().as_u128(),
+            Kept::Rows(rows) => {
+                let mut hash = unkeyed();
+                rows.iter().for_each(|row| hash.write(&row.bytes()));
+                hash.finish128().as_u128()
+            }
+        }
+    }
+
+    /// Those that are kept.
+    fn rows(&self) -> &Rows {
+        static NONE: Rows = Rows::NONE;
+        match &self.kept {
+            Kept::Rows(rows) => rows,
+            Kept::Hash(_) => &NONE,
+        }
     }
 
     pub(crate) fn name_node(&mut self, name: &str) {
@@ -172,11 +195,15 @@ impl Trace {
 
     fn push(&mut self, row: Row) {
         self.count += 1;
-        self.hash.write(&row.bytes());
-        if self.keep {
-            self.rows.push(row);
+        match &mut self.kept {
+            Kept::Rows(rows) => rows.push(&row),
+            Kept::Hash(hash) => hash.write(&row.bytes()),
         }
     }
+}
+
+fn unkeyed() -> SipHasher13 {
+    SipHasher13::new_with_keys(0, 0)
 }
 
 /// A row of numbers, given by column.

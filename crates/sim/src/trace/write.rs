@@ -109,7 +109,7 @@ impl Trace {
     /// Writes all rows as CSV with a header line; what has no value is empty.
     pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "time_ns,source,flow,path,event,detail,{}", NUMBERS.join(","))?;
-        for row in &self.rows {
+        for row in self.rows().iter() {
             let source = quoted(&self.names[row.source as usize]);
             let [flow, path] = [row.flow, row.path].map(|v| text(v.map(u64::from)));
             let detail = row.detail.map_or("", |d| DETAILS[d.number()]);
