@@ -1,6 +1,7 @@
 //! The configuration of a daemon (docs/daemon.md has every key).
 
 mod check;
+mod class;
 mod error;
 mod wording;
 
@@ -11,12 +12,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use polypath_endpoint::PacketClass;
 use polypath_transport::flow::PacketConfig;
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
 use polypath_wire::hip::{Hit, udp};
 use serde::{Deserialize, Serialize};
 
 use crate::rate::Limit;
+pub use class::{Class, Ports, Protocol};
 pub use error::ConfigError;
 
 /// Everything that a daemon is told.
@@ -117,6 +120,8 @@ pub struct LaneConfig {
     pub exclude: Vec<IpNet>,
     /// The same of those with these ports at either end.
     pub exclude_ports: Vec<u16>,
+    /// Packets of which a copy leaves on a second path.
+    pub duplicate: Vec<Class>,
 }
 
 /// How a running daemon is asked.
@@ -184,6 +189,7 @@ impl Default for LaneConfig {
             cc: CcConfig::usual(),
             exclude: Vec::new(),
             exclude_ports: Vec::new(),
+            duplicate: Vec::new(),
         }
     }
 }
@@ -251,7 +257,13 @@ impl LaneConfig {
             scheduler: SchedulerConfig::EarliestCompletion,
             ..PacketConfig::default()
         };
-        polypath_endpoint::LaneConfig { packets, ..polypath_endpoint::LaneConfig::default() }
+        let twice = self.twice();
+        polypath_endpoint::LaneConfig { packets, twice, ..polypath_endpoint::LaneConfig::default() }
+    }
+
+    /// The packets of which a copy leaves on a second path.
+    pub(crate) fn twice(&self) -> Vec<PacketClass> {
+        self.duplicate.iter().map(Class::packets).collect()
     }
 
     /// Connections with the hosts behind the device.
@@ -333,6 +345,18 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),
             ("[tunnel]", "[lane]\ncc = { algorithm = \"newrino\" }\n[tunnel]", [":3:", "lane.cc", "newreno"]),
             ("[tunnel]", "[lane]\nbuffer_mib = 0\n[tunnel]", [":3:", "lane.buffer_mib", "16 is the default"]),
+            (
+                "[tunnel]",
+                "[lane]\nduplicate = [{ dscp = 64 }]\n[tunnel]",
+                [":3:", "lane.duplicate[0].dscp", "46"],
+            ),
+            (
+                "[tunnel]",
+                "[lane]\nduplicate = [{ ports = [5060, \"9-7\"] }]\n[tunnel]",
+                [":3:", "lane.duplicate[0].ports[1]", "\"9-7\" is no range"],
+            ),
+            ("[tunnel]", "[lane]\nduplicate = [{ ports = [true] }]\n[tunnel]", [":3:", "ports[0]", "65535"]),
+            ("[tunnel]", "[lane]\nduplicate = [{}]\n[tunnel]", [":3:", "lane.duplicate[0]", "name a dscp"]),
             ("addresses = [\"10.99.0.1/24\"]", "", [":2:", "tunnel", "10.99.0.1/24"]),
             (
                 "[tunnel]",

@@ -86,6 +86,7 @@ impl Daemon {
             return Err(error.into());
         }
         self.exclusion.replace(&config.lane);
+        self.view.lane.packets.peers.send_twice(config.lane.twice());
         let choice = config.choice(&self.view.device);
         self.view.choice.change(|now| *now = polypath_node::Choice { called_up: now.called_up, ..choice });
         self.view.lane.outer.accept_peers(config.accept());
@@ -125,7 +126,7 @@ mod tests {
             ("[lane]\ncc = { algorithm = \"cubic\" }\n", Some("lane.cc")),
             ("[control]\nsocket = \"/s\"\n", Some("control")),
             ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics")),
-            ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\n", None),
+            ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\nduplicate = [{ dscp = 46 }]\n", None),
             ("[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nprefer = [\"eth0\"]\n", None),
         ] {
             let after = Config::parse("b", &GOOD.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();

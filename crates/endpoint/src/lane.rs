@@ -1,6 +1,7 @@
 //! Packets of other transports between this host and its peers: with each association one flow of packets, over all its
 //! paths. In front of it stands FQ-CoDel.
 
+mod class;
 mod flow;
 mod queue;
 
@@ -18,6 +19,7 @@ use thiserror::Error;
 use crate::cover::name_of;
 use crate::inner::InnerPacket;
 use crate::paths::Locators;
+pub use class::PacketClass;
 use flow::PeerFlow;
 
 /// How packets of other transports are carried.
@@ -29,11 +31,14 @@ pub struct LaneConfig {
     pub queue: FqCodelConfig,
     /// It holds at most this many bytes.
     pub queued: u64,
+    /// Packets of which a copy leaves on a second path.
+    pub twice: Vec<PacketClass>,
 }
 
 impl Default for LaneConfig {
     fn default() -> Self {
-        Self { packets: PacketConfig::default(), queue: FqCodelConfig::default(), queued: 8 << 20 }
+        let (packets, queue) = (PacketConfig::default(), FqCodelConfig::default());
+        Self { packets, queue, queued: 8 << 20, twice: Vec::new() }
     }
 }
 
@@ -99,6 +104,11 @@ impl PacketLane {
         Self { config, seed, flows, ready, due, carried, untaken: 0 }
     }
 
+    /// From now on a copy of each packet of these classes leaves on a second path.
+    pub fn send_twice(&mut self, classes: Vec<PacketClass>) {
+        self.config.twice = classes;
+    }
+
     /// A path of the association that `inner` names, with `peer`, may be used.
     pub fn path_up(&mut self, now: Instant, peer: Hit, inner: Locators, config: &PathConfig) {
         let Some(name) = name_of(inner.remote.ip()) else { return };
@@ -127,7 +137,8 @@ impl PacketLane {
     pub fn push(&mut self, now: Instant, name: Hit, packet: Bytes) -> Result<(), NotSent> {
         let flow = self.flows.get_mut(&name).ok_or(NotSent::NoAssociation)?;
         let looked = InnerPacket::parse(&packet)?;
-        let sent = flow.push(now, &looked, packet.slice(..looked.len));
+        let twice = self.config.twice.iter().any(|class| class.contains(&looked));
+        let sent = flow.push(now, &looked, twice, packet.slice(..looked.len));
         self.mark(name);
         sent
     }

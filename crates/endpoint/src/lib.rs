@@ -32,7 +32,7 @@ pub use endpoint::{Answer, Endpoint, Event, Incoming};
 pub use error::OpenError;
 pub use input::Input;
 pub use known::{LIFE as KNOWN_LIFE, PathName};
-pub use lane::{LaneConfig, LaneReport, NotSent};
+pub use lane::{LaneConfig, LaneReport, NotSent, PacketClass};
 pub use outlet::Outlet;
 pub use paths::Locators;
 pub use pump::pump;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use polypath_endpoint::{LaneConfig, LaneReport, NotSent};
+use polypath_endpoint::{LaneConfig, LaneReport, NotSent, PacketClass};
 use polypath_transport::ConfigError;
 use polypath_wire::hip::Hit;
 
@@ -44,6 +44,11 @@ impl PacketLane {
             });
         }
         refused
+    }
+
+    /// From now on a copy of each packet of these classes leaves on a second path, if there is one.
+    pub fn send_twice(&self, classes: Vec<PacketClass>) {
+        self.shared.act(|state, _| state.endpoint.send_twice(classes));
     }
 
     /// The packets that came since the last call, and from which peers; waits for some. `None` when the node has stopped.

@@ -185,8 +185,8 @@ impl FromStr for MaybeLimit {
 }
 
 const RELOAD_HELP: &str = "\
-Peers with their addresses and prefixes, [lane] exclude and exclude_ports, and [paths] take effect at once, and connections
-stay; those with peers that are gone are reset. What cannot change while the daemon runs is named, and then nothing changes.
+Peers with their addresses and prefixes, [lane] exclude, exclude_ports and duplicate, and [paths] take effect at once, and
+connections stay; those with peers that are gone are reset. What cannot change while the daemon runs is named, and then nothing changes.
 Changes by `polypath paths` end.";
 
 const PATHS_EXAMPLES: &str = "\

@@ -131,11 +131,15 @@ fn of_peer(peer: &PeerStatus) -> String {
 }
 
 fn of_exchange(packets: &PeerPackets) -> String {
-    let PeerPackets { sent, received, dropped, marked, lost, late, .. } = packets;
+    let PeerPackets { sent, copies, received, duplicates, dropped, marked, lost, late, .. } = packets;
     let lost = lost.saturating_sub(*late);
-    format!(
+    let text = format!(
         "  packets: {sent} sent, {received} received; {lost} lost, {dropped} dropped and {marked} marked in the queue\n"
-    )
+    );
+    match copies + duplicates {
+        0 => text,
+        _ => text + &format!("  copies: {copies} sent, {duplicates} received and dropped\n"),
+    }
 }
 
 fn of_lane(lane: &LaneStatus) -> String {

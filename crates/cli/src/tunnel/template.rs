@@ -50,6 +50,8 @@ buffer_mib = 16
 # TCP connections from or to these addresses, or ports, travel as packets and end at their hosts.
 exclude = []
 exclude_ports = []
+# Packets of which a copy leaves on a second path, for example [{{ dscp = 46 }}, {{ protocol = \"udp\", ports = [5060, \"10000-20000\"] }}].
+duplicate = []
 
 [control]
 # Where `polypath status` and `polypath down` ask.

@@ -45,6 +45,11 @@ impl Config {
         if !(1..=1024).contains(&lane.buffer_mib) {
             return wrong("buffer_mib", "not between 1 and 1024", "16 is the default: 1 Gbit/s over 128 ms");
         }
+        for (n, class) in lane.duplicate.iter().enumerate() {
+            if let Some((key, message, help)) = class.wrong() {
+                return Err(Problem::at(&["lane", "duplicate"], n, key).says(message).help(help));
+            }
+        }
         match self.lane.outer().check(None) {
             Ok(()) => Ok(()),
             Err(error) => Err(Problem::new(&["lane", "cc"], error.to_string())),

@@ -62,10 +62,11 @@ impl Problem {
         Self { at, message: message.into(), help: None }
     }
 
-    /// Of the value `key` in table `index` of the list at `keys`.
+    /// Of the value `key` in table `index` of the list at `keys`, or of the whole table if that is empty.
     pub fn at(keys: &[&str], index: usize, key: &str) -> Self {
         let mut problem = Self::new(keys, "");
-        problem.at.extend([Segment::Seq { index }, Segment::Map { key: key.to_owned() }]);
+        let key = Some(key).filter(|key| !key.is_empty()).map(|key| Segment::Map { key: key.to_owned() });
+        problem.at.extend([Segment::Seq { index }].into_iter().chain(key));
         problem
     }
 

@@ -55,6 +55,9 @@ fn of_peers(status: &Status, out: &mut String) {
     });
     each("peer_packets_sent_total", "counter", "Packets of other traffic sent.", |p| p.packets.sent as f64);
     each("peer_packets_received_total", "counter", "The same received.", |p| p.packets.received as f64);
+    each("peer_packets_copied_total", "counter", "Copies sent on a second path.", |p| {
+        p.packets.copies as f64
+    });
     each("peer_packets_lost_total", "counter", "The same lost on paths.", |p| p.packets.lost as f64);
     each("peer_packets_dropped_total", "counter", "The same dropped in the queue.", |p| {
         p.packets.dropped as f64

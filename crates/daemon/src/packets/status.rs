@@ -30,8 +30,14 @@ pub struct PacketStatus {
 pub struct PeerPackets {
     /// Packets sent.
     pub sent: u64,
+    /// Copies of them that left on a second path.
+    pub copies: u64,
+    /// Copies that never left: no second path had room for them in time.
+    pub uncopied: u64,
     /// Packets received.
     pub received: u64,
+    /// Packets that came a second time and were dropped: copies.
+    pub duplicates: u64,
     /// Bytes that wait for a path.
     pub waiting: u64,
     /// Packets that waited too long, or did not fit into the queue.
@@ -82,7 +88,10 @@ impl PeerPackets {
     pub(crate) fn of<'a>(reports: impl Iterator<Item = &'a LaneReport>) -> Self {
         reports.fold(Self::default(), |sum, LaneReport { stats, waiting, .. }| Self {
             sent: sum.sent + stats.sent,
+            copies: sum.copies + stats.copies,
+            uncopied: sum.uncopied + stats.uncopied,
             received: sum.received + stats.received,
+            duplicates: sum.duplicates + stats.duplicates,
             waiting: sum.waiting + waiting,
             dropped: sum.dropped + stats.dropped + stats.too_big,
             marked: sum.marked + stats.congested,

@@ -60,6 +60,28 @@ fn ping_answers_both_ways() {
 }
 
 #[test]
+fn what_is_duplicated_is_sent_twice_and_handed_on_once() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| match side {
+        0 => text + "[lane]\nduplicate = [{ protocol = \"icmp\" }]\n",
+        _ => text,
+    };
+    let mut pair = Pair::start(&[link(80, 5), link(40, 10)], change);
+    let words = ["-c", "5", "-i", "0.2", "-W", "5", INNER[1]];
+    let Some(said) = ping(&pair.hosts[0], &words) else { return };
+    assert!(said.contains(" 0% packet loss") && !said.contains("DUP"), "{said}");
+    let packets = |pair: &Pair, side: usize| pair.hosts[side].status().peers[0].packets.clone();
+    pair.wait(|pair| packets(pair, 1).duplicates == 5);
+    assert_eq!((packets(&pair, 0).copies, packets(&pair, 1).copies), (5, 0));
+    pair.hosts[0].reload(|text| text.replace("duplicate = [", "duplicate = [] # "));
+    let Some(said) = ping(&pair.hosts[0], &words) else { return };
+    assert!(said.contains(" 0% packet loss"), "{said}");
+    assert_eq!(packets(&pair, 0).copies, 5);
+}
+
+#[test]
 fn datagrams_come_back_even_in_fragments() {
     let Some(pair) = pair() else { return };
     for len in [0, 1, 1200, 1372, 1373, 8000, 60_000] {

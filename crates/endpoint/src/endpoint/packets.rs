@@ -7,7 +7,7 @@ use polypath_wire::hip::Hit;
 
 use super::Endpoint;
 use crate::cover::{Cargo, Change, Cover};
-use crate::lane::{LaneConfig, LaneReport, NotSent, PacketLane};
+use crate::lane::{LaneConfig, LaneReport, NotSent, PacketClass, PacketLane};
 use crate::outlet::Outlet;
 use crate::paths::Locators;
 
@@ -29,6 +29,11 @@ impl Endpoint {
             Err(NotSent::TooBig { .. }) if !self.cover.knows_sizes(peer) => Err(NotSent::SizeUnknown),
             sent => sent,
         }
+    }
+
+    /// From now on a copy of each packet of these classes leaves on a second path, if there is one.
+    pub fn send_twice(&mut self, classes: Vec<PacketClass>) {
+        self.lane.iter_mut().for_each(|lane| lane.send_twice(classes.clone()));
     }
 
     /// The next IP packet that a peer sent, and which one.

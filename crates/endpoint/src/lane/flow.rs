@@ -45,7 +45,7 @@ impl PeerFlow {
         let queue = Fair::new(config.queue, config.queued, seed.child("queue"));
         Self {
             peer,
-            flow: PacketFlow::new(now, config.packets.clone(), key("flow"), Box::new(queue)),
+            flow: PacketFlow::new(now, &config.packets, key("flow"), Box::new(queue)),
             paths: PathTable::default(),
             next: PathId::FIRST,
             ended: BTreeMap::new(),
@@ -100,8 +100,15 @@ impl PeerFlow {
         }
     }
 
-    pub fn push(&mut self, now: Instant, looked: &InnerPacket, bytes: Bytes) -> Result<(), NotSent> {
-        let packet = Packet { flow: self.flow_of(looked), class: looked.dscp(), bytes };
+    /// Queues a packet, `twice` if a copy of it is to leave on a second path.
+    pub fn push(
+        &mut self,
+        now: Instant,
+        looked: &InnerPacket,
+        twice: bool,
+        bytes: Bytes,
+    ) -> Result<(), NotSent> {
+        let packet = Packet { flow: self.flow_of(looked), class: looked.dscp(), twice, bytes };
         self.flow.push(now, packet).map_err(|refused| match refused {
             Refused::TooBig => NotSent::TooBig { most: self.flow.largest().unwrap_or(0) },
             Refused::Full => NotSent::Full,

@@ -1,7 +1,7 @@
 //! Packets of other transports between two secure endpoints.
 
 use bytes::Bytes;
-use polypath_endpoint::{LaneConfig, NotSent};
+use polypath_endpoint::{LaneConfig, NotSent, PacketClass};
 use polypath_wire::ipv4::Ipv4Header;
 use polypath_wire::{Duration, udp};
 
@@ -61,6 +61,31 @@ fn packets_arrive_in_order_over_both_paths_and_none_twice() {
     assert!(bed.links.iter().all(|link| link.bytes > 1_500_000), "{:?}", bed.links[1].bytes);
     let report = bed.endpoints[CLIENT].lane_reports().next().unwrap();
     assert_eq!((report.paths.len(), report.waiting), (2, 0));
+}
+
+#[test]
+fn a_class_that_is_sent_twice_survives_the_silent_death_of_a_path() {
+    let mut bed = bed();
+    let class = PacketClass { ports: vec![1..=1, 5000..=6000], ..PacketClass::default() };
+    bed.endpoints[CLIENT].send_twice(vec![class]);
+    let mut got = [Vec::new(), Vec::new()];
+    for number in 0..200 {
+        if number == 50 {
+            bed.links[0].up = false;
+        }
+        (1..3).for_each(|flow| assert_eq!(send(&mut bed, packet(flow, number, 200)), Ok(())));
+        bed.run(MS(20));
+        let carried: Vec<_> = std::iter::from_fn(|| bed.endpoints[SERVER].poll_carried()).collect();
+        for (_, packet) in carried {
+            let number = u64::from_be_bytes(packet[28..36].try_into().unwrap());
+            got[usize::from(packet[21]) - 1].push(number);
+        }
+    }
+    let [twice, once] = got;
+    assert_eq!(twice, (0..twice.len() as u64).collect::<Vec<_>>());
+    assert!(twice.len() > 195 && once.len() + 3 <= twice.len(), "{} and {} of 200", twice.len(), once.len());
+    let stats = |side: usize| bed.endpoints[side].lane_reports().next().unwrap().stats;
+    assert!(stats(CLIENT).copies > 50 && stats(SERVER).duplicates > 40, "{:?}", stats(CLIENT));
 }
 
 #[test]

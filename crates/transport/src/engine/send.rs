@@ -6,7 +6,7 @@ use super::machine::Engine;
 use super::timers::Timer;
 use crate::facts::{Pace, Parcel, PathState, PathView, Why};
 use crate::path::transmission::{Cargo, History, Transmission};
-use crate::sched::scheduler::{Choice, Scheduler, arrival, is_open, only};
+use crate::sched::scheduler::{Choice, Scheduler, arrival, is_open, only, opening};
 
 impl Engine {
     /// The path that takes `parcel` now, or when to ask again.
@@ -32,6 +32,17 @@ impl Engine {
         }
         let some: Vec<PathView> = self.views.iter().filter(carries).cloned().collect();
         self.scheduler.pick(now, parcel, &some)
+    }
+
+    /// The path that is open for `parcel`, carries it whole and on which it should arrive first, of those that `may` take it;
+    /// or when to ask again.
+    pub(crate) fn pick_soonest(&self, now: Instant, parcel: &Parcel, may: impl Fn(PathId) -> bool) -> Choice {
+        let carry = || self.views.iter().filter(|view| view.mss >= parcel.len && may(view.id));
+        let open = carry().filter(|view| is_open(now, view, parcel.len));
+        match open.min_by_key(|view| (arrival(now, view, parcel.len), view.id)) {
+            Some(view) => Choice::Send(view.id),
+            None => Choice::Wait(carry().filter_map(|view| opening(now, parcel, view)).min()),
+        }
     }
 
     /// The path of a retransmission that waits for no window, after [`pick`](Self::pick) had none; `last` is where it left

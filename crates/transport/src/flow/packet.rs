@@ -3,10 +3,11 @@
 //!
 //! `send.rs` says what leaves where, `reports.rs` what acknowledgments tell, `receipts.rs` makes them, `resequencer.rs` restores
 //! the order of each flow, `timeouts.rs` does what is due. `paths.rs` says how paths come and go, `queue.rs` is what waits,
-//! `numbering.rs` and `seen.rs` count. The frames are those of `polypath_wire::shim`; somebody else seals them, one path with
-//! one security association.
+//! `copies.rs` what leaves a second time, `numbering.rs` and `seen.rs` count. The frames are those of `polypath_wire::shim`;
+//! somebody else seals them, one path with one security association.
 
 pub(crate) mod config;
+mod copies;
 mod leaving;
 mod numbering;
 mod observe;
@@ -20,8 +21,6 @@ mod send;
 mod stats;
 mod timeouts;
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use polypath_wire::shim::{Frame, Shim};
 use polypath_wire::{Instant, PathId, WireError};
@@ -31,6 +30,7 @@ use crate::engine::Engine;
 use crate::engine::timers::Timer;
 use crate::path_map::{OfPath, PathMap};
 pub use config::PacketConfig;
+use copies::Copies;
 pub use leaving::Leaving;
 use numbering::Numbering;
 pub use queue::{Packet, PacketQueue, QueueStats};
@@ -54,13 +54,11 @@ impl Timer {
 /// then [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct PacketFlow {
-    config: PacketConfig,
     engine: Engine,
     queue: Box<dyn PacketQueue>,
     /// What leaves next: it waits for a path.
     head: Option<Packet>,
-    /// Copies that leave next.
-    copies: VecDeque<(PathId, Shim, Bytes)>,
+    copies: Copies,
     numbering: Numbering,
     paths: PathMap<Path>,
     seen: Seen,
@@ -89,7 +87,7 @@ impl OfPath for Path {
 
 impl PacketFlow {
     /// Without paths. What waits to be sent waits in `queue`; `seed` is for laws that throw dice.
-    pub fn new(now: Instant, config: PacketConfig, seed: u64, queue: Box<dyn PacketQueue>) -> Self {
+    pub fn new(now: Instant, config: &PacketConfig, seed: u64, queue: Box<dyn PacketQueue>) -> Self {
         let env = Env { now, seed, ..Env::default() };
         let mut engine = Engine::new(
             &config.engine(),
@@ -100,11 +98,10 @@ impl PacketFlow {
         engine.agree(config.loss.build(true), false);
         Self {
             resequencer: Resequencer::new(config.held, config.allowance),
-            config,
             engine,
             queue,
             head: None,
-            copies: VecDeque::new(),
+            copies: Copies::default(),
             numbering: Numbering::default(),
             paths: PathMap::default(),
             seen: Seen::default(),
@@ -162,7 +159,7 @@ impl PacketFlow {
         let previous = Some(u64::from(shim.previous)).filter(|back| *back > 0);
         let previous = previous.and_then(|back| sequence.checked_sub(back));
         let missed = previous.filter(|previous| !self.seen.contains(*previous));
-        let packet = Packet { flow: shim.flow, class: shim.class, bytes };
+        let packet = Packet { flow: shim.flow, class: shim.class, twice: false, bytes };
         self.resequencer.arrived(now, path, (sequence, shim.stamp));
         self.resequencer.insert(now, sequence, (previous, missed.is_some()), packet);
         self.arm_gap();

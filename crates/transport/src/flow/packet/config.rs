@@ -22,8 +22,6 @@ pub struct PacketConfig {
     pub scheduler: SchedulerConfig,
     /// What counts as lost.
     pub loss: LossConfig,
-    /// Classes whose packets leave on every path that has room for them.
-    pub duplicate: Vec<u8>,
     /// Packets that wait for earlier ones of their flow hold at most this many bytes, above 0.
     pub held: u64,
     /// Longest that a packet waits for earlier ones of its flow, ms; the measured difference of the paths' delays is
@@ -41,7 +39,6 @@ impl Default for PacketConfig {
             cc: CcConfig::default(),
             scheduler: SchedulerConfig::default(),
             loss: LossConfig::default(),
-            duplicate: Vec::new(),
             held: 4 << 20,
             allowance: Duration::from_millis(200),
             path_fail_timeouts: 2,

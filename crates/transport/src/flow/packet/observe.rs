@@ -24,7 +24,7 @@ impl PacketFlow {
     pub fn stats(&self) -> PacketStats {
         let (gaps, waited) = self.resequencer.given_up();
         let QueueStats { dropped, marked: congested } = self.queue.stats();
-        PacketStats { gaps, waited, dropped, congested, ..self.stats }
+        PacketStats { gaps, waited, dropped, congested, uncopied: self.copies.given_up(), ..self.stats }
     }
 
     /// Bytes of packets that wait for a path.

@@ -8,8 +8,10 @@ use polypath_wire::Instant;
 pub struct Packet {
     /// Which packets are one flow, that is, in an order that somebody cares for.
     pub flow: u16,
-    /// Class, for queues and duplication.
+    /// Class, for queues.
     pub class: u8,
+    /// A copy of it leaves on a second path.
+    pub twice: bool,
     /// The packet.
     pub bytes: Bytes,
 }

@@ -3,13 +3,15 @@
 use polypath_wire::shim::{Ask, Shim};
 use polypath_wire::{Instant, PathId, PathSet};
 
+use super::copies::Copy;
 use super::leaving::{Leaving, What};
 use super::queue::Packet;
 use super::resequencer::stamp_of;
 use super::{PacketFlow, Path};
 use crate::engine::timers::Timer;
-use crate::facts::{Parcel, PathState};
+use crate::facts::Parcel;
 use crate::path::transmission::{Cargo, History};
+use crate::sched::scheduler::Choice;
 
 /// Key of a transmission without a packet.
 pub(super) const ASK: u64 = u64::MAX;
@@ -69,36 +71,58 @@ impl PacketFlow {
         })?;
         let (sequence, previous) = self.numbering.take(packet.flow);
         self.stats.sent += 1;
-        let Packet { flow, class, bytes } = packet;
+        let Packet { flow, class, twice, bytes } = packet;
         let shim = Shim { class, flow, previous, stamp: stamp_of(now), sequence: sequence as u32, number: 0 };
-        let copies = self.engine.views().ids().filter(|path| others.contains(*path));
-        self.copies.extend(copies.map(|path| (path, shim, bytes.clone())));
+        match twice && others.is_empty() {
+            true => {
+                let second = self.engine.views().ids().filter(|other| *other != path).collect();
+                self.copies.push(now, shim, bytes.clone(), second);
+            }
+            false => {
+                let ids = self.engine.views().ids().filter(|path| others.contains(*path));
+                ids.for_each(|id| self.copies.push(now, shim, bytes.clone(), [id].into_iter().collect()));
+            }
+        }
         Some(self.leave(now, path, shim, bytes))
     }
 
-    /// The path that takes `packet` now, and those that take copies.
+    /// The path that takes `packet` now, and those that take copies besides. What leaves twice waits for no better path than
+    /// those that have room: any may be dead.
     fn paths_of(&mut self, now: Instant, packet: &Packet) -> Option<(PathId, PathSet)> {
         let len = frame_len(packet.bytes.len());
         let waiting = self.queue.bytes() + u64::from(len);
         let parcel =
             Parcel { offset: self.numbering.next(), len, waiting, window: u64::MAX, ..Parcel::default() };
-        let choice = self.engine.pick_whole(now, &parcel);
-        let (path, mut others) = self.engine.paths_of(choice)?;
-        if self.config.duplicate.contains(&packet.class) {
-            let open = self.engine.views().iter().filter(|view| {
-                let open = view.state == PathState::Active && view.room >= i64::from(len);
-                view.id != path && open && view.mss >= len
-            });
-            open.for_each(|view| others.insert(view.id));
-        }
-        Some((path, others))
+        let choice = match packet.twice {
+            true => self.engine.pick_soonest(now, &parcel, |_| true),
+            false => self.engine.pick_whole(now, &parcel),
+        };
+        self.engine.paths_of(choice)
     }
 
+    /// The first copy for which a second path has room.
     fn next_copy(&mut self, now: Instant) -> Option<Leaving> {
-        let (path, shim, bytes) = self.copies.pop_front()?;
-        match self.engine.path_state(path) == PathState::Active {
-            true => Some(self.leave(now, path, shim, bytes)),
-            false => self.next_copy(now),
+        let (engine, mut opens) = (&self.engine, None);
+        let path = |copy: &Copy| {
+            let parcel = Parcel { len: frame_len(copy.bytes.len()), window: u64::MAX, ..Parcel::default() };
+            match engine.pick_soonest(now, &parcel, |path| copy.to.contains(path)) {
+                Choice::Send(path) => Some(path),
+                Choice::Wait(until) => {
+                    opens = opens.into_iter().chain(until).min();
+                    None
+                }
+                Choice::Copies(_) => None,
+            }
+        };
+        match self.copies.take(now, path) {
+            Some((copy, path)) => {
+                self.stats.copies += 1;
+                Some(self.leave(now, path, copy.shim, copy.bytes))
+            }
+            None => {
+                opens.into_iter().for_each(|at| self.engine.timers.set_earlier(Timer::Pacing, at));
+                None
+            }
         }
     }
 

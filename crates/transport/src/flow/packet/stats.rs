@@ -26,6 +26,10 @@ pub struct PacketStats {
     pub congested: u64,
     /// Packets that left, each counted once.
     pub sent: u64,
+    /// Copies of them that left on a second path.
+    pub copies: u64,
+    /// Copies that never left: no second path had room for them in time.
+    pub uncopied: u64,
     /// Packets that came, each counted once.
     pub received: u64,
     /// Transmissions that were judged lost.

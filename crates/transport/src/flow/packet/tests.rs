@@ -10,6 +10,8 @@ use crate::facts::PathState;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const PACKET: usize = 1000;
+/// Packets of this class leave twice.
+const TWICE: u8 = 3;
 
 /// First in, first out, up to a number of bytes.
 #[derive(Debug)]
@@ -99,6 +101,8 @@ struct Bench {
     sent: u64,
     /// What the first end calls its first path.
     first_path: PathId,
+    /// Every 10 ms from 2 s on a packet of this flow and class, with this number, is given to the first end besides.
+    pushes: Option<(u16, u8, u64)>,
     /// What the second end handed on: flow and number of each packet.
     out: Vec<(u16, u64)>,
 }
@@ -107,7 +111,7 @@ impl Bench {
     fn new(config: &PacketConfig, links: &[Link]) -> Self {
         let end = |_| {
             let queue = Box::new(Bounded::new(100_000));
-            let mut end = PacketFlow::new(Instant::ZERO, config.clone(), 1, queue);
+            let mut end = PacketFlow::new(Instant::ZERO, config, 1, queue);
             for path in 0..links.len() {
                 let config = PathConfig { mss: 1400, ..PathConfig::default() };
                 end.add_path(Instant::ZERO, PathId(path as u16), &config, u32::MAX - 100);
@@ -124,6 +128,7 @@ impl Bench {
             wire: BTreeMap::new(),
             sent: 0,
             first_path: PathId::FIRST,
+            pushes: None,
             out: Vec::new(),
         }
     }
@@ -132,7 +137,9 @@ impl Bench {
     fn push(&mut self, flow: u16, class: u8, number: u64) -> bool {
         let mut bytes = vec![0; PACKET];
         bytes[..8].copy_from_slice(&number.to_be_bytes());
-        self.ends[0].push(self.now, Packet { flow, class, bytes: bytes.into() }).is_ok()
+        self.ends[0]
+            .push(self.now, Packet { flow, class, twice: class == TWICE, bytes: bytes.into() })
+            .is_ok()
     }
 
     /// Keeps the queue of the first end full until `end`, with packets of `flows` in turn.
@@ -140,7 +147,8 @@ impl Bench {
         let mut numbers = vec![0; flows as usize];
         let mut turn = 0;
         while self.now < end {
-            loop {
+            let next = self.push_beside().min(end);
+            while self.pushes.is_none() || self.ends[0].waiting() < 50_000 {
                 let flow = (turn % flows) as usize;
                 if !self.push(flow as u16, 0, numbers[flow]) {
                     break;
@@ -148,8 +156,20 @@ impl Bench {
                 numbers[flow] += 1;
                 turn += 1;
             }
-            self.step(end);
+            self.step(next);
         }
+    }
+
+    /// The next packet of the flow beside, if it is due; when the one after that is.
+    fn push_beside(&mut self) -> Instant {
+        let Some((flow, class, number)) = self.pushes else { return Instant::MAX };
+        let due = |number| at(2000) + MS(10).times(number);
+        if due(number) > self.now {
+            return due(number);
+        }
+        assert!(self.push(flow, class, number));
+        self.pushes = Some((flow, class, number + 1));
+        due(number + 1)
     }
 
     fn run_until(&mut self, end: Instant) {
@@ -182,6 +202,9 @@ impl Bench {
                 self.sent += 1;
                 let frame = leaving.to_bytes();
                 assert_eq!(frame.len(), leaving.len());
+                let path = self.ends[from].path_stats(leaving.path);
+                let most = if frame.len() > PACKET { path.cwnd } else { u64::MAX };
+                assert!(path.in_flight <= most, "no packet leaves beyond the window: {path:?}");
                 if let Some(at) = self.links[from][leaving.path.index()].carry(self.now, frame.len()) {
                     self.wire.insert((at, self.sent), (1 - from, leaving.path, frame));
                 }
@@ -256,30 +279,56 @@ fn what_is_reordered_on_a_path_is_late_and_not_lost() {
     assert!(bench.share(MS(10_000)) > 0.8, "{}", bench.share(MS(10_000)));
 }
 
-#[test]
-fn a_class_that_is_duplicated_survives_the_loss_of_a_path() {
-    let config = PacketConfig { duplicate: vec![3], ..PacketConfig::default() };
-    let dead = Link { lossy: 1, ..Link::new(10, 10) };
-    let mut bench = Bench::new(&config, &[dead, Link::new(10, 30)]);
-    for number in 0..50 {
-        assert!(bench.push(1, 3, number));
-        bench.run_until(bench.now + MS(20));
-    }
-    bench.run_until(at(3000));
-    assert_eq!(bench.out, (0..50).map(|number| (1, number)).collect::<Vec<_>>());
+/// Two links, of which the first dies without a word at 3 s: the numbers of a small flow of `class` that arrive from 2 s to
+/// 4 s, while another flow keeps the queue full.
+fn beside_bulk(class: u8) -> (Vec<u64>, PacketStats) {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 30)]);
+    bench.pushes = Some((1, class, 0));
+    bench.fill_until(at(3000), 1);
+    bench.links[0][0].lossy = 1;
+    bench.fill_until(at(4000), 1);
+    bench.pushes = None;
+    bench.run_until(at(6000));
+    let small = bench.out.iter().filter(|(flow, _)| *flow == 1).map(|(_, number)| *number);
+    (small.collect(), bench.ends[0].stats())
 }
 
 #[test]
-fn copies_are_handed_on_once() {
-    let config = PacketConfig { duplicate: vec![0], ..PacketConfig::default() };
-    let mut bench = Bench::new(&config, &[Link::new(10, 10), Link::new(10, 30)]);
+fn what_leaves_twice_survives_the_silent_death_of_a_path_even_beside_bulk() {
+    let (once, _) = beside_bulk(0);
+    assert!(once.len() < 199, "{} of 200 without copies", once.len());
+    let (twice, stats) = beside_bulk(TWICE);
+    assert_eq!(twice, (0..200).collect::<Vec<_>>(), "{stats:?}");
+}
+
+#[test]
+fn copies_are_handed_on_once_and_counted_at_both_ends() {
+    let mut bench =
+        Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 30), Link::new(10, 60)]);
     for number in 0..100 {
-        assert!(bench.push(1, 0, number));
+        assert!(bench.push(1, TWICE, number));
         bench.run_until(bench.now + MS(5));
     }
     bench.run_until(at(2000));
     assert_eq!(bench.out, (0..100).map(|number| (1, number)).collect::<Vec<_>>());
-    assert!(bench.ends[1].stats().duplicates > 90, "{:?}", bench.ends[1].stats());
+    let (sent, came) = (bench.ends[0].stats(), bench.ends[1].stats());
+    assert_eq!((sent.copies, sent.uncopied, came.duplicates), (100, 0, 100), "{sent:?} {came:?}");
+    let by_path = [0, 1, 2].map(|path| bench.ends[0].path_stats(PathId(path)).segments_sent);
+    assert!(by_path[2] < 20, "the two on which it should arrive first, once that is known: {by_path:?}");
+}
+
+#[test]
+fn what_leaves_twice_fills_no_window_beyond_what_it_allows() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(4, 30)]);
+    let mut number = 0;
+    while bench.now < at(5000) {
+        while bench.push(1, TWICE, number) {
+            number += 1;
+        }
+        bench.step(at(5000));
+    }
+    let stats = bench.ends[0].stats();
+    assert!(stats.copies > 1000 && bench.share(MS(5000)) > 0.6, "{}: {stats:?}", bench.share(MS(5000)));
 }
 
 #[test]
@@ -311,7 +360,7 @@ fn the_last_packets_of_a_burst_are_known_to_be_lost_before_any_timeout() {
 #[test]
 fn what_no_path_carries_is_refused() {
     let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 10)]);
-    let packet = |len| Packet { flow: 1, class: 0, bytes: vec![0; len].into() };
+    let packet = |len| Packet { flow: 1, bytes: vec![0; len].into(), ..Packet::default() };
     (0..2).for_each(|path| bench.ends[0].path_carries(Instant::ZERO, PathId(path), 1216));
     assert_eq!(bench.ends[0].largest(), Some(1200));
     assert_eq!(bench.ends[0].push(Instant::ZERO, packet(1201)), Err(Refused::TooBig));

@@ -27,7 +27,7 @@ impl Bench {
         let previous = number.checked_sub(1);
         let missing = previous.is_some_and(|previous| !self.came.contains(&previous));
         self.came.push(number);
-        let packet = Packet { flow, class: 0, bytes: Bytes::from(vec![number as u8; 100]) };
+        let packet = Packet { flow, bytes: Bytes::from(vec![number as u8; 100]), ..Packet::default() };
         self.resequencer.arrived(MS(ms), path, (number, delays::stamp_of(MS(ms))));
         self.resequencer.insert(MS(ms), number, (previous, missing), packet);
         self.ready()
@@ -79,7 +79,7 @@ fn no_flow_waits_for_another() {
     let mut bench = Bench::new();
     bench.take(100, FAST, 7, 0);
     assert_eq!(bench.take(101, FAST, 7, 2), Vec::<u8>::new());
-    let packet = Packet { flow: 8, class: 0, bytes: Bytes::from_static(&[9]) };
+    let packet = Packet { flow: 8, bytes: Bytes::from_static(&[9]), ..Packet::default() };
     bench.resequencer.insert(MS(102), 3, (None, false), packet);
     assert_eq!(bench.ready(), [9]);
 }
