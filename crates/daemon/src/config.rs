@@ -19,6 +19,7 @@ use polypath_wire::hip::{Hit, udp};
 use serde::{Deserialize, Serialize};
 
 use crate::rate::Limit;
+use crate::volume::Volume;
 pub use class::{Class, Ports, Protocol};
 pub use error::ConfigError;
 
@@ -101,6 +102,8 @@ pub struct Paths {
     pub backup: Vec<String>,
     /// The most that is sent over an interface, all peers together.
     pub limit: BTreeMap<String, Limit>,
+    /// What an interface carries in a calendar month before it is for backup.
+    pub quota: BTreeMap<String, Volume>,
 }
 
 /// How TCP connections are carried.
@@ -135,11 +138,13 @@ pub struct Control {
 }
 
 /// Who a daemon is.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
     /// The user that it becomes once it is set up; without one it stays who started it.
     pub user: Option<String>,
+    /// The directory of what it must know after a restart: what quotas are used.
+    pub state: PathBuf,
 }
 
 /// What a daemon tells over HTTP.
@@ -191,6 +196,12 @@ impl Default for LaneConfig {
             exclude_ports: Vec::new(),
             duplicate: Vec::new(),
         }
+    }
+}
+
+impl Default for DaemonConfig {
+    fn default() -> Self {
+        Self { user: None, state: "/var/lib/polypath".into() }
     }
 }
 
@@ -356,6 +367,7 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
                 [":3:", "lane.duplicate[0].ports[1]", "\"9-7\" is no range"],
             ),
             ("[tunnel]", "[lane]\nduplicate = [{ ports = [true] }]\n[tunnel]", [":3:", "ports[0]", "65535"]),
+            ("[tunnel]", "[paths]\nquota = { wwan0 = \"5 G\" }\n[tunnel]", [":3:", "paths.quota", "5 GB"]),
             ("[tunnel]", "[lane]\nduplicate = [{}]\n[tunnel]", [":3:", "lane.duplicate[0]", "name a dscp"]),
             ("addresses = [\"10.99.0.1/24\"]", "", [":2:", "tunnel", "10.99.0.1/24"]),
             (

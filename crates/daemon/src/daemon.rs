@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, ListenConfig, OpenError, SecurityConfig};
 use polypath_hip::{HipConfig, Identity};
-use polypath_node::{Gateway, GatewayConfig, HostSockets, LiveChoice, Node};
+use polypath_node::{Choice, Gateway, GatewayConfig, HostSockets, LiveChoice, Node};
 use polypath_wire::hip::Hit;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -21,6 +21,7 @@ use crate::kill_switch::KillSwitch;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
 use crate::netlink::RouteError;
 use crate::peers::Peers;
+use crate::quota::Quotas;
 use crate::request::PORT;
 use crate::routes;
 use crate::status::Status;
@@ -91,7 +92,8 @@ impl Daemon {
         });
         let mut gateway = gateway.map_err(DaemonError::Device)?;
         let (device, stats) = (gateway.name().map_err(DaemonError::Device)?, gateway.stats());
-        let (choice, exclusion) = (LiveChoice::from(config.choice(&device)), Exclusion::of(&config.lane));
+        let (quotas, exclusion) = (Quotas::new(config), Exclusion::of(&config.lane));
+        let choice = LiveChoice::from(Choice { spent: quotas.spent(), ..config.choice(&device) });
         let outer = outer(config, choice.clone(), identity)?;
         let packets = Packets {
             device: gateway.bypass(exclusion.rule()),
@@ -109,7 +111,7 @@ impl Daemon {
             outer,
         };
         let (lane, places) = (Arc::new(lane), config.lane.connections as usize);
-        let view = View { lane, device, choice, gateway: stats, places };
+        let view = View { lane, device, choice, quotas, gateway: stats, places };
         let config = Mutex::new(config.clone());
         let daemon = Self { view, exclusion, rules, config, tasks: Mutex::default() };
         daemon.run().await?;
@@ -127,6 +129,7 @@ impl Daemon {
         self.spawn(packets::outward(lane.clone()));
         self.spawn(packets::inward(lane.clone()));
         self.spawn(backups::mind(lane.clone(), self.view.choice.clone()));
+        self.spawn(self.view.quotas.clone().mind(lane.clone(), self.view.choice.clone()));
         config.peers.iter().for_each(|peer| self.serve(peer.hit));
         if let Some(at) = config.metrics.listen {
             let listener =
@@ -190,6 +193,7 @@ impl Daemon {
     /// Resets all connections, tells the peers, and takes the device away. A kill switch stays.
     pub async fn stop(self) {
         self.tasks.into_inner().unwrap_or_else(PoisonError::into_inner).shutdown().await;
+        self.view.quotas.keep().await;
         self.view.lane.inner.abort(GRACE).await;
         self.view.lane.outer.abort(GRACE).await;
     }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use polypath_node::addresses::{Address, usable};
 use serde::{Deserialize, Serialize};
 
+use crate::quota::QuotaStatus;
 use crate::view::View;
 
 /// What an interface is for.
@@ -31,6 +32,9 @@ pub struct InterfaceStatus {
     pub used: Use,
     /// The most that is sent over it, Mbit/s.
     pub limit_mbps: Option<f64>,
+    /// What it may carry in this month.
+    #[serde(default)]
+    pub quota: Option<QuotaStatus>,
 }
 
 impl View {
@@ -44,6 +48,7 @@ impl View {
                 () => Use::Used,
             },
             limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),
+            quota: self.quotas.of(&name),
             name,
             addresses,
         };

@@ -2,6 +2,7 @@
 
 use ipnet::IpNet;
 use polypath_hip::Accept;
+use polypath_node::Choice;
 use thiserror::Error;
 use tracing::info;
 
@@ -54,7 +55,7 @@ impl Config {
             ("lane.buffer_mib", lane.0.buffer_mib != lane.1.buffer_mib),
             ("lane.cc", lane.0.cc != lane.1.cc),
             ("control", self.control != other.control),
-            ("daemon.user", self.daemon != other.daemon),
+            ("daemon", self.daemon != other.daemon),
             ("metrics", self.metrics != other.metrics),
         ];
         keys.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
@@ -87,8 +88,9 @@ impl Daemon {
         }
         self.exclusion.replace(&config.lane);
         self.view.lane.packets.peers.send_twice(config.lane.twice());
-        let choice = config.choice(&self.view.device);
-        self.view.choice.change(|now| *now = polypath_node::Choice { called_up: now.called_up, ..choice });
+        self.view.quotas.replace(&config.paths.quota);
+        let choice = Choice { spent: self.view.quotas.spent(), ..config.choice(&self.view.device) };
+        self.view.choice.change(|now| *now = Choice { called_up: now.called_up, ..choice });
         self.view.lane.outer.accept_peers(config.accept());
         let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
@@ -127,7 +129,10 @@ mod tests {
             ("[control]\nsocket = \"/s\"\n", Some("control")),
             ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics")),
             ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\nduplicate = [{ dscp = 46 }]\n", None),
-            ("[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nprefer = [\"eth0\"]\n", None),
+            (
+                "[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nquota = { wwan0 = \"5 GB\" }\nprefer = [\"eth0\"]\n",
+                None,
+            ),
         ] {
             let after = Config::parse("b", &GOOD.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();
             assert_eq!(before.fixed_difference(&after), fixed);

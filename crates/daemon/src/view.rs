@@ -5,6 +5,7 @@ use std::sync::Arc;
 use polypath_node::{GatewayStats, LiveChoice};
 
 use crate::lane::Lane;
+use crate::quota::Quotas;
 
 /// What tells how a daemon is. Clones see the same daemon.
 #[derive(Clone)]
@@ -13,6 +14,7 @@ pub(crate) struct View {
     /// Name of the TUN device.
     pub device: String,
     pub choice: LiveChoice,
+    pub quotas: Quotas,
     pub gateway: Arc<GatewayStats>,
     /// Connections that the lane has room for.
     pub places: usize,

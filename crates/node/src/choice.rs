@@ -24,6 +24,8 @@ pub struct Choice {
     pub backup: Vec<String>,
     /// If there are any, all others are backups.
     pub prefer: Vec<String>,
+    /// The interfaces whose quota is used up: backups too.
+    pub spent: Vec<String>,
     /// What data sent over an interface on one path never exceed.
     pub limits: BTreeMap<String, Rate>,
     /// What all that is sent over an interface together never exceeds.
@@ -78,7 +80,7 @@ impl Choice {
 
     /// Whether any interface may be a backup.
     pub fn has_backups(&self) -> bool {
-        !self.backup.is_empty() || !self.prefer.is_empty()
+        !self.backup.is_empty() || !self.prefer.is_empty() || !self.spent.is_empty()
     }
 
     /// All usable addresses of the backups.
@@ -91,7 +93,7 @@ impl Choice {
     /// Whether an interface is a backup.
     pub fn is_backup(&self, device: &str) -> bool {
         let second = !self.prefer.is_empty() && !contains(&self.prefer, device);
-        second || contains(&self.backup, device)
+        second || contains(&self.backup, device) || self.spent.iter().any(|spent| spent == device)
     }
 
     /// Those of `addresses` that are used now.
@@ -199,6 +201,10 @@ mod tests {
         assert_eq!(used(&Choice { called_up: true, ..prefer.clone() }), ["eth0", "wlan0", "wwan0"]);
         let gone = Choice { except: vec!["eth0".into()], ..prefer };
         assert_eq!(used(&gone), ["wlan0", "wwan0"]);
+        let spent = Choice { spent: vec!["wwan0".into()], ..Choice::default() };
+        assert_eq!(used(&spent), ["eth0", "wlan0"]);
+        let all_spent = Choice { spent: ["eth0", "wlan0", "wwan0"].map(Into::into).into(), ..spent };
+        assert_eq!(used(&all_spent).len(), 3, "nobody is cut off");
         let (only, except) = (vec!["eth0".into()], vec!["w*".into()]);
         let always = Choice { only, except, always: vec!["wwan0".into()], ..Choice::default() };
         assert_eq!(used(&always), ["eth0", "wwan0"]);

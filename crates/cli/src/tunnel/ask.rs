@@ -9,6 +9,7 @@ use polypath_daemon::kill_switch;
 use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
 use serde::Serialize;
 
+use super::lists::of_quota;
 use super::watch;
 use crate::args::{DownArgs, ReloadArgs, StatusArgs};
 use crate::failure::{Failure, printed};
@@ -109,7 +110,7 @@ fn text(status: &Status) -> String {
     for peer in &status.peers {
         text += &of_peer(peer);
     }
-    text + &of_lane(&status.lane) + &of_packets(&status.packets)
+    text + &of_quotas(status) + &of_lane(&status.lane) + &of_packets(&status.packets)
 }
 
 fn of_peer(peer: &PeerStatus) -> String {
@@ -128,6 +129,12 @@ fn of_peer(peer: &PeerStatus) -> String {
         );
     }
     text + &of_exchange(&peer.packets)
+}
+
+fn of_quotas(status: &Status) -> String {
+    let all = status.interfaces.iter().filter_map(|one| Some((&one.name, one.quota.as_ref()?)));
+    let lines = all.map(|(name, quota)| format!("\nquota of {name} in this month: {}\n", of_quota(quota)));
+    lines.collect()
 }
 
 fn of_exchange(packets: &PeerPackets) -> String {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 
 use polypath_daemon::control::Command;
-use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, Status, Use};
+use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, QuotaStatus, Status, Use};
 use serde_json::json;
 
 use super::ask::{current, human, order, print_json};
@@ -36,8 +36,8 @@ fn change(command: &PathsCommand) -> PathsChange {
 }
 
 fn of_interfaces(status: &Status) -> String {
-    let mut table = plain(vec!["interface", "use", "addresses", "limit"], 3);
-    for InterfaceStatus { name, addresses, used, limit_mbps } in &status.interfaces {
+    let mut table = plain(vec!["interface", "use", "addresses", "limit", "quota"], 3);
+    for InterfaceStatus { name, addresses, used, limit_mbps, quota } in &status.interfaces {
         let used = match used {
             Use::Used => "used",
             Use::Backup => "backup",
@@ -45,9 +45,16 @@ fn of_interfaces(status: &Status) -> String {
         };
         let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
         let limit = limit_mbps.map_or("-".to_owned(), |rate| format!("{rate} Mbit/s"));
-        table.add_row(vec![name.clone(), used.into(), addresses.join(" "), limit]);
+        let quota = quota.as_ref().map_or("-".to_owned(), of_quota);
+        table.add_row(vec![name.clone(), used.into(), addresses.join(" "), limit, quota]);
     }
     table.trim_fmt()
+}
+
+/// What an interface carried in this month, and what it may carry.
+pub(super) fn of_quota(quota: &QuotaStatus) -> String {
+    let left = if quota.left == 0 { "used up".to_owned() } else { format!("{} left", human(quota.left)) };
+    format!("{} of {}, {left}", human(quota.used), human(quota.bytes))
 }
 
 fn of_paths(status: &Status) -> String {

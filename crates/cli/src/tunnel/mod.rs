@@ -10,6 +10,7 @@ mod testbed;
 mod watch;
 
 use std::io::{self, IsTerminal};
+use std::os::unix::fs::chown;
 
 use nix::unistd::User;
 use polypath_daemon::control::{Askers, ControlSocket};
@@ -44,6 +45,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     listen_to_ourselves(args.verbose);
     let interrupt = Interrupt::listen_meanwhile()?;
     interrupt.block_on(async {
+        state(&config, user.as_ref())?;
         let socket = socket(&config, user.as_ref())?;
         let daemon = Daemon::start(&config, identity).await.map_err(|e| {
             say_what_stays(&config);
@@ -93,6 +95,15 @@ fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure
     let askers =
         Askers { user: user.map(|user| user.uid.as_raw()), group: group.map(|group| group.gid.as_raw()) };
     ControlSocket::bind(&config.control.socket, askers).map_err(|e| Failure::system("cannot start", e))
+}
+
+/// Has the directory of what it keeps belong to its user.
+fn state(config: &Config, user: Option<&User>) -> Result<(), Failure> {
+    let dir = &config.daemon.state;
+    let Some(user) = user.filter(|_| !config.paths.quota.is_empty()) else { return Ok(()) };
+    let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
+    let made = std::fs::create_dir_all(dir).and_then(|()| chown(dir, Some(uid), Some(gid)));
+    made.map_err(|e| Failure::system(format!("[daemon] state: {}", dir.display()), e))
 }
 
 /// What is left of a daemon that ends otherwise than by `polypath down`.

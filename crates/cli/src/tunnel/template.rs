@@ -39,6 +39,8 @@ prefer = []
 backup = []
 # The most that is sent over an interface, all peers together, for example {{ wwan0 = \"10M\" }}.
 limit = {{}}
+# What an interface carries in a calendar month before it is for backup, for example {{ wwan0 = \"5 GB\" }}.
+quota = {{}}
 
 [lane]
 # Most connections at a time.
@@ -62,6 +64,8 @@ socket = \"/run/polypath.sock\"
 [daemon]
 # The user that the daemon runs as once it is set up; it keeps only the network capabilities.
 # user = \"polypath\"
+# The directory where it keeps what quotas are used.
+# state = \"/var/lib/polypath\"
 
 [metrics]
 # Where Prometheus (/metrics) and a browser (/) may ask, on this host only.

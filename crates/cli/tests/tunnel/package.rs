@@ -21,11 +21,12 @@ mount -t proc none "$2/host/proc"
 mount -t tmpfs none "$2/host/run"
 root=$2/host
 run() { chroot "$root" "$@"; }
-state() { (cd "$root" && find etc usr var/lib/dpkg/info | sort | grep -v -e '^etc/.*-$' -e ldconfig -e triggers); }
+state() { (cd "$root" && find etc usr var/lib/dpkg/info var/lib/polypath 2> /dev/null | sort | grep -v -e '^etc/.*-$' -e ldconfig -e triggers); }
 state > "$2/before"
 run dpkg --force-depends -i /mnt/polypath.deb
 run getent passwd polypath
 test "$(run stat -c '%U:%G %a' /etc/polypath)" = "root:polypath 2750"
+test "$(run stat -c '%U:%G' /var/lib/polypath)" = "polypath:polypath"
 run polypath --version
 test "$(run polypath init 2>/dev/null | cut -d' ' -f1-2)" = "polypath init"
 test "$(run stat -c '%G %a' /etc/polypath/polypath.toml)" = "polypath 640"

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::quota::QuotaStatus;
 use crate::status::{PathStatus, PeerStatus, Status};
 
 /// The text.
@@ -10,6 +11,7 @@ pub(super) fn text(status: &Status) -> String {
     of_lane(status, &mut out);
     of_peers(status, &mut out);
     of_paths(status, &mut out);
+    of_quotas(status, &mut out);
     of_drops(status, &mut out);
     out
 }
@@ -84,6 +86,20 @@ fn of_paths(status: &Status, out: &mut String) {
     each("path_window_bytes", "gauge", "Congestion windows.", |p| Some(p.load.window as f64));
     each("path_in_flight_bytes", "gauge", "Bytes under way.", |p| Some(p.load.in_flight as f64));
     each("path_mtu_bytes", "gauge", "Largest packet.", |p| Some(f64::from(p.mtu)));
+}
+
+fn of_quotas(status: &Status, out: &mut String) {
+    let mut each = |name, help, value: fn(&QuotaStatus) -> u64| {
+        let samples = status.interfaces.iter().filter_map(|interface| {
+            let quota = interface.quota.as_ref()?;
+            Some((vec![("interface", interface.name.clone())], value(quota) as f64))
+        });
+        family(out, (name, "gauge", help), samples);
+    };
+    each("interface_quota_used_bytes", "What it carried in this month.", |quota| quota.used);
+    each("interface_quota_left_bytes", "What it may carry in it before it is for backup.", |quota| {
+        quota.left
+    });
 }
 
 fn of_drops(status: &Status, out: &mut String) {

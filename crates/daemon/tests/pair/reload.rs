@@ -45,6 +45,38 @@ fn refusal(answer: Answer) -> String {
 }
 
 #[test]
+fn an_interface_whose_quota_is_used_up_is_for_backup_and_what_was_used_is_kept() {
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let state = format!("[daemon]\nstate = {:?}\n", dir.path());
+    let mut pair = Pair::start(&[link(80, 5), link(40, 10)], |_, text| text + &state);
+    let name = interfaces(&pair.hosts[0])[1].clone();
+    let add = |text: &str| format!("{text}[paths]\nquota = {{ {name} = \"1 MB\" }}\n");
+    assert_eq!(pair.hosts[0].reload(add), Answer::Done);
+    let of =
+        |pair: &Pair| pair.hosts[0].status().interfaces.into_iter().find(|one| one.name == name).unwrap();
+    assert!(of(&pair).quota.is_some_and(|quota| quota.left > 0));
+    // The counters are first looked at.
+    pair.wait(|pair| {
+        let (client, server) = connected(pair, 0, 80);
+        transfer(client, server, 4 * MB);
+        of(pair).used == Use::Backup
+    });
+    pair.wait(|pair| paths_up(&pair.hosts[0]) == 1);
+    let (client, server) = connected(&pair, 0, 81);
+    transfer(client, server, MB);
+    let quota = of(&pair).quota.unwrap();
+    assert!(quota.left == 0 && quota.used > quota.bytes, "{quota:?}");
+    let file = dir.path().join("quota.json");
+    pair.wait(|_| std::fs::read_to_string(&file).is_ok_and(|kept| kept.contains(&name)));
+    // Whoever may carry more is used again.
+    assert_eq!(pair.hosts[0].reload(|text| text.replace("1 MB", "1 GB")), Answer::Done);
+    pair.wait(|pair| paths_up(&pair.hosts[0]) == 2);
+}
+
+#[test]
 fn another_configuration_takes_effect_and_connections_stay() {
     let Some(mut pair) = pair() else { return };
     let (client, server) = connected(&pair, 0, 80);
