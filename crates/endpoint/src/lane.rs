@@ -219,3 +219,6 @@ impl PacketLane {
         self.flows.values().map(PeerFlow::report)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! FQ-CoDel (RFC 8290) in front of a sender that takes packets when it can, not at a rate.
 
-use polypath_wire::{Instant, Seed};
+use polypath_wire::{Duration, Instant, Seed};
 
+use crate::codel::CodelConfig;
 use crate::fifo::Waiting;
 use crate::fq_codel::{FqCodel, FqCodelConfig};
 use crate::packet::Label;
@@ -35,10 +36,12 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// The next packet, and whether it is to be marked with congestion experienced.
-    pub fn pop(&mut self, now: Instant) -> Option<(T, bool)> {
-        let mut dropped = Vec::new();
-        let packet = self.queues.dequeue(now, &mut dropped);
+    /// The next packet, and whether it is to be marked with congestion experienced. So much more than CoDel's target is a
+    /// `tolerable` wait.
+    pub fn pop(&mut self, now: Instant, tolerable: Duration) -> Option<(T, bool)> {
+        let (mut dropped, codel) = (Vec::new(), self.queues.codel());
+        let codel = CodelConfig { target: codel.target + tolerable, ..codel };
+        let packet = self.queues.dequeue_under(&codel, now, &mut dropped);
         self.lose(&dropped);
         let packet = packet?;
         self.bytes -= u64::from(packet.label.size);
@@ -69,8 +72,6 @@ impl<T> FairQueue<T> {
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::Duration;
-
     use super::*;
 
     fn label(flow: u64, ecn_capable: bool) -> Label {
@@ -83,7 +84,8 @@ mod tests {
         queue.push(Instant::ZERO, label(2, false), 0);
         (1..=40).for_each(|n| queue.push(Instant::ZERO, label(1, false), n));
         assert!(queue.bytes() <= 10_000 && queue.dropped() >= 31, "{} bytes", queue.bytes());
-        let left: Vec<_> = std::iter::from_fn(|| queue.pop(Instant::ZERO)).map(|(item, _)| item).collect();
+        let left: Vec<_> =
+            std::iter::from_fn(|| queue.pop(Instant::ZERO, Duration::ZERO)).map(|(item, _)| item).collect();
         assert!(left.contains(&0) && left.contains(&40), "{left:?}");
         assert_eq!((queue.bytes(), left.len() as u64 + queue.dropped()), (0, 41));
     }
@@ -94,8 +96,8 @@ mod tests {
             let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
             (0..1000).for_each(|n| queue.push(Instant::ZERO, label(1, ecn_capable), n));
             let at = |n: u64| Instant::ZERO + Duration::from_millis(50 + n);
-            let marked =
-                (0..500).filter_map(|n| queue.pop(at(n))).filter(|(_, marked)| *marked).count() as u64;
+            let popped = (0..500).filter_map(|n| queue.pop(at(n), Duration::ZERO));
+            let marked = popped.filter(|(_, marked)| *marked).count() as u64;
             let (expected, other) = match ecn_capable {
                 true => (marked, queue.dropped()),
                 false => (queue.dropped(), marked),
@@ -103,5 +105,18 @@ mod tests {
             assert!(expected > 5 && other == 0, "{expected}, {other}");
             assert_eq!(queue.marked(), marked);
         }
+    }
+
+    #[test]
+    fn what_may_wait_longer_is_left_alone_for_so_long() {
+        let dropped = |tolerable| {
+            let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
+            (0..1000).for_each(|n| queue.push(Instant::ZERO, label(1, false), n));
+            let at = |n: u64| Instant::ZERO + Duration::from_millis(50) + Duration::from_micros(500 * n);
+            (0..500).for_each(|n| _ = queue.pop(at(n), Duration::from_millis(tolerable)));
+            queue.dropped()
+        };
+        assert!(dropped(0) > 0 && dropped(100) > 0 && dropped(100) < dropped(0));
+        assert_eq!(dropped(300), 0);
     }
 }

@@ -59,6 +59,11 @@ impl<T> FqCodel<T> {
         Self { config, salt, queues, new: VecDeque::new(), old: VecDeque::new() }
     }
 
+    /// CoDel in each queue.
+    pub fn codel(&self) -> CodelConfig {
+        self.config.codel
+    }
+
     pub fn push(&mut self, packet: Waiting<T>) {
         let index = self.index(packet.label.flow);
         let queue = &mut self.queues[index];
@@ -80,6 +85,17 @@ impl<T> FqCodel<T> {
 
     /// The next packet by turns (§4.2); those that CoDel drops before it are appended to `dropped`.
     pub fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<T>>) -> Option<Waiting<T>> {
+        let codel = self.config.codel;
+        self.dequeue_under(&codel, now, dropped)
+    }
+
+    /// The same under another CoDel than the configured one.
+    pub fn dequeue_under(
+        &mut self,
+        codel: &CodelConfig,
+        now: Instant,
+        dropped: &mut Vec<Waiting<T>>,
+    ) -> Option<Waiting<T>> {
         loop {
             let was_new = !self.new.is_empty();
             let list = if was_new { &mut self.new } else { &mut self.old };
@@ -91,7 +107,7 @@ impl<T> FqCodel<T> {
                 self.old.push_back(index);
                 continue;
             }
-            match queue.codel.dequeue(&self.config.codel, now, &mut queue.fifo, dropped) {
+            match queue.codel.dequeue(codel, now, &mut queue.fifo, dropped) {
                 Some(packet) => {
                     queue.credits -= i64::from(packet.label.size);
                     return Some(packet);

@@ -14,6 +14,8 @@ pub const NEXT_HEADER: u8 = 253;
 
 const WHAT: &str = "shim";
 const PACKET: u8 = 1;
+/// The bits of a class; the one above says whether the packet is [repaired](Shim::repaired).
+const CLASS: u8 = 0x7f;
 const REPORT: u8 = 2;
 const ASK: u8 = 3;
 
@@ -28,8 +30,10 @@ const RANGE_LEN: usize = 8;
 /// What comes before a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shim {
-    /// Class of the packet, as its sender queues and duplicates it.
+    /// Class of the packet, as its sender queues and duplicates it, below 128.
     pub class: u8,
+    /// Its sender sends it again if it is lost: what follows in its flow waits for that.
+    pub repaired: bool,
     /// Which of the packets are one flow, that is, in an order that somebody cares for.
     pub flow: u16,
     /// By how much `sequence` exceeds that of the flow's packet before; 0 if that is long ago or there was none.
@@ -49,7 +53,7 @@ impl Shim {
     /// Writes the shim to the start of `buf` and returns its length.
     pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
         let buf = room(WHAT, buf, Self::LEN)?;
-        (buf[0], buf[1]) = (PACKET, self.class);
+        (buf[0], buf[1]) = (PACKET, self.class & CLASS | u8::from(self.repaired) << 7);
         buf[2..4].copy_from_slice(&self.flow.to_be_bytes());
         buf[4..6].copy_from_slice(&self.previous.to_be_bytes());
         buf[6..8].copy_from_slice(&self.stamp.to_be_bytes());
@@ -60,7 +64,8 @@ impl Shim {
 
     fn read(bytes: &[u8; Self::LEN]) -> Self {
         Self {
-            class: bytes[1],
+            class: bytes[1] & CLASS,
+            repaired: bytes[1] & !CLASS != 0,
             flow: u16_at(bytes, 2),
             previous: u16_at(bytes, 4),
             stamp: u16_at(bytes, 6),
@@ -198,10 +203,18 @@ mod tests {
 
     #[test]
     fn a_shim_by_hand() {
-        let shim = Shim { class: 2, flow: 0x0304, previous: 5, stamp: 6, sequence: 7, number: 0x0809_0a0b };
+        let shim = Shim {
+            class: 2,
+            repaired: true,
+            flow: 0x0304,
+            previous: 5,
+            stamp: 6,
+            sequence: 7,
+            number: 0x0809_0a0b,
+        };
         let mut bytes = [0; 20];
         assert_eq!(shim.emit(&mut bytes), Ok(16));
-        assert_eq!(bytes, [1, 2, 3, 4, 0, 5, 0, 6, 0, 0, 0, 7, 8, 9, 10, 11, 0, 0, 0, 0]);
+        assert_eq!(bytes, [1, 0x82, 3, 4, 0, 5, 0, 6, 0, 0, 0, 7, 8, 9, 10, 11, 0, 0, 0, 0]);
         assert_eq!(Frame::parse(&bytes), Ok(Frame::Packet(shim)));
     }
 

@@ -46,6 +46,8 @@ pub struct PeerPackets {
     pub marked: u64,
     /// Packets sent and lost on a path.
     pub lost: u64,
+    /// Packets sent again because they had been lost.
+    pub again: u64,
     /// Packets that were taken for lost and came late.
     pub late: u64,
     /// How often a packet was missing that others of its flow waited for.
@@ -96,6 +98,7 @@ impl PeerPackets {
             dropped: sum.dropped + stats.dropped + stats.too_big,
             marked: sum.marked + stats.congested,
             lost: sum.lost + stats.lost,
+            again: sum.again + stats.again,
             late: sum.late + stats.late,
             gaps: sum.gaps + stats.gaps,
             waited: sum.waited + stats.waited,

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use polypath_transport::PathConfig;
 use polypath_transport::flow::{Ecn, Leaving, Packet, PacketFlow, Refused};
 use polypath_wire::hip::Hit;
-use polypath_wire::tcp::MIN_HEADER_LEN;
-use polypath_wire::{Duration, Instant, PathId, Seed};
+use polypath_wire::tcp::{self, MIN_HEADER_LEN};
+use polypath_wire::{Duration, Instant, PathId, Seed, udp};
 use siphasher::sip::SipHasher13;
 
 use super::queue::Fair;
@@ -21,6 +21,9 @@ use crate::paths::{Locators, PathTable};
 const REMEMBERED: usize = 64;
 /// What connections count as a header, bytes: of a frame it is a part.
 const HEADER: u32 = MIN_HEADER_LEN as u32;
+
+/// The port of QUIC (RFC 9114 §3.1).
+const QUIC: u16 = 443;
 
 /// The flow of packets with one peer.
 #[derive(Debug)]
@@ -108,7 +111,8 @@ impl PeerFlow {
         twice: bool,
         bytes: Bytes,
     ) -> Result<(), NotSent> {
-        let packet = Packet { flow: self.flow_of(looked), class: looked.dscp(), twice, bytes };
+        let (flow, class, repaired) = (self.flow_of(looked), looked.dscp(), is_repaired(looked));
+        let packet = Packet { flow, class, repaired, twice, bytes };
         self.flow.push(now, packet).map_err(|refused| match refused {
             Refused::TooBig => NotSent::TooBig { most: self.flow.largest().unwrap_or(0) },
             Refused::Full => NotSent::Full,
@@ -172,5 +176,36 @@ impl PeerFlow {
 
     fn path(&self, inner: &Locators) -> Option<PathId> {
         self.paths.iter().find(|(_, known)| known == inner).map(|(path, _)| path)
+    }
+}
+
+/// Whether a packet that is lost goes again: whoever sent it would send it again anyway, and less after it.
+fn is_repaired(looked: &InnerPacket) -> bool {
+    match (looked.protocol, looked.ports) {
+        (tcp::PROTOCOL, _) => true,
+        (udp::PROTOCOL, Some((src, dst))) => src == QUIC || dst == QUIC,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use polypath_wire::ipv4::Ipv4Header;
+
+    use super::*;
+
+    #[test]
+    fn what_goes_again_is_tcp_and_quic() {
+        let repaired = |protocol, dst: u16| {
+            let [from, to] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(Ipv4Addr::from);
+            let mut packet = vec![0; 48];
+            Ipv4Header::new(protocol, from, to, 28).emit(&mut packet).unwrap();
+            packet[22..24].copy_from_slice(&dst.to_be_bytes());
+            is_repaired(&InnerPacket::parse(&packet).unwrap())
+        };
+        assert!(repaired(tcp::PROTOCOL, 80) && repaired(udp::PROTOCOL, 443));
+        assert!(!repaired(udp::PROTOCOL, 5060) && !repaired(1, 443));
     }
 }

@@ -2,7 +2,7 @@
 
 use polypath_hop::{FairQueue, FqCodelConfig, Label};
 use polypath_transport::flow::{Packet, PacketQueue, QueueStats};
-use polypath_wire::{Instant, Seed};
+use polypath_wire::{Duration, Instant, Seed};
 
 use crate::inner::{InnerPacket, marked};
 
@@ -32,8 +32,8 @@ impl PacketQueue for Fair {
         true
     }
 
-    fn pop(&mut self, now: Instant) -> Option<Packet> {
-        let (packet, congested) = self.queue.as_mut()?.pop(now)?;
+    fn pop(&mut self, now: Instant, tolerable: Duration) -> Option<Packet> {
+        let (packet, congested) = self.queue.as_mut()?.pop(now, tolerable)?;
         Some(match congested {
             true => Packet { bytes: marked(&packet.bytes), ..packet },
             false => packet,

@@ -1,11 +1,12 @@
 //! Packets of somebody else's transport over several paths, as mHIP carries them: an owner of an engine like a connection,
-//! but nothing goes again, and nothing waits for what is lost.
+//! but only [repaired](Packet::repaired) packets go again, and nothing waits for other losses.
 //!
 //! `send.rs` says what leaves where, `reports.rs` what acknowledgments tell, `receipts.rs` makes them, `resequencer.rs` restores
 //! the order of each flow, `timeouts.rs` does what is due. `paths.rs` says how paths come and go, `queue.rs` is what waits,
-//! `copies.rs` what leaves a second time, `numbering.rs` and `seen.rs` count. The frames are those of `polypath_wire::shim`;
-//! somebody else seals them, one path with one security association.
+//! `again.rs` repairs, `copies.rs` says what leaves a second time, `numbering.rs` and `seen.rs` count. The frames are those of
+//! `polypath_wire::shim`; somebody else seals them, one path with one security association.
 
+mod again;
 pub(crate) mod config;
 mod copies;
 mod leaving;
@@ -21,6 +22,8 @@ mod send;
 mod stats;
 mod timeouts;
 
+use std::collections::{BTreeMap, VecDeque};
+
 use bytes::Bytes;
 use polypath_wire::shim::{Frame, Shim};
 use polypath_wire::{Instant, PathId, WireError};
@@ -29,6 +32,7 @@ use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::timers::Timer;
 use crate::path_map::{OfPath, PathMap};
+use again::Kept;
 pub use config::PacketConfig;
 use copies::Copies;
 pub use leaving::Leaving;
@@ -59,6 +63,8 @@ pub struct PacketFlow {
     /// What leaves next: it waits for a path.
     head: Option<Packet>,
     copies: Copies,
+    /// What was lost and goes again.
+    again: VecDeque<Kept>,
     numbering: Numbering,
     paths: PathMap<Path>,
     seen: Seen,
@@ -73,6 +79,8 @@ struct Path {
     /// On the wire its transmissions are numbered from here on.
     first: u32,
     sent: Sent,
+    /// What goes again if it is lost, by the numbers of its transmissions, while it is not known to have come.
+    kept: BTreeMap<u64, Kept>,
     receipts: Receipts,
     /// The peer is to be asked for a report.
     ask: bool,
@@ -102,6 +110,7 @@ impl PacketFlow {
             queue,
             head: None,
             copies: Copies::default(),
+            again: VecDeque::new(),
             numbering: Numbering::default(),
             paths: PathMap::default(),
             seen: Seen::default(),
@@ -159,7 +168,8 @@ impl PacketFlow {
         let previous = Some(u64::from(shim.previous)).filter(|back| *back > 0);
         let previous = previous.and_then(|back| sequence.checked_sub(back));
         let missed = previous.filter(|previous| !self.seen.contains(*previous));
-        let packet = Packet { flow: shim.flow, class: shim.class, twice: false, bytes };
+        let Shim { flow, class, repaired, .. } = *shim;
+        let packet = Packet { flow, class, repaired, twice: false, bytes };
         self.resequencer.arrived(now, path, (sequence, shim.stamp));
         self.resequencer.insert(now, sequence, (previous, missed.is_some()), packet);
         self.arm_gap();

@@ -55,7 +55,7 @@ impl PacketConfig {
         self.loss.check(None)
     }
 
-    /// What of it holds for the engine. Retransmission timeouts as of a connection (RFC 6298), though nothing goes again.
+    /// What of it holds for the engine. Retransmission timeouts as of a connection (RFC 6298), though little goes again.
     pub(super) fn engine(&self) -> EngineConfig {
         let rto = RtoLimits {
             initial: Duration::from_secs(1),

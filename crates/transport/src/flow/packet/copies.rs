@@ -73,7 +73,15 @@ mod tests {
     fn copies(count: u32) -> Copies {
         let mut copies = Copies::default();
         let to: PathSet = [PathId(1)].into_iter().collect();
-        let shim = |sequence| Shim { class: 0, flow: 0, previous: 0, stamp: 0, sequence, number: 0 };
+        let shim = |sequence| Shim {
+            class: 0,
+            repaired: false,
+            flow: 0,
+            previous: 0,
+            stamp: 0,
+            sequence,
+            number: 0,
+        };
         (0..count).for_each(|n| copies.push(Instant::ZERO, shim(n), Bytes::new(), to));
         copies
     }

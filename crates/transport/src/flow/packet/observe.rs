@@ -2,6 +2,7 @@
 
 use polypath_wire::{Duration, PathId};
 
+use super::again::Kept;
 use super::{PacketFlow, PacketStats, QueueStats};
 use crate::engine::stats::PathStats;
 use crate::facts::PathState;
@@ -29,7 +30,8 @@ impl PacketFlow {
 
     /// Bytes of packets that wait for a path.
     pub fn waiting(&self) -> u64 {
-        self.queue.bytes() + self.head.as_ref().map_or(0, |head| head.bytes.len() as u64)
+        let again: u64 = self.again.iter().map(Kept::len).sum();
+        self.queue.bytes() + self.head.as_ref().map_or(0, |head| head.bytes.len() as u64) + again
     }
 
     /// For how long a gap is waited for now, at most.

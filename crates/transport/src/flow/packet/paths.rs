@@ -1,5 +1,7 @@
 //! The paths of a flow of packets come, change and go.
 
+use std::collections::BTreeMap;
+
 use polypath_wire::shim::Shim;
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -13,7 +15,14 @@ impl PacketFlow {
     /// `path`, an id that no path had before, may be used: its frames have up to [`segment_size`](PathConfig::segment_size) bytes.
     /// Its transmissions are numbered from `first` on: 0, or where an earlier path between the same ends [ended](Self::remove_path).
     pub fn add_path(&mut self, now: Instant, path: PathId, config: &PathConfig, first: u32) {
-        let new = Path { path, first, sent: Sent::default(), receipts: Receipts::default(), ask: false };
+        let new = Path {
+            path,
+            first,
+            sent: Sent::default(),
+            kept: BTreeMap::new(),
+            receipts: Receipts::default(),
+            ask: false,
+        };
         self.paths.insert(new);
         self.engine.add_path(now, path, config, config.segment_size());
     }
@@ -21,6 +30,7 @@ impl PacketFlow {
     /// `path` is gone. Returns the number that its next transmission would have had.
     pub fn remove_path(&mut self, now: Instant, path: PathId) -> Option<u32> {
         let gone = self.paths.remove(path)?;
+        gone.kept.into_values().for_each(|kept| self.send_again(kept));
         let used = self.engine.lanes().get(path).map_or(0, |lane| lane.flight.next_number());
         self.engine.remove_path(now, path);
         self.resequencer.remove_path(path);

@@ -1,7 +1,7 @@
 //! What waits to be sent.
 
 use bytes::Bytes;
-use polypath_wire::Instant;
+use polypath_wire::{Duration, Instant};
 
 /// A packet of somebody else's transport.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,6 +10,8 @@ pub struct Packet {
     pub flow: u16,
     /// Class, for queues.
     pub class: u8,
+    /// Sent again if it is lost: what follows in its flow waits for that.
+    pub repaired: bool,
     /// A copy of it leaves on a second path.
     pub twice: bool,
     /// The packet.
@@ -20,8 +22,8 @@ pub struct Packet {
 pub trait PacketQueue: std::fmt::Debug + Send {
     /// Adds `packet`. Returns whether it was taken.
     fn push(&mut self, now: Instant, packet: Packet) -> bool;
-    /// The next to be sent.
-    fn pop(&mut self, now: Instant) -> Option<Packet>;
+    /// The next to be sent. So much more than usual is a `tolerable` wait: no other path would have brought it sooner.
+    fn pop(&mut self, now: Instant, tolerable: Duration) -> Option<Packet>;
     /// Bytes that wait.
     fn bytes(&self) -> u64;
     /// Whether nothing waits.

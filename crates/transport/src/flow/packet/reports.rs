@@ -6,6 +6,7 @@ use polypath_wire::shim::Report;
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::PacketFlow;
+use super::again::came;
 use super::numbering::expand;
 use super::send::ASK;
 use crate::engine::answers::Answer;
@@ -62,6 +63,8 @@ impl PacketFlow {
         let sent = &mut self.paths[path].sent;
         let left = sent.clock(report.received) * 1000 + u64::from(report.delay) * 1000;
         let answer = Answer { via: path, reverse: Some(now.0 as i64 - left as i64) };
+        ranges.iter().for_each(|range| came(&mut self.paths[path].kept, *range));
+        let sent = &mut self.paths[path].sent;
         let late: Vec<_> = ranges.iter().flat_map(|range| sent.late(*range)).collect();
         let answered =
             sent.asked.take_if(|asked| ranges.iter().any(|r| (r.0..=r.1).contains(asked))).is_some();
@@ -101,6 +104,8 @@ impl PacketFlow {
                 self.stats.lost += u64::from(transmission.cargo.key != ASK);
                 if let Some(path) = self.paths.get_mut(what.path) {
                     path.sent.give_up(what.number, *transmission);
+                    let kept = path.kept.remove(&what.number);
+                    kept.into_iter().for_each(|kept| self.send_again(kept));
                 }
             }
         }

@@ -22,6 +22,7 @@ const FLOWS: usize = 1024;
 pub(super) struct Resequencer {
     flows: BTreeMap<u16, Flow>,
     delays: Delays,
+    longest: Duration,
     ready: VecDeque<Packet>,
     /// Bytes held, and at most.
     held: u64,
@@ -61,9 +62,14 @@ impl Flow {
         bytes
     }
 
-    /// Number of the packet that waits first, and until when.
-    fn waits(&self) -> Option<(u64, Instant)> {
-        self.held.first_key_value().map(|(number, held)| (*number, held.until))
+    /// The packet that waits first, with its number.
+    fn first(&self) -> Option<(&u64, &Held)> {
+        self.held.first_key_value()
+    }
+
+    /// When it has waited long enough.
+    fn until(&self) -> Option<Instant> {
+        self.first().map(|(_, held)| held.until)
     }
 }
 
@@ -73,6 +79,7 @@ impl Resequencer {
         Self {
             flows: BTreeMap::new(),
             delays: Delays::new(longest),
+            longest,
             ready: VecDeque::new(),
             held: 0,
             most,
@@ -100,13 +107,13 @@ impl Resequencer {
         packet: Packet,
     ) {
         self.make_place(packet.flow);
-        let known = self.flows.contains_key(&packet.flow);
+        let (known, patience) = (self.flows.contains_key(&packet.flow), self.patience(packet.repaired));
         let flow = self.flows.entry(packet.flow).or_default();
         let waits = |previous: &u64| if known { *previous > flow.highest } else { missing };
         match previous.filter(waits).filter(|_| number > flow.highest) {
             Some(previous) => {
                 self.held += packet.bytes.len() as u64;
-                let until = now + self.delays.allowance();
+                let until = now + patience;
                 flow.held.insert(number, Held { packet, previous, until });
             }
             None => {
@@ -133,19 +140,26 @@ impl Resequencer {
         }
     }
 
+    /// For how long a packet waits for the one before it, which goes again if it is lost, or does not.
+    fn patience(&self, repaired: bool) -> Duration {
+        if repaired { self.longest } else { self.delays.allowance() }
+    }
+
     /// Gives up gaps that no path can fill any more.
     fn give_up_hopeless(&mut self, now: Instant) {
         if self.held == 0 {
             return;
         }
         let Some(delivered) = self.delays.delivered_everywhere(now) else { return };
-        let hopeless = |flow: &Flow| flow.waits().is_some_and(|(number, _)| number <= delivered);
+        let hopeless = |flow: &Flow| {
+            flow.first().is_some_and(|(number, held)| *number <= delivered && !held.packet.repaired)
+        };
         self.give_up(hopeless, false);
     }
 
     /// Gives up gaps that were waited for long enough.
     pub(super) fn on_timeout(&mut self, now: Instant) {
-        self.give_up(|flow| flow.waits().is_some_and(|(_, until)| until <= now), true);
+        self.give_up(|flow| flow.until().is_some_and(|until| until <= now), true);
     }
 
     fn give_up(&mut self, is_over: impl Fn(&Flow) -> bool, waited: bool) {
@@ -160,7 +174,7 @@ impl Resequencer {
 
     fn give_up_oldest(&mut self) {
         let waiting = self.flows.values_mut().filter(|flow| !flow.held.is_empty());
-        if let Some(flow) = waiting.min_by_key(|flow| flow.waits()) {
+        if let Some(flow) = waiting.min_by_key(|flow| flow.first().map(|(number, _)| *number)) {
             self.held -= skip(flow, &mut self.ready);
             self.given_up.0 += 1;
         }
@@ -170,7 +184,7 @@ impl Resequencer {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         match self.held {
             0 => None,
-            _ => self.flows.values().filter_map(Flow::waits).map(|(_, until)| until).min(),
+            _ => self.flows.values().filter_map(Flow::until).min(),
         }
     }
 

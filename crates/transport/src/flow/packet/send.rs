@@ -1,20 +1,25 @@
 //! What leaves next, and on which path.
 
+use bytes::Bytes;
 use polypath_wire::shim::{Ask, Shim};
-use polypath_wire::{Instant, PathId, PathSet};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
+use super::again::Kept;
 use super::copies::Copy;
 use super::leaving::{Leaving, What};
 use super::queue::Packet;
 use super::resequencer::stamp_of;
 use super::{PacketFlow, Path};
 use crate::engine::timers::Timer;
-use crate::facts::Parcel;
+use crate::facts::{Parcel, PathState};
 use crate::path::transmission::{Cargo, History};
-use crate::sched::scheduler::Choice;
+use crate::sched::scheduler::{Choice, arrival};
 
 /// Key of a transmission without a packet.
 pub(super) const ASK: u64 = u64::MAX;
+
+/// Packets wait no longer for a quick path than this, on top of what they may anyway: CoDel's interval.
+const LONGEST_DETOUR: Duration = Duration::from_millis(100);
 
 impl PacketFlow {
     /// The next frame to send. It counts as sent.
@@ -30,7 +35,7 @@ impl PacketFlow {
         let asked = self.paths.iter_mut().find_map(|path| std::mem::take(&mut path.ask).then_some(path.path));
         match asked {
             Some(path) => Some(self.ask(now, path)),
-            None => self.next_copy(now).or_else(|| self.next_packet(now)),
+            None => self.next_copy(now).or_else(|| self.next_again(now)).or_else(|| self.next_packet(now)),
         }
     }
 
@@ -55,7 +60,7 @@ impl PacketFlow {
         let largest = self.largest()?;
         loop {
             if self.head.is_none() {
-                self.head = self.queue.pop(now);
+                self.head = self.queue.pop(now, self.detour(now));
             }
             let packet = self.head.as_ref()?;
             if packet.bytes.len() <= largest as usize {
@@ -69,10 +74,12 @@ impl PacketFlow {
             self.head = Some(packet.clone());
             None
         })?;
-        let (sequence, previous) = self.numbering.take(packet.flow);
+        let (sequence, previous) = self.numbering.take(now, packet.flow);
         self.stats.sent += 1;
-        let Packet { flow, class, twice, bytes } = packet;
-        let shim = Shim { class, flow, previous, stamp: stamp_of(now), sequence: sequence as u32, number: 0 };
+        let Packet { flow, class, twice, bytes, .. } = packet;
+        let repaired = packet.repaired && !twice && others.is_empty();
+        let stamp = stamp_of(now);
+        let shim = Shim { class, repaired, flow, previous, stamp, sequence: sequence as u32, number: 0 };
         match twice && others.is_empty() {
             true => {
                 let second = self.engine.views().ids().filter(|other| *other != path).collect();
@@ -83,14 +90,16 @@ impl PacketFlow {
                 ids.for_each(|id| self.copies.push(now, shim, bytes.clone(), [id].into_iter().collect()));
             }
         }
-        Some(self.leave(now, path, shim, bytes))
+        Some(self.leave(now, path, shim, bytes, 1))
     }
 
     /// The path that takes `packet` now, and those that take copies besides. What leaves twice waits for no better path than
     /// those that have room: any may be dead.
     fn paths_of(&mut self, now: Instant, packet: &Packet) -> Option<(PathId, PathSet)> {
         let len = frame_len(packet.bytes.len());
-        let waiting = self.queue.bytes() + u64::from(len);
+        // What is alone does not hurry for what waits behind it.
+        let behind = if self.numbering.is_alone(now, packet.flow) { 0 } else { self.queue.bytes() };
+        let waiting = behind + u64::from(len);
         let parcel =
             Parcel { offset: self.numbering.next(), len, waiting, window: u64::MAX, ..Parcel::default() };
         let choice = match packet.twice {
@@ -98,6 +107,15 @@ impl PacketFlow {
             false => self.engine.pick_whole(now, &parcel),
         };
         self.engine.paths_of(choice)
+    }
+
+    /// How much later a packet that leaves now arrives on the slowest path than on the quickest: who waits no longer than that for
+    /// the quickest loses nothing.
+    fn detour(&self, now: Instant) -> Duration {
+        let active = self.engine.views().iter().filter(|view| view.state == PathState::Active);
+        let arrivals = || active.clone().map(|view| arrival(now, view, view.mss));
+        let detour = arrivals().max().zip(arrivals().min()).map(|(last, first)| last.since(first));
+        detour.unwrap_or_default().min(LONGEST_DETOUR)
     }
 
     /// The first copy for which a second path has room.
@@ -117,7 +135,7 @@ impl PacketFlow {
         match self.copies.take(now, path) {
             Some((copy, path)) => {
                 self.stats.copies += 1;
-                Some(self.leave(now, path, copy.shim, copy.bytes))
+                Some(self.leave(now, path, copy.shim, copy.bytes, 1))
             }
             None => {
                 opens.into_iter().for_each(|at| self.engine.timers.set_earlier(Timer::Pacing, at));
@@ -126,12 +144,23 @@ impl PacketFlow {
         }
     }
 
-    fn leave(&mut self, now: Instant, path: PathId, shim: Shim, bytes: bytes::Bytes) -> Leaving {
+    /// `bytes` leave behind `shim`, for so many `times` now.
+    pub(super) fn leave(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        shim: Shim,
+        bytes: Bytes,
+        times: u8,
+    ) -> Leaving {
         let key = u64::from(shim.sequence);
         let cargo = Cargo { key, len: frame_len(bytes.len()), history: History::Once };
-        let last = self.queue.is_empty() && self.copies.is_empty();
+        let last = self.queue.is_empty() && self.copies.is_empty() && self.again.is_empty();
         let number = self.engine.send(now, path, cargo, last);
         self.engine.arm_tail(now, path);
+        if shim.repaired {
+            self.paths[path].kept.insert(number, Kept { shim, bytes: bytes.clone(), times });
+        }
         Leaving { path, what: What::Packet(Shim { number: self.on_wire(path, number), ..shim }, bytes) }
     }
 
@@ -150,6 +179,6 @@ impl PacketFlow {
 }
 
 /// Bytes of the frame of a packet.
-fn frame_len(packet: usize) -> u32 {
+pub(super) fn frame_len(packet: usize) -> u32 {
     (packet + Shim::LEN) as u32
 }

@@ -34,7 +34,9 @@ pub struct PacketStats {
     pub received: u64,
     /// Transmissions that were judged lost.
     pub lost: u64,
-    /// Those of them that arrived after all: they were late, not lost.
+    /// Packets that left again as they had been lost.
+    pub again: u64,
+    /// Those of `lost` that arrived after all: they were late, not lost.
     pub late: u64,
     /// Packets that came a second time.
     pub duplicates: u64,

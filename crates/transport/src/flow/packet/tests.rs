@@ -38,7 +38,7 @@ impl PacketQueue for Bounded {
         fits
     }
 
-    fn pop(&mut self, _: Instant) -> Option<Packet> {
+    fn pop(&mut self, _: Instant, _: Duration) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.bytes.len() as u64;
         Some(packet)
@@ -135,11 +135,18 @@ impl Bench {
 
     /// Packet `number` of `flow` is given to the first end.
     fn push(&mut self, flow: u16, class: u8, number: u64) -> bool {
+        self.push_as(Packet { flow, class, twice: class == TWICE, ..Packet::default() }, number)
+    }
+
+    /// The same for one that goes again if it is lost.
+    fn push_repaired(&mut self, number: u64) {
+        assert!(self.push_as(Packet { flow: 1, repaired: true, ..Packet::default() }, number));
+    }
+
+    fn push_as(&mut self, packet: Packet, number: u64) -> bool {
         let mut bytes = vec![0; PACKET];
         bytes[..8].copy_from_slice(&number.to_be_bytes());
-        self.ends[0]
-            .push(self.now, Packet { flow, class, twice: class == TWICE, bytes: bytes.into() })
-            .is_ok()
+        self.ends[0].push(self.now, Packet { bytes: bytes.into(), ..packet }).is_ok()
     }
 
     /// Keeps the queue of the first end full until `end`, with packets of `flows` in turn.
@@ -355,6 +362,41 @@ fn the_last_packets_of_a_burst_are_known_to_be_lost_before_any_timeout() {
     bench.run_until(at(600));
     assert_eq!((bench.out.len(), bench.ends[0].stats().lost), (8, 2));
     assert_eq!(bench.ends[0].path_stats(PathId(0)).in_flight, 0);
+}
+
+#[test]
+fn what_is_repaired_arrives_whole_and_in_order() {
+    let lossy = Link { lossy: 50, ..Link::new(10, 30) };
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(2, 10), lossy]);
+    for number in 0..2000 {
+        bench.push_repaired(number);
+        bench.run_until(bench.now + Duration::from_micros(3000));
+    }
+    bench.run_until(bench.now + MS(1000));
+    assert_eq!(bench.out, (0..2000).map(|number| (1, number)).collect::<Vec<_>>());
+    let dropped: u64 = bench.links[0].iter().map(|link| link.dropped).sum();
+    let again = bench.ends[0].stats().again;
+    assert!(dropped >= 10 && again >= dropped && again < 2 * dropped, "{again} again, {dropped} dropped");
+}
+
+#[test]
+fn what_is_lost_three_times_is_given_up() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link { lossy: 1, ..Link::new(10, 10) }]);
+    (0..5).for_each(|number| bench.push_repaired(number));
+    bench.run_until(at(900_000));
+    assert_eq!((bench.ends[0].stats().again, bench.ends[0].waiting(), bench.out.len()), (10, 0, 0));
+}
+
+#[test]
+fn what_was_under_way_on_a_path_that_goes_arrives_on_another() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 40)]);
+    (0..10).for_each(|number| bench.push_repaired(number));
+    bench.pump();
+    assert!(!bench.wire.is_empty());
+    bench.wire.retain(|_, (_, path, _)| path.index() != 0);
+    bench.ends[0].remove_path(bench.now, PathId(0));
+    bench.run_until(at(1000));
+    assert_eq!(bench.out, (0..10).map(|number| (1, number)).collect::<Vec<_>>());
 }
 
 #[test]

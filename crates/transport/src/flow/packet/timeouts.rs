@@ -28,7 +28,7 @@ impl PacketFlow {
         due.into_iter().for_each(|at| self.engine.timers.set_earlier(Timer::REPORT, at));
     }
 
-    /// Nothing goes again: the path sends less, and if others work it may fail.
+    /// The path sends less, and if others work it may fail.
     fn on_rto(&mut self, now: Instant, path: PathId) {
         if self.engine.lanes()[path].is_outstanding() {
             let overdue = Overdue { reneged: false, doubtful: false };

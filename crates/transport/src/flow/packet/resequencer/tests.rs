@@ -10,6 +10,7 @@ const SLOW: PathId = PathId(1);
 struct Bench {
     resequencer: Resequencer,
     came: Vec<u64>,
+    repaired: bool,
 }
 
 impl Bench {
@@ -19,7 +20,7 @@ impl Bench {
             resequencer.arrived(MS(n), FAST, (0, delays::stamp_of(MS(n))));
             resequencer.arrived(MS(n + 40), SLOW, (0, delays::stamp_of(MS(n))));
         }
-        Self { resequencer, came: Vec::new() }
+        Self { resequencer, came: Vec::new(), repaired: false }
     }
 
     /// The packet `number` of `flow` comes on `path`; what is handed on then.
@@ -27,7 +28,8 @@ impl Bench {
         let previous = number.checked_sub(1);
         let missing = previous.is_some_and(|previous| !self.came.contains(&previous));
         self.came.push(number);
-        let packet = Packet { flow, bytes: Bytes::from(vec![number as u8; 100]), ..Packet::default() };
+        let bytes = Bytes::from(vec![number as u8; 100]);
+        let packet = Packet { flow, repaired: self.repaired, bytes, ..Packet::default() };
         self.resequencer.arrived(MS(ms), path, (number, delays::stamp_of(MS(ms))));
         self.resequencer.insert(MS(ms), number, (previous, missing), packet);
         self.ready()
@@ -56,6 +58,19 @@ fn a_gap_is_given_up_at_once_when_every_path_delivered_something_later() {
     assert_eq!(bench.take(102, SLOW, 7, 3), [2, 3], "1 is on no path any more");
     assert_eq!(bench.resequencer.given_up(), (1, 0));
     assert_eq!(bench.take(103, SLOW, 7, 1), [1], "late, and better late than never");
+}
+
+#[test]
+fn what_goes_again_is_waited_for_whatever_came_later() {
+    let mut bench = Bench::new();
+    bench.repaired = true;
+    bench.take(100, FAST, 7, 0);
+    assert_eq!(bench.take(101, FAST, 7, 2), Vec::<u8>::new());
+    assert_eq!(bench.take(142, SLOW, 7, 3), Vec::<u8>::new());
+    bench.resequencer.on_timeout(MS(300));
+    assert_eq!(bench.take(300, FAST, 7, 1), [1, 2, 3]);
+    assert_eq!(bench.take(301, FAST, 7, 5), Vec::<u8>::new());
+    assert_eq!(bench.resequencer.next_timeout(), Some(MS(501)), "no longer than is allowed");
 }
 
 #[test]
