@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Experiment:
         *,
         duration: str,
         measure_from: str | None = None,
-        seeds: str | range | None = None,
+        seeds: str | int | range | None = None,
         connection: Keys | None = None,
         **more: Any,
     ) -> None:
@@ -243,10 +244,19 @@ def schema() -> Keys:
     return schema
 
 
-def seed_range(seeds: str | range) -> tuple[int, int]:
-    """First and last of ``"1..20"`` or ``range(1, 21)``."""
+def seed_range(seeds: str | int | range) -> tuple[int, int]:
+    """First and last of ``"1..20"``, ``range(1, 21)`` or a number."""
+    first, last = _ends(seeds)
+    if not 0 <= first <= last:
+        raise ValueError(f"{seeds!r} are no seeds: the first is the smaller one, and none is below 0")
+    return first, last
+
+
+def _ends(seeds: str | int | range) -> tuple[int, int]:
+    if isinstance(seeds, int):
+        return seeds, seeds
     if isinstance(seeds, range):
-        if seeds.step != 1 or not seeds or seeds.start < 0:
+        if seeds.step != 1 or not seeds:
             raise ValueError(f"{seeds!r} are no seeds: give a range such as range(1, 21), without a step")
         return seeds.start, seeds[-1]
     if not isinstance(seeds, str):
@@ -292,7 +302,10 @@ def _element(elements: list[Keys], section: str, which: str) -> Keys:
     for n, entry in enumerate(elements):
         if wanted in (name(entry), str(n)):
             return entry
-    raise UnknownName(f'no {section} is named "{which}"', f"there are: {', '.join(map(name, elements))}")
+    names = [name(entry) for entry in elements]
+    nearest = get_close_matches(wanted, names, 1)
+    remedy = f'did you mean "{nearest[0]}"? There are: ' if nearest else "there are: "
+    raise UnknownName(f'no {section} is named "{which}"', remedy + ", ".join(names))
 
 
 __all__ = ["Experiment", "SpecError", "from_dict", "from_toml", "load", "names", "schema"]

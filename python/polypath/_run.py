@@ -102,7 +102,7 @@ class Results:
 
 def run(
     experiment: Experiment | str | Path,
-    seeds: str | range | None = None,
+    seeds: str | int | range | None = None,
     *,
     cell: str | None = None,
     jobs: int | None = None,
@@ -145,9 +145,12 @@ def trace(experiment: Experiment | str | Path, seed: int = 1, *, cell: str | Non
     numbers as far as they apply, times in ns, sizes in bytes, ``rate_bps`` in bit/s (``docs/experiments.md``)."""
     experiment = experiment if isinstance(experiment, Experiment) else load(experiment)
     cells = experiment.cells
+    first, last = seed_range(seed)
+    if first != last:
+        raise ValueError(f"{seed!r} are several seeds: a trace is of one run")
     if cell is None and len(cells) > 1:
-        raise UnknownName("of which cell?", f"give cell=…; there are: {', '.join(cells)}")
-    return Table(experiment._native.trace(seed, cell if cell is not None else cells[0]))
+        raise UnknownName("there are several cells, of which cell is it to be", f"give cell=…; there are: {', '.join(cells)}")
+    return Table(experiment._native.trace(first, cell if cell is not None else cells[0]))
 
 
 class Progress:

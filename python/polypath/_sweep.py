@@ -87,7 +87,7 @@ class Sweep:
 def sweep(
     experiment: Experiment | str | Path,
     grid: Mapping[str, list[Any]] | None = None,
-    seeds: str | range | None = None,
+    seeds: str | int | range | None = None,
     *,
     out: str | Path,
     client: Client | None = None,
@@ -102,9 +102,13 @@ def sweep(
     Files are equal byte for byte wherever they were made, and the directories of two machines join by copying.
     """
     experiment = experiment if isinstance(experiment, Experiment) else load(experiment)
+    if grid is not None and not isinstance(grid, Mapping):
+        raise TypeError(f'{grid!r} is no grid: give values to try by key, {{"link.a->b.delay": ["5ms", "20ms"]}}')
     for key, values in (grid or {}).items():
         experiment = experiment.grid(key, values)
     _own.check_versions(experiment.document)
+    if isinstance(client, str):
+        raise TypeError(f"{client!r} is no client: give distributed.Client({client!r})")
     first, last = experiment._native.seeds if seeds is None else seed_range(seeds)
     directory = Path(out)
     missing = list(_missing(experiment, first, last, directory))

@@ -69,7 +69,7 @@ def test_what_is_built_wrong_names_the_key_and_the_line_of_its_toml() -> None:
 
 @pytest.mark.parametrize(
     ("seeds", "error"),
-    [(5, TypeError), ("x", ValueError), (range(0), ValueError), (range(1, 9, 2), ValueError), (None, None)],
+    [(5.0, TypeError), ("x", ValueError), (range(0), ValueError), (range(1, 9, 2), ValueError), (None, None)],
 )
 def test_seeds_of_another_kind_are_told_how_to_write_them(seeds: object, error: type[Exception] | None) -> None:
     if error is None:
@@ -77,6 +77,13 @@ def test_seeds_of_another_kind_are_told_how_to_write_them(seeds: object, error: 
     else:
         with pytest.raises(error, match="range|1..20"):
             pp.run(pp.from_toml(SPEC), seeds=seeds)  # type: ignore[arg-type]
+
+
+def test_one_seed_is_a_number_and_what_ends_before_it_begins_is_refused() -> None:
+    assert len(pp.run(pp.from_toml(SPEC), seeds=5)) == 1
+    for seeds in ("5..1", -1, "-3..2"):
+        with pytest.raises(ValueError, match="the first is the smaller one"):
+            pp.run(pp.from_toml(SPEC), seeds=seeds)
 
 
 def test_more_runs_than_anybody_waits_for_are_refused() -> None:
@@ -96,7 +103,7 @@ def test_wrong_types_are_no_spec() -> None:
 def test_names_that_nothing_has_are_answered_with_the_nearest() -> None:
     with pytest.raises(pp.UnknownName, match='did you mean "foundation/two_paths"'):
         pp.load("foundation/two_path")
-    with pytest.raises(pp.UnknownName, match="there are: a->b"):
+    with pytest.raises(pp.UnknownName, match='did you mean "a->b"'):
         pp.from_toml(SPEC).set("link.a->c.rate", "1Mbit/s")
     with pytest.raises(pp.UnknownName, match='no cell is labelled|no cell is named "9s"'):
         pp.run(pp.from_toml(SPEC).grid("duration", ["5s", "6s"]), cell="9s")

@@ -71,6 +71,8 @@ def test_a_trace_has_the_bytes_of_the_run() -> None:
     assert delivered == pp.run(exp, seeds="3..3").runs["bytes"][0].as_py()
     with pytest.raises(pp.UnknownName, match="of which cell"):
         pp.trace(exp.grid("duration", ["5s", "6s"]))
+    with pytest.raises(ValueError, match="several seeds"):
+        pp.trace(exp, "1..3")  # type: ignore[arg-type]
 
 
 def test_a_capture_may_be_of_one_link_and_of_heads_of_packets(tmp_path: Path) -> None:

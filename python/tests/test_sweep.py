@@ -198,6 +198,13 @@ def test_after_a_scheduler_that_dies_the_sweep_goes_on_and_nothing_is_lost_or_ma
     assert swept.ran < 450 and all((there / name).stat().st_mtime_ns == at for name, at in times.items())
 
 
+def test_an_address_is_no_client_and_a_list_no_grid(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="give distributed.Client"):
+        pp.sweep(experiment(), out=tmp_path, client="tcp://localhost:1")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="is no grid"):
+        pp.sweep(experiment(), ["a"], out=tmp_path)  # type: ignore[arg-type]
+
+
 def test_own_controllers_and_the_files_of_links_travel_to_the_workers(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

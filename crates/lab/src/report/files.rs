@@ -6,7 +6,7 @@ use std::{fs, io};
 use super::chart::Chart;
 use super::drawing::drawing;
 use super::pdf::pdf;
-use super::points::points;
+use super::points::numbered;
 use crate::columns::write_csv;
 
 /// Writes `NAME-1.svg`, `NAME-1.pdf`, `NAME-1.csv` for the first of `charts`, and so on, into `dir`.
@@ -22,7 +22,7 @@ pub fn files(charts: &[Chart], name: &str, dir: &Path) -> io::Result<()> {
         write("svg", svg.as_bytes())?;
         write("pdf", &pdf(&svg).map_err(io::Error::other)?)?;
         let mut csv = Vec::new();
-        write_csv(&points(std::slice::from_ref(chart)), &mut csv)?;
+        write_csv(&numbered(std::iter::once((n, chart))), &mut csv)?;
         write("csv", &csv)
     })
 }

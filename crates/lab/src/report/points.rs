@@ -19,7 +19,12 @@ struct Point<'a> {
 /// `run`: one of the runs that a box or a density shows), `x`, `place` (what stands at `x` where places are no numbers), `y`, `low` and `high` (the band), `x_label`, `y_label` and `band`
 /// (what it is). Numbers are in the units of the axes.
 pub fn points(charts: &[Chart]) -> RecordBatch {
-    let rows: Vec<Point<'_>> = charts.iter().enumerate().flat_map(|(n, chart)| of_chart(n, chart)).collect();
+    numbered(charts.iter().enumerate())
+}
+
+/// The same of charts that have these numbers.
+pub(super) fn numbered<'a>(charts: impl Iterator<Item = (usize, &'a Chart)>) -> RecordBatch {
+    let rows: Vec<Point<'_>> = charts.flat_map(|(n, chart)| of_chart(n, chart)).collect();
     type Col<'a> = Column<'a, Point<'a>>;
     let columns = [
         Col::whole("figure", |p| Some(p.number as u64)),
@@ -83,5 +88,13 @@ mod tests {
         let text = String::from_utf8(csv).unwrap();
         assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), [&rows[..], &[published]].concat());
         assert_eq!(table.column_by_name("source").unwrap().as_string::<i32>().value(2), "published");
+    }
+
+    #[test]
+    fn a_chart_has_its_number_also_in_a_file_of_its_own() {
+        let line = Line { points: vec![(0.0, 1.0)], ..Line::default() };
+        let charts = [Chart::default(), Chart { lines: vec![line], ..Chart::default() }];
+        let alone = numbered(std::iter::once((1, &charts[1])));
+        assert_eq!(alone, points(&charts));
     }
 }

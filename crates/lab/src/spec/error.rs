@@ -263,16 +263,23 @@ fn entry<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<(Range<usize>, &'
     table.iter().find(|(key, _)| key.get_ref() == name).map(|(key, value)| (key.span(), value))
 }
 
-/// The nearest of `known`, and all of them.
+/// So many names hide the one that was meant.
+const MANY: usize = 40;
+
+/// The nearest of `known`, and all of them unless there are many.
 pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
-    let nearest =
-        known.iter().map(|k| (strsim::jaro_winkler(word, k), *k)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let mut by_likeness: Vec<_> = known.iter().map(|k| (strsim::jaro_winkler(word, k), *k)).collect();
+    by_likeness.sort_by(|a, b| b.0.total_cmp(&a.0));
     // Labels of cells have commas in them.
     let all = known.join(if known.iter().any(|k| k.contains(',')) { "  " } else { ", " });
-    match nearest {
-        Some((likeness, name)) if likeness > 0.75 => format!("did you mean \"{name}\"? There are: {all}"),
-        Some(_) => format!("there are: {all}"),
-        None => "there are none".to_owned(),
+    match by_likeness[..] {
+        [(likeness, name), ref others @ ..] if likeness > 0.75 && others.len() >= MANY => {
+            let next: Vec<_> = others.iter().take(3).map(|(_, name)| *name).collect();
+            format!("did you mean \"{name}\"? Next to it are {}; there are {}", next.join(", "), known.len())
+        }
+        [(likeness, name), ..] if likeness > 0.75 => format!("did you mean \"{name}\"? There are: {all}"),
+        [_, ..] => format!("there are: {all}"),
+        [] => "there are none".to_owned(),
     }
 }
 
