@@ -95,7 +95,7 @@ impl Quotas {
         let (mut kept, mut said) = (Instant::now(), None);
         loop {
             sleep(LOOK).await;
-            let failed = self.look().await.err();
+            let failed = self.look().err();
             if let Some(why) = failed.as_ref().filter(|_| said != failed) {
                 warn!("quotas are not counted: {why}; trying again");
             }
@@ -115,11 +115,11 @@ impl Quotas {
         }
     }
 
-    async fn look(&self) -> Result<(), String> {
+    fn look(&self) -> Result<(), String> {
         if self.lock().most.is_empty() {
             return Ok(());
         }
-        let seen = counters::counters().await.map_err(|error| error.to_string())?;
+        let seen = counters::counters()?;
         let State { most, ledger } = &mut *self.lock();
         if let Some(ledger) = ledger {
             ledger.count(SystemTime::now(), seen, |name| most.contains_key(name));
