@@ -8,6 +8,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 POLYPATH := $(TARGET)/release/polypath
 FUZZ_SECONDS ?= 60
 WORLDS ?= 100000
+SOAK_HOURS ?= 24
 RUNS ?= 10000
 SEED ?= 9001
 
@@ -103,8 +104,9 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60) each
 	tools/fuzz $(FUZZ_SECONDS)
 
 .PHONY: soak
-soak: ## WORLDS (100000) random worlds, every invariant checked
+soak: ## WORLDS (100000) random worlds, every invariant checked; two hosts for SOAK_HOURS (24) of virtual time
 	POLYPATH_WORLDS=$(WORLDS) cargo test --release -p polypath-sim --test worlds -- --nocapture
+	POLYPATH_SOAK_HOURS=$(SOAK_HOURS) cargo test --release -p polypath-endpoint --test secure soak -- --nocapture
 
 .PHONY: doc
 doc: ## the documentation of every crate, warnings are errors

@@ -22,8 +22,8 @@ pub enum LocatorState {
 pub struct PeerLocator {
     /// Where it is.
     pub address: IpAddr,
-    /// The peer's inbound SPI there, if it said so.
-    pub spi: Option<u32>,
+    /// The peer's inbound SPIs there, as far as it named them: two paths may begin at one address.
+    pub spis: Vec<u32>,
     /// What we know of it.
     pub state: LocatorState,
     /// Whether the peer prefers it.
@@ -45,7 +45,7 @@ impl PeerLocators {
     /// The address of the base exchange: active, preferred, for ever (RFC 8046 §5.1).
     pub(crate) fn new(address: IpAddr) -> Self {
         let state = LocatorState::Active;
-        Self { list: vec![PeerLocator { address, spi: None, state, preferred: true, expires: None }] }
+        Self { list: vec![PeerLocator { address, spis: Vec::new(), state, preferred: true, expires: None }] }
     }
 
     /// All of them, deprecated ones too.
@@ -71,16 +71,24 @@ impl PeerLocators {
         self.list.retain(|l| l.state != LocatorState::Deprecated);
         let listed = |l: &PeerLocator| set.iter().any(|s| s.address.ip() == Some(l.address));
         self.list.iter_mut().filter(|l| !listed(l)).for_each(|l| l.state = LocatorState::Deprecated);
+        for known in &mut self.list {
+            (known.spis, known.preferred) = (Vec::new(), false);
+        }
         for locator in set {
             let Some(address) = locator.address.ip() else { continue };
             let forever = locator.lifetime == u32::MAX;
             let expires = (!forever).then(|| now + Duration::from_secs(locator.lifetime.into()));
             let (spi, preferred) = (locator.address.spi(), locator.preferred);
             match self.list.iter_mut().find(|l| l.address == address) {
-                Some(known) => (known.spi, known.preferred, known.expires) = (spi, preferred, expires),
+                Some(known) => {
+                    known.preferred |= preferred;
+                    known.expires = expires;
+                    known.spis.extend(spi);
+                }
                 None => {
                     let state = LocatorState::Unverified;
-                    self.add(PeerLocator { address, spi, state, preferred, expires });
+                    let spis = spi.into_iter().collect();
+                    self.add(PeerLocator { address, spis, state, preferred, expires });
                 }
             }
         }
@@ -97,7 +105,7 @@ impl PeerLocators {
         self.list.retain(|l| l.address != address || l.state != LocatorState::Deprecated);
         if self.list.iter().all(|l| l.address != address) {
             let state = LocatorState::Unverified;
-            self.add(PeerLocator { address, spi: None, state, preferred: false, expires: None });
+            self.add(PeerLocator { address, spis: Vec::new(), state, preferred: false, expires: None });
         }
     }
 
@@ -108,7 +116,7 @@ impl PeerLocators {
             Some(_) => {}
             None => {
                 let state = LocatorState::Active;
-                self.add(PeerLocator { address, spi: None, state, preferred: false, expires: None });
+                self.add(PeerLocator { address, spis: Vec::new(), state, preferred: false, expires: None });
             }
         }
     }
@@ -182,6 +190,20 @@ mod tests {
     }
     fn states(locators: &PeerLocators) -> Vec<(IpAddr, LocatorState)> {
         locators.iter().map(|l| (l.address, l.state)).collect()
+    }
+
+    #[test]
+    fn two_paths_that_begin_at_one_address_are_both_listed() {
+        let listed = |spi, preferred| {
+            let address = LocatorAddress::Esp { spi, address: ip(1) };
+            Locator { traffic: TrafficType::Both, preferred, lifetime: u32::MAX, address }
+        };
+        let mut locators = PeerLocators::new(ip(1));
+        for _ in 0..2 {
+            locators.replace(at(0), &[listed(7, true), listed(8, false)]);
+            let known: Vec<_> = locators.iter().map(|l| (l.spis.clone(), l.preferred)).collect();
+            assert_eq!(known, [(vec![7, 8], true)]);
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use polypath_wire::{Duration, Instant, Rate};
 pub const PORT: u16 = 80;
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
-const KEY: u32 = 5;
+pub const KEY: u32 = 5;
 /// Of every link.
 const RATE: Rate = Rate::from_mbps(8);
 const QUEUE: Duration = Duration::from_millis(60);
@@ -49,6 +49,8 @@ pub struct Bed {
     /// Bytes that the server sends on each connection that it accepts, and those of them that the client read.
     pub offered: u64,
     pub fetched: u64,
+    /// Whether to keep all that travels: `seen`, `log`, `sent`.
+    pub keeps: bool,
     /// All that travels.
     pub seen: Vec<Vec<u8>>,
     /// What the server is given, and what it sends.
@@ -142,6 +144,7 @@ impl Bed {
             finished: false,
             offered: 0,
             fetched: 0,
+            keeps: true,
             seen: Vec::new(),
             log: LogWriter::default(),
             sent: Vec::new(),
@@ -224,7 +227,7 @@ impl Bed {
     }
 
     pub fn give(&mut self, side: usize, input: Input) {
-        if side == SERVER {
+        if side == SERVER && self.keeps {
             self.log.input(self.now, &input).unwrap();
         }
         self.endpoints[side].handle(self.now, input);
@@ -254,7 +257,7 @@ impl Bed {
         loop {
             let mut out = Out::default();
             let due = pump(&mut self.endpoints[side], self.now, &mut out);
-            if side == SERVER {
+            if side == SERVER && self.keeps {
                 self.log.turn(self.now);
                 self.sent.extend(out.0.iter().map(|(locators, bytes)| (self.now, *locators, bytes.clone())));
             }
@@ -349,7 +352,9 @@ impl Bed {
         }
         let source = if side == CLIENT { link.nat.unwrap_or(locators.local) } else { locators.local };
         let arrives = Locators { local: link.ends[1 - side], remote: source };
-        self.seen.push(payload.clone());
+        if self.keeps {
+            self.seen.push(payload.clone());
+        }
         self.number += 1;
         self.wire.insert((arrival, self.number), (1 - side, index, arrives, payload));
     }

@@ -8,6 +8,7 @@ mod early;
 mod packets;
 mod several;
 mod silence;
+mod soak;
 
 use std::collections::BTreeSet;
 

@@ -11,7 +11,7 @@ use super::silence::restart;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 /// A datagram of `flow` with this number and so many bytes in all.
-fn packet(flow: u16, number: u64, len: usize) -> Bytes {
+pub fn packet(flow: u16, number: u64, len: usize) -> Bytes {
     let [src, dst] = [[10, 9, 0, 1], [10, 9, 0, 2]].map(Into::into);
     let mut packet = vec![0; len];
     Ipv4Header::new(udp::PROTOCOL, src, dst, (len - 20) as u16).emit(&mut packet).unwrap();
@@ -29,17 +29,17 @@ fn bed() -> Bed {
     bed
 }
 
-fn carry(bed: &mut Bed, side: usize) {
+pub fn carry(bed: &mut Bed, side: usize) {
     bed.endpoints[side].carry_packets(bed.now, LaneConfig::default()).unwrap();
 }
 
-fn send(bed: &mut Bed, packet: Bytes) -> Result<(), NotSent> {
+pub fn send(bed: &mut Bed, packet: Bytes) -> Result<(), NotSent> {
     let peer = bed.hit(SERVER);
     bed.endpoints[CLIENT].send_to_peer(bed.now, peer, packet)
 }
 
 /// The numbers of the packets of `flow` that the server was given.
-fn take(bed: &mut Bed, flow: u16) -> Vec<u64> {
+pub fn take(bed: &mut Bed, flow: u16) -> Vec<u64> {
     let client = bed.hit(CLIENT);
     let carried = std::iter::from_fn(|| bed.endpoints[SERVER].poll_carried());
     let of_flow = carried.filter(|(peer, packet)| *peer == client && packet[20..22] == flow.to_be_bytes());

@@ -94,7 +94,7 @@ fn after_a_restart_each_path_comes_once_though_the_peer_is_sought_again_meanwhil
 /// Nobody can tell silence of all links from a restart: but who answers on an SA has lost nothing.
 #[test]
 fn a_peer_that_was_only_away_keeps_its_association() {
-    for away in [2000, 3100, 6000, 20_000] {
+    for away in [2000, 3100, 5250, 6000, 9750, 10_500, 20_000] {
         let mut bed = flowing(8 << 20);
         let before = paths(&bed);
         bed.links.iter_mut().for_each(|l| l.up = false);

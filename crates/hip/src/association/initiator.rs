@@ -91,6 +91,9 @@ impl Association {
             (None, Some(doubt)) => return self.fail(ctx, doubt),
             (None, None) => {}
         }
+        if self.replaces && self.drafts.is_empty() {
+            return;
+        }
         if let Some(route) = self.routes.get(self.tries as usize % self.routes.len().max(1)) {
             ctx.send(*route, &self.i1(ctx));
         }

@@ -57,6 +57,8 @@ pub struct Association {
     /// The digest of the peer's I2, if the peer began.
     accepted_i2: Option<[u8; 32]>,
     r1_counter: Option<u64>,
+    /// It is to replace an association in force: who asks for it says when I1 goes again.
+    replaces: bool,
     /// When our own I2 was answered.
     won: Option<Instant>,
     /// When an I2 of the peer came first that lost against ours.
@@ -121,6 +123,7 @@ impl Association {
             updates: Updates::default(),
             accepted_i2: None,
             r1_counter: None,
+            replaces: false,
             won: None,
             rival: None,
             close_nonce: Vec::new(),
@@ -321,9 +324,10 @@ impl Association {
         self.session.as_ref().is_some_and(|s| s.check_mac(view).is_ok())
     }
 
-    /// No R1 counts that is older than what `other` has seen of the same peer (RFC 7401 §6.8).
-    pub(crate) fn refuse_older_than(&mut self, other: &Self) {
-        self.r1_counter = other.r1_counter;
+    /// It is to replace `other`. No R1 counts that is older than what that has seen of the same peer (RFC 7401 §6.8), and I1 leaves no
+    /// more often than somebody asks for it.
+    pub(crate) fn succeed(&mut self, other: &Self) {
+        (self.r1_counter, self.replaces) = (other.r1_counter, true);
     }
 
     /// Whether our I1 has not been answered.

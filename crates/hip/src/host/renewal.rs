@@ -11,15 +11,16 @@ use crate::event::Route;
 use crate::state::State;
 
 impl Host {
-    /// Asks `peer` at `routes` for a new association in the place of the present one, or asks again. The present one stays
-    /// until the peer's R2; events report its end then.
+    /// Asks `peer` at `routes` for a new association in the place of the present one, or asks again: nothing goes again by itself,
+    /// so that what the caller sent just before it is answered first. The present one stays until the peer's R2; events report its end
+    /// then.
     pub fn renew(&mut self, now: Instant, peer: Hit, routes: Vec<Route>) {
         let Some(present) = self.peers.get(&peer).filter(|a| a.state() == State::Established) else { return };
         if self.renewals.get(&peer).is_some_and(|a| !a.waits_for_r1()) {
             return;
         }
         let mut renewal = Association::new(peer, routes, now);
-        renewal.refuse_older_than(present);
+        renewal.succeed(present);
         self.renewals.put(peer, renewal);
         self.with_renewal(now, peer, |a, ctx| a.connect(ctx));
     }

@@ -79,7 +79,7 @@ impl Association {
         let mut good = self.locators.iter().filter(|l| l.state != LocatorState::Deprecated);
         good.any(|l| {
             l.address == path.route.remote.ip()
-                || l.spi.is_some_and(|spi| spi == path.outbound || before(spi))
+                || l.spis.iter().any(|spi| *spi == path.outbound || before(*spi))
         })
     }
 }
