@@ -268,6 +268,7 @@ Examples:
   polypath lab frontier                                       all controllers in scenarios 1 to 20
   polypath lab frontier --scenarios 1..300 --out frontier.csv
   polypath lab frontier --controllers cubic,polypath --worst 5
+  polypath lab frontier --controllers polypath,polypath_separate   with a part of it off (docs/controller.md, Ablation)
   polypath lab frontier --spec 17                             scenario 17 as a spec file
   polypath lab run frontier/17                                the same scenario, every controller, more numbers
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use polypath_lab::columns;
 use polypath_lab::frontier::{self, Outcome, Plan, Score, Spread};
-use polypath_lab::scenarios::{self, CONTROLLERS, NULL};
+use polypath_lab::scenarios::{self, CONTROLLERS, NULL, VARIANTS};
 use polypath_lab::sweep::on_cores;
 use serde_json::json;
 
@@ -25,8 +25,10 @@ pub fn run(args: &FrontierArgs) -> Result<(), Failure> {
         [] => CONTROLLERS.to_vec(),
         some => some.iter().map(String::as_str).collect(),
     };
-    if let Some(name) = controllers.iter().find(|name| !CONTROLLERS.contains(name)) {
-        let known = format!("there are {}", CONTROLLERS.join(", "));
+    let variants = VARIANTS.map(|(name, _)| name);
+    let all = [&CONTROLLERS[..], &variants].concat();
+    if let Some(name) = controllers.iter().find(|name| !all.contains(name)) {
+        let known = format!("there are {}", all.join(", "));
         return Err(Failure::usage(format!("the frontier has no controller \"{name}\"")).help(known));
     }
     let interrupt = Interrupt::listen()?;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::drawn::{Bottleneck, Path, Scenario};
-use super::{ALONE, BUNDLE, CONTROLLERS, NULL};
+use super::{ALONE, BUNDLE, CONTROLLERS, NULL, VARIANTS};
 
 /// The spec of `scenario`.
 pub fn text(scenario: &Scenario) -> String {
@@ -161,11 +161,12 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
     writeln!(out, "\n[[grid]]\nname = \"controller\"\nvalues = [")?;
     for name in CONTROLLERS.iter().filter(|name| s.paths.len() > 1 || !COUPLED.contains(name)) {
         let cc = match *name {
-            "polypath" => format!("{{ algorithm = \"polypath\", base = \"{}\" }}", s.rival.base()),
+            "polypath" => polypath(s, ""),
             name => law(name),
         };
-        writeln!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc} }} }},")?;
+        cell(out, name, &cc)?;
     }
+    VARIANTS.iter().try_for_each(|(name, keys)| cell(out, name, &polypath(s, keys)))?;
     let twins: Vec<String> =
         (0..s.bottlenecks.len()).map(|n| format!(", \"flow.{}.size\" = \"1000GB\"", twin(n))).collect();
     writeln!(
@@ -174,6 +175,18 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
         twins.join("")
     )?;
     writeln!(out, "    {{ label = \"{ALONE}\", set = {{ \"flow.{BUNDLE}.size\" = \"0B\" }} }},\n]")
+}
+
+/// A cell in which the connection has this controller.
+fn cell(out: &mut String, name: &str, cc: &str) -> fmt::Result {
+    writeln!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc} }} }},")
+}
+
+/// `polypath` with these keys, and the base law of the scenario if they name none.
+fn polypath(s: &Scenario, keys: &str) -> String {
+    let base = if keys.contains("base") { "" } else { &format!(", base = \"{}\"", s.rival.base()) };
+    let keys = if keys.is_empty() { "" } else { &format!(", {keys}") };
+    format!("{{ algorithm = \"polypath\"{base}{keys} }}")
 }
 
 /// Laws that couple paths: of one path they are refused.
@@ -189,8 +202,8 @@ mod tests {
         for number in 1..=300 {
             let experiment = experiment(number);
             let scenario = Scenario::draw(number);
-            let cells =
-                if scenario.paths.len() > 1 { CONTROLLERS.len() } else { CONTROLLERS.len() - COUPLED.len() };
+            let refused = if scenario.paths.len() > 1 { 0 } else { COUPLED.len() };
+            let cells = CONTROLLERS.len() - refused + VARIANTS.len();
             assert_eq!(experiment.cells.len(), cells + 2, "{number}");
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p polypath-sim --example detection -- METHOD FIRST LAST [worst]`
 //!
-//! with METHOD `concordance` or `statistics`, and the seeds of the scenarios. Pairs of paths are counted 10 s after the
-//! start, and over the time from then to 30 s.
+//! with METHOD `concordance` or `statistics`, and the seeds of the scenarios. Pairs of paths are counted 10, 30 and 60 s after the
+//! start, and over the time from 10 to 30 s.
 
 mod scenario;
 
@@ -16,8 +16,8 @@ use scenario::Scenario;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const STEP: Duration = Duration::from_millis(250);
-const STEPS: u64 = 120;
-const DECIDED: u64 = 40;
+/// When pairs are counted.
+const AT: [u64; 3] = [40, 120, 240];
 
 /// Pairs that share or do not, and are held to or not.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,8 +51,12 @@ impl Counts {
 /// What one scenario gave.
 #[derive(Default)]
 struct Outcome {
-    at_10_s: Counts,
-    later: Counts,
+    /// As held at each of [`AT`].
+    at: [Counts; AT.len()],
+    /// Over the time from the first of them to the second.
+    between: Counts,
+    /// Pairs that share.
+    sharing: usize,
     /// When pairs that share were first held to, s.
     times: Vec<f64>,
 }
@@ -66,8 +70,8 @@ fn main() -> Result<()> {
     for seed in first.parse::<u64>()?..=last.parse()? {
         let scenario = Scenario::of(seed);
         let outcome = run(&scenario, method)?;
-        if worst && outcome.at_10_s.wrong + outcome.at_10_s.missed > 0 {
-            println!("{seed}: {} | {}", outcome.at_10_s.shown(), scenario.shown());
+        if worst && outcome.at[0].wrong + outcome.at[0].missed > 0 {
+            println!("{seed}: {} | {}", outcome.at[0].shown(), scenario.shown());
         }
         for sum in [Some(&mut all), scenario.is_deep().then_some(&mut deep)].into_iter().flatten() {
             sum.take(&outcome);
@@ -75,11 +79,14 @@ fn main() -> Result<()> {
     }
     for (name, mut outcome) in [("all scenarios", all), ("queues of 0.5 BDP or more", deep)] {
         println!("{name}");
-        println!("  after 10 s     {}", outcome.at_10_s.shown());
-        println!("  10 to 30 s     {}", outcome.later.shown());
+        for (step, counts) in AT.iter().zip(&outcome.at) {
+            println!("  after {} s     {}", STEP.times(*step).as_secs_f64(), counts.shown());
+        }
+        println!("  10 to 30 s     {}", outcome.between.shown());
         outcome.times.sort_by(f64::total_cmp);
         let at = |share: f64| outcome.times.get((outcome.times.len() as f64 * share) as usize);
-        println!("  time to decide, s: median {:?}, p90 {:?}", at(0.5), at(0.9));
+        let (found, sharing) = (outcome.times.len(), outcome.sharing);
+        println!("  ever found {found} of {sharing}; after, s: median {:?}, p90 {:?}", at(0.5), at(0.9));
     }
     Ok(())
 }
@@ -90,7 +97,7 @@ fn run(scenario: &Scenario, method: DetectionConfig) -> Result<Outcome> {
     let pairs: Vec<(usize, usize)> =
         (0..scenario.paths.len()).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
     let mut found = vec![None; pairs.len()];
-    for step in 1..=STEPS {
+    for step in 1..=AT[2] {
         world.run(Instant::ZERO + STEP.times(step));
         let of: Vec<Option<PathId>> =
             world.flow_report(flow).sender_paths.iter().map(|path| path.bottleneck).collect();
@@ -101,10 +108,12 @@ fn run(scenario: &Scenario, method: DetectionConfig) -> Result<Outcome> {
             if shares && held {
                 found.get_or_insert(STEP.times(step).as_secs_f64());
             }
-            if step == DECIDED {
-                outcome.at_10_s.add(shares, held);
-            } else if step > DECIDED {
-                outcome.later.add(shares, held);
+            if let Some(n) = AT.iter().position(|at| *at == step) {
+                outcome.at[n].add(shares, held);
+                outcome.sharing += usize::from(shares && n == 0);
+            }
+            if (AT[0] + 1..=AT[1]).contains(&step) {
+                outcome.between.add(shares, held);
             }
         }
     }
@@ -114,12 +123,14 @@ fn run(scenario: &Scenario, method: DetectionConfig) -> Result<Outcome> {
 
 impl Outcome {
     fn take(&mut self, other: &Self) {
-        for (sum, counts) in [(&mut self.at_10_s, &other.at_10_s), (&mut self.later, &other.later)] {
+        let ours = self.at.iter_mut().chain([&mut self.between]);
+        for (sum, counts) in ours.zip(other.at.iter().chain([&other.between])) {
             sum.right += counts.right;
             sum.wrong += counts.wrong;
             sum.missed += counts.missed;
             sum.apart += counts.apart;
         }
+        self.sharing += other.sharing;
         self.times.extend(&other.times);
     }
 }
