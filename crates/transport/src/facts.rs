@@ -58,6 +58,8 @@ pub struct PathView {
     pub mss: u32,
     /// Bytes that may be sent now: window minus what is in flight; negative after a reduction.
     pub room: i64,
+    /// Bytes that must have room before a segment leaves where more wait; one segment if it is less.
+    pub least: u64,
     /// The controller's window, bytes, as it was after the last event.
     pub window: u64,
     /// Bytes sent and neither delivered nor given up.
@@ -96,6 +98,7 @@ impl PathView {
             state: PathState::Active,
             mss,
             room: 0,
+            least: 0,
             window: 0,
             in_flight: 0,
             earliest_send: Instant::ZERO,
@@ -142,6 +145,8 @@ pub struct Pace {
     pub quantum: u64,
     /// Most lateness of a timer that is made up for.
     pub credit: Duration,
+    /// Bytes that leave together where more wait and acknowledgments of several paths come for less; 0 for whatever has room.
+    pub together: u64,
 }
 
 /// What one acknowledgment says of one path.

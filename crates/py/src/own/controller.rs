@@ -244,7 +244,7 @@ impl Controller for Controlled {
 
     fn pace(&self, path: PathId) -> Option<Pace> {
         let State { rate, mss, .. } = self.state(path);
-        rate.map(|rate| Pace { rate, quantum: QUANTUM * u64::from(mss), credit: Duration::ZERO })
+        rate.map(|rate| Pace { rate, quantum: QUANTUM * u64::from(mss), credit: Duration::ZERO, together: 0 })
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {

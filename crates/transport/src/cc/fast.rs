@@ -181,7 +181,12 @@ impl Algorithm for Fast {
         let gain = self.config.pacing * if self.slow_start { 2.0 } else { 1.0 };
         let paced = gain > 0.0 && self.delays.round_trip > 0.0;
         let rate = gain * 8.0 * self.window * self.mss as f64 / self.delays.round_trip;
-        paced.then_some(Pace { rate: Rate(rate as u64), quantum: self.mss, credit: Duration::ZERO })
+        paced.then_some(Pace {
+            rate: Rate(rate as u64),
+            quantum: self.mss,
+            credit: Duration::ZERO,
+            together: 0,
+        })
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -32,6 +32,8 @@ pub(crate) struct Lane {
     pub(super) timed_from: u64,
     /// Bytes sent since pacing last held the path back.
     pub(super) burst: u64,
+    /// Bytes that leave together next, where more wait.
+    pub(super) together: u64,
     /// What it is limited to.
     pub(super) limit: Option<Limit>,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.

@@ -39,6 +39,7 @@ impl Engine {
             doubt: None,
             timed_from: 0,
             burst: 0,
+            together: 0,
             known: config.known,
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
         });

@@ -150,7 +150,8 @@ impl Engine {
     #[inline(never)]
     fn pace(&mut self, now: Instant, path: PathId, len: u32) {
         let (view, lane) = (&mut self.views[path], &mut self.lanes[path]);
-        if let Some(Pace { rate, quantum, credit }) = self.controller.pace(path) {
+        if let Some(Pace { rate, quantum, credit, together }) = self.controller.pace(path) {
+            lane.together = if lane.together == 0 { together } else { 0 }; // the first of two leaves, or the second
             lane.burst += u64::from(len);
             if lane.burst >= quantum {
                 view.earliest_send =

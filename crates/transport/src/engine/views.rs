@@ -2,8 +2,9 @@
 
 use polypath_wire::{Instant, PathId};
 
+use super::lane::Lane;
 use super::machine::Engine;
-use crate::facts::PathState;
+use crate::facts::{PathState, PathView};
 
 impl Engine {
     /// Brings all views up to date.
@@ -26,6 +27,7 @@ impl Engine {
             view.rate = estimator.bottleneck();
         }
         view.take_up(lane.in_flight());
+        view.least = 0;
         if self.lanes.len() > 1 {
             self.refresh_among_others(now, path);
         }
@@ -42,8 +44,9 @@ impl Engine {
 
     #[inline(never)]
     fn refresh_among_others(&mut self, now: Instant, path: PathId) {
-        let view = &mut self.views[path];
-        view.idle_at = self.lanes[path].estimator.idle_at(now, view.in_flight);
+        let (view, lane) = (&mut self.views[path], &self.lanes[path]);
+        view.idle_at = lane.estimator.idle_at(now, view.in_flight);
+        view.least = least(lane, view);
         self.share_room();
     }
 
@@ -74,4 +77,12 @@ impl Engine {
         let all = lane.flight.flight_size(mss) + lane.aside;
         all.min(self.controller.window(path))
     }
+}
+
+/// What must have room on one of several paths before a segment leaves. Each acknowledgment tells of all paths, so they come for
+/// single segments where those of an only path come for two, and the share of a queue that a path gets must not depend on that: of two that find it
+/// full one more is lost. Where little is in flight, each leaves as it can.
+fn least(lane: &Lane, view: &PathView) -> u64 {
+    let is_enough = view.in_flight >= lane.together && view.window >= 2 * lane.together;
+    if is_enough { lane.together } else { 0 }
 }

@@ -31,9 +31,11 @@ pub trait Scheduler: std::fmt::Debug + Send {
 }
 
 /// Whether `path` can take a parcel of `len` bytes now. As ever in TCP, a segment may be sent
-/// while less than the window is in flight by at least that segment.
+/// while less than the window is in flight by at least that segment; or by what is to leave together, if the parcel has
+/// as much.
 pub fn is_open(now: Instant, path: &PathView, len: u32) -> bool {
-    path.state == PathState::Active && path.room >= i64::from(len.min(path.mss)) && path.earliest_send <= now
+    let least = u64::from(len).min(path.least.max(path.mss.into()));
+    path.state == PathState::Active && path.room >= least as i64 && path.earliest_send <= now
 }
 
 /// An only path leaves nothing to choose.

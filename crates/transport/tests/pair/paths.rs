@@ -10,9 +10,9 @@ use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{
     CloseReason, ConnectionConfig, LossConfig, Observation, PathConfig, RecordFilter, State,
 };
-use polypath_wire::{Duration, PathId};
+use polypath_wire::{Duration, Instant, PathId};
 
-use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
 
 fn used(pair: &Pair, end: usize, path: u16) -> usize {
     pair.data(end).iter().filter(|(_, p, _)| *p == path).count()
@@ -390,4 +390,32 @@ fn loss_harms_no_byte() {
         pair.close(SERVER);
         pair.run_while(|p| p.states() != [State::Closed; 2]);
     }
+}
+
+/// Of the segments that left on path 0 between 2 and 4 s, the share that left alone, over paths with these delays whose links
+/// take 1 ms for each.
+fn alone(cc: NewRenoConfig, delays: &[u64]) -> f64 {
+    let config = ConnectionConfig { cc: CcConfig::Newreno(cc), ..ConnectionConfig::default() };
+    let mut pair = Pair::open(config, delays);
+    let mut busy = [Instant::ZERO; 2];
+    pair.script(move |f| {
+        let busy = &mut busy[f.path.index()];
+        *busy = if f.is_data_of(CLIENT) { (*busy).max(f.sent) + ms(1) } else { *busy };
+        if f.is_data_of(CLIENT) { Edit::Delay(busy.since(f.sent)) } else { Edit::Pass }
+    });
+    pair.write(CLIENT, 4_000_000);
+    pair.run_until(at(4000));
+    let ours = |f: &&Flying| f.is_data_of(CLIENT) && f.path == PathId(0) && f.sent > at(2000);
+    let sent: Vec<Instant> = pair.log.iter().filter(ours).map(|f| f.sent).collect();
+    let bursts = sent.chunk_by(|a, b| b.since(*a) < Duration::from_micros(100));
+    bursts.filter(|burst| burst.len() == 1).count() as f64 / sent.len() as f64
+}
+
+/// The receiver acknowledges every second segment of an only path, and each of several.
+#[test]
+fn a_paced_path_sends_in_twos_whether_there_is_another_or_not() {
+    let slow_start = SlowStart::Paced;
+    let paced = NewRenoConfig { initial_ssthresh: Some(20), slow_start, ..NewRenoConfig::default() };
+    let [one, two] = [&[30][..], &[30, 47]].map(|delays| alone(paced, delays));
+    assert!(one < 0.2 && two < 0.2, "{one} {two}");
 }

@@ -88,7 +88,7 @@ impl Bbr {
 
     pub(super) fn pacing(&self) -> Option<Pace> {
         let (rate, quantum) = (Rate((self.pacing_rate? * 8.0) as u64), self.quantum() as u64);
-        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS) })
+        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS), together: 0 })
     }
 
     /// SetCwnd.

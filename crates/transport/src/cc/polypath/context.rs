@@ -99,13 +99,14 @@ impl Context {
         self.law_mut().on_loss(now, &LossEvent { cause, flight_size, ..*loss });
     }
 
-    /// How a path sends that has `window` bytes of the context's and this round trip.
+    /// How a path sends that has `window` bytes of the context's and this round trip: each segment as it has room. In twos on each path, paths
+    /// that share a window have less than a TCP (docs/controller.md).
     pub(super) fn pace(&self, window: u64, srtt: Duration, mss: u32) -> Option<Pace> {
         let pace = self.law().pace()?;
         let share = window as f64 / self.law().window().max(1) as f64;
         let longer = self.srtt.0.max(1) as f64 / srtt.0.max(1) as f64;
         let rate = Rate((pace.rate.0 as f64 * share * longer) as u64);
         let quantum = ((pace.quantum as f64 * share) as u64).max(2 * u64::from(mss));
-        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(pace.credit) })
+        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(pace.credit), together: 0 })
     }
 }

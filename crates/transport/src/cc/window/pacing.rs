@@ -35,15 +35,16 @@ impl Known {
     }
 
     /// Slow start leaves at twice the window in a round trip, or as fast as the bottleneck once trains tell its rate;
-    /// congestion avoidance at the window and a quarter.
+    /// congestion avoidance at the window and a quarter,
+    /// two segments together, as they leave where every second one is acknowledged.
     pub(super) fn pace(self, phase: Phase, window: u64, mss: u64) -> Option<Pace> {
         let per_round_trip = Rate::from_bytes_per(window, self.srtt?);
-        let (rate, least) = match phase {
-            Phase::SlowStart => (self.start_rate(per_round_trip), TRAIN * mss),
-            Phase::CongestionAvoidance => (gain(per_round_trip, 5, 4), 2 * mss),
+        let (rate, least, together) = match phase {
+            Phase::SlowStart => (self.start_rate(per_round_trip), TRAIN * mss, 0),
+            Phase::CongestionAvoidance => (gain(per_round_trip, 5, 4), 2 * mss, 2 * mss),
         };
         let quantum = rate.bytes_in(GRAIN).clamp(least, MAX_QUANTUM.max(least));
-        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS) })
+        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS), together })
     }
 
     fn start_rate(self, per_round_trip: Rate) -> Rate {
