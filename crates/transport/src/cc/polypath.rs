@@ -203,6 +203,12 @@ impl Polypath {
         self.sharing(path).any(|p| p.id != path && works(p))
     }
 
+    /// What leaves together: nothing while losses are random on any path, for which a window makes up less so.
+    fn together(&self, pace: &Pace) -> u64 {
+        let is_random = self.config.random_loss && self.paths.iter().any(|p| p.random.is_random());
+        if is_random { 0 } else { pace.together }
+    }
+
     /// The law of a context counts in the smallest segments of its paths.
     fn count(&mut self, path: PathId) {
         let least = self.sharing(path).map(|p| p.mss).min();
@@ -325,7 +331,7 @@ impl Controller for Polypath {
     fn pace(&self, path: PathId) -> Option<Pace> {
         let context = self.context(path)?;
         match context.is_alone() {
-            true => context.law().pace(),
+            true => context.law().pace().map(|pace| Pace { together: self.together(&pace), ..pace }),
             false => context.pace(self.window(path), self.path(path)?.srtt?, self.path(path)?.mss),
         }
     }

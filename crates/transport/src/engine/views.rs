@@ -6,6 +6,9 @@ use super::lane::Lane;
 use super::machine::Engine;
 use crate::facts::{PathState, PathView};
 
+/// A queue stands where round trips are longer than the smallest by this part of it.
+const QUEUED: u64 = 8;
+
 impl Engine {
     /// Brings all views up to date.
     pub(crate) fn refresh_all(&mut self, now: Instant) {
@@ -81,8 +84,9 @@ impl Engine {
 
 /// What must have room on one of several paths before a segment leaves. Each acknowledgment tells of all paths, so they come for
 /// single segments where those of an only path come for two, and the share of a queue that a path gets must not depend on that: of two that find it
-/// full one more is lost. Where little is in flight, each leaves as it can.
+/// full one more is lost. Where no queue stands, or little is in flight, each leaves as it has room.
 fn least(lane: &Lane, view: &PathView) -> u64 {
+    let queues = view.min_rtt.zip(view.srtt).is_some_and(|(min, srtt)| srtt >= min + min.over(QUEUED));
     let is_enough = view.in_flight >= lane.together && view.window >= 2 * lane.together;
-    if is_enough { lane.together } else { 0 }
+    if queues && is_enough { lane.together } else { 0 }
 }

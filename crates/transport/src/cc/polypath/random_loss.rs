@@ -101,7 +101,7 @@ impl RandomLoss {
     }
 
     /// Whether losses came whatever packets waited.
-    fn is_random(&self) -> bool {
+    pub fn is_random(&self) -> bool {
         self.ranks <= HIGH
     }
 
