@@ -101,7 +101,7 @@ impl RandomLoss {
     }
 
     /// Whether losses came whatever packets waited.
-    pub fn is_random(&self) -> bool {
+    pub(super) fn is_random(&self) -> bool {
         self.ranks <= HIGH
     }
 
