@@ -11,9 +11,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use polypath_lab::check::{self, Verdict};
+use polypath_lab::check::{self, Ensemble, Verdict};
+use polypath_lab::group::Nulls;
 use polypath_lab::results::Run;
-use polypath_lab::run::{Capture, Keep};
+use polypath_lab::run::{Capture, Keep, RunError};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::shelf::{self, Shelf, Unknown, find};
 use polypath_lab::spec::{self, Experiment, LoadError};
@@ -54,14 +55,15 @@ pub struct Done<'a> {
 }
 
 fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
-    let experiment = find(&args.spec, &Shelf::at(None)).map_err(not_loaded)?;
-    let cells = match &args.cell {
-        Some(label) => vec![shelf::cell(&experiment, label).map_err(unknown)?.clone()],
-        None => experiment.cells.clone(),
+    let shelf = Shelf::at(None);
+    let experiment = find(&args.spec, &shelf).map_err(not_loaded)?;
+    let (cells, nulls) = match &args.cell {
+        Some(label) => (vec![shelf::cell(&experiment, label).map_err(unknown)?.clone()], Nulls::default()),
+        None => (experiment.cells.clone(), Nulls::of(&experiment, &shelf).map_err(not_loaded)?),
     };
     let seeds = args.seed.map(SeedRange::one).or(args.seeds).unwrap_or(experiment.spec.seeds);
     let all = seeds
-        .runs(cells.len())
+        .runs(cells.len() + nulls.cells())
         .map_err(|e| Failure::usage(format!("{}: {e}", experiment.name)))
         .map_err(|e| e.help(FEWER_SEEDS))?;
     let capture = Capture { links: args.pcap_links.clone(), snap: args.pcap_bytes };
@@ -74,10 +76,16 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     };
     let interrupt = Interrupt::listen()?;
     let (bar, stop) = (bar(all, args.json), interrupt.stop());
-    let runs = on_cores(args.jobs, || sweep(&cells, seeds, &keep, &stop, |_| bar.inc(1)));
+    let runs = on_cores(args.jobs, || {
+        let own = sweep(&cells, seeds, &keep, &stop, |_| bar.inc(1))?;
+        Ok::<_, RunError>((own, nulls.run(seeds, &stop, |_| bar.inc(1))?))
+    });
     bar.finish_and_clear();
-    let runs = runs.map_err(|e| Failure::system(format!("{} failed", experiment.name), e))?;
-    let verdicts = if interrupt.check().is_ok() { check::check((&experiment, &runs), &[]) } else { vec![] };
+    let failed = |e: RunError| Failure::system(format!("{} failed", experiment.name), e);
+    let (runs, of_nulls) = runs.map_err(failed)?;
+    let others: Vec<Ensemble<'_>> = of_nulls.iter().map(|(e, runs)| (*e, &runs[..])).collect();
+    let verdicts =
+        if interrupt.check().is_ok() { check::check((&experiment, &runs), &others) } else { vec![] };
     let done = Done { experiment: &experiment, seeds, runs, verdicts };
     if let Some(dir) = &args.out {
         output::write(&done, dir)?;

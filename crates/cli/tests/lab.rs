@@ -105,13 +105,54 @@ fn a_check_draws_its_figures_and_is_compared_with_earlier_ones() {
     polypath(dir.path(), &["lab", "new", "experiments/g/x", "--template", "two_paths"]);
     let check = |rest: &[&str]| told(&polypath(dir.path(), &[&["lab", "check", "g"], rest].concat()));
     let (_, kept, error) = check(&["--seeds", "1..2", "--json", "--figures", "drawn"]);
-    std::fs::write(dir.path().join("kept.json"), kept).unwrap();
+    std::fs::write(dir.path().join("kept.json"), &kept).unwrap();
     let drawn =
         std::fs::read_to_string(dir.path().join("drawn/x-1.svg")).unwrap_or_else(|e| panic!("{e}: {error}"));
     assert!(drawn.starts_with("<svg xmlns="), "{drawn}");
     assert!(dir.path().join("drawn/x-1.pdf").exists() && dir.path().join("drawn/x-1.csv").exists());
     let (code, _, error) = check(&["--seeds", "11..12", "--against", "kept.json", "kept.json"]);
     assert_eq!(code, Some(0), "{error}");
+    assert!(error.contains("values compared with those kept"), "{error}");
+    let mut kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    kept["experiments"][0]["verdicts"].as_array_mut().unwrap().remove(0);
+    std::fs::write(dir.path().join("less.json"), kept.to_string()).unwrap();
+    let (code, _, error) = check(&["--seeds", "11..12", "--against", "less.json"]);
+    assert!(code == Some(1) && error.contains("is not kept"), "{code:?} {error}");
+}
+
+/// Two flows over one link, of which `one` has this window, and what more is said.
+fn two_flows(window: u32, rest: &str) -> String {
+    let flow = |name: &str, keys: &str| {
+        format!("[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\nstart = [\"0s\", \"1s\"]\n{keys}\n")
+    };
+    format!(
+        "version = 1\ntitle = \"t\"\nduration = \"5s\"\nmeasure_from = \"2s\"\nseeds = \"1..3\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\n\
+         rate = \"8Mbit/s\"\ndelay = \"10ms\"\nqueue = \"40p\"\n{}{}{rest}",
+        flow("one", &format!("connection = {{ receive_buffer = {window} }}")),
+        flow("tcp", ""),
+    )
+}
+
+#[test]
+fn a_run_judges_beside_the_null_of_another_experiment_as_a_check_does_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("experiments/g")).unwrap();
+    let claim = "[[grid]]\nkey = \"flow.one.connection.sack\"\nvalues = [true]\nlabels = [\"x\"]\n[[expect]]\nclaim = \"c\"\nmetric = \"goodput\"\n\
+                 flow = \"one\"\nover = \"tcp\"\nnull = \"g/nulls\"\npublished = 0.1\nmargin = 0.01\n";
+    std::fs::write(dir.path().join("experiments/g/asks.toml"), two_flows(11_680, claim)).unwrap();
+    std::fs::write(dir.path().join("experiments/g/nulls.toml"), two_flows(11_680, "")).unwrap();
+    let first = |args: &[&str]| {
+        let (_, text, error) = told(&polypath(dir.path(), args));
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {error}"));
+        let of_check = &json["experiments"][0]["verdicts"][0];
+        if of_check.is_null() { json["verdicts"][0].clone() } else { of_check.clone() }
+    };
+    let run = first(&["lab", "run", "g/asks", "--json"]);
+    assert_eq!(run, first(&["lab", "check", "g", "--json"]));
+    assert!(run["null"]["n"] == 3 && !run["finding"].is_null(), "{run}");
+    let cell = first(&["lab", "run", "g/asks", "--json", "--cell", "x"]);
+    assert!(cell["finding"].is_null(), "{cell}");
+    assert_eq!(cell["reason"], "not judged: the null g/nulls was not run");
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! A group of experiments, `experiments/<group>/*.toml`: all of their runs on all cores, and the
 //! answers to all of their expectations.
 
+mod nulls;
 mod published;
 mod settle;
 
 use std::collections::BTreeMap;
+
+pub use nulls::Nulls;
 
 use crate::check::{Ensemble, Verdict, check};
 use crate::results::Run;

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use polypath_lab::group::{Done, Group, GroupError, Seeds};
+use polypath_lab::check::{Ensemble, check};
+use polypath_lab::group::{Done, Group, GroupError, Nulls, Seeds};
 use polypath_lab::judge::Finding;
 use polypath_lab::report::{About, Again, Chart, FigureError, Line, charts, files};
 use polypath_lab::shelf::Shelf;
@@ -370,6 +371,16 @@ fn a_null_of_another_group_is_run_with_what_is_asked_of_it() {
     assert_eq!(done.iter().map(|d| d.own).collect::<Vec<_>>(), [true, false]);
     assert!(done[1].verdicts.is_empty());
     assert_eq!(done[0].verdicts[0].null.as_ref().map(|n| n.n), Some(4));
+
+    let asks = shelf.load("h/asks").unwrap();
+    let nulls = Nulls::of(&asks, &shelf).unwrap();
+    assert_eq!(nulls.cells(), 1, "only the cell that is named");
+    let of_nulls = nulls.run(done[0].seeds, &Stop::default(), |_| ()).unwrap();
+    let others: Vec<Ensemble<'_>> = of_nulls.iter().map(|(e, runs)| (*e, &runs[..])).collect();
+    assert_eq!(check((&asks, &done[0].runs), &others), done[0].verdicts, "as the group has it");
+    let alone = &check((&asks, &done[0].runs), &[])[0];
+    assert_eq!(alone.finding, None);
+    assert!(alone.to_string().contains("not judged: the null g/small:9 was not run"), "{alone}");
 }
 
 #[test]

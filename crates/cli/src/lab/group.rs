@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use polypath_lab::check::{Verdict, differences};
+use polypath_lab::check::{self, Verdict};
 use polypath_lab::group::{Done, Group, GroupError};
 use polypath_lab::report;
 use polypath_lab::shelf::{Shelf, find};
@@ -44,7 +44,7 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let text = if args.json { json_of(&args.group.group, &done) } else { table_of(&done) };
     printed(writeln!(io::stdout(), "{text}"))?;
     if !args.against.is_empty() {
-        return compare(&done, &args.against);
+        return compare(&done, &args.against, args.settle.is_some());
     }
     let (all, unmet) = (verdicts(&done).count(), verdicts(&done).filter(|(_, v)| !v.is_expected()).count());
     match unmet {
@@ -57,14 +57,26 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
-/// Fails if an answer is not what `files` keep.
-fn compare(done: &[Done], files: &[PathBuf]) -> Result<(), Failure> {
+/// Fails if an answer is not what `files` keep, or what they keep is not what the specs ask. Says what has no test.
+fn compare(done: &[Done], files: &[PathBuf], settled: bool) -> Result<(), Failure> {
     let kept: Vec<Value> = files.iter().map(|file| earlier(file)).collect::<Result<_, _>>()?;
-    let own = done.iter().filter(|d| d.own);
-    let found: Vec<String> = own.flat_map(|d| differences(&d.experiment.name, &d.verdicts, &kept)).collect();
+    let own: Vec<&Done> = done.iter().filter(|d| d.own).collect();
+    let specs: Vec<_> = own.iter().map(|d| &d.experiment).collect();
+    let (mut found, mut tested) = (check::misfits(&specs, &kept, settled), 0);
+    let mut untested = check::unjudged(&specs);
+    untested.iter_mut().for_each(|one| one.push_str(" (its finding from the kept numbers)"));
+    for d in own {
+        let compared = check::compare(&d.experiment, &d.verdicts, &kept);
+        tested += compared.tested;
+        found.extend(compared.differ);
+        untested.extend(compared.untested.into_iter().map(|one| one + " (its value)"));
+    }
+    let untested: String = untested.iter().map(|one| format!("\n  {one}")).collect();
+    let no_test = if untested.is_empty() { String::new() } else { format!("; without a test:{untested}") };
+    printed(writeln!(io::stderr(), "{tested} values compared with those kept{no_test}"))?;
     match found.len() {
         0 => Ok(()),
-        n => Err(Failure::unmet(format!("{n} findings differ from those kept:\n{}", found.join("\n")))),
+        n => Err(Failure::unmet(format!("{n} answers differ from those kept:\n{}", found.join("\n")))),
     }
 }
 

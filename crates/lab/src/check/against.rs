@@ -1,10 +1,12 @@
 //! Answers beside those that were kept: the same claims from other seeds, or from a few of the same.
 
 use serde_json::{Value, json};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, DiscreteCDF, Hypergeometric, StudentsT};
 
-use super::Verdict;
+use super::kept::row;
+use super::{Verdict, asked};
 use crate::judge::Finding;
+use crate::spec::Experiment;
 
 /// From so many runs on a finding is expected to be the same.
 const MANY: usize = 20;
@@ -13,84 +15,141 @@ const CHANCE: f64 = 1e-4;
 /// What counts as equal where nothing scatters, as a share of the value.
 const EQUAL: f64 = 0.01;
 
-/// What of `verdicts` of `experiment` is not what `kept`, outputs of `lab check --json` on disjoint blocks of seeds, say;
-/// one line each. Where a block or these runs leave a claim undecided, or the blocks contradict each other, no finding is an error. A claim that is
-/// new, or that some runs do not have, is not compared.
-pub fn differences(experiment: &str, verdicts: &[Verdict], kept: &[Value]) -> Vec<String> {
-    let of = |v: &Verdict| {
-        let same: Vec<&Value> = kept.iter().filter_map(|block| claim(block, experiment, v)).collect();
-        difference(v, &same)
-    };
-    verdicts.iter().filter_map(|v| Some(format!("{experiment}: {} {}", v.expectation, of(v)?))).collect()
+/// Verdicts beside those that were kept.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Compared {
+    /// What differs, a line each.
+    pub differ: Vec<String>,
+    /// How many values have a test.
+    pub tested: usize,
+    /// The expectations whose values have none.
+    pub untested: Vec<String>,
 }
 
-/// What `block` keeps of the claim of `v`.
-fn claim<'a>(block: &'a Value, experiment: &str, v: &Verdict) -> Option<&'a Value> {
-    let experiments = block["experiments"].as_array()?.iter().filter(|e| e["experiment"] == experiment);
-    let mut known = experiments.flat_map(|e| e["verdicts"].as_array().into_iter().flatten());
-    known.find(|k| k["expectation"] == v.expectation.as_str() && k["cell"] == v.cell.as_str())
+/// `verdicts` of `experiment` beside `kept`, outputs of `lab check --json` on disjoint blocks of seeds, say. Where a block or these runs leave a
+/// claim undecided, or the blocks contradict each other, no finding is an error. Values are compared with the first block that has them: means,
+/// and shares by Fisher's exact test.
+pub fn compare(experiment: &Experiment, verdicts: &[Verdict], kept: &[Value]) -> Compared {
+    let shares: Vec<Verdict> = asked(experiment)
+        .into_iter()
+        .filter(|(_, question)| question.expect.of.statistic.is_share())
+        .map(|(verdict, _)| verdict)
+        .collect();
+    let is_share = |v: &Verdict| shares.iter().any(|s| s.expectation == v.expectation && s.cell == v.cell);
+    let mut compared = Compared::default();
+    for v in verdicts {
+        let blocks: Vec<&Value> = kept.iter().filter_map(|block| row(block, &experiment.name, v)).collect();
+        let value = if is_share(v) { share(v, &blocks) } else { mean(v, &blocks) };
+        match value {
+            Some(_) => compared.tested += 1,
+            None => compared.untested.push(format!("{}: {}", experiment.name, v.expectation)),
+        }
+        let why = finding(v, &blocks).or(value.flatten());
+        compared.differ.extend(why.map(|why| format!("{}: {} {why}", experiment.name, v.expectation)));
+    }
+    compared
 }
 
-fn difference(v: &Verdict, blocks: &[&Value]) -> Option<String> {
-    let kept = *blocks.first()?;
+/// Why the finding is another than that which all blocks with enough runs share.
+fn finding(v: &Verdict, blocks: &[&Value]) -> Option<String> {
     let decided = |finding: &Value| *finding != json!(Finding::Undecided);
     let many = blocks.iter().filter(|k| k["n"].as_u64().is_some_and(|n| n >= MANY as u64));
     let found: Vec<&Value> = many.map(|k| &k["finding"]).filter(|f| decided(f)).collect();
     let shared = found.first().filter(|first| found.iter().all(|other| other == *first));
     let finding = json!(v.finding);
-    if let Some(shared) = shared.filter(|shared| v.n >= MANY && decided(&finding) && ***shared != finding) {
-        return Some(format!("is {finding}, and was {shared}"));
-    }
+    let other = shared.filter(|shared| v.n >= MANY && decided(&finding) && ***shared != finding);
+    other.map(|shared| format!("is {finding}, and was {shared}"))
+}
+
+/// Why the share is another; `None` without a test.
+fn share(v: &Verdict, blocks: &[&Value]) -> Option<Option<String>> {
+    let kept = *blocks.first()?;
+    let (n, m) = (v.n as u64, kept["n"].as_u64()?);
+    let (value, was) = (v.value?, kept["value"].as_f64()?);
+    let hits = |share: f64, n: u64| (share * n as f64).round() as u64;
+    let (ours, all) = (hits(value, n), hits(value, n) + hits(was, m));
+    let drawn = Hypergeometric::new(n + m, all, n).ok()?;
+    let below = drawn.cdf(ours);
+    let above = if ours == 0 { 1.0 } else { drawn.sf(ours - 1) };
+    let differs = below.min(above) < CHANCE / 2.0;
+    Some(differs.then(|| format!("is {} of {n} runs, and was {} of {m}", ours, all - ours)))
+}
+
+/// Why the mean is another; `None` without a test.
+fn mean(v: &Verdict, blocks: &[&Value]) -> Option<Option<String>> {
+    let kept = *blocks.first()?;
     let n = kept["n"].as_u64()? as usize;
     let (value, was, ci95) = (v.value?, kept["value"].as_f64()?, kept["ci95"].as_f64()?);
     let t = |level: f64| Some(StudentsT::new(0.0, 1.0, n as f64 - 1.0).ok()?.inverse_cdf(level));
     let scatter = ci95 * (n as f64).sqrt() / t(0.975)?;
     let half = t(1.0 - CHANCE / 2.0)? * scatter * (1.0 / v.n as f64 + 1.0 / n as f64).sqrt();
     let allowed = half.max(EQUAL * was.abs());
-    ((value - was).abs() > allowed).then(|| {
+    Some(((value - was).abs() > allowed).then(|| {
         format!("is {} in {} runs, and was {} ± {} in {n}", v.shown(value), v.n, v.shown(was), v.shown(ci95))
-    })
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec;
 
-    fn verdict(value: f64, n: usize, finding: Finding) -> Verdict {
-        Verdict {
-            expectation: "FF".into(),
-            value: Some(value),
-            n,
-            finding: Some(finding),
-            ..Verdict::empty()
-        }
+    /// An experiment that expects a mean and a share.
+    fn experiment() -> Experiment {
+        let text = "version = 1\ntitle = \"t\"\nduration = \"9s\"\n\
+             [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"1ms\"\n\
+             [[flow]]\nname = \"a\"\nfrom = \"a\"\nto = \"b\"\n\
+             [[expect]]\nflow = \"a\"\nmetric = \"timeouts\"\nmin = 0\n\
+             [[expect]]\nflow = \"a\"\nmetric = \"timeouts\"\nstatistic = \"share_within\"\nwithin = [0, 1]\nmin = 0\n\
+             [[expect]]\nflow = \"a\"\nmetric = \"timeouts\"\nstatistic = \"max\"\nmin = 0\n";
+        let experiment = spec::parse(text, "t.toml").unwrap_or_else(|e| panic!("{e}"));
+        Experiment { name: "g/x".into(), ..experiment }
+    }
+
+    fn verdict(nth: usize, value: f64, n: usize, finding: Finding) -> Verdict {
+        let asked = asked(&experiment()).swap_remove(nth).0;
+        Verdict { value: Some(value), n, finding: Some(finding), ..asked }
+    }
+
+    fn block(nth: usize, rest: &Value) -> Value {
+        let v = verdict(nth, 0.0, 0, Finding::Undecided);
+        let mut row = json!({ "claim": "", "expectation": v.expectation, "cell": "", "n": 50 });
+        row.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        json!({ "experiments": [{ "experiment": "g/x", "verdicts": [row] }] })
     }
 
     #[test]
     fn a_few_runs_lie_where_the_many_say_and_many_find_the_same() {
         // 50 runs that scatter by 0.1: their mean is known to 0.0284, means of four lie within 0.22 of it.
-        let kept = json!({ "experiments": [{ "experiment": "g/x", "verdicts": [
-            { "expectation": "FF", "cell": "", "value": 1.0, "ci95": 0.0284, "n": 50, "finding": "reproduced" },
-        ] }] });
+        let kept = block(0, &json!({ "value": 1.0, "ci95": 0.0284, "finding": "reproduced" }));
         let of = |value, n, finding| {
-            differences("g/x", &[verdict(value, n, finding)], std::slice::from_ref(&kept))
+            compare(&experiment(), &[verdict(0, value, n, finding)], std::slice::from_ref(&kept)).differ
         };
         assert!(of(1.2, 4, Finding::NotIdentifiable).is_empty());
         assert!(of(1.3, 4, Finding::Reproduced)[0].contains("is 1.3 in 4 runs, and was 1 ± 0.0284 in 50"));
         assert!(of(1.0, 50, Finding::Reproduced).is_empty());
         assert!(of(1.0, 50, Finding::Refuted)[0].contains("is \"refuted\", and was \"reproduced\""));
         assert!(of(1.0, 50, Finding::Undecided).is_empty(), "an undecided claim contradicts nothing");
-        assert!(differences("g/y", &[verdict(9.0, 50, Finding::Refuted)], &[kept]).is_empty(), "not kept");
+    }
+
+    #[test]
+    fn shares_are_counted_and_what_has_no_test_is_named() {
+        let of = |value: f64, was: f64| {
+            let kept = [block(1, &json!({ "value": was, "ci95": null, "finding": null }))];
+            compare(&experiment(), &[verdict(1, value, 4, Finding::Undecided)], &kept)
+        };
+        assert_eq!((of(0.25, 0.0).differ.len(), of(0.25, 0.0).tested), (0, 1));
+        assert!(of(1.0, 0.0).differ[0].ends_with("is 4 of 4 runs, and was 0 of 50"), "{:?}", of(1.0, 0.0));
+        let kept = [block(2, &json!({ "value": 1.0, "ci95": null, "finding": null }))];
+        let most = compare(&experiment(), &[verdict(2, 9.0, 4, Finding::Undecided)], &kept);
+        assert_eq!((most.tested, most.untested.len()), (0, 1), "{most:?}");
     }
 
     #[test]
     fn a_finding_that_the_kept_blocks_do_not_share_may_be_any() {
-        let block = |finding: &str| {
-            json!({ "experiments": [{ "experiment": "g/x", "verdicts": [
-                { "expectation": "FF", "cell": "", "value": 1.0, "ci95": 0.0284, "n": 50, "finding": finding },
-            ] }] })
-        };
-        let of = |blocks: &[Value]| differences("g/x", &[verdict(1.0, 50, Finding::Refuted)], blocks);
+        let block = |finding: &str| block(0, &json!({ "value": 1.0, "ci95": 0.0284, "finding": finding }));
+        let of =
+            |kept: &[Value]| compare(&experiment(), &[verdict(0, 1.0, 50, Finding::Refuted)], kept).differ;
         assert!(of(&[block("reproduced"), block("not_identifiable")]).is_empty());
         assert_eq!(of(&[block("reproduced"), block("undecided")]).len(), 1);
         assert_eq!(of(&[block("reproduced"), block("reproduced")]).len(), 1);

@@ -1,6 +1,7 @@
 //! Whether an ensemble is what the spec expects, and what it says of what a paper published.
 
 mod against;
+mod kept;
 mod question;
 mod statistics;
 
@@ -8,7 +9,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use against::differences;
+pub use against::{Compared, compare};
+pub use kept::{misfits, unjudged};
 pub use statistics::{statistic, value, values};
 
 use crate::judge::{Finding, Interval};
@@ -46,8 +48,8 @@ pub struct Verdict {
     pub null: Option<Null>,
     /// What this says of the paper's value.
     pub finding: Option<Finding>,
-    /// Why.
-    pub reason: Option<&'static str>,
+    /// Why; or why there is none of a published value.
+    pub reason: Option<String>,
     /// How likely as many runs as the paper's are to tell what it claims from what plain TCP gives.
     pub power: Option<f64>,
     /// Whether there is a band or an order of ours to hold.
@@ -84,6 +86,14 @@ pub fn check(ensemble: Ensemble<'_>, others: &[Ensemble<'_>]) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = runs.iter().flat_map(faults).collect();
     verdicts.extend(experiment.spec.expect.iter().flat_map(|expect| answers(expect, ensemble, others)));
     verdicts
+}
+
+/// What `experiment` expects, as verdicts without answers.
+pub(crate) fn asked(experiment: &Experiment) -> Vec<(Verdict, Question<'_>)> {
+    let question =
+        |expect| Question { expect, selector: expect.selector(), ensemble: (experiment, &[]), others: &[] };
+    let of = |expect| question(expect).asked().into_iter().map(move |verdict| (verdict, question(expect)));
+    experiment.spec.expect.iter().flat_map(of).collect()
 }
 
 /// One verdict for each cell or step that `expect` is about.
@@ -167,9 +177,16 @@ impl fmt::Display for Verdict {
         if self.value.is_some() && self.n < self.of {
             write!(f, " in {} of {} runs, none in the others", self.n, self.of)?;
         }
-        if let Some((published, finding)) = self.published.zip(self.finding) {
-            write!(f, "; published {}{unit}: {finding}", self.shown(published))?;
-            self.reason.map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
+        if let Some(published) = self.published {
+            let found = [self.finding.map(|finding| finding.to_string()), self.reason.clone()];
+            let [finding, reason] = found.map(Option::unwrap_or_default);
+            match (&finding[..], &reason[..]) {
+                ("", "") => {}
+                ("", why) => write!(f, "; published {}{unit}: {why}", self.shown(published))?,
+                (finding, why) => {
+                    write!(f, "; published {}{unit}: {finding} ({why})", self.shown(published))?
+                }
+            }
         }
         if let Some(null) = &self.null {
             let (low, high) = (self.shown(null.single.low), self.shown(null.single.high));

@@ -27,7 +27,7 @@ impl Question<'_> {
             return vec![self.ranks()];
         }
         let mut verdicts = Vec::new();
-        if expect.min.is_some() || expect.max.is_some() || expect.published.is_some() {
+        if self.is_of_cells() {
             let cells = chosen(&experiment.cells, expect.of.cell.as_deref());
             verdicts.extend(cells.into_iter().filter(there).map(|cell| self.in_cell(cell)));
         }
@@ -45,30 +45,74 @@ impl Question<'_> {
         let ours = self.judged(&values);
         let null = self.null(cell);
         let verdict = Verdict {
-            claim: self.expect.claim.clone(),
-            cell: cell.label.clone(),
-            expectation: format!("{}{}{}", self.subject(), in_cell(&cell.label), self.band()),
-            unit: self.unit(),
             value,
             ci95,
             n: values.len(),
             of: runs,
             single: ours.as_ref().map(|ours| ours.means_of(1)),
-            published: self.expect.published,
-            margin: self.expect.margin,
             null: null.as_ref().map(|(null, _)| null.clone()),
-            banded: self.is_banded(),
             met: values.len() == runs && value.is_some_and(|v| self.holds(v)),
-            unmet: self.expect.unmet.clone(),
-            source: self.expect.source.clone(),
-            ..Verdict::empty()
+            ..self.of_cell(cell)
         };
         let Some((claim, ours)) = self.claim().zip(ours) else { return verdict };
+        if let (Some(name), None) = (&self.expect.null, &null) {
+            let reason = format!("not judged: the null {name} was not run");
+            return Verdict { reason: Some(reason), ..verdict };
+        }
         let null = null.and_then(|(_, null)| null);
         let asked = Asked::of(&claim, &ours, null.as_ref());
         let Judgement { finding, reason } = judge(&claim, ours.confidence(LEVEL), asked);
-        let power = null.map(|null| power(&claim, &null, &ours));
-        Verdict { finding: Some(finding), reason: Some(reason), power, ..verdict }
+        let power = null.and_then(|null| power(&claim, &null, &ours));
+        Verdict { finding: Some(finding), reason: Some(reason.to_owned()), power, ..verdict }
+    }
+
+    /// What it asks, without answers: a verdict for each cell or step.
+    pub fn asked(&self) -> Vec<Verdict> {
+        if self.expect.of.statistic == Statistic::Spearman {
+            return vec![self.of_ranks()];
+        }
+        let cells = chosen(&self.ensemble.0.cells, self.expect.of.cell.as_deref());
+        let cells = cells.into_iter().filter(|_| self.is_of_cells()).map(|cell| self.of_cell(cell));
+        cells.chain(self.expect.ascending.windows(2).map(|s| self.of_step(&s[0], &s[1]))).collect()
+    }
+
+    fn is_of_cells(&self) -> bool {
+        self.is_banded() || self.expect.published.is_some()
+    }
+
+    fn of_cell(&self, cell: &Cell) -> Verdict {
+        Verdict {
+            cell: cell.label.clone(),
+            published: self.expect.published,
+            margin: self.expect.margin,
+            banded: self.is_banded(),
+            ..self.of(format!("{}{}{}", self.subject(), in_cell(&cell.label), self.band()))
+        }
+    }
+
+    fn of_step(&self, low: &str, high: &str) -> Verdict {
+        self.of(format!("{} not lower in {high} than in {low}: difference", self.subject()))
+    }
+
+    fn of_ranks(&self) -> Verdict {
+        let along = self.expect.ascending.join(" ");
+        Verdict {
+            published: self.expect.published,
+            margin: self.expect.margin,
+            banded: self.is_banded(),
+            ..self.of(format!("{} rises along {along}{}", self.subject(), self.band()))
+        }
+    }
+
+    fn of(&self, expectation: String) -> Verdict {
+        Verdict {
+            claim: self.expect.claim.clone(),
+            expectation,
+            unit: self.unit(),
+            unmet: self.expect.unmet.clone(),
+            source: self.expect.source.clone(),
+            ..Verdict::empty()
+        }
     }
 
     /// One number of every run in `cell`; of a share 1 or 0.
@@ -81,10 +125,21 @@ impl Question<'_> {
     }
 
     /// What is published, if anything.
-    fn claim(&self) -> Option<Claim> {
+    pub fn claim(&self) -> Option<Claim> {
         let e = self.expect;
         let (published, margin) = e.published.zip(e.margin)?;
         Some(Claim { published, margin, runs: e.runs.unwrap_or(1), equal: e.equal })
+    }
+
+    /// What kind of number the rule judges; none for a statistic that it does not judge from single runs.
+    pub fn scale(&self) -> Option<Scale> {
+        match self.expect.of.statistic {
+            Statistic::Mean if self.selector.is_ratio() => Some(Scale::Ratio),
+            Statistic::Mean => Some(Scale::Linear),
+            Statistic::GeometricMean => Some(Scale::Geometric),
+            Statistic::ShareWithin | Statistic::ShareAllWithin => Some(Scale::Share),
+            _ => None,
+        }
     }
 
     /// `values` as the rule needs them; none for a statistic that it does not judge.
@@ -92,14 +147,10 @@ impl Question<'_> {
         let (low, high) = self.expect.within.unwrap_or_default();
         let inside = |v: &f64| f64::from(u8::from((low..=high).contains(v)));
         match self.expect.of.statistic {
-            Statistic::Mean if self.selector.is_ratio() => judge::Ensemble::of(Scale::Ratio, values),
-            Statistic::Mean => judge::Ensemble::of(Scale::Linear, values),
-            Statistic::GeometricMean => judge::Ensemble::of(Scale::Geometric, values),
             Statistic::ShareWithin => {
                 judge::Ensemble::of(Scale::Share, &values.iter().map(inside).collect::<Vec<_>>())
             }
-            Statistic::ShareAllWithin => judge::Ensemble::of(Scale::Share, values),
-            _ => None,
+            _ => judge::Ensemble::of(self.scale()?, values),
         }
     }
 
@@ -107,7 +158,7 @@ impl Question<'_> {
         self.expect.min.is_some() || self.expect.max.is_some()
     }
 
-    fn holds(&self, value: f64) -> bool {
+    pub fn holds(&self, value: f64) -> bool {
         self.expect.min.is_none_or(|min| value >= min) && self.expect.max.is_none_or(|max| value <= max)
     }
 
@@ -144,15 +195,10 @@ impl Question<'_> {
         let of = |cell| Some(statistic(self.expect.of.statistic, self.expect.within, &self.pooled(cell))?.0);
         let (a, b) = (of(low), of(high));
         Verdict {
-            claim: self.expect.claim.clone(),
-            expectation: format!("{} not lower in {high} than in {low}: difference", self.subject()),
-            unit: self.unit(),
             value: a.zip(b).map(|(a, b)| b - a),
             n: self.pooled(low).len().min(self.pooled(high).len()),
             met: a.zip(b).is_some_and(|(a, b)| b >= a),
-            unmet: self.expect.unmet.clone(),
-            source: self.expect.source.clone(),
-            ..Verdict::empty()
+            ..self.of_step(low, high)
         }
     }
 
@@ -170,25 +216,13 @@ impl Question<'_> {
             judge(&claim, interval, Asked { told_apart: Answer::Yes, on_claimed_side })
         });
         Verdict {
-            claim: self.expect.claim.clone(),
-            expectation: format!(
-                "{} rises along {}{}",
-                self.subject(),
-                self.expect.ascending.join(" "),
-                self.band()
-            ),
             value,
             n: cells.iter().map(Vec::len).min().unwrap_or(0),
             of: cells.iter().map(Vec::len).max().unwrap_or(0),
-            published: self.expect.published,
-            margin: self.expect.margin,
             finding: judged.map(|j| j.finding),
-            reason: judged.map(|j| j.reason),
-            banded: self.is_banded(),
+            reason: judged.map(|j| j.reason.to_owned()),
             met: value.is_some_and(|v| self.holds(v)),
-            unmet: self.expect.unmet.clone(),
-            source: self.expect.source.clone(),
-            ..Verdict::empty()
+            ..self.of_ranks()
         }
     }
 

@@ -6,12 +6,12 @@ use super::{Answer, Interval, Side};
 use crate::results::Summary;
 
 /// So many runs reach from end to end over 95 % of all: (n − 1)/(n + 1).
-const ENOUGH: usize = 39;
+pub(super) const ENOUGH: usize = 39;
 /// What of all runs lies beyond each end of where 95 % lie.
-const TAIL: f64 = 0.025;
+pub(super) const TAIL: f64 = 0.025;
 /// What lies so many times as far from the median as the quartile, and beyond all runs, is no run's: of a normal distribution four
 /// standard deviations.
-const FAR: f64 = 6.0;
+pub(super) const FAR: f64 = 6.0;
 
 /// What kind of number it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -196,7 +196,7 @@ fn logarithms(s: &Summary) -> Option<(f64, f64)> {
 }
 
 /// Half the width of Student's interval with n − 1 degrees of freedom; infinite for one run.
-fn half_width(n: usize, level: f64, error: f64) -> f64 {
+pub(super) fn half_width(n: usize, level: f64, error: f64) -> f64 {
     match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
         Ok(t) => t.inverse_cdf(f64::midpoint(1.0, level)) * error,
         Err(_) => f64::INFINITY,
@@ -204,7 +204,7 @@ fn half_width(n: usize, level: f64, error: f64) -> f64 {
 }
 
 /// Clopper and Pearson's interval of a share.
-fn share(hits: usize, n: usize, level: f64) -> Interval {
+pub(super) fn share(hits: usize, n: usize, level: f64) -> Interval {
     let tail = (1.0 - level) / 2.0;
     let at = |a: usize, b: usize, q: f64| Beta::new(a as f64, b as f64).map(|beta| beta.inverse_cdf(q));
     Interval {

@@ -44,6 +44,11 @@ impl Chance {
     }
 }
 
+/// `n` numbers of a normal distribution.
+pub(super) fn drawn(seed: u64, n: usize, mean: f64, sd: f64) -> Vec<f64> {
+    Chance(seed).values(n, Normal(mean, sd))
+}
+
 /// Mean and standard deviation.
 #[derive(Clone, Copy)]
 struct Normal(f64, f64);
@@ -133,7 +138,15 @@ fn the_power_that_is_stated_is_the_rate_at_which_such_papers_can_tell() {
             let published = runs_of.iter().sum::<f64>() / f64::from(runs);
             !null.means_of(runs).contains(published)
         });
-        let stated = power(&claim, &null, &ours);
+        let stated = power(&claim, &null, &ours).expect("it is an effect");
         assert!((told - stated).abs() < 0.08, "{null_sd} {runs}: {told}, stated {stated}");
     }
+}
+
+#[test]
+fn no_power_is_stated_of_equality() {
+    let equal = Claim { published: 1.0, equal: true, ..CLAIM };
+    let mut chance = Chance(19);
+    let mut ensemble = || Ensemble::of(Scale::Linear, &chance.values(50, Normal(1.0, 0.1))).expect("runs");
+    assert_eq!(power(&equal, &ensemble(), &ensemble()), None);
 }

@@ -27,6 +27,9 @@ pub(super) fn published(place: &Place, name: &str) -> Result<Published, FigureEr
             _ => return Err(wrong(number + 1, format!("{x} and {y} must be numbers"))),
         }
     }
+    if points.is_empty() {
+        return Err(wrong(text.lines().count(), "has no points: add lines of series,x,y".into()));
+    }
     Ok(points)
 }
 
@@ -67,5 +70,10 @@ mod tests {
                 .to_string()
                 .ends_with("f.csv:2: 25 and o.4 must be numbers")
         );
+        for empty in ["", "# nothing read off yet\nseries,x,y\n"] {
+            std::fs::write(&file, empty).unwrap();
+            let said = published(&place, "f.csv").unwrap_err().to_string();
+            assert!(said.contains("f.csv:") && said.contains("has no points"), "{said}");
+        }
     }
 }

@@ -74,6 +74,16 @@ fn claim(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
         (_, Some(margin)) if !(margin.is_finite() && margin > 0.0) => {
             refused("margin", "nothing is within it", "write a positive number in the unit of published")
         }
+        (Some(published), Some(margin)) if published != 0.0 && margin > published.abs() => refused(
+            "margin",
+            "wider than the published value itself, so that nothing at all would count as it",
+            "write how far from it still counts as it, in the unit of published",
+        ),
+        _ if expect.equal && expect.null.is_none() => refused(
+            "equal",
+            "no difference from what?",
+            "add null = \"…\": plain TCP in the place of the path (docs/experiments.md)",
+        ),
         _ if !expect.of.statistic.is_judged() => refused(
             "statistic",
             "no error rate of a finding on it is known",

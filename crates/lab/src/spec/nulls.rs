@@ -46,9 +46,18 @@ pub(super) fn matched(
     }
     if let Some((key, there, here)) = difference(&selector, &cell.spec, &null.spec) {
         let label = if cell.label.is_empty() { "the claim" } else { &cell.label };
+        let set = match &here {
+            Value::Null => format!("leave {key} out of the null"),
+            here => format!("set {key} = {here} in the null"),
+        };
+        let shown = |value: &Value| if value.is_null() { "nothing".to_owned() } else { value.to_string() };
         return refused(
-            format!("the null \"{name}\" differs in {key}: {there} there, {here} in {label}"),
-            format!("only plain TCP may stand in the place of the path: set {key} = {here} in the null"),
+            format!(
+                "the null \"{name}\" differs in {key}: {} there, {} in {label}",
+                shown(&there),
+                shown(&here)
+            ),
+            format!("only plain TCP may stand in the place of the path: {set}"),
         );
     }
     let subjects = null.spec.flow.iter().filter(|f| selector.what.flows.contains(&f.name));
@@ -65,9 +74,13 @@ pub(super) fn matched(
 
 /// The first thing that differs but for how the flows of `selector` use their paths.
 fn difference(selector: &Selector, here: &Spec, there: &Spec) -> Option<Difference> {
-    if let Some(what) = selector.whats().find(|what| what.window(here) != what.window(there)) {
-        let key = if what.to.is_none() { "duration" } else { "measure_from" };
-        return Some(pair(key.to_owned(), &document(there)[key], &document(here)[key]));
+    let (mine, other) = (document(here), document(there));
+    for what in selector.whats() {
+        let ((from, to), (other_from, other_to)) = (what.window(here), what.window(there));
+        let differing = [("measure_from", from != other_from), ("duration", to != other_to)];
+        if let Some((key, _)) = differing.into_iter().find(|(_, differs)| *differs) {
+            return Some(pair(key.to_owned(), &other[key], &mine[key]));
+        }
     }
     let places = ["link", "host"].into_iter().find_map(|key| between_places(key, here, there));
     places.or_else(|| between_flows(selector, here, there))

@@ -107,7 +107,7 @@ fn row(v: &Verdict) -> Markup {
             td.number data-label="paper" { (shown(v, v.published)) }
             td.number data-label="ours" { (ours(v)) }
             td.number data-label="null" { (null.unwrap_or_else(|| "–".into())) }
-            td.verdict { span class={ "finding " (class(finding)) } title=[v.reason] { (finding) } }
+            td.verdict { span class={ "finding " (class(finding)) } title=[v.reason.as_deref()] { (finding) } }
             td.small { (small(v, finding)) }
         }
     }

@@ -82,7 +82,7 @@ fn reading(v: &Verdict) -> Markup {
             td.number { @if let Some(power) = v.power { (format!("{power:.2}")) } @else { "–" } }
             td {
                 @if let Some(f) = v.finding { span class={ "finding " (claims::class(f)) } { (f) } }
-                @if let Some(reason) = v.reason { br; small { (reason) } }
+                @if let Some(reason) = &v.reason { br; small { (reason) } }
             }
         }
     }
