@@ -46,50 +46,62 @@ fn every_claim_is_kept_as_the_spec_has_it_and_its_finding_follows_from_its_numbe
     }
 }
 
-#[test]
-fn a_finding_that_is_turned_by_hand_does_not_follow() {
-    let (specs, blocks) = (specs("mhip"), blocks("mhip"));
-    let all = ["reproduced", "refuted", "not_identifiable", "direction_only", "undecided"];
-    let (mut turned, mut noticed) = (0, 0);
-    for (n, experiment) in blocks[1]["experiments"].as_array().unwrap().iter().enumerate() {
+/// A finding of the first block that was turned: its claim, and into what.
+struct Turned {
+    claim: String,
+    to: Value,
+    noticed: bool,
+}
+
+/// Each kept finding as each of `others`, a finding and a reason.
+fn turned(others: &[(Value, Option<Value>)]) -> Vec<Turned> {
+    let (specs, block) = (specs("mhip"), blocks("mhip").remove(1));
+    let specs: Vec<&Experiment> = specs.iter().collect();
+    let mut all = Vec::new();
+    for (n, experiment) in block["experiments"].as_array().unwrap().iter().enumerate() {
         for (m, kept) in experiment["verdicts"].as_array().unwrap().iter().enumerate() {
-            for finding in all.iter().filter(|f| !kept["finding"].is_null() && kept["finding"] != **f) {
-                let mut other = blocks.clone();
-                other[1]["experiments"][n]["verdicts"][m]["finding"] = json!(finding);
-                turned += 1;
-                noticed += usize::from(!wrong(&specs, &other).is_empty());
+            for (finding, reason) in others.iter().filter(|(f, _)| kept["finding"] != *f) {
+                let mut other = block.clone();
+                let row = &mut other["experiments"][n]["verdicts"][m];
+                row["finding"] = finding.clone();
+                reason.iter().for_each(|reason| row["reason"] = reason.clone());
+                let noticed = !misfits(&specs, &[other], true).is_empty();
+                let claim = kept["claim"].as_str().unwrap().to_owned();
+                all.push(Turned { claim, to: finding.clone(), noticed });
             }
         }
     }
-    // Two rank correlations keep no numbers from which a finding follows.
-    assert_eq!(noticed, turned - 2 * 4, "of {turned}");
+    all
+}
+
+/// Rank correlations keep no numbers from which a finding follows.
+fn is_rank(one: &Turned) -> bool {
+    one.claim.starts_with("FF rises with the receive buffer")
 }
 
 #[test]
-fn a_finding_that_is_turned_with_its_reason_mostly_contradicts_its_numbers() {
-    let (specs, blocks) = (specs("mhip"), blocks("mhip"));
-    let block = &blocks[1];
-    let rows =
-        || block["experiments"].as_array().unwrap().iter().flat_map(|e| e["verdicts"].as_array().unwrap());
-    let mut reasons: Vec<(Value, Value)> =
-        rows().map(|v| (v["finding"].clone(), v["reason"].clone())).collect();
-    reasons.sort_by_key(|pair| format!("{pair:?}"));
-    reasons.dedup();
-    let (mut turned, mut unnoticed) = (0, Vec::new());
-    for (n, experiment) in block["experiments"].as_array().unwrap().iter().enumerate() {
-        for (m, kept) in experiment["verdicts"].as_array().unwrap().iter().enumerate() {
-            for (finding, reason) in reasons.iter().filter(|(f, _)| !f.is_null() && kept["finding"] != *f) {
-                let mut other = blocks.clone();
-                let row = &mut other[1]["experiments"][n]["verdicts"][m];
-                (row["finding"], row["reason"]) = (finding.clone(), reason.clone());
-                turned += 1;
-                if wrong(&specs, &other).is_empty() {
-                    unnoticed.push(format!("{} {} as {finding}, {reason}", kept["claim"], kept["finding"]));
-                }
-            }
-        }
-    }
-    assert!(unnoticed.len() * 20 < turned, "{} of {turned}:\n{}", unnoticed.len(), unnoticed.join("\n"));
+fn a_finding_that_is_turned_by_hand_does_not_follow() {
+    let all = ["reproduced", "refuted", "not_identifiable", "direction_only", "undecided"];
+    let turned = turned(&all.map(|finding| (json!(finding), None)));
+    let unnoticed: Vec<&str> =
+        turned.iter().filter(|t| !t.noticed && !is_rank(t)).map(|t| &t.claim[..]).collect();
+    assert!(turned.len() > 300 && unnoticed.is_empty(), "{unnoticed:?}");
+}
+
+#[test]
+fn a_finding_that_is_turned_with_its_reason_into_another_contradicts_its_numbers() {
+    let all = [
+        ("reproduced", "our mean lies within the margin"),
+        ("refuted", "another value"),
+        ("direction_only", "another value, on the claimed side of plain TCP"),
+        ("not_identifiable", "the paper's runs cannot tell it from plain TCP"),
+    ];
+    let turned = turned(&all.map(|(finding, reason)| (json!(finding), Some(json!(reason)))));
+    let turned: Vec<&Turned> = turned.iter().filter(|t| !is_rank(t)).collect();
+    let unnoticed: Vec<String> =
+        turned.iter().filter(|t| !t.noticed).map(|t| format!("{} as {}", t.claim, t.to)).collect();
+    // Where ours and the null lie near each other, the scatter of the null decides, which is not kept.
+    assert!(turned.len() > 250 && unnoticed.len() * 50 < turned.len(), "{unnoticed:?}");
 }
 
 #[test]
