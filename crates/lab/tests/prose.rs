@@ -78,21 +78,30 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What the checks of the experiments' own seeds and the findings from seed 1 on say.
+/// What the checks of the experiments' own seeds and the findings of three series of seeds say; of an experiment's nulls too.
 fn kept() -> Kept {
-    let mut kept = Kept::new();
+    let (mut kept, mut nulls) = (Kept::new(), BTreeSet::new());
     for group in GROUPS {
-        for file in [format!("{group}.json"), format!("{group}-1.json")] {
-            let text = std::fs::read_to_string(root().join("docs/results").join(file)).unwrap();
+        for block in ["", "-1", "-1001", "-31001"] {
+            let file = root().join(format!("docs/results/{group}{block}.json"));
+            let text = std::fs::read_to_string(file).unwrap();
             let block: Value = serde_json::from_str(&text).unwrap();
             for experiment in block["experiments"].as_array().unwrap() {
                 let name = experiment["experiment"].as_str().unwrap();
                 for verdict in experiment["verdicts"].as_array().unwrap() {
                     kept.entry(name.to_owned()).or_default().extend(values(verdict));
+                    let null = verdict["null"]["of"].as_str().filter(|null| null.contains('/'));
+                    nulls.extend(
+                        null.map(|null| (name.to_owned(), null.split(':').next().unwrap().to_owned())),
+                    );
                     kept.entry(group.to_owned()).or_default().extend(verdict["published"].as_f64());
                 }
             }
         }
+    }
+    let own = kept.clone();
+    for (name, null) in nulls {
+        kept.entry(name).or_default().extend(own.get(&null).into_iter().flatten());
     }
     kept
 }
@@ -103,7 +112,9 @@ fn values(verdict: &Value) -> Vec<f64> {
     let own = ["value", "ci95", "published", "margin"].map(|key| verdict[key].as_f64());
     let nulls = [null["middle"].as_f64(), null["single"]["low"].as_f64(), null["single"]["high"].as_f64()];
     let band = decimals(verdict["expectation"].as_str().unwrap_or_default()).into_iter();
-    own.into_iter().chain(nulls).flatten().chain(band.filter_map(|n| n.parse().ok())).collect()
+    let ends = own[2].zip(own[3]).map(|(published, margin)| [published - margin, published + margin]);
+    let all = own.into_iter().chain(nulls).flatten().chain(ends.into_iter().flatten());
+    all.chain(band.filter_map(|n| n.parse().ok())).collect()
 }
 
 /// The numbers of `page` with two decimals or more in paragraphs that name experiments, but in sentences with another source.
@@ -116,7 +127,8 @@ fn numbers_of(page: &str, kept: &Kept) -> Vec<Number> {
             .flat_map(|name| [name.clone(), name.split('/').next().unwrap_or_default().to_owned()])
             .collect();
         let sentences = paragraph.split_inclusive(['.', ':', ';']);
-        let has_source = |s: &str| ["FINDINGS", "RFC ", "`docs/"].iter().any(|source| s.contains(source));
+        let sources = ["FINDINGS", "feasibility study", "RFC ", "`docs/"];
+        let has_source = |s: &str| sources.iter().any(|source| s.contains(source));
         for sentence in joined(sentences).iter().filter(|s| !of.is_empty() && !has_source(s)) {
             let plain: String = sentence.split('`').step_by(2).collect();
             let two = decimals(&plain).into_iter().filter(|n| places(n) >= 2);
