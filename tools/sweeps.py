@@ -83,7 +83,7 @@ def turn(out, where, seeds, client, jobs):
     whole = swept.ran == CELLS * len(seeds)
     if whole:
         with (out / "times.jsonl").open("a") as times:
-            print(json.dumps({"where": where, "first": seeds[0], "runs": swept.ran, "seconds": seconds}), file=times)
+            print(json.dumps({"where": where, "workers": jobs, "first": seeds[0], "runs": swept.ran, "seconds": seconds}), file=times)
     print(f"seeds {seeds[0]}..{seeds[-1]} {where}: {swept.ran} runs made in {seconds:.1f} s", "" if whole else "(not timed)", flush=True)
 
 
@@ -93,12 +93,12 @@ def in_turns(out, seeds, workers):
             ways = [("here", None), ("dask", client)]
             for where, via in ways[:: -1 if n % 2 else 1]:
                 turn(out, where, some, via, workers)
-    tell_times(out)
+    tell_times(out, workers)
 
 
-def tell_times(out):
+def tell_times(out, workers):
     times = [json.loads(line) for line in (out / "times.jsonl").read_text().splitlines()]
-    by = {where: {t["first"]: t["seconds"] for t in times if t["where"] == where} for where in ("here", "dask")}
+    by = {where: {t["first"]: t["seconds"] for t in times if (t["where"], t.get("workers")) == (where, workers)} for where in ("here", "dask")}
     both = sorted(by["here"].keys() & by["dask"].keys())
     if both:
         here, dask = (sum(by[where][first] for first in both) for where in ("here", "dask"))

@@ -6,8 +6,9 @@ import copy
 import json
 from difflib import get_close_matches
 from functools import cached_property
+from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from . import _native, _own
 from ._errors import SpecError, UnknownName
@@ -253,8 +254,8 @@ def seed_range(seeds: str | int | range) -> tuple[int, int]:
 
 
 def _ends(seeds: str | int | range) -> tuple[int, int]:
-    if isinstance(seeds, int):
-        return seeds, seeds
+    if isinstance(seeds, SupportsIndex) and not isinstance(seeds, bool):
+        return index(seeds), index(seeds)
     if isinstance(seeds, range):
         if seeds.step != 1 or not seeds:
             raise ValueError(f"{seeds!r} are no seeds: give a range such as range(1, 21), without a step")

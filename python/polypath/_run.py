@@ -149,7 +149,7 @@ def trace(experiment: Experiment | str | Path, seed: int = 1, *, cell: str | Non
     if first != last:
         raise ValueError(f"{seed!r} are several seeds: a trace is of one run")
     if cell is None and len(cells) > 1:
-        raise UnknownName("there are several cells, of which cell is it to be", f"give cell=…; there are: {', '.join(cells)}")
+        raise UnknownName("a trace is of one cell", f"give cell=…; there are: {', '.join(cells)}")
     return Table(experiment._native.trace(first, cell if cell is not None else cells[0]))
 
 

@@ -4,6 +4,7 @@ import json
 import pickle
 from pathlib import Path
 
+import numpy as np
 import polypath as pp
 import pytest
 
@@ -81,6 +82,7 @@ def test_seeds_of_another_kind_are_told_how_to_write_them(seeds: object, error: 
 
 def test_one_seed_is_a_number_and_what_ends_before_it_begins_is_refused() -> None:
     assert len(pp.run(pp.from_toml(SPEC), seeds=5)) == 1
+    assert len(pp.trace(pp.from_toml(SPEC), np.int64(5))) > 0  # type: ignore[arg-type]
     for seeds in ("5..1", -1, "-3..2"):
         with pytest.raises(ValueError, match="the first is the smaller one"):
             pp.run(pp.from_toml(SPEC), seeds=seeds)

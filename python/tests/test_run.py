@@ -69,7 +69,7 @@ def test_a_trace_has_the_bytes_of_the_run() -> None:
     trace = pp.trace(exp, seed=3).to_pandas()
     delivered = trace[(trace["event"] == "delivered") & (trace["source"] == "b")]["len"].sum()
     assert delivered == pp.run(exp, seeds="3..3").runs["bytes"][0].as_py()
-    with pytest.raises(pp.UnknownName, match="of which cell"):
+    with pytest.raises(pp.UnknownName, match="a trace is of one cell"):
         pp.trace(exp.grid("duration", ["5s", "6s"]))
     with pytest.raises(ValueError, match="several seeds"):
         pp.trace(exp, "1..3")  # type: ignore[arg-type]
