@@ -112,7 +112,7 @@ impl PeerFlow {
         bytes: Bytes,
     ) -> Result<(), NotSent> {
         let (flow, class, repaired) = (self.flow_of(looked), looked.dscp(), is_repaired(looked));
-        let packet = Packet { flow, class, repaired, twice, bytes };
+        let packet = Packet { flow, class, repaired, twice, bytes, ..Packet::default() };
         self.flow.push(now, packet).map_err(|refused| match refused {
             Refused::TooBig => NotSent::TooBig { most: self.flow.largest().unwrap_or(0) },
             Refused::Full => NotSent::Full,

@@ -124,7 +124,8 @@ impl PacketFlow {
             self.stats.too_big += 1;
             return Err(Refused::TooBig);
         }
-        if !self.queue.push(now, packet) {
+        let alone = self.numbering.arrive(now, packet.flow).then_some(now);
+        if !self.queue.push(now, Packet { alone, ..packet }) {
             self.stats.refused += 1;
             return Err(Refused::Full);
         }
@@ -169,7 +170,7 @@ impl PacketFlow {
         let previous = previous.and_then(|back| sequence.checked_sub(back));
         let missed = previous.filter(|previous| !self.seen.contains(*previous));
         let Shim { flow, class, repaired, .. } = *shim;
-        let packet = Packet { flow, class, repaired, twice: false, bytes };
+        let packet = Packet { flow, class, repaired, bytes, ..Packet::default() };
         self.resequencer.arrived(now, path, (sequence, shim.stamp));
         self.resequencer.insert(now, sequence, (previous, missed.is_some()), packet);
         self.arm_gap();

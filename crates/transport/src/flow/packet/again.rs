@@ -1,7 +1,7 @@
 //! Packets that go again if they are lost, as a link layer repairs what it loses (RFC 3366): whose sender would take each loss for
 //! congestion of the whole way, though it was one path that was full.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use polypath_wire::Instant;
@@ -12,6 +12,7 @@ use super::leaving::Leaving;
 use super::resequencer::stamp_of;
 use super::send::frame_len;
 use crate::facts::Parcel;
+use crate::path::transmission::Transmission;
 
 /// How often a packet leaves at most: its own sender repairs what is lost more often.
 const MOST: u8 = 3;
@@ -25,6 +26,8 @@ pub(super) struct Kept {
     pub(super) bytes: Bytes,
     /// How often it left.
     pub(super) times: u8,
+    /// When it left first.
+    pub(super) since: Instant,
 }
 
 impl Kept {
@@ -49,19 +52,31 @@ impl PacketFlow {
         }
     }
 
-    /// What was lost goes before what never left.
+    /// What came after all does not leave again.
+    pub(super) fn came_late(&mut self, late: &[(u64, Transmission)]) {
+        if late.is_empty() || self.again.is_empty() {
+            return;
+        }
+        let came: BTreeSet<_> = late.iter().map(|(_, transmission)| transmission.cargo.key).collect();
+        self.again.retain(|kept| !came.contains(&u64::from(kept.shim.sequence)));
+    }
+
+    /// What was lost goes before what never left, unless it carries no longer or nobody waits for it any more: the peer for so long
+    /// after what follows came, half a round trip after that left.
     pub(super) fn next_again(&mut self, now: Instant) -> Option<Leaving> {
         let largest = u64::from(self.largest()?);
-        while self.again.front().is_some_and(|kept| kept.len() > largest) {
-            self.again.pop_front();
-        }
+        let round_trip = self.engine.views().iter().filter_map(|view| view.srtt).max().unwrap_or_default();
+        let patience = self.resequencer.longest() + round_trip;
+        let is_past = |kept: &Kept| kept.len() > largest || now.since(kept.since) > patience;
+        while self.again.pop_front_if(|kept| is_past(kept)).is_some() {}
         let len = frame_len(self.again.front()?.bytes.len());
         let parcel =
             Parcel { len, retransmission: true, waiting: len.into(), window: u64::MAX, ..Parcel::default() };
         let choice = self.engine.pick_whole(now, &parcel);
         let (path, _) = self.engine.paths_of(choice)?;
-        let Kept { shim, bytes, times } = self.again.pop_front()?;
+        let kept = self.again.pop_front()?;
         self.stats.again += 1;
-        Some(self.leave(now, path, Shim { stamp: stamp_of(now), ..shim }, bytes, times + 1))
+        let shim = Shim { stamp: stamp_of(now), ..kept.shim };
+        Some(self.leave(now, path, Kept { shim, times: kept.times + 1, ..kept }))
     }
 }

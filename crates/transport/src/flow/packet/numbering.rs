@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use polypath_wire::{Duration, Instant};
 
-/// A packet is alone if the one before it of its flow left longer ago, as those of a call.
-const ALONE: Duration = Duration::from_millis(5);
+/// A packet is alone if the one before it of its flow arrived longer ago, as those of a call, and it has not waited longer for its turn.
+pub(super) const ALONE: Duration = Duration::from_millis(5);
 /// Flows that are remembered before those that paused are forgotten.
 const FLOWS: usize = 1024;
 
@@ -13,26 +13,31 @@ const FLOWS: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Numbering {
     next: u64,
-    /// Number of the last packet of each flow, and when it left.
-    last: BTreeMap<u16, (u64, Instant)>,
+    /// Number of the last packet of each flow.
+    last: BTreeMap<u16, u64>,
+    /// When the last packet of each flow arrived to be sent.
+    arrived: BTreeMap<u16, Instant>,
 }
 
 impl Numbering {
     /// Number of the next packet, which is of `flow`, and by how much it exceeds that of the flow's packet before; 0
-    /// if that is too long ago for anybody to wait for it. It leaves now.
-    pub(super) fn take(&mut self, now: Instant, flow: u16) -> (u64, u16) {
+    /// if that is too long ago for anybody to wait for it.
+    pub(super) fn take(&mut self, flow: u16) -> (u64, u16) {
         let number = self.next;
         self.next += 1;
         if self.last.len() >= FLOWS {
-            self.last.retain(|_, (last, _)| number - *last <= FLOWS as u64 / 2);
+            self.last.retain(|_, last| number - *last <= FLOWS as u64 / 2);
         }
-        let back = self.last.insert(flow, (number, now)).map_or(0, |(last, _)| number - last);
+        let back = self.last.insert(flow, number).map_or(0, |last| number - last);
         (number, u16::try_from(back).unwrap_or(0))
     }
 
-    /// Whether nothing of `flow` left lately.
-    pub(super) fn is_alone(&self, now: Instant, flow: u16) -> bool {
-        self.last.get(&flow).is_none_or(|(_, left)| now.since(*left) > ALONE)
+    /// A packet of `flow` arrived to be sent. Returns whether it is alone.
+    pub(super) fn arrive(&mut self, now: Instant, flow: u16) -> bool {
+        if self.arrived.len() >= FLOWS {
+            self.arrived.clear();
+        }
+        self.arrived.insert(flow, now).is_none_or(|before| now.since(before) > ALONE)
     }
 
     /// Number of the next packet.
@@ -54,25 +59,24 @@ mod tests {
     #[test]
     fn a_packet_names_the_one_before_of_its_flow() {
         let mut numbering = Numbering::default();
-        let taken: Vec<_> = [7, 7, 8, 7, 8].map(|flow| numbering.take(Instant::ZERO, flow)).into();
+        let taken: Vec<_> = [7, 7, 8, 7, 8].map(|flow| numbering.take(flow)).into();
         assert_eq!(taken, [(0, 0), (1, 1), (2, 0), (3, 2), (4, 2)]);
     }
 
     #[test]
     fn flows_that_pause_are_forgotten_and_memory_stays_bounded() {
         let mut numbering = Numbering::default();
-        (0..=u16::MAX).for_each(|flow| _ = numbering.take(Instant::ZERO, flow));
-        assert!(numbering.last.len() <= FLOWS);
-        assert_eq!(numbering.take(Instant::ZERO, 0), (1 << 16, 0));
+        (0..=u16::MAX).for_each(|flow| _ = (numbering.take(flow), numbering.arrive(Instant::ZERO, flow)));
+        assert!(numbering.last.len() <= FLOWS && numbering.arrived.len() <= FLOWS);
+        assert_eq!(numbering.take(0), (1 << 16, 0));
     }
 
     #[test]
     fn a_packet_is_alone_when_its_flow_paused() {
         let (mut numbering, after) = (Numbering::default(), Instant::ZERO + ALONE);
-        assert!(numbering.is_alone(Instant::ZERO, 7));
-        numbering.take(Instant::ZERO, 7);
-        assert!(!numbering.is_alone(after, 7) && numbering.is_alone(after, 8));
-        assert!(numbering.is_alone(after + Duration::from_nanos(1), 7));
+        assert!(numbering.arrive(Instant::ZERO, 7));
+        assert!(!numbering.arrive(after, 7) && numbering.arrive(after, 8));
+        assert!(numbering.arrive(after + ALONE + Duration::from_nanos(1), 7));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Packet {
     pub repaired: bool,
     /// A copy of it leaves on a second path.
     pub twice: bool,
+    /// When it was taken, if nothing else of its flow was lately.
+    pub alone: Option<Instant>,
     /// The packet.
     pub bytes: Bytes,
 }

@@ -71,6 +71,7 @@ impl PacketFlow {
         self.stats.marked +=
             u64::from(report.ecn.marked.wrapping_sub(std::mem::replace(&mut sent.marked, report.ecn.marked)));
         self.stats.late += late.len() as u64;
+        self.came_late(&late);
         let delay = Duration::from_micros(report.delay.into());
         let reported = Reported { ranges: &ranges, late: &late, highest, delay };
         self.engine.reported(now, path, &reported, &answer);

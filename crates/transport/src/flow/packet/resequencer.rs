@@ -198,6 +198,11 @@ impl Resequencer {
         self.given_up
     }
 
+    /// Longest that a packet waits, here as at the peer.
+    pub(super) fn longest(&self) -> Duration {
+        self.longest
+    }
+
     /// For how long a gap is waited for now.
     pub(super) fn allowance(&self) -> Duration {
         self.delays.allowance()

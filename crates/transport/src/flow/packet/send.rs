@@ -1,17 +1,17 @@
 //! What leaves next, and on which path.
 
-use bytes::Bytes;
 use polypath_wire::shim::{Ask, Shim};
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::again::Kept;
 use super::copies::Copy;
 use super::leaving::{Leaving, What};
+use super::numbering::ALONE;
 use super::queue::Packet;
 use super::resequencer::stamp_of;
 use super::{PacketFlow, Path};
 use crate::engine::timers::Timer;
-use crate::facts::{Parcel, PathState};
+use crate::facts::{Parcel, PathState, PathView};
 use crate::path::transmission::{Cargo, History};
 use crate::sched::scheduler::{Choice, arrival};
 
@@ -74,31 +74,41 @@ impl PacketFlow {
             self.head = Some(packet.clone());
             None
         })?;
-        let (sequence, previous) = self.numbering.take(now, packet.flow);
+        let (sequence, previous) = self.numbering.take(packet.flow);
         self.stats.sent += 1;
-        let Packet { flow, class, twice, bytes, .. } = packet;
-        let repaired = packet.repaired && !twice && others.is_empty();
+        let copies = self.copies_of(&packet, path, others);
+        let Packet { flow, class, bytes, .. } = packet;
+        let repaired = packet.repaired && copies.is_empty();
         let stamp = stamp_of(now);
         let shim = Shim { class, repaired, flow, previous, stamp, sequence: sequence as u32, number: 0 };
-        match twice && others.is_empty() {
-            true => {
-                let second = self.engine.views().ids().filter(|other| *other != path).collect();
-                self.copies.push(now, shim, bytes.clone(), second);
-            }
+        // Before its copies wait: they do not keep the path busy.
+        let leaving = self.leave(now, path, Kept { shim, bytes: bytes.clone(), times: 1, since: now });
+        copies.into_iter().for_each(|to| self.copies.push(now, shim, bytes.clone(), to));
+        Some(leaving)
+    }
+
+    /// The paths of each copy of `packet`, which leaves on `path`: those that the scheduler chose, or any second path that carries it.
+    fn copies_of(&self, packet: &Packet, path: PathId, others: PathSet) -> Vec<PathSet> {
+        let len = frame_len(packet.bytes.len());
+        let carries =
+            |view: &&PathView| view.id != path && view.state == PathState::Active && view.mss >= len;
+        let second: PathSet = self.engine.views().iter().filter(carries).map(|view| view.id).collect();
+        match packet.twice && others.is_empty() {
+            true => Some(second).filter(|second| !second.is_empty()).into_iter().collect(),
             false => {
-                let ids = self.engine.views().ids().filter(|path| others.contains(*path));
-                ids.for_each(|id| self.copies.push(now, shim, bytes.clone(), [id].into_iter().collect()));
+                let chosen = self.engine.views().ids().filter(|path| others.contains(*path));
+                chosen.map(|id| [id].into_iter().collect()).collect()
             }
         }
-        Some(self.leave(now, path, shim, bytes, 1))
     }
 
     /// The path that takes `packet` now, and those that take copies besides. What leaves twice waits for no better path than
     /// those that have room: any may be dead.
     fn paths_of(&mut self, now: Instant, packet: &Packet) -> Option<(PathId, PathSet)> {
         let len = frame_len(packet.bytes.len());
-        // What is alone does not hurry for what waits behind it.
-        let behind = if self.numbering.is_alone(now, packet.flow) { 0 } else { self.queue.bytes() };
+        // What is alone and had its turn at once does not hurry for what waits behind it.
+        let is_call = packet.alone.is_some_and(|taken| now.since(taken) <= ALONE);
+        let behind = if is_call { 0 } else { self.queue.bytes() };
         let waiting = behind + u64::from(len);
         let parcel =
             Parcel { offset: self.numbering.next(), len, waiting, window: u64::MAX, ..Parcel::default() };
@@ -135,7 +145,8 @@ impl PacketFlow {
         match self.copies.take(now, path) {
             Some((copy, path)) => {
                 self.stats.copies += 1;
-                Some(self.leave(now, path, copy.shim, copy.bytes, 1))
+                let shim = Shim { stamp: stamp_of(now), ..copy.shim };
+                Some(self.leave(now, path, Kept { shim, bytes: copy.bytes, times: 1, since: now }))
             }
             None => {
                 opens.into_iter().for_each(|at| self.engine.timers.set_earlier(Timer::Pacing, at));
@@ -144,22 +155,16 @@ impl PacketFlow {
         }
     }
 
-    /// `bytes` leave behind `shim`, for so many `times` now.
-    pub(super) fn leave(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        shim: Shim,
-        bytes: Bytes,
-        times: u8,
-    ) -> Leaving {
+    /// `packet` leaves on `path`.
+    pub(super) fn leave(&mut self, now: Instant, path: PathId, packet: Kept) -> Leaving {
+        let (shim, bytes) = (packet.shim, packet.bytes.clone());
         let key = u64::from(shim.sequence);
         let cargo = Cargo { key, len: frame_len(bytes.len()), history: History::Once };
         let last = self.queue.is_empty() && self.copies.is_empty() && self.again.is_empty();
         let number = self.engine.send(now, path, cargo, last);
         self.engine.arm_tail(now, path);
         if shim.repaired {
-            self.paths[path].kept.insert(number, Kept { shim, bytes: bytes.clone(), times });
+            self.paths[path].kept.insert(number, packet);
         }
         Leaving { path, what: What::Packet(Shim { number: self.on_wire(path, number), ..shim }, bytes) }
     }

@@ -7,6 +7,7 @@ use polypath_wire::{Duration, Rate};
 use super::*;
 use crate::engine::config::PathConfig;
 use crate::facts::PathState;
+use crate::sched::SchedulerConfig;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const PACKET: usize = 1000;
@@ -380,11 +381,43 @@ fn what_is_repaired_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn what_is_lost_three_times_is_given_up() {
+fn what_is_lost_again_and_again_is_given_up() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link { lossy: 2, ..Link::new(10, 10) }]);
+    (0..50).for_each(|number| bench.push_repaired(number));
+    bench.run_until(at(900_000));
+    let again = bench.ends[0].stats().again;
+    assert!((1..=100).contains(&again) && bench.out.len() < 50, "{again} again, {} came", bench.out.len());
+    assert_eq!(bench.ends[0].waiting(), 0);
+}
+
+#[test]
+fn what_nobody_waits_for_any_more_does_not_leave_again() {
     let mut bench = Bench::new(&PacketConfig::default(), &[Link { lossy: 1, ..Link::new(10, 10) }]);
     (0..5).for_each(|number| bench.push_repaired(number));
-    bench.run_until(at(900_000));
-    assert_eq!((bench.ends[0].stats().again, bench.ends[0].waiting(), bench.out.len()), (10, 0, 0));
+    bench.run_until(at(900_000)); // the first timeout is after a second
+    let stats = bench.ends[0].stats();
+    assert_eq!((stats.lost, stats.again, bench.ends[0].waiting()), (5, 0, 0));
+}
+
+#[test]
+fn what_cannot_leave_twice_is_repaired() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link { lossy: 5, ..Link::new(10, 10) }]);
+    for number in 0..50 {
+        assert!(bench.push_as(Packet { flow: 1, repaired: true, twice: true, ..Packet::default() }, number));
+    }
+    bench.run_until(at(5000));
+    let stats = bench.ends[0].stats();
+    assert!(stats.again > 0 && (stats.copies, stats.uncopied) == (0, 0), "{stats:?}");
+    assert_eq!(bench.out, (0..50).map(|number| (1, number)).collect::<Vec<_>>());
+}
+
+#[test]
+fn many_flows_in_turn_are_not_alone_and_use_a_slower_path_too() {
+    let config = PacketConfig { scheduler: SchedulerConfig::EarliestCompletion, ..PacketConfig::default() };
+    let mut bench = Bench::new(&config, &[Link::new(20, 10), Link::new(10, 50)]);
+    bench.fill_until(at(8000), 20);
+    let [quick, slow] = [0, 1].map(|path| bench.ends[0].path_stats(PathId(path)).segments_sent);
+    assert!(slow > quick / 4, "{quick} and {slow} packets");
 }
 
 #[test]
