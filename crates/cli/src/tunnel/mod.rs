@@ -10,7 +10,7 @@ mod testbed;
 mod watch;
 
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, chown};
 
 use nix::unistd::User;
 use polypath_daemon::control::{Askers, ControlSocket};
@@ -97,13 +97,22 @@ fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure
     ControlSocket::bind(&config.control.socket, askers).map_err(|e| Failure::system("cannot start", e))
 }
 
-/// Has the directory of what it keeps belong to its user.
+/// Makes the directory of what it keeps, for its user, unless it is there: then it must be the user's, since a quota may come later only
+/// by a reload that is not root's. None that is there is given away.
 fn state(config: &Config, user: Option<&User>) -> Result<(), Failure> {
     let dir = &config.daemon.state;
-    let Some(user) = user.filter(|_| !config.paths.quota.is_empty()) else { return Ok(()) };
+    let Some(user) = user else { return Ok(()) };
     let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
-    let made = std::fs::create_dir_all(dir).and_then(|()| chown(dir, Some(uid), Some(gid)));
-    made.map_err(|e| Failure::system(format!("[daemon] state: {}", dir.display()), e))
+    let failed = |e: io::Error| Failure::system(format!("[daemon] state: {}", dir.display()), e);
+    match std::fs::metadata(dir) {
+        Ok(found) if found.uid() == uid || config.paths.quota.is_empty() => Ok(()),
+        Ok(_) => Err(failed(io::Error::other(format!("it belongs to another user than {}", user.name)))
+            .help("name a directory that is not there yet, or give this one to that user")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(dir).and_then(|()| chown(dir, Some(uid), Some(gid))).map_err(failed)
+        }
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// What is left of a daemon that ends otherwise than by `polypath down`.

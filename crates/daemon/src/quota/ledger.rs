@@ -25,17 +25,14 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// What was kept in `file`. One that cannot be understood is put aside, and the count begins at 0.
+    /// What was kept in `file` of this month. One that cannot be read or understood is put aside, and the count begins at 0.
     pub fn load(file: &Path, now: SystemTime) -> Self {
         let text = match fs::read_to_string(file) {
-            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::default(),
-            Err(error) => {
-                warn!("cannot read {}: {error}; quotas are counted from 0", file.display());
-                return Self::default();
-            }
+            text => text,
         };
-        match serde_json::from_str::<Self>(&text) {
+        match text.and_then(|text| Ok(serde_json::from_str::<Self>(&text)?)) {
+            Ok(ledger) if ledger.month < month(now) => Self::default(), // of a month that is over
             Ok(ledger) => {
                 ledger.warn_of_the_future(file, now);
                 ledger
@@ -184,10 +181,14 @@ mod tests {
         ledger.count(at(NOVEMBER), seen(0, 0), |_| true);
         ledger.count(at(NOVEMBER), seen(5, 6), |_| true);
         ledger.store(&file).unwrap();
+        assert_eq!(Ledger::load(&file, at(DECEMBER)), Ledger::default(), "a month that is over");
         let mut again = Ledger::load(&file, at(NOVEMBER));
         assert_eq!((used(&again), again.month.as_str()), (vec![6, 5], "2026-11"));
         assert!(!again.count(at(NOVEMBER), seen(100, 100), |_| true));
         assert_eq!(used(&again), [6, 5], "what others carried meanwhile is not counted");
+        fs::write(&file, [0xff, 0xfe]).unwrap(); // no text at all
+        assert_eq!(Ledger::load(&file, at(NOVEMBER)), Ledger::default());
+        assert!(!file.exists() && dir.path().join("quota.broken").exists());
         for broken in ["", "{\"month\":\"2026-11\",\"used\":{\"wwan0\":-1}}", "{\"month\":\"2026-11\",\"us"] {
             fs::write(&file, broken).unwrap();
             assert_eq!(Ledger::load(&file, at(NOVEMBER)), Ledger::default());
