@@ -97,15 +97,14 @@ fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure
     ControlSocket::bind(&config.control.socket, askers).map_err(|e| Failure::system("cannot start", e))
 }
 
-/// Makes the directory of what it keeps, for its user, unless it is there: then it must be the user's, since a quota may come later only
-/// by a reload that is not root's. None that is there is given away.
+/// Makes the directory of what it keeps, for its user, unless it is there: then it must be the user's. None that is there is given away.
 fn state(config: &Config, user: Option<&User>) -> Result<(), Failure> {
     let dir = &config.daemon.state;
-    let Some(user) = user else { return Ok(()) };
+    let Some(user) = user.filter(|_| !config.paths.quota.is_empty()) else { return Ok(()) };
     let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
     let failed = |e: io::Error| Failure::system(format!("[daemon] state: {}", dir.display()), e);
     match std::fs::metadata(dir) {
-        Ok(found) if found.uid() == uid || config.paths.quota.is_empty() => Ok(()),
+        Ok(found) if found.uid() == uid => Ok(()),
         Ok(_) => Err(failed(io::Error::other(format!("it belongs to another user than {}", user.name)))
             .help("name a directory that is not there yet, or give this one to that user")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
