@@ -28,6 +28,7 @@ pub(super) struct Head {
 impl Rows {
     pub const NONE: Self = Self { heads: Vec::new(), numbers: Vec::new() };
 
+    #[cfg(feature = "columns")]
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty()
     }
