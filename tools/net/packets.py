@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from bed import Bed, Link
+from bed import TARGET, Bed, Link
 from parts import FIBRE_LTE, Growth, between, share, table
 from rivals import tcp
 from tunnel import CUT, END, INNER, LINKS, RESTORE, Tunnel, tunnel
@@ -130,6 +130,32 @@ def packets_tcp(runs, seconds=15, only=None):
     tunnel(runs, seconds, only, lane=AS_PACKETS, called="as packets")
 
 
+def quic(bed, address, seconds):
+    """Times, s, and the bytes that a QUIC client on host a had from a server on host b by then."""
+    words = (TARGET / "examples" / "quic", "--certificate", bed.dir / "server.der")
+    server = bed.spawn(1, *words, "serve", f"{address}:443")
+    time.sleep(0.5)
+    out, err = bed.spawn(0, *words, "get", f"{address}:443", "--seconds", seconds).communicate(timeout=seconds + 30)
+    server.kill()
+    server.wait()
+    if not out:
+        raise RuntimeError(err)
+    return json.loads(out)
+
+
+def packets_quic(runs, seconds=15):
+    """A QUIC download (quinn, CUBIC) over links 1, 2 and 4, and in turns over the first link without a tunnel: share of the sum."""
+    for title in [title for title in LINKS if title[0] in "124"]:
+        links, shares = LINKS[title], {}
+        total = sum(link.rates[0] for link in links) * 1e6
+        with Bed(links) as bed:
+            Tunnel(bed)
+            for _ in range(runs):
+                for name, address in {"polypath up": INNER[1], "the first link alone": bed.links[0][1]}.items():
+                    shares.setdefault(name, []).append(share(quic(bed, address, seconds + 5), total, start=5.0))
+        table(f"{title}: QUIC, share of the sum", shares)
+
+
 def packets_cut(runs):
     """Path 1 of 100/10 + 40/40 falls silent for 8 s: a TCP connection as packets, and 50 UDP packets a second beside it."""
     outage, during, after, lost = [], [], [], []
@@ -154,4 +180,4 @@ def packets_cut(runs):
     table("UDP packets lost of 1400 in 28 s", {"50 a second": lost})
 
 
-PARTS = {part.__name__: part for part in (packets_delay, packets_udp, packets_tcp, packets_cut)}
+PARTS = {part.__name__: part for part in (packets_delay, packets_udp, packets_tcp, packets_quic, packets_cut)}

@@ -4,5 +4,6 @@
 mod common;
 mod metrics;
 mod packets;
+mod quic;
 mod reload;
 mod tcp;
