@@ -7,6 +7,8 @@ from pathlib import Path
 import pypandoc
 import typst
 
+FEWEST, MOST = 4, 6
+
 STYLE = """
 #set page(paper: "a4", margin: (x: 1.8cm, y: 2cm), columns: 2, numbering: "1")
 #set columns(gutter: 0.7cm)
@@ -74,9 +76,12 @@ def main(page, out):
     source.write_text(document(page), encoding="utf-8")
     try:
         typst.compile(str(source), output=out, root=str(page.parent))
+        pages = len(typst.compile(str(source), format="svg", root=str(page.parent)))
     finally:
         if "--keep" not in sys.argv:
             source.unlink()
+    if not FEWEST <= pages <= MOST:
+        sys.exit(f"{out}: {pages} pages; {FEWEST} to {MOST} are what reproducibility tracks of journals take")
 
 
 if __name__ == "__main__":

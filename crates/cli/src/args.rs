@@ -230,7 +230,7 @@ A cluster is the Python package's part: python -m polypath run my.toml --out out
 pub enum LabCommand {
     /// List the experiments
     List {
-        /// Where they are; without it experiments/, or where that is not those built into this program
+        /// Directory of the experiments [default: experiments/ if it is there, else those built into this program]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
         /// Print a JSON array instead of a table
@@ -276,9 +276,9 @@ Each scenario has one to four paths, apart, shared or partly shared; 1 to 1000 M
 300 ms; queues of 0.25 to 8 BDP; up to two TCPs at each bottleneck; and some have random loss, reordering, rates
 that change, bursts, traffic the other way. FF: its goodput at a bottleneck, divided by the mean goodput of
 the TCPs there.
-What is called null is one TCP in the
-connection's place at each bottleneck, over the quickest path there; with it all are compared, by its mean over
-three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns
+The baseline (null) replaces the
+connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean
+over three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns
 without a name are of the one before: medians first, then where the lowest and the highest twentieth begin.";
 
 #[derive(Args, Debug)]
@@ -391,10 +391,10 @@ pub struct GroupArgs {
     /// These seeds instead of the specs', the last included
     #[arg(long, value_name = "A..B", conflicts_with = "quick")]
     pub seeds: Option<SeedRange>,
-    /// Only the first four seeds of each experiment
+    /// Only the first four seeds of each experiment; a band that these do not meet is open, not unmet
     #[arg(long)]
     pub quick: bool,
-    /// Where the groups are; without it experiments/, or where that is not those built into this program
+    /// Directory of the groups [default: experiments/ if it is there, else those built into this program]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }

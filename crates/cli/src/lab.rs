@@ -91,10 +91,10 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
         output::write(&done, dir)?;
     }
     let whole = args.cell.is_none() && interrupt.check().is_ok();
-    let drawn = args.out.as_deref().map(|dir| output::draw((&experiment, &done.runs), whole, dir));
+    let drawn = output::draw((&experiment, &done.runs), whole, args.out.as_deref());
     if args.json { output::print_json(&done) } else { output::print_table(&done) }?;
     interrupt.check().map_err(|e| e.help(ended(done.runs.len(), all, args.out.as_deref())))?;
-    drawn.transpose()?;
+    drawn?;
     match done.verdicts.iter().filter(|v| !v.is_expected()).count() {
         0 => Ok(()),
         n => Err(Failure::unmet(format!("{n} of {} expectations unmet", done.verdicts.len()))

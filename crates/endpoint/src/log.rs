@@ -1,4 +1,4 @@
-//! A log of timed inputs: what an endpoint was given, to be given again (DESIGN.md §2: everything
+//! A log of timed inputs: what an endpoint was given, to be given again (everything
 //! between input and transmit is one function of configuration, seed and timed inputs).
 //!
 //! Format: the 8 bytes `PPINPUT3`, then entries. All integers are little-endian.

@@ -117,7 +117,7 @@ fn values(verdict: &Value) -> Vec<f64> {
     all.chain(band.filter_map(|n| n.parse().ok())).collect()
 }
 
-/// The numbers of `page` with two decimals or more in paragraphs that name experiments, but in sentences with another source.
+/// The numbers of `page` with a decimal or more in paragraphs that name experiments, but in sentences with another source.
 fn numbers_of(page: &str, kept: &Kept) -> Vec<Number> {
     let mut found = Vec::new();
     for paragraph in paragraphs(page) {
@@ -131,7 +131,7 @@ fn numbers_of(page: &str, kept: &Kept) -> Vec<Number> {
         let has_source = |s: &str| sources.iter().any(|source| s.contains(source));
         for sentence in joined(sentences).iter().filter(|s| !of.is_empty() && !has_source(s)) {
             let plain: String = sentence.split('`').step_by(2).collect();
-            let two = decimals(&plain).into_iter().filter(|n| places(n) >= 2);
+            let two = decimals(&plain).into_iter().filter(|n| places(n) >= 1);
             found.extend(two.map(|text| Number { text, of: of.clone(), sentence: sentence.clone() }));
         }
     }

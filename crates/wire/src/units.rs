@@ -302,7 +302,7 @@ impl FromIterator<PathId> for PathSet {
 }
 
 /// The root of all chance in a run. Each component draws from its own child, so adding one
-/// component moves no other's numbers (DESIGN.md §6).
+/// component moves no other's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct Seed(pub u64);
 

@@ -146,9 +146,11 @@ pub struct StatusArgs {
 }
 
 const DOWN_HELP: &str = "\
-Connections are reset; device and routes go. A kill switch ([tunnel] kill_switch) goes too, but stays when the daemon ends
-otherwise: by a signal, an error or kill -9. `polypath up` then goes on behind it, and --lift-kill-switch takes it away.
-While it stands, what is for the peers' prefixes leaves through the tunnel, or by a route that is more specific, or not at all.";
+Connections are reset; device and routes are removed, and so is a kill switch
+([tunnel] kill_switch). A signal, an error or kill -9 leaves the kill switch in place:
+`polypath up` then goes on behind it, and --lift-kill-switch removes it. While it is in
+place, traffic to the peers' prefixes uses the tunnel or a more specific route, or is
+dropped.";
 
 #[derive(Args, Debug)]
 pub struct DownArgs {

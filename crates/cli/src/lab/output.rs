@@ -150,11 +150,11 @@ pub fn write_tables(ensemble: Ensemble<'_>, dir: &Path) -> Result<(), Failure> {
     store::tables(ensemble, dir).map_err(|e| unwritten(&e, dir))
 }
 
-/// Draws the figures into `dir`: all of them or an error if the ensemble is `whole`, otherwise those that have data.
-pub fn draw(ensemble: Ensemble<'_>, whole: bool, dir: &Path) -> Result<(), Failure> {
+/// Draws the figures, into `dir` if there is one: all of them or an error if the ensemble is `whole`, otherwise those that have data.
+pub fn draw(ensemble: Ensemble<'_>, whole: bool, dir: Option<&Path>) -> Result<(), Failure> {
     let charts = if whole { charts(ensemble) } else { charts_with_data(ensemble) };
     let charts = charts.map_err(|e| Failure::usage(e.to_string()))?;
-    store::figures(&charts, dir).map_err(|e| unwritten(&e, dir))
+    dir.map_or(Ok(()), |dir| store::figures(&charts, dir).map_err(|e| unwritten(&e, dir)))
 }
 
 fn unwritten(error: &StoreError, dir: &Path) -> Failure {

@@ -29,7 +29,7 @@ pub enum PeerEvent {
     PathDown(Locators),
 }
 
-/// An observation: an association changed its state (`HipState` of DESIGN.md §7).
+/// An observation: an association changed its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HipRecord {
     /// When.

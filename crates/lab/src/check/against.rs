@@ -10,7 +10,7 @@ use crate::spec::Experiment;
 
 /// From so many runs on a finding is expected to be the same.
 const MANY: usize = 20;
-/// A mean may lie outside of where those of as many runs do by chance once in so many claims.
+/// Accepted rate of false alarms for each compared mean.
 const CHANCE: f64 = 1e-4;
 /// What counts as equal where nothing scatters, as a share of the value.
 const EQUAL: f64 = 0.01;

@@ -10,8 +10,8 @@ use crate::spec::Experiment;
 /// Two numbers are one: JSON may change the last digit.
 const SAME: f64 = 1e-12;
 
-/// What of `blocks`, outputs of `lab check --json` of all of `experiments`, is not what their specs ask, or does not follow from what is
-/// kept; one line each. A block of published claims only, of `--settle`, needs no others; without `settled`, some block has each.
+/// The entries of `blocks`, outputs of `lab check --json` of all of `experiments`, that no spec asks for or that do not follow from their
+/// own numbers, and those that are missing; one line each. A block of published claims only, of `--settle`, needs no others; without `settled`, some block has each.
 pub fn misfits(experiments: &[&Experiment], blocks: &[Value], settled: bool) -> Vec<String> {
     let asked: Vec<(&str, Verdict, Question<'_>)> = experiments
         .iter()
@@ -95,6 +95,13 @@ fn wrong_row(v: &Verdict, question: &Question<'_>, kept: &Value) -> Option<Strin
         if !is_same(kept[key].as_f64(), asked) {
             return Some(format!("is kept with {key} {}, and the spec has {}", kept[key], json!(asked)));
         }
+    }
+    if kept["source"] != v.source {
+        return Some(format!(
+            "is kept with the source {}, and the spec has {}",
+            kept["source"],
+            json!(v.source)
+        ));
     }
     let null = question.expect.null.as_deref().filter(|_| question.expect.ascending.is_empty());
     if kept["null"]["of"].as_str() != null {

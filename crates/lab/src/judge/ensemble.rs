@@ -9,8 +9,8 @@ use crate::results::Summary;
 pub(super) const ENOUGH: usize = 39;
 /// What of all runs lies beyond each end of where 95 % lie.
 pub(super) const TAIL: f64 = 0.025;
-/// What lies so many times as far from the median as the quartile, and beyond all runs, is no run's: of a normal distribution four
-/// standard deviations.
+/// A value outside of all runs and farther from the median than this number of quartile distances is taken to be impossible in a run:
+/// four standard deviations of a normal distribution.
 pub(super) const FAR: f64 = 6.0;
 
 /// What kind of number it is.

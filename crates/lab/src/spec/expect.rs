@@ -35,10 +35,10 @@ pub struct Expect {
     pub margin: Option<f64>,
     /// How many runs `published` is the mean of. Default: 1.
     pub runs: Option<u32>,
-    /// The paper claims that there is no difference from the null. Default: false, it claims an effect.
+    /// The paper reads its value as no difference ("friendly"). Default: false, it claims an effect.
     pub equal: bool,
-    /// The same experiment with plain TCP in the place of the multipath connection's path: the same number is
-    /// taken there. What differs in anything else is refused. A cell of this experiment (its label, or the values in
+    /// The same experiment with plain TCP in the place of the multipath connection's path, the claimed one's or, of a claim about a
+    /// competitor, that beside it: the same number is taken there. What differs in anything else is refused. A cell of this experiment (its label, or the values in
     /// which it differs), or `group/name` of another experiment, `group/name:cell` if that has cells.
     pub null: Option<String>,
     /// From where this expectation comes.

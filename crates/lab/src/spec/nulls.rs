@@ -60,7 +60,8 @@ pub(super) fn matched(
             format!("only plain TCP may stand in the place of the path: {set}"),
         );
     }
-    let subjects = null.spec.flow.iter().filter(|f| selector.what.flows.contains(&f.name));
+    let replaced = replaced(&selector, &cell.spec);
+    let subjects = null.spec.flow.iter().filter(|f| replaced.contains(&&f.name[..]));
     for flow in subjects {
         if let Err((key, what)) = plain(&selector, flow, cell, &null.spec) {
             return refused(
@@ -72,7 +73,7 @@ pub(super) fn matched(
     Ok(())
 }
 
-/// The first thing that differs but for how the flows of `selector` use their paths.
+/// The first thing that differs but for how the replaced flows use their paths.
 fn difference(selector: &Selector, here: &Spec, there: &Spec) -> Option<Difference> {
     let (mine, other) = (document(here), document(there));
     for what in selector.whats() {
@@ -100,13 +101,27 @@ fn between_places(key: &str, here: &Spec, there: &Spec) -> Option<Difference> {
     })
 }
 
+/// The flows in whose place the null has plain TCP: the claimed ones, or, if each of these has one path, those beside them that
+/// have several.
+fn replaced<'a>(selector: &Selector, spec: &'a Spec) -> Vec<&'a str> {
+    let is_claimed = |f: &&Flow| selector.what.flows.contains(&f.name);
+    let (claimed, beside): (Vec<&Flow>, Vec<&Flow>) = spec.flow.iter().partition(is_claimed);
+    let names = |flows: Vec<&'a Flow>| flows.into_iter().map(|f| &f.name[..]).collect();
+    if claimed.iter().any(|f| f.paths.len() > 1) {
+        return names(claimed);
+    }
+    let several: Vec<&Flow> = beside.into_iter().filter(|f| f.paths.len() > 1).collect();
+    names(if several.is_empty() { claimed } else { several })
+}
+
 fn between_flows(selector: &Selector, here: &Spec, there: &Spec) -> Option<Difference> {
+    let replaced = replaced(selector, here);
     if here.flow.len() != there.flow.len() {
         return Some(("flow".to_owned(), json!(there.flow.len()), json!(here.flow.len())));
     }
     here.flow.iter().zip(&there.flow).find_map(|(mine, other)| {
         let at = format!("flow.{}", mine.name);
-        let (of_flow, of_connection): (&[&str], &[&str]) = match selector.what.flows.contains(&mine.name) {
+        let (of_flow, of_connection): (&[&str], &[&str]) = match replaced.contains(&&mine.name[..]) {
             true => (&["paths", "told", "oracle", "connection"], &OF_PATHS),
             false => (&["connection"], &[]),
         };
@@ -146,7 +161,7 @@ fn plain(selector: &Selector, flow: &Flow, cell: &Cell, null: &Spec) -> Result<(
     let key = |key: &str| format!("flow.{}.{key}", flow.name);
     let claimed = cell.spec.flow.iter().find(|f| f.name == flow.name);
     let paths = claimed.map(|f| &f.paths[..]).unwrap_or_default();
-    let one_of = match selector.what.path {
+    let one_of = match selector.what.path.filter(|_| selector.what.flows.contains(&flow.name)) {
         Some(path) => &paths[path.min(paths.len())..(path + 1).min(paths.len())],
         None => paths,
     };
@@ -155,9 +170,10 @@ fn plain(selector: &Selector, flow: &Flow, cell: &Cell, null: &Spec) -> Result<(
         other => return Err((key("paths"), json!(other))),
     }
     let of = |flow: &Flow| json!(null.connection_of(flow));
-    let beside = selector.over.as_ref().and_then(|over| {
-        null.flow.iter().find(|f| over.flows.contains(&f.name) && !selector.what.flows.contains(&f.name))
-    });
+    let replaced = replaced(selector, &cell.spec);
+    let mut named = selector.whats().flat_map(|what| &what.flows);
+    let other = named.find(|name| !replaced.contains(&&name[..]));
+    let beside = null.flow.iter().find(|f| Some(&f.name) == other);
     let mine = of(flow);
     let tcp = beside.map_or_else(
         || json!({ "cc": { "algorithm": "newreno" } }),

@@ -1,4 +1,4 @@
-//! What a connection tells of itself: one channel for traces, metrics and plots (DESIGN.md §7).
+//! What a connection tells of itself: one channel for traces, metrics and plots.
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};

@@ -82,9 +82,9 @@ impl Engine {
     }
 }
 
-/// What must have room on one of several paths before a segment leaves. Each acknowledgment tells of all paths, so they come for
-/// single segments where those of an only path come for two, and the share of a queue that a path gets must not depend on that: of two that find it
-/// full one more is lost. Where no queue stands, or little is in flight, each leaves as it has room.
+/// The bytes that must have room on one of several paths before a segment leaves. With several paths acknowledgments release single
+/// segments, with one path pairs. A pair that meets a full queue loses one more segment, so several paths release pairs, too, for equal shares
+/// of the queue. Where no queue stands, or little is in flight, each segment leaves as it has room.
 fn least(lane: &Lane, view: &PathView) -> u64 {
     let queues = view.min_rtt.zip(view.srtt).is_some_and(|(min, srtt)| srtt >= min + min.over(QUEUED));
     let is_enough = view.in_flight >= lane.together && view.window >= 2 * lane.together;
