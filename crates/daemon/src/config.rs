@@ -3,13 +3,12 @@
 mod check;
 mod class;
 mod error;
+mod files;
 mod wording;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ipnet::IpNet;
 use polypath_endpoint::PacketClass;
@@ -50,7 +49,10 @@ pub struct Config {
     /// What it tells over HTTP.
     #[serde(default)]
     pub metrics: Metrics,
-    /// The hosts at the other ends.
+    /// Where there are files of further peers.
+    #[serde(default, rename = "peers")]
+    pub peer_files: PeerFiles,
+    /// The hosts at the other ends: those of the configuration itself, then those of further files in the order of their names.
     #[serde(default, rename = "peer")]
     pub peers: Vec<Peer>,
 }
@@ -157,6 +159,15 @@ pub struct Metrics {
     pub allow_remote: bool,
 }
 
+/// Where there are files of further peers.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PeerFiles {
+    /// A directory: each `*.toml` in it has tables `[[peer]]`, but for hidden files. A relative path begins at the
+    /// configuration.
+    pub directory: Option<PathBuf>,
+}
+
 /// A host at the other end.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -218,29 +229,6 @@ impl Tunnel {
 
     fn default_mtu() -> u16 {
         1400
-    }
-}
-
-impl Config {
-    /// Reads and checks a file, which nobody but its owner may change.
-    pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
-        let name = file.display().to_string();
-        let unreadable = |source| ConfigError::unreadable(&name, &source);
-        let text = fs::read_to_string(file).map_err(unreadable)?;
-        let mode = fs::metadata(file).map_err(unreadable)?.permissions().mode();
-        if mode & 0o022 != 0 {
-            return Err(ConfigError::loose(&name, mode & 0o777));
-        }
-        Self::parse(&name, &text)
-    }
-
-    /// Reads and checks `text`, which messages call `file`.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Box<ConfigError>> {
-        let read = toml::Deserializer::parse(text).map_err(|e| ConfigError::syntax(file, text, &e))?;
-        let config: Self = serde_path_to_error::deserialize(read)
-            .map_err(|e| ConfigError::of_serde(file, text, e.path(), e.inner()))?;
-        config.check().map_err(|problem| problem.locate(file, text))?;
-        Ok(config)
     }
 }
 
@@ -313,6 +301,8 @@ pub(crate) fn with_port(address: &str) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::path::Path;
+
     use super::*;
 
     pub(crate) const GOOD: &str = r#"
@@ -380,18 +370,6 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             let said = error(&GOOD.replacen(from, to, 1));
             assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
         }
-    }
-
-    #[test]
-    fn a_file_that_others_may_change_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("polypath.toml");
-        assert!(Config::load(&file).unwrap_err().to_string().contains("polypath init"));
-        fs::write(&file, GOOD).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
-        assert!(Config::load(&file).unwrap_err().to_string().contains("chmod go-w"));
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(Config::load(&file).is_ok());
     }
 
     #[test]

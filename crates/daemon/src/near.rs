@@ -75,7 +75,7 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
     {
         return reply.map(|()| stream);
     }
-    let stream = peer.link.pool.open(&lane.outer).await.map_err(|error| reply_for(&error))?;
+    let stream = peer.link.pool.begin(&lane.outer).map_err(|error| reply_for(&error))?;
     let reply = put(&stream, request).await.map_err(|_| Reply::Unreachable)?;
     reply.map(|()| stream)
 }

@@ -76,7 +76,8 @@ Examples:
 
 Each host needs an address of its own in the tunnel (--address), and of each peer its Host Identity Tag, the
 addresses behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, where it
-is to be found (after the @). A configuration that is there stays as it is but for the peer that is added.";
+is to be found (after the @). A configuration that is there stays as it is but for the peer that is added. Where it has a
+[peers] directory, the peer gets a file of its own there, and `polypath reload` takes it up.";
 
 const UP_EXAMPLES: &str = "\
 Examples:

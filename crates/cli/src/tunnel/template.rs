@@ -70,6 +70,10 @@ socket = \"/run/polypath.sock\"
 [metrics]
 # Where Prometheus (/metrics) and a browser (/) may ask, on this host only.
 # listen = \"127.0.0.1:9510\"
+
+[peers]
+# A directory of files *.toml with further peers; `polypath init --peer` then writes one there for each.
+# directory = \"/etc/polypath/peers.d\"
 ",
         key = identity.display().to_string(),
     )

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::error::Problem;
+use super::files::Sources;
 use super::{Config, Peer};
 
 impl Config {
-    /// The first thing that is wrong.
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    /// The first thing that is wrong. The peers stand in `sources`.
+    pub(super) fn check(&self, sources: &Sources) -> Result<(), Problem> {
         self.check_tunnel()?;
         self.check_lane()?;
         self.check_metrics()?;
-        self.check_peers()
+        self.check_peers(sources)
     }
 
     fn check_tunnel(&self) -> Result<(), Problem> {
@@ -68,12 +69,12 @@ impl Config {
         Err(Problem::new(&["metrics", "listen"], why).help(help))
     }
 
-    fn check_peers(&self) -> Result<(), Problem> {
+    fn check_peers(&self, sources: &Sources) -> Result<(), Problem> {
         let (mut hits, mut prefixes) = (BTreeMap::new(), BTreeMap::new());
         for (n, peer) in self.peers.iter().enumerate() {
             let at = |key: &str| Problem::at(&["peer"], n, key);
             if let Some(other) = hits.insert(peer.hit, n) {
-                return Err(at("hit").says(format!("peer {} has the same tag", other + 1)));
+                return Err(at("hit").says(format!("the peer at {} has the same tag", sources.place(other))));
             }
             if peer.prefixes.is_empty() {
                 let help = "write for example [\"10.99.0.2/32\"]: its own address in the tunnel";
@@ -85,7 +86,8 @@ impl Config {
             }
             for prefix in &peer.prefixes {
                 if let Some(other) = prefixes.insert(prefix.trunc(), n) {
-                    return Err(at("prefixes").says(format!("{prefix} is behind peer {} too", other + 1)));
+                    let why = format!("{prefix} is behind the peer at {} too", sources.place(other));
+                    return Err(at("prefixes").says(why));
                 }
             }
         }
