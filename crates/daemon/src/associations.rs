@@ -1,6 +1,7 @@
 //! Associations with the peers: those that we can call are called until they answer, and again when they are gone.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,9 +22,16 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Keeps up the association with a peer, if it has addresses, for as long as the configuration names it.
 pub(crate) async fn keep(lane: &Lane, link: &Link) {
     let (hit, mut said, mut called) = (link.hit, None, Vec::new());
-    while let Some(peer) = lane.peers.with_hit(hit) {
+    loop {
+        let mut changed = pin!(link.changed.notified());
+        changed.as_mut().enable(); // what happens after the question is heard
+        let Some(peer) = lane.peers.with_hit(hit) else { return };
         let addresses = &peer.config.addresses;
-        if !addresses.is_empty() && (!lane.outer.is_associated(hit) || called != *addresses) {
+        if addresses.is_empty() {
+            changed.await; // it calls us: nothing to look at meanwhile
+            continue;
+        }
+        if !lane.outer.is_associated(hit) || called != *addresses {
             let failed = call(lane, &peer).await.err();
             if let Some(why) = failed.as_ref().filter(|why| said.as_ref() != Some(*why)) {
                 warn!(peer = %name(&peer), "no association: {why}; trying again");
@@ -31,9 +39,9 @@ pub(crate) async fn keep(lane: &Lane, link: &Link) {
             (said, called) = (failed, addresses.clone());
             sleep(PAUSE).await;
         }
-        if lane.outer.is_associated(hit) || addresses.is_empty() {
+        if lane.outer.is_associated(hit) {
             // Either way it is time to look again.
-            let _ = timeout(LOOK, link.changed.notified()).await;
+            let _ = timeout(LOOK, changed).await;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! When the interfaces that are for backup are used.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,15 +35,13 @@ pub(crate) async fn mind(lane: Arc<Lane>, choice: LiveChoice) {
 
 /// Whether a peer that is there, or that we call, has no path but those over `backups`.
 fn are_needed(lane: &Lane, backups: &[IpAddr]) -> bool {
-    let paths = lane.outer.secure_paths();
-    let first = |peer: Hit| {
-        let carries = |path: &PathReport| path.up && path.silent < SILENT;
-        let is_first = |path: &PathReport| !backups.contains(&path.locators.local.ip());
-        paths.iter().any(|path| path.peer == peer && carries(path) && is_first(path))
-    };
+    let carries = |path: &PathReport| path.up && path.silent < SILENT;
+    let is_first = |path: &PathReport| !backups.contains(&path.locators.local.ip());
+    let first = lane.outer.secure_paths().into_iter().filter(|path| carries(path) && is_first(path));
+    let first: BTreeSet<Hit> = first.map(|path| path.peer).collect();
     let peers = lane.peers.now();
     let wanted = peers
         .iter()
         .filter(|peer| !peer.config.addresses.is_empty() || lane.outer.is_associated(peer.config.hit));
-    wanted.map(|peer| peer.config.hit).any(|hit| !first(hit))
+    wanted.map(|peer| peer.config.hit).any(|hit| !first.contains(&hit))
 }

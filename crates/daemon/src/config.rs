@@ -3,13 +3,12 @@
 mod check;
 mod class;
 mod error;
+mod files;
 mod wording;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ipnet::IpNet;
 use polypath_endpoint::PacketClass;
@@ -50,7 +49,10 @@ pub struct Config {
     /// What it tells over HTTP.
     #[serde(default)]
     pub metrics: Metrics,
-    /// The hosts at the other ends.
+    /// Where there are files of further peers.
+    #[serde(default, rename = "peers")]
+    pub peer_files: PeerFiles,
+    /// The hosts at the other ends: those of the configuration itself, then those of further files in the order of their names.
     #[serde(default, rename = "peer")]
     pub peers: Vec<Peer>,
 }
@@ -71,7 +73,14 @@ pub struct Tunnel {
     #[serde(default = "Tunnel::default_name")]
     pub name: String,
     /// The addresses of this host on it, each with the length of its network's prefix.
+    #[serde(default)]
     pub addresses: Vec<IpNet>,
+    /// The peer that says which address this host has beside those.
+    #[serde(default)]
+    pub addresses_from: Option<Hit>,
+    /// The network out of which peers without prefixes have an address each.
+    #[serde(default)]
+    pub assign: Option<IpNet>,
     /// Largest packet, bytes, 576 (with IPv6 1280) to 65,535.
     #[serde(default = "Tunnel::default_mtu")]
     pub mtu: u16,
@@ -143,7 +152,7 @@ pub struct Control {
 pub struct DaemonConfig {
     /// The user that it becomes once it is set up; without one it stays who started it.
     pub user: Option<String>,
-    /// The directory of what it must know after a restart: what quotas are used.
+    /// The directory of what it must know after a restart: what quotas are used, and which addresses peers have.
     pub state: PathBuf,
 }
 
@@ -155,6 +164,15 @@ pub struct Metrics {
     pub listen: Option<SocketAddr>,
     /// Whether that may be an address that others reach.
     pub allow_remote: bool,
+}
+
+/// Where there are files of further peers.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PeerFiles {
+    /// A directory: each `*.toml` in it has tables `[[peer]]`, but for hidden files. A relative path begins at the
+    /// configuration.
+    pub directory: Option<PathBuf>,
 }
 
 /// A host at the other end.
@@ -169,7 +187,9 @@ pub struct Peer {
     /// Where it is to be found: addresses or names, with or without a port. Empty: it calls us.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// The addresses behind it: what goes there goes to it, and what comes from it must come from there.
+    /// The addresses behind it: what goes there goes to it, and what comes from it must come from there. Empty: one that
+    /// [`Tunnel::assign`] gives it.
+    #[serde(default)]
     pub prefixes: Vec<IpNet>,
 }
 
@@ -222,25 +242,9 @@ impl Tunnel {
 }
 
 impl Config {
-    /// Reads and checks a file, which nobody but its owner may change.
-    pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
-        let name = file.display().to_string();
-        let unreadable = |source| ConfigError::unreadable(&name, &source);
-        let text = fs::read_to_string(file).map_err(unreadable)?;
-        let mode = fs::metadata(file).map_err(unreadable)?.permissions().mode();
-        if mode & 0o022 != 0 {
-            return Err(ConfigError::loose(&name, mode & 0o777));
-        }
-        Self::parse(&name, &text)
-    }
-
-    /// Reads and checks `text`, which messages call `file`.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Box<ConfigError>> {
-        let read = toml::Deserializer::parse(text).map_err(|e| ConfigError::syntax(file, text, &e))?;
-        let config: Self = serde_path_to_error::deserialize(read)
-            .map_err(|e| ConfigError::of_serde(file, text, e.path(), e.inner()))?;
-        config.check().map_err(|problem| problem.locate(file, text))?;
-        Ok(config)
+    /// Whether it must know something after a restart.
+    pub fn keeps_state(&self) -> bool {
+        !self.paths.quota.is_empty() || self.tunnel.assign.is_some()
     }
 }
 
@@ -313,6 +317,8 @@ pub(crate) fn with_port(address: &str) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::path::Path;
+
     use super::*;
 
     pub(crate) const GOOD: &str = r#"
@@ -371,6 +377,16 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             ("[tunnel]", "[lane]\nduplicate = [{}]\n[tunnel]", [":3:", "lane.duplicate[0]", "name a dscp"]),
             ("addresses = [\"10.99.0.1/24\"]", "", [":2:", "tunnel", "10.99.0.1/24"]),
             (
+                "prefixes = [\"10.99.0.2/32\", \"192.168.7.0/24\"]",
+                "",
+                [":5:", "peer[0].prefixes", "[tunnel] assign"],
+            ),
+            (
+                "[tunnel]",
+                "[tunnel]\naddresses_from = \"2001:22:a7c6:c53:8d7b:5b0a:a1cf:a9c8\"",
+                [":3:", "tunnel.addresses_from", "no peer"],
+            ),
+            (
                 "[tunnel]",
                 "[metrics]\nlisten = \"0.0.0.0:9510\"\n[tunnel]",
                 [":3:", "metrics.listen", "127.0.0.1:9510"],
@@ -380,18 +396,6 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             let said = error(&GOOD.replacen(from, to, 1));
             assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
         }
-    }
-
-    #[test]
-    fn a_file_that_others_may_change_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("polypath.toml");
-        assert!(Config::load(&file).unwrap_err().to_string().contains("polypath init"));
-        fs::write(&file, GOOD).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
-        assert!(Config::load(&file).unwrap_err().to_string().contains("chmod go-w"));
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(Config::load(&file).is_ok());
     }
 
     #[test]

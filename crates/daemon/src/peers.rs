@@ -1,5 +1,6 @@
 //! The peers, and which of them is behind an address. They may change while the daemon runs.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,7 +11,7 @@ use polypath_wire::hip::Hit;
 use tokio::sync::{Notify, watch};
 
 use crate::config::Peer as PeerConfig;
-use crate::pool::Pool;
+use crate::pool::{KEPT, Pool};
 
 /// A peer as one configuration has it.
 pub struct Peer {
@@ -44,8 +45,16 @@ pub struct Peers {
     spare: usize,
 }
 
-/// All peers at one moment, in the order of the configuration.
-pub struct Table(Vec<Arc<Peer>>);
+/// All peers at one moment: what is asked of a packet costs the same beside a thousand others.
+#[derive(Default)]
+pub struct Table {
+    /// In the order of the configuration.
+    all: Vec<Arc<Peer>>,
+    by_hit: HashMap<Hit, usize>,
+    by_prefix: HashMap<IpNet, usize>,
+    /// The lengths that prefixes have, the longest first: of IPv4, and of IPv6.
+    lengths: [Vec<u8>; 2],
+}
 
 /// What another configuration changed.
 #[derive(Default)]
@@ -59,9 +68,9 @@ pub struct Changed {
 }
 
 impl Peers {
-    /// The configured peers. `spare` connections to each are opened ahead.
+    /// The configured peers. `spare` connections to each that is used are opened ahead.
     pub fn new(peers: &[PeerConfig], connection: &ConnectionConfig, spare: usize) -> Self {
-        let table = RwLock::new(Arc::new(Table(Vec::new())));
+        let table = RwLock::default();
         let all = Self { table, connection: connection.clone(), spare };
         all.replace(peers);
         all
@@ -82,7 +91,7 @@ impl Peers {
                 Arc::new(Peer { config: config.clone(), link: Arc::new(self.link(config.hit)) })
             }
         };
-        let now = Table(peers.iter().map(peer).collect());
+        let now = Table::of(peers.iter().map(peer).collect());
         let gone = before.iter().filter(|peer| now.with_hit(peer.config.hit).is_none());
         changed.removed = gone.cloned().collect();
         *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(now);
@@ -93,7 +102,7 @@ impl Peers {
     fn link(&self, hit: Hit) -> Link {
         Link {
             hit,
-            pool: Pool::new(hit, self.connection.clone(), self.spare),
+            pool: Pool::new(hit, self.connection.clone(), self.spare, KEPT),
             changed: Notify::new(),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
@@ -138,25 +147,42 @@ impl Peer {
 }
 
 impl Table {
+    fn of(all: Vec<Arc<Peer>>) -> Self {
+        let mut table = Self::default();
+        for (n, peer) in all.iter().enumerate() {
+            table.by_hit.insert(peer.config.hit, n);
+            for prefix in &peer.config.prefixes {
+                table.by_prefix.insert(prefix.trunc(), n);
+                table.lengths[family(prefix.addr())].push(prefix.prefix_len());
+            }
+        }
+        for lengths in &mut table.lengths {
+            lengths.sort_unstable_by(|a, b| b.cmp(a));
+            lengths.dedup();
+        }
+        Self { all, ..table }
+    }
+
     /// The peer behind an address: of several prefixes that contain it the longest decides.
     pub fn behind(&self, address: IpAddr) -> Option<&Arc<Peer>> {
-        let longest = |peer: &Arc<Peer>| {
-            let lengths = peer.config.prefixes.iter().filter(|p| p.contains(&address)).map(IpNet::prefix_len);
-            lengths.max()
-        };
-        let of_those = self.0.iter().filter_map(|peer| Some((longest(peer)?, peer)));
-        of_those.max_by_key(|(length, _)| *length).map(|(_, peer)| peer)
+        let prefixes = self.lengths[family(address)].iter().map(|length| IpNet::new_assert(address, *length));
+        let mut found = prefixes.filter_map(|prefix| self.by_prefix.get(&prefix.trunc()));
+        self.all.get(*found.next()?)
     }
 
     /// The peer with that tag.
     pub fn with_hit(&self, hit: Hit) -> Option<&Arc<Peer>> {
-        self.0.iter().find(|peer| peer.config.hit == hit)
+        self.all.get(*self.by_hit.get(&hit)?)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Peer>> {
-        self.0.iter()
+        self.all.iter()
     }
+}
+
+fn family(address: IpAddr) -> usize {
+    usize::from(address.is_ipv6())
 }
 
 #[cfg(test)]
@@ -186,6 +212,23 @@ mod tests {
         assert_eq!(behind(&peers, "10.1.2.3").as_deref(), Some("2"));
         assert_eq!(behind(&peers, "fd00::1").as_deref(), Some("1"));
         assert_eq!(behind(&peers, "2001:db8::1"), None);
+    }
+
+    #[test]
+    fn of_many_prefixes_within_one_another_the_longest_decides() {
+        let prefix = |n: u8| format!("10.{}.0.0/{}", n / 16, 8 + n % 16);
+        let all: Vec<_> = (1..=200).map(|n| peer(n, &[&prefix(n)])).collect();
+        let peers = Peers::new(&all, &ConnectionConfig::default(), 0);
+        for n in 0..=255_u8 {
+            let ip = IpAddr::from([10, n / 16, n.reverse_bits(), n]);
+            let longest = |peer: &&PeerConfig| {
+                peer.prefixes.iter().filter(|p| p.contains(&ip)).map(IpNet::prefix_len).max()
+            };
+            let expected = all.iter().filter(|peer| longest(peer).is_some()).max_by_key(longest);
+            let length = |config: Option<&PeerConfig>| config.and_then(|config| longest(&config));
+            let found = peers.behind(ip);
+            assert_eq!(length(found.as_ref().map(|peer| &peer.config)), length(expected), "{ip}");
+        }
     }
 
     #[test]

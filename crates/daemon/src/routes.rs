@@ -1,5 +1,6 @@
 //! Routes to the peers' prefixes. They go with the device.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
@@ -14,7 +15,7 @@ use crate::netlink::{Netlink, RouteError};
 pub(crate) const TABLE: u32 = 10_500;
 
 /// A route into the tunnel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Route {
     to: IpNet,
     table: u32,
@@ -35,7 +36,7 @@ pub async fn add(device: &str, config: &Config) -> Result<(), RouteError> {
 /// Takes the routes of the first configuration away, but for those that the second has too.
 pub async fn remove(device: &str, [old, new]: [&Config; 2]) {
     let (Ok(netlink), Ok(index)) = (Netlink::open(), index(device)) else { return };
-    let stay = all(new);
+    let stay: BTreeSet<Route> = all(new).into_iter().collect();
     for route in all(old).iter().filter(|route| !stay.contains(route)) {
         // Somebody else may have removed it.
         let _ = netlink.handle.route().del(message(index, route)).execute().await;

@@ -146,8 +146,7 @@ impl Status {
 
     pub(crate) fn of(view: &View, interfaces: Vec<InterfaceStatus>) -> Self {
         let lane = &view.lane;
-        let (paths, reports) = (lane.outer.secure_paths(), lane.packets.peers.reports());
-        let seen = Seen { paths, reports, loads: lane.outer.path_loads() };
+        let seen = Seen::now(lane);
         let open = view.places - lane.places.available_permits().min(view.places);
         Self {
             hit: lane.outer.hit().unwrap_or_default(),
@@ -160,17 +159,33 @@ impl Status {
     }
 }
 
-/// What is known of all paths.
+/// What is known of all paths, by their peers.
 struct Seen {
-    paths: Vec<PathReport>,
-    reports: Vec<LaneReport>,
+    paths: BTreeMap<Hit, Vec<PathReport>>,
+    reports: BTreeMap<Hit, Vec<LaneReport>>,
     loads: BTreeMap<Locators, PathLoad>,
 }
 
 impl Seen {
+    fn now(lane: &Lane) -> Self {
+        let (mut paths, mut reports) = (BTreeMap::<Hit, Vec<_>>::new(), BTreeMap::<Hit, Vec<_>>::new());
+        for path in lane.outer.secure_paths() {
+            paths.entry(path.peer).or_default().push(path);
+        }
+        for report in lane.packets.peers.reports() {
+            reports.entry(report.peer).or_default().push(report);
+        }
+        Self { paths, reports, loads: lane.outer.path_loads() }
+    }
+
     /// The paths to a peer.
-    fn of(&self, hit: Hit) -> impl Iterator<Item = &PathReport> {
-        self.paths.iter().filter(move |path| path.peer == hit)
+    fn of(&self, hit: Hit) -> &[PathReport] {
+        self.paths.get(&hit).map_or(&[], Vec::as_slice)
+    }
+
+    /// The flows of packets with a peer.
+    fn reports(&self, hit: Hit) -> &[LaneReport] {
+        self.reports.get(&hit).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -208,8 +223,8 @@ impl PeerStatus {
             associated: lane.outer.is_associated(hit),
             sent: peer.link.sent.load(Relaxed),
             received: peer.link.received.load(Relaxed),
-            packets: PeerPackets::of(seen.reports.iter().filter(|report| report.peer == hit)),
-            paths: seen.of(hit).map(|path| PathStatus::of(path, seen)).collect(),
+            packets: PeerPackets::of(seen.reports(hit)),
+            paths: seen.of(hit).iter().map(|path| PathStatus::of(path, seen)).collect(),
         }
     }
 }
@@ -228,7 +243,7 @@ impl PathStatus {
             sent_bytes: path.sent,
             received_bytes: path.received,
             load: LoadStatus::of(path, seen),
-            packets: PathPackets::of(&seen.reports, path),
+            packets: PathPackets::of(seen.reports(path.peer), path),
         }
     }
 }
@@ -236,7 +251,7 @@ impl PathStatus {
 impl LoadStatus {
     fn of(path: &PathReport, seen: &Seen) -> Self {
         let load = seen.loads.get(&path.inner).copied().unwrap_or_default();
-        let group = |first: Locators| seen.of(path.peer).position(|path| path.inner == first);
+        let group = |first: Locators| seen.of(path.peer).iter().position(|path| path.inner == first);
         Self {
             connections: load.connections,
             window: load.window,

@@ -76,7 +76,8 @@ Examples:
 
 Each host needs an address of its own in the tunnel (--address), and of each peer its Host Identity Tag, the
 addresses behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, where it
-is to be found (after the @). A configuration that is there stays as it is but for the peer that is added.";
+is to be found (after the @). A configuration that is there stays as it is but for the peer that is added. Where it has a
+[peers] directory, the peer gets a file of its own there, and `polypath reload` takes it up.";
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -105,10 +106,13 @@ pub struct InitArgs {
     /// The address of this host in the tunnel, with the length of the network's prefix
     #[arg(long, value_name = "ADDR/LEN", default_value = "10.99.0.1/24")]
     pub address: IpNet,
+    /// The peer says which address that is ([tunnel] assign there)
+    #[arg(long, requires = "peer", conflicts_with = "address")]
+    pub assigned: bool,
     /// A peer: its Host Identity Tag and, if this host calls it, its addresses
-    #[arg(long, value_name = "HIT[@ADDR,…]", requires = "behind")]
+    #[arg(long, value_name = "HIT[@ADDR,…]")]
     pub peer: Option<String>,
-    /// An address or network behind that peer; repeat it for more
+    /// An address or network behind that peer; repeat it for more. None where [tunnel] assign gives it one
     #[arg(long, value_name = "ADDR/LEN", requires = "peer")]
     pub behind: Vec<IpNet>,
     /// The key file, made if it is not there

@@ -3,10 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use polypath_daemon::Config;
+use polypath_daemon::{Config, ConfigError};
 use polypath_node::addresses;
 use polypath_wire::hip::Hit;
 
@@ -22,19 +22,16 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
         let help = "--peer adds a peer to it; to begin anew, remove it first";
         return Err(Failure::usage(format!("{} is there already", args.config.display())).help(help));
     }
-    let mut text = match exists {
-        true => read(&args.config)?,
-        false => template::config(&args.identity, args.address),
-    };
     let peer = args.peer.as_deref().map(parse).transpose()?;
-    if let Some((hit, addresses)) = &peer {
-        text += &template::peer(*hit, addresses, &args.behind);
-    }
-    let name = args.config.display().to_string();
-    let config = Config::parse(&name, &text).map_err(|e| Failure::usage(e.to_string()))?;
-    write(&args.config, &text)?;
+    let assigned = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
+    let text = match exists {
+        true => read(&args.config)?,
+        false => template::config(&args.identity, assigned.map_or(Ok(args.address), Err)),
+    };
+    let (file, text, config) = planned(args, text, peer.as_ref())?;
+    write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
-    eprintln!("{done} {name}");
+    eprintln!("{done} {}", file.display());
     let calls = peer.as_ref().is_some_and(|(_, addresses)| !addresses.is_empty());
     if exists && !calls {
         eprintln!("start it here and there with: polypath up");
@@ -42,6 +39,41 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     eprintln!("on the other host:");
     printed(writeln!(io::stdout(), "{}", line(&config, hit, args, calls)))
+}
+
+/// The file to write, its text, and the configuration that there is then. `text` is what the configuration has without the peer.
+fn planned(
+    args: &InitArgs,
+    text: String,
+    peer: Option<&(Hit, Vec<String>)>,
+) -> Result<(PathBuf, String, Config), Failure> {
+    let added =
+        peer.map(|(hit, addresses)| template::peer(*hit, addresses, &args.behind)).unwrap_or_default();
+    let own = peer.map_or(Ok(None), |(hit, _)| own_file(args, &text, *hit))?;
+    let Some(own) = own else {
+        let text = text + &added;
+        let config = Config::load_with(&args.config, &text, None).map_err(wrong)?;
+        return Ok((args.config.clone(), text, config));
+    };
+    let added = added.trim_start().to_owned();
+    let config = Config::load_with(&args.config, &text, Some((&own, &added))).map_err(wrong)?;
+    Ok((own, added, config))
+}
+
+/// The file that a new peer gets, where the configuration has a directory of peers.
+fn own_file(args: &InitArgs, text: &str, hit: Hit) -> Result<Option<PathBuf>, Failure> {
+    let config = Config::parse(&args.config.display().to_string(), text).map_err(wrong)?;
+    let name = format!("{}.toml", hit.to_string().replace(':', "-"));
+    let own = config.directory(&args.config).map(|directory| directory.join(name));
+    match own.as_ref().filter(|own| own.exists()) {
+        Some(own) => Err(Failure::usage(format!("{} is there already", own.display()))
+            .help("change it, or remove it first")),
+        None => Ok(own),
+    }
+}
+
+fn wrong(error: Box<ConfigError>) -> Failure {
+    Failure::usage(error.to_string())
 }
 
 /// The identity in `file`, which is made if it is not there.
@@ -64,15 +96,17 @@ fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
 
 /// The command that makes this host known to the other one, which has not called us if we `call` it.
 fn line(config: &Config, hit: Hit, args: &InitArgs, call: bool) -> String {
-    let Some(ours) = config.tunnel.addresses.first() else { return String::new() };
-    let behind = IpNet::from(ours.addr());
+    let ours = config.tunnel.addresses.first();
+    let behind = ours.map(|ours| format!(" --behind {}", IpNet::from(ours.addr()))).unwrap_or_default();
     if call {
-        return format!("polypath init --peer {hit} --behind {behind}");
+        return format!("polypath init --peer {hit}{behind}");
     }
-    let theirs = ours.hosts().find(|ip| *ip != ours.addr());
-    let theirs = theirs.and_then(|ip| IpNet::new(ip, ours.prefix_len()).ok());
+    let theirs = ours.and_then(|ours| {
+        let other = ours.hosts().find(|ip| *ip != ours.addr())?;
+        IpNet::new(other, ours.prefix_len()).ok()
+    });
     let address = theirs.map(|net| format!(" --address {net}")).unwrap_or_default();
-    format!("polypath init{address} --peer {hit}@{} --behind {behind}", places(config, args))
+    format!("polypath init{address} --peer {hit}@{}{behind}", places(config, args))
 }
 
 /// Where this host is to be found.

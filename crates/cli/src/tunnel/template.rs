@@ -5,8 +5,14 @@ use std::path::Path;
 use ipnet::IpNet;
 use polypath_wire::hip::Hit;
 
-/// A configuration without peers.
-pub fn config(identity: &Path, address: IpNet) -> String {
+/// A configuration without peers, of a host that has `address`, or else the one that a peer says.
+pub fn config(identity: &Path, address: Result<IpNet, Hit>) -> String {
+    let address = match address {
+        Ok(address) => format!("addresses = [\"{address}\"]"),
+        Err(peer) => format!(
+            "addresses = []\n# The tag of the peer that says which one this host has.\naddresses_from = \"{peer}\""
+        ),
+    };
     format!(
         "# What `polypath up` reads. Every key: docs/daemon.md.
 
@@ -18,7 +24,9 @@ key = {key:?}
 # The device that connections are routed to.
 name = \"polypath0\"
 # Addresses of this host in the tunnel, each with the length of the network's prefix.
-addresses = [\"{address}\"]
+{address}
+# A network out of which each peer without prefixes has an address.
+# assign = \"10.99.0.0/24\"
 # Largest packet on the device, bytes.
 mtu = 1400
 # Whether what is for the peers' prefixes must not leave otherwise when the daemon has crashed or was killed.
@@ -64,12 +72,16 @@ socket = \"/run/polypath.sock\"
 [daemon]
 # The user that the daemon runs as once it is set up; it keeps only the network capabilities.
 # user = \"polypath\"
-# The directory where it keeps what quotas are used.
+# The directory where it keeps what quotas are used and which addresses peers have.
 # state = \"/var/lib/polypath\"
 
 [metrics]
 # Where Prometheus (/metrics) and a browser (/) may ask, on this host only.
 # listen = \"127.0.0.1:9510\"
+
+[peers]
+# A directory of files *.toml with further peers; `polypath init --peer` then writes one there for each.
+# directory = \"/etc/polypath/peers.d\"
 ",
         key = identity.display().to_string(),
     )
@@ -83,14 +95,11 @@ pub fn peer(hit: Hit, addresses: &[String], behind: &[IpNet]) -> String {
         [] => "# It calls this host.\naddresses = []".to_owned(),
         all => format!("# Where it is to be found.\naddresses = [{}]", quoted(all)),
     };
-    format!(
-        "
-[[peer]]
-hit = \"{hit}\"
-{called}
-# What is behind it: its address in the tunnel, and networks that it routes.
-prefixes = [{}]
-",
-        quoted(&prefixes)
-    )
+    let behind = match quoted(&prefixes) {
+        none if none.is_empty() => "# It has the address that [tunnel] assign gives it.".to_owned(),
+        all => format!(
+            "# What is behind it: its address in the tunnel, and networks that it routes.\nprefixes = [{all}]"
+        ),
+    };
+    format!("\n[[peer]]\nhit = \"{hit}\"\n{called}\n{behind}\n")
 }

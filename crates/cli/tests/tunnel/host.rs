@@ -122,9 +122,14 @@ pub fn hosts() -> Option<[Host; 2]> {
     let hosts = ["a", "b"].map(Host::new);
     plug([&hosts[0], &hosts[1]], "eth0", "192.0.2");
     // The kernel notices a cable a moment after both ends are up.
-    let usable = |host: &Host| host.ns.run(|| usable().unwrap().iter().any(|a| !a.ip.is_loopback())).unwrap();
-    wait("a cable", || hosts.iter().all(usable));
+    wait("a cable", || hosts.iter().all(|host| has_cables(host, 1)));
     Some(hosts)
+}
+
+/// Whether as many addresses can be used.
+pub fn has_cables(host: &Host, cables: usize) -> bool {
+    let usable = || usable().unwrap().iter().filter(|a| !a.ip.is_loopback()).count();
+    host.ns.run(usable).unwrap() >= cables
 }
 
 /// A cable between both, in the network `net`.0/24.
@@ -146,11 +151,16 @@ pub fn lists(host: &Host, what: &str, words: &str) -> bool {
 
 /// A program on the router says hello to one on the server.
 pub fn reaches(router: &Host, server: &Host) {
+    reaches_as("10.99.0.2", router, server);
+}
+
+/// The same on a client that has this address.
+pub fn reaches_as(address: &str, router: &Host, server: &Host) {
     let at = "10.99.0.1:80";
     let listener = server.ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
     let mut client = router.ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
     let (mut accepted, from) = listener.accept().unwrap();
-    assert_eq!(from.ip().to_string(), "10.99.0.2");
+    assert_eq!(from.ip().to_string(), address);
     client.write_all(b"hello").unwrap();
     drop(client);
     let mut said = String::new();

@@ -4,6 +4,7 @@
 mod host;
 mod kill_switch;
 mod package;
+mod peers;
 mod service;
 mod testbed;
 

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use polypath_wire::hip::Hit;
+
 use super::error::Problem;
+use super::files::Sources;
 use super::{Config, Peer};
 
 impl Config {
-    /// The first thing that is wrong.
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    /// The first thing that is wrong. The peers stand in `sources`.
+    pub(super) fn check(&self, sources: &Sources) -> Result<(), Problem> {
         self.check_tunnel()?;
         self.check_lane()?;
         self.check_metrics()?;
-        self.check_peers()
+        self.check_peers(sources)
     }
 
     fn check_tunnel(&self) -> Result<(), Problem> {
@@ -21,8 +24,12 @@ impl Config {
         if !name_fits {
             return Err(wrong("name", "no name of an interface", "at most 15 bytes, without / and spaces"));
         }
-        if tunnel.addresses.is_empty() {
+        if tunnel.addresses.is_empty() && tunnel.addresses_from.is_none() {
             return Err(wrong("addresses", "no address", "write for example [\"10.99.0.1/24\"]"));
+        }
+        let is_named = |hit: &Hit| self.peers.iter().any(|peer| peer.hit == *hit);
+        if tunnel.addresses_from.is_some_and(|hit| !is_named(&hit)) {
+            return Err(wrong("addresses_from", "no peer has that tag", "write the hit of a [[peer]]"));
         }
         let v6 = tunnel.addresses.iter().any(|net| net.addr().is_ipv6());
         let least = if v6 { 1280 } else { 576 };
@@ -68,15 +75,16 @@ impl Config {
         Err(Problem::new(&["metrics", "listen"], why).help(help))
     }
 
-    fn check_peers(&self) -> Result<(), Problem> {
+    fn check_peers(&self, sources: &Sources) -> Result<(), Problem> {
         let (mut hits, mut prefixes) = (BTreeMap::new(), BTreeMap::new());
         for (n, peer) in self.peers.iter().enumerate() {
             let at = |key: &str| Problem::at(&["peer"], n, key);
             if let Some(other) = hits.insert(peer.hit, n) {
-                return Err(at("hit").says(format!("peer {} has the same tag", other + 1)));
+                return Err(at("hit").says(format!("the peer at {} has the same tag", sources.place(other))));
             }
-            if peer.prefixes.is_empty() {
-                let help = "write for example [\"10.99.0.2/32\"]: its own address in the tunnel";
+            if peer.prefixes.is_empty() && self.tunnel.assign.is_none() {
+                let help =
+                    "write for example [\"10.99.0.2/32\"]: its own address in the tunnel; or [tunnel] assign";
                 return Err(at("prefixes").says("nothing is behind this peer").help(help));
             }
             if let Some(taken) = self.own(peer) {
@@ -85,7 +93,8 @@ impl Config {
             }
             for prefix in &peer.prefixes {
                 if let Some(other) = prefixes.insert(prefix.trunc(), n) {
-                    return Err(at("prefixes").says(format!("{prefix} is behind peer {} too", other + 1)));
+                    let why = format!("{prefix} is behind the peer at {} too", sources.place(other));
+                    return Err(at("prefixes").says(why));
                 }
             }
         }

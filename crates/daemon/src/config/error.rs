@@ -80,6 +80,14 @@ impl Problem {
         Self { help: Some(help.into()), ..self }
     }
 
+    /// The number of the peer that it is about.
+    pub fn peer(&mut self) -> Option<&mut usize> {
+        match self.at.as_mut_slice() {
+            [Segment::Map { key }, Segment::Seq { index }, ..] if key == "peer" => Some(index),
+            _ => None,
+        }
+    }
+
     /// Finds the place in `text`.
     pub fn locate(self, file: &str, text: &str) -> Box<ConfigError> {
         let document = DeTable::parse(text).ok();

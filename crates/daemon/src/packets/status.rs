@@ -87,8 +87,8 @@ impl PacketStatus {
 
 impl PeerPackets {
     /// Of all associations with a peer.
-    pub(crate) fn of<'a>(reports: impl Iterator<Item = &'a LaneReport>) -> Self {
-        reports.fold(Self::default(), |sum, LaneReport { stats, waiting, .. }| Self {
+    pub(crate) fn of(reports: &[LaneReport]) -> Self {
+        reports.iter().fold(Self::default(), |sum, LaneReport { stats, waiting, .. }| Self {
             sent: sum.sent + stats.sent,
             copies: sum.copies + stats.copies,
             uncopied: sum.uncopied + stats.uncopied,

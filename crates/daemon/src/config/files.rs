@@ -1,0 +1,289 @@
+//! The files that a configuration is read from: its own, and those of further peers.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::error::{ConfigError, Problem};
+use super::{Config, Peer};
+
+/// A file of peers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    #[serde(default, rename = "peer")]
+    peers: Vec<Peer>,
+}
+
+/// What a file says, and how many peers are in it.
+struct Source {
+    file: String,
+    text: String,
+    peers: usize,
+}
+
+/// Where the peers of a configuration stand; the configuration itself comes first.
+pub(super) struct Sources(Vec<Source>);
+
+impl Config {
+    /// Reads and checks a file, and those of its directory of peers. Nobody but their owners may change them.
+    pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
+        Self::load_with(file, &guarded(file)?, None)
+    }
+
+    /// Reads and checks what there would be if `file` held `text`, and its directory of peers the file `added` with that text,
+    /// for which the directory need not be there.
+    pub fn load_with(
+        file: &Path,
+        text: &str,
+        added: Option<(&Path, &str)>,
+    ) -> Result<Self, Box<ConfigError>> {
+        let name = file.display().to_string();
+        let mut config: Self = read(&name, text)?;
+        let mut sources = Sources::new(&name, text, config.peers.len());
+        let mut files = Vec::new();
+        if let Some(directory) = config.directory(file) {
+            let listed =
+                listed(&directory, added.is_some()).map_err(|problem| problem.locate(&name, text))?;
+            for file in listed {
+                files.push((file.display().to_string(), guarded(&file)?));
+            }
+        }
+        files.extend(added.map(|(file, text)| (file.display().to_string(), text.to_owned())));
+        for (name, text) in files {
+            let Listed { peers } = read(&name, &text)?;
+            sources.add(name, text, peers.len());
+            config.peers.extend(peers);
+        }
+        config.check(&sources).map_err(|problem| sources.locate(problem))?;
+        Ok(config)
+    }
+
+    /// Reads and checks `text`, which messages call `file`, without further peers.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Box<ConfigError>> {
+        let config: Self = read(file, text)?;
+        let sources = Sources::new(file, text, config.peers.len());
+        config.check(&sources).map_err(|problem| sources.locate(problem))?;
+        Ok(config)
+    }
+
+    /// The directory of further peers of the configuration in `file`.
+    pub fn directory(&self, file: &Path) -> Option<PathBuf> {
+        let directory = self.peer_files.directory.as_ref()?;
+        Some(file.parent().unwrap_or(Path::new("")).join(directory))
+    }
+}
+
+impl Sources {
+    fn new(file: &str, text: &str, peers: usize) -> Self {
+        Self(vec![Source { file: file.to_owned(), text: text.to_owned(), peers }])
+    }
+
+    fn add(&mut self, file: String, text: String, peers: usize) {
+        self.0.push(Source { file, text, peers });
+    }
+
+    /// Finds the place of a problem in the file that has it.
+    pub fn locate(&self, mut problem: Problem) -> Box<ConfigError> {
+        let mut source = &self.0[0];
+        if let Some(peer) = problem.peer() {
+            let mut rest = self.0.iter().skip(1);
+            while *peer >= source.peers
+                && let Some(next) = rest.next()
+            {
+                *peer -= source.peers;
+                source = next;
+            }
+        }
+        problem.locate(&source.file, &source.text)
+    }
+
+    /// File and line of a peer.
+    pub fn place(&self, peer: usize) -> String {
+        let found = self.locate(Problem::at(&["peer"], peer, ""));
+        format!("{}:{}", found.file, found.line)
+    }
+}
+
+/// The files of peers in a directory that only its owner may change, in the order of their names; none if it is not there, but
+/// may be `missing`.
+fn listed(directory: &Path, missing: bool) -> Result<Vec<PathBuf>, Problem> {
+    let shown = directory.display();
+    let problem = |message: String| Problem::new(&["peers", "directory"], message);
+    let unreadable = |error: io::Error| {
+        let help = match error.kind() {
+            io::ErrorKind::NotFound => format!("mkdir -m 750 {shown}"),
+            _ => format!("let the group of the daemon's user read it: chgrp, chmod g+rx {shown}"),
+        };
+        problem(format!("cannot read {shown}: {error}")).help(help)
+    };
+    let entries = match fs::read_dir(directory) {
+        Err(error) if missing && error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(unreadable)?,
+    };
+    let mode = fs::metadata(directory).map_err(unreadable)?.permissions().mode();
+    if mode & 0o022 != 0 {
+        let message = format!("{shown} can be changed by others (mode {:04o})", mode & 0o777);
+        return Err(problem(message).help(format!("chmod go-w {shown}")));
+    }
+    let files = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let mut files = files.map_err(unreadable)?;
+    files.retain(|file| is_listed(file));
+    files.sort();
+    Ok(files)
+}
+
+/// Whether a file has peers by its name: hidden ones are those of editors.
+fn is_listed(file: &Path) -> bool {
+    let hidden = file.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    !hidden && file.extension().is_some_and(|extension| extension == "toml")
+}
+
+/// What is in a file that nobody but its owner may change.
+fn guarded(file: &Path) -> Result<String, Box<ConfigError>> {
+    let name = file.display().to_string();
+    let unreadable = |source| ConfigError::unreadable(&name, &source);
+    let text = fs::read_to_string(file).map_err(unreadable)?;
+    let mode = fs::metadata(file).map_err(unreadable)?.permissions().mode();
+    match mode & 0o022 {
+        0 => Ok(text),
+        _ => Err(ConfigError::loose(&name, mode & 0o777)),
+    }
+}
+
+/// What `text` says, with errors that name `file`.
+fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Box<ConfigError>> {
+    let read = toml::Deserializer::parse(text).map_err(|e| ConfigError::syntax(file, text, &e))?;
+    serde_path_to_error::deserialize(read).map_err(|e| ConfigError::of_serde(file, text, e.path(), e.inner()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+
+    use super::super::tests::GOOD;
+    use super::*;
+
+    const OTHER: &str = "2001:22:a7c6:c53:8d7b:5b0a:a1cf:a9c8";
+
+    fn peer(hit: &str, prefix: &str) -> String {
+        format!("[[peer]]\nhit = \"{hit}\"\nprefixes = [\"{prefix}\"]\n")
+    }
+
+    fn mode(file: &Path, mode: u32) {
+        fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn put(file: &Path, text: &str) {
+        fs::write(file, text).unwrap();
+        mode(file, 0o644);
+    }
+
+    /// A configuration with a directory of peers, and that directory.
+    fn bed() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, peers) = (dir.path().join("polypath.toml"), dir.path().join("peers.d"));
+        put(&file, &format!("[peers]\ndirectory = \"peers.d\"\n{GOOD}"));
+        fs::create_dir(&peers).unwrap();
+        mode(&peers, 0o755);
+        (dir, file, peers)
+    }
+
+    fn error(file: &Path) -> String {
+        Config::load(file).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_that_others_may_change_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("polypath.toml");
+        assert!(error(&file).contains("polypath init"));
+        put(&file, GOOD);
+        mode(&file, 0o664);
+        assert!(error(&file).contains("chmod go-w"));
+        mode(&file, 0o644);
+        assert!(Config::load(&file).is_ok());
+    }
+
+    #[test]
+    fn the_peers_of_a_directory_follow_those_of_the_configuration() {
+        let (_dir, file, peers) = bed();
+        let hit = |n: u8| format!("2001:22:a7c6:c53:8d7b:5b0a:a1cf:a9{n:02x}");
+        put(&peers.join("b.toml"), &peer(&hit(2), "10.99.0.4/32"));
+        put(&peers.join("a.toml"), &(peer(&hit(0), "10.99.0.5/32") + &peer(&hit(1), "10.99.0.6/32")));
+        put(&peers.join("none.toml"), "");
+        put(&peers.join(".#b.toml"), "what an editor keeps");
+        put(&peers.join("b.toml~"), "what an editor keeps");
+        let peers = Config::load(&file).unwrap().peers;
+        let last: Vec<u8> = peers.iter().map(|peer| peer.hit.0[15]).collect();
+        assert_eq!(last, [0x19, 0, 1, 2]);
+    }
+
+    #[test]
+    fn an_error_in_a_further_file_names_its_line_and_key() {
+        let (_dir, file, peers) = bed();
+        let one = peers.join("one.toml");
+        for (text, parts) in [
+            (peer(OTHER, "10.99.0.4/320"), ["one.toml:3:", "peer[0].prefixes[0]", "help: write an address"]),
+            (peer(OTHER, "10.99.0.4/32").replace("hit", "hti"), ["one.toml:2:", "peer[0].hti", "`hit`"]),
+            ("[tunnel]\n".into(), ["one.toml:1:", "unknown key `tunnel`", "one of: peer"]),
+            (peer(OTHER, "10.99.0.1/32"), ["one.toml:3:", "peer[0].prefixes", "own address"]),
+        ] {
+            put(&one, &text);
+            let said = error(&file);
+            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+        }
+        put(&one, "");
+        mode(&one, 0o622);
+        assert!(error(&file).contains("chmod go-w") && error(&file).contains("one.toml"));
+    }
+
+    #[test]
+    fn what_two_files_have_is_refused_with_both_places() {
+        let (_dir, file, peers) = bed();
+        let ours = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19";
+        for (first, second, parts) in [
+            (
+                "",
+                peer(ours, "10.99.0.4/32"),
+                ["two.toml:2:", "peer[0].hit", "polypath.toml:7 has the same tag"],
+            ),
+            (
+                "",
+                peer(OTHER, "192.168.7.9/24"),
+                ["two.toml:3:", "192.168.7.9/24 is behind", "polypath.toml:7 too"],
+            ),
+            (
+                OTHER,
+                peer(OTHER, "10.99.0.4/32"),
+                ["two.toml:2:", "peer[0].hit", "one.toml:1 has the same tag"],
+            ),
+        ] {
+            let first = if first.is_empty() { String::new() } else { peer(first, "10.99.0.3/32") };
+            put(&peers.join("one.toml"), &first);
+            put(&peers.join("two.toml"), &second);
+            let said = error(&file);
+            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_or_that_others_may_change_is_refused() {
+        let (_dir, file, peers) = bed();
+        mode(&peers, 0o777);
+        let said = error(&file);
+        let parts = ["polypath.toml:2:", "peers.directory", "(mode 0777)", "help: chmod go-w"];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        fs::remove_dir(&peers).unwrap();
+        let said = error(&file);
+        assert!(said.contains("polypath.toml:2:") && said.contains("help: mkdir"), "{said}");
+        // Whoever is about to write the first file of it makes it.
+        let (text, one) = (fs::read_to_string(&file).unwrap(), peers.join("one.toml"));
+        let added = peer(OTHER, "10.99.0.4/32");
+        assert_eq!(Config::load_with(&file, &text, Some((&one, &added))).unwrap().peers.len(), 2);
+    }
+}

@@ -1,0 +1,190 @@
+//! What a server pays for clients that are there and silent: memory, packets a second. What the cipher library allocates in C
+//! is not counted.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use bytes::BytesMut;
+use polypath_endpoint::*;
+use polypath_hip::{Accept, HipConfig, Identity, KeyKind, Random};
+use polypath_transport::flow::PacketConfig;
+use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig, Segment};
+use polypath_wire::deadlines::Named;
+use polypath_wire::{Duration, Instant};
+
+const PORT: u16 = 80;
+/// Paths of each client.
+const LINKS: u8 = 2;
+const DELAY: Duration = Duration::from_millis(10);
+/// Bytes of a heartbeat: an echo with its header and an instant (16) in ESP without an IV (28).
+const HEARTBEAT: usize = 44;
+const MOST_PER_CLIENT: i64 = 50_000;
+
+#[derive(Default)]
+struct Out(Vec<(Locators, Vec<u8>)>);
+
+impl Outlet for Out {
+    fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
+        panic!("a segment left in the clear");
+    }
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+        self.0.push((*locators, payload.to_vec()));
+    }
+}
+
+/// A server, number 0, and clients at addresses of their own.
+struct Star {
+    now: Instant,
+    hosts: Vec<Endpoint>,
+    at: BTreeMap<SocketAddr, usize>,
+    due: Named<usize>,
+    wire: BTreeMap<(Instant, u64), (usize, Locators, Vec<u8>)>,
+    carried: u64,
+    /// Packets that the server sent, and the longest of them.
+    sent: usize,
+    longest: usize,
+}
+
+fn address(host: usize, link: u8) -> SocketAddr {
+    SocketAddr::from(([10, link, (host >> 8) as u8, host as u8], 10_500))
+}
+
+fn identity(host: usize) -> Identity {
+    let mut seed = [7; 32];
+    seed[..8].copy_from_slice(&host.to_be_bytes());
+    Identity::generate(KeyKind::P256, &mut Random::from_seed(seed)).unwrap()
+}
+
+/// As a daemon has it.
+fn endpoint(host: usize, accept: Accept) -> Endpoint {
+    let hip = HipConfig { accept, retransmit: Duration::from_millis(500), ..HipConfig::of_today() };
+    let security = SecurityConfig { hip, ..SecurityConfig::default() };
+    let mut endpoint =
+        Endpoint::secure(EndpointConfig::default(), security, identity(host), [host as u8; 32], 1);
+    let packets = PacketConfig {
+        cc: CcConfig::usual().of_today(),
+        scheduler: SchedulerConfig::EarliestCompletion,
+        ..PacketConfig::default()
+    };
+    endpoint.carry_packets(Instant::ZERO, LaneConfig { packets, ..LaneConfig::default() }).unwrap();
+    endpoint.listen(PORT, ListenConfig::default()).unwrap();
+    endpoint
+}
+
+impl Star {
+    fn new(clients: usize) -> Self {
+        let accept = Accept::Only((1..=clients).map(|n| identity(n).hit()).collect());
+        let mut star = Self {
+            now: Instant::ZERO,
+            hosts: Vec::new(),
+            at: BTreeMap::new(),
+            due: Named::default(),
+            wire: BTreeMap::new(),
+            carried: 0,
+            sent: 0,
+            longest: 0,
+        };
+        star.add(endpoint(0, accept));
+        for n in 1..=clients {
+            star.add(endpoint(n, Accept::Nobody));
+            let reach = Reach::Addresses((0..LINKS).map(|link| address(0, link)).collect());
+            let server = star.hosts[0].hit().unwrap();
+            star.hosts[n].associate(star.now, server, reach).unwrap();
+            star.turn(n);
+            star.run(Duration::from_millis(10));
+        }
+        star
+    }
+
+    fn add(&mut self, mut host: Endpoint) {
+        for link in 0..LINKS {
+            let local = address(self.hosts.len(), link);
+            let info = LocalInfo { mtu: Some(1500), ..LocalInfo::default() };
+            host.handle(self.now, Input::LocalUp { local, info });
+            self.at.insert(local, self.hosts.len());
+        }
+        self.hosts.push(host);
+    }
+
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);
+            let next = arrival.into_iter().chain(self.due.next()).min();
+            let Some(next) = next.filter(|at| *at <= end) else { break };
+            self.now = next.max(self.now);
+            while let Some(host) = self.due.pop_due(self.now) {
+                self.turn(host);
+            }
+            while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (host, locators, bytes) = entry.remove();
+                self.hosts[host]
+                    .handle(self.now, Input::Datagram { locators, bytes: BytesMut::from(&bytes[..]) });
+                self.turn(host);
+            }
+        }
+        self.now = end;
+    }
+
+    fn turn(&mut self, host: usize) {
+        let mut out = Out::default();
+        let due = pump(&mut self.hosts[host], self.now, &mut out);
+        self.due.set(host, due);
+        while self.hosts[host].poll_peer_event().is_some() {}
+        for (Locators { local, remote }, bytes) in out.0 {
+            if host == 0 {
+                self.sent += 1;
+                self.longest = self.longest.max(bytes.len());
+            }
+            let Some(to) = self.at.get(&remote) else { continue };
+            self.carried += 1;
+            let arrives = Locators { local: remote, remote: local };
+            self.wire.insert((self.now + DELAY, self.carried), (*to, arrives, bytes));
+        }
+    }
+
+    fn connect(&mut self, client: usize, connections: usize) {
+        let server = self.hosts[0].hit().unwrap();
+        for _ in 0..connections {
+            self.hosts[client].connect_peer(self.now, ConnectionConfig::default(), server, PORT).unwrap();
+        }
+        self.turn(client);
+    }
+
+    fn paths_up(&self) -> usize {
+        self.hosts[0].secure_paths().filter(|path| path.up).count()
+    }
+}
+
+/// What is allocated for a server with that many clients, each with so many open connections, bytes, and the packets that it
+/// sends in 10 s when all of them have been silent for some.
+fn idle(clients: usize, connections: usize) -> (i64, usize) {
+    let (mut left, mut sent) = (None, 0);
+    let counted = allocation_counter::measure(|| {
+        let mut star = Star::new(clients);
+        star.run(Duration::from_secs(10));
+        (1..=clients).for_each(|client| star.connect(client, connections));
+        star.run(Duration::from_secs(10));
+        assert_eq!(star.paths_up(), clients * usize::from(LINKS));
+        (star.sent, star.longest) = (0, 0);
+        star.run(Duration::from_secs(10));
+        assert_eq!(star.longest, HEARTBEAT);
+        sent = star.sent;
+        left = Some(star.hosts.swap_remove(0));
+    });
+    assert!(left.is_some());
+    (counted.bytes_current, sent)
+}
+
+#[test]
+fn an_idle_client_costs_a_server_at_most_50_kb_and_its_heartbeats() {
+    for connections in [0, 1] {
+        let ((few, _), (many, sent)) = (idle(10, connections), idle(1000, connections));
+        let each = (many - few) / 990;
+        println!("{each} bytes for each idle client with {LINKS} paths and {connections} connections");
+        assert!(each <= MOST_PER_CLIENT, "{each} bytes");
+        // A heartbeat, and the answer to the client's, on each path in each second.
+        assert_eq!(sent, 1000 * usize::from(LINKS) * 2 * 10);
+    }
+}
