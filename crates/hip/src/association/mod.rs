@@ -93,11 +93,13 @@ pub struct Path {
     pub withdrawn: bool,
     /// What the last answer on it took, from the first time that we asked; 0 if none came yet.
     pub round_trip: Duration,
+    /// The SPIs that the peer received on before, the newest last: what it said earlier may come later and names them.
+    former: Vec<u32>,
 }
 
 impl Path {
     fn new(route: Route, inbound: u32, outbound: u32, reachable: bool, round_trip: Duration) -> Self {
-        Self { route, inbound, outbound, reachable, withdrawn: false, round_trip }
+        Self { route, inbound, outbound, reachable, withdrawn: false, round_trip, former: Vec::new() }
     }
 }
 
