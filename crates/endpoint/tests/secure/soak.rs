@@ -118,6 +118,7 @@ impl Day {
         }
         self.bed.run(SECS(1));
         let got = take(&mut self.bed, 1).len() as u64;
+        if got < PACKETS - 2 { println!("{:?}\n{:?}\n{:?}", self.bed.endpoints[0].lane_reports().collect::<Vec<_>>(), self.bed.endpoints[0], self.bed.endpoints[1]); }
         assert!(got >= PACKETS - 2, "{}: {incident:?}: {got} of {PACKETS}", self.round);
     }
 
