@@ -163,11 +163,13 @@ impl Security {
         of_peer().all(|p| p.heart.silent() >= beats && p.heart.is_lost(now, delay.times(SILENT)))
     }
 
-    /// A HIP packet came: a peer that has answered on an SA since we asked for a new association needs none.
+    /// A HIP packet came: a peer that has answered on an SA, or with an UPDATE, since we asked for a new association needs none.
     pub(super) fn cancel_renewals(&mut self, now: Instant) {
         let (paths, hip) = (&self.paths, &mut self.hip);
         self.renewing.retain(|&hit, renewal| {
-            let heard = paths.of(hit).any(|(_, p)| p.heart.heard > renewal.since);
+            let since = renewal.since;
+            let heard = paths.of(hit).any(|(_, p)| p.heart.heard > since)
+                || hip.association(hit).is_some_and(|a| a.heard() > since);
             let over = heard || !hip.is_renewing(hit);
             if over {
                 hip.cancel_renewal(now, hit);
@@ -176,7 +178,8 @@ impl Security {
         });
     }
 
-    /// Whether that R1 of a silent peer is not taken yet: links work again, and heartbeats may have been lost, so others leave first.
+    /// Whether that R1 of a silent peer is not taken yet: links work again, and heartbeats may have been lost, so others leave first;
+    /// or their answers go where a NAT expects us no longer, so the path is asked for.
     pub(super) fn doubts(&mut self, now: Instant, locators: &Locators, packet: &PacketView<'_>) -> bool {
         let hit = packet.sender();
         let renewal = self.renewing.get_mut(&hit).filter(|_| packet.packet_type() == PacketType::R1);
@@ -191,8 +194,13 @@ impl Security {
             (renewal.doubted, renewal.asked) = (renewal.doubted + 1, now);
             let numbers: Vec<u16> = self.paths.of(hit).map(|(number, _)| number).collect();
             numbers.into_iter().for_each(|number| self.paths.beat_at(number, now));
-            self.settle_for(now, hit);
         }
+        let wanted = self.peers.get_mut(hit).into_iter().flat_map(|peer| &mut peer.wanted);
+        for wanted in wanted.filter(|w| w.locators == *locators && !w.asked) {
+            wanted.asked = true;
+            self.hip.add_path(now, hit, route(*locators));
+        }
+        self.settle_for(now, hit);
         true
     }
 

@@ -69,6 +69,8 @@ pub struct Association {
     /// Whether user data ever came from the peer.
     carried: bool,
     active: Instant,
+    /// When an UPDATE of the peer came.
+    heard: Instant,
     notified: Option<Instant>,
     peer_multipath: Option<Multipath>,
     locators: PeerLocators,
@@ -132,6 +134,7 @@ impl Association {
             favours: FAVOURS,
             carried: false,
             active: now,
+            heard: now,
             notified: None,
             peer_multipath: None,
             locators: PeerLocators::default(),
@@ -158,6 +161,10 @@ impl Association {
     /// The peer's locators, as far as we know them.
     pub fn locators(&self) -> &PeerLocators {
         &self.locators
+    }
+    /// When the last UPDATE came that the peer made for this association and that was not seen before; at first, when it began.
+    pub fn heard(&self) -> Instant {
+        self.heard
     }
     pub(crate) fn timeout(&self) -> Option<Instant> {
         [self.timer, self.updates.timeout(), self.locators.timeout()].into_iter().flatten().min()

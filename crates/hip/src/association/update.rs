@@ -14,8 +14,8 @@ mod outstanding;
 mod request;
 mod withdrawn;
 
-use polypath_wire::{Duration, Instant};
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param};
+use polypath_wire::{Duration, Instant};
 
 use super::wait::{round_trip, wait};
 use super::{Association, Path};
@@ -141,6 +141,7 @@ impl Association {
         }
         self.updates.may_be_new(&update)?;
         session.verify_signature(ctx, view)?;
+        self.heard = ctx.now;
         self.on_data(ctx, true);
         let result = self.process(ctx, route, &update);
         self.review_paths(ctx);

@@ -232,9 +232,10 @@ impl Association {
         ways.get((first + tries as usize) % ways.len().max(1)).copied().unwrap_or(pending.route)
     }
 
-    /// Our request for new keys, which others wait for and which was not answered in time, goes to where the peer is or may be.
+    /// Our request for new keys, which others wait for, goes to where the peer is or may be, unless it just left for there.
     pub(super) fn hasten(&mut self, ctx: &mut Context<'_>, route: Route) {
-        let rekeys = |p: &&Pending| p.tries > 0 && matches!(p.request(), Some(Request::Rekey { .. }));
+        let left = |p: &Pending| p.tries == 0 && p.route == route;
+        let rekeys = |p: &&Pending| matches!(p.request(), Some(Request::Rekey { .. })) && !left(p);
         if let Some(pending) = self.updates.pending.iter().find(rekeys) {
             ctx.send(route, &pending.packet);
         }
