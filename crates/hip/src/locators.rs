@@ -94,6 +94,11 @@ impl PeerLocators {
         }
     }
 
+    /// Where the peer received on the SPI `old`, it does on `new`.
+    pub(crate) fn rename(&mut self, old: u32, new: u32) {
+        self.list.iter_mut().flat_map(|l| &mut l.spis).filter(|spi| **spi == old).for_each(|spi| *spi = new);
+    }
+
     fn add(&mut self, locator: PeerLocator) {
         if self.list.len() < MOST {
             self.list.push(locator);

@@ -156,19 +156,6 @@ fn paths_do_not_wait_for_dead_ones() {
     }
 }
 
-/// The first request given up ends the association, and the others with it (found by fuzzing).
-#[test]
-fn requests_that_nobody_answers_are_given_up_together() {
-    let mut pair = Pair::quick().established();
-    pair.set_network(|_| vec![]);
-    act(&mut pair, 0, |h, now, peer| {
-        let inbound = h.association(peer).unwrap().paths()[0].inbound;
-        (5..8).for_each(|n| h.move_path(now, peer, inbound, route(0, n)));
-    });
-    pair.run(Duration::from_secs(600));
-    assert!(pair.association(0).is_none_or(|a| a.state() != State::Established));
-}
-
 #[test]
 fn key_material_is_renewed_before_it_ends() {
     let mut pair = Pair::quick().established();
@@ -318,19 +305,6 @@ fn rekeying_with_and_without_a_new_exchange() {
         pair.assert_sas_match();
         assert_eq!(pair.sas(0).len(), 3);
     }
-}
-
-#[test]
-fn a_lost_peer_ends_the_association() {
-    let mut pair = Pair::quick().established();
-    add(&mut pair, 0, 1);
-    pair.run(SOON);
-    pair.set_network(|_| vec![]);
-    let spi = pair.sas(0)[0].inbound;
-    act(&mut pair, 0, |h, now, peer| h.rekey(now, peer, spi, false));
-    pair.run(Duration::from_secs(40));
-    assert_eq!(pair.state(0), State::Closing);
-    assert!(pair.sas(0).is_empty());
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use polypath_hip::State;
-use polypath_wire::hip::Hit;
+use polypath_wire::hip::{Hit, PacketType, PacketView};
 use polypath_wire::{Duration, Instant};
 
 use super::mtu::PathMtu;
 use super::path::SecurePath;
-use super::{Security, UNANSWERED, Wanted, inner, route};
+use super::{DOUBTED, Renewal, Security, UNANSWERED, Wanted, inner, route};
 use crate::cover::Change;
 use crate::paths::Locators;
 
@@ -150,7 +150,7 @@ impl Security {
             return;
         }
         if !self.hip.is_renewing(hit) {
-            self.renewing.insert(hit, now);
+            self.renewing.insert(hit, Renewal { since: now, doubted: 0, asked: now });
         }
         self.hip.renew(now, hit, vec![route(locators)]);
     }
@@ -163,17 +163,45 @@ impl Security {
         of_peer().all(|p| p.heart.silent() >= beats && p.heart.is_lost(now, delay.times(SILENT)))
     }
 
-    /// A HIP packet came: a peer that has answered on an SA since we asked for a new association needs none.
+    /// A HIP packet came: a peer that has answered on an SA, or with an UPDATE, since we asked for a new association needs none.
     pub(super) fn cancel_renewals(&mut self, now: Instant) {
         let (paths, hip) = (&self.paths, &mut self.hip);
-        self.renewing.retain(|&hit, since| {
-            let heard = paths.of(hit).any(|(_, p)| p.heart.heard > *since);
+        self.renewing.retain(|&hit, renewal| {
+            let since = renewal.since;
+            let heard = paths.of(hit).any(|(_, p)| p.heart.heard > since)
+                || hip.association(hit).is_some_and(|a| a.heard() > since);
             let over = heard || !hip.is_renewing(hit);
             if over {
                 hip.cancel_renewal(now, hit);
             }
             !over
         });
+    }
+
+    /// Whether that R1 of a silent peer is not taken yet: links work again, and heartbeats may have been lost, so others leave first;
+    /// or their answers go where a NAT expects us no longer, so the path is asked for.
+    pub(super) fn doubts(&mut self, now: Instant, locators: &Locators, packet: &PacketView<'_>) -> bool {
+        let hit = packet.sender();
+        let renewal = self.renewing.get_mut(&hit).filter(|_| packet.packet_type() == PacketType::R1);
+        let Some(renewal) = renewal else { return false };
+        let by = self.paths.of(hit).find(|(_, p)| p.locators == *locators);
+        let delay = by.and_then(|(_, p)| p.measured.delay).unwrap_or(Duration::ZERO);
+        let answered = renewal.doubted == 0 || now.since(renewal.asked) >= delay.times(2);
+        if answered && renewal.doubted >= DOUBTED {
+            return false;
+        }
+        if answered {
+            (renewal.doubted, renewal.asked) = (renewal.doubted + 1, now);
+            let numbers: Vec<u16> = self.paths.of(hit).map(|(number, _)| number).collect();
+            numbers.into_iter().for_each(|number| self.paths.beat_at(number, now));
+        }
+        let wanted = self.peers.get_mut(hit).into_iter().flat_map(|peer| &mut peer.wanted);
+        for wanted in wanted.filter(|w| w.locators == *locators && !w.asked) {
+            wanted.asked = true;
+            self.hip.add_path(now, hit, route(*locators));
+        }
+        self.settle_for(now, hit);
+        true
     }
 
     /// HIP hears what came on a path since it heard last.

@@ -179,7 +179,7 @@ impl Security {
     }
 
     fn on_reachable(&mut self, now: Instant, inbound: u32, locators: Locators) {
-        let Some(&number) = self.spis.get(&inbound) else { return };
+        let Some(number) = self.newest(inbound) else { return };
         let mut moved = false;
         if let Some(path) = self.paths.get_mut(number) {
             moved = std::mem::replace(&mut path.locators, locators) != locators;
@@ -193,9 +193,16 @@ impl Security {
 
     /// Nothing goes there any more, until HIP says that the peer is there again.
     fn on_withdrawn(&mut self, inbound: u32) {
-        let Some(&number) = self.spis.get(&inbound) else { return };
+        let Some(number) = self.newest(inbound) else { return };
         self.paths.get_mut(number).into_iter().for_each(|p| p.reachable = false);
         self.bring_down(number);
+    }
+
+    /// The path whose newest SA pair has that inbound SPI. What becomes of one in whose place another was made between the same
+    /// addresses does not concern the path.
+    fn newest(&self, inbound: u32) -> Option<u16> {
+        let number = *self.spis.get(&inbound)?;
+        self.paths.get(number).filter(|path| path.spi() == inbound).map(|_| number)
     }
 
     pub(super) fn on_removed(&mut self, inbound: u32) {

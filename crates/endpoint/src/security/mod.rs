@@ -42,6 +42,10 @@ pub use report::{HipRecord, PathLoad, PathReport, PeerEvent, PeerFailure, Securi
 /// Unanswered heartbeats after which a path may be lost, or the peer if all its paths are so.
 const UNANSWERED: u32 = 3;
 
+/// How often an R1 of a silent peer is answered by heartbeats on all paths before one is taken: links that come back lose some
+/// packets, and these may be heartbeats.
+const DOUBTED: u32 = 3;
+
 /// What a local address is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LocalInfo {
@@ -63,8 +67,8 @@ pub(crate) struct Security {
     ours: Hit,
     locals: BTreeMap<SocketAddr, LocalInfo>,
     peers: Peers,
-    /// Peers whom we ask for a new association as they are silent, and since when.
-    renewing: BTreeMap<Hit, Instant>,
+    /// Peers whom we ask for a new association as they are silent.
+    renewing: BTreeMap<Hit, Renewal>,
     paths: Paths,
     next_number: u16,
     spis: BTreeMap<u32, u16>,
@@ -77,6 +81,15 @@ pub(crate) struct Security {
     due: Option<Instant>,
     scratch: Vec<u8>,
     stats: SecurityStats,
+}
+
+/// A new association is asked for.
+#[derive(Debug)]
+struct Renewal {
+    since: Instant,
+    /// How often heartbeats were the answer to an R1, and when last.
+    doubted: u32,
+    asked: Instant,
 }
 
 /// One peer.

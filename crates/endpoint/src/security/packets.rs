@@ -23,6 +23,9 @@ impl Security {
             udp::Payload::Hip(packet) => {
                 let route = route(*locators);
                 self.cancel_renewals(now);
+                if PacketView::new(packet).is_ok_and(|view| self.doubts(now, locators, &view)) {
+                    return None;
+                }
                 if self.hip.handle(now, route, if route.is_udp() { &bytes } else { packet }) {
                     let sender = PacketView::new(packet).map(|view| view.sender());
                     sender

@@ -142,6 +142,11 @@ impl SecurePath {
     /// The new SA pair takes the place of what there is: at once if the peer has it already, else when the
     /// peer has used it.
     pub fn rekey(&mut self, pair: &SaPair, inbound: Inbound, outbound: Outbound) {
+        if pair.replaces.is_some_and(|before| before != self.spi()) {
+            // Another pair has taken the place of the replaced one meanwhile, and is what we send with.
+            self.inbound.insert(0, inbound);
+            return;
+        }
         self.inbound.push(inbound);
         self.suite = pair.suite;
         self.fresh = true;

@@ -57,6 +57,8 @@ pub struct Bed {
     pub log: LogWriter,
     pub sent: Vec<(Instant, Locators, Vec<u8>)>,
     pub loss: Option<Loss>,
+    /// How many ESP packets of each side are lost next, on whatever link.
+    pub lost: [u32; 2],
     wire: BTreeMap<(Instant, u64), Flight>,
     number: u64,
 }
@@ -149,6 +151,7 @@ impl Bed {
             log: LogWriter::default(),
             sent: Vec::new(),
             loss: None,
+            lost: [0; 2],
             wire: BTreeMap::new(),
             number: 0,
         };
@@ -327,6 +330,10 @@ impl Bed {
         let remote = |l: &Link| if side == SERVER { l.nat.unwrap_or(l.ends[0]) } else { l.ends[1] };
         let is_on = |l: &Link| l.up && locators.local == l.ends[side] && locators.remote == remote(l);
         let Some(index) = self.links.iter().position(is_on) else { return };
+        if self.lost[side] > 0 && !payload.starts_with(&[0; 4]) {
+            self.lost[side] -= 1;
+            return;
+        }
         let link = &mut self.links[index];
         let size = payload.len() as u32 + if locators.local.is_ipv4() { 28 } else { 48 };
         if let Some((mtu, said)) = link.mtu.filter(|(mtu, _)| *mtu < size) {

@@ -9,6 +9,7 @@ mod packets;
 mod several;
 mod silence;
 mod soak;
+mod trouble;
 
 use std::collections::BTreeSet;
 

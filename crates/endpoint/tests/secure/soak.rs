@@ -1,8 +1,9 @@
 //! Two days of two hosts in virtual time: addresses change, links fall silent, either host is restarted, and on the other day keys are
-//! renewed. A stream and packets go on where they can, a stream is reset and not stuck where they cannot, and nothing grows. A link that
-//! is silent while its keys are renewed is silent for less than the renewal is repeated (15 s).
+//! renewed in each transfer too. A stream and packets go on where they can, a stream is reset and not stuck where they cannot, and
+//! nothing grows.
 //!
 //! `POLYPATH_SOAK_HOURS=24 cargo test -p polypath-endpoint --test secure soak` plays whole days (`make soak`); without it an hour of each.
+//! `POLYPATH_SOAK_SEED` has other incidents happen.
 
 use polypath_endpoint::*;
 use polypath_hip::HipConfig;
@@ -28,23 +29,25 @@ enum Incident {
     Address(usize),
     /// Its NAT gives it another one.
     Nat(usize),
-    /// A link is silent for 8 s.
-    Silence(usize),
-    /// All are, for 5 s.
-    Dark,
+    /// Its NATs do on all links.
+    Nats,
+    /// A link is silent for so many seconds.
+    Silence(usize, u64),
+    /// All are, and so many packets of each side are lost afterwards.
+    Dark(u64, u32),
     /// A host's process ends, and another one begins.
     Restart(usize),
 }
 
-/// Of a day on which keys are renewed, or else addresses change.
-fn incident(chance: u64, rekeys: bool) -> Incident {
-    let link = (chance >> 8) as usize % 2;
+fn incident(chance: u64) -> Incident {
+    let (link, some) = ((chance >> 8) as usize % 2, chance >> 16);
     match chance % 8 {
-        0 | 1 if !rekeys => Incident::Address(link),
-        2 | 3 if !rekeys => Incident::Nat(link),
-        6 if !rekeys => Incident::Dark,
-        7 => Incident::Restart(link),
-        _ => Incident::Silence(link),
+        0 | 1 => Incident::Address(link),
+        2 if link == 0 => Incident::Nats,
+        2 | 3 => Incident::Nat(link),
+        4 | 5 => Incident::Silence(link, 1 + some % 40),
+        6 => Incident::Dark(1 + some % 20, (some >> 8) as u32 % 3),
+        _ => Incident::Restart(link),
     }
 }
 
@@ -94,8 +97,7 @@ impl Day {
 
     /// A transfer with an incident in it, then packets, then silence.
     fn round(&mut self) -> Incident {
-        let chance = Seed(1).child(&format!("round/{}", self.round)).0;
-        let incident = incident(chance, self.rekeys);
+        let incident = incident(seed().child(&format!("round/{}", self.round)).0);
         let end = self.bed.now + ROUND;
         self.write();
         self.bed.run(Duration::from_millis(300));
@@ -131,21 +133,26 @@ impl Day {
                 bed.links[link].ends[CLIENT] = ([10, 0, link as u8, 100 + n], 10_500).into();
                 bed.local(CLIENT, link, true);
             }
-            Incident::Nat(link) => {
-                bed.links[link].nat = Some(([192, 0, 2, link as u8 + 1], 4000 + u16::from(n)).into());
-            }
-            Incident::Silence(link) => {
+            Incident::Nat(link) => self.rebind(link),
+            Incident::Nats => (0..2).for_each(|link| self.rebind(link)),
+            Incident::Silence(link, secs) => {
                 bed.links[link].up = false;
-                bed.run(SECS(8));
+                bed.run(SECS(secs));
                 bed.links[link].up = true;
             }
-            Incident::Dark => {
+            Incident::Dark(secs, lost) => {
                 bed.links.iter_mut().for_each(|link| link.up = false);
-                bed.run(SECS(5));
+                bed.run(SECS(secs));
                 bed.links.iter_mut().for_each(|link| link.up = true);
+                bed.lost = [lost; 2];
             }
             Incident::Restart(side) => self.restart(side),
         }
+    }
+
+    fn rebind(&mut self, link: usize) {
+        let port = 4000 + self.round as u16 % 100;
+        self.bed.links[link].nat = Some(([192, 0, 2, link as u8 + 1], port).into());
     }
 
     /// The stream cannot be kept: the other side hears of it soon, and a new one works.
@@ -204,6 +211,10 @@ impl Day {
 /// Hours to play.
 fn hours() -> u64 {
     std::env::var("POLYPATH_SOAK_HOURS").map_or(1, |hours| hours.parse().unwrap())
+}
+
+fn seed() -> Seed {
+    Seed(std::env::var("POLYPATH_SOAK_SEED").map_or(1, |seed| seed.parse().unwrap()))
 }
 
 /// A day, or less: nothing grows in its second half. How often streams were lost, and new keys on the paths that there are.

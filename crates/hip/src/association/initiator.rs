@@ -87,11 +87,13 @@ impl Association {
             }
         }
         match (self.drafts.last(), self.doubt) {
+            // Whoever silences the peer's answer may let our I2 through later: what is in force would end for it.
+            (Some(_), _) if self.replaces => return self.fail(ctx, Failure::Timeout),
             (Some(draft), _) => ctx.send(draft.route, &draft.packet),
             (None, Some(doubt)) => return self.fail(ctx, doubt),
             (None, None) => {}
         }
-        if self.replaces && self.drafts.is_empty() {
+        if self.replaces {
             return;
         }
         if let Some(route) = self.routes.get(self.tries as usize % self.routes.len().max(1)) {

@@ -69,6 +69,8 @@ pub struct Association {
     /// Whether user data ever came from the peer.
     carried: bool,
     active: Instant,
+    /// When an UPDATE of the peer came.
+    heard: Instant,
     notified: Option<Instant>,
     peer_multipath: Option<Multipath>,
     locators: PeerLocators,
@@ -93,11 +95,13 @@ pub struct Path {
     pub withdrawn: bool,
     /// What the last answer on it took, from the first time that we asked; 0 if none came yet.
     pub round_trip: Duration,
+    /// The SPIs that the peer received on before, the newest last: what it said earlier may come later and names them.
+    former: Vec<u32>,
 }
 
 impl Path {
     fn new(route: Route, inbound: u32, outbound: u32, reachable: bool, round_trip: Duration) -> Self {
-        Self { route, inbound, outbound, reachable, withdrawn: false, round_trip }
+        Self { route, inbound, outbound, reachable, withdrawn: false, round_trip, former: Vec::new() }
     }
 }
 
@@ -130,6 +134,7 @@ impl Association {
             favours: FAVOURS,
             carried: false,
             active: now,
+            heard: now,
             notified: None,
             peer_multipath: None,
             locators: PeerLocators::default(),
@@ -156,6 +161,10 @@ impl Association {
     /// The peer's locators, as far as we know them.
     pub fn locators(&self) -> &PeerLocators {
         &self.locators
+    }
+    /// When the last UPDATE came that the peer made for this association and that was not seen before; at first, when it began.
+    pub fn heard(&self) -> Instant {
+        self.heard
     }
     pub(crate) fn timeout(&self) -> Option<Instant> {
         [self.timer, self.updates.timeout(), self.locators.timeout()].into_iter().flatten().min()

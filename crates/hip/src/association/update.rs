@@ -14,8 +14,8 @@ mod outstanding;
 mod request;
 mod withdrawn;
 
-use polypath_wire::Duration;
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param};
+use polypath_wire::{Duration, Instant};
 
 use super::wait::{round_trip, wait};
 use super::{Association, Path};
@@ -31,6 +31,9 @@ use outstanding::{Pending, Retired, What};
 
 /// How many of the peer's UPDATE ids around the newest are accepted and remembered.
 const WINDOW: i32 = 64;
+
+/// Most SPIs of its former SAs that a path remembers.
+const MOST_FORMER: usize = 8;
 
 /// What an UPDATE says.
 #[derive(Default)]
@@ -85,9 +88,13 @@ impl Association {
 
     /// Data came on the SA `inbound`: what it replaced, and what that had replaced, is kept for two round trips more, as
     /// packets that were sealed before may come later.
-    pub(super) fn retire(&mut self, ctx: &Context<'_>, mut inbound: u32) {
+    pub(super) fn retire(&mut self, ctx: &Context<'_>, inbound: u32) {
         let path = self.paths.iter().find(|p| p.inbound == inbound);
         let until = ctx.now + wait(ctx.config, path.map_or(Duration::ZERO, |p| p.round_trip), 0);
+        self.retire_until(until, inbound);
+    }
+
+    fn retire_until(&mut self, until: Instant, mut inbound: u32) {
         while let Some(retired) = self.updates.retired.iter_mut().find(|r| r.by == inbound) {
             retired.until.get_or_insert(until);
             inbound = retired.path.inbound;
@@ -107,6 +114,8 @@ impl Association {
     pub(super) fn remove_path(&mut self, ctx: &mut Context<'_>, inbound: u32) {
         let Some(n) = self.paths.iter().position(|p| p.inbound == inbound) else { return };
         let path = self.paths.remove(n);
+        self.forget_rekey(ctx, inbound);
+        self.retire_until(ctx.now, inbound);
         ctx.spis.remove(&path.inbound);
         ctx.event(self.peer, Event::SaRemoved { inbound: path.inbound, outbound: path.outbound });
         if let Some(first) = self.paths.first() {
@@ -132,6 +141,7 @@ impl Association {
         }
         self.updates.may_be_new(&update)?;
         session.verify_signature(ctx, view)?;
+        self.heard = ctx.now;
         self.on_data(ctx, true);
         let result = self.process(ctx, route, &update);
         self.review_paths(ctx);
@@ -184,16 +194,24 @@ impl Association {
         update: &Update,
         n: usize,
     ) -> Result<bool, DropReason> {
-        let (asked, sent) = (self.updates.pending[n].route, self.updates.pending[n].sent);
+        let Pending { route: asked, sent, tries, .. } = self.updates.pending[n];
+        // An answer that came elsewhere, or after long darkness, does not tell what answers take.
+        let timed = asked == route && tries <= ctx.config.retries;
         match &self.updates.pending[n].what {
-            What::Answer { inbound, nonce, route: claimed, .. } => {
+            What::Answer { inbound, nonce, route: claimed, rekeyed } => {
                 if !update.echo_responses.contains(nonce) {
                     return Err(DropReason::Proposal);
                 }
-                let (inbound, claimed) = (*inbound, *claimed);
+                let (inbound, claimed, rekeyed) = (*inbound, *claimed, *rekeyed);
                 self.updates.pending.remove(n);
-                self.reached(ctx, inbound, claimed);
-                self.answered(ctx.now, asked, sent);
+                // New keys are asked for by any path: that moves none.
+                let is_there = self.paths.iter().any(|p| p.inbound == inbound && p.route == claimed);
+                if is_there || !rekeyed {
+                    self.reached(ctx, inbound, claimed);
+                }
+                if timed {
+                    self.answered(ctx.now, asked, sent);
+                }
                 Ok(false)
             }
             What::Request { request: Request::Remove { inbound }, .. } => {
@@ -204,7 +222,9 @@ impl Association {
             }
             What::Request { request: Request::Announce, .. } => {
                 self.updates.pending.remove(n);
-                self.answered(ctx.now, asked, sent);
+                if timed {
+                    self.answered(ctx.now, asked, sent);
+                }
                 Ok(false)
             }
             What::Request { .. } => {
@@ -216,7 +236,9 @@ impl Association {
                     let info = EspInfo { keymat_index: index as u16, ..info };
                     self.complete(ctx, route, request, inbound, dh, info, update)?;
                 }
-                self.answered(ctx.now, asked, sent);
+                if timed {
+                    self.answered(ctx.now, asked, sent);
+                }
                 Ok(true)
             }
         }
@@ -294,11 +316,16 @@ impl Association {
         confirmed: bool,
     ) -> Result<(), DropReason> {
         let n = self.paths.iter().position(|p| p.inbound == old).ok_or(DropReason::Proposal)?;
-        let Path { route, reachable, .. } = self.paths[n];
-        let path = Path::new(route, inbound, info.new_spi, reachable, round_trip(&self.paths, route));
+        let before = self.paths[n].clone();
+        let mut former = before.former.clone();
+        former.drain(..former.len().saturating_sub(MOST_FORMER - 1));
+        former.push(before.outbound);
+        let path = Path { inbound, outbound: info.new_spi, former, ..before };
         self.draw_and_install(ctx, path, info, Some(old), confirmed)?;
         // The new path takes the place of the old one, which stays until data comes on it.
         let path = self.paths.swap_remove(n);
+        self.locators.rename(path.outbound, info.new_spi);
+        self.updates.rename(old, inbound);
         self.updates.retired.push(Retired { by: inbound, path, until: None });
         Ok(())
     }
@@ -332,10 +359,11 @@ impl Association {
         ctx.event(self.peer, Event::Reachable { inbound, route });
     }
 
-    /// Both ends asked for new keys of one path at once, and the peer's request went first: ours has got
+    /// The path is gone, or both ends asked for new keys of it at once, and the peer's request went first: ours has got
     /// what it wanted, and names an SPI that is no more.
     fn forget_rekey(&mut self, ctx: &mut Context<'_>, old: u32) {
-        let ours = |p: &Pending| matches!(p.what, What::Request { request: Request::Rekey { inbound, .. }, .. } if inbound == old);
+        self.updates.waiting.retain(|request| !request.rekeys(old));
+        let ours = |p: &Pending| p.request().is_some_and(|request| request.rekeys(old));
         let Some(n) = self.updates.pending.iter().position(ours) else { return };
         if let What::Request { inbound, .. } = self.updates.pending.remove(n).what {
             ctx.spis.remove(&inbound);

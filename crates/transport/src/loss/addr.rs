@@ -106,6 +106,11 @@ impl LossPolicy for Addr {
         self.inner.on_undo(path);
     }
 
+    fn on_path_removed(&mut self, path: PathId) {
+        self.latest.remove(path);
+        self.inner.on_path_removed(path);
+    }
+
     fn probes(&self) -> bool {
         self.inner.probes()
     }

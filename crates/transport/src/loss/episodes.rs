@@ -63,6 +63,11 @@ impl Episodes {
         self.paths.get_mut(path)?.begun.take_if(over)
     }
 
+    /// `path` is no more.
+    pub(super) fn remove(&mut self, path: PathId) {
+        self.paths.remove(path);
+    }
+
     /// Ends that of `path`, whatever there is of it.
     pub(super) fn forget(&mut self, path: PathId) {
         self.end_if(path, |_| true);

@@ -135,6 +135,9 @@ pub trait LossPolicy: std::fmt::Debug + Send {
     /// The present episode of `path` proved to be reordering: it is over.
     fn on_undo(&mut self, _path: PathId) {}
 
+    /// `path` is no more, and what was in flight there is lost.
+    fn on_path_removed(&mut self, _path: PathId) {}
+
     /// Whether a timeout is undone that turns out to have been for nothing (RFC 4015).
     fn undoes_timeouts(&self) -> bool {
         false

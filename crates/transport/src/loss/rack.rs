@@ -140,6 +140,11 @@ impl LossPolicy for Rack {
         self.episodes.forget(path);
     }
 
+    fn on_path_removed(&mut self, path: PathId) {
+        self.paths.remove(path);
+        self.episodes.remove(path);
+    }
+
     fn probes(&self) -> bool {
         true
     }

@@ -35,6 +35,9 @@ impl Association {
         let rekeyed = info.old_spi != 0 && info.old_spi != info.new_spi;
         self.check_request(info, update, rekeyed)?;
         if info.old_spi != info.new_spi && self.is_our_turn(ctx, rekeyed) {
+            if self.favours.take(ctx.now, 0) {
+                self.hasten(ctx, route);
+            }
             return Err(DropReason::State);
         }
         let (inbound, params) = match info.old_spi {
@@ -113,6 +116,9 @@ impl Association {
         update: &Update,
     ) -> Result<(u32, Vec<Param>), DropReason> {
         let path = self.paths.iter().find(|p| p.outbound == old).ok_or(DropReason::Proposal)?.inbound;
+        if self.updates.is_removing(path) {
+            return Err(DropReason::State);
+        }
         if self.updates.old_keys(path) >= MOST_OLD {
             return Err(DropReason::Policy);
         }

@@ -57,6 +57,16 @@ impl Request {
     pub(super) fn draws_keys(&self) -> bool {
         matches!(self, Self::Add(_) | Self::Rekey { .. })
     }
+
+    /// Whether it asks for new keys of the path with that inbound SPI.
+    pub(super) fn rekeys(&self, path: u32) -> bool {
+        matches!(self, Self::Rekey { inbound, .. } if *inbound == path)
+    }
+
+    /// Whether it is asked until the association is idle for too long, as the peer may have done its part already.
+    pub(super) fn lasts(&self) -> bool {
+        matches!(self, Self::Rekey { .. } | Self::Move { .. } | Self::Announce)
+    }
 }
 
 /// A path with the keys that it had before.
@@ -86,6 +96,15 @@ pub(super) enum What {
     Answer { inbound: u32, nonce: Vec<u8>, route: Route, rekeyed: bool },
 }
 
+impl Pending {
+    pub(super) fn request(&self) -> Option<Request> {
+        match self.what {
+            What::Request { request, .. } => Some(request),
+            What::Answer { .. } => None,
+        }
+    }
+}
+
 impl Updates {
     /// Whether an UPDATE can be new: its own number is near the newest, or it acknowledges one of ours.
     pub(super) fn may_be_new(&self, update: &Update) -> Result<(), DropReason> {
@@ -112,11 +131,7 @@ impl Updates {
 
     /// Our requests that draw keys and are under way.
     pub(super) fn drawing(&self) -> impl Iterator<Item = Request> {
-        let request = |p: &Pending| match &p.what {
-            What::Request { request, .. } => Some(*request),
-            What::Answer { .. } => None,
-        };
-        self.pending.iter().filter_map(request).filter(Request::draws_keys)
+        self.pending.iter().filter_map(Pending::request).filter(Request::draws_keys)
     }
 
     /// The paths that we asked for, with the SPI that we will receive on.
@@ -142,16 +157,36 @@ impl Updates {
         self.drawing().any(|request| matches!(request, Request::Rekey { .. }))
     }
 
-    /// Whether the peer has not yet said that it knows our addresses.
-    pub(super) fn is_announcing(&self) -> bool {
-        let announces = |p: &Pending| matches!(p.what, What::Request { request: Request::Announce, .. });
-        self.pending.iter().any(announces)
-    }
-
     /// Whether the path with that inbound SPI is being given up.
     pub(super) fn is_removing(&self, inbound: u32) -> bool {
-        let wanted = Request::Remove { inbound };
-        self.pending.iter().any(|p| matches!(p.what, What::Request { request, .. } if request == wanted))
+        self.pending.iter().any(|p| p.request() == Some(Request::Remove { inbound }))
+    }
+
+    /// Whether new keys of the path with that inbound SPI were asked for, by us or in a request without its proof.
+    pub(super) fn is_changing(&self, path: u32) -> bool {
+        self.pending.iter().any(|p| match p.what {
+            What::Request { request, .. } => request.rekeys(path),
+            What::Answer { inbound, rekeyed, .. } => rekeyed && inbound == path,
+        })
+    }
+
+    /// The path with the inbound SPI `old` has `new` now.
+    pub(super) fn rename(&mut self, old: u32, new: u32) {
+        for pending in &mut self.pending {
+            if let What::Answer { inbound, .. } = &mut pending.what
+                && *inbound == old
+            {
+                *inbound = new;
+            }
+        }
+        for request in &mut self.waiting {
+            match request {
+                Request::Remove { inbound } | Request::Move { inbound, .. } if *inbound == old => {
+                    *inbound = new
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Whether nothing is under way that `request` depends on.
@@ -162,9 +197,11 @@ impl Updates {
         });
         match request {
             Request::Add(_) => !self.is_rekeying() && !answers.any(|rekeyed| rekeyed),
-            Request::Rekey { .. } => self.drawing().next().is_none() && answers.next().is_none(),
-            Request::Announce => !self.is_announcing(),
-            Request::Move { .. } | Request::Remove { .. } => true,
+            Request::Rekey { inbound, .. } => {
+                self.drawing().next().is_none() && answers.next().is_none() && !self.is_removing(inbound)
+            }
+            Request::Announce => true,
+            Request::Move { inbound, .. } | Request::Remove { inbound } => !self.is_changing(inbound),
         }
     }
 }

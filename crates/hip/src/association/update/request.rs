@@ -30,6 +30,11 @@ impl Association {
         }
         self.updates.waiting.push_back(request);
         self.next_request(ctx);
+        if let Request::Add(route) = request
+            && self.updates.waiting.contains(&request)
+        {
+            self.hasten(ctx, route);
+        }
     }
 
     /// Tells the peer our addresses; those without a path too if it is to know `all`, from now on.
@@ -96,7 +101,9 @@ impl Association {
 
     /// A LOCATOR_SET alone, on the first path that works.
     fn send_announcement(&mut self, ctx: &mut Context<'_>) -> Option<()> {
-        let (route, request) = (self.paths.iter().find(|p| p.reachable)?.route, Request::Announce);
+        let path = self.paths.iter().find(|p| p.reachable).or(self.paths.first())?;
+        let (route, request) = (path.route, Request::Announce);
+        self.updates.pending.retain(|p| p.request() != Some(request));
         let locators = self.our_locators(ctx, request, 0);
         let mut params = vec![Param::LocatorSet(locators.clone())];
         params.extend(self.our_links(ctx, &locators));
@@ -170,21 +177,27 @@ impl Association {
     }
 
     pub(in crate::association) fn retransmit_updates(&mut self, ctx: &mut Context<'_>) {
-        let (now, mut given_up) = (ctx.now, Vec::new());
-        for pending in self.updates.pending.iter_mut().filter(|p| p.due <= now) {
-            pending.tries += 1;
-            if pending.tries > ctx.config.retries {
+        let mut given_up = Vec::new();
+        for n in 0..self.updates.pending.len() {
+            let pending = &self.updates.pending[n];
+            if pending.due > ctx.now {
+                continue;
+            }
+            let tries = pending.tries + 1;
+            let is_over = match pending.request().is_some_and(|request| request.lasts()) {
+                true => ctx.now.since(pending.sent) >= ctx.config.unused_lifetime,
+                false => tries > ctx.config.retries,
+            };
+            if is_over {
                 given_up.push(pending.id);
                 continue;
             }
-            if let What::Request { request: Request::Announce, .. } = pending.what
-                && let Some(path) = self.paths.get(pending.tries as usize % self.paths.len().max(1))
-            {
-                pending.route = path.route;
-            }
-            ctx.send(pending.route, &pending.packet);
-            let round_trip = round_trip(&self.paths, pending.route);
-            pending.due = ctx.now + wait(ctx.config, round_trip, pending.tries);
+            let route = self.way(pending, tries);
+            ctx.send(route, &pending.packet);
+            let round_trip = round_trip(&self.paths, route);
+            let due = ctx.now + wait(ctx.config, round_trip, tries.min(ctx.config.retries));
+            let pending = &mut self.updates.pending[n];
+            (pending.tries, pending.due) = (tries, due);
         }
         for id in given_up {
             // one that is given up may take others with it
@@ -196,8 +209,40 @@ impl Association {
         self.next_request(ctx);
     }
 
-    /// A path that cannot be had, or that we have left, is no reason to end the association; a lost
-    /// peer is (RFC 7401 §6.11 step 4).
+    /// Where an UPDATE goes for the `tries`-th time beyond the first: what is not about one route, by all paths in turn, and
+    /// where a path is to be.
+    fn way(&self, pending: &Pending, tries: u32) -> Route {
+        let avoided = match pending.request() {
+            Some(Request::Announce | Request::Rekey { .. }) => None,
+            Some(Request::Remove { inbound }) => Some(inbound),
+            _ => return pending.route,
+        };
+        let mut ways: Vec<Route> = Vec::new();
+        let of_paths = self.paths.iter().filter(|p| Some(p.inbound) != avoided).map(|p| p.route);
+        let sought = self.updates.waiting.iter().filter_map(|request| match request {
+            Request::Add(route) => Some(*route),
+            _ => None,
+        });
+        for route in of_paths.chain(sought) {
+            if !ways.contains(&route) {
+                ways.push(route);
+            }
+        }
+        let first = ways.iter().position(|route| *route == pending.route).unwrap_or(0);
+        ways.get((first + tries as usize) % ways.len().max(1)).copied().unwrap_or(pending.route)
+    }
+
+    /// Our request for new keys, which others wait for, goes to where the peer is or may be, unless it just left for there.
+    pub(super) fn hasten(&mut self, ctx: &mut Context<'_>, route: Route) {
+        let left = |p: &Pending| p.tries == 0 && p.route == route;
+        let rekeys = |p: &&Pending| matches!(p.request(), Some(Request::Rekey { .. })) && !left(p);
+        if let Some(pending) = self.updates.pending.iter().find(rekeys) {
+            ctx.send(route, &pending.packet);
+        }
+    }
+
+    /// A path that cannot be had, or that we have left, is no reason to end the association, nor is silence while it may be
+    /// in use; a peer that is there and does not answer is (RFC 7401 §6.11 step 4).
     fn give_up(&mut self, ctx: &mut Context<'_>, pending: Pending) {
         match pending.what {
             What::Request { request: Request::Add(route), inbound, .. } => {

@@ -41,17 +41,23 @@ impl Association {
         }
         if let Some(set) = update.locators.as_ref().filter(|_| is_news) {
             self.locators.replace(ctx.now, set);
+            for path in &self.paths {
+                path.former.iter().for_each(|spi| self.locators.rename(*spi, path.outbound));
+            }
             let addresses = set.iter().filter_map(|l| l.address.ip()).take(MOST_TOLD).collect();
             ctx.event(self.peer, Event::Locators(addresses));
         }
     }
 
     /// A path whose locator is no longer listed, or whose lifetime is over, gets no data; if it is listed again, it does
-    /// after the peer has proved that it is there. What the peer said before it answered the request for a path does not list it.
+    /// after the peer has proved that it is there. What the peer said before it answered the request for a path does not list it; once it gave a path new keys, it
+    /// names the new SPI.
     pub(in crate::association) fn review_paths(&mut self, ctx: &mut Context<'_>) {
         let mut listed_again = Vec::new();
         for n in 0..self.paths.len() {
-            let asked = self.updates.adding().any(|(inbound, _)| inbound == self.paths[n].inbound);
+            let spi = self.paths[n].inbound;
+            let asked = self.updates.adding().any(|(inbound, _)| inbound == spi)
+                || self.updates.drawing().any(|request| request.rekeys(spi));
             let listed = asked || self.is_listed(&self.paths[n]);
             let path = &mut self.paths[n];
             if listed && path.withdrawn {
@@ -72,14 +78,9 @@ impl Association {
     }
 
     /// Whether a locator that is not deprecated names the path: by its address, or behind a NAT by the SPI on which the
-    /// peer receives, or received before its last keys.
+    /// peer receives.
     fn is_listed(&self, path: &Path) -> bool {
-        let before =
-            |spi: u32| self.updates.retired.iter().any(|r| r.by == path.inbound && r.path.outbound == spi);
         let mut good = self.locators.iter().filter(|l| l.state != LocatorState::Deprecated);
-        good.any(|l| {
-            l.address == path.route.remote.ip()
-                || l.spis.iter().any(|spi| *spi == path.outbound || before(*spi))
-        })
+        good.any(|l| l.address == path.route.remote.ip() || l.spis.contains(&path.outbound))
     }
 }
