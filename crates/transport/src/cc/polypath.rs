@@ -68,10 +68,10 @@ struct Path {
 }
 
 impl Path {
-    /// What a loss leaves at least that chance may have made, bytes.
-    fn kept(&self) -> u64 {
+    /// What of a window of `before` a loss leaves at least that chance may have made, bytes.
+    fn kept(&self, before: u64) -> u64 {
         let delivers = self.rate.map_or(0, |rate| rate.bytes_in(self.random.least()));
-        (delivers as f64 * KEPT) as u64
+        (delivers.min(before) as f64 * KEPT) as u64
     }
 }
 
@@ -320,12 +320,12 @@ impl Controller for Polypath {
         if p.excused {
             return;
         }
-        let (srtt, kept) = (p.srtt.unwrap_or_default(), p.kept());
+        let srtt = p.srtt.unwrap_or_default();
+        let kept = self.path(path).map_or(0, |p| p.kept(self.window(path)));
         let Some(context) = self.context_mut(path) else { return };
-        let before = context.law().window();
         context.on_loss(now, loss, elsewhere, works, srtt);
         if origin == Origin::Either && context.is_alone() {
-            context.keep(kept.min(before));
+            context.keep(kept);
         }
     }
 
