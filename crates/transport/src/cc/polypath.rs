@@ -5,7 +5,7 @@
 //! | which paths share a bottleneck | `crate::bottleneck` |
 //! | the window of a bottleneck, a loss reduces it once | `polypath/context.rs` |
 //! | how the paths divide it, and shift load for trials | `polypath/shares.rs` |
-//! | losses that no queue explains | `polypath/random_loss.rs` |
+//! | losses that no queue explains | `polypath/random_loss.rs`, `polypath/waits.rs` |
 //!
 //! Every context runs the base law, CUBIC or NewReno, paced. A context of one path gives the law what the path gives, and
 //! so is the law, packet for packet, as long as no loss is found to be random.
@@ -15,6 +15,7 @@ mod config;
 mod context;
 mod random_loss;
 mod shares;
+mod waits;
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
@@ -28,11 +29,13 @@ use crate::facts::{
 use base::Base;
 pub use config::{BaseLaw, PolypathConfig};
 use context::Context;
-use random_loss::RandomLoss;
+use random_loss::{Origin, RandomLoss};
 use shares::Shares;
 
 /// Share of what is acknowledged by which a window makes up for random losses.
 const MADE_UP: f64 = 1.0 / 8.0;
+/// Share of what is delivered in a smallest round trip that a loss leaves which chance or a queue made.
+const KEPT: f64 = 0.9;
 
 /// The controller.
 #[derive(Debug)]
@@ -62,6 +65,14 @@ struct Path {
     random: RandomLoss,
     /// The present loss episode is not of congestion.
     excused: bool,
+}
+
+impl Path {
+    /// What of a window of `before` a loss leaves at least that chance may have made, bytes.
+    fn kept(&self, before: u64) -> u64 {
+        let delivers = self.rate.map_or(0, |rate| rate.bytes_in(self.random.least()));
+        (delivers.min(before) as f64 * KEPT) as u64
+    }
 }
 
 impl Law for Polypath {
@@ -127,7 +138,7 @@ impl Polypath {
         p.excused &= sample.in_recovery;
         p.random.on_delivered(sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
-        p.random.on_delay(now, now - rtt, queueing, least);
+        p.random.on_delay(now - rtt, queueing, least);
         if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
             detector.on_delay(path, now - rtt, queueing, least);
             detector.on_delivered(path, sample.newly_acked_segments);
@@ -297,19 +308,25 @@ impl Controller for Polypath {
 
     fn on_lost(&mut self, _: Instant, path: PathId, segment: &LostSegment) {
         self.detection.detector.iter_mut().for_each(|d| d.on_loss(path, segment.sent_at));
-        self.path_mut(path).into_iter().for_each(|p| p.random.on_lost(segment.sent_at));
+        self.path_mut(path).into_iter().for_each(|p| p.random.on_lost());
     }
 
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, views: &[PathView]) {
         let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
         let guards = self.config.random_loss;
         let Some(p) = self.path_mut(path) else { return };
-        p.excused = guards && p.random.is_unexplained(loss);
+        let origin = if guards { p.random.judge(loss) } else { Origin::Queue };
+        p.excused = origin == Origin::Chance;
         if p.excused {
             return;
         }
         let srtt = p.srtt.unwrap_or_default();
-        self.context_mut(path).into_iter().for_each(|c| c.on_loss(now, loss, elsewhere, works, srtt));
+        let kept = self.path(path).map_or(0, |p| p.kept(self.window(path)));
+        let Some(context) = self.context_mut(path) else { return };
+        context.on_loss(now, loss, elsewhere, works, srtt);
+        if origin == Origin::Either && context.is_alone() {
+            context.keep(kept);
+        }
     }
 
     fn on_undo(&mut self, now: Instant, path: PathId, episode: Episode) {

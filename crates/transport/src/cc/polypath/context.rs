@@ -60,6 +60,11 @@ impl Context {
         self.base.grow(bytes);
     }
 
+    /// What a loss took below `bytes` comes back.
+    pub(super) fn keep(&mut self, bytes: u64) {
+        self.base.grow(bytes.saturating_sub(self.law().window()) as f64);
+    }
+
     /// Whether `path` is one of its paths.
     pub(super) fn has(&self, path: PathId) -> bool {
         self.members.contains(&path)

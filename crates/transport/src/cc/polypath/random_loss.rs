@@ -1,80 +1,85 @@
 //! Losses that no queue explains.
 //!
 //! A drop-tail queue loses packets when it is full, so the packet before a lost one waited longer than most. What is lost
-//! at random is lost whatever packets wait. So each lost packet is ranked: which share of the waits of late is shorter than that of
-//! the packet before it. The average rank is near 1 where queues overflow and near one half where losses are random; it
-//! begins at 1, so that the first losses are congestion.
+//! at random is lost whatever packets wait. So the first lost packet of each episode is ranked: which share of the waits of the last 16 round trips is
+//! shorter than that of the packet before it (`waits.rs`). The average rank is near 1 where queues overflow and near one half where losses are random; it
+//! begins at 1, so that the first losses are congestion. One rank in an episode: packets that are lost in the same round trip meet the same queue.
 //!
-//! Where losses are random on average, one of them may still come from a full queue. How deep that is the waits show, too: the longest wait that all of
-//! a few packets in a row had of late is a depth that it has for certain. A packet that is lost while those about it wait less than
-//! half as long met no full queue. That holds of drop-tail; a queue that drops on purpose does so long before it is full, and only the window
-//! knows then what is too much: packets that wait for half of the smallest round trip.
+//! Where losses are random on average, one of them may still come from a full queue: packets that left about the same time then all waited,
+//! at least HyStart++'s threshold. A queue that drops on purpose may let some by: one that waited half of the smallest round trip is
+//! enough. Such a loss does reduce the window, but not far below what the path delivers.
 //!
-//! It cannot tell where a queue is so shallow that waits mean nothing (below HyStart++'s threshold) and random losses
+//! It cannot tell where a queue is so shallow that waits mean nothing (below that threshold) and random losses
 //! outnumber those of the queue. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets are lost.
 
-use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use polypath_wire::{Duration, Instant};
 
+use super::waits::Waits;
 use crate::cc::hystart::threshold;
 use crate::facts::{LossCause, LossEvent};
-use crate::windowed::WindowedMin;
 
-/// Packets in a row whose waits count together.
+/// Acknowledgments that say what packets wait now: those of packets that left within this share of a round trip, so many at least and at most.
+const NOW: u64 = 8;
+const LEAST_WITNESSES: usize = 2;
 const WITNESSES: usize = 8;
-/// The depth of a queue is remembered for one or two of these.
-const MEMORY: Duration = Duration::from_secs(20);
 /// Losses are counted over about so many packets, and are excused up to this share of them.
 const PACKETS: f64 = 64.0;
 const MOST: f64 = 0.1;
 
-/// Waits among which those about a lost packet are ranked.
-const RANKED: usize = 64;
-/// How much each loss counts in their average rank, and the ranks above which losses come with queues: lost at random they are one
-/// half on average, in a queue that is full one.
+/// How much each episode counts at least in the average rank, and as how many ranks of 1 that begins.
 const GAIN: f64 = 1.0 / 16.0;
+const DOUBT: f64 = 3.0;
+/// The rank above which losses come with queues: lost at random they are one half on average, in a queue that is full one.
 const HIGH: f64 = 0.7;
+
+/// Where a loss comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// A full queue, as far as can be told.
+    Queue,
+    /// Chance, or a queue: losses are random, but packets wait.
+    Either,
+    /// No queue explains it.
+    Chance,
+}
 
 /// What is known of the queue of one path.
 #[derive(Clone, Debug)]
 pub(super) struct RandomLoss {
-    /// When the last packets left, and what they waited.
-    waits: [(Instant, Duration); RANKED],
-    seen: usize,
-    depth: WindowedMin<Reverse<Duration>>,
+    waits: Waits,
+    /// When the last packets left, and what they waited, the last one first.
+    last: VecDeque<(Instant, Duration)>,
     /// Smallest round trip.
     least: Duration,
     /// Share of the packets of late that were lost.
     lost: f64,
-    /// Average rank of the waits before lost packets.
+    /// Average rank of the waits before lost packets, and of how many.
     ranks: f64,
+    ranked: f64,
 }
 
 impl Default for RandomLoss {
     fn default() -> Self {
         Self {
-            waits: [Default::default(); RANKED],
-            seen: 0,
-            depth: WindowedMin::default(),
+            waits: Waits::default(),
+            last: VecDeque::new(),
             least: Duration::ZERO,
             lost: 0.0,
             ranks: 1.0,
+            ranked: DOUBT,
         }
     }
 }
 
 impl RandomLoss {
     /// A packet that left at `sent` waited so long, on a path with a smallest round trip of `least`.
-    pub(super) fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, least: Duration) {
+    pub(super) fn on_delay(&mut self, sent: Instant, wait: Duration, least: Duration) {
         self.least = least;
-        self.waits[self.seen % RANKED] = (sent, wait);
-        self.seen += 1;
-        if self.seen >= WITNESSES
-            && let Some(least) = self.lately().min()
-        {
-            self.depth.add(now, Reverse(least), MEMORY);
-        }
+        self.waits.add(sent, wait, least);
+        self.last.truncate(WITNESSES - 1);
+        self.last.push_front((sent, wait));
     }
 
     /// So many packets were delivered.
@@ -82,17 +87,23 @@ impl RandomLoss {
         self.lost *= (1.0 - f64::from(packets) / PACKETS).max(0.0);
     }
 
-    /// A packet was lost that left at `sent`.
-    pub(super) fn on_lost(&mut self, sent: Instant) {
+    /// A packet was lost.
+    pub(super) fn on_lost(&mut self) {
         self.lost += (1.0 - self.lost) / PACKETS;
-        self.ranks += (self.rank_before(sent) - self.ranks) * GAIN;
     }
 
-    /// Whether the queue was not full when this was lost.
-    pub(super) fn is_unexplained(&self, loss: &LossEvent) -> bool {
-        let told =
-            matches!(loss.cause, LossCause::LaterDelivered | LossCause::DupAck | LossCause::PartialAck);
-        told && self.lost <= MOST && self.is_random() && !self.is_full()
+    /// Where the loss comes from that begins an episode.
+    pub(super) fn judge(&mut self, loss: &LossEvent) -> Origin {
+        if !matches!(loss.cause, LossCause::LaterDelivered | LossCause::DupAck | LossCause::PartialAck) {
+            return Origin::Queue;
+        }
+        self.ranked += 1.0;
+        self.ranks += (self.waits.rank(loss.oldest_sent) - self.ranks) * GAIN.max(1.0 / self.ranked);
+        match self.lost <= MOST && self.is_random() {
+            false => Origin::Queue,
+            true if self.is_full() => Origin::Either,
+            true => Origin::Chance,
+        }
     }
 
     /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
@@ -105,12 +116,15 @@ impl RandomLoss {
         self.ranks <= HIGH
     }
 
+    /// Smallest round trip, zero while it is unknown.
+    pub(super) fn least(&self) -> Duration {
+        self.least
+    }
+
     /// As far as can be told.
     fn is_full(&self) -> bool {
-        let depth = self.depth.value().map_or(Duration::ZERO, |Reverse(depth)| depth);
-        let longest = self.lately().max().unwrap_or_default();
-        longest >= self.shallow().max(self.least.over(2))
-            || depth >= self.shallow() && longest.times(2) >= depth
+        let stands = self.lately().min().is_some_and(|wait| wait >= self.shallow());
+        stands || self.lately().any(|wait| wait >= self.shallow().max(self.least.over(2)))
     }
 
     /// A queue that is not as deep tells nothing.
@@ -118,18 +132,12 @@ impl RandomLoss {
         threshold(self.least)
     }
 
-    /// The last waits that count together.
+    /// What packets wait now.
     fn lately(&self) -> impl Iterator<Item = Duration> {
-        (0..WITNESSES.min(self.seen)).map(|n| self.waits[(self.seen - 1 - n) % RANKED].1)
-    }
-
-    /// The share of the waits of late that are shorter than the one of the packet before the one that left at `sent`.
-    fn rank_before(&self, sent: Instant) -> f64 {
-        let known = &self.waits[..self.seen.min(RANKED)];
-        let Some((_, wait)) = known.iter().filter(|w| w.0 <= sent).max_by_key(|w| w.0) else { return 1.0 };
-        let less = known.iter().filter(|w| w.1 < *wait).count() as f64;
-        let same = known.iter().filter(|w| w.1 == *wait).count() as f64;
-        (less + same / 2.0) / known.len() as f64
+        let newest = self.last.front().map_or(Instant::ZERO, |last| last.0);
+        let recent = move |sent: Instant| newest.since(sent) <= self.least.over(NOW);
+        let counts = move |(n, last): &(usize, &(Instant, Duration))| *n < LEAST_WITNESSES || recent(last.0);
+        self.last.iter().enumerate().filter(counts).map(|(_, last)| last.1)
     }
 }
 
@@ -141,8 +149,8 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
     const RTT: Duration = Duration::from_millis(40);
 
-    fn lost(cause: LossCause) -> LossEvent {
-        LossEvent { cause, episode: Episode(1), bytes: 1000, flight_size: 10_000, oldest_sent: Instant::ZERO }
+    fn lost(cause: LossCause, oldest_sent: Instant) -> LossEvent {
+        LossEvent { cause, episode: Episode(1), bytes: 1000, flight_size: 10_000, oldest_sent }
     }
 
     /// A path, and when its next packet leaves, ms: one each 10 ms.
@@ -154,7 +162,7 @@ mod tests {
         fn waits(mut self, waits: &[u64]) -> Self {
             for wait in waits {
                 let sent = Instant::ZERO + MS(self.1);
-                self.0.on_delay(sent, sent, MS(*wait), RTT);
+                self.0.on_delay(sent, MS(*wait), RTT);
                 self.0.on_delivered(1);
                 self.1 += 10;
             }
@@ -162,7 +170,10 @@ mod tests {
         }
 
         fn loses(mut self, packets: u32) -> Self {
-            (0..packets).for_each(|_| self.0.on_lost(Instant::ZERO + MS(self.1)));
+            for _ in 0..packets {
+                self.0.on_lost();
+                self.0.judge(&self.lost(LossCause::LaterDelivered));
+            }
             self
         }
 
@@ -176,8 +187,17 @@ mod tests {
             self
         }
 
+        fn lost(&self, cause: LossCause) -> LossEvent {
+            lost(cause, Instant::ZERO + MS(self.1))
+        }
+
+        /// Where one more loss would come from.
+        fn origin(&self, cause: LossCause) -> Origin {
+            self.0.clone().judge(&self.lost(cause))
+        }
+
         fn excuses(&self) -> bool {
-            self.0.is_unexplained(&lost(LossCause::LaterDelivered))
+            self.origin(LossCause::LaterDelivered) == Origin::Chance
         }
     }
 
@@ -190,8 +210,10 @@ mod tests {
 
     #[test]
     fn the_first_losses_are_congestion() {
-        assert!(!Road::default().waits(&[0; 64]).loses(1).excuses());
-        assert!(!Road::default().excuses());
+        let road = |losses| Road::default().waits(&[0; 64]).loses(losses);
+        assert!(!road(3).excuses());
+        assert!(road(4).excuses(), "of the fifth they are random");
+        assert!(!Road::default().loses(20).excuses(), "nothing is known");
     }
 
     #[test]
@@ -201,24 +223,18 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_half_as_deep_as_it_was_explains_a_loss() {
-        let road = || Road::default().at_random().waits(&[40; 20]);
-        assert!(road().waits(&[19; 8]).excuses());
-        assert!(!road().waits(&[21; 8]).excuses(), "more than half");
-        assert!(!road().waits(&[5; 7]).excuses(), "one of them waited long");
-        assert!(Road::default().at_random().waits(&[0, 15, 0, 0, 15, 0, 0]).excuses(), "jitter is no depth");
-    }
-
-    #[test]
-    fn a_wait_of_half_a_round_trip_explains_a_loss_however_deep_the_queue_was() {
-        let road = || Road::default().at_random().waits(&[200; 20]);
-        assert!(road().waits(&[19; 8]).excuses());
-        assert!(!road().waits(&[20; 8]).excuses());
+    fn a_queue_that_all_packets_wait_in_explains_a_loss() {
+        let road = || Road::default().at_random();
+        let either = |road: Road| road.origin(LossCause::LaterDelivered) == Origin::Either;
+        assert!(either(road().waits(&[5, 5])), "an eighth of the round trip");
+        assert!(road().waits(&[4, 4]).excuses(), "less");
+        assert!(road().waits(&[15, 0, 15, 0]).excuses(), "jitter");
+        assert!(either(road().waits(&[20, 0])), "half a round trip");
     }
 
     #[test]
     fn a_timeout_is_never_excused() {
-        assert!(!Road::default().at_random().0.is_unexplained(&lost(LossCause::Timeout)));
+        assert_eq!(Road::default().at_random().origin(LossCause::Timeout), Origin::Queue);
     }
 
     #[test]

@@ -117,3 +117,42 @@ fn what_one_path_still_has_in_flight_is_not_sent_on_another() {
     let [a, b] = segments(&c);
     assert!(a > b && b <= 4, "{a} {b} of {all}: the path that gives up its share has not yet");
 }
+
+/// A packet that left a round trip of 50 ms and a wait ago is acknowledged each 10 ms, on A alone.
+fn waited(c: &mut Polypath, began: u64, waits: &[u64], rate: Rate) -> u64 {
+    for (n, wait) in (1..).zip(waits) {
+        let sample = AckSample { min_rtt: Some(MS(50)), delivery_rate: Some(rate), ..acked(50 + wait) };
+        c.on_ack(at(began + 10 * n), A, &sample, &views([5, 0]));
+    }
+    began + 10 * waits.len() as u64
+}
+
+#[test]
+fn a_loss_that_chance_or_a_queue_made_leaves_what_the_path_holds() {
+    let mut c = two(DetectionConfig::Separate);
+    let lose = |c: &mut Polypath, now: u64, episode| {
+        let flight = c.window(A) / 1000;
+        c.on_loss(
+            at(now),
+            A,
+            &lost(LossCause::LaterDelivered, episode, at(now - 50), flight),
+            &views([flight, 0]),
+        );
+        c.window(A)
+    };
+    let mut now = 1000;
+    for episode in 0..6 {
+        now = waited(&mut c, now, &[0; 20], Rate::from_mbps(1));
+        lose(&mut c, now, episode);
+    }
+    let before = c.window(A);
+    assert_eq!(lose(&mut c, now + 1, 7), before, "no queue");
+    let delivers = Rate::from_bytes_per(before * 9 / 10, MS(50));
+    now = waited(&mut c, now, &[30; 20], delivers);
+    let before = c.window(A);
+    let left = lose(&mut c, now, 8);
+    assert!(
+        left < before && left as f64 >= KEPT * delivers.bytes_in(MS(50)) as f64 - 1.0,
+        "{left} of {before}"
+    );
+}
