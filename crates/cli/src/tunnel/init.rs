@@ -22,12 +22,11 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
         let help = "--peer adds a peer to it; to begin anew, remove it first";
         return Err(Failure::usage(format!("{} is there already", args.config.display())).help(help));
     }
-    let peer = args.peer.as_deref().map(parse).transpose()?;
-    let assigned = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
     let text = match exists {
         true => read(&args.config)?,
-        false => template::config(&args.identity, assigned.map_or(Ok(args.address), Err)),
+        false => template::config(&args.identity, args.address),
     };
+    let peer = args.peer.as_deref().map(parse).transpose()?;
     let (file, text, config) = planned(args, text, peer.as_ref())?;
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
@@ -96,17 +95,15 @@ fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
 
 /// The command that makes this host known to the other one, which has not called us if we `call` it.
 fn line(config: &Config, hit: Hit, args: &InitArgs, call: bool) -> String {
-    let ours = config.tunnel.addresses.first();
-    let behind = ours.map(|ours| format!(" --behind {}", IpNet::from(ours.addr()))).unwrap_or_default();
+    let Some(ours) = config.tunnel.addresses.first() else { return String::new() };
+    let behind = IpNet::from(ours.addr());
     if call {
-        return format!("polypath init --peer {hit}{behind}");
+        return format!("polypath init --peer {hit} --behind {behind}");
     }
-    let theirs = ours.and_then(|ours| {
-        let other = ours.hosts().find(|ip| *ip != ours.addr())?;
-        IpNet::new(other, ours.prefix_len()).ok()
-    });
+    let theirs = ours.hosts().find(|ip| *ip != ours.addr());
+    let theirs = theirs.and_then(|ip| IpNet::new(ip, ours.prefix_len()).ok());
     let address = theirs.map(|net| format!(" --address {net}")).unwrap_or_default();
-    format!("polypath init{address} --peer {hit}@{}{behind}", places(config, args))
+    format!("polypath init{address} --peer {hit}@{} --behind {behind}", places(config, args))
 }
 
 /// Where this host is to be found.

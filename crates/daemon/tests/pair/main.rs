@@ -1,7 +1,6 @@
 //! Two kernels, two daemons and emulated links between them, in namespaces.
 #![allow(clippy::unwrap_used)]
 
-mod address;
 mod common;
 mod metrics;
 mod packets;
