@@ -26,8 +26,9 @@ pub(crate) async fn serve(lane: Arc<Lane>, listener: Listener) {
 }
 
 async fn carry(lane: Arc<Lane>, outer: Stream) {
-    let Some(peer) = outer.peer().and_then(|hit| lane.peers.with_hit(hit)) else { return };
     let Some(request) = request(&outer).await else { return };
+    // Only now: it may have been opened long ahead.
+    let Some(peer) = outer.peer().and_then(|hit| lane.peers.with_hit(hit)) else { return };
     let Ok(_place) = lane.places.clone().try_acquire_owned() else {
         lane.counters.busy.fetch_add(1, Relaxed);
         return say(&outer, Reply::Busy).await;
