@@ -141,9 +141,12 @@ impl Association {
         }
         self.updates.may_be_new(&update)?;
         session.verify_signature(ctx, view)?;
-        self.heard = ctx.now;
-        self.on_data(ctx, true);
         let result = self.process(ctx, route, &update);
+        if result.is_ok() {
+            // One that is refused can be repeated by anybody who saw it.
+            self.heard = ctx.now;
+            self.on_data(ctx, true);
+        }
         self.review_paths(ctx);
         self.next_request(ctx);
         result
