@@ -52,7 +52,7 @@ pub struct Config {
     /// Where there are files of further peers.
     #[serde(default, rename = "peers")]
     pub peer_files: PeerFiles,
-    /// The hosts at the other ends: those of the configuration itself, then those of further files in the order of their names.
+    /// The peers: first those in the configuration, then those in the files of the peers' directory, by file name.
     #[serde(default, rename = "peer")]
     pub peers: Vec<Peer>,
 }

@@ -6,24 +6,8 @@ mod pair;
 
 use pair::*;
 use polypath_hip::*;
+use polypath_wire::Duration;
 use polypath_wire::hip::PacketType;
-use polypath_wire::{Duration, Instant};
-
-const SOON: Duration = Duration::from_secs(1);
-
-fn act(pair: &mut Pair<'_>, host: usize, what: impl FnOnce(&mut Host, Instant, polypath_wire::hip::Hit)) {
-    let (now, peer) = (pair.now, pair.hit(1 - host));
-    what(&mut pair.hosts[host], now, peer);
-}
-
-fn add(pair: &mut Pair<'_>, host: usize, n: u8) {
-    act(pair, host, |h, now, peer| h.add_path(now, peer, route(host, n)));
-}
-
-/// Paths of which the peer has proved its end.
-fn reachable(pair: &Pair<'_>, host: usize) -> usize {
-    pair.association(host).map_or(0, |a| a.paths().iter().filter(|p| p.reachable).count())
-}
 
 /// The first request given up ends the association, and the others with it (found by fuzzing).
 #[test]
@@ -91,18 +75,24 @@ fn silence_while_keys_are_renewed_ends_nothing_and_they_are_renewed_after_it() {
     }
 }
 
+/// The first path falls silent, and `asks` asks for new keys of it; its SPI.
+fn rekey_in_the_dark(pair: &mut Pair<'_>, asks: usize) -> u32 {
+    let dead = address(0, 0).ip();
+    pair.set_network(move |s| {
+        if [s.route.local.ip(), s.route.remote.ip()].contains(&dead) { vec![] } else { s.intact() }
+    });
+    let old = pair.sas(asks)[0].inbound;
+    act(pair, asks, |h, now, peer| h.rekey(now, peer, old, true));
+    old
+}
+
 #[test]
 fn a_dead_path_gets_new_keys_by_another_one() {
     for asks in 0..2 {
         let mut pair = Pair::quick().established();
         add(&mut pair, 0, 1);
         pair.run(SOON);
-        let dead = address(0, 0).ip();
-        pair.set_network(move |s| {
-            if [s.route.local.ip(), s.route.remote.ip()].contains(&dead) { vec![] } else { s.intact() }
-        });
-        let old = pair.sas(asks)[0].inbound;
-        act(&mut pair, asks, |h, now, peer| h.rekey(now, peer, old, true));
+        let old = rekey_in_the_dark(&mut pair, asks);
         pair.run(Duration::from_secs(3));
         assert!(pair.sas(asks).iter().any(|sa| sa.replaces == Some(old)), "{asks}");
         pair.assert_sas_match();
@@ -116,12 +106,7 @@ fn a_host_that_moves_while_keys_are_renewed_gets_its_new_path_and_loses_the_old_
         let mut pair = Pair::quick().established();
         (0..others).for_each(|_| add(&mut pair, 0, 1));
         pair.run(SOON);
-        let dead = address(0, 0).ip();
-        pair.set_network(move |s| {
-            if [s.route.local.ip(), s.route.remote.ip()].contains(&dead) { vec![] } else { s.intact() }
-        });
-        let old = pair.sas(asks)[0].inbound;
-        act(&mut pair, asks, |h, now, peer| h.rekey(now, peer, old, true));
+        rekey_in_the_dark(&mut pair, asks);
         pair.run(Duration::from_millis(100));
         add(&mut pair, 0, 2);
         if others == 0 {

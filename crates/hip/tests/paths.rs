@@ -9,22 +9,6 @@ use polypath_hip::*;
 use polypath_wire::hip::{Kind, LocatorAddress, PacketType, PacketView, Param};
 use polypath_wire::{Duration, Instant};
 
-const SOON: Duration = Duration::from_secs(1);
-
-fn act(pair: &mut Pair<'_>, host: usize, what: impl FnOnce(&mut Host, Instant, polypath_wire::hip::Hit)) {
-    let (now, peer) = (pair.now, pair.hit(1 - host));
-    what(&mut pair.hosts[host], now, peer);
-}
-
-fn add(pair: &mut Pair<'_>, host: usize, n: u8) {
-    act(pair, host, |h, now, peer| h.add_path(now, peer, route(host, n)));
-}
-
-/// Paths of which the peer has proved its end.
-fn reachable(pair: &Pair<'_>, host: usize) -> usize {
-    pair.association(host).map_or(0, |a| a.paths().iter().filter(|p| p.reachable).count())
-}
-
 /// All locators of the last LOCATOR_SET that `host` sent.
 fn announced(pair: &Pair<'_>, host: usize) -> Vec<(u32, std::net::IpAddr)> {
     let of =

@@ -1,4 +1,4 @@
-//! The files that a configuration is read from: its own, and those of further peers.
+//! Reads the configuration file and the files in its directory of peers.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,7 @@ struct Source {
 pub(super) struct Sources(Vec<Source>);
 
 impl Config {
-    /// Reads and checks a file, and those of its directory of peers. Nobody but their owners may change them.
+    /// Reads and checks the configuration and its directory of peers. A file that others than its owner may write is refused.
     pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
         Self::load_with(file, &guarded(file)?, None)
     }
@@ -137,7 +137,7 @@ fn listed(directory: &Path, missing: bool) -> Result<Vec<PathBuf>, Problem> {
     Ok(files)
 }
 
-/// Whether a file has peers by its name: hidden ones are those of editors.
+/// Whether the name is that of a file of peers: `*.toml`, not hidden, as an editor's are.
 fn is_listed(file: &Path) -> bool {
     let hidden = file.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     !hidden && file.extension().is_some_and(|extension| extension == "toml")

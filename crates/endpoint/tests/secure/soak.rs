@@ -31,9 +31,9 @@ enum Incident {
     Nat(usize),
     /// Its NATs do on all links.
     Nats,
-    /// A link is silent for so many seconds.
+    /// One link is silent; its duration, s.
     Silence(usize, u64),
-    /// All are, and so many packets of each side are lost afterwards.
+    /// All links are silent; for how long, s, and how many packets of each side are lost afterwards.
     Dark(u64, u32),
     /// A host's process ends, and another one begins.
     Restart(usize),

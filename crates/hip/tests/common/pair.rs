@@ -207,3 +207,19 @@ impl<'a> Pair<'a> {
         self.sent.iter().filter(|s| s.packet_type() == packet_type).count()
     }
 }
+
+pub const SOON: Duration = Duration::from_secs(1);
+
+pub fn act(pair: &mut Pair<'_>, host: usize, what: impl FnOnce(&mut Host, Instant, polypath_wire::hip::Hit)) {
+    let (now, peer) = (pair.now, pair.hit(1 - host));
+    what(&mut pair.hosts[host], now, peer);
+}
+
+pub fn add(pair: &mut Pair<'_>, host: usize, n: u8) {
+    act(pair, host, |h, now, peer| h.add_path(now, peer, route(host, n)));
+}
+
+/// Paths of which the peer has proved its end.
+pub fn reachable(pair: &Pair<'_>, host: usize) -> usize {
+    pair.association(host).map_or(0, |a| a.paths().iter().filter(|p| p.reachable).count())
+}
