@@ -4,6 +4,7 @@
 mod common;
 mod metrics;
 mod packets;
+mod page;
 mod quic;
 mod reload;
 mod tcp;
