@@ -24,7 +24,7 @@ pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{
-    DownArgs, InitArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs, TestbedCommand,
+    DownArgs, InitArgs, LogArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs, TestbedCommand,
     TunnelCommand, UpArgs,
 };
 

@@ -16,6 +16,8 @@ impl Daemon {
             Command::Down => Answer::Ending,
             Command::Reload => self.read_again(file).await,
             Command::Paths(change) => done(self.change_paths(&change), PathsError::help),
+            // The lines are its process's, not the daemon's.
+            Command::Log(_) => Answer::Unknown,
         }
     }
 

@@ -30,6 +30,19 @@ pub enum Command {
     Reload,
     /// To change which interfaces carry paths.
     Paths(PathsChange),
+    /// What it said after that time, µs since 1970 ([`LogLine::at_us`]).
+    Log(u64),
+}
+
+/// A line of what a daemon says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LogLine {
+    /// When, µs since 1970; later lines have larger ones.
+    pub at_us: u64,
+    /// `ERROR`, `WARN`, `INFO` or `DEBUG`.
+    pub level: String,
+    /// What.
+    pub text: String,
 }
 
 /// What it answers.
@@ -38,6 +51,8 @@ pub enum Command {
 pub enum Answer {
     /// How it is.
     Status(Box<Status>),
+    /// What it said, the oldest first.
+    Log(Vec<LogLine>),
     /// It ends now.
     Ending,
     /// What it was asked for is done.

@@ -19,7 +19,7 @@ pub enum TunnelCommand {
     /// Write the configuration of a daemon, or add a peer to it, and print what to run on the other host
     #[command(after_long_help = INIT_EXAMPLES)]
     Init(InitArgs),
-    /// Carry any program's TCP connections to the hosts behind peers, each over all links
+    /// Carry any program's traffic to the hosts behind peers over all links
     #[command(after_long_help = UP_EXAMPLES)]
     Up(UpArgs),
     /// End a running `polypath up`
@@ -36,6 +36,9 @@ pub enum TunnelCommand {
     /// Print the peers, paths and counters of a running `polypath up`
     #[command(after_long_help = STATUS_EXAMPLES)]
     Status(StatusArgs),
+    /// Print what a running `polypath up` said last, or follow it
+    #[command(after_long_help = LOG_EXAMPLES)]
+    Log(LogArgs),
     /// Two hosts in network namespaces with emulated links between them, to try all this on one machine
     #[command(after_long_help = TESTBED_EXAMPLES)]
     Testbed {
@@ -144,6 +147,30 @@ pub struct StatusArgs {
     /// Follow it on the screen, until `q` or Ctrl-C
     #[arg(long, short)]
     pub watch: bool,
+}
+
+const LOG_EXAMPLES: &str = "\
+Examples:
+  polypath log                       the last lines: paths and peers that came and went, errors
+  polypath log --follow              and each new one, until Ctrl-C or the daemon ends
+  polypath log --json                a line of JSON each: at_us (µs since 1970), level, text
+
+The daemon keeps 1000 lines. `polypath up -v` says more.";
+
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    /// Where the daemon answers
+    #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
+    pub socket: PathBuf,
+    /// Go on with each new line
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Print at most this many of the lines that are there
+    #[arg(long, short = 'n', value_name = "N")]
+    pub lines: Option<usize>,
+    /// Print a line of JSON for each
+    #[arg(long)]
+    pub json: bool,
 }
 
 const DOWN_HELP: &str = "\

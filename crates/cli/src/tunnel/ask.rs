@@ -85,7 +85,7 @@ pub(super) fn order(socket: &Path, command: &Command) -> Result<(), Failure> {
     }
 }
 
-fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure> {
+pub(super) fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure> {
     ask(socket, command).map_err(|error| {
         let failure = Failure::system("cannot ask", &error);
         match error {
@@ -101,7 +101,7 @@ fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure> {
     })
 }
 
-fn other() -> Failure {
+pub(super) fn other() -> Failure {
     Failure::system("cannot ask", ControlError::Language)
 }
 

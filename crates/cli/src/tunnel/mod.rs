@@ -3,6 +3,7 @@
 mod ask;
 mod init;
 mod lists;
+mod log;
 mod notify;
 mod privileges;
 mod template;
@@ -13,7 +14,7 @@ use std::io::{self, IsTerminal};
 use std::os::unix::fs::{MetadataExt, chown};
 
 use nix::unistd::User;
-use polypath_daemon::control::{Askers, ControlSocket};
+use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
 use polypath_daemon::{Config, Daemon, DaemonError};
 use tracing_subscriber::prelude::*;
 
@@ -21,6 +22,7 @@ use crate::args::{TunnelCommand, UpArgs};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::keys;
+use log::Recent;
 
 /// Does what the command line says.
 pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
@@ -32,6 +34,7 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
         TunnelCommand::Paths(args) => lists::paths(args),
         TunnelCommand::Peers(args) => lists::peers(args),
         TunnelCommand::Status(args) => ask::status(args),
+        TunnelCommand::Log(args) => log::log(args),
         TunnelCommand::Testbed { command } => testbed::run(command),
     }
 }
@@ -42,7 +45,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     let identity = keys::file::load(&config.identity.key)?;
     let user = config.daemon.user.as_ref().or(args.user.as_ref());
     let user = user.map(|name| privileges::user(name)).transpose()?;
-    listen_to_ourselves(args.verbose);
+    let said = listen_to_ourselves(args.verbose);
     let interrupt = Interrupt::listen_meanwhile()?;
     interrupt.block_on(async {
         state(&config, user.as_ref())?;
@@ -51,7 +54,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
             say_what_stays(&config);
             refused(&e)
         })?;
-        let ended = carry(&daemon, &socket, args, user.as_ref(), &interrupt).await;
+        let ended = carry(&daemon, &socket, &said, args, user.as_ref(), &interrupt).await;
         tracing::info!("ending");
         notify::stopping();
         let ended = match ended {
@@ -72,6 +75,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
 async fn carry(
     daemon: &Daemon,
     socket: &ControlSocket,
+    said: &Recent,
     args: &UpArgs,
     user: Option<&User>,
     interrupt: &Interrupt,
@@ -81,7 +85,10 @@ async fn carry(
     tracing::info!(device = daemon.config().tunnel.name, hit = %daemon.status().hit, "up");
     let answers = async {
         tokio::select! {
-            () = socket.serve(async |command| daemon.answer(command, &args.config).await) => {}
+            () = socket.serve(async |command| match command {
+                Command::Log(after) => Answer::Log(said.after(after)),
+                other => daemon.answer(other, &args.config).await,
+            }) => {}
             () = notify::live(daemon) => {}
         }
         Ok(())
@@ -123,14 +130,16 @@ fn say_what_stays(config: &Config) {
     }
 }
 
-/// Has what the daemon says written to standard error.
-fn listen_to_ourselves(verbose: bool) {
+/// Has what the daemon says written to standard error, and the last lines kept.
+fn listen_to_ourselves(verbose: bool) -> Recent {
     let level = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
     let ours = |target: &tracing::Metadata<'_>| target.target().starts_with("polypath");
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
     let lines = lines.with_ansi(io::stderr().is_terminal());
     let filter = tracing_subscriber::filter::filter_fn(move |m| ours(m) && *m.level() <= level);
-    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+    let recent = Recent::default();
+    tracing_subscriber::registry().with(lines.and_then(recent.clone()).with_filter(filter)).init();
+    recent
 }
 
 fn refused(error: &DaemonError) -> Failure {

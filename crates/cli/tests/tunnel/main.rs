@@ -32,6 +32,7 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
     let shown = String::from_utf8(router.status(&[]).stdout).unwrap();
     assert!(shown.contains("up, sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
     lists_and_changes(&router);
+    tells(&router);
     follows(&router);
     ends(&mut router, &mut server);
 }
@@ -68,6 +69,26 @@ fn lists_and_changes(host: &Host) {
     assert!(!ask(&["paths"]).1.contains("50 Mbit/s"), "the configuration sets no limit");
     let (_, peers) = ask(&["peers"]);
     assert!(peers.contains("2001:22:") && peers.contains("up"), "{peers}");
+}
+
+/// A daemon tells what it said, and goes on telling.
+fn tells(host: &Host) {
+    let socket = host.socket();
+    let log = |args: &[&str]| host.command(&[&["log", "--socket", socket.to_str().unwrap()], args].concat());
+    let said = String::from_utf8(host.run(log(&[])).stdout).unwrap();
+    assert!(said.contains("INFO up device=polypath0") && said.contains("association is up"), "{said}");
+    let last = String::from_utf8(host.run(log(&["-n", "1", "--json"])).stdout).unwrap();
+    let last: Value = serde_json::from_str(&last).unwrap();
+    assert!(said.trim_end().ends_with(last["text"].as_str().unwrap()), "{last} of {said}");
+    let mut follower = log(&["--follow", "-n", "1"]);
+    let mut follower = host.ns.run(|| follower.stdout(Stdio::piped()).spawn().unwrap()).unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(follower.stdout.take().unwrap()));
+    let reload = ["reload", "--socket", socket.to_str().unwrap()];
+    assert!(lines.next().unwrap().unwrap().ends_with(last["text"].as_str().unwrap()));
+    assert!(host.run(host.command(&reload)).status.success());
+    assert!(lines.next().unwrap().unwrap().contains("configuration"), "a reload is told");
+    follower.kill().unwrap();
+    follower.wait().unwrap();
 }
 
 /// A daemon is followed, as lines and on a screen.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod firewall;
 mod metrics;
 mod packets;
 mod page;
