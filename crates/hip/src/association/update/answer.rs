@@ -2,7 +2,7 @@
 
 use polypath_wire::hip::{DiffieHellman, EspInfo, Param};
 
-use super::{Update, What, public};
+use super::{Update, WINDOW, What, public};
 use crate::association::Association;
 use crate::context::Context;
 use crate::event::{DropReason, Route};
@@ -35,10 +35,15 @@ impl Association {
         let rekeyed = info.old_spi != 0 && info.old_spi != info.new_spi;
         self.check_request(info, update, rekeyed)?;
         if info.old_spi != info.new_spi && self.is_our_turn(ctx, rekeyed) {
-            if self.favours.take(ctx.now, 0) {
+            // Not to where somebody says that a repeated one came from.
+            let sure = !update.repeated || self.may_be_at(route);
+            if sure && self.favours.take(ctx.now, 0) {
                 self.hasten(ctx, route);
             }
             return Err(DropReason::State);
+        }
+        if self.updates.ahead() >= WINDOW - 1 {
+            return Err(DropReason::Policy);
         }
         let (inbound, params) = match info.old_spi {
             0 => self.answer_add(ctx, route, info)?,
