@@ -172,9 +172,11 @@ impl Updates {
         }
     }
 
-    /// Whether that is asked already.
-    pub(super) fn is_asked(&self, request: Request) -> bool {
-        self.pending.iter().filter_map(Pending::request).any(|asked| match (asked, request) {
+    /// Whether that is asked already; for a path, just now: later its addresses may be others, as seen from there.
+    pub(super) fn is_asked(&self, now: Instant, request: Request) -> bool {
+        let asked = |p: &Pending| p.request().map(|request| (request, p.sent));
+        self.pending.iter().filter_map(asked).any(|(asked, sent)| match (asked, request) {
+            (Request::Add(_), _) => asked == request && sent == now,
             (Request::Rekey { inbound: path, .. }, Request::Rekey { inbound, .. }) => path == inbound,
             (Request::Move { .. }, _) => asked == request,
             _ => false,

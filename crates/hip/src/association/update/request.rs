@@ -21,7 +21,7 @@ const MOST_LISTED: usize = 24;
 impl Association {
     /// Does what is asked: at once if nothing is under way that it depends on.
     pub(crate) fn request(&mut self, ctx: &mut Context<'_>, request: Request) {
-        if self.updates.waiting.contains(&request) || self.updates.is_asked(request) {
+        if self.updates.waiting.contains(&request) || self.updates.is_asked(ctx.now, request) {
             return;
         }
         self.updates.supersede(request);
@@ -299,16 +299,19 @@ impl Association {
         ways.get((first + tries as usize) % ways.len().max(1)).copied().unwrap_or(pending.route)
     }
 
-    /// Our request that others wait for goes to where the peer is or may be, unless it just left for there.
+    /// Our request that others wait for goes to where the peer is or may be.
     pub(super) fn hasten(&mut self, ctx: &mut Context<'_>, route: Route) {
-        let left = |p: &Pending| p.tries == 0 && p.route == route;
         let full = self.updates.ahead() >= MOST_AHEAD;
-        let awaited = |p: &Pending| match p.request() {
+        self.send_now(ctx, route, |p| match p.request() {
             Some(Request::Rekey { .. }) => !p.rests,
             request => full && request == Some(Request::Announce),
-        };
-        let awaited = |p: &&Pending| awaited(p) && !left(p);
-        if let Some(pending) = self.updates.pending.iter().find(awaited) {
+        });
+    }
+
+    /// The first of our UPDATEs that is `meant` goes there, unless it just left for there.
+    pub(super) fn send_now(&mut self, ctx: &mut Context<'_>, route: Route, meant: impl Fn(&Pending) -> bool) {
+        let left = |p: &Pending| p.tries == 0 && p.route == route;
+        if let Some(pending) = self.updates.pending.iter().find(|p| meant(p) && !left(p)) {
             ctx.send(route, &pending.packet);
         }
     }
