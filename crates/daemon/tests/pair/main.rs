@@ -6,4 +6,5 @@ mod metrics;
 mod packets;
 mod quic;
 mod reload;
+mod rm_tcp;
 mod tcp;
