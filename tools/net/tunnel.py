@@ -29,7 +29,7 @@ LINKS = {
 class Tunnel:
     """A daemon on each host; host a calls host b over all links."""
 
-    def __init__(self, bed, paths=None, lane=""):
+    def __init__(self, bed, paths=None, lane="", transport="polypath"):
         self.bed, self.daemons = bed, []
         self.sockets = [bed.dir / f"control{side}.sock" for side in (0, 1)]
         keys = [bed.dir / f"identity{side}.pem" for side in (0, 1)]
@@ -44,6 +44,7 @@ class Tunnel:
 key = "{keys[side]}"
 [tunnel]
 addresses = ["{INNER[side]}/24"]
+transport = "{transport}"
 [paths]
 include = {json.dumps([f"path{i}" for i in range(len(ends))])}
 [control]
@@ -146,7 +147,7 @@ def tunnel_raw(runs, seconds=4):
     table("CPU seconds of both daemons a GB", cpu)
 
 
-def tunnel(runs, seconds=15, only=None, lane="", called="polypath up"):
+def tunnel(runs, seconds=15, only=None, called="polypath up", **config):
     """Share of the sum that one TCP CUBIC connection gets through the daemons over links of bonding tools, beside kernel MPTCP."""
     for title, links in LINKS.items():
         if only and not title.startswith(only):
@@ -154,12 +155,17 @@ def tunnel(runs, seconds=15, only=None, lane="", called="polypath up"):
         shares, total = {}, sum(link.rates[0] for link in links) * 1e6
         with Bed(links) as bed:
             enable_mptcp(bed)
-            Tunnel(bed, lane=lane)
+            Tunnel(bed, **config)
             for _ in range(runs):
                 for name, more in {called: {"to": INNER[1]}, "MPTCP": {"mptcp": True}}.items():
                     samples = tcp(bed, None, seconds=seconds + 5, **more)[1]
                     shares.setdefault(name, []).append(share(samples, total, start=5.0))
         table(f"{title}: share of the sum", shares)
+
+
+def tunnel_rm_tcp(runs):
+    """The same over links 1, 2, 4 and 5 with R-M/TCP at both ends."""
+    tunnel(runs, only=("1", "2", "4", "5"), called="R-M/TCP", transport="rm_tcp")
 
 
 CUT, RESTORE, END = 8.0, 16.0, 30.0
@@ -215,4 +221,4 @@ def ping(bed, address):
     return took
 
 
-PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_cut, tunnel_small)}
+PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_rm_tcp, tunnel_cut, tunnel_small)}

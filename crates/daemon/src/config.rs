@@ -4,6 +4,7 @@ mod check;
 mod class;
 mod error;
 mod files;
+mod transport;
 mod wording;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::rate::Limit;
 use crate::volume::Volume;
 pub use class::{Class, Ports, Protocol};
 pub use error::ConfigError;
+pub use transport::Transport;
 
 /// Everything that a daemon is told.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
@@ -80,6 +82,9 @@ pub struct Tunnel {
     /// Whether what is for the peers' prefixes must not leave otherwise while there is no tunnel.
     #[serde(default)]
     pub kill_switch: bool,
+    /// How a TCP connection is spread over the paths.
+    #[serde(default)]
+    pub transport: Transport,
 }
 
 /// Where peers find this host.
@@ -232,9 +237,16 @@ impl Tunnel {
     }
 }
 
+impl Config {
+    /// Connections between the peers.
+    pub(crate) fn outer(&self) -> ConnectionConfig {
+        self.tunnel.transport.over(self.lane.outer())
+    }
+}
+
 impl LaneConfig {
     /// Connections between the peers: over all paths.
-    pub(crate) fn outer(&self) -> ConnectionConfig {
+    fn outer(&self) -> ConnectionConfig {
         let buffer = self.buffer_mib << 20;
         ConnectionConfig {
             cc: self.cc.clone().of_today(),
@@ -343,6 +355,7 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             ("10.99.0.1/24", "10.99.0.1/240", ["polypath.toml:3:", "tunnel.addresses[0]", "prefix"]),
             ("2001:22:", "2001:db8:", [":6:", "peer[0].hit", "`polypath hit`"]),
             ("10.99.0.2/32", "10.99.0.1/32", [":8:", "peer[0].prefixes", "own address"]),
+            ("[tunnel]", "[tunnel]\ntransport = \"rmtcp\"", [":3:", "tunnel.transport", "`rm_tcp`"]),
             ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),
             ("[tunnel]", "[lane]\ncc = { algorithm = \"newrino\" }\n[tunnel]", [":3:", "lane.cc", "newreno"]),
             ("[tunnel]", "[lane]\nbuffer_mib = 0\n[tunnel]", [":3:", "lane.buffer_mib", "16 is the default"]),

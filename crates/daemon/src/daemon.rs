@@ -102,7 +102,7 @@ impl Daemon {
         };
         let lane = Lane {
             inner: Node::start(limits(config), gateway).map_err(DaemonError::Start)?,
-            peers: Peers::new(&config.peers, &config.lane.outer(), config.lane.spare),
+            peers: Peers::new(&config.peers, &config.outer(), config.lane.spare),
             connection: config.lane.inner(),
             mtu: config.tunnel.mtu.into(),
             places: Arc::new(Semaphore::new(config.lane.connections as usize)),
@@ -121,7 +121,7 @@ impl Daemon {
     async fn run(&self) -> Result<(), DaemonError> {
         let (lane, config) = (&self.view.lane, self.config());
         let interceptor = lane.inner.intercept(lane.connection.clone(), lane.mtu)?;
-        let accepted = ListenConfig { connection: config.lane.outer(), ..ListenConfig::default() };
+        let accepted = ListenConfig { connection: config.outer(), ..ListenConfig::default() };
         let listener = lane.outer.listen(PORT, accepted)?;
         self.spawn(near::serve(lane.clone(), interceptor));
         self.spawn(far::serve(lane.clone(), listener));

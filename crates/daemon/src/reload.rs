@@ -49,6 +49,7 @@ impl Config {
             ("tunnel.addresses", tunnel.0.addresses != tunnel.1.addresses),
             ("tunnel.mtu", tunnel.0.mtu != tunnel.1.mtu),
             ("tunnel.kill_switch", tunnel.0.kill_switch != tunnel.1.kill_switch),
+            ("tunnel.transport", tunnel.0.transport != tunnel.1.transport),
             ("listen.port", self.listen != other.listen),
             ("lane.connections", lane.0.connections != lane.1.connections),
             ("lane.spare", lane.0.spare != lane.1.spare),
@@ -124,6 +125,7 @@ mod tests {
         for (change, fixed) in [
             ("[identity]\nkey = \"/k\"\n", Some("identity.key")),
             ("[listen]\nport = 7\n", Some("listen.port")),
+            ("transport = \"rm_tcp\"\n", Some("tunnel.transport")),
             ("[lane]\nspare = 3\n", Some("lane.spare")),
             ("[lane]\ncc = { algorithm = \"cubic\" }\n", Some("lane.cc")),
             ("[control]\nsocket = \"/s\"\n", Some("control")),

@@ -114,6 +114,9 @@ pub struct PathStatus {
 pub struct LoadStatus {
     /// Those with bytes under way.
     pub connections: u32,
+    /// Open connections whose ends agreed on R-M/TCP's multi-route option.
+    #[serde(default)]
+    pub multi_route: u32,
     /// Their congestion windows, bytes.
     pub window: u64,
     /// What is under way, bytes.
@@ -254,6 +257,7 @@ impl LoadStatus {
         let group = |first: Locators| seen.of(path.peer).iter().position(|path| path.inner == first);
         Self {
             connections: load.connections,
+            multi_route: load.multi_route,
             window: load.window,
             in_flight: load.in_flight,
             again: load.again,

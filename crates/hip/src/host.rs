@@ -214,7 +214,8 @@ impl Host {
         taken.is_ok() || !self.outbox.is_empty() || !self.events.is_empty()
     }
 
-    fn receive(&mut self, now: Instant, route: Route, payload: &[u8]) -> Result<(), DropReason> {
+    /// The packet in a payload, if it is well formed, for us, and of a possible peer.
+    fn check<'a>(&self, route: Route, payload: &'a [u8]) -> Result<PacketView<'a>, DropReason> {
         let packet = match (route.is_udp(), udp::classify(payload)) {
             (false, _) => payload,
             (true, udp::Payload::Hip(packet)) => packet,
@@ -232,6 +233,12 @@ impl Host {
         if !sender.is_orchid() || !HitSuite::has(sender) {
             return Err(DropReason::Hit);
         }
+        Ok(view)
+    }
+
+    fn receive(&mut self, now: Instant, route: Route, payload: &[u8]) -> Result<(), DropReason> {
+        let view = self.check(route, payload)?;
+        let sender = view.sender();
         match view.packet_type() {
             PacketType::I1 => self.on_i1(now, route, &view),
             PacketType::I2 => self.on_i2(now, route, &view),
@@ -348,24 +355,6 @@ impl Host {
         {
             ctx.send(route, &packet);
         }
-    }
-
-    /// Makes room for one more association: at the limit, the one of least [`worth`](Association::worth) is removed.
-    fn make_room(&mut self, now: Instant) -> Result<(), DropReason> {
-        if self.peers.len() < self.config.max_associations {
-            return Ok(());
-        }
-        let mut from: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        self.associations()
-            .filter_map(Association::guest_from)
-            .for_each(|ip| *from.entry(ip).or_default() += 1);
-        let guests = self.peers.iter().filter_map(|(name, a)| {
-            let crowd = from[&a.guest_from()?];
-            Some((a.worth(now, crowd), *name))
-        });
-        let (_, name) = guests.min().filter(|(worth, _)| worth.is_low()).ok_or(DropReason::Policy)?;
-        self.with(now, name, |a, ctx| a.evict(ctx));
-        Ok(())
     }
 
     /// Does what is due at `now`.

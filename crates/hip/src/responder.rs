@@ -403,6 +403,6 @@ fn solution_digest(initiator: Hit, solution: &Solution) -> [u8; 32] {
     sha256(&[&initiator.0, &solution.random, &solution.answer])
 }
 
-fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     *Hash::Sha256.digest(parts).as_ref().first_chunk().expect("SHA-256 has 32 bytes")
 }

@@ -23,6 +23,8 @@ addresses = [\"{address}\"]
 mtu = 1400
 # Whether what is for the peers' prefixes must not leave otherwise when the daemon has crashed or was killed.
 kill_switch = false
+# How a TCP connection is spread over the paths: \"polypath\", or \"rm_tcp\" at both ends.
+transport = \"polypath\"
 
 [listen]
 # The UDP port of HIP and ESP. A firewall in front of a host that is called must let it in.

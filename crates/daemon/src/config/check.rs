@@ -51,7 +51,7 @@ impl Config {
                 return Err(Problem::at(&["lane", "duplicate"], n, key).says(message).help(help));
             }
         }
-        match self.lane.outer().check(None) {
+        match self.outer().check(None) {
             Ok(()) => Ok(()),
             Err(error) => Err(Problem::new(&["lane", "cc"], error.to_string())),
         }

@@ -85,6 +85,12 @@ fn of_paths(status: &Status, out: &mut String) {
     each("path_rtt_seconds", "gauge", "Smoothed round trip time.", |p| p.load.rtt_ms.map(|ms| ms / 1e3));
     each("path_window_bytes", "gauge", "Congestion windows.", |p| Some(p.load.window as f64));
     each("path_in_flight_bytes", "gauge", "Bytes under way.", |p| Some(p.load.in_flight as f64));
+    each(
+        "path_multi_route_connections",
+        "gauge",
+        "Connections that agreed on the multi-route option.",
+        |p| Some(f64::from(p.load.multi_route)),
+    );
     each("path_mtu_bytes", "gauge", "Largest packet.", |p| Some(f64::from(p.mtu)));
 }
 
@@ -134,7 +140,7 @@ mod tests {
     const DASHBOARD: &str = include_str!("../../../../packaging/grafana.json");
 
     #[test]
-    fn the_dashboard_names_metrics_that_there_are_and_shows_all_but_two() {
+    fn the_dashboard_names_metrics_that_there_are_and_shows_all_but_three() {
         serde_json::from_str::<serde_json::Value>(DASHBOARD).unwrap();
         let named = DASHBOARD.split("polypath_").skip(1);
         let name =
@@ -146,7 +152,7 @@ mod tests {
         assert_eq!(shown.difference(&there).collect::<Vec<_>>(), Vec::<&String>::new());
         assert_eq!(
             there.difference(&shown).collect::<Vec<_>>(),
-            ["path_mtu_bytes", "path_sent_packets_total"]
+            ["path_mtu_bytes", "path_multi_route_connections", "path_sent_packets_total"]
         );
     }
 

@@ -8,4 +8,5 @@ mod packets;
 mod page;
 mod quic;
 mod reload;
+mod rm_tcp;
 mod tcp;

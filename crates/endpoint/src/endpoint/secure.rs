@@ -121,7 +121,9 @@ impl Endpoint {
                 let stats = slot.connection.path_stats(path);
                 let first =
                     stats.bottleneck.and_then(|first| slot.paths.iter().find(|(path, _)| *path == first));
-                loads.entry(inner).or_default().add(&stats, first.map(|(_, inner)| inner));
+                let load = loads.entry(inner).or_default();
+                load.multi_route += u32::from(slot.connection.is_multi_route());
+                load.add(&stats, first.map(|(_, inner)| inner));
             }
         }
         for report in self.lane_reports() {

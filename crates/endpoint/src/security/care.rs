@@ -8,7 +8,7 @@ use polypath_wire::{Duration, Instant};
 
 use super::mtu::PathMtu;
 use super::path::SecurePath;
-use super::{DOUBTED, Renewal, Security, UNANSWERED, Wanted, inner, route};
+use super::{DOUBT, DOUBTED, Renewal, Security, UNANSWERED, Wanted, inner, route};
 use crate::cover::Change;
 use crate::paths::Locators;
 
@@ -180,21 +180,38 @@ impl Security {
 
     /// Whether that R1 of a silent peer is not taken yet: links work again, and heartbeats may have been lost, so others leave first;
     /// or their answers go where a NAT expects us no longer, so the path is asked for.
-    pub(super) fn doubts(&mut self, now: Instant, locators: &Locators, packet: &PacketView<'_>) -> bool {
+    ///
+    /// One that the peer did not sign, or that comes from elsewhere, is dropped and counts for nothing. Nor does one so early after another
+    /// that the heartbeats may still be answered: the paths are asked again when they had their time.
+    pub(super) fn doubts(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        packet: &PacketView<'_>,
+        payload: &[u8],
+    ) -> bool {
         let hit = packet.sender();
-        let renewal = self.renewing.get_mut(&hit).filter(|_| packet.packet_type() == PacketType::R1);
-        let Some(renewal) = renewal else { return false };
+        if packet.packet_type() != PacketType::R1 || !self.renewing.contains_key(&hit) {
+            return false;
+        }
+        if !self.hip.is_genuine_r1(now, route(*locators), payload) {
+            return true;
+        }
         let by = self.paths.of(hit).find(|(_, p)| p.locators == *locators);
         let delay = by.and_then(|(_, p)| p.measured.delay).unwrap_or(Duration::ZERO);
-        let answered = renewal.doubted == 0 || now.since(renewal.asked) >= delay.times(2);
+        let Some(renewal) = self.renewing.get_mut(&hit) else { return false };
+        let ready = renewal.asked + DOUBT.max(delay.times(2));
+        let answered = renewal.doubted == 0 || now >= ready;
         if answered && renewal.doubted >= DOUBTED {
             return false;
         }
         if answered {
             (renewal.doubted, renewal.asked) = (renewal.doubted + 1, now);
-            let numbers: Vec<u16> = self.paths.of(hit).map(|(number, _)| number).collect();
-            numbers.into_iter().for_each(|number| self.paths.beat_at(number, now));
         }
+        let at = if answered { now } else { ready };
+        let later = self.paths.of(hit).filter(|(_, p)| p.heart.next > at);
+        let numbers: Vec<u16> = later.map(|(number, _)| number).collect();
+        numbers.into_iter().for_each(|number| self.paths.beat_at(number, at));
         let wanted = self.peers.get_mut(hit).into_iter().flat_map(|peer| &mut peer.wanted);
         for wanted in wanted.filter(|w| w.locators == *locators && !w.asked) {
             wanted.asked = true;

@@ -171,7 +171,8 @@ impl Security {
         self.events.push_back((hit, PeerEvent::PathUp(locators)));
         let stale = |(n, p): (u16, &SecurePath)| {
             let dead = !self.locals.is_empty() && !self.locals.contains_key(&p.locators.local);
-            (n != number && (p.locators == locators || dead)).then_some(n)
+            let before = (number.wrapping_sub(n) as i16) > 0;
+            (n != number && (before && p.locators == locators || dead)).then_some(n)
         };
         let stale: Vec<u16> = self.paths.of(peer).filter_map(stale).collect();
         stale.into_iter().for_each(|number| self.abandon(now, number));

@@ -27,7 +27,7 @@ use std::net::{IpAddr, SocketAddr};
 use polypath_hip::{Accept, ConnectError, Host, Identity, Link, Route, State};
 use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, udp::HIP_MARKER};
-use polypath_wire::{Instant, Rate};
+use polypath_wire::{Duration, Instant, Rate};
 
 use crate::cover::Change;
 use crate::paths::Locators;
@@ -45,6 +45,9 @@ const UNANSWERED: u32 = 3;
 /// How often an R1 of a silent peer is answered by heartbeats on all paths before one is taken: links that come back lose some
 /// packets, and these may be heartbeats.
 const DOUBTED: u32 = 3;
+
+/// The least time that heartbeats have for their answers before another R1 counts.
+const DOUBT: Duration = Duration::from_millis(100);
 
 /// What a local address is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -23,10 +23,11 @@ impl Security {
             udp::Payload::Hip(packet) => {
                 let route = route(*locators);
                 self.cancel_renewals(now);
-                if PacketView::new(packet).is_ok_and(|view| self.doubts(now, locators, &view)) {
+                let payload = if route.is_udp() { &bytes[..] } else { packet };
+                if PacketView::new(packet).is_ok_and(|view| self.doubts(now, locators, &view, payload)) {
                     return None;
                 }
-                if self.hip.handle(now, route, if route.is_udp() { &bytes } else { packet }) {
+                if self.hip.handle(now, route, payload) {
                     let sender = PacketView::new(packet).map(|view| view.sender());
                     sender
                         .iter()

@@ -107,6 +107,8 @@ pub struct PathReport {
 pub struct PathLoad {
     /// Connections with bytes under way.
     pub connections: u32,
+    /// Open connections whose ends agreed on R-M/TCP's multi-route option.
+    pub multi_route: u32,
     /// Their congestion windows, bytes.
     pub window: u64,
     /// What is under way, bytes.

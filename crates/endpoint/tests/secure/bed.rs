@@ -59,6 +59,8 @@ pub struct Bed {
     pub loss: Option<Loss>,
     /// How many ESP packets of each side are lost next, on whatever link.
     pub lost: [u32; 2],
+    /// Packets of each side that left for where nobody is: from an address that is gone, or to one that a NAT has forgotten.
+    pub astray: [u64; 2],
     wire: BTreeMap<(Instant, u64), Flight>,
     number: u64,
 }
@@ -152,6 +154,7 @@ impl Bed {
             sent: Vec::new(),
             loss: None,
             lost: [0; 2],
+            astray: [0; 2],
             wire: BTreeMap::new(),
             number: 0,
         };
@@ -329,7 +332,10 @@ impl Bed {
     fn carry(&mut self, side: usize, locators: &Locators, payload: Vec<u8>) {
         let remote = |l: &Link| if side == SERVER { l.nat.unwrap_or(l.ends[0]) } else { l.ends[1] };
         let is_on = |l: &Link| l.up && locators.local == l.ends[side] && locators.remote == remote(l);
-        let Some(index) = self.links.iter().position(is_on) else { return };
+        let Some(index) = self.links.iter().position(is_on) else {
+            self.astray[side] += 1;
+            return;
+        };
         if self.lost[side] > 0 && !payload.starts_with(&[0; 4]) {
             self.lost[side] -= 1;
             return;

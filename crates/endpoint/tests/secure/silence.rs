@@ -171,3 +171,45 @@ fn what_was_recorded_of_an_exchange_ends_nothing() {
     assert!(bed.finished && bed.received == 8 << 20);
     assert_eq!(paths(&bed), before);
 }
+
+/// Of a HIP packet that travelled: whether it is an R1.
+fn is_r1(packet: &[u8]) -> bool {
+    packet.starts_with(&[0; 4]) && packet[4 + 2] & 0x7f == 2
+}
+
+/// An attempt to begin anew is given up after half a minute.
+fn patient() -> SecurityConfig {
+    let mut config = today();
+    config.hip.retransmit = polypath_hip::HipConfig::default().retransmit;
+    config
+}
+
+#[test]
+fn forged_answers_in_the_dark_do_not_make_lost_heartbeats_look_like_a_restart() {
+    for forged in ["a signature", "an address", "a port", "a receiver"] {
+        let mut bed = flowing_as(patient, 4 << 20);
+        until(&mut bed, 60_000, |bed| bed.finished);
+        bed.run(MS(5000));
+        let mut r1 = bed.seen.iter().find(|p| is_r1(p)).unwrap().clone();
+        let mut locators = Locators { local: bed.links[0].ends[CLIENT], remote: bed.links[0].ends[SERVER] };
+        let last = r1.len() - 9;
+        match forged {
+            "a signature" => r1[last] ^= 1,
+            "an address" => locators.remote.set_ip([10, 9, 9, 9].into()),
+            "a port" => locators.remote.set_port(99),
+            _ => r1[4 + 39] ^= 1,
+        }
+        let before = paths(&bed);
+        bed.links.iter_mut().for_each(|l| l.up = false);
+        let stop: Instant = bed.now + MS(12_000);
+        while bed.now < stop {
+            bed.run(MS(50));
+            bed.give(CLIENT, Input::Datagram { locators, bytes: r1[..].into() });
+        }
+        bed.links.iter_mut().for_each(|l| l.up = true);
+        bed.lost = [3; 2];
+        bed.run(MS(30_000));
+        assert_eq!(bed.paths_up(), [2, 2], "{forged}");
+        assert_eq!(paths(&bed), before, "{forged}");
+    }
+}

@@ -119,7 +119,13 @@ impl Association {
         r1: &PacketView<'_>,
     ) -> bool {
         let asked = self.routes.iter().any(|r| r.remote == route.remote);
-        asked && self.favours.take(ctx.now, 0) && R1::check(ctx, r1).is_ok()
+        asked && self.is_signed_r1(ctx, r1)
+    }
+
+    /// Whether an R1 is none of an earlier generation, and its sender signed it.
+    pub(crate) fn is_signed_r1(&mut self, ctx: &mut Context<'_>, r1: &PacketView<'_>) -> bool {
+        let old = counter_of(r1).map(|c| c.counter) < self.r1_counter;
+        !old && self.favours.take(ctx.now, 0) && R1::check(ctx, r1).is_ok()
     }
 
     /// Takes the first R1 from where we asked, and one of a later generation; others wait (see [`super::offers`]).

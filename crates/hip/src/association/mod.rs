@@ -4,13 +4,14 @@ mod ahead;
 mod close;
 mod guest;
 mod initiator;
+mod notify;
 mod offers;
 mod r1;
 pub(crate) mod update;
 mod wait;
 
-use polypath_wire::hip::{Hit, Multipath, NotifyType, PacketType, PacketView, Param};
-use polypath_wire::{Checksum, Duration, Instant};
+use polypath_wire::hip::{Hit, Multipath, PacketType, PacketView, Param};
+use polypath_wire::{Duration, Instant};
 
 use crate::context::{Context, announcement};
 use crate::event::{DropReason, Event, Failure, Route, SaPair};
@@ -22,6 +23,7 @@ use crate::session::{Session, seal};
 use crate::state::State;
 use ahead::Met;
 use initiator::{Attempt, Draft};
+pub(crate) use notify::notify;
 use offers::Offers;
 use update::Updates;
 
@@ -69,8 +71,12 @@ pub struct Association {
     /// Whether user data ever came from the peer.
     carried: bool,
     active: Instant,
+    /// When user data last came from the peer.
+    data_at: Instant,
     /// When an UPDATE of the peer came.
     heard: Instant,
+    /// When paths are looked for that were withdrawn long ago.
+    leftover_at: Option<Instant>,
     notified: Option<Instant>,
     peer_multipath: Option<Multipath>,
     locators: PeerLocators,
@@ -93,6 +99,8 @@ pub struct Path {
     pub reachable: bool,
     /// Whether the peer's address is no longer listed, or its lifetime is over: no data goes there (RFC 8046 §5.1).
     pub withdrawn: bool,
+    /// Since when.
+    withdrawn_at: Option<Instant>,
     /// What the last answer on it took, from the first time that we asked; 0 if none came yet.
     pub round_trip: Duration,
     /// The SPIs that the peer received on before, the newest last: what it said earlier may come later and names them.
@@ -101,7 +109,8 @@ pub struct Path {
 
 impl Path {
     fn new(route: Route, inbound: u32, outbound: u32, reachable: bool, round_trip: Duration) -> Self {
-        Self { route, inbound, outbound, reachable, withdrawn: false, round_trip, former: Vec::new() }
+        let (withdrawn, withdrawn_at, former) = (false, None, Vec::new());
+        Self { route, inbound, outbound, reachable, withdrawn, withdrawn_at, round_trip, former }
     }
 }
 
@@ -134,7 +143,9 @@ impl Association {
             favours: FAVOURS,
             carried: false,
             active: now,
+            data_at: now,
             heard: now,
+            leftover_at: None,
             notified: None,
             peer_multipath: None,
             locators: PeerLocators::default(),
@@ -167,12 +178,16 @@ impl Association {
         self.heard
     }
     pub(crate) fn timeout(&self) -> Option<Instant> {
-        [self.timer, self.updates.timeout(), self.locators.timeout()].into_iter().flatten().min()
+        let dues = [self.timer, self.updates.timeout(), self.locators.timeout(), self.leftover_at];
+        dues.into_iter().flatten().min()
     }
 
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
         if self.locators.expire(ctx.now) {
             self.review_paths(ctx);
+        }
+        if self.leftover_at.is_some_and(|at| at <= ctx.now) {
+            self.remove_leftovers(ctx);
         }
         if self.updates.timeout().is_some_and(|at| at <= ctx.now) {
             self.remove_retired(ctx);
@@ -213,9 +228,9 @@ impl Association {
         }
     }
 
-    /// User data arrived from the peer, or goes to it: it has what it needs, and is not idle.
-    pub(crate) fn on_data(&mut self, ctx: &mut Context<'_>, inbound: bool) {
-        if inbound && self.state == State::R2Sent {
+    /// User data, or an UPDATE, arrived from the peer: it has what it needs, and is not idle.
+    fn on_data(&mut self, ctx: &mut Context<'_>) {
+        if self.state == State::R2Sent {
             let round_trip = ctx.now.since(self.since);
             self.paths.iter_mut().for_each(|path| path.round_trip = round_trip);
             self.go(ctx, State::Established);
@@ -226,17 +241,21 @@ impl Association {
     /// Whether `bytes` may go on the path with that inbound SPI; to an address that the peer has not
     /// proved, only as many as it has sent us (RFC 8046 §5.6).
     pub(crate) fn may_send(&mut self, ctx: &mut Context<'_>, inbound: u32, bytes: u64) -> bool {
-        self.on_data(ctx, false);
         let path = self.paths.iter().find(|p| p.inbound == inbound);
         path.is_some_and(|p| p.reachable || !p.withdrawn && self.credit.spend(ctx.now, bytes))
     }
 
     /// User data arrived on the SA `spi`.
     pub(crate) fn on_sa_data(&mut self, ctx: &mut Context<'_>, spi: u32, bytes: u64) {
-        self.on_data(ctx, true);
-        self.carried = true;
+        self.on_data(ctx);
+        (self.carried, self.data_at) = (true, ctx.now);
         self.credit.earn(ctx.now, bytes);
         self.retire(ctx, spi);
+    }
+
+    /// Whether user data came from the peer while an association may be idle.
+    fn is_live(&self, ctx: &Context<'_>) -> bool {
+        ctx.now.since(self.data_at) < ctx.config.unused_lifetime
     }
 
     /// Whether the peer may send from there: on a path, at an address of its own, or where we looked for it.
@@ -407,70 +426,6 @@ impl Association {
             ctx.event(self.peer, Event::Multipath(multipath));
         }
     }
-
-    /// A NOTIFY has a signature and nothing that is cheaper to check, so only a few are, and only from where the peer may
-    /// be.
-    fn on_notify(
-        &mut self,
-        ctx: &mut Context<'_>,
-        route: Route,
-        view: &PacketView<'_>,
-    ) -> Result<(), DropReason> {
-        let session = self.drafts.last().map(|d| &d.session).or(self.session.as_ref());
-        let session = session.ok_or(DropReason::State)?;
-        if !self.may_be_at(route) {
-            return Err(DropReason::Source);
-        }
-        if !self.favours.take(ctx.now, 0) {
-            return Err(DropReason::Policy);
-        }
-        ctx.verify_signature(&session.peer, view)?;
-        for param in view.values().map_err(|_| DropReason::Malformed)? {
-            if let Param::Notification(notification) = param {
-                ctx.event(self.peer, Event::Notified(notification));
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells the peer about a critical parameter that we do not know, if it is the peer who sent it.
-    fn on_unknown(&mut self, ctx: &mut Context<'_>, route: Route, view: &PacketView<'_>, kind: u16) {
-        let session = self.session.as_ref().filter(|s| s.check_mac(view).is_ok());
-        let may = |s: &Session| self.favours.take(ctx.now, 0) && s.verify_signature(ctx, view).is_ok();
-        if session.is_some_and(may) {
-            self.notify(ctx, route, NotifyType::UNSUPPORTED_CRITICAL_PARAMETER, kind.to_be_bytes().to_vec());
-        }
-    }
-
-    /// Sends a NOTIFY, at most one a second.
-    fn notify(&mut self, ctx: &mut Context<'_>, route: Route, notify_type: NotifyType, data: Vec<u8>) {
-        let second = polypath_wire::Duration::from_secs(1);
-        if self.notified.is_some_and(|at| ctx.now.since(at) < second) {
-            return;
-        }
-        self.notified = Some(ctx.now);
-        if let Some(packet) = notify(ctx, self.peer, notify_type, data) {
-            ctx.send(route, &packet);
-        }
-    }
-}
-
-/// A signed NOTIFY (RFC 7401 §5.3.6).
-pub(crate) fn notify(
-    ctx: &mut Context<'_>,
-    peer: Hit,
-    notify_type: NotifyType,
-    data: Vec<u8>,
-) -> Option<Vec<u8>> {
-    use polypath_wire::hip::{Notification, Packet};
-    let params = vec![
-        Param::Notification(Notification { notify_type, data }),
-        Param::HostId(ctx.identity.public().host_id().clone()),
-    ];
-    let mut packet = Packet::new(PacketType::Notify, ctx.identity.hit(), peer, params);
-    let signature = ctx.sign(&packet.emit(Checksum::Unused).ok()?).ok()?;
-    packet.push(Param::HipSignature(signature));
-    packet.emit(Checksum::Unused).ok()
 }
 
 /// An R2: its MAC covers our Host Identity too (RFC 7401 §5.2.13).

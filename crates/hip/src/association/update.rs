@@ -14,7 +14,7 @@ mod outstanding;
 mod request;
 mod withdrawn;
 
-use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param};
+use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param, coverage};
 use polypath_wire::{Duration, Instant};
 
 use super::wait::{round_trip, wait};
@@ -23,14 +23,17 @@ use crate::context::Context;
 use crate::dh::DhKey;
 use crate::event::{DropReason, Event, Route};
 use crate::keymat::Keymat;
-use crate::responder::is_usable;
+use crate::responder::{is_usable, sha256};
 use crate::state::State;
 pub(crate) use outstanding::Request;
 pub(super) use outstanding::Updates;
 use outstanding::{Pending, Retired, What};
 
-/// How many of the peer's UPDATE ids around the newest are accepted and remembered.
+/// How many of the peer's UPDATE ids before the newest are accepted and remembered, and how many of ours a peer is taken to
+/// accept behind the newest that it acknowledged (RFC 7401 §6.12).
 const WINDOW: i32 = 64;
+/// How many of those our requests take, so that answers have some.
+const MOST_AHEAD: i32 = 48;
 
 /// Most SPIs of its former SAs that a path remembers.
 const MOST_FORMER: usize = 8;
@@ -46,6 +49,8 @@ struct Update {
     multipath: Option<Multipath>,
     echo_requests: Vec<Param>,
     echo_responses: Vec<Vec<u8>>,
+    /// It came before and was refused, so anybody may have sent it now.
+    repeated: bool,
 }
 
 impl Update {
@@ -140,12 +145,23 @@ impl Association {
             return self.favours.take(ctx.now, 0).then(|| ctx.send(route, answer)).ok_or(DropReason::Policy);
         }
         self.updates.may_be_new(&update)?;
-        session.verify_signature(ctx, view)?;
+        let digest = sha256(&[&coverage::mac(view)]);
+        let update = Update { repeated: self.updates.refused.contains(&digest), ..update };
+        if !update.repeated {
+            if !self.updates.checks.take(ctx.now) {
+                return Err(DropReason::Policy);
+            }
+            session.verify_signature(ctx, view)?;
+        }
+        self.updates.note_acks(&update.acks);
         let result = self.process(ctx, route, &update);
-        if result.is_ok() {
-            // One that is refused can be repeated by anybody who saw it.
-            self.heard = ctx.now;
-            self.on_data(ctx, true);
+        match result {
+            Ok(()) => {
+                self.heard = ctx.now;
+                self.on_data(ctx);
+            }
+            // It can be repeated by anybody who saw it.
+            Err(_) => self.updates.note_refused(digest),
         }
         self.review_paths(ctx);
         self.next_request(ctx);
@@ -291,6 +307,7 @@ impl Association {
         reachable: bool,
         confirmed: bool,
     ) -> Result<(), DropReason> {
+        self.locators.meet(route.remote.ip());
         let path = Path::new(route, inbound, info.new_spi, reachable, round_trip(&self.paths, route));
         self.draw_and_install(ctx, path, info, None, confirmed)
     }
@@ -305,7 +322,6 @@ impl Association {
     ) -> Result<(), DropReason> {
         let session = self.session.as_mut().ok_or(DropReason::State)?;
         let keys = session.draw(info.keymat_index.into(), ctx.identity).map_err(|_| DropReason::Crypto)?;
-        self.locators.meet(path.route.remote.ip());
         self.install(ctx, path, keys, replaces, confirmed);
         Ok(())
     }
@@ -354,7 +370,7 @@ impl Association {
     pub(super) fn reached(&mut self, ctx: &mut Context<'_>, inbound: u32, route: Route) {
         let Some(path) = self.paths.iter_mut().find(|p| p.inbound == inbound) else { return };
         path.route = route;
-        (path.reachable, path.withdrawn) = (true, false);
+        (path.reachable, path.withdrawn, path.withdrawn_at) = (true, false, None);
         self.locators.verified(route.remote.ip());
         if self.paths.first().is_some_and(|p| p.inbound == inbound) {
             self.routes = vec![route];

@@ -25,6 +25,15 @@ impl Host {
         self.with_renewal(now, peer, |a, ctx| a.connect(ctx));
     }
 
+    /// Whether a payload that came on `route` is an R1 for us, signed by a peer who is asked for a new association, no older than its last
+    /// one, and from an address and port of its paths: the rest costs no public-key operation, and signatures that are checked are limited.
+    pub fn is_genuine_r1(&mut self, now: Instant, route: Route, payload: &[u8]) -> bool {
+        let Ok(view) = self.check(route, payload) else { return false };
+        let peer = view.sender();
+        let known = self.peers.get(&peer).is_some_and(|a| a.is_at(route));
+        known && self.with_renewal(now, peer, |a, ctx| a.is_signed_r1(ctx, &view)) == Some(true)
+    }
+
     /// The peer has not lost its state after all.
     pub fn cancel_renewal(&mut self, now: Instant, peer: Hit) {
         self.with_renewal(now, peer, |a, ctx| a.forget(ctx));

@@ -1,12 +1,15 @@
 //! Associations by name, and when each wants to be called: what one of them costs is the same beside a thousand others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use polypath_wire::Instant;
 use polypath_wire::deadlines::Named;
 use polypath_wire::hip::Hit;
 
+use super::Host;
 use crate::association::Association;
+use crate::event::DropReason;
 
 /// Associations by name with their deadlines.
 #[derive(Default)]
@@ -62,5 +65,25 @@ impl Associations {
     fn look(&self) {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
+    }
+}
+
+impl Host {
+    /// Makes room for one more association: at the limit, the one of least [`worth`](Association::worth) is removed.
+    pub(super) fn make_room(&mut self, now: Instant) -> Result<(), DropReason> {
+        if self.peers.len() < self.config.max_associations {
+            return Ok(());
+        }
+        let mut from: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        self.associations()
+            .filter_map(Association::guest_from)
+            .for_each(|ip| *from.entry(ip).or_default() += 1);
+        let guests = self.peers.iter().filter_map(|(name, a)| {
+            let crowd = from[&a.guest_from()?];
+            Some((a.worth(now, crowd), *name))
+        });
+        let (_, name) = guests.min().filter(|(worth, _)| worth.is_low()).ok_or(DropReason::Policy)?;
+        self.with(now, name, |a, ctx| a.evict(ctx));
+        Ok(())
     }
 }

@@ -297,6 +297,11 @@ impl Connection {
         self.state == State::Closed && self.control.is_empty()
     }
 
+    /// Whether both ends agreed on the multi-route option ([`ConnectionConfig::multi_route`]).
+    pub fn is_multi_route(&self) -> bool {
+        self.handshake.peer.is_some() && self.handshake.multi_route
+    }
+
     /// Counters.
     pub fn stats(&self) -> &ConnectionStats {
         &self.stats

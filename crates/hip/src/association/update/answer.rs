@@ -2,7 +2,7 @@
 
 use polypath_wire::hip::{DiffieHellman, EspInfo, Param};
 
-use super::{Update, What, public};
+use super::{Request, Update, WINDOW, What, public};
 use crate::association::Association;
 use crate::context::Context;
 use crate::event::{DropReason, Route};
@@ -34,11 +34,22 @@ impl Association {
         }
         let rekeyed = info.old_spi != 0 && info.old_spi != info.new_spi;
         self.check_request(info, update, rekeyed)?;
+        // Not to where somebody says that a repeated one came from.
+        let sure = !update.repeated || self.may_be_at(route);
         if info.old_spi != info.new_spi && self.is_our_turn(ctx, rekeyed) {
-            if self.favours.take(ctx.now, 0) {
+            if sure && self.favours.take(ctx.now, 0) {
                 self.hasten(ctx, route);
             }
             return Err(DropReason::State);
+        }
+        if let Some(removal) = self.removal(info).filter(|_| rekeyed) {
+            if sure && self.favours.take(ctx.now, 0) {
+                self.send_now(ctx, route, |p| p.request() == Some(removal));
+            }
+            return Err(DropReason::State);
+        }
+        if self.updates.ahead() >= WINDOW - 1 {
+            return Err(DropReason::Policy);
         }
         let (inbound, params) = match info.old_spi {
             0 => self.answer_add(ctx, route, info)?,
@@ -69,6 +80,13 @@ impl Association {
     /// request first. What is not answered comes again.
     fn is_our_turn(&self, ctx: &Context<'_>, rekeying: bool) -> bool {
         self.updates.is_rekeying() && (!rekeying || ctx.identity.hit() > self.peer)
+    }
+
+    /// Our request to remove the path that the peer's request names.
+    fn removal(&self, info: EspInfo) -> Option<Request> {
+        let path = self.paths.iter().find(|p| p.outbound == info.old_spi)?;
+        let removal = Request::Remove { inbound: path.inbound };
+        self.updates.is_removing(path.inbound).then_some(removal)
     }
 
     /// A new SA pair for the path that the request came on (RFC 8047 §4).
@@ -116,9 +134,6 @@ impl Association {
         update: &Update,
     ) -> Result<(u32, Vec<Param>), DropReason> {
         let path = self.paths.iter().find(|p| p.outbound == old).ok_or(DropReason::Proposal)?.inbound;
-        if self.updates.is_removing(path) {
-            return Err(DropReason::State);
-        }
         if self.updates.old_keys(path) >= MOST_OLD {
             return Err(DropReason::Policy);
         }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use polypath_wire::Instant;
 
-use super::{Update, WINDOW};
+use super::{MOST_AHEAD, Update, WINDOW};
 use crate::association::Path;
 use crate::dh::DhKey;
 use crate::event::{DropReason, Route};
+use crate::load::Bucket;
 
 /// What is under way in both directions.
 #[derive(Default)]
@@ -19,10 +20,31 @@ pub(in crate::association) struct Updates {
     /// The peer's next id, and our answers to its last ones.
     pub(super) peer_next: u32,
     pub(super) answered: BTreeMap<u32, Vec<u8>>,
+    /// Behind the newest of our ids that the peer acknowledged.
+    acked: u32,
+    /// Digests of the last UPDATEs of the peer that were genuine and refused.
+    pub(super) refused: VecDeque<[u8; 32]>,
+    /// Limits signature checks of others.
+    pub(super) checks: Checks,
     /// Whether the peer is told of addresses without a path.
     pub(super) announces: bool,
     /// Paths that were rekeyed.
     pub(super) retired: Vec<Retired>,
+}
+
+/// More than a peer needs that asks for all its paths at once.
+pub(super) struct Checks(Bucket);
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self(Bucket::new(128, 16))
+    }
+}
+
+impl Checks {
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        self.0.take(now, 0)
+    }
 }
 
 /// What the owner of an association may ask for.
@@ -84,8 +106,14 @@ pub(super) struct Pending {
     pub(super) packet: Vec<u8>,
     pub(super) route: Route,
     pub(super) sent: Instant,
+    /// When it left last.
+    pub(super) left: Instant,
     pub(super) due: Instant,
     pub(super) tries: u32,
+    /// How often in a row it left without an answer while data came from the peer.
+    pub(super) unheeded: u32,
+    /// A request for new keys that a live peer does not answer holds up no other until it leaves again.
+    pub(super) rests: bool,
     pub(super) what: What,
 }
 
@@ -103,6 +131,11 @@ impl Pending {
             What::Answer { .. } => None,
         }
     }
+
+    /// Whether the peer draws keys for it, or we did.
+    pub(super) fn changes_keys(&self) -> bool {
+        !self.rests && self.request().is_none_or(|request| request.draws_keys())
+    }
 }
 
 impl Updates {
@@ -112,11 +145,61 @@ impl Updates {
         match update.seq {
             None if update.acks.is_empty() => Err(DropReason::Proposal),
             None => ours().then_some(()).ok_or(DropReason::Replay),
+            // One far ahead follows many that were lost.
             Some(id) => {
                 let ahead = id.wrapping_sub(self.peer_next) as i32;
-                (-WINDOW..WINDOW).contains(&ahead).then_some(()).ok_or(DropReason::Replay)
+                (ahead >= -WINDOW).then_some(()).ok_or(DropReason::Replay)
             }
         }
+    }
+
+    /// The peer has our UPDATEs `ids`.
+    pub(super) fn note_acks(&mut self, ids: &[u32]) {
+        let next = self.next_id;
+        for id in ids.iter().filter(|id| (id.wrapping_sub(next) as i32) < 0) {
+            let behind = id.wrapping_add(1);
+            if behind.wrapping_sub(self.acked) as i32 > 0 {
+                self.acked = behind;
+            }
+        }
+    }
+
+    /// That UPDATE of the peer is refused: when it comes again, its signature is known to be good.
+    pub(super) fn note_refused(&mut self, digest: [u8; 32]) {
+        if !self.refused.contains(&digest) {
+            self.refused.truncate(WINDOW as usize - 1);
+            self.refused.push_front(digest);
+        }
+    }
+
+    /// Whether that is asked already; for a path, just now: later its addresses may be others, as seen from there.
+    pub(super) fn is_asked(&self, now: Instant, request: Request) -> bool {
+        let asked = |p: &Pending| p.request().map(|request| (request, p.sent));
+        self.pending.iter().filter_map(asked).any(|(asked, sent)| match (asked, request) {
+            (Request::Add(_), _) => asked == request && sent == now,
+            (Request::Rekey { inbound: path, .. }, Request::Rekey { inbound, .. }) => path == inbound,
+            (Request::Move { .. }, _) => asked == request,
+            _ => false,
+        })
+    }
+
+    /// Of the places to which a path was to be moved the last one counts.
+    pub(super) fn supersede(&mut self, request: Request) {
+        let Request::Move { inbound: path, .. } = request else { return };
+        let older = |r: Request| matches!(r, Request::Move { inbound, .. } if inbound == path);
+        self.waiting.retain(|request| !older(*request));
+        self.pending.retain(|pending| !pending.request().is_some_and(older));
+    }
+
+    /// Whether a list of our addresses has one of the last ids that the peer is taken to accept.
+    pub(super) fn is_last_announced(&self) -> bool {
+        let last = |id: u32| id.wrapping_sub(self.acked) as i32 >= MOST_AHEAD;
+        self.pending.iter().any(|p| p.request() == Some(Request::Announce) && last(p.id))
+    }
+
+    /// How many ids the next one is behind the newest that the peer acknowledged.
+    pub(super) fn ahead(&self) -> i32 {
+        self.next_id.wrapping_sub(self.acked) as i32
     }
 
     pub fn timeout(&self) -> Option<Instant> {
@@ -132,6 +215,12 @@ impl Updates {
     /// Our requests that draw keys and are under way.
     pub(super) fn drawing(&self) -> impl Iterator<Item = Request> {
         self.pending.iter().filter_map(Pending::request).filter(Request::draws_keys)
+    }
+
+    /// Those that others wait for.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = Request> {
+        let awake = self.pending.iter().filter(|p| !p.rests);
+        awake.filter_map(Pending::request).filter(Request::draws_keys)
     }
 
     /// The paths that we asked for, with the SPI that we will receive on.
@@ -154,7 +243,7 @@ impl Updates {
 
     /// Whether one of them asks for new keys of a path.
     pub(super) fn is_rekeying(&self) -> bool {
-        self.drawing().any(|request| matches!(request, Request::Rekey { .. }))
+        self.awaited().any(|request| matches!(request, Request::Rekey { .. }))
     }
 
     /// Whether the path with that inbound SPI is being given up.
@@ -162,10 +251,15 @@ impl Updates {
         self.pending.iter().any(|p| p.request() == Some(Request::Remove { inbound }))
     }
 
+    /// Whether it is, or will be.
+    pub(super) fn is_leaving(&self, inbound: u32) -> bool {
+        self.is_removing(inbound) || self.waiting.contains(&Request::Remove { inbound })
+    }
+
     /// Whether new keys of the path with that inbound SPI were asked for, by us or in a request without its proof.
     pub(super) fn is_changing(&self, path: u32) -> bool {
         self.pending.iter().any(|p| match p.what {
-            What::Request { request, .. } => request.rekeys(path),
+            What::Request { request, .. } => request.rekeys(path) && !p.rests,
             What::Answer { inbound, rekeyed, .. } => rekeyed && inbound == path,
         })
     }
@@ -189,8 +283,11 @@ impl Updates {
         }
     }
 
-    /// Whether nothing is under way that `request` depends on.
+    /// Whether nothing is under way that `request` depends on, and the peer will take its id.
     pub(super) fn may_go(&self, request: Request) -> bool {
+        if self.ahead() >= MOST_AHEAD {
+            return false;
+        }
         let mut answers = self.pending.iter().filter_map(|p| match p.what {
             What::Answer { rekeyed, .. } => Some(rekeyed),
             What::Request { .. } => None,
@@ -198,7 +295,7 @@ impl Updates {
         match request {
             Request::Add(_) => !self.is_rekeying() && !answers.any(|rekeyed| rekeyed),
             Request::Rekey { inbound, .. } => {
-                self.drawing().next().is_none() && answers.next().is_none() && !self.is_removing(inbound)
+                self.awaited().next().is_none() && answers.next().is_none() && !self.is_removing(inbound)
             }
             Request::Announce => true,
             Request::Move { inbound, .. } | Request::Remove { inbound } => !self.is_changing(inbound),

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
+use polypath_wire::Duration;
 use polypath_wire::hip::{EspInfo, Locator, LocatorAddress, Packet, PacketType, Param, TrafficType};
 
-use super::{Pending, Request, What, public};
+use super::{MOST_AHEAD, Pending, Request, What, public};
 use crate::association::wait::{round_trip, wait};
 use crate::association::{Association, Path};
 use crate::context::{Context, announcement};
@@ -20,13 +21,14 @@ const MOST_LISTED: usize = 24;
 impl Association {
     /// Does what is asked: at once if nothing is under way that it depends on.
     pub(crate) fn request(&mut self, ctx: &mut Context<'_>, request: Request) {
-        if self.updates.waiting.contains(&request) {
+        if self.updates.waiting.contains(&request) || self.updates.is_asked(ctx.now, request) {
             return;
         }
+        self.updates.supersede(request);
         if self.state == State::Established && !request.draws_keys() && self.updates.may_go(request) {
             // Nothing is sent for a path that is not there.
             let _ = self.send_request(ctx, request);
-            return;
+            return self.stay_in_window(ctx);
         }
         self.updates.waiting.push_back(request);
         self.next_request(ctx);
@@ -53,11 +55,21 @@ impl Association {
             self.updates.waiting.pop_front();
             self.send_request(ctx, request);
         }
+        self.stay_in_window(ctx);
+    }
+
+    /// A peer may drop ids too far behind the newest that it knows. Before ours are, one that is sent until it is acknowledged stands
+    /// for those that nobody answered, and others wait.
+    fn stay_in_window(&mut self, ctx: &mut Context<'_>) {
+        let full = self.state == State::Established && self.updates.ahead() >= MOST_AHEAD;
+        if full && !self.updates.is_last_announced() {
+            self.send_announcement(ctx);
+        }
     }
 
     /// Key material does not last for ever: when half of it is used up, a path gets new keys from a new exchange.
     fn ask_for_keymat(&mut self) {
-        let asked = self.updates.is_rekeying()
+        let asked = self.updates.drawing().any(|r| matches!(r, Request::Rekey { .. }))
             || self.updates.waiting.iter().any(|r| matches!(r, Request::Rekey { new_dh: true, .. }));
         if self.session.as_ref().is_some_and(Session::is_scarce)
             && !asked
@@ -121,8 +133,14 @@ impl Association {
 
     /// All our locators as they will be after `request` and the requests for paths before it.
     fn our_locators(&self, ctx: &Context<'_>, request: Request, inbound: u32) -> Vec<Locator> {
-        let stays = |p: &&Path| !self.updates.is_removing(p.inbound);
-        let mut ends: Vec<_> = self.paths.iter().filter(stays).map(|p| (p.inbound, p.route)).collect();
+        let end = |p: &Path| (p.inbound, p.route);
+        let stays = |p: &&Path| !self.updates.is_leaving(p.inbound);
+        let mut ends: Vec<_> = self.paths.iter().filter(stays).map(end).collect();
+        if ends.is_empty() {
+            // the last one is never removed
+            let removed = |p: &&Path| self.updates.is_removing(p.inbound);
+            ends = self.paths.iter().filter(|p| !removed(p)).map(end).collect();
+        }
         ends.extend(self.updates.adding().filter(|(spi, _)| self.paths.iter().all(|p| p.inbound != *spi)));
         match request {
             Request::Add(route) => ends.push((inbound, route)),
@@ -166,7 +184,19 @@ impl Association {
         ctx.send(route, &packet);
         let sent = ctx.now;
         let due = sent + wait(ctx.config, round_trip(&self.paths, route), 0);
-        self.updates.pending.push(Pending { id, packet, route, sent, due, tries: 0, what });
+        let (tries, unheeded, rests) = (0, 0, false);
+        self.updates.pending.push(Pending {
+            id,
+            packet,
+            route,
+            sent,
+            left: sent,
+            due,
+            tries,
+            unheeded,
+            rests,
+            what,
+        });
         Some(())
     }
 
@@ -183,21 +213,11 @@ impl Association {
             if pending.due > ctx.now {
                 continue;
             }
-            let tries = pending.tries + 1;
-            let is_over = match pending.request().is_some_and(|request| request.lasts()) {
-                true => ctx.now.since(pending.sent) >= ctx.config.unused_lifetime,
-                false => tries > ctx.config.retries,
-            };
-            if is_over {
+            if self.is_over(ctx, pending) {
                 given_up.push(pending.id);
-                continue;
+            } else if !self.rest(ctx, n) {
+                self.repeat(ctx, n);
             }
-            let route = self.way(pending, tries);
-            ctx.send(route, &pending.packet);
-            let round_trip = round_trip(&self.paths, route);
-            let due = ctx.now + wait(ctx.config, round_trip, tries.min(ctx.config.retries));
-            let pending = &mut self.updates.pending[n];
-            (pending.tries, pending.due) = (tries, due);
         }
         for id in given_up {
             // one that is given up may take others with it
@@ -207,6 +227,53 @@ impl Association {
             }
         }
         self.next_request(ctx);
+    }
+
+    /// Whether no answer is waited for any more.
+    fn is_over(&self, ctx: &Context<'_>, pending: &Pending) -> bool {
+        let since = match pending.request().filter(Request::lasts) {
+            None => return pending.tries >= ctx.config.retries,
+            Some(Request::Rekey { .. }) => pending.sent.max(self.data_at),
+            Some(_) => pending.sent,
+        };
+        ctx.now.since(since) >= ctx.config.unused_lifetime
+    }
+
+    /// A peer that sends data on all the time and does not answer our request for new keys, whichever way that goes, refuses it for now.
+    /// The request leaves again only between others, as it may change the KEYMAT that they draw from. Whether it rests.
+    fn rest(&mut self, ctx: &Context<'_>, n: usize) -> bool {
+        let pending = &self.updates.pending[n];
+        if !matches!(pending.request(), Some(Request::Rekey { .. })) {
+            return false;
+        }
+        let (id, rested) = (pending.id, pending.rests);
+        let others = self.updates.pending.iter().any(|p| p.id != id && p.changes_keys());
+        let longest = wait(ctx.config, Duration::ZERO, ctx.config.retries);
+        let (heard, silent) = (self.data_at > pending.left, ctx.now.since(self.data_at) >= longest);
+        let often = ctx.config.retries.max(2 * self.paths.len() as u32);
+        let pending = &mut self.updates.pending[n];
+        if !rested {
+            pending.unheeded = if silent { 0 } else { pending.unheeded + u32::from(heard) };
+        }
+        pending.rests = if rested { others } else { pending.unheeded > often };
+        let pause = if rested { 0 } else { ctx.config.retries };
+        if pending.rests {
+            pending.due = ctx.now + wait(ctx.config, Duration::ZERO, pause);
+        }
+        pending.rests
+    }
+
+    /// Sends UPDATE number `n` of those pending again.
+    fn repeat(&mut self, ctx: &mut Context<'_>, n: usize) {
+        let pending = &self.updates.pending[n];
+        let tries = pending.tries + 1;
+        let route = self.way(pending, tries);
+        ctx.send(route, &pending.packet);
+        let refused = pending.unheeded > ctx.config.retries;
+        let doublings = if refused { 0 } else { tries.min(ctx.config.retries) };
+        let due = ctx.now + wait(ctx.config, round_trip(&self.paths, route), doublings);
+        let pending = &mut self.updates.pending[n];
+        (pending.tries, pending.left, pending.due) = (tries, ctx.now, due);
     }
 
     /// Where an UPDATE goes for the `tries`-th time beyond the first: what is not about one route, by all paths in turn, and
@@ -232,11 +299,19 @@ impl Association {
         ways.get((first + tries as usize) % ways.len().max(1)).copied().unwrap_or(pending.route)
     }
 
-    /// Our request for new keys, which others wait for, goes to where the peer is or may be, unless it just left for there.
+    /// Our request that others wait for goes to where the peer is or may be.
     pub(super) fn hasten(&mut self, ctx: &mut Context<'_>, route: Route) {
+        let full = self.updates.ahead() >= MOST_AHEAD;
+        self.send_now(ctx, route, |p| match p.request() {
+            Some(Request::Rekey { .. }) => !p.rests,
+            request => full && request == Some(Request::Announce),
+        });
+    }
+
+    /// The first of our UPDATEs that is `meant` goes there, unless it just left for there.
+    pub(super) fn send_now(&mut self, ctx: &mut Context<'_>, route: Route, meant: impl Fn(&Pending) -> bool) {
         let left = |p: &Pending| p.tries == 0 && p.route == route;
-        let rekeys = |p: &&Pending| matches!(p.request(), Some(Request::Rekey { .. })) && !left(p);
-        if let Some(pending) = self.updates.pending.iter().find(rekeys) {
+        if let Some(pending) = self.updates.pending.iter().find(|p| meant(p) && !left(p)) {
             ctx.send(route, &pending.packet);
         }
     }
@@ -260,6 +335,9 @@ impl Association {
             }
             What::Request { request: Request::Remove { inbound }, .. } => self.remove_path(ctx, inbound),
             What::Request { request: Request::Announce, .. } => {}
+            What::Request { request: Request::Move { route, .. }, .. } if self.is_live(ctx) => {
+                ctx.event(self.peer, Event::PathFailed { route });
+            }
             What::Request { request, inbound, .. } => {
                 if matches!(request, Request::Rekey { .. }) {
                     ctx.spis.remove(&inbound);

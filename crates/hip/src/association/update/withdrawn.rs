@@ -2,7 +2,7 @@
 
 use polypath_wire::hip::{NotifyType, Param};
 
-use super::{Update, What};
+use super::{Request, Update, What};
 use crate::association::{Association, Path};
 use crate::context::Context;
 use crate::event::{DropReason, Event, Route};
@@ -57,14 +57,15 @@ impl Association {
         for n in 0..self.paths.len() {
             let spi = self.paths[n].inbound;
             let asked = self.updates.adding().any(|(inbound, _)| inbound == spi)
-                || self.updates.drawing().any(|request| request.rekeys(spi));
+                || self.updates.awaited().any(|request| request.rekeys(spi));
             let listed = asked || self.is_listed(&self.paths[n]);
             let path = &mut self.paths[n];
             if listed && path.withdrawn {
-                path.withdrawn = false;
+                (path.withdrawn, path.withdrawn_at) = (false, None);
                 listed_again.push((path.inbound, path.route));
             } else if !listed && !path.withdrawn {
-                (path.reachable, path.withdrawn) = (false, true);
+                (path.reachable, path.withdrawn, path.withdrawn_at) = (false, true, Some(ctx.now));
+                self.leftover_at.get_or_insert(ctx.now + ctx.config.unused_lifetime);
                 ctx.event(self.peer, Event::Withdrawn { inbound: path.inbound });
             }
         }
@@ -75,6 +76,16 @@ impl Association {
             let _ =
                 self.send_update(ctx, route, params, What::Answer { inbound, nonce, route, rekeyed: false });
         }
+    }
+
+    /// The peer's word that a path is removed may have been lost: one that stays withdrawn for long is removed from here.
+    pub(in crate::association) fn remove_leftovers(&mut self, ctx: &mut Context<'_>) {
+        let lifetime = ctx.config.unused_lifetime;
+        let over = |p: &&Path| p.withdrawn_at.is_some_and(|at| at + lifetime <= ctx.now);
+        let over: Vec<u32> = self.paths.iter().filter(over).map(|p| p.inbound).collect();
+        over.into_iter().for_each(|inbound| self.request(ctx, Request::Remove { inbound }));
+        let waits = self.paths.iter().any(|p| p.withdrawn);
+        self.leftover_at = waits.then(|| ctx.now + lifetime);
     }
 
     /// Whether a locator that is not deprecated names the path: by its address, or behind a NAT by the SPI on which the
