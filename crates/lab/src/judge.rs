@@ -22,7 +22,8 @@
 //! Error rates (`judge/rates.rs` simulates them, all looks together): a system whose true mean is m or more away from p is called
 //! *reproduced* in at most 5 % of cases, one whose true mean is within m is called *direction only* or *refuted* in
 //! at most 5 %; a claimed effect that is none passes 1. in at most 6 % of papers; two ensembles of other seeds contradict each other, each decided and
-//! otherwise, in at most 2 % of cases, wherever the truth lies.
+//! otherwise, in at most 2 % of cases, wherever the truth lies. The simulated runs are normal; skewed ones, equality, shares and
+//! the side of the null are in the table of `docs/experiments.md` (`judge/rates/table.rs`).
 
 mod answer;
 mod ensemble;

@@ -1,6 +1,8 @@
 //! The error rates of the rule, by simulation: thousands of papers and ensembles of which the truth is known, looked at as
 //! often as they need.
 
+mod table;
+
 use super::*;
 
 /// Ensembles of one setting.
