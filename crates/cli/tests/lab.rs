@@ -134,6 +134,23 @@ fn two_flows(window: u32, rest: &str) -> String {
 }
 
 #[test]
+fn a_check_in_which_a_figure_has_no_data_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("experiments/g")).unwrap();
+    let check = |metric: &str| {
+        let figure = format!(
+            "[[figure]]\nkind = \"cdf\"\ntitle = \"F\"\nmetric = \"{metric}\"\nseries = [{{ flow = \"one\" }}]\n"
+        );
+        std::fs::write(dir.path().join("experiments/g/x.toml"), two_flows(11_680, &figure)).unwrap();
+        told(&polypath(dir.path(), &["lab", "check", "g"]))
+    };
+    let (code, _, error) = check("goodput");
+    assert_eq!(code, Some(0), "{error}");
+    let (code, _, error) = check("completion");
+    assert!(code == Some(2) && error.contains("g/x: figure \"F\" has no data for one"), "{code:?} {error}");
+}
+
+#[test]
 fn a_run_judges_beside_the_null_of_another_experiment_as_a_check_does_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("experiments/g")).unwrap();
