@@ -197,6 +197,11 @@ impl Updates {
         self.pending.iter().any(|p| p.request() == Some(Request::Announce) && last(p.id))
     }
 
+    /// Whether there are any under way, and none had to leave again: the answers may be on their way.
+    pub(super) fn are_fresh(&self) -> bool {
+        !self.pending.is_empty() && self.pending.iter().all(|p| p.tries == 0)
+    }
+
     /// How many ids the next one is behind the newest that the peer acknowledged.
     pub(super) fn ahead(&self) -> i32 {
         self.next_id.wrapping_sub(self.acked) as i32

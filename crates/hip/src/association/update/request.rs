@@ -58,11 +58,11 @@ impl Association {
         self.stay_in_window(ctx);
     }
 
-    /// A peer may drop ids too far behind the newest that it knows. Before ours are, one that is sent until it is acknowledged stands
-    /// for those that nobody answered, and others wait.
+    /// A peer may drop ids too far behind the newest that it knows. Before ours are, others wait; if those under way went unanswered,
+    /// one that is sent until it is acknowledged stands for them.
     fn stay_in_window(&mut self, ctx: &mut Context<'_>) {
         let full = self.state == State::Established && self.updates.ahead() >= MOST_AHEAD;
-        if full && !self.updates.is_last_announced() {
+        if full && !self.updates.are_fresh() && !self.updates.is_last_announced() {
             self.send_announcement(ctx);
         }
     }
