@@ -85,6 +85,14 @@ pub enum ControlError {
         /// What the system said.
         source: io::Error,
     },
+    /// It said that it ends, and is still there.
+    #[error("the daemon on {} has not ended within {} s", path.display(), waited.as_secs_f64())]
+    Remains {
+        /// Its path.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// What came is no answer.
     #[error("the daemon answers in another language: is it of another version?")]
     Language,
@@ -194,6 +202,19 @@ pub fn ask(path: &Path, command: &Command) -> Result<Answer, ControlError> {
     serde_json::from_str(&line).map_err(|_| ControlError::Language)
 }
 
+/// Waits until the daemon that [ends](Answer::Ending) has let go of its socket, which it does last.
+pub fn ended(path: &Path, patience: Duration) -> Result<(), ControlError> {
+    // It accepts nobody any more: this waits in its queue until that is gone.
+    let Ok(mut stream) = Blocking::connect(path) else { return Ok(()) };
+    let waited = stream.set_read_timeout(Some(patience)).and_then(|()| stream.read(&mut [0]));
+    match waited.map_err(|e| e.kind()) {
+        Err(io::ErrorKind::WouldBlock) => {
+            Err(ControlError::Remains { path: path.to_owned(), waited: patience })
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,5 +264,21 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         ControlSocket::bind(&path, Askers::default()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_daemon_has_ended_when_its_socket_is_gone_and_not_when_it_said_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        let socket = ControlSocket::bind(&path, Askers::default()).unwrap();
+        let remains = ended(&path, Duration::from_millis(10));
+        assert!(matches!(remains, Err(ControlError::Remains { .. })), "{remains:?}");
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || ended(&path, Duration::from_secs(3600))
+        });
+        drop(socket);
+        waiting.join().unwrap().unwrap();
+        ended(&path, Duration::ZERO).unwrap();
     }
 }

@@ -61,9 +61,9 @@ async fn request(outer: &Stream) -> Option<Request> {
 
 async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
     let Request { client, server } = *request;
-    if !peer.has(client.ip()) {
+    if !lane.peers.now().is_behind(client.ip(), peer.config.hit) {
         lane.counters.forbidden.fetch_add(1, Relaxed);
-        warn!(peer = %peer.config.hit, %client, "refused: no prefix of this peer contains the client's address");
+        warn!(peer = %peer.config.hit, %client, "refused: the client's address is not behind this peer");
         return Err(Reply::Forbidden);
     }
     let opened = lane.inner.connect_between(lane.connection.clone(), client, server, lane.mtu);

@@ -67,9 +67,8 @@ pub(crate) async fn inward(lane: Arc<Lane>) {
 
 /// Whether a packet of a peer is from addresses behind it.
 fn admits(lane: &Lane, peers: &Table, hit: Hit, packet: &Bytes) -> bool {
-    let allowed = InnerPacket::parse(packet).is_ok_and(|looked| {
-        !is_local(looked.dst) && peers.with_hit(hit).is_some_and(|peer| peer.has(looked.src))
-    });
+    let allowed = InnerPacket::parse(packet)
+        .is_ok_and(|looked| !is_local(looked.dst) && peers.is_behind(looked.src, hit));
     lane.packets.counters.forbidden.fetch_add(u64::from(!allowed), Relaxed);
     allowed
 }

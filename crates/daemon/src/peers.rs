@@ -139,11 +139,6 @@ impl Peer {
     fn with(&self, config: &PeerConfig) -> Arc<Self> {
         Arc::new(Self { config: config.clone(), link: self.link.clone() })
     }
-
-    /// Whether an address is behind it.
-    pub fn has(&self, address: IpAddr) -> bool {
-        self.config.prefixes.iter().any(|prefix| prefix.contains(&address))
-    }
 }
 
 impl Table {
@@ -168,6 +163,11 @@ impl Table {
         let prefixes = self.lengths[family(address)].iter().map(|length| IpNet::new_assert(address, *length));
         let mut found = prefixes.filter_map(|prefix| self.by_prefix.get(&prefix.trunc()));
         self.all.get(*found.next()?)
+    }
+
+    /// Whether an address is behind that peer, and so what has it as its source may come from there.
+    pub fn is_behind(&self, address: IpAddr, hit: Hit) -> bool {
+        self.behind(address).is_some_and(|peer| peer.config.hit == hit)
     }
 
     /// The peer with that tag.
@@ -212,6 +212,20 @@ mod tests {
         assert_eq!(behind(&peers, "10.1.2.3").as_deref(), Some("2"));
         assert_eq!(behind(&peers, "fd00::1").as_deref(), Some("1"));
         assert_eq!(behind(&peers, "2001:db8::1"), None);
+    }
+
+    #[test]
+    fn an_address_is_behind_the_peer_with_the_longest_prefix_and_no_other() {
+        let all = [peer(1, &["0.0.0.0/0"]), peer(2, &["10.0.0.0/8"]), peer(3, &["10.1.0.0/16"])];
+        let peers = Peers::new(&all, &ConnectionConfig::default(), 0).now();
+        for (ip, only) in [("192.0.2.1", 1), ("10.2.0.1", 2), ("10.1.0.1", 3), ("fd00::1", 0)] {
+            let admitted = (1..=4).filter(|n| peers.is_behind(ip.parse().unwrap(), Hit([*n; 16])));
+            assert_eq!(
+                admitted.collect::<Vec<_>>(),
+                (1..=4).filter(|n| *n == only).collect::<Vec<_>>(),
+                "{ip}"
+            );
+        }
     }
 
     #[test]

@@ -178,7 +178,10 @@ Connections are reset; device and routes are removed, and so is a kill switch
 ([tunnel] kill_switch). A signal, an error or kill -9 leaves the kill switch in place:
 `polypath up` then goes on behind it, and --lift-kill-switch removes it. While it is in
 place, traffic to the peers' prefixes uses the tunnel or a more specific route, or is
-dropped.";
+dropped.
+
+Exit status: 0 when the daemon has ended; 1 when it has not within 10 s; 3 when none answers
+or the system refused to ask.";
 
 #[derive(Args, Debug)]
 pub struct DownArgs {

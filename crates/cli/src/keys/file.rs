@@ -82,11 +82,12 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
             _ => failure,
         }
     };
-    let opened = File::open(file).map_err(failed)?;
-    let meta = opened.metadata().map_err(failed)?;
-    if !meta.is_file() {
+    // To open a FIFO is to wait.
+    if !fs::metadata(file).map_err(failed)?.is_file() {
         return Err(Failure::usage(format!("{} is no file", file.display())));
     }
+    let opened = File::open(file).map_err(failed)?;
+    let meta = opened.metadata().map_err(failed)?;
     let mut pem = Zeroizing::new(String::new());
     opened.take(LONGEST).read_to_string(&mut pem).map_err(failed)?;
     let mode = meta.permissions().mode() & 0o777;

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
-use polypath_daemon::control::{Answer, Command, ControlError, ask};
+use polypath_daemon::control::{Answer, Command, ControlError, ask, ended};
 use polypath_daemon::kill_switch;
 use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
 use serde::Serialize;
@@ -13,6 +14,9 @@ use super::lists::of_quota;
 use super::watch;
 use crate::args::{DownArgs, ReloadArgs, StatusArgs};
 use crate::failure::{Failure, printed};
+
+/// How long a daemon may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Prints how a daemon is.
 pub fn status(args: &StatusArgs) -> Result<(), Failure> {
@@ -46,7 +50,8 @@ pub fn down(args: &DownArgs) -> Result<(), Failure> {
         return lift(&args.socket);
     }
     match answer(&args.socket, &Command::Down)? {
-        Answer::Ending => Ok(()),
+        Answer::Ending => ended(&args.socket, PATIENCE)
+            .map_err(|e| Failure::unmet(e.to_string()).help("`kill -9` ends it; what it says is in its log")),
         _ => Err(other()),
     }
 }

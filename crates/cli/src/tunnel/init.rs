@@ -1,8 +1,8 @@
 //! `polypath init`: a configuration, the key, and what to paste on the other host.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
@@ -23,7 +23,7 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} is there already", args.config.display())).help(help));
     }
     let text = match exists {
-        true => read(&args.config)?,
+        true => Config::text(&args.config).map_err(wrong)?,
         false => template::config(&args.identity, args.address),
     };
     let peer = args.peer.as_deref().map(parse).transpose()?;
@@ -120,14 +120,11 @@ fn places(config: &Config, args: &InitArgs) -> String {
     }
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
-    fs::read_to_string(file).map_err(|e| Failure::system(format!("cannot read {}", file.display()), e))
-}
-
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::system(format!("cannot write {}", file.display()), e);
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        fs::create_dir_all(dir).map_err(failed)?;
+        // The daemon refuses a directory that others may change, whatever the umask.
+        DirBuilder::new().recursive(true).mode(0o750).create(dir).map_err(failed)?;
     }
     let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(file);
     let opened =

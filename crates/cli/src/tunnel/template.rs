@@ -47,7 +47,7 @@ quota = {{}}
 [lane]
 # Most connections at a time.
 connections = 4096
-# Connections to each peer opened ahead, so that a new one need not wait for a handshake.
+# Connections opened ahead to each peer that was used in the last 5 minutes: a new one then need not wait for a handshake.
 spare = 8
 # What a connection may have under way in each direction, MiB: rate times round trip time of all paths together.
 buffer_mib = 16

@@ -126,8 +126,12 @@ fn follows(host: &Host) {
 /// One is told to end by a command, the other by a signal; nothing is left of either.
 fn ends(router: &mut Host, server: &mut Host) {
     let socket = router.socket();
-    let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
-    assert!(down.status.success(), "{down:?}");
+    let down = || router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    let first = down();
+    assert!(first.status.success(), "{first:?}");
+    let (again, none) = (down(), "no daemon answers on");
+    assert_eq!(again.status.code(), Some(3), "it has ended when `down` has");
+    assert!(String::from_utf8_lossy(&again.stderr).contains(none), "{again:?}");
     let pid = server.daemon.as_ref().unwrap().id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     for (host, code) in [(router, 0), (server, 143)] {

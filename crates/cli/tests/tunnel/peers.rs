@@ -1,6 +1,9 @@
 //! A server with several clients, each in a file of its own.
 
-use std::net::UdpSocket;
+use std::io;
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::time::Duration;
 
 use polypath_node::netns::may_create;
 use polypath_testing::{installed, skip};
@@ -34,7 +37,8 @@ fn star() -> Option<(Host, Vec<Host>)> {
 fn introduce(server: &Host, client: &Host, n: usize, hit: &str) {
     let (address, there) = (format!("10.99.0.{}/24", n + 2), format!("{hit}@{}.2", NETS[n]));
     let back = client.init(&["--address", &address, "--peer", &there, "--behind", "10.99.0.1/32"]);
-    assert_eq!(server.obey(&back), "", "nothing more to do");
+    let networks = [" --behind 10.97.1.0/24", " --behind 10.97.0.0/16", ""];
+    assert_eq!(server.obey(&(back + networks[n])), "", "nothing more to do");
 }
 
 /// What the server says of itself.
@@ -68,19 +72,35 @@ fn each_client_has_a_file_and_its_own_addresses_and_one_more_comes_while_the_ser
     for (n, client) in clients.iter().enumerate() {
         reaches_as(&format!("10.99.0.{}", n + 2), client, &server);
     }
-    takes_no_address_of_another(&server, &clients[1]);
+    for (address, owner) in [("10.99.0.4", &clients[2]), ("10.97.1.1", &clients[0])] {
+        takes_no_address_of_another(&server, &clients[1], owner, address);
+    }
     gets_no_second_file(&server, &clients[1]);
 }
 
-/// What a client sends with the address of another one is dropped and counted.
-fn takes_no_address_of_another(server: &Host, client: &Host) {
-    let say = || {
-        shell("ip address add 10.99.0.4/32 dev polypath0");
-        let socket = UdpSocket::bind("10.99.0.4:7").unwrap();
-        socket.send_to(b"who am I", "10.99.0.1:9").unwrap();
+/// What a client sends with the address of another one, which a shorter prefix of its own may contain, is dropped and counted.
+fn takes_no_address_of_another(server: &Host, client: &Host, owner: &Host, address: &str) {
+    let forbidden = || ["packets", "lane"].map(|lane| status(server)[lane]["forbidden"].as_u64());
+    let (before, at) = (forbidden().map(Option::unwrap), "10.99.0.1:9");
+    let heard = server.ns.run(|| UdpSocket::bind(at).unwrap()).unwrap();
+    heard.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let _listens = server.ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let say = |what: &[u8]| {
+        shell(&format!("ip address replace {address}/32 dev polypath0"));
+        UdpSocket::bind((address, 7)).unwrap().send_to(what, at).unwrap();
     };
-    client.ns.run(say).unwrap();
-    wait("a packet that is counted", || status(server)["packets"]["forbidden"].as_u64() >= Some(1));
+    let connect = || {
+        shell(&format!("ip route replace 10.99.0.1/32 dev polypath0 src {address}"));
+        TcpStream::connect(at).unwrap_err().kind()
+    };
+    client.ns.run(|| say(b"client")).unwrap();
+    assert_eq!(client.ns.run(connect).unwrap(), io::ErrorKind::HostUnreachable);
+    wait("one of each that is counted", || forbidden() == before.map(|count| Some(count + 1)));
+    owner.ns.run(|| say(b"owner")).unwrap();
+    let mut said = [0; 16];
+    let (len, from) = heard.recv_from(&mut said).unwrap();
+    assert_eq!((&said[..len], from.ip().to_string().as_str()), (&b"owner"[..], address));
+    client.ns.run(|| shell("ip route del 10.99.0.1/32 dev polypath0")).unwrap();
 }
 
 fn gets_no_second_file(server: &Host, client: &Host) {
@@ -91,4 +111,27 @@ fn gets_no_second_file(server: &Host, client: &Host) {
     let refused = server.run(server.command(&again));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(2) && said.contains("is there already"), "{said}");
+}
+
+#[test]
+fn init_makes_a_directory_that_the_daemon_takes_whatever_the_umask_is() {
+    for umask in ["002", "022", "077"] {
+        let dir = tempfile::tempdir().unwrap();
+        let run = |line: &str| {
+            let line = format!("umask {umask}; exec \"$0\" {line}");
+            let mut sh = Command::new("sh");
+            sh.args(["-c", &line, env!("CARGO_BIN_EXE_polypath")]).current_dir(dir.path()).output().unwrap()
+        };
+        let init = "init new/polypath.toml --identity identity.pem";
+        assert!(run(init).status.success());
+        let file = dir.path().join("new/polypath.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let listed = text.replace("# directory = \"/etc/polypath/peers.d\"", "directory = \"peers.d\"");
+        assert_ne!(text, listed);
+        std::fs::write(&file, listed).unwrap();
+        for n in 1..=2 {
+            let done = run(&format!("{init} --peer 2001:22::{n} --behind 10.99.0.{}/32", n + 1));
+            assert!(done.status.success(), "umask {umask}: {}", String::from_utf8_lossy(&done.stderr));
+        }
+    }
 }

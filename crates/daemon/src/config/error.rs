@@ -112,6 +112,11 @@ impl ConfigError {
         Self::whole(file, message, format!("chmod go-w {file}"))
     }
 
+    pub(super) fn no_file(file: &str) -> Box<Self> {
+        let help = format!("remove it, or write a configuration there: ls -lL {file}");
+        Self::whole(file, format!("{file} is no regular file"), help)
+    }
+
     /// Of the file itself, not of what is in it.
     fn whole(file: &str, message: String, help: String) -> Box<Self> {
         let mut error = Self::new(file, "", 0..0, String::new(), message, Some(help));

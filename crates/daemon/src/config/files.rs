@@ -1,10 +1,11 @@
 //! Reads the configuration file and the files in its directory of peers.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::libc::{O_NOCTTY, O_NONBLOCK};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -32,7 +33,26 @@ pub(super) struct Sources(Vec<Source>);
 impl Config {
     /// Reads and checks the configuration and its directory of peers. A file that others than its owner may write is refused.
     pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
-        Self::load_with(file, &guarded(file)?, None)
+        Self::load_with(file, &Self::text(file)?, None)
+    }
+
+    /// What is in a regular file that nobody but its owner may change. Never waits, as opening a FIFO would.
+    pub fn text(file: &Path) -> Result<String, Box<ConfigError>> {
+        let name = file.display().to_string();
+        let unreadable = |source| ConfigError::unreadable(&name, &source);
+        let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY).open(file);
+        let mut opened = opened.map_err(unreadable)?;
+        let found = opened.metadata().map_err(unreadable)?;
+        let mode = found.permissions().mode();
+        if !found.is_file() {
+            return Err(ConfigError::no_file(&name));
+        }
+        if mode & 0o022 != 0 {
+            return Err(ConfigError::loose(&name, mode & 0o777));
+        }
+        let mut text = String::new();
+        opened.read_to_string(&mut text).map_err(unreadable)?;
+        Ok(text)
     }
 
     /// Reads and checks what there would be if `file` held `text`, and its directory of peers the file `added` with that text,
@@ -50,7 +70,7 @@ impl Config {
             let listed =
                 listed(&directory, added.is_some()).map_err(|problem| problem.locate(&name, text))?;
             for file in listed {
-                files.push((file.display().to_string(), guarded(&file)?));
+                files.push((file.display().to_string(), Self::text(&file)?));
             }
         }
         files.extend(added.map(|(file, text)| (file.display().to_string(), text.to_owned())));
@@ -143,18 +163,6 @@ fn is_listed(file: &Path) -> bool {
     !hidden && file.extension().is_some_and(|extension| extension == "toml")
 }
 
-/// What is in a file that nobody but its owner may change.
-fn guarded(file: &Path) -> Result<String, Box<ConfigError>> {
-    let name = file.display().to_string();
-    let unreadable = |source| ConfigError::unreadable(&name, &source);
-    let text = fs::read_to_string(file).map_err(unreadable)?;
-    let mode = fs::metadata(file).map_err(unreadable)?.permissions().mode();
-    match mode & 0o022 {
-        0 => Ok(text),
-        _ => Err(ConfigError::loose(&name, mode & 0o777)),
-    }
-}
-
 /// What `text` says, with errors that name `file`.
 fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Box<ConfigError>> {
     let read = toml::Deserializer::parse(text).map_err(|e| ConfigError::syntax(file, text, &e))?;
@@ -207,6 +215,22 @@ mod tests {
         assert!(error(&file).contains("chmod go-w"));
         mode(&file, 0o644);
         assert!(Config::load(&file).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let (_dir, file, peers) = bed();
+        let one = peers.join("one.toml");
+        let pipe = || assert!(std::process::Command::new("mkfifo").arg(&one).status().unwrap().success());
+        let device = || std::os::unix::fs::symlink("/dev/zero", &one).unwrap();
+        let directory = || fs::create_dir(&one).unwrap();
+        for make in [&pipe as &dyn Fn(), &device, &directory] {
+            make();
+            for said in [error(&file), error(&one)] {
+                assert!(said.contains("one.toml is no regular file") && said.contains("help: "), "{said}");
+            }
+            fs::remove_file(&one).or_else(|_| fs::remove_dir(&one)).unwrap();
+        }
     }
 
     #[test]
