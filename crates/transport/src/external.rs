@@ -25,10 +25,10 @@ pub struct External<M: ?Sized> {
 
 impl<M: ?Sized> External<M> {
     /// Name and help.
-    pub const ABOUT: About = About { name: "external", help: "Supplied by the program, by name" };
+    pub(crate) const ABOUT: About = About { name: "external", help: "Supplied by the program, by name" };
 
     /// Whether it is there; `key` is where its name stands.
-    pub fn check(&self, key: &'static str) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, key: &'static str) -> Result<(), ConfigError> {
         let missing = ConfigError::new(
             key,
             "this program has no algorithm of this name",

@@ -129,13 +129,6 @@ pub struct KnownPath {
     pub rtt: Duration,
 }
 
-/// What an association knows of its paths together when a connection begins.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Shared {
-    /// The bottleneck of each path by the path's id, as far as it is known: paths with equal numbers share one.
-    pub bottlenecks: Vec<Option<u32>>,
-}
-
 /// How a controller spreads what leaves on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {

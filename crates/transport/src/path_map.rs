@@ -73,7 +73,7 @@ impl<T: OfPath> PathMap<T> {
     }
 
     /// The path that has this place now.
-    pub fn at_place(&self, place: u8) -> Option<PathId> {
+    pub(crate) fn at_place(&self, place: u8) -> Option<PathId> {
         self.ids().find(|path| path.place() == place)
     }
 
@@ -84,7 +84,7 @@ impl<T: OfPath> PathMap<T> {
 
     /// The `n`th path, below [`len`](Self::len): for loops in which the map changes.
     #[inline]
-    pub fn id_at(&self, n: usize) -> PathId {
+    pub(crate) fn id_at(&self, n: usize) -> PathId {
         self.entries[n].path()
     }
 

@@ -25,7 +25,7 @@ pub enum DetectionConfig {
 
 /// A detector and the judge of what it says; none where nothing is to be found out.
 #[derive(Debug)]
-pub struct Detection {
+pub(crate) struct Detection {
     /// Who compares.
     pub detector: Option<Box<dyn Detector>>,
     /// Who holds the verdict.
@@ -34,7 +34,7 @@ pub struct Detection {
 
 impl DetectionConfig {
     /// Ready to be fed.
-    pub fn build(self) -> Detection {
+    pub(crate) fn build(self) -> Detection {
         let thresholds = |join, leave, trial| Judge::new(Thresholds { join, leave, trial });
         let (detector, judge): (Option<Box<dyn Detector>>, _) = match self {
             Self::Concordance => (Some(Box::<Concordance>::default()), thresholds(0.6, 0.3, true)),

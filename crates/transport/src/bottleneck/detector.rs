@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use polypath_wire::{Duration, Instant, PathId};
 
 /// Compares paths by what is measured on them.
-pub trait Detector: Debug + Send {
+pub(crate) trait Detector: Debug + Send {
     /// A packet that left on `path` at `sent` waited in queues for `queueing`, up to a constant; `rtt` is the smallest round
     /// trip of the path. Told as its acknowledgment comes.
     fn on_delay(&mut self, path: PathId, sent: Instant, queueing: Duration, rtt: Duration);

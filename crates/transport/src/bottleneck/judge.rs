@@ -22,7 +22,7 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
 
 /// What a method calls alike.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Thresholds {
+pub(crate) struct Thresholds {
     /// At least so alike are paths that share.
     pub join: f64,
     /// At most so alike are paths that shared and no longer do.
@@ -50,7 +50,7 @@ struct Pair {
 
 /// What is held of the paths of one connection.
 #[derive(Debug)]
-pub struct Judge {
+pub(crate) struct Judge {
     thresholds: Thresholds,
     /// Each path, the link of ours that it leaves by if that is known, and when it was added.
     paths: Vec<(PathId, Option<u32>, Instant)>,
@@ -61,13 +61,13 @@ pub struct Judge {
 
 impl Judge {
     /// Holds nothing yet.
-    pub fn new(thresholds: Thresholds) -> Self {
+    pub(crate) fn new(thresholds: Thresholds) -> Self {
         let (paths, pairs, verdict) = (Vec::new(), Vec::new(), Verdict::default());
         Self { thresholds, paths, pairs, next: Instant::ZERO, verdict }
     }
 
     /// A path joins that leaves by `link`: until facts tell, it shares with those that leave by the same, and with no others.
-    pub fn add(&mut self, now: Instant, path: PathId, link: Option<u32>) {
+    pub(crate) fn add(&mut self, now: Instant, path: PathId, link: Option<u32>) {
         for (other, by, _) in &self.paths {
             let held = match link.is_some() && link == *by {
                 true => Held::Shared { since: now },
@@ -80,7 +80,7 @@ impl Judge {
     }
 
     /// `path` turns out to leave by `link`. Whether that changed the verdict.
-    pub fn set_link(&mut self, now: Instant, path: PathId, link: u32) -> bool {
+    pub(crate) fn set_link(&mut self, now: Instant, path: PathId, link: u32) -> bool {
         let before = self.verdict.clone();
         self.remove(path);
         self.add(now, path, Some(link));
@@ -88,25 +88,25 @@ impl Judge {
     }
 
     /// A path is gone.
-    pub fn remove(&mut self, path: PathId) {
+    pub(crate) fn remove(&mut self, path: PathId) {
         self.paths.retain(|(other, ..)| *other != path);
         self.pairs.retain(|pair| pair.paths.0 != path && pair.paths.1 != path);
         self.sum_up();
     }
 
     /// What is held now.
-    pub fn verdict(&self) -> &Verdict {
+    pub(crate) fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
     /// The paths between which load is to be shifted.
-    pub fn on_trial(&self) -> Vec<PathId> {
+    pub(crate) fn on_trial(&self) -> Vec<PathId> {
         let on_trial = self.pairs.iter().filter(|pair| matches!(pair.held, Held::Trial { .. }));
         on_trial.flat_map(|pair| [pair.paths.0, pair.paths.1]).collect()
     }
 
     /// Judges if it is time to: whether the verdict changed. `half` is half a period in which load is shifted.
-    pub fn judge(&mut self, now: Instant, half: Duration, detector: &mut dyn Detector) -> bool {
+    pub(crate) fn judge(&mut self, now: Instant, half: Duration, detector: &mut dyn Detector) -> bool {
         if now < self.next || self.pairs.is_empty() {
             return false;
         }

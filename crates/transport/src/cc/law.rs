@@ -4,17 +4,15 @@ use polypath_wire::Instant;
 
 use super::controller::Controller;
 use crate::about::About;
-use crate::facts::{ConfigError, Shared};
+use crate::facts::ConfigError;
 
 /// What a controller may know when its connection begins.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Env {
     /// The present.
     pub now: Instant,
     /// For laws that throw dice: the same seed throws the same.
     pub seed: u64,
-    /// What the association knows of its paths.
-    pub shared: Shared,
 }
 
 /// An algorithm of congestion control.

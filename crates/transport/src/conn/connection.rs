@@ -14,7 +14,6 @@ use super::stats::ConnectionStats;
 use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
-use crate::facts::Shared;
 use crate::payload::Payload;
 use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
@@ -169,7 +168,7 @@ impl Connection {
         paths: &[PathConfig],
         state: State,
     ) -> Self {
-        let env = Env { now, seed: isn.0.into(), shared: Shared::default() };
+        let env = Env { now, seed: isn.0.into() };
         let mut connection = Self {
             engine: sender::engine(&config, &env),
             sender: Sender::new(&config),

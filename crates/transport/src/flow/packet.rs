@@ -96,7 +96,7 @@ impl OfPath for Path {
 impl PacketFlow {
     /// Without paths. What waits to be sent waits in `queue`; `seed` is for laws that throw dice.
     pub fn new(now: Instant, config: &PacketConfig, seed: u64, queue: Box<dyn PacketQueue>) -> Self {
-        let env = Env { now, seed, ..Env::default() };
+        let env = Env { now, seed };
         let mut engine = Engine::new(
             &config.engine(),
             config.cc.build(&env),

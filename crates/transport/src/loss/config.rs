@@ -71,7 +71,7 @@ fn yes() -> bool {
 
 impl LossConfig {
     /// The policy for a connection that did or did not agree on SACK.
-    pub fn build(&self, sack: bool) -> Box<dyn LossPolicy> {
+    pub(crate) fn build(&self, sack: bool) -> Box<dyn LossPolicy> {
         match self.clone() {
             Self::Dupack { threshold, partial_acks, impatient, limited_transmit } => {
                 let limited = if limited_transmit { threshold.saturating_sub(1) } else { 0 };

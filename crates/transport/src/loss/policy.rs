@@ -7,7 +7,7 @@ use crate::path::flight::Flight;
 
 /// A transmission, by what it carries and where it left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Departure {
+pub(crate) struct Departure {
     /// On which path.
     pub path: PathId,
     /// Its number there.
@@ -17,7 +17,7 @@ pub struct Departure {
 }
 
 /// What the owner of the cargo knows of its order, which no lane shows. Keys of cargo grow.
-pub trait Order: std::fmt::Debug {
+pub(crate) trait Order: std::fmt::Debug {
     /// Everything below this key arrived.
     fn una(&self) -> u64;
     /// First key that was never sent.
@@ -58,7 +58,7 @@ impl Order for Unordered {
 
 /// What a policy judges: one path, after an acknowledgment or when it asked for it.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// The present.
     pub now: Instant,
     /// The path, as its controller sees it.
@@ -72,19 +72,19 @@ pub struct Case<'a> {
 impl Case<'_> {
     /// Which path.
     #[inline]
-    pub fn path(&self) -> PathId {
+    pub(crate) fn path(&self) -> PathId {
         self.view.id
     }
 
     /// The transmission `number` of the path, which carries the cargo `key`.
-    pub fn departure(&self, number: u64, key: u64) -> Departure {
+    pub(crate) fn departure(&self, number: u64, key: u64) -> Departure {
         Departure { path: self.path(), number, cargo: key }
     }
 }
 
 /// A judgement.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The transmission is lost. A new episode costs the path a reduction.
     Lost {
         /// Which.
@@ -105,7 +105,7 @@ pub enum Verdict {
 }
 
 /// Judges losses after every acknowledgment. The retransmission timer stands behind every policy.
-pub trait LossPolicy: std::fmt::Debug + Send {
+pub(crate) trait LossPolicy: std::fmt::Debug + Send {
     /// Judges a path; called for every path after every acknowledgment, and at the instants asked for.
     fn judge(&mut self, case: &Case<'_>, out: &mut Vec<Verdict>);
 

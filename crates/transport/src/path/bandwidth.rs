@@ -14,7 +14,7 @@ use crate::windowed::WindowedMin;
 
 /// State of a path at the moment a segment leaves. Each segment in flight keeps one, so it is small.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct DeliveryMark {
+pub(crate) struct DeliveryMark {
     /// Twice the bytes delivered so far, and one more if nothing more was waiting to be sent.
     delivered: u64,
     /// How long before it the last of them was acknowledged, ns; `u32::MAX` is that or longer.
@@ -34,7 +34,7 @@ impl DeliveryMark {
     }
 
     /// Nothing more was waiting to be sent.
-    pub fn app_limited(&self) -> bool {
+    pub(crate) fn app_limited(&self) -> bool {
         self.delivered % 2 == 1
     }
 

@@ -14,7 +14,7 @@ use super::transmission::{Fate, Transmission};
 
 /// What one acknowledgment delivered on one path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Delivery {
+pub(crate) struct Delivery {
     /// Bytes.
     pub bytes: u64,
     /// Transmissions.
@@ -42,7 +42,7 @@ impl Delivery {
 
 /// The transmissions of one path.
 #[derive(Debug)]
-pub struct Flight {
+pub(crate) struct Flight {
     /// In the order sent, numbered from `first`. The first is in flight.
     entries: VecDeque<Transmission>,
     first: u64,
@@ -65,7 +65,7 @@ pub struct Flight {
 
 impl Flight {
     /// Nothing left yet. An `only` path is told of by its own acknowledgments alone, so all it hears is evidence at once.
-    pub fn new(only: bool) -> Self {
+    pub(crate) fn new(only: bool) -> Self {
         Self {
             entries: VecDeque::new(),
             first: 0,
@@ -82,7 +82,7 @@ impl Flight {
     }
 
     /// Another path joins: from now on acknowledgments on other paths tell of this one.
-    pub fn joined_by_another(&mut self) {
+    pub(crate) fn joined_by_another(&mut self) {
         if self.told == u64::MAX {
             self.told = self.highest_delivered.map_or(0, |number| number + 1);
         }
@@ -90,7 +90,7 @@ impl Flight {
 
     /// `transmission` leaves; its number.
     #[inline]
-    pub fn push(&mut self, transmission: Transmission) -> u64 {
+    pub(crate) fn push(&mut self, transmission: Transmission) -> u64 {
         let number = self.next_number();
         self.in_flight += transmission.len();
         self.entries.push_back(transmission);
@@ -98,20 +98,20 @@ impl Flight {
     }
 
     /// Begins the account of a new acknowledgment.
-    pub fn begin_account(&mut self) {
+    pub(crate) fn begin_account(&mut self) {
         self.fresh = Delivery::default();
         self.passed = self.told.min(self.highest_delivered.map_or(0, |number| number + 1));
     }
 
     /// Begins the account of an acknowledgment where everything comes in order.
     #[inline]
-    pub fn begin_account_in_order(&mut self) {
+    pub(crate) fn begin_account_in_order(&mut self) {
         self.fresh = Delivery::default();
     }
 
     /// The transmission `number` was delivered, if it was in flight; `reported` if that was part of the
     /// [credit](Self::add_credit).
-    pub fn deliver(&mut self, number: u64, reported: bool) -> bool {
+    pub(crate) fn deliver(&mut self, number: u64, reported: bool) -> bool {
         let Some(entry) = self.entry(number).filter(|entry| entry.fate == Fate::InFlight) else {
             return false;
         };
@@ -136,7 +136,7 @@ impl Flight {
 
     /// The same for the oldest transmission where nothing is missing.
     #[inline]
-    pub fn deliver_in_order(&mut self, number: u64) {
+    pub(crate) fn deliver_in_order(&mut self, number: u64) {
         match self.entries.front() {
             Some(oldest) if number == self.first => {
                 let oldest = *oldest;
@@ -151,7 +151,7 @@ impl Flight {
     }
 
     /// What was judged lost, and is kept by its owner since, was delivered.
-    pub fn deliver_late(&mut self, number: u64, transmission: &Transmission) {
+    pub(crate) fn deliver_late(&mut self, number: u64, transmission: &Transmission) {
         self.account(number, transmission);
     }
 
@@ -161,7 +161,7 @@ impl Flight {
     }
 
     /// Part of a cargo arrived: the first `bytes` of the transmission `number`.
-    pub fn deliver_part(&mut self, number: u64, bytes: u32) {
+    pub(crate) fn deliver_part(&mut self, number: u64, bytes: u32) {
         self.fresh.bytes += u64::from(bytes);
         if let Some(entry) = self.entry(number) {
             let in_flight = entry.fate == Fate::InFlight;
@@ -172,7 +172,7 @@ impl Flight {
     }
 
     /// The transmission `number` is judged lost, if it was in flight: what it was.
-    pub fn lose(&mut self, number: u64) -> Option<Transmission> {
+    pub(crate) fn lose(&mut self, number: u64) -> Option<Transmission> {
         let entry = self.entry(number).filter(|entry| entry.fate == Fate::InFlight)?;
         entry.fate = Fate::Lost;
         let transmission = *entry;
@@ -184,7 +184,7 @@ impl Flight {
 
     /// The transmission `number`, which was judged lost, is in flight after all. Returns false if it is already: its cargo was cut
     /// in parts meanwhile, and this is not the first.
-    pub fn take_back(&mut self, number: u64, transmission: Transmission) -> bool {
+    pub(crate) fn take_back(&mut self, number: u64, transmission: Transmission) -> bool {
         while self.first > number {
             self.entries.push_front(Transmission { fate: Fate::Lost, ..transmission });
             self.first -= 1;
@@ -198,12 +198,12 @@ impl Flight {
     }
 
     /// What the present acknowledgment delivered answers transmissions before the last, of which it tells nothing.
-    pub fn doubt_newest(&mut self) {
+    pub(crate) fn doubt_newest(&mut self) {
         self.fresh.newest.take_if(|(_, newest)| newest.retransmitted());
     }
 
     /// The transmission `number` was not delivered after all: the peer took back what it had said.
-    pub fn renege(&mut self, number: u64) -> Option<Transmission> {
+    pub(crate) fn renege(&mut self, number: u64) -> Option<Transmission> {
         let entry = self.entry(number).filter(|entry| entry.fate == Fate::Delivered)?;
         entry.fate = Fate::Lost;
         let transmission = *entry;
@@ -214,7 +214,7 @@ impl Flight {
 
     /// Forgets the oldest transmissions as far as their fate is known.
     #[inline]
-    pub fn trim(&mut self) {
+    pub(crate) fn trim(&mut self) {
         if self.settled > 0 {
             self.trim_front();
         }

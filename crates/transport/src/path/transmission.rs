@@ -6,7 +6,7 @@ use super::bandwidth::DeliveryMark;
 
 /// What leaves on a path, as its owner names it: the lane keeps the name and hands it back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cargo {
+pub(crate) struct Cargo {
     /// Its name. A byte stream names its segments by their offset.
     pub key: u64,
     /// Bytes.
@@ -17,7 +17,7 @@ pub struct Cargo {
 
 /// How often a cargo left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum History {
+pub(crate) enum History {
     /// Once.
     Once,
     /// More often.
@@ -28,7 +28,7 @@ pub enum History {
 
 /// One transmission on a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Transmission {
+pub(crate) struct Transmission {
     /// What it carries.
     pub cargo: Cargo,
     /// When it left.
@@ -41,7 +41,7 @@ pub struct Transmission {
 
 /// What became of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// Nothing is known yet.
     InFlight,
     /// It was delivered.
@@ -52,23 +52,18 @@ pub enum Fate {
 
 impl Transmission {
     /// `cargo` leaves now.
-    pub fn new(cargo: Cargo, sent_at: Instant, mark: DeliveryMark) -> Self {
+    pub(crate) fn new(cargo: Cargo, sent_at: Instant, mark: DeliveryMark) -> Self {
         Self { cargo, sent_at, mark, fate: Fate::InFlight }
     }
 
     /// Its cargo had left before.
-    pub fn retransmitted(&self) -> bool {
+    pub(crate) fn retransmitted(&self) -> bool {
         self.cargo.history != History::Once
     }
 
     /// Bytes.
     #[inline]
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.cargo.len.into()
-    }
-
-    /// Whether it carries nothing.
-    pub fn is_empty(&self) -> bool {
-        self.cargo.len == 0
     }
 }

@@ -8,7 +8,7 @@ impl Flight {
     /// it tells of has been acknowledged there before, so it is evidence about the ones in between. What only faster
     /// paths told of so far is not: the news of those is still on its way.
     #[inline]
-    pub fn vouch(&mut self, covers: impl Fn(&Transmission) -> bool) {
+    pub(crate) fn vouch(&mut self, covers: impl Fn(&Transmission) -> bool) {
         if self.told != u64::MAX {
             self.weigh(covers);
         }
@@ -32,17 +32,17 @@ impl Flight {
     }
 
     /// The present acknowledgment, which came on this path, reports something that came twice.
-    pub fn note_duplicate(&mut self) {
+    pub(crate) fn note_duplicate(&mut self) {
         self.fresh.duplicates += 1;
     }
 
     /// Some transmission of `bytes` left the network, nobody says which.
-    pub fn add_credit(&mut self, bytes: u64) {
+    pub(crate) fn add_credit(&mut self, bytes: u64) {
         self.credit += bytes;
     }
 
     /// What was reported so is in ordinary acknowledgments now.
-    pub fn clear_credit(&mut self) {
+    pub(crate) fn clear_credit(&mut self) {
         self.credit = 0;
     }
 }

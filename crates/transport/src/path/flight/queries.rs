@@ -6,74 +6,74 @@ use crate::path::transmission::{Fate, Transmission};
 impl Flight {
     /// Number that the next transmission will have.
     #[inline]
-    pub fn next_number(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.first + self.entries.len() as u64
     }
 
     /// Number of the oldest transmission that is remembered.
     #[inline]
-    pub fn first_number(&self) -> u64 {
+    pub(crate) fn first_number(&self) -> u64 {
         self.first
     }
 
     /// The transmission `number`, unless it was forgotten.
-    pub fn get(&self, number: u64) -> Option<&Transmission> {
+    pub(crate) fn get(&self, number: u64) -> Option<&Transmission> {
         self.entries.get(number.checked_sub(self.first)? as usize)
     }
 
     /// Bytes on their way, as far as acknowledgments tell.
     #[inline]
-    pub fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight.saturating_sub(self.credit)
     }
 
     /// FlightSize (RFC 5681): bytes sent, not judged lost, and not delivered in order; `size` is the usual size of a
     /// segment.
-    pub fn flight_size(&self, size: u32) -> u64 {
+    pub(crate) fn flight_size(&self, size: u32) -> u64 {
         self.in_flight + u64::from(self.delivered) * u64::from(size)
     }
 
     /// Whether anything is on its way.
     #[inline]
-    pub fn is_outstanding(&self) -> bool {
+    pub(crate) fn is_outstanding(&self) -> bool {
         self.in_flight > 0
     }
 
     /// What the present acknowledgment delivered.
     #[inline]
-    pub fn fresh(&self) -> &Delivery {
+    pub(crate) fn fresh(&self) -> &Delivery {
         &self.fresh
     }
 
     /// Highest number delivered.
-    pub fn highest_delivered(&self) -> Option<u64> {
+    pub(crate) fn highest_delivered(&self) -> Option<u64> {
         self.highest_delivered
     }
 
     /// Acknowledgments on the path itself have told of everything delivered below this number.
-    pub fn told(&self) -> u64 {
+    pub(crate) fn told(&self) -> u64 {
         self.told
     }
 
     /// Transmissions delivered after the oldest that was not, as [`vouch`](Self::vouch) was told.
-    pub fn vouched(&self) -> u32 {
+    pub(crate) fn vouched(&self) -> u32 {
         self.vouched
     }
 
     /// What is in flight, oldest first, with its numbers.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Transmission)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Transmission)> {
         let numbered = self.entries.iter().enumerate().map(|(i, entry)| (self.first + i as u64, entry));
         numbered.filter(|(_, entry)| entry.fate == Fate::InFlight)
     }
 
     /// Numbers of what is in flight, oldest first.
-    pub fn numbers(&self) -> Vec<u64> {
+    pub(crate) fn numbers(&self) -> Vec<u64> {
         self.iter().map(|(number, _)| number).collect()
     }
 
     /// What is in flight with at least `threshold` later ones delivered, as [`vouch`](Self::vouch) was told; oldest
     /// first.
-    pub fn overtaken(&self, threshold: u32) -> impl Iterator<Item = (u64, &Transmission)> {
+    pub(crate) fn overtaken(&self, threshold: u32) -> impl Iterator<Item = (u64, &Transmission)> {
         let mut later = self.vouched;
         let numbered = (self.first..).zip(&self.entries);
         numbered
