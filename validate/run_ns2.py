@@ -37,7 +37,7 @@ TWO_FLOWS = [
     ]
 ]
 
-# The links of paper 004, Mbit/s and one-way delay in ms, with the packets that FAST keeps queued.
+# The links of Arshad and Mian, Mbit/s and one-way delay in ms, with the packets that FAST keeps queued.
 VEGAS = [{"rate": r, "delay": d, "alpha": a} for r, d in [(20, 60), (30, 40), (10, 80)] for a in [20, 100, 200]]
 
 # Mbit/s, one-way delay in ms, packets of queue, initial threshold: pipes of 16 to 1250 packets, queues that outlast a reduction

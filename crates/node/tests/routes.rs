@@ -1,4 +1,4 @@
-//! The multi-route option of R-M/TCP (paper 003, §2.1) between two of our hosts with two routes each.
+//! The multi-route option of R-M/TCP (Rojviboonchai, Osuga and Aida, §2.1) between two of our hosts with two routes each.
 //!
 //! ```text
 //!                   network namespace a                                network namespace b

@@ -1,4 +1,4 @@
-//! FAST TCP alone on a link, against the fluid model of it: equation (1) of paper 004 once every second
+//! FAST TCP alone on a link, against the fluid model of it: equation (1) of Arshad and Mian once every second
 //! round trip, on a link that delays by what it queues; and against ns-2's Vegas, which with α = β keeps
 //! as many packets queued (`validate/ns2/vegas.tcl`).
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]

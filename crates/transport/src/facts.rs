@@ -12,7 +12,7 @@ pub enum PathState {
     /// In use.
     #[default]
     Active,
-    /// Found congested while others are not: only heartbeats until one comes back in time (paper 000 §III.B.4).
+    /// Found congested while others are not: only heartbeats until one comes back in time (Polishchuk and Gurtov, §III.B.4).
     Congested,
     /// Timed out while others work: only probes until it answers.
     Failed,
@@ -175,7 +175,7 @@ pub struct AckSample {
     pub in_recovery: bool,
 }
 
-/// What R-M/TCP estimates of a route once a round trip (paper 003, §3.1).
+/// What R-M/TCP estimates of a route once a round trip (Rojviboonchai, Osuga and Aida, §3.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RouteEstimate {
     /// RTT_R,avg (equation 3).

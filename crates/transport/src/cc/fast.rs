@@ -1,4 +1,4 @@
-//! FAST TCP (paper 004, §2.1): the window follows the queueing delay, a loss only halves it.
+//! FAST TCP (Arshad and Mian, §2.1): the window follows the queueing delay, a loss only halves it.
 //!
 //! | symbol | here |
 //! |---|---|

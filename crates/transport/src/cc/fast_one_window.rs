@@ -1,4 +1,4 @@
-//! "Simple FAST" (paper 004, §5.2): one FAST window over all paths, as a TCP has it that does not know of them.
+//! "Simple FAST" (Arshad and Mian, §5.2): one FAST window over all paths, as a TCP has it that does not know of them.
 
 use super::controller::Controller;
 use super::fast::{Fast, FastConfig};

@@ -1,4 +1,4 @@
-//! mHIP's first congestion control (paper 000 §III.B.4): one NewReno window over all paths, which
+//! mHIP's first congestion control (Polishchuk and Gurtov, §III.B.4): one NewReno window over all paths, which
 //! knows nothing of them. The rest of that generation lies beside it: dupacks in `loss/dupack.rs`,
 //! marked packets and the closing of congested paths in `path/knowledge.rs`.
 //!

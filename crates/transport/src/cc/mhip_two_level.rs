@@ -1,4 +1,4 @@
-//! mHIP's two-level congestion control (paper 000 §IV.B, Fig. 3): AIMD on each path below, the sums
+//! mHIP's two-level congestion control (Polishchuk and Gurtov, §IV.B, Fig. 3): AIMD on each path below, the sums
 //! above.
 //!
 //! | symbol | here |

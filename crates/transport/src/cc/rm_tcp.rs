@@ -1,4 +1,4 @@
-//! R-M/TCP (paper 003, §3.2-3.3): the window keeps the queue of each route short.
+//! R-M/TCP (Rojviboonchai, Osuga and Aida, §3.2-3.3): the window keeps the queue of each route short.
 //!
 //! | symbol | here |
 //! |---|---|

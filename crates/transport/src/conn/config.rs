@@ -45,7 +45,7 @@ pub struct ConnectionConfig {
     /// The path that an acknowledgment takes.
     pub ack_return: AckReturn,
     /// Divide the peer's window among the paths in proportion to their congestion windows, as the most
-    /// that each has in flight (paper 004, §3.2).
+    /// that each has in flight (Arshad and Mian, §3.2).
     pub divide_window: bool,
     /// How the paths are watched beside what deliveries tell of them.
     pub knowledge: KnowledgeConfig,
@@ -62,7 +62,7 @@ pub struct ConnectionConfig {
     #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub delayed_ack: Duration,
-    /// Offer the multi-route option of R-M/TCP (paper 003, §2.1). With a peer that does not know it the
+    /// Offer the multi-route option of R-M/TCP (Rojviboonchai, Osuga and Aida, §2.1). With a peer that does not know it the
     /// connection stays on the path it began on; with one that does, every segment is acknowledged at
     /// once, for the option answers one route.
     pub multi_route: bool,

@@ -1,4 +1,4 @@
-//! Heartbeats: HIP's signalling packets that probe the paths (paper 000 §III.B.2), as the transport
+//! Heartbeats: HIP's signalling packets that probe the paths (Polishchuk and Gurtov, §III.B.2), as the transport
 //! carries them: a bare acknowledgment with an option that asks, and one that answers at once.
 //!
 //! The same asks a path that fell silent while others deliver (`engine/silence.rs`).

@@ -164,7 +164,7 @@ impl Engine {
     }
 
     /// Where both ends know of routes: the round trip made of one-way trips, from which the timeout
-    /// follows (paper 003, §2.2), and what the AckedInfoList says.
+    /// follows (Rojviboonchai, Osuga and Aida, §2.2), and what the AckedInfoList says.
     #[inline(never)]
     pub(crate) fn route_estimate(
         &mut self,

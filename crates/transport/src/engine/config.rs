@@ -16,7 +16,7 @@ pub(crate) struct EngineConfig {
     pub fail_after: Option<u32>,
     /// Silence fails a path while others deliver (`silence.rs`).
     pub fail_silent: bool,
-    /// Each path has its share of what the peer lets the owner have outstanding (paper 004, §3.2).
+    /// Each path has its share of what the peer lets the owner have outstanding (Arshad and Mian, §3.2).
     pub divide_window: bool,
     /// How paths are watched beside what deliveries tell of them.
     pub knowledge: KnowledgeConfig,

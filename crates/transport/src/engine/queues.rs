@@ -1,5 +1,5 @@
 //! What is known of the queues on the way: our own, and those of others, of which marked packets and
-//! heartbeats tell. A path that is found congested is closed (paper 000 §III.B).
+//! heartbeats tell. A path that is found congested is closed (Polishchuk and Gurtov, §III.B).
 
 use polypath_wire::{Duration, Instant, PathId};
 

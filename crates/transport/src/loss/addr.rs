@@ -1,4 +1,4 @@
-//! ADDR, the allowable delay due to reordering (paper 000 §IV.D): what arrives after all within this
+//! ADDR, the allowable delay due to reordering (Polishchuk and Gurtov, §IV.D): what arrives after all within this
 //! time of being reported missing was late, not lost, and the path gets back what it had.
 //!
 //! | text | here |

@@ -43,14 +43,14 @@ pub enum LossConfig {
         threshold: u32,
     },
     /// Selective acknowledgments; duplicates count about the first missing packet, whichever path they came by (a
-    /// reading of paper 000 §IV.E).
+    /// reading of Polishchuk and Gurtov, §IV.E).
     /// Falls back to `dupack` if the peer does not offer SACK.
     HeadDupacks {
-        /// Duplicates about a packet that mean it is lost, at least 1 (paper 000: 3).
+        /// Duplicates about a packet that mean it is lost, at least 1 (Polishchuk and Gurtov: 3).
         #[serde(default = "three")]
         threshold: u32,
     },
-    /// Another policy, and what it judges lost may still arrive for a while: ADDR (paper 000 §IV.D).
+    /// Another policy, and what it judges lost may still arrive for a while: ADDR (Polishchuk and Gurtov, §IV.D).
     Addr {
         /// Allowable delay due to reordering, ms; above zero and below the smallest round trip time.
         #[serde(with = "polypath_wire::millis")]

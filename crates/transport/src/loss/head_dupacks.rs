@@ -1,4 +1,4 @@
-//! SACK with the SMART option, read to the letter of paper 000 §IV.E: the first missing packet is what
+//! SACK with the SMART option, read to the letter of Polishchuk and Gurtov, §IV.E: the first missing packet is what
 //! duplicates are about, and its path is charged with them.
 //!
 //! | text | here |

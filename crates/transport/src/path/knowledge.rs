@@ -1,4 +1,4 @@
-//! What is learnt of a path while the connection lasts (paper 000 §III.B.2 and 4): heartbeats on every
+//! What is learnt of a path while the connection lasts (Polishchuk and Gurtov, §III.B.2 and 4): heartbeats on every
 //! path at an interval, and between them one marked packet a round trip.
 //!
 //! | text | here |

@@ -1,4 +1,4 @@
-//! What R-M/TCP estimates of its routes (paper 003, §2.2, §3.1).
+//! What R-M/TCP estimates of its routes (Rojviboonchai, Osuga and Aida, §2.2, §3.1).
 //!
 //! | symbol | here |
 //! |---|---|

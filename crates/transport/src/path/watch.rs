@@ -1,4 +1,4 @@
-//! mHIP's marks and heartbeats on the paths of a connection (paper 000 §III.B): an observer of what leaves and what is
+//! mHIP's marks and heartbeats on the paths of a connection (Polishchuk and Gurtov, §III.B): an observer of what leaves and what is
 //! delivered. What it learns of one path is in `knowledge.rs`.
 
 use polypath_wire::{Duration, Instant, PathId};

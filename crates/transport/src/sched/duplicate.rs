@@ -1,4 +1,4 @@
-//! Duplication mode of R-M/TCP (paper 003, §2.1): every segment on every path, so that any one of them may
+//! Duplication mode of R-M/TCP (Rojviboonchai, Osuga and Aida, §2.1): every segment on every path, so that any one of them may
 //! die without a pause; or only what is sent again.
 //!
 //! A path that is full holds the others back, or its copies would be missing when another dies; but not

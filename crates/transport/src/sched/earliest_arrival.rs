@@ -1,4 +1,4 @@
-//! The path on which the segment is expected to arrive first (mHIP, paper 000 §III.B and §IV.B).
+//! The path on which the segment is expected to arrive first (Polishchuk and Gurtov, mHIP, §III.B and §IV.B).
 //!
 //! Arrival = the sender's queue + transmission + network delay. A path whose window is full is
 //! skipped and the next best taken. While nothing is known of a path it counts as the best, so

@@ -39,7 +39,7 @@ fn trace(cc: CcConfig) -> Vec<(u64, u16, u64)> {
     pair.data(CLIENT)
 }
 
-/// Paper 000 §IV.B: "the resulting multipath bundle behaves as a single TCP if all are sent to the same
+/// Polishchuk and Gurtov, §IV.B: "the resulting multipath bundle behaves as a single TCP if all are sent to the same
 /// path".
 #[test]
 fn two_level_on_one_path_is_newreno_packet_for_packet() {
@@ -80,7 +80,7 @@ fn addr_takes_back_the_answer_to_reordering() {
     assert_eq!(run(addr(5)), (1, 0), "5 ms are too short for it");
 }
 
-/// Paper 000 §III.B.4: a path whose marked packet is late is closed; probes find out when it is free.
+/// Polishchuk and Gurtov, §III.B.4: a path whose marked packet is late is closed; probes find out when it is free.
 #[test]
 fn a_late_path_is_closed_and_a_heartbeat_reopens_it() {
     let knowledge =

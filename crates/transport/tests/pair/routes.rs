@@ -1,4 +1,4 @@
-//! The multi-route option, and segments that leave on several routes (paper 003, §2).
+//! The multi-route option, and segments that leave on several routes (Rojviboonchai, Osuga and Aida, §2).
 
 use polypath_transport::ConnectionConfig;
 use polypath_transport::LossConfig;
@@ -157,7 +157,7 @@ fn the_modes_may_change_during_a_connection() {
     }
 }
 
-/// Paper 003, §2.1: a fast retransmission takes all routes, what a timer gave up the other good ones.
+/// Rojviboonchai, Osuga and Aida, §2.1: a fast retransmission takes all routes, what a timer gave up the other good ones.
 #[test]
 fn what_a_timer_gave_up_is_distributed() {
     let (scheduler, loss) =

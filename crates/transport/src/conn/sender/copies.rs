@@ -1,4 +1,4 @@
-//! Copies of segments that were sent on several paths at once (paper 003, §2.1: duplication mode).
+//! Copies of segments that were sent on several paths at once (Rojviboonchai, Osuga and Aida, §2.1: duplication mode).
 //!
 //! The stream's map knows a segment on one path. Its copies on others are here: they take room there until
 //! the acknowledgment that answers them on their own path comes, whoever delivered the data first. A path
