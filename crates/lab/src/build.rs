@@ -165,11 +165,8 @@ impl Place<'_> {
                 mss: mss(spec, flow, via),
                 rate: flow.told.then(|| spec.path_rate(flow, via)),
                 one_way: flow.told.then(|| spec.path_delay(flow, via)),
-                carried: None,
-                known: None,
-                link: None,
                 overhead: flow.headers() + options,
-                max_rate: None,
+                ..PathConfig::default()
             };
             let path = self.path(flow, via)?;
             if flow.secure {

@@ -28,7 +28,7 @@ fn number(local: IpAddr) -> u32 {
 
 impl Security {
     /// What a connection is told of a path: the smaller rate and the sum of the delays of both links, as far as their
-    /// owners know them. What was only measured it measures itself.
+    /// owners know them, and the smallest round trip of heartbeats, or of the exchange that made the path.
     pub(super) fn path_config(&self, path: &SecurePath) -> PathConfig {
         let local = self.locals.get(&path.locators.local).copied().unwrap_or_default();
         let remote = self.peers.get(path.peer).and_then(|p| p.links.get(&path.locators.remote.ip()));

@@ -237,7 +237,7 @@ impl Security {
     }
 
     /// The paths to `peer` that a new connection begins with, and their parameters. A silent path is left out, and joins
-    /// the connection when it answers; if all paths are silent, none is left out.
+    /// the connection when it answers; if all paths are silent, none is left out. The quickest, which takes the SYN, comes first.
     pub fn usable(&mut self, peer: Hit) -> Vec<(Locators, PathConfig)> {
         let answers = |p: &SecurePath| p.heart.silent() <= UNANSWERED;
         let up = self.paths.of(peer).filter(|(_, p)| p.up);
@@ -248,7 +248,10 @@ impl Security {
             self.paths.get_mut(number).into_iter().for_each(|path| path.left_out = true);
         }
         let config = |number| self.paths.get(number).map(|path| self.path_config(path));
-        used.into_iter().filter_map(|(n, _)| Some((inner(self.ours, peer, n), config(n)?))).collect()
+        let paths = used.into_iter().filter_map(|(n, _)| Some((inner(self.ours, peer, n), config(n)?)));
+        let mut paths: Vec<(Locators, PathConfig)> = paths.collect();
+        paths.sort_by_key(|(_, config)| config.round_trip.unwrap_or(Duration::MAX));
+        paths
     }
 
     /// The state of the association with `peer`.

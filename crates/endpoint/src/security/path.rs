@@ -180,6 +180,12 @@ impl SecurePath {
         sealed > std::mem::replace(&mut self.sealed_at_beat, sealed) + FEW
     }
 
+    /// Smallest round trip of a heartbeat, before there is one that of the exchange that made the path, if it was measured.
+    fn round_trip(&self) -> Option<Duration> {
+        let exchange = self.heart.round_trip();
+        self.measured.delay.map(|delay| delay.times(2)).or((exchange > Duration::ZERO).then_some(exchange))
+    }
+
     /// What a connection is told of the path.
     pub fn config(&self) -> PathConfig {
         let (segment, carried) = (self.largest(self.mtu.link()), self.largest(self.mtu.carried()));
@@ -190,6 +196,7 @@ impl SecurePath {
             mss: mss(segment),
             carried: Some(mss(carried)),
             overhead: overhead + tcp,
+            round_trip: self.round_trip(),
             ..PathConfig::default()
         }
     }

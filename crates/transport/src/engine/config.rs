@@ -52,6 +52,9 @@ pub struct PathConfig {
     pub rate: Option<Rate>,
     /// One-way delay without queueing, if told; nanoseconds.
     pub one_way: Option<Duration>,
+    /// Smallest round trip that heartbeats or another connection had there; nanoseconds. Schedulers use it until this
+    /// connection has one of its own.
+    pub round_trip: Option<Duration>,
     /// What a connection measured here not long ago.
     pub known: Option<KnownPath>,
     /// Number of our link that it leaves by, if that is known: paths over one link share a bottleneck until measurements
@@ -78,6 +81,7 @@ impl Default for PathConfig {
             carried: None,
             rate: None,
             one_way: None,
+            round_trip: None,
             known: None,
             link: None,
             overhead: 40,

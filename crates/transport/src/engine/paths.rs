@@ -27,11 +27,12 @@ impl Engine {
         self.lanes.iter_mut().for_each(|lane| lane.flight.joined_by_another());
         self.observers.add_path(id);
         self.timers.add_path(id);
+        let round_trip = config.round_trip.or(config.known.map(|known| known.rtt));
         self.lanes.insert(Lane {
             path: id,
             flight: Flight::new(self.lanes.is_empty()),
             aside: 0,
-            estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way),
+            estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way).expecting(round_trip),
             stats: PathStats::default(),
             recovering: None,
             timeouts: 0,

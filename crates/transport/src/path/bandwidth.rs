@@ -67,6 +67,8 @@ pub(crate) struct Bandwidth {
     state: State,
     /// Largest rate of late.
     best: WindowedMin<Reverse<Rate>>,
+    /// Some sample was of a segment behind which more waited.
+    was_asked_for_more: bool,
 }
 
 impl Bandwidth {
@@ -96,6 +98,7 @@ impl Bandwidth {
             return None; // too short to mean anything: the flight began within it
         }
         let rate = Rate::from_bytes_per(delivered - mark.delivered / 2, span);
+        self.was_asked_for_more |= !mark.app_limited();
         if !mark.app_limited() || self.rate().is_none_or(|best| rate > best) {
             self.best.add(now, Reverse(rate), rtt.times(ROUNDS / 2));
         }
@@ -110,6 +113,11 @@ impl Bandwidth {
     /// The estimate.
     pub(crate) fn rate(&self) -> Option<Rate> {
         self.best.value().map(|Reverse(rate)| rate)
+    }
+
+    /// The estimate, unless all that was measured is how little there was to send.
+    pub(crate) fn rate_of_path(&self) -> Option<Rate> {
+        self.rate().filter(|_| self.was_asked_for_more)
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct PathEstimator {
     shown_rate: Option<Rate>,
     told_rate: Option<Rate>,
     told_one_way: Option<Duration>,
+    /// Smallest round trip that others had.
+    others_rtt: Option<Duration>,
     /// When the bottleneck will have sent what we gave it, rounded down, and what is left of that division
     /// in bit-nanoseconds: rounding alone would be off by a millisecond after a million segments.
     idle_at: Instant,
@@ -44,9 +46,15 @@ impl PathEstimator {
             shown_rate: None,
             told_rate: rate.filter(|r| r.0 > 0),
             told_one_way: one_way,
+            others_rtt: None,
             idle_at: Instant::ZERO,
             carry: 0,
         }
+    }
+
+    /// The same; the smallest round trip that others had stands in for one of its own.
+    pub(crate) fn expecting(self, others_rtt: Option<Duration>) -> Self {
+        Self { others_rtt, ..self }
     }
 
     /// A segment of `bytes` on the wire leaves; returns the mark it has to carry.
@@ -117,12 +125,12 @@ impl PathEstimator {
     /// Rate of the bottleneck: told, or what the path delivers or was [shown](Self::show). What was delivered tells little until the
     /// path was filled, as in slow start.
     pub(crate) fn bottleneck(&self) -> Option<Rate> {
-        self.told_rate.or_else(|| self.bandwidth.rate().max(self.shown_rate))
+        self.told_rate.or_else(|| self.bandwidth.rate_of_path().max(self.shown_rate))
     }
 
-    /// One-way delay without queueing: told, or half the smallest round trip.
+    /// One-way delay without queueing: told, or half the smallest round trip, or before there is one half of that which others had.
     pub(crate) fn base_one_way(&self) -> Option<Duration> {
-        self.told_one_way.or_else(|| self.rtt.min().map(|m| m.over(2)))
+        self.told_one_way.or_else(|| self.rtt.min().or(self.others_rtt).map(|rtt| rtt.over(2)))
     }
 
     /// Round trip without queueing and transmission, if told: the way back is taken to be like the way there.
