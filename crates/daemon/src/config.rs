@@ -358,6 +358,11 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             ("[tunnel]", "[tunnel]\ntransport = \"rmtcp\"", [":3:", "tunnel.transport", "`rm_tcp`"]),
             ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),
             ("[tunnel]", "[lane]\ncc = { algorithm = \"newrino\" }\n[tunnel]", [":3:", "lane.cc", "newreno"]),
+            (
+                "[tunnel]",
+                "[lane]\ncc = { algorithm = \"polypath\", initial_window = 0 }\n[tunnel]\ntransport = \"rm_tcp\"",
+                [":3:", "lane.cc", "sends nothing"],
+            ),
             ("[tunnel]", "[lane]\nbuffer_mib = 0\n[tunnel]", [":3:", "lane.buffer_mib", "16 is the default"]),
             (
                 "[tunnel]",

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::paths::PathsChange;
@@ -100,6 +101,8 @@ pub enum ControlError {
 
 /// How long a question or an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Most who ask or read at a time.
+const ASKERS: usize = 16;
 /// Longest question, bytes.
 const LONGEST: u64 = 16 << 10;
 
@@ -140,44 +143,51 @@ impl ControlSocket {
         Ok(Self { listener, path: path.to_owned(), askers })
     }
 
-    /// Answers questions, one after another, until it is asked to end.
+    /// Answers questions until it is asked to end. What is asked for is done to its end, one after another; whoever asks or reads slowly
+    /// holds up nobody, and is waited for no longer than [`PATIENCE`].
     pub async fn serve(&self, does: impl AsyncFn(Command) -> Answer) {
+        let (mut asking, mut answered) = (JoinSet::new(), JoinSet::new());
         loop {
-            let Ok((stream, _)) = self.listener.accept().await else {
-                tokio::time::sleep(PATIENCE).await;
-                continue;
-            };
-            if matches!(self.answer(stream, &does).await, Ok(Answer::Ending)) {
-                return;
+            tokio::select! {
+                accepted = self.listener.accept(), if asking.len() + answered.len() < ASKERS => match accepted {
+                    Ok((stream, _)) if self.admits(&stream) => _ = asking.spawn(question(stream)),
+                    Ok(_) => {}
+                    Err(_) => tokio::time::sleep(PATIENCE).await,
+                },
+                Some(asked) = asking.join_next() => {
+                    let Ok(Ok((stream, question))) = asked else { continue };
+                    let answer = match serde_json::from_str(&question) {
+                        Ok(command) => does(command).await,
+                        Err(_) => Answer::Unknown,
+                    };
+                    if answer == Answer::Ending {
+                        // Whoever asked may be gone.
+                        let _ = reply(stream, answer).await;
+                        return;
+                    }
+                    answered.spawn(reply(stream, answer));
+                }
+                Some(_) = answered.join_next() => {}
             }
         }
     }
 
-    /// Whoever asks or reads slowly is waited for no longer than [`PATIENCE`]; what is asked for is done to its end.
-    async fn answer(
-        &self,
-        mut stream: UnixStream,
-        does: &impl AsyncFn(Command) -> Answer,
-    ) -> io::Result<Answer> {
-        if !self.admits(stream.peer_cred()?.uid()) {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        let mut asked = String::new();
-        let (reader, mut writer) = stream.split();
-        timeout(PATIENCE, tokio::io::BufReader::new(reader.take(LONGEST)).read_line(&mut asked)).await??;
-        let answer = match serde_json::from_str(&asked) {
-            Ok(command) => does(command).await,
-            Err(_) => Answer::Unknown,
-        };
-        let line = serde_json::to_string(&answer)? + "\n";
-        timeout(PATIENCE, writer.write_all(line.as_bytes())).await??;
-        Ok(answer)
+    /// Whether that is a user who may ask. Of a group the kernel knows who is in it: others cannot connect.
+    fn admits(&self, stream: &UnixStream) -> bool {
+        let is_ours = |uid: u32| uid == 0 || uid == geteuid().as_raw();
+        self.askers.group.is_some() || stream.peer_cred().is_ok_and(|asker| is_ours(asker.uid()))
     }
+}
 
-    /// Whether a user may ask. Of a group the kernel knows who is in it: others cannot connect.
-    fn admits(&self, asker: u32) -> bool {
-        self.askers.group.is_some() || asker == 0 || asker == geteuid().as_raw()
-    }
+async fn question(stream: UnixStream) -> io::Result<(UnixStream, String)> {
+    let (mut question, mut reader) = (String::new(), tokio::io::BufReader::new(stream.take(LONGEST)));
+    timeout(PATIENCE, reader.read_line(&mut question)).await??;
+    Ok((reader.into_inner().into_inner(), question))
+}
+
+async fn reply(mut stream: UnixStream, answer: Answer) -> io::Result<()> {
+    let line = serde_json::to_string(&answer)? + "\n";
+    timeout(PATIENCE, stream.write_all(line.as_bytes())).await?
 }
 
 impl Drop for ControlSocket {
@@ -255,6 +265,27 @@ mod tests {
         assert_eq!(asking.await.unwrap(), [Answer::Status(Box::new(status())), Answer::Ending]);
         drop(socket);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn those_who_ask_or_read_slowly_hold_up_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        let socket = ControlSocket::bind(&path, Askers::default()).unwrap();
+        let silent = Blocking::connect(&path).unwrap();
+        let mut reads_nothing = Blocking::connect(&path).unwrap();
+        writeln!(reads_nothing, "{}", serde_json::to_string(&Command::Log(0)).unwrap()).unwrap();
+        let asking = tokio::task::spawn_blocking(move || ask(&path, &Command::Down).unwrap());
+        let does = async |command| match command {
+            Command::Log(_) => {
+                let text = "x".repeat(1 << 20);
+                Answer::Log(vec![LogLine { at_us: 1, level: "INFO".into(), text }])
+            }
+            _ => Answer::Ending,
+        };
+        timeout(PATIENCE / 2, socket.serve(does)).await.unwrap();
+        assert_eq!(asking.await.unwrap(), Answer::Ending);
+        drop((silent, reads_nothing));
     }
 
     #[tokio::test]

@@ -67,8 +67,9 @@ pub(crate) async fn inward(lane: Arc<Lane>) {
 
 /// Whether a packet of a peer is from addresses behind it.
 fn admits(lane: &Lane, peers: &Table, hit: Hit, packet: &Bytes) -> bool {
-    let allowed = InnerPacket::parse(packet)
-        .is_ok_and(|looked| !is_local(looked.dst) && peers.is_behind(looked.src, hit));
+    let travels = |looked: &InnerPacket| !is_local(looked.src) && !is_local(looked.dst);
+    let allowed =
+        InnerPacket::parse(packet).is_ok_and(|looked| travels(&looked) && peers.is_behind(looked.src, hit));
     lane.packets.counters.forbidden.fetch_add(u64::from(!allowed), Relaxed);
     allowed
 }

@@ -2,6 +2,7 @@
 //! of a connection in one packet (virtio-net header), which nobody cuts into segments or sums up before it leaves this host.
 
 mod aside;
+mod joined;
 mod remembered;
 mod train;
 mod whole;
@@ -26,6 +27,7 @@ use crate::carrier::Carrier;
 use crate::pool::Pool;
 use aside::Aside;
 pub use aside::Exclude;
+use joined::{Filled, Joiner};
 use train::Train;
 
 /// The device and what the kernel has there.
@@ -77,6 +79,7 @@ pub struct Gateway {
     train: Option<Train>,
     pending: VecDeque<(Box<[u8]>, usize)>,
     spare: Vec<Box<[u8]>>,
+    joiner: Joiner,
     /// Where packets go that are not for the endpoint.
     aside: Option<Aside>,
     stats: Arc<GatewayStats>,
@@ -98,7 +101,8 @@ impl Gateway {
         let pool = Pool::new(BUFFER, SPARE);
         let buffer = pool.take();
         let (train, pending, spare, stats) = (None, VecDeque::new(), Vec::new(), Arc::default());
-        Ok(Self { device, pool, buffer, train, pending, spare, aside: None, stats })
+        let joiner = Joiner::default();
+        Ok(Self { device, pool, buffer, train, pending, spare, joiner, aside: None, stats })
     }
 
     /// The name the device has got.
@@ -215,8 +219,7 @@ impl Outlet for Gateway {
             return;
         }
         self.depart();
-        let buffer = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into());
-        match Train::begin(buffer, locators, segment) {
+        match Train::begin(self.spare(), locators, segment) {
             Some(train) => self.train = Some(train),
             None => count(&self.stats.refused),
         }
@@ -224,7 +227,7 @@ impl Outlet for Gateway {
 
     fn send_packet(&mut self, _now: Instant, packet: Bytes) {
         self.depart();
-        self.put_packet(&packet);
+        self.put_packets(vec![packet]);
     }
 
     fn is_full(&self) -> bool {
@@ -236,25 +239,33 @@ impl Gateway {
     /// Gives the device what others bring.
     fn inject(&mut self, cx: &Context<'_>) {
         let Some(aside) = &mut self.aside else { return };
-        let packets = aside.bypass.take_back(cx.waker());
+        let mut packets = aside.bypass.take_back(cx.waker());
         aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
         packets.iter().for_each(|packet| aside.came(packet));
-        for packet in packets {
-            match self.pending.len() < MAX_INJECTED {
-                true => self.put_packet(&packet),
-                false => count(&self.stats.refused),
+        while !packets.is_empty() {
+            let most = packets.len().min(SPARE);
+            self.put_packets(packets.drain(..most).collect());
+        }
+    }
+
+    /// Gives the device packets of others, joined where it can.
+    fn put_packets(&mut self, packets: Vec<Bytes>) {
+        let mut filled: Vec<Filled> =
+            packets.iter().filter_map(|packet| Filled::new(self.spare(), packet)).collect();
+        if filled.len() > 1 {
+            self.joiner.join(&mut filled, self.device.udp_gso());
+        }
+        for packet in filled {
+            match packet.is_headed() {
+                true if self.pending.len() < MAX_INJECTED => self.put(packet.buffer, packet.len),
+                true => count(&self.stats.refused),
+                false => self.keep(packet.buffer),
             }
         }
     }
 
-    fn put_packet(&mut self, packet: &[u8]) {
-        let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into());
-        let len = VIRTIO_NET_HDR_LEN + packet.len();
-        if let Some(room) = buffer.get_mut(VIRTIO_NET_HDR_LEN..len) {
-            room.copy_from_slice(packet);
-            buffer[..VIRTIO_NET_HDR_LEN].fill(0);
-            self.put(buffer, len);
-        }
+    fn spare(&mut self) -> Box<[u8]> {
+        self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into())
     }
 }
 

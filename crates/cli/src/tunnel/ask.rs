@@ -91,7 +91,12 @@ pub(super) fn order(socket: &Path, command: &Command) -> Result<(), Failure> {
 }
 
 pub(super) fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure> {
-    ask(socket, command).map_err(|error| {
+    explained(ask(socket, command))
+}
+
+/// An answer, or why there is none and what to do about it.
+pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, Failure> {
+    asked.map_err(|error| {
         let failure = Failure::system("cannot ask", &error);
         match error {
             ControlError::Nobody(_) if kill_switch::is_armed() => failure.help(

@@ -6,20 +6,21 @@ use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polypath_daemon::control::{Answer, Command, LogLine};
+use polypath_daemon::control::{Answer, Command, ControlError, LogLine, ask};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::ask::{answer, other};
+use super::ask::{answer, explained, other};
 use crate::args::LogArgs;
 use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
 
 /// Lines that are kept.
 const KEPT: usize = 1000;
-/// Longest text of a line that is kept, bytes: an answer with all of them stays below what is read of one.
+/// Longest text of a line that is kept, bytes. In JSON it has twice as many at most: an answer with all lines stays below the 16 MiB that
+/// are read of one.
 const LONGEST: usize = 4096;
 /// How often a daemon is asked for new lines.
 const EACH: Duration = Duration::from_millis(500);
@@ -55,6 +56,7 @@ impl<S: Subscriber> Layer<S> for Recent {
         event.record(&mut text);
         let Text { mut message, fields } = text;
         message += &fields;
+        let mut message = harmless(&message);
         message.truncate(message.floor_char_boundary(LONGEST));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.push(now.as_micros() as u64, event.metadata().level().as_str(), message);
@@ -95,15 +97,29 @@ pub fn log(args: &LogArgs) -> Result<(), Failure> {
     interrupt.block_on(interrupt.or(async {
         loop {
             tokio::time::sleep(EACH).await;
-            let new = since(args, last)?;
+            let Some(new) = next(args, last).await? else { return Ok(()) };
             last = new.last().map_or(last, |line| line.at_us);
             print(args, &new)?;
         }
     }))
 }
 
+/// The lines after `at_us`, from a thread that may wait for them; `None` if the daemon has ended.
+async fn next(args: &LogArgs, at_us: u64) -> Result<Option<Vec<LogLine>>, Failure> {
+    let socket = args.socket.clone();
+    let asked = tokio::task::spawn_blocking(move || ask(&socket, &Command::Log(at_us))).await;
+    match asked.map_err(|e| Failure::system("cannot ask", e))? {
+        Err(ControlError::Nobody(_)) => Ok(None),
+        answer => lines(explained(answer)?).map(Some),
+    }
+}
+
 fn since(args: &LogArgs, at_us: u64) -> Result<Vec<LogLine>, Failure> {
-    match answer(&args.socket, &Command::Log(at_us))? {
+    lines(answer(&args.socket, &Command::Log(at_us))?)
+}
+
+fn lines(answer: Answer) -> Result<Vec<LogLine>, Failure> {
+    match answer {
         Answer::Log(lines) => Ok(lines),
         _ => Err(other()),
     }
@@ -124,9 +140,12 @@ fn print(args: &LogArgs, lines: &[LogLine]) -> Result<(), Failure> {
 
 fn plain(line: &LogLine) -> String {
     let at = UNIX_EPOCH + Duration::from_micros(line.at_us);
-    // A control character of a peer's making does not reach the terminal.
-    let text: String = line.text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    format!("{} {:>5} {text}", humantime::format_rfc3339_millis(at), line.level)
+    format!("{} {:>5} {}", humantime::format_rfc3339_millis(at), line.level, harmless(&line.text))
+}
+
+/// `text` without control characters, which reach no terminal: a peer may have made them.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -158,6 +177,7 @@ mod tests {
         tracing::subscriber::with_default(here, || {
             tracing::warn!(peer = %"far", device = "tun0", paths = 2, "association is gone");
             tracing::info!("{}", "long ".repeat(2000));
+            tracing::info!("{}", "\u{1}".repeat(9000));
         });
         let lines = recent.after(0);
         assert_eq!(
@@ -165,6 +185,7 @@ mod tests {
             ("WARN", "association is gone peer=far device=tun0 paths=2")
         );
         assert_eq!(lines[1].text.len(), LONGEST);
+        assert!(serde_json::to_string(&lines[2]).unwrap().len() < 2 * LONGEST + 100);
     }
 
     #[test]

@@ -51,10 +51,9 @@ impl Config {
                 return Err(Problem::at(&["lane", "duplicate"], n, key).says(message).help(help));
             }
         }
-        match self.outer().check(None) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Problem::new(&["lane", "cc"], error.to_string())),
-        }
+        // Packets have it whatever carries connections.
+        let checked = self.outer().check(None).and_then(|()| lane.packets().packets.check());
+        checked.map_err(|error| Problem::new(&["lane", "cc"], error.to_string()))
     }
 
     fn check_metrics(&self) -> Result<(), Problem> {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use super::common::{Host, INNER, Pair, link, ready};
+use super::common::{Host, INNER, Pair, ip, link, ready};
 use polypath_testing::{installed, skip};
 
 /// No answer for so long fails a test.
@@ -231,4 +231,20 @@ fn a_connection_as_packets_hears_that_the_far_hosts_routes_do_not_reach_its_serv
         matches!(nowhere.kind(), ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable),
         "{nowhere}"
     );
+}
+
+#[test]
+fn a_link_local_source_is_dropped_and_counted_though_it_is_behind_the_peer() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| match side {
+        1 => text.replace("[\"10.99.0.1/32\"]", "[\"10.99.0.1/32\", \"169.254.0.0/16\"]"),
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    ip(&pair.hosts[0], &["address", "add", "169.254.1.1/32", "dev", "lo"]);
+    let client = bind(&pair.hosts[0], "169.254.1.1:5000".parse().unwrap());
+    client.send_to(b"let me in", Pair::at(1, 7)).unwrap();
+    pair.wait(|pair| pair.hosts[1].status().packets.forbidden == 1);
 }

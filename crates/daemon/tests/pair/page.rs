@@ -2,7 +2,7 @@
 
 use std::process::Command as Tool;
 
-use polypath_testing::excuse;
+use polypath_testing::{excuse, skip};
 
 use super::common::{Pair, ip, link, ready};
 use super::tcp::{connected, transfer};
@@ -13,7 +13,7 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 fn a_browser_shows_each_path_and_what_it_carries() {
     let is_there = |name: &&str| Tool::new(name).arg("--version").output().is_ok();
     let Some(browser) = BROWSERS.into_iter().find(is_there) else {
-        return excuse("a browser shows the page: `tools/deps browser` installs Chromium");
+        return skip("a browser shows the page: `tools/deps browser` installs Chromium");
     };
     if !ready() {
         return;
@@ -49,12 +49,24 @@ fn a_browser_shows_each_path_and_what_it_carries() {
     assert!(shown.contains(&hit), "status was fetched: {shown}");
     let rows: Vec<&str> = shown.split("<tr>").filter(|row| row.contains("<canvas")).collect();
     assert_eq!(rows.len(), 2, "a row for each path: {shown}");
-    for (row, interface) in rows.iter().zip(host.status().paths().map(|(_, path)| path.local.ip())) {
-        assert!(row.contains("<td>far</td>") && row.contains(">up</td>"), "{row}");
-        assert!(
-            row.contains(&interface.to_string()) && !row.contains("NaN") && !row.contains("undefined"),
-            "{row}"
-        );
+    let status = host.status();
+    for (row, at) in rows.iter().zip(status.paths().map(|(_, path)| path.local.ip())) {
+        let cells: Vec<&str> = row.split("<td").skip(1).map(text_of).collect();
+        let interface = status.interfaces.iter().find(|one| one.addresses.contains(&at)).unwrap();
+        assert_eq!((cells[0], cells[1], cells[3]), ("far", interface.name.as_str(), "up"), "{row}");
+        assert!(cells[2].starts_with(&at.to_string()), "{row}");
+        let is_number = |text: &str| text.trim_end_matches(" %").parse::<f64>().is_ok();
+        let (rtt, again, window, in_flight, queue) = (7, 8, 9, 10, 11);
+        for column in [rtt, again, window, in_flight, queue] {
+            assert!(is_number(cells[column]), "column {column}: {row}");
+        }
+        assert!(cells[again].ends_with(" %") && !row.contains("NaN") && !row.contains("undefined"), "{row}");
     }
     assert!(shown.contains("1 sent out"), "the connection counts: {shown}");
+}
+
+/// The text of a cell, of which `html` is what follows `<td`.
+fn text_of(html: &str) -> &str {
+    let inside = html.split_once('>').map_or("", |(_, inside)| inside);
+    inside.split_once('<').map_or(inside, |(text, _)| text)
 }
