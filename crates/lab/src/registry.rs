@@ -18,7 +18,7 @@ pub fn table<T: Registry>() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use polypath_transport::{cc::CcConfig, sched::SchedulerConfig};
+    use polypath_transport::{CcConfig, LossConfig, SchedulerConfig};
 
     /// serde's message for a name it does not know lists those it does.
     fn known_to_serde<T: Registry + DeserializeOwned>() -> Vec<String> {
@@ -35,6 +35,8 @@ mod tests {
     fn an_algorithm_is_called_the_same_in_specs_and_by_itself() {
         assert_eq!(known_to_serde::<CcConfig>(), names::<CcConfig>());
         assert_eq!(known_to_serde::<SchedulerConfig>(), names::<SchedulerConfig>());
+        let losses: Vec<_> = LossConfig::ALL.iter().map(|about| about.name).collect();
+        assert_eq!(known_to_serde::<LossConfig>(), losses);
         for about in CcConfig::ALL {
             assert_eq!(by_name::<CcConfig>(about.name).unwrap().about(), *about);
         }
@@ -48,7 +50,7 @@ mod tests {
     fn the_docs_list_every_algorithm_in_its_own_words() {
         let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiments.md");
         let docs = std::fs::read_to_string(docs).unwrap();
-        for table in [table::<CcConfig>(), table::<SchedulerConfig>()] {
+        for table in [table::<CcConfig>(), table::<SchedulerConfig>(), table::<LossConfig>()] {
             assert!(docs.contains(&table), "docs/experiments.md lacks this table:\n{table}");
         }
     }

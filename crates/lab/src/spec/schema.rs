@@ -1,7 +1,7 @@
 //! The JSON Schema of spec files. What the transport reads is described by its own types, so a new key or
 //! algorithm there appears here by itself.
 
-use polypath_transport::{CcConfig, ConnectionConfig, Registry, SchedulerConfig};
+use polypath_transport::{CcConfig, ConnectionConfig, LossConfig, Registry, SchedulerConfig};
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -20,12 +20,12 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
     let derived = settings.into_generator().into_root_schema_for::<ConnectionConfig>().to_value();
     let mut properties = derived["properties"].as_object().cloned().unwrap_or_default();
-    let (cc, scheduler) = (helps::<CcConfig>(), helps::<SchedulerConfig>());
+    let (cc, scheduler, loss) = (helps::<CcConfig>(), helps::<SchedulerConfig>(), helps::<LossConfig>());
     let which = "Which one.";
     for (key, tag, helps) in [
         ("cc", CcConfig::TAG, &*cc),
         ("scheduler", SchedulerConfig::TAG, &*scheduler),
-        ("loss", "policy", which),
+        ("loss", LossConfig::TAG, &*loss),
         ("acks", "policy", which),
     ] {
         let description = properties[key]["description"].clone();

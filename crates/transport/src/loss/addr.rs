@@ -15,7 +15,8 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::policy::{Case, LossPolicy, Order, Verdict};
-use crate::facts::{Episode, PathView};
+use crate::about::About;
+use crate::facts::{ConfigError, Episode, PathView};
 use crate::path::flight::Flight;
 use crate::path_map::{OfPath, PathMap};
 
@@ -52,6 +53,23 @@ struct Doubt {
 }
 
 impl Addr {
+    /// Name and help.
+    pub(crate) const ABOUT: About = About {
+        name: "addr",
+        help: "Another policy, `inner`, whose losses may still arrive within an allowable delay: ADDR of mHIP",
+    };
+
+    /// Whether `allowance` means something where the smallest round trip is `min_rtt`, if that is known.
+    pub(super) fn check(allowance: Duration, min_rtt: Option<Duration>) -> Result<(), ConfigError> {
+        let wrong = |reason, remedy| ConfigError::new("loss.allowance", reason, remedy);
+        let nothing = wrong("0 allows nothing", "write a time in ms, or leave ADDR out");
+        let long = wrong("not below the smallest round trip time", "write a shorter time, in ms");
+        ConfigError::first(&[
+            (allowance == Duration::ZERO, nothing),
+            (min_rtt.is_some_and(|rtt| allowance >= rtt), long),
+        ])
+    }
+
     /// What `inner` judges lost may still arrive within `allowance`.
     pub(crate) fn new(inner: Box<dyn LossPolicy>, allowance: Duration) -> Self {
         Self { inner, allowance, doubts: Vec::new(), latest: PathMap::default() }

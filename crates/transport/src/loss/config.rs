@@ -1,4 +1,4 @@
-//! The loss policies by name.
+//! The loss policies by name. Each describes itself in its own file; this lists them.
 
 use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use super::head_dupacks::HeadDupacks;
 use super::policy::LossPolicy;
 use super::rack::Rack;
 use super::virtual_queue::VirtualQueue;
+use crate::about::{About, Registry};
 use crate::facts::ConfigError;
 
 /// Which loss policy, with its parameters. The retransmission timer stands behind all of them.
@@ -69,6 +70,12 @@ fn yes() -> bool {
     true
 }
 
+impl Registry for LossConfig {
+    const TAG: &'static str = "policy";
+    const ALL: &'static [About] =
+        &[Dupack::ABOUT, Rack::ABOUT, VirtualQueue::ABOUT, HeadDupacks::ABOUT, Addr::ABOUT];
+}
+
 impl LossConfig {
     /// The policy for a connection that did or did not agree on SACK.
     pub(crate) fn build(&self, sack: bool) -> Box<dyn LossPolicy> {
@@ -104,19 +111,9 @@ impl LossConfig {
                 "ADDR within ADDR",
                 "one allowance is enough: leave out the inner",
             )),
-            Self::Addr { allowance, .. } if *allowance == Duration::ZERO => Err(ConfigError::new(
-                "loss.allowance",
-                "0 allows nothing",
-                "write a time in ms, or leave ADDR out",
-            )),
-            Self::Addr { allowance, .. } if min_rtt.is_some_and(|rtt| *allowance >= rtt) => {
-                Err(ConfigError::new(
-                    "loss.allowance",
-                    "not below the smallest round trip time",
-                    "write a shorter time, in ms",
-                ))
+            Self::Addr { allowance, inner } => {
+                Addr::check(*allowance, min_rtt).and_then(|()| inner.check(min_rtt))
             }
-            Self::Addr { inner, .. } => inner.check(min_rtt),
             _ => Ok(()),
         }
     }

@@ -6,6 +6,7 @@
 use polypath_wire::PathId;
 
 use super::policy::{Case, LossPolicy, Verdict};
+use crate::about::About;
 use crate::facts::{Episode, LossCause};
 
 /// Reno or NewReno.
@@ -31,6 +32,12 @@ struct Recovery {
 }
 
 impl Dupack {
+    /// Name and help.
+    pub(crate) const ABOUT: About = About {
+        name: "dupack",
+        help: "Duplicate acknowledgments: NewReno (RFC 6582), Reno with `partial_acks = false` (RFC 5681)",
+    };
+
     /// `threshold` duplicates mean a loss; without `partial_acks` any new acknowledgment ends it;
     /// `impatient`: only the first partial acknowledgment restarts the retransmission timer.
     pub(crate) fn new(threshold: u32, partial_acks: bool, impatient: bool) -> Self {

@@ -18,6 +18,7 @@ use polypath_wire::PathId;
 
 use super::episodes::Episodes;
 use super::policy::{Case, LossPolicy, Verdict};
+use crate::about::About;
 use crate::facts::{Episode, LossCause};
 use crate::path::transmission::Fate;
 
@@ -30,6 +31,12 @@ pub(crate) struct HeadDupacks {
 }
 
 impl HeadDupacks {
+    /// Name and help.
+    pub(crate) const ABOUT: About = About {
+        name: "head_dupacks",
+        help: "Selective acknowledgments; duplicates count about the first missing packet, whichever path they came by: a reading of mHIP",
+    };
+
     /// `threshold` duplicates about a packet mean that it is lost.
     pub(crate) fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }

@@ -23,6 +23,7 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::episodes::{Begun, Episodes};
 use super::policy::{Case, LossPolicy, Order, Verdict};
+use crate::about::About;
 use crate::facts::{Episode, LossCause, PathView};
 use crate::path::flight::Flight;
 use crate::path_map::{OfPath, PathMap};
@@ -169,6 +170,10 @@ impl LossPolicy for Rack {
 }
 
 impl Rack {
+    /// Name and help.
+    pub(crate) const ABOUT: About =
+        About { name: "rack", help: "Selective acknowledgments and time, per path (RFC 8985)" };
+
     fn track(&mut self, path: PathId) -> &mut Track {
         self.paths.or_insert(path, Track::new)
     }

@@ -12,6 +12,7 @@ use polypath_wire::PathId;
 
 use super::episodes::Episodes;
 use super::policy::{Case, LossPolicy, Verdict};
+use crate::about::About;
 use crate::facts::{Episode, LossCause};
 
 /// One virtual queue per path.
@@ -22,6 +23,12 @@ pub(crate) struct VirtualQueue {
 }
 
 impl VirtualQueue {
+    /// Name and help.
+    pub(crate) const ABOUT: About = About {
+        name: "sack",
+        help: "Selective acknowledgments counted per path: a virtual queue each (RFC 6675)",
+    };
+
     /// `threshold` later packets delivered on a path mean a loss there.
     pub(crate) fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }
