@@ -74,10 +74,10 @@ pub struct PathView {
     pub rttvar: Option<Duration>,
     /// Smallest round trip time seen.
     pub min_rtt: Option<Duration>,
-    /// One-way delay from us to the peer without our own queueing: told, or half the smallest round trip;
-    /// and what others queue, as far as heartbeats and marks tell.
+    /// One-way delay from us to the peer without our own queueing: told, or half the smallest round trip, the connection's own or before
+    /// there is one that of others; and what others queue, as far as heartbeats and marks tell.
     pub one_way: Option<Duration>,
-    /// Rate of the path: told, as delivered, or as packet trains show.
+    /// Rate of the path: told, as delivered once there was more to send, or as packet trains show.
     pub rate: Option<Rate>,
     /// Bytes per segment that `rate` counts beyond the payload.
     pub overhead: u32,
