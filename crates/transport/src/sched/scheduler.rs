@@ -111,8 +111,13 @@ pub(crate) fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
 /// network; as far as they are known.
 pub(crate) fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
     let size = u64::from(len.min(path.mss) + path.overhead);
-    let transmission = path.rate.map_or(Duration::ZERO, |r| r.transmission_time(size));
+    let transmission = path.rate.map_or_else(|| excess(path), |rate| rate.transmission_time(size));
     path.idle_at.max(now) + transmission + path.one_way.unwrap_or(Duration::ZERO)
+}
+
+/// What data took longer than the smallest packets, where the rate is not known: on a slow path that is its transmission.
+fn excess(path: &PathView) -> Duration {
+    path.srtt.zip(path.min_rtt).map_or(Duration::ZERO, |(srtt, min)| srtt - min)
 }
 
 #[cfg(test)]
@@ -151,6 +156,22 @@ mod tests {
 
     fn view(id: u16, srtt: u64, room: i64) -> PathView {
         PathView { room, srtt: Some(Duration::from_millis(srtt)), ..PathView::new(PathId(id), 1000) }
+    }
+
+    #[test]
+    fn before_a_rate_is_known_what_data_took_tells_of_it() {
+        let ms = Duration::from_millis;
+        let seen = |id, min: u64, srtt: u64| PathView {
+            one_way: Some(ms(min / 2)),
+            min_rtt: Some(ms(min)),
+            ..view(id, srtt, 9000)
+        };
+        let parcel = Parcel { len: 1000, ..Parcel::default() };
+        let mut scheduler = SchedulerConfig::EarliestArrival.build();
+        let mut pick = |paths: &[PathView]| scheduler.pick(Instant::ZERO, &parcel, paths);
+        // A modem's heartbeats take 10 ms, and a segment there 120.
+        assert_eq!(pick(&[seen(0, 10, 120), seen(1, 40, 41)]), Choice::Send(PathId(1)));
+        assert_eq!(pick(&[seen(0, 10, 12), seen(1, 40, 41)]), Choice::Send(PathId(0)));
     }
 
     #[test]
