@@ -103,7 +103,7 @@ pub struct Paths {
     pub include: Vec<String>,
     /// But not those whose names match one of these.
     pub exclude: Vec<String>,
-    /// If there are any, the others are used only while these carry nothing.
+    /// If there are any, the others carry only what these have no room for.
     pub prefer: Vec<String>,
     /// Used only while all others carry nothing.
     pub backup: Vec<String>,

@@ -86,6 +86,12 @@ pub enum ControlError {
         /// What the system said.
         source: io::Error,
     },
+    /// It ended before it answered.
+    #[error("the daemon on {} ended before it answered", .0.display())]
+    Ended(PathBuf),
+    /// It is there and does not answer.
+    #[error("the daemon on {} did not answer within {} s", .0.display(), PATIENCE.as_secs())]
+    Silent(PathBuf),
     /// It said that it ends, and is still there.
     #[error("the daemon on {} has not ended within {} s", path.display(), waited.as_secs_f64())]
     Remains {
@@ -101,6 +107,8 @@ pub enum ControlError {
 
 /// How long a question or an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a daemon that ends waits for those who read an answer.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// Most who ask or read at a time.
 const ASKERS: usize = 16;
 /// Longest question, bytes.
@@ -149,11 +157,9 @@ impl ControlSocket {
         let (mut asking, mut answered) = (JoinSet::new(), JoinSet::new());
         loop {
             tokio::select! {
-                accepted = self.listener.accept(), if asking.len() + answered.len() < ASKERS => match accepted {
-                    Ok((stream, _)) if self.admits(&stream) => _ = asking.spawn(question(stream)),
-                    Ok(_) => {}
-                    Err(_) => tokio::time::sleep(PATIENCE).await,
-                },
+                stream = self.accept(), if asking.len() + answered.len() < ASKERS => {
+                    asking.spawn(question(stream));
+                }
                 Some(asked) = asking.join_next() => {
                     let Ok(Ok((stream, question))) = asked else { continue };
                     let answer = match serde_json::from_str(&question) {
@@ -161,13 +167,26 @@ impl ControlSocket {
                         Err(_) => Answer::Unknown,
                     };
                     if answer == Answer::Ending {
-                        // Whoever asked may be gone.
-                        let _ = reply(stream, answer).await;
+                        answered.spawn(reply(stream, answer));
+                        let all = async { while answered.join_next().await.is_some() {} };
+                        // Who still reads has had its time.
+                        let _ = timeout(FAREWELL, all).await;
                         return;
                     }
                     answered.spawn(reply(stream, answer));
                 }
                 Some(_) = answered.join_next() => {}
+            }
+        }
+    }
+
+    /// The next who may ask. After an error it waits: what caused it, as a lack of descriptors, lasts.
+    async fn accept(&self) -> UnixStream {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) if self.admits(&stream) => return stream,
+                Ok(_) => {}
+                Err(_) => tokio::time::sleep(PATIENCE).await,
             }
         }
     }
@@ -201,6 +220,8 @@ impl Drop for ControlSocket {
 pub fn ask(path: &Path, command: &Command) -> Result<Answer, ControlError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::Nobody(path.to_owned()),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ControlError::Ended(path.to_owned()),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ControlError::Silent(path.to_owned()),
         _ => ControlError::Os { path: path.to_owned(), source },
     };
     let mut stream = Blocking::connect(path).map_err(failed)?;
@@ -209,6 +230,9 @@ pub fn ask(path: &Path, command: &Command) -> Result<Answer, ControlError> {
     writeln!(stream, "{asked}").map_err(failed)?;
     let mut line = String::new();
     BufReader::new(stream.take(1 << 24)).read_line(&mut line).map_err(failed)?;
+    if line.is_empty() {
+        return Err(ControlError::Ended(path.to_owned()));
+    }
     serde_json::from_str(&line).map_err(|_| ControlError::Language)
 }
 

@@ -15,7 +15,9 @@ use crate::view::View;
 pub enum Use {
     /// It carries paths.
     Used,
-    /// It does when the others carry nothing.
+    /// It carries what the others have no room for.
+    Spill,
+    /// It carries paths when the others carry nothing.
     Backup,
     /// It carries none.
     Excluded,
@@ -45,6 +47,7 @@ impl View {
             used: match () {
                 () if !choice.admits_device(&name) => Use::Excluded,
                 () if choice.is_backup(&name) => Use::Backup,
+                () if choice.spills(&name) => Use::Spill,
                 () => Use::Used,
             },
             limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),

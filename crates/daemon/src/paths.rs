@@ -21,7 +21,7 @@ pub enum PathsChange {
     Remove(Vec<String>),
     /// No more is sent over one than this; without a limit: what it takes.
     Limit(String, Option<Limit>),
-    /// All others are for backup; empty: none is.
+    /// All others are for what these have no room for; empty: all are alike.
     Prefer(Vec<String>),
 }
 
@@ -148,7 +148,7 @@ mod tests {
             choice.admits_device("eth1") && !choice.admits_device("eth0") && !choice.admits_device("wwan0")
         );
         change(&mut choice, PathsChange::Prefer(vec!["eth1".into()]));
-        assert!(choice.is_backup("eth0") && !choice.is_backup("eth1"));
+        assert!(choice.spills("eth0") && !choice.spills("eth1") && !choice.is_backup("eth0"));
         let limit = "10M".parse().unwrap();
         change(&mut choice, PathsChange::Limit("eth1".into(), Some(limit)));
         assert_eq!(choice.rates.get("eth1"), Some(&limit.0));

@@ -152,6 +152,8 @@ pub(crate) enum Change {
     Carries(Locators, u32),
     /// Packets on it are lost or late.
     Skipped(Locators),
+    /// It is for what the others have no room for, or not any more.
+    Spills(Locators, bool),
     /// The association of this name is over, or began anew.
     Over(Hit),
 }
@@ -164,6 +166,7 @@ impl Change {
             | Self::Down(path)
             | Self::Sample(path, _)
             | Self::Carries(path, _)
+            | Self::Spills(path, _)
             | Self::Skipped(path) => path.remote.ip(),
             Self::Over(name) => name.as_ipv6().into(),
         }

@@ -1,7 +1,7 @@
 //! A log of timed inputs: what an endpoint was given, to be given again (everything
 //! between input and transmit is one function of configuration, seed and timed inputs).
 //!
-//! Format: the 8 bytes `PPINPUT3`, then entries. All integers are little-endian.
+//! Format: the 8 bytes `PPINPUT4`, then entries. All integers are little-endian.
 //!
 //! ```text
 //! entry     instant (u64, ns), kind (u8), body
@@ -33,7 +33,7 @@ use crate::known::PathName;
 use crate::paths::Locators;
 use crate::security::LocalInfo;
 
-const MAGIC: &[u8; 8] = b"PPINPUT3";
+const MAGIC: &[u8; 8] = b"PPINPUT4";
 const TURN: u8 = 0;
 const SEGMENT: u8 = 1;
 const DATAGRAM: u8 = 2;
@@ -86,6 +86,7 @@ impl LogWriter {
                 self.bytes.put_u64_le(info.link.delay.map_or(u64::MAX, |delay| delay.0));
                 self.bytes.put_u32_le(info.interface.unwrap_or(0));
                 self.bytes.put_u64_le(info.limit.map_or(0, |rate| rate.0));
+                self.bytes.put_u8(info.link.spill.into());
             }
             Input::LocalDown { local } => {
                 self.head(at, LOCAL_DOWN);
@@ -207,11 +208,12 @@ impl LogReader {
         let delay = self.rest.try_get_u64_le().map_err(truncated)?;
         let interface = self.rest.try_get_u32_le().map_err(truncated)?;
         let limit = self.rest.try_get_u64_le().map_err(truncated)?;
+        let spill = self.rest.try_get_u8().map_err(truncated)? != 0;
         let told = |rate| (rate != 0).then_some(Rate(rate));
         let (bandwidth, limit) = (told(rate), told(limit));
         let delay = (delay != u64::MAX).then_some(Duration(delay));
         let (mtu, interface) = ((mtu != 0).then_some(mtu), (interface != 0).then_some(interface));
-        Ok(LocalInfo { mtu, link: Link { bandwidth, delay }, interface, limit })
+        Ok(LocalInfo { mtu, link: Link { bandwidth, delay, spill }, interface, limit })
     }
 
     fn locators(&mut self) -> Result<Locators, LogError> {
@@ -293,7 +295,7 @@ mod tests {
         log.input(Instant(4), &Input::Packet { bytes }).unwrap();
         let ports = Ports { local: 1, remote: 2 };
         log.input(Instant(5), &Input::TooBig { locators: v4, ports, seq: Seq(7), mtu: 1300 }).unwrap();
-        let link = Link { bandwidth: None, delay: Some(Duration(7)) };
+        let link = Link { bandwidth: None, delay: Some(Duration(7)), spill: true };
         let info = LocalInfo { mtu: Some(1500), link, interface: Some(3), limit: Some(Rate(9)) };
         log.input(Instant(6), &Input::LocalUp { local: v6.local, info }).unwrap();
         log.input(Instant(7), &Input::LocalDown { local: v6.local }).unwrap();

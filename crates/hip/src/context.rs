@@ -120,6 +120,8 @@ pub struct Link {
     pub bandwidth: Option<Rate>,
     /// What it adds to the one-way delay.
     pub delay: Option<Duration>,
+    /// It is for what other links have no room for.
+    pub spill: bool,
 }
 
 /// By their addresses, and whether it was measured.
@@ -128,8 +130,8 @@ pub(crate) type Links = BTreeMap<IpAddr, (Link, bool)>;
 /// Our multipath parameter; none if we use one path only.
 pub(crate) fn announcement(config: &HipConfig, links: &Links, addresses: &[IpAddr]) -> Option<Multipath> {
     let path = |(address, id): (&IpAddr, u8)| {
-        let (Link { bandwidth, delay }, measured) = links.get(address).copied().unwrap_or_default();
-        MultipathPath { id, address: *address, measured, bandwidth, delay }
+        let (Link { bandwidth, delay, spill }, measured) = links.get(address).copied().unwrap_or_default();
+        MultipathPath { id, address: *address, measured, spill, bandwidth, delay }
     };
     (config.max_paths > 1).then(|| Multipath {
         shim_version: SHIM_VERSION,

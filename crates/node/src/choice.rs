@@ -22,7 +22,7 @@ pub struct Choice {
     pub always: Vec<String>,
     /// The interfaces that are used only while no other one has an address, or while they are called up.
     pub backup: Vec<String>,
-    /// If there are any, all others are backups.
+    /// If there are any, all others are for what these have no room for.
     pub prefer: Vec<String>,
     /// The interfaces whose quota is used up: backups too.
     pub spent: Vec<String>,
@@ -80,7 +80,7 @@ impl Choice {
 
     /// Whether any interface may be a backup.
     pub fn has_backups(&self) -> bool {
-        !self.backup.is_empty() || !self.prefer.is_empty() || !self.spent.is_empty()
+        !self.backup.is_empty() || !self.spent.is_empty()
     }
 
     /// All usable addresses of the backups.
@@ -92,8 +92,12 @@ impl Choice {
 
     /// Whether an interface is a backup.
     pub fn is_backup(&self, device: &str) -> bool {
-        let second = !self.prefer.is_empty() && !contains(&self.prefer, device);
-        second || contains(&self.backup, device) || self.spent.iter().any(|spent| spent == device)
+        contains(&self.backup, device) || self.spent.iter().any(|spent| spent == device)
+    }
+
+    /// Whether an interface is for what others have no room for.
+    pub fn spills(&self, device: &str) -> bool {
+        !self.prefer.is_empty() && !contains(&self.prefer, device)
     }
 
     /// Those of `addresses` that are used now.
@@ -192,15 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn all_but_the_preferred_are_backups_and_what_is_always_used_overrules_the_lists() {
+    fn all_but_the_preferred_spill_and_what_is_always_used_overrules_the_lists() {
         let all = vec![address(2, "eth0"), address(3, "wlan0"), address(4, "wwan0")];
         let prefer = Choice { prefer: vec!["eth*".into()], ..Choice::default() };
         let used =
             |choice: &Choice| choice.of(all.clone()).into_iter().filter_map(|a| a.device).collect::<Vec<_>>();
-        assert_eq!(used(&prefer), ["eth0"]);
-        assert_eq!(used(&Choice { called_up: true, ..prefer.clone() }), ["eth0", "wlan0", "wwan0"]);
-        let gone = Choice { except: vec!["eth0".into()], ..prefer };
-        assert_eq!(used(&gone), ["wlan0", "wwan0"]);
+        assert_eq!(used(&prefer), ["eth0", "wlan0", "wwan0"]);
+        assert_eq!(["eth0", "wlan0", "wwan0"].map(|device| prefer.spills(device)), [false, true, true]);
+        assert!(!Choice::default().spills("eth0") && !prefer.has_backups());
         let spent = Choice { spent: vec!["wwan0".into()], ..Choice::default() };
         assert_eq!(used(&spent), ["eth0", "wlan0"]);
         let all_spent = Choice { spent: ["eth0", "wlan0", "wwan0"].map(Into::into).into(), ..spent };

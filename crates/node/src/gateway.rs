@@ -227,7 +227,10 @@ impl Outlet for Gateway {
 
     fn send_packet(&mut self, _now: Instant, packet: Bytes) {
         self.depart();
-        self.put_packets(vec![packet]);
+        match Filled::new(self.spare(), &packet) {
+            Some(Filled { buffer, len }) => self.put(buffer, len),
+            None => count(&self.stats.refused),
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -239,26 +242,24 @@ impl Gateway {
     /// Gives the device what others bring.
     fn inject(&mut self, cx: &Context<'_>) {
         let Some(aside) = &mut self.aside else { return };
-        let mut packets = aside.bypass.take_back(cx.waker());
+        let packets = Vec::from(aside.bypass.take_back(cx.waker()));
         aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
         packets.iter().for_each(|packet| aside.came(packet));
-        while !packets.is_empty() {
-            let most = packets.len().min(SPARE);
-            self.put_packets(packets.drain(..most).collect());
-        }
+        packets.chunks(SPARE).for_each(|packets| self.put_packets(packets));
     }
 
-    /// Gives the device packets of others, joined where it can.
-    fn put_packets(&mut self, packets: Vec<Bytes>) {
-        let mut filled: Vec<Filled> =
-            packets.iter().filter_map(|packet| Filled::new(self.spare(), packet)).collect();
+    /// Gives the device packets of others, as many as may wait for it, joined where it can.
+    fn put_packets(&mut self, packets: &[Bytes]) {
+        let room = MAX_INJECTED.saturating_sub(self.pending.len()).min(packets.len());
+        let fill = |packet: &Bytes| Filled::new(self.spare(), packet);
+        let mut filled: Vec<Filled> = packets[..room].iter().filter_map(fill).collect();
+        self.stats.refused.fetch_add((packets.len() - filled.len()) as u64, Ordering::Relaxed);
         if filled.len() > 1 {
             self.joiner.join(&mut filled, self.device.udp_gso());
         }
         for packet in filled {
             match packet.is_headed() {
-                true if self.pending.len() < MAX_INJECTED => self.put(packet.buffer, packet.len),
-                true => count(&self.stats.refused),
+                true => self.put(packet.buffer, packet.len),
                 false => self.keep(packet.buffer),
             }
         }

@@ -1,12 +1,13 @@
 //! A socket for every usable address of this host, as addresses come and go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::task::Context;
 use std::time::Duration;
 
 use polypath_endpoint::{Input, LocalInfo, Locators, Outlet};
+use polypath_hip::Link;
 use polypath_transport::Segment;
 use polypath_wire::Instant;
 use tokio::time::Interval;
@@ -35,6 +36,8 @@ pub struct HostSockets {
     choice: LiveChoice,
     /// The version of the choice at the last look.
     version: u64,
+    /// The addresses of interfaces that [spill](Choice::spills) according to it.
+    spilling: BTreeSet<SocketAddr>,
     bound: BTreeMap<Address, SocketAddr>,
 }
 
@@ -65,6 +68,7 @@ impl HostSockets {
             port,
             choice,
             version: 0,
+            spilling: BTreeSet::new(),
             bound: BTreeMap::new(),
         };
         host.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -102,12 +106,19 @@ impl HostSockets {
             }
             match self.add(&address, choice.mark) {
                 Ok(local) => {
+                    self.spilling.extend(spills(&address, &choice).then_some(local));
                     inbox.push(up(&address, local, &choice));
                     self.bound.insert(address, local);
                 }
                 Err(error) => refused = Some(error),
             }
         }
+        let spilling = self.bound.iter().filter(|(address, _)| spills(address, &choice));
+        let spilling: BTreeSet<SocketAddr> = spilling.map(|(_, local)| *local).collect();
+        let changed = |local: &SocketAddr| spilling.contains(local) != self.spilling.contains(local);
+        let known = self.bound.iter().filter(|(_, local)| changed(local));
+        inbox.extend(known.map(|(address, local)| up(address, *local, &choice)));
+        self.spilling = spilling;
         let devices =
             self.bound.iter().filter_map(|(address, local)| Some((*local, address.device.clone()?)));
         self.shapers.set(&choice.rates, devices);
@@ -141,11 +152,16 @@ impl HostSockets {
     }
 }
 
+fn spills(address: &Address, choice: &Choice) -> bool {
+    address.device.as_deref().is_some_and(|device| choice.spills(device))
+}
+
 fn up(address: &Address, local: SocketAddr, choice: &Choice) -> Input {
     let mtu = address.mtu.map_or(MAX_MTU, |mtu| mtu.min(MAX_MTU));
     let interface = address.device.as_deref().and_then(index);
     let limit = choice.limit(address);
-    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), interface, limit, ..LocalInfo::default() } }
+    let link = Link { spill: spills(address, choice), ..Link::default() };
+    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), link, interface, limit } }
 }
 
 impl Outlet for HostSockets {

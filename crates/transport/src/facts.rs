@@ -81,6 +81,8 @@ pub struct PathView {
     pub rate: Option<Rate>,
     /// Bytes per segment that `rate` counts beyond the payload.
     pub overhead: u32,
+    /// It is for what the others have no room for.
+    pub spill: bool,
 }
 
 impl OfPath for PathView {
@@ -109,6 +111,7 @@ impl PathView {
             one_way: None,
             rate: None,
             overhead: 0,
+            spill: false,
         }
     }
 

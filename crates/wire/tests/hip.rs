@@ -254,6 +254,7 @@ fn layout_of_the_multipath_parameter() {
         paths: vec![
             MultipathPath {
                 measured: true,
+                spill: false,
                 id: 3,
                 address: "192.0.2.1".parse().unwrap(),
                 bandwidth: Some(Rate::from_mbps(80)),
@@ -261,6 +262,7 @@ fn layout_of_the_multipath_parameter() {
             },
             MultipathPath {
                 measured: false,
+                spill: true,
                 id: 4,
                 address: "2001:db8::1".parse().unwrap(),
                 bandwidth: None,
@@ -277,7 +279,7 @@ fn layout_of_the_multipath_parameter() {
         "00004e20",
         "0000000004c4b400",
         "00000000000000000000ffffc0000201",
-        "04000000",
+        "04020000",
         "ffffffff",
         "0000000000000000",
         "20010db8000000000000000000000001",
@@ -374,7 +376,8 @@ fn param() -> impl Strategy<Value = Param> {
                     early_data,
                     same_spi,
                     paths: vec![MultipathPath {
-                        measured: false,
+                        measured: rate % 2 == 0,
+                        spill: rate % 3 == 0,
                         id,
                         address,
                         bandwidth: (rate != 0).then_some(Rate(rate)),

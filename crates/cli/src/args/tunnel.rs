@@ -228,7 +228,7 @@ Examples:
   polypath paths remove wwan0        it carries nothing from now on; connections go on over the others
   polypath paths add wwan0           it does again, whatever the configuration says
   polypath paths limit wwan0 10M     no more than 10 Mbit/s leave over it, all peers together; none: what it takes
-  polypath paths prefer eth0 wlan0   the others only while these carry nothing; without names: all alike
+  polypath paths prefer eth0 wlan0   the others take what these have no room for; without names: all alike
 
 Changes last until `polypath reload` or the end of the daemon; [paths] in the configuration is for good.";
 

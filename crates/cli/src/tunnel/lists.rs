@@ -40,6 +40,7 @@ fn of_interfaces(status: &Status) -> String {
     for InterfaceStatus { name, addresses, used, limit_mbps, quota } in &status.interfaces {
         let used = match used {
             Use::Used => "used",
+            Use::Spill => "spill",
             Use::Backup => "backup",
             Use::Excluded => "excluded",
         };

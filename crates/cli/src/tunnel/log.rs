@@ -97,20 +97,34 @@ pub fn log(args: &LogArgs) -> Result<(), Failure> {
     interrupt.block_on(interrupt.or(async {
         loop {
             tokio::time::sleep(EACH).await;
-            let Some(new) = next(args, last).await? else { return Ok(()) };
-            last = new.last().map_or(last, |line| line.at_us);
-            print(args, &new)?;
+            match next(args, last).await? {
+                Next::Lines(new) => {
+                    last = new.last().map_or(last, |line| line.at_us);
+                    print(args, &new)?;
+                }
+                Next::Later => {}
+                Next::Ended => return Ok(eprintln!("the daemon has ended")),
+            }
         }
     }))
 }
 
-/// The lines after `at_us`, from a thread that may wait for them; `None` if the daemon has ended.
-async fn next(args: &LogArgs, at_us: u64) -> Result<Option<Vec<LogLine>>, Failure> {
+/// What a daemon says to those who follow.
+enum Next {
+    Lines(Vec<LogLine>),
+    /// Nothing yet: it is busy.
+    Later,
+    Ended,
+}
+
+/// The lines after `at_us`, from a thread that may wait for them.
+async fn next(args: &LogArgs, at_us: u64) -> Result<Next, Failure> {
     let socket = args.socket.clone();
     let asked = tokio::task::spawn_blocking(move || ask(&socket, &Command::Log(at_us))).await;
     match asked.map_err(|e| Failure::system("cannot ask", e))? {
-        Err(ControlError::Nobody(_)) => Ok(None),
-        answer => lines(explained(answer)?).map(Some),
+        Err(ControlError::Nobody(_) | ControlError::Ended(_)) => Ok(Next::Ended),
+        Err(ControlError::Silent(_)) => Ok(Next::Later),
+        answer => lines(explained(answer)?).map(Next::Lines),
     }
 }
 

@@ -35,7 +35,7 @@ port = 10500
 include = []
 # Interfaces that do not.
 exclude = []
-# If there are any, the others are used only while these carry nothing.
+# If there are any, the others carry only what these have no room for.
 prefer = []
 # Interfaces that are used only while all others carry nothing.
 backup = []

@@ -8,6 +8,7 @@ mod peers;
 mod service;
 mod testbed;
 
+use std::io::BufRead;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -126,9 +127,20 @@ fn follows(host: &Host) {
 /// One is told to end by a command, the other by a signal; nothing is left of either.
 fn ends(router: &mut Host, server: &mut Host) {
     let socket = router.socket();
+    let mut follow = || {
+        let mut log = router.command(&["log", "--follow", "--socket", socket.to_str().unwrap()]);
+        router.ns.run(|| log.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).unwrap()
+    };
+    let (mut stopped, follower) = (follow(), follow());
+    let mut first = String::new();
+    std::io::BufReader::new(stopped.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert!(Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().unwrap().success());
+    assert_eq!(stopped.wait().unwrap().code(), Some(130), "after {first}");
     let down = || router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
     let first = down();
     assert!(first.status.success(), "{first:?}");
+    let follower = follower.wait_with_output().unwrap();
+    assert!(follower.status.success() && follower.stderr.starts_with(b"the daemon has ended"), "{follower:?}");
     let (again, none) = (down(), "no daemon answers on");
     assert_eq!(again.status.code(), Some(3), "it has ended when `down` has");
     assert!(String::from_utf8_lossy(&again.stderr).contains(none), "{again:?}");

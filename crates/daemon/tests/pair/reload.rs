@@ -1,5 +1,6 @@
 //! A running daemon gets another configuration, or other interfaces, while connections stand.
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command as Tool;
 use std::thread;
@@ -213,30 +214,37 @@ fn an_interface_goes_and_comes_back_under_a_connection() {
 }
 
 #[test]
-fn what_is_not_preferred_is_used_while_the_preferred_carries_nothing() {
+fn what_is_not_preferred_carries_what_the_preferred_has_no_room_for() {
     let Some(pair) = pair() else { return };
     let names = interfaces(&pair.hosts[0]);
-    let prefer = PathsChange::Prefer(vec![names[0].clone()]);
+    let prefer = PathsChange::Prefer(vec![names[1].clone()]);
     assert_eq!(pair.hosts[0].ask(Command::Paths(prefer)), Answer::Done);
-    pair.wait(|pair| paths_up(&pair.hosts[0]) == 1);
-    let (client, server) = connected(&pair, 0, 80);
-    let sending = thread::spawn(move || transfer(client, server, 20 * MB));
-    // Its far end goes, and comes back.
+    let uses: Vec<Use> = pair.hosts[0].status().interfaces.iter().map(|one| one.used).collect();
+    assert_eq!(uses, [Use::Spill, Use::Used], "the quicker link is the dear one");
+    // The peer has heard of it.
+    thread::sleep(Duration::from_secs(1));
+    let carried = |way: usize| [0, 1].map(|path: usize| pair.bed.paths[path].link.stats().hops[way].bytes_left);
+    let since = |before: [u64; 2], way| std::array::from_fn(|path| carried(way)[path] - before[path]);
+    for way in [0, 1] {
+        let ends = connected(&pair, 0, 80 + way as u16);
+        let (mut from, mut to) = if way == 0 { ends } else { (ends.1, ends.0) };
+        let before = carried(way);
+        for _ in 0..50 {
+            from.write_all(&[1; 20_000]).unwrap();
+            to.read_exact(&mut [0; 20_000]).unwrap();
+        }
+        let [dear, cheap] = since(before, way);
+        assert!(cheap > MB as u64 && dear < cheap / 20, "{cheap} and {dear} bytes of little, way {way}");
+        let before = carried(way);
+        transfer(from, to, 20 * MB);
+        let [dear, cheap] = since(before, way);
+        assert!(cheap.min(dear) > 5 * MB as u64, "{cheap} and {dear} bytes of much, way {way}");
+    }
+    // Its far end goes.
     let far = interfaces(&pair.hosts[1]);
-    ip(&pair.hosts[1], &["link", "set", &far[0], "down"]);
-    pair.wait(|pair| {
-        pair.hosts[0].status().peers[0]
-            .paths
-            .iter()
-            .any(|path| path.up && path.local.to_string().contains("10.77.1."))
-    });
-    sending.join().unwrap();
-    ip(&pair.hosts[1], &["link", "set", &far[0], "up"]);
-    pair.wait(|pair| {
-        let paths = pair.hosts[0].status().peers[0].paths.clone();
-        paths.iter().any(|path| path.up)
-            && paths.iter().all(|path| path.local.to_string().contains("10.77.0."))
-    });
+    let (client, server) = connected(&pair, 0, 82);
+    ip(&pair.hosts[1], &["link", "set", &far[1], "down"]);
+    transfer(client, server, 5 * MB);
 }
 
 #[test]

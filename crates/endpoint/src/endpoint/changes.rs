@@ -51,6 +51,9 @@ impl Endpoint {
             Change::Carries(inner, mss) => {
                 self.on_path(index, inner, |connection, path| connection.path_carries(now, path, mss));
             }
+            Change::Spills(inner, spill) => {
+                self.on_path(index, inner, |connection, path| connection.path_spills(path, spill));
+            }
             Change::Skipped(inner) => self.on_path(index, inner, Connection::path_skipped),
             Change::Over(_) => {
                 if let Some(slot) = self.slots.at(index) {

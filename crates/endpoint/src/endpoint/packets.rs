@@ -93,6 +93,7 @@ impl Endpoint {
             Change::Down(inner) => lane.on_path(&inner, |flow| flow.remove_path(now, &inner)),
             Change::Sample(inner, rtt) => lane.on_path(&inner, |flow| flow.path_answered(now, &inner, rtt)),
             Change::Carries(inner, mss) => lane.on_path(&inner, |flow| flow.path_carries(now, &inner, mss)),
+            Change::Spills(inner, spill) => lane.on_path(&inner, |flow| flow.path_spills(&inner, spill)),
             Change::Skipped(_) => {}
             Change::Over(name) => {
                 lane.over(name);

@@ -96,6 +96,13 @@ impl PeerFlow {
         }
     }
 
+    /// The path is for what the others have no room for, or not any more.
+    pub fn path_spills(&mut self, inner: &Locators, spill: bool) {
+        if let Some(path) = self.path(inner) {
+            self.flow.path_spills(path, spill);
+        }
+    }
+
     /// A heartbeat took so long.
     pub fn path_answered(&mut self, now: Instant, inner: &Locators, rtt: Duration) {
         if let Some(path) = self.path(inner) {

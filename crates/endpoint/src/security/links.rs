@@ -8,8 +8,9 @@ use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, Multipath};
 use polypath_wire::{Duration, Instant};
 
-use super::Security;
 use super::path::SecurePath;
+use super::{Security, inner};
+use crate::cover::Change;
 
 /// Most addresses of a peer whose links are remembered.
 const MOST: usize = 64;
@@ -40,6 +41,7 @@ impl Security {
             one_way: delays.into_iter().flatten().reduce(|a, b| a + b),
             link: Some(number(path.locators.local.ip())),
             max_rate: local.limit,
+            spill: local.link.spill || remote.spill,
             ..path.config()
         }
     }
@@ -61,11 +63,25 @@ impl Security {
         let peer = self.peers.named(hit);
         peer.early_data = multipath.early_data;
         for path in &multipath.paths {
-            let link = Link { bandwidth: path.bandwidth, delay: path.delay };
-            let known = if path.measured { &mut peer.measured } else { &mut peer.links };
-            if known.len() < MOST || known.contains_key(&path.address) {
-                known.insert(path.address, link);
+            let (address, spill) = (path.address, path.spill);
+            let link = Link { bandwidth: path.bandwidth, delay: path.delay, spill };
+            if path.measured {
+                keep(&mut peer.measured, address, |known| *known = link);
+                keep(&mut peer.links, address, |known| known.spill = spill);
+            } else {
+                keep(&mut peer.links, address, |known| *known = link);
             }
+        }
+        let of_peer = self.paths.of(hit).map(|(number, _)| number).collect();
+        self.tell_spill(of_peer);
+    }
+
+    /// Connections hear which of these paths are for what others have no room for.
+    pub(super) fn tell_spill(&mut self, paths: Vec<u16>) {
+        for number in paths {
+            let Some(path) = self.paths.get(number).filter(|path| path.up) else { continue };
+            let inner = inner(self.ours, path.peer, number);
+            self.changes.push_back(Change::Spills(inner, self.path_config(path).spill));
         }
     }
 
@@ -73,9 +89,13 @@ impl Security {
     pub(super) fn tell_links(&mut self, now: Instant, hit: Hit) {
         let of_peer = self.paths.of(hit).filter(|(_, p)| p.up);
         let known: BTreeMap<IpAddr, (Link, bool)> = of_peer.map(|(_, p)| self.known(p)).collect();
-        let Some(peer) = self.peers.get_mut(hit).filter(|p| p.up && now >= p.tell_links_at) else { return };
+        let Some(peer) = self.peers.get_mut(hit).filter(|p| p.up) else { return };
         let old = |ip: &IpAddr| peer.links_told.get(ip).copied().unwrap_or_default();
-        if !known.iter().any(|(ip, (link, _))| is_news(*link, old(ip))) {
+        let differs = |(ip, (link, _)): (&IpAddr, &(Link, bool))| match link.spill == old(ip).spill {
+            true => now >= peer.tell_links_at && is_news(*link, old(ip)),
+            false => true,
+        };
+        if !known.iter().any(differs) {
             return;
         }
         peer.tell_links_at = now + PAUSE;
@@ -92,8 +112,17 @@ impl Security {
     /// What our configuration says of the link of a path; what was measured on it where that says nothing.
     fn known(&self, path: &SecurePath) -> (IpAddr, (Link, bool)) {
         let told = self.locals.get(&path.locators.local).map(|info| info.link).unwrap_or_default();
-        let link = if told == Link::default() { (path.measured, true) } else { (told, false) };
+        let spill = told.spill;
+        let is_told = told != Link { spill, ..Link::default() };
+        let link = if is_told { (told, false) } else { (Link { spill, ..path.measured }, true) };
         (path.locators.local.ip(), link)
+    }
+}
+
+/// Changes what is known of an address, unless it is one too many.
+fn keep(known: &mut BTreeMap<IpAddr, Link>, address: IpAddr, change: impl FnOnce(&mut Link)) {
+    if known.len() < MOST || known.contains_key(&address) {
+        change(known.entry(address).or_default());
     }
 }
 
@@ -123,7 +152,7 @@ mod tests {
         let said = |n: u8, measured: bool, mbps: u64| {
             let bandwidth = Some(polypath_wire::Rate::from_mbps(mbps));
             let path =
-                MultipathPath { id: n, address: [10, 0, 0, n].into(), measured, bandwidth, delay: None };
+                MultipathPath { id: n, address: [10, 0, 0, n].into(), measured, spill: false, bandwidth, delay: None };
             Multipath { shim_version: 1, max_paths: 8, early_data: true, same_spi: true, paths: vec![path] }
         };
         for n in 0..=255 {

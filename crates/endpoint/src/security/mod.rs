@@ -250,7 +250,10 @@ impl Security {
         let config = |number| self.paths.get(number).map(|path| self.path_config(path));
         let paths = used.into_iter().filter_map(|(n, _)| Some((inner(self.ours, peer, n), config(n)?)));
         let mut paths: Vec<(Locators, PathConfig)> = paths.collect();
-        paths.sort_by_key(|(_, config)| config.round_trip.unwrap_or(Duration::MAX));
+        paths.sort_by_key(|(_, config)| {
+            let round_trip = config.one_way.map(|delay| delay.times(2)).or(config.round_trip);
+            (config.spill, round_trip.unwrap_or(Duration::MAX))
+        });
         paths
     }
 

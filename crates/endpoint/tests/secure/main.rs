@@ -326,7 +326,7 @@ fn what_links_are_said_to_be_reaches_the_other_end() {
         for link in 0..2 {
             let bandwidth = Some(Rate::from_mbps(10 + link as u64 * 10 + side as u64));
             let delay = Some(Duration::from_millis(3));
-            let gives = polypath_hip::Link { bandwidth, delay };
+            let gives = polypath_hip::Link { bandwidth, delay, spill: false };
             let info = LocalInfo { mtu: Some(1500), link: gives, ..LocalInfo::default() };
             let local = bed.links[link].ends[side];
             bed.endpoints[side].handle(Instant::ZERO, Input::LocalUp { local, info });

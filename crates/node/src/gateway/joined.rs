@@ -15,8 +15,11 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    /// `packet` behind an empty header; `None` if the buffer is too short.
+    /// `packet` behind an empty header; `None` if the buffer is too short, or the packet has no byte.
     pub fn new(mut buffer: Box<[u8]>, packet: &[u8]) -> Option<Self> {
+        if packet.is_empty() {
+            return None;
+        }
         let len = VIRTIO_NET_HDR_LEN + packet.len();
         buffer.get_mut(VIRTIO_NET_HDR_LEN..len)?.copy_from_slice(packet);
         buffer[..VIRTIO_NET_HDR_LEN].fill(0);
@@ -75,7 +78,11 @@ impl Joiner {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use polypath_wire::ipv4::Ipv4Header;
+    use polypath_wire::ipv6::Ipv6Header;
+    use polypath_wire::tcp;
     use polypath_wire::udp::{self, UdpHeader};
     use tun_rs::VirtioNetHdr;
 
@@ -117,6 +124,30 @@ mod tests {
         assert_eq!((header.gso_size, header.csum_start, header.csum_offset), (1000, 20, 6));
         assert!(made[0][VIRTIO_NET_HDR_LEN + UDP_HEADERS..].iter().all(|byte| *byte == 7));
         assert_eq!(lengths(&joined(&packets, false)), [1000, 1000, 1000, 300, 1000]);
+    }
+
+    /// A segment of TCP over IPv6: 1,000 bytes from `seq` on.
+    fn segment(seq: u32) -> Vec<u8> {
+        let [src, dst] = [1, 2].map(|n| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n));
+        let header = Ipv6Header::new(tcp::PROTOCOL, src, dst, 1020);
+        let mut packet = vec![0; 40 + 1020];
+        header.emit(&mut packet).unwrap();
+        let tcp = &mut packet[40..];
+        tcp[..4].copy_from_slice(&[0, 80, 1, 187]);
+        tcp[4..8].copy_from_slice(&seq.to_be_bytes());
+        (tcp[12], tcp[13]) = (5 << 4, 0x10); // 20 bytes, ACK
+        let sum = header.pseudo_header().compute(tcp::PROTOCOL, tcp).unwrap();
+        tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+        packet
+    }
+
+    #[test]
+    fn segments_of_a_connection_are_one_packet_as_far_as_they_follow_one_another() {
+        let made = joined(&[0, 1000, 2000, 4000].map(segment), false);
+        let lengths: Vec<usize> = made.iter().map(|p| p.len() - VIRTIO_NET_HDR_LEN - 60).collect();
+        assert_eq!(lengths, [3000, 1000]);
+        let header = VirtioNetHdr::decode(&made[0]).unwrap();
+        assert_eq!((header.gso_size, header.csum_start, header.csum_offset), (1000, 40, 16));
     }
 
     #[test]

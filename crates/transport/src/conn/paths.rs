@@ -169,6 +169,15 @@ impl Connection {
         }
     }
 
+    /// `path` is for what the others have no room for, or not any more.
+    pub fn path_spills(&mut self, path: PathId, spill: bool) {
+        let Some(Member { config, .. }) = self.paths.members.get_mut(path) else { return };
+        config.spill = spill;
+        if self.engine.has_joined(path) {
+            self.engine.set_spill(path, spill);
+        }
+    }
+
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
     /// a path that had failed works again, and one with nothing in flight is measured.
     pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {

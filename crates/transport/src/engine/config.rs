@@ -65,6 +65,8 @@ pub struct PathConfig {
     pub overhead: u32,
     /// What data sent here never exceeds, `overhead` included, bit/s, above 0. Bare acknowledgments and probes do not wait for it.
     pub max_rate: Option<Rate>,
+    /// Data leave here only for want of room on paths without this mark, or of any that works.
+    pub spill: bool,
 }
 
 impl PathConfig {
@@ -86,6 +88,7 @@ impl Default for PathConfig {
             link: None,
             overhead: 40,
             max_rate: None,
+            spill: false,
         }
     }
 }

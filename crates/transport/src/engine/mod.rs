@@ -19,6 +19,7 @@ mod queues;
 mod rules;
 mod send;
 mod silence;
+mod spill;
 pub(crate) mod stats;
 pub(crate) mod timeouts;
 pub(crate) mod timers;

@@ -46,8 +46,16 @@ impl Engine {
         });
         self.rules.window_only &= config.max_rate.is_none();
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
-        self.views.insert(PathView { idle_at: now, overhead, ..PathView::new(id, mss) });
+        let spill = config.spill;
+        self.rules.spills |= spill;
+        self.views.insert(PathView { idle_at: now, overhead, spill, ..PathView::new(id, mss) });
         self.refresh(now, id);
+    }
+
+    /// `path` is for what the others have no room for, or not any more.
+    pub(crate) fn set_spill(&mut self, path: PathId, spill: bool) {
+        self.views[path].spill = spill;
+        self.rules.spills = self.views.iter().any(|view| view.spill);
     }
 
     /// Takes a path away; what was in flight there is lost.
@@ -152,7 +160,7 @@ impl Engine {
     /// What the next connection may know of `path`, and since when.
     pub(crate) fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
         let p = self.lanes.get(path).filter(|p| p.stats.bytes_delivered >= WORTH_KNOWING)?;
-        let (rate, rtt) = p.estimator.bandwidth.rate().zip(p.estimator.rtt.min())?;
+        let (rate, rtt) = p.estimator.bandwidth.rate_of_path().zip(p.estimator.rtt.min())?;
         Some((KnownPath { rate, rtt }, p.estimator.bandwidth.measured_at()))
     }
 

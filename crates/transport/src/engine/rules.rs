@@ -28,6 +28,8 @@ pub(super) struct Rules {
     pub window_only: bool,
     /// It goes by packet trains, and so may the scheduler.
     pub trains: bool,
+    /// Some path is for what the others have no room for.
+    pub spills: bool,
 }
 
 impl Rules {
@@ -44,6 +46,7 @@ impl Rules {
             one_window: controller.total_window().is_some(),
             window_only: controller.window_only(),
             trains: controller.goes_by_trains(),
+            spills: false,
         }
     }
 

@@ -3,6 +3,7 @@
 use polypath_wire::{Instant, PathId, PathSet};
 
 use super::machine::Engine;
+use super::spill;
 use super::timers::Timer;
 use crate::facts::{Pace, Parcel, PathState, PathView, Why};
 use crate::path::transmission::{Cargo, History, Transmission};
@@ -15,7 +16,10 @@ impl Engine {
         match self.views.as_slice() {
             [view] => only(now, parcel, view),
             views => {
-                let choice = self.scheduler.pick(now, parcel, views);
+                let choice = match self.rules.spills {
+                    true => spill::pick(&mut *self.scheduler, &*self.controller, now, parcel, views),
+                    false => self.scheduler.pick(now, parcel, views),
+                };
                 if self.explains {
                     self.why = why(&*self.scheduler, now, parcel, views, choice);
                 }
@@ -31,7 +35,7 @@ impl Engine {
             return self.pick(now, parcel);
         }
         let some: Vec<PathView> = self.views.iter().filter(carries).cloned().collect();
-        self.scheduler.pick(now, parcel, &some)
+        spill::pick(&mut *self.scheduler, &*self.controller, now, parcel, &some)
     }
 
     /// The path that is open for `parcel`, carries it whole and on which it should arrive first, of those that `may` take it;

@@ -140,5 +140,17 @@ mod tests {
             flight.push_back((at(ms), mark));
         }
         assert_eq!(bw.rate(), Some(Rate::from_mbps(8)));
+        assert_eq!(bw.rate_of_path(), bw.rate());
+    }
+
+    #[test]
+    fn single_segments_with_nothing_behind_tell_no_rate_of_the_path() {
+        let mut bw = Bandwidth::default();
+        let at = |ms: u64| Instant(ms * 1_000_000);
+        for n in 0..20 {
+            let mark = bw.on_sent(at(100 * n), true, true);
+            bw.on_delivered(at(100 * n + 10), 1000, &mark, at(100 * n), Some(Duration::from_millis(10)));
+        }
+        assert_eq!((bw.rate(), bw.rate_of_path()), (Some(Rate(800_000)), None));
     }
 }

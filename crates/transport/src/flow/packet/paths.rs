@@ -47,6 +47,13 @@ impl PacketFlow {
         }
     }
 
+    /// `path` is for what the others have no room for, or not any more.
+    pub fn path_spills(&mut self, path: PathId, spill: bool) {
+        if self.paths.contains(path) {
+            self.engine.set_spill(path, spill);
+        }
+    }
+
     /// Something that is no frame took `rtt` on `path` and back: a path that had failed works again.
     pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {
         if !self.paths.contains(path) {

@@ -29,8 +29,9 @@ pub struct Multipath {
 /// The flags of who takes early data, and of who takes the asker's SPI.
 const EARLY_DATA: u8 = 1;
 const SAME_SPI: u8 = 2;
-/// The flag of values that were measured.
+/// The flags of values that were measured, and of links for what others have no room for.
 const MEASURED: u8 = 1;
+const SPILL: u8 = 2;
 
 /// The sender's end of one path, with what is known of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +42,8 @@ pub struct MultipathPath {
     pub address: IpAddr,
     /// Whether rate and delay were measured on a path, else they are what the sender's link gives.
     pub measured: bool,
+    /// Whether the sender wants data on its link only for want of room on its others.
+    pub spill: bool,
     /// The rate it gives; zero on the wire if unknown.
     pub bandwidth: Option<Rate>,
     /// One-way delay, microseconds on the wire, all ones if unknown.
@@ -74,6 +77,7 @@ impl MultipathPath {
             id,
             address: c.address()?,
             measured: flags & MEASURED != 0,
+            spill: flags & SPILL != 0,
             bandwidth: (bandwidth != 0).then_some(Rate(bandwidth)),
             delay: (delay != NO_DELAY).then(|| Duration::from_micros(delay.into())),
         })
@@ -81,7 +85,8 @@ impl MultipathPath {
 
     fn emit(&self, out: &mut Vec<u8>) {
         let micros = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(NO_DELAY - 1).min(NO_DELAY - 1);
-        out.extend_from_slice(&[self.id, u8::from(self.measured) * MEASURED, 0, 0]);
+        let flags = (u8::from(self.measured) * MEASURED) | (u8::from(self.spill) * SPILL);
+        out.extend_from_slice(&[self.id, flags, 0, 0]);
         out.extend_from_slice(&self.delay.map_or(NO_DELAY, micros).to_be_bytes());
         out.extend_from_slice(&self.bandwidth.map_or(0, |r| r.0).to_be_bytes());
         out.extend_from_slice(&address_bytes(self.address));
