@@ -103,7 +103,10 @@ pub fn log(args: &LogArgs) -> Result<(), Failure> {
                     print(args, &new)?;
                 }
                 Next::Later => {}
-                Next::Ended => return Ok(eprintln!("the daemon has ended")),
+                Next::Ended => {
+                    eprintln!("the daemon has ended");
+                    return Ok(());
+                }
             }
         }
     }))

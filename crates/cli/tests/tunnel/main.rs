@@ -127,7 +127,7 @@ fn follows(host: &Host) {
 /// One is told to end by a command, the other by a signal; nothing is left of either.
 fn ends(router: &mut Host, server: &mut Host) {
     let socket = router.socket();
-    let mut follow = || {
+    let follow = || {
         let mut log = router.command(&["log", "--follow", "--socket", socket.to_str().unwrap()]);
         router.ns.run(|| log.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).unwrap()
     };
