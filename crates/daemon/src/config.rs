@@ -75,7 +75,14 @@ pub struct Tunnel {
     #[serde(default = "Tunnel::default_name")]
     pub name: String,
     /// The addresses of this host on it, each with the length of its network's prefix.
+    #[serde(default)]
     pub addresses: Vec<IpNet>,
+    /// The peer that says which address this host has beside those.
+    #[serde(default)]
+    pub addresses_from: Option<Hit>,
+    /// The network out of which peers without prefixes have an address each.
+    #[serde(default)]
+    pub assign: Option<IpNet>,
     /// Largest packet, bytes, 576 (with IPv6 1280) to 65,535.
     #[serde(default = "Tunnel::default_mtu")]
     pub mtu: u16,
@@ -150,7 +157,7 @@ pub struct Control {
 pub struct DaemonConfig {
     /// The user that it becomes once it is set up; without one it stays who started it.
     pub user: Option<String>,
-    /// The directory of what it must know after a restart: what quotas are used.
+    /// The directory of what it must know after a restart: what quotas are used, and which addresses peers have.
     pub state: PathBuf,
 }
 
@@ -185,7 +192,9 @@ pub struct Peer {
     /// Where it is to be found: addresses or names, with or without a port. Empty: it calls us.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// The addresses behind it: what goes there goes to it, and what comes from it must come from there.
+    /// The addresses behind it: what goes there goes to it, and what comes from it must come from there. Empty: one that
+    /// [`Tunnel::assign`] gives it.
+    #[serde(default)]
     pub prefixes: Vec<IpNet>,
 }
 
@@ -241,6 +250,11 @@ impl Config {
     /// Connections between the peers.
     pub(crate) fn outer(&self) -> ConnectionConfig {
         self.tunnel.transport.over(self.lane.outer())
+    }
+
+    /// Whether it must know something after a restart.
+    pub fn keeps_state(&self) -> bool {
+        !self.paths.quota.is_empty() || self.tunnel.assign.is_some()
     }
 }
 
@@ -378,6 +392,16 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             ("[tunnel]", "[paths]\nquota = { wwan0 = \"5 G\" }\n[tunnel]", [":3:", "paths.quota", "5 GB"]),
             ("[tunnel]", "[lane]\nduplicate = [{}]\n[tunnel]", [":3:", "lane.duplicate[0]", "name a dscp"]),
             ("addresses = [\"10.99.0.1/24\"]", "", [":2:", "tunnel", "10.99.0.1/24"]),
+            (
+                "prefixes = [\"10.99.0.2/32\", \"192.168.7.0/24\"]",
+                "",
+                [":5:", "peer[0].prefixes", "[tunnel] assign"],
+            ),
+            (
+                "[tunnel]",
+                "[tunnel]\naddresses_from = \"2001:22:a7c6:c53:8d7b:5b0a:a1cf:a9c8\"",
+                [":3:", "tunnel.addresses_from", "no peer"],
+            ),
             (
                 "[tunnel]",
                 "[metrics]\nlisten = \"0.0.0.0:9510\"\n[tunnel]",

@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::exclusion::Exclusion;
 use crate::kill_switch::KillSwitch;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
+use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
 use crate::peers::Peers;
 use crate::quota::Quotas;
@@ -26,7 +27,7 @@ use crate::request::PORT;
 use crate::routes;
 use crate::status::Status;
 use crate::view::View;
-use crate::{associations, backups, far, metrics, near, packets};
+use crate::{address, associations, backups, far, metrics, near, packets};
 
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
@@ -56,6 +57,9 @@ pub enum DaemonError {
     /// A route was refused.
     #[error(transparent)]
     Route(#[from] RouteError),
+    /// There is no address for a peer.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
     /// The configuration asks for connections that cannot be.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -83,7 +87,7 @@ impl Daemon {
     /// Needs `CAP_NET_ADMIN` and a tokio runtime whose threads are in that namespace. A [kill switch](kill_switch) stands from the
     /// beginning, and stays if an error ends this; what an earlier one left for other prefixes goes once the routes stand.
     pub async fn start(config: &Config, identity: Identity) -> Result<Self, DaemonError> {
-        let rules = KillSwitch::default();
+        let (config, rules) = (&leases::assign(config)?, KillSwitch::default());
         rules.arm(&config.protected()).await?;
         let gateway = Gateway::create(&GatewayConfig {
             name: config.tunnel.name.clone(),
@@ -126,6 +130,11 @@ impl Daemon {
         self.spawn(near::serve(lane.clone(), interceptor));
         self.spawn(far::serve(lane.clone(), listener));
         self.spawn(associations::watch(lane.clone()));
+        let addresses = lane.outer.listen(address::PORT, address::connections())?;
+        self.spawn(address::serve(lane.clone(), addresses));
+        if let Some(hit) = config.tunnel.addresses_from {
+            self.spawn(address::follow(lane.clone(), self.view.device.clone(), hit));
+        }
         self.spawn(packets::outward(lane.clone()));
         self.spawn(packets::inward(lane.clone()));
         self.spawn(backups::mind(lane.clone(), self.view.choice.clone()));

@@ -1,5 +1,6 @@
 //! What both ends of the lane share.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -7,7 +8,7 @@ use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::Semaphore;
 
-use crate::peers::Peers;
+use crate::peers::{Peer, Peers};
 
 /// Both nodes, the peers, and what they are carrying.
 pub(crate) struct Lane {
@@ -25,6 +26,20 @@ pub(crate) struct Lane {
     /// One for each connection that may be carried at the same time.
     pub places: Arc<Semaphore>,
     pub counters: Counters,
+}
+
+impl Lane {
+    /// Waits for an association with a peer.
+    pub async fn associated(&self, peer: &Peer) {
+        loop {
+            let mut changed = pin!(peer.link.changed.notified());
+            changed.as_mut().enable(); // what happens after the question is heard
+            if self.outer.is_associated(peer.config.hit) {
+                return;
+            }
+            changed.await;
+        }
+    }
 }
 
 /// Both ends of the packet lane at this host: the device, and the peers.

@@ -4,6 +4,7 @@
 //! its bytes travel on a connection of the association with the peer behind its destination; that peer opens the real one from
 //! its own TUN device, with the same addresses and ports. What is not TCP travels as the packets that it is.
 
+mod address;
 mod answers;
 mod associations;
 mod backups;
@@ -15,6 +16,7 @@ mod far;
 mod interfaces;
 pub mod kill_switch;
 mod lane;
+mod leases;
 mod metrics;
 mod near;
 mod netlink;
@@ -28,6 +30,7 @@ mod reload;
 pub mod request;
 mod routes;
 mod splice;
+mod state;
 mod status;
 mod view;
 mod volume;
@@ -35,6 +38,7 @@ mod volume;
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, DaemonError};
 pub use interfaces::{InterfaceStatus, Use};
+pub use leases::LeaseError;
 pub use netlink::RouteError;
 pub use packets::{PacketStatus, PathPackets, PeerPackets};
 pub use paths::{PathsChange, PathsError};

@@ -1,6 +1,5 @@
 //! The end at which a connection enters: it is answered when the other end has opened the real one.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -66,7 +65,7 @@ fn turn_down(incoming: Incoming, reply: Reply) {
 /// Has the peer open the connection. One to the peer that was opened ahead may be dead without our knowing: then on a new
 /// one.
 async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
-    if timeout(PATIENCE, associated(lane, peer)).await.is_err() {
+    if timeout(PATIENCE, lane.associated(peer)).await.is_err() {
         lane.counters.no_association.fetch_add(1, Relaxed);
         return Err(Reply::Unreachable);
     }
@@ -85,17 +84,6 @@ fn reply_for(error: &StreamError) -> Reply {
     match error {
         StreamError::Open(OpenError::TooManyConnections { .. } | OpenError::InUse(_)) => Reply::Busy,
         _ => Reply::Unreachable,
-    }
-}
-
-async fn associated(lane: &Lane, peer: &Peer) {
-    loop {
-        let mut changed = pin!(peer.link.changed.notified());
-        changed.as_mut().enable(); // what happens after the question is heard
-        if lane.outer.is_associated(peer.config.hit) {
-            return;
-        }
-        changed.await;
     }
 }
 

@@ -9,6 +9,7 @@ use tracing::info;
 use crate::associations::name;
 use crate::config::Config;
 use crate::daemon::Daemon;
+use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
 use crate::peers::Changed;
 use crate::routes;
@@ -22,6 +23,9 @@ pub enum ReloadError {
         /// Where it is in the configuration.
         key: &'static str,
     },
+    /// There is no address for a peer.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
     /// A route or a rule was refused.
     #[error(transparent)]
     Route(#[from] RouteError),
@@ -34,6 +38,7 @@ impl ReloadError {
             Self::Fixed { key } => format!(
                 "nothing was changed: put {key} back, or `polypath down` and `polypath up`, which resets all connections"
             ),
+            Self::Lease(_) => "nothing was changed".into(),
             Self::Route(_) => "nothing was changed: see `ip route` and `ip rule`".into(),
         }
     }
@@ -47,6 +52,8 @@ impl Config {
             ("identity.key", self.identity != other.identity),
             ("tunnel.name", tunnel.0.name != tunnel.1.name),
             ("tunnel.addresses", tunnel.0.addresses != tunnel.1.addresses),
+            ("tunnel.addresses_from", tunnel.0.addresses_from != tunnel.1.addresses_from),
+            ("tunnel.assign", tunnel.0.assign != tunnel.1.assign),
             ("tunnel.mtu", tunnel.0.mtu != tunnel.1.mtu),
             ("tunnel.kill_switch", tunnel.0.kill_switch != tunnel.1.kill_switch),
             ("tunnel.transport", tunnel.0.transport != tunnel.1.transport),
@@ -80,6 +87,7 @@ impl Daemon {
         if let Some(key) = before.fixed_difference(config) {
             return Err(ReloadError::Fixed { key });
         }
+        let config = &leases::assign(config)?;
         self.rules.arm(&config.protected()).await?;
         let device = &self.view.device;
         if let Err(error) = routes::add(device, config).await {

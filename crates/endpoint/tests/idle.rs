@@ -9,10 +9,11 @@ use bytes::BytesMut;
 use polypath_endpoint::*;
 use polypath_hip::{Accept, HipConfig, Identity, KeyKind, Random};
 use polypath_transport::flow::PacketConfig;
-use polypath_transport::{CcConfig, SchedulerConfig, Segment};
+use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig, Segment};
 use polypath_wire::deadlines::Named;
 use polypath_wire::{Duration, Instant};
 
+const PORT: u16 = 80;
 /// Paths of each client.
 const LINKS: u8 = 2;
 const DELAY: Duration = Duration::from_millis(10);
@@ -67,7 +68,7 @@ fn endpoint(host: usize, accept: Accept) -> Endpoint {
         ..PacketConfig::default()
     };
     endpoint.carry_packets(Instant::ZERO, LaneConfig { packets, ..LaneConfig::default() }).unwrap();
-    endpoint.listen(80, ListenConfig::default()).unwrap();
+    endpoint.listen(PORT, ListenConfig::default()).unwrap();
     endpoint
 }
 
@@ -143,18 +144,28 @@ impl Star {
         }
     }
 
+    fn connect(&mut self, client: usize, connections: usize) {
+        let server = self.hosts[0].hit().unwrap();
+        for _ in 0..connections {
+            self.hosts[client].connect_peer(self.now, ConnectionConfig::default(), server, PORT).unwrap();
+        }
+        self.turn(client);
+    }
+
     fn paths_up(&self) -> usize {
         self.hosts[0].secure_paths().filter(|path| path.up).count()
     }
 }
 
-/// What is allocated for a server with that many clients, bytes, and the packets that it sends in a second when all of them
-/// have been silent for some.
-fn idle(clients: usize) -> (i64, usize) {
+/// What is allocated for a server with that many clients, each with so many open connections, bytes, and the packets that it
+/// sends in 10 s when all of them have been silent for some.
+fn idle(clients: usize, connections: usize) -> (i64, usize) {
     let (mut left, mut sent) = (None, 0);
     let counted = allocation_counter::measure(|| {
         let mut star = Star::new(clients);
-        star.run(Duration::from_secs(20));
+        star.run(Duration::from_secs(10));
+        (1..=clients).for_each(|client| star.connect(client, connections));
+        star.run(Duration::from_secs(10));
         assert_eq!(star.paths_up(), clients * usize::from(LINKS));
         (star.sent, star.longest) = (0, 0);
         star.run(Duration::from_secs(10));
@@ -168,10 +179,12 @@ fn idle(clients: usize) -> (i64, usize) {
 
 #[test]
 fn an_idle_client_costs_a_server_at_most_50_kb_and_its_heartbeats() {
-    let ((few, _), (many, sent)) = (idle(10), idle(1000));
-    let each = (many - few) / 990;
-    println!("{each} bytes for each idle client with {LINKS} paths, {sent} packets in 10 s");
-    assert!(each <= MOST_PER_CLIENT, "{each} bytes");
-    // A heartbeat, and the answer to the client's, on each path in each second.
-    assert_eq!(sent, 1000 * usize::from(LINKS) * 2 * 10);
+    for connections in [0, 1] {
+        let ((few, _), (many, sent)) = (idle(10, connections), idle(1000, connections));
+        let each = (many - few) / 990;
+        println!("{each} bytes for each idle client with {LINKS} paths and {connections} connections");
+        assert!(each <= MOST_PER_CLIENT, "{each} bytes");
+        // A heartbeat, and the answer to the client's, on each path in each second.
+        assert_eq!(sent, 1000 * usize::from(LINKS) * 2 * 10);
+    }
 }

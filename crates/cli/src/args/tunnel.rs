@@ -109,10 +109,16 @@ pub struct InitArgs {
     /// The address of this host in the tunnel, with the length of the network's prefix
     #[arg(long, value_name = "ADDR/LEN", default_value = "10.99.0.1/24")]
     pub address: IpNet,
+    /// The peer says which address that is ([tunnel] assign there)
+    #[arg(long, requires = "peer", conflicts_with = "address")]
+    pub assigned: bool,
+    /// The network out of which this host gives each peer without --behind an address ([tunnel] assign)
+    #[arg(long, value_name = "ADDR/LEN", conflicts_with = "assigned")]
+    pub assign: Option<IpNet>,
     /// A peer: its Host Identity Tag and, if this host calls it, its addresses
-    #[arg(long, value_name = "HIT[@ADDR,…]", requires = "behind")]
+    #[arg(long, value_name = "HIT[@ADDR,…]")]
     pub peer: Option<String>,
-    /// An address or network behind that peer; repeat it for more
+    /// An address or network behind that peer; repeat it for more. None where [tunnel] assign gives it one
     #[arg(long, value_name = "ADDR/LEN", requires = "peer")]
     pub behind: Vec<IpNet>,
     /// The key file, made if it is not there

@@ -22,11 +22,20 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
         let help = "--peer adds a peer to it; to begin anew, remove it first";
         return Err(Failure::usage(format!("{} is there already", args.config.display())).help(help));
     }
+    let peer = args.peer.as_deref().map(parse).transpose()?;
+    let from = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
+    if let Some(from) = from.filter(|_| exists) {
+        return Err(Failure::usage(format!("{} is there already", args.config.display()))
+            .help(format!("write addresses_from = \"{from}\" under [tunnel] there, and leave out --assigned")));
+    }
+    if args.assign.is_some() && exists {
+        return Err(Failure::usage(format!("{} is there already", args.config.display()))
+            .help("write assign under [tunnel] there, and leave out --assign"));
+    }
     let text = match exists {
         true => Config::text(&args.config).map_err(wrong)?,
-        false => template::config(&args.identity, args.address),
+        false => template::config(&args.identity, from.map_or(Ok(args.address), Err), args.assign),
     };
-    let peer = args.peer.as_deref().map(parse).transpose()?;
     let (file, text, config) = planned(args, text, peer.as_ref())?;
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
@@ -61,9 +70,9 @@ fn planned(
 
 /// The file that a new peer gets, where the configuration has a directory of peers.
 fn own_file(args: &InitArgs, text: &str, hit: Hit) -> Result<Option<PathBuf>, Failure> {
-    let config = Config::parse(&args.config.display().to_string(), text).map_err(wrong)?;
     let name = format!("{}.toml", hit.to_string().replace(':', "-"));
-    let own = config.directory(&args.config).map(|directory| directory.join(name));
+    let directory = Config::directory_in(&args.config, text).map_err(wrong)?;
+    let own = directory.map(|directory| directory.join(name));
     match own.as_ref().filter(|own| own.exists()) {
         Some(own) => Err(Failure::usage(format!("{} is there already", own.display()))
             .help("change it, or remove it first")),
@@ -95,15 +104,20 @@ fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
 
 /// The command that makes this host known to the other one, which has not called us if we `call` it.
 fn line(config: &Config, hit: Hit, args: &InitArgs, call: bool) -> String {
-    let Some(ours) = config.tunnel.addresses.first() else { return String::new() };
-    let behind = IpNet::from(ours.addr());
+    let ours = config.tunnel.addresses.first();
+    let behind = ours.map(|ours| format!(" --behind {}", IpNet::from(ours.addr()))).unwrap_or_default();
     if call {
-        return format!("polypath init --peer {hit} --behind {behind}");
+        return format!("polypath init --peer {hit}{behind}");
     }
-    let theirs = ours.hosts().find(|ip| *ip != ours.addr());
-    let theirs = theirs.and_then(|ip| IpNet::new(ip, ours.prefix_len()).ok());
+    if let Some(network) = config.tunnel.assign {
+        return format!("polypath init --assigned --peer {hit}@{} --behind {network}", places(config, args));
+    }
+    let theirs = ours.and_then(|ours| {
+        let other = ours.hosts().find(|ip| *ip != ours.addr())?;
+        IpNet::new(other, ours.prefix_len()).ok()
+    });
     let address = theirs.map(|net| format!(" --address {net}")).unwrap_or_default();
-    format!("polypath init{address} --peer {hit}@{} --behind {behind}", places(config, args))
+    format!("polypath init{address} --peer {hit}@{}{behind}", places(config, args))
 }
 
 /// Where this host is to be found.

@@ -107,7 +107,7 @@ fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure
 /// Makes the directory of what it keeps, for its user, unless it is there: then it must be the user's. None that is there is given away.
 fn state(config: &Config, user: Option<&User>) -> Result<(), Failure> {
     let dir = &config.daemon.state;
-    let Some(user) = user.filter(|_| !config.paths.quota.is_empty()) else { return Ok(()) };
+    let Some(user) = user.filter(|_| config.keeps_state()) else { return Ok(()) };
     let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
     let failed = |e: io::Error| Failure::system(format!("[daemon] state: {}", dir.display()), e);
     match std::fs::metadata(dir) {

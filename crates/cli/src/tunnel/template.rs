@@ -5,8 +5,19 @@ use std::path::Path;
 use ipnet::IpNet;
 use polypath_wire::hip::Hit;
 
-/// A configuration without peers.
-pub fn config(identity: &Path, address: IpNet) -> String {
+/// A configuration without peers, of a host that has `address`, or else the one that a peer says, and gives peers
+/// addresses of `assign`.
+pub fn config(identity: &Path, address: Result<IpNet, Hit>, assign: Option<IpNet>) -> String {
+    let address = match address {
+        Ok(address) => format!("addresses = [\"{address}\"]"),
+        Err(peer) => format!(
+            "addresses = []\n# The tag of the peer that says which one this host has.\naddresses_from = \"{peer}\""
+        ),
+    };
+    let assign = match assign {
+        Some(network) => format!("assign = \"{network}\""),
+        None => "# assign = \"10.99.0.0/24\"".to_owned(),
+    };
     format!(
         "# What `polypath up` reads. Every key: docs/daemon.md.
 
@@ -18,7 +29,9 @@ key = {key:?}
 # The device that connections are routed to.
 name = \"polypath0\"
 # Addresses of this host in the tunnel, each with the length of the network's prefix.
-addresses = [\"{address}\"]
+{address}
+# A network out of which each peer without prefixes has an address.
+{assign}
 # Largest packet on the device, bytes.
 mtu = 1400
 # Whether what is for the peers' prefixes must not leave otherwise when the daemon has crashed or was killed.
@@ -66,7 +79,7 @@ socket = \"/run/polypath.sock\"
 [daemon]
 # The user that the daemon runs as once it is set up; it keeps only the network capabilities.
 # user = \"polypath\"
-# The directory where it keeps what quotas are used.
+# The directory where it keeps what quotas are used and which addresses peers have.
 # state = \"/var/lib/polypath\"
 
 [metrics]
@@ -89,14 +102,11 @@ pub fn peer(hit: Hit, addresses: &[String], behind: &[IpNet]) -> String {
         [] => "# It calls this host.\naddresses = []".to_owned(),
         all => format!("# Where it is to be found.\naddresses = [{}]", quoted(all)),
     };
-    format!(
-        "
-[[peer]]
-hit = \"{hit}\"
-{called}
-# What is behind it: its address in the tunnel, and networks that it routes.
-prefixes = [{}]
-",
-        quoted(&prefixes)
-    )
+    let behind = match quoted(&prefixes) {
+        none if none.is_empty() => "# It has the address that [tunnel] assign gives it.".to_owned(),
+        all => format!(
+            "# What is behind it: its address in the tunnel, and networks that it routes.\nprefixes = [{all}]"
+        ),
+    };
+    format!("\n[[peer]]\nhit = \"{hit}\"\n{called}\n{behind}\n")
 }

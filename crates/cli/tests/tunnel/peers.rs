@@ -9,7 +9,7 @@ use polypath_node::netns::may_create;
 use polypath_testing::{installed, skip};
 use serde_json::Value;
 
-use super::host::{Host, has_cables, plug, reaches_as, shell, wait};
+use super::host::{Host, has_cables, lists, plug, reaches_as, shell, wait};
 
 const NETS: [&str; 3] = ["192.0.2", "198.51.100", "203.0.113"];
 
@@ -76,6 +76,31 @@ fn each_client_has_a_file_and_its_own_addresses_and_one_more_comes_while_the_ser
         takes_no_address_of_another(&server, &clients[1], owner, address);
     }
     gets_no_second_file(&server, &clients[1]);
+}
+
+#[test]
+fn a_client_that_is_named_by_its_tag_alone_has_the_address_that_the_server_gives_it() {
+    let Some((mut server, mut clients)) = star() else { return };
+    std::fs::remove_file(server.dir.path().join("polypath.toml")).unwrap();
+    let there = server.init(&["--assign", "10.99.0.0/24"]);
+    let state = server.dir.path().join("state").display().to_string();
+    server.edit(|text| {
+        text.replace("# state = \"/var/lib/polypath\"", &format!("state = {state:?}"))
+            .replace("# directory = \"/etc/polypath/peers.d\"", "directory = \"peers.d\"")
+    });
+    for client in &clients {
+        let back = client.obey(&there);
+        assert!(!back.contains("--behind"), "it does not know its address: {back}");
+        assert_eq!(server.obey(&back), "", "nothing more to do");
+    }
+    server.up();
+    clients.iter_mut().for_each(Host::up);
+    let has = |client: &Host, n: usize| lists(client, "address", &format!("10.99.0.{n}/32"));
+    let given = |client: &Host| (2..5).find(|n| has(client, *n));
+    wait("an address of each", || clients.iter().all(|client| given(client).is_some()));
+    for client in &clients {
+        reaches_as(&format!("10.99.0.{}", given(client).unwrap()), client, &server);
+    }
 }
 
 /// What a client sends with the address of another one, which a shorter prefix of its own may contain, is dropped and counted.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use polypath_wire::hip::Hit;
+
 use super::error::Problem;
 use super::files::Sources;
 use super::{Config, Peer};
@@ -22,8 +24,12 @@ impl Config {
         if !name_fits {
             return Err(wrong("name", "no name of an interface", "at most 15 bytes, without / and spaces"));
         }
-        if tunnel.addresses.is_empty() {
+        if tunnel.addresses.is_empty() && tunnel.addresses_from.is_none() {
             return Err(wrong("addresses", "no address", "write for example [\"10.99.0.1/24\"]"));
+        }
+        let is_named = |hit: &Hit| self.peers.iter().any(|peer| peer.hit == *hit);
+        if tunnel.addresses_from.is_some_and(|hit| !is_named(&hit)) {
+            return Err(wrong("addresses_from", "no peer has that tag", "write the hit of a [[peer]]"));
         }
         let v6 = tunnel.addresses.iter().any(|net| net.addr().is_ipv6());
         let least = if v6 { 1280 } else { 576 };
@@ -75,8 +81,9 @@ impl Config {
             if let Some(other) = hits.insert(peer.hit, n) {
                 return Err(at("hit").says(format!("the peer at {} has the same tag", sources.place(other))));
             }
-            if peer.prefixes.is_empty() {
-                let help = "write for example [\"10.99.0.2/32\"]: its own address in the tunnel";
+            if peer.prefixes.is_empty() && self.tunnel.assign.is_none() {
+                let help =
+                    "write for example [\"10.99.0.2/32\"]: its own address in the tunnel; or [tunnel] assign";
                 return Err(at("prefixes").says("nothing is behind this peer").help(help));
             }
             if let Some(taken) = self.own(peer) {

@@ -91,6 +91,11 @@ impl Config {
         Ok(config)
     }
 
+    /// The directory of further peers that `text` names in the configuration `file`; the rest of it is not checked.
+    pub fn directory_in(file: &Path, text: &str) -> Result<Option<PathBuf>, Box<ConfigError>> {
+        Ok(read::<Self>(&file.display().to_string(), text)?.directory(file))
+    }
+
     /// The directory of further peers of the configuration in `file`.
     pub fn directory(&self, file: &Path) -> Option<PathBuf> {
         let directory = self.peer_files.directory.as_ref()?;

@@ -39,9 +39,7 @@ fn nearest(name: &str, known: &[&str]) -> String {
 
 fn example(field: &str) -> Option<&'static str> {
     Some(match field {
-        "addresses" => "[\"10.99.0.1/24\"]",
         "hit" => "\"2001:22:…\", as `polypath hit` on that host prints it",
-        "prefixes" => "[\"10.99.0.2/32\"]: the addresses behind that host",
         "tunnel" => "{ addresses = [\"10.99.0.1/24\"] }",
         _ => return None,
     })

@@ -1,13 +1,14 @@
 //! What interfaces carried this month, and its file.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
+
+use crate::state;
 
 /// Bytes of interfaces, both directions together.
 pub(super) type Bytes = BTreeMap<String, u64>;
@@ -25,26 +26,16 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// What was kept in `file` of this month. One that cannot be read or understood is put aside, and the count begins at 0.
+    /// What was kept in `file` of this month. One that cannot be read or understood counts as none.
     pub fn load(file: &Path, now: SystemTime) -> Self {
-        let text = match fs::read_to_string(file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::default(),
-            text => text,
-        };
-        match text.and_then(|text| Ok(serde_json::from_str::<Self>(&text)?)) {
+        match state::load::<Self>(file) {
             Ok(ledger) if ledger.month < month(now) => Self::default(), // of a month that is over
             Ok(ledger) => {
                 ledger.warn_of_the_future(file, now);
                 ledger
             }
             Err(error) => {
-                let aside = file.with_extension("broken");
-                // The next write replaces it anyway.
-                let _ = fs::rename(file, &aside);
-                let (file, aside) = (file.display(), aside.display());
-                warn!(
-                    "{file} is no file of quotas ({error}): it is {aside} now, and quotas are counted from 0"
-                );
+                warn!("{}: {error}; quotas are counted from 0", file.display());
                 Self::default()
             }
         }
@@ -62,12 +53,7 @@ impl Ledger {
 
     /// Replaces `file` at once, or leaves it as it is.
     pub fn store(&self, file: &Path) -> io::Result<()> {
-        let new = file.with_extension("new");
-        let mut out = File::create(&new)?;
-        serde_json::to_writer_pretty(&mut out, self)?;
-        out.write_all(b"\n")?;
-        out.sync_all()?;
-        fs::rename(&new, file)
+        state::store(file, self)
     }
 
     /// The counters of all interfaces stand at `seen`: what they grew by counts for those that have a quota. Counters that

@@ -1,6 +1,7 @@
 //! Two kernels, two daemons and emulated links between them, in namespaces.
 #![allow(clippy::unwrap_used)]
 
+mod address;
 mod common;
 mod firewall;
 mod metrics;

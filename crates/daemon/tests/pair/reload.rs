@@ -19,7 +19,7 @@ fn pair() -> Option<Pair> {
 }
 
 /// What ip(8) lists.
-fn lists(host: &Host, what: &str) -> String {
+pub fn lists(host: &Host, what: &str) -> String {
     let mut list = Tool::new("ip");
     list.args(what.split(' ')).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
     String::from_utf8(host.ns.run(|| list.output().unwrap()).unwrap().stdout).unwrap()

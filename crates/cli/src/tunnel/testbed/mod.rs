@@ -183,7 +183,7 @@ fn configure(scenario: &Scenario) -> Result<(), Failure> {
         let at = |n: usize| format!("10.77.{n}.2:{}", udp::PORT);
         let addresses: Vec<_> = (0..scenario.hops().len()).map(at).collect();
         let called = if side == 0 { addresses.as_slice() } else { &[] };
-        let text = template::config(&dir.join(format!("{name}.pem")), net(side))
+        let text = template::config(&dir.join(format!("{name}.pem")), Ok(net(side)), None)
             + &template::peer(hits[1 - side], called, &[IpNet::from(net(1 - side).addr())]);
         let text = text.replace("/run/polypath.sock", &format!("{DIR}/{name}.sock"));
         let file = dir.join(format!("{name}.toml"));

@@ -1,0 +1,87 @@
+//! Files in the directory of state: read whole, replaced at once.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// Why a file says nothing.
+#[derive(Debug, Error)]
+pub(crate) enum Unread {
+    /// The system does not let it be read.
+    #[error(transparent)]
+    Os(#[from] io::Error),
+    /// It cannot be understood, and was renamed.
+    #[error("{why}: it is {} now", aside.display())]
+    Broken {
+        /// What is wrong with it.
+        why: serde_json::Error,
+        /// Its name now.
+        aside: PathBuf,
+    },
+}
+
+/// What `file` says; nothing if there is none.
+pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Unread> {
+    let text = match fs::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
+        text => text?,
+    };
+    serde_json::from_slice(&text).map_err(|why| {
+        let aside = file.with_extension("broken");
+        match fs::rename(file, &aside) {
+            Ok(()) => Unread::Broken { why, aside },
+            Err(error) => error.into(),
+        }
+    })
+}
+
+/// Replaces `file` at once, or leaves it as it is. Its directory may be another user's: no link in it is followed.
+pub(crate) fn store(file: &Path, value: &impl Serialize) -> io::Result<()> {
+    let new = file.with_extension("new");
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.write_all(b"\n")?;
+    out.sync_all()?;
+    fs::rename(&new, file)?;
+    file.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_loaded_and_a_link_that_waits_there_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, other) = (dir.path().join("a.json"), dir.path().join("other"));
+        fs::write(&other, "precious").unwrap();
+        symlink(&other, file.with_extension("new")).unwrap();
+        assert_eq!(load::<Vec<u8>>(&file).unwrap(), Vec::<u8>::new());
+        store(&file, &[1, 2]).unwrap();
+        assert_eq!(load::<Vec<u8>>(&file).unwrap(), [1, 2]);
+        assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_file_that_is_broken_is_put_aside_and_one_that_cannot_be_read_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.json");
+        fs::write(&file, "{").unwrap();
+        assert!(matches!(load::<Vec<u8>>(&file), Err(Unread::Broken { .. })));
+        assert!(!file.exists() && dir.path().join("a.broken").exists());
+        fs::create_dir(&file).unwrap();
+        assert!(matches!(load::<Vec<u8>>(&file), Err(Unread::Os(_))));
+        assert!(file.exists());
+    }
+}
