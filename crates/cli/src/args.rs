@@ -259,6 +259,9 @@ pub enum LabCommand {
     #[cfg(feature = "lab")]
     #[command(after_long_help = record::EXAMPLES)]
     Record(RecordArgs),
+    /// Run in the simulator what a daemon did over its links
+    #[command(after_long_help = REPLAY_EXAMPLES)]
+    Replay(ReplayArgs),
     /// Print the JSON Schema of spec files
     Schema,
 }
@@ -342,6 +345,33 @@ fn kinds() -> PossibleValuesParser {
     ]
     .map(|(name, help)| PossibleValue::new(name).help(help))
     .into()
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  polypath status --watch --json > run.log          on the host that sends, while it sends; Ctrl-C ends it
+  polypath lab replay run.log                       how long the same takes in the simulator
+  polypath lab replay run.log --write mine.toml     as an experiment: try another controller on these links
+
+What the log tells of the links, and what it cannot: docs/experiments.md.";
+
+#[derive(Args, Debug)]
+pub struct ReplayArgs {
+    /// What `polypath status --watch --json` printed; - is standard input
+    #[arg(value_name = "LOG")]
+    pub log: PathBuf,
+    /// The peer to which the data went, its name or tag [default: the one that was sent most]
+    #[arg(long, value_name = "PEER")]
+    pub peer: Option<String>,
+    /// Write the experiment into this new file instead of running it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "json"])]
+    pub write: Option<PathBuf>,
+    /// Seeds of the runs
+    #[arg(long, value_name = "A..B")]
+    pub seeds: Option<SeedRange>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 const NEW_EXAMPLES: &str = "\

@@ -5,6 +5,7 @@ mod group;
 mod list;
 mod new;
 mod output;
+mod replay;
 mod trace;
 
 use std::io::{self, Write};
@@ -39,6 +40,7 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Frontier(args) => frontier::run(args),
         LabCommand::Trace(args) => trace::draw(args),
         LabCommand::Record(args) => crate::record::record(args),
+        LabCommand::Replay(args) => replay::replay(args),
         LabCommand::Schema => {
             let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");
             printed(writeln!(io::stdout(), "{schema}"))

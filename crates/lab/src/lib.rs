@@ -23,6 +23,8 @@ pub mod metric;
 mod place;
 pub mod registry;
 #[cfg(feature = "experiments")]
+pub mod replay;
+#[cfg(feature = "experiments")]
 pub mod report;
 #[cfg(feature = "experiments")]
 pub mod results;

@@ -16,8 +16,12 @@ use crate::table;
 pub fn new(args: &NewArgs) -> Result<(), Failure> {
     let Some(name) = &args.name else { return list() };
     let text = template(&args.template).map_err(unknown)?;
-    let file = name.with_extension("toml");
-    write(&file, text).map_err(|e| match e.kind() {
+    keep(&name.with_extension("toml"), text)
+}
+
+/// Writes an experiment into a new file, and says how it is run.
+pub fn keep(file: &Path, text: &str) -> Result<(), Failure> {
+    write(file, text).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Failure::usage(format!("{} is there already", file.display()))
             .help("give another name, or remove it first"),
         _ => Failure::system(format!("cannot write {}", file.display()), e),

@@ -1,0 +1,188 @@
+//! What a log tells of one path, and the link that this makes.
+
+use std::fmt::{self, Write as _};
+use std::net::IpAddr;
+
+use polypath_wire::{Duration, Rate};
+
+use super::log::{Look, Peer};
+use super::{FULL, time};
+use crate::units::Human;
+
+/// Rates that differ by less than this part are one.
+const SAME: f64 = 0.1;
+/// Random loss that is less is none.
+const LEAST_LOSS: f64 = 0.0005;
+/// Packets that tell of random loss.
+const ENOUGH: u64 = 1000;
+/// No queue stands while the round trip is below the smallest times this.
+const CALM: f64 = 1.2;
+/// The least queue, bytes.
+const LEAST_QUEUE: f64 = 15_000.0;
+
+/// A path over the time of the log: second `n` lies between lines `n` and `n + 1`.
+#[derive(Debug)]
+pub(super) struct Path {
+    ends: (IpAddr, IpAddr),
+    times: Vec<f64>,
+    seconds: Vec<Second>,
+    /// Round trip without queues, and the longest, s.
+    round_trip: [f64; 2],
+    loss: f64,
+}
+
+/// A path for a second.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Second {
+    up: bool,
+    /// What was sent, bits on the wire.
+    bits: f64,
+    /// What it could carry, bit/s.
+    rate: Option<f64>,
+}
+
+impl Path {
+    pub fn of(ends: (IpAddr, IpAddr), times: &[f64], lines: &[Option<&Peer>]) -> Self {
+        let find = |peer: &Option<&Peer>| {
+            let peer: Option<&Peer> = *peer;
+            peer.and_then(|peer| peer.paths.iter().find(|path| path.ends() == ends))
+        };
+        let looks = || lines.iter().map(find);
+        let pairs = || looks().zip(looks().skip(1));
+        let seconds = pairs().zip(times.iter().zip(&times[1..])).map(|(pair, (from, to))| second(pair, to - from));
+        let heard = || looks().flatten();
+        let queued = || heard().filter_map(|look| look.load.rtt_ms);
+        let least = queued().chain(heard().filter_map(|look| Some(2.0 * look.delay_ms?))).fold(f64::MAX, f64::min);
+        let least = if least == f64::MAX { 1.0 } else { least };
+        let most = queued().fold(least, f64::max);
+        Self {
+            ends,
+            times: times.to_vec(),
+            seconds: seconds.collect(),
+            round_trip: [least / 1e3, most / 1e3],
+            loss: loss(pairs(), least),
+        }
+    }
+
+    /// Everything sent, bytes.
+    pub fn carried(&self) -> u64 {
+        (self.seconds.iter().map(|second| second.bits).sum::<f64>() / 8.0) as u64
+    }
+
+    /// What was sent in a second, bits.
+    pub fn bits(&self, second: usize) -> f64 {
+        self.seconds[second].bits
+    }
+
+    /// Each second in which the link is another one than before: when, its rate, and whether it is up.
+    fn changes(&self) -> Vec<(f64, f64, bool)> {
+        let first = self.seconds.iter().find_map(|second| second.rate).unwrap_or(1e6);
+        let mut changes = vec![(0.0, first, true)];
+        for (second, at) in self.seconds.iter().zip(&self.times) {
+            let (_, rate, up) = changes[changes.len() - 1];
+            let now = second.rate.filter(|now| (now / rate - 1.0).abs() > SAME).unwrap_or(rate);
+            if now != rate || second.up != up {
+                changes.push((*at, now, second.up));
+            }
+        }
+        changes
+    }
+
+    fn rates(&self) -> [f64; 2] {
+        let changes = self.changes();
+        let rates = || changes.iter().map(|(_, rate, _)| *rate);
+        [rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max)]
+    }
+
+    /// Links from `a` over `router` to `b` that do as it did.
+    pub fn link(&self, router: &str) -> String {
+        let [least, longest] = self.round_trip;
+        let changes = self.changes();
+        let (_, rate, _) = changes[0];
+        let [_, highest] = self.rates();
+        let queue = ((longest - least) * highest / 8.0).max(least * highest / 16.0).max(LEAST_QUEUE);
+        let loss = if self.loss > 0.0 { format!("loss = {:.4}\n", self.loss) } else { String::new() };
+        let mut text = format!(
+            "
+[[link]]                         # {} to {}
+from = \"a\"
+to = \"{router}\"
+rate = \"{}\"
+delay = \"{}\"
+queue = \"{}B\"
+{loss}",
+            self.ends.0,
+            self.ends.1,
+            human(rate),
+            Human(Duration::from_micros((least * 5e5) as u64)),
+            queue.round(),
+        );
+        let (mut rate, mut up) = (rate, true);
+        for (at, now, is_up) in &changes[1..] {
+            // Writing into a string cannot fail.
+            let _ = write!(text, "\n[[link.change]]\nat = \"{}\"\n", time(*at));
+            if *now != rate {
+                let _ = writeln!(text, "rate = \"{}\"", human(*now));
+            }
+            if *is_up != up {
+                let _ = writeln!(text, "up = {is_up}");
+            }
+            (rate, up) = (*now, *is_up);
+        }
+        text + &format!("\n[[link]]\nfrom = \"{router}\"\nto = \"b\"\nrate = \"10Gbit/s\"\ndelay = \"1us\"\nqueue = \"10000p\"\n")
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([lowest, highest], [least, longest]) = (self.rates(), self.round_trip);
+        write!(f, "{} to {}: ", self.ends.0, self.ends.1)?;
+        match highest > lowest {
+            true => write!(f, "{:.1} to {:.1} Mbit/s", lowest / 1e6, highest / 1e6)?,
+            false => write!(f, "{:.1} Mbit/s", highest / 1e6)?,
+        }
+        write!(f, ", round trip {:.1} ms, queue {:.0} ms", least * 1e3, (longest - least) * 1e3)?;
+        match self.loss > 0.0 {
+            true => write!(f, ", random loss {:.2} %", self.loss * 100.0),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What two looks tell of the second between them.
+fn second((before, after): (Option<&Look>, Option<&Look>), took: f64) -> Second {
+    let bits = match (before, after) {
+        (Some(before), Some(after)) => after.wire().saturating_sub(before.wire()) as f64 * 8.0,
+        _ => 0.0,
+    };
+    let works = before.is_some_and(|look| look.up && look.answers);
+    let measured = after.and_then(|look| look.rate_mbps).map(|mbps| mbps * 1e6).filter(|rate| *rate > 0.0);
+    let sent = Some(bits / took).filter(|rate| *rate > 0.0);
+    let rate = match (sent, measured) {
+        (Some(sent), Some(measured)) if sent < FULL * measured => Some(measured),
+        (sent, measured) => sent.filter(|_| measured.is_some()).or(measured),
+    };
+    Second { up: works, bits, rate }
+}
+
+/// The share of packets that were sent again in seconds in which no queue stood.
+fn loss<'a>(pairs: impl Iterator<Item = (Option<&'a Look>, Option<&'a Look>)>, least: f64) -> f64 {
+    let calm = |look: &Look| look.load.rtt_ms.is_some_and(|rtt| rtt <= least * CALM);
+    let (mut again, mut sent) = (0, 0);
+    for pair in pairs {
+        let (Some(before), Some(after)) = pair else { continue };
+        // Less than before: connections have closed since.
+        let more = after.load.again.checked_sub(before.load.again);
+        if let Some(more) = more.filter(|_| calm(before) && calm(after)) {
+            again += more;
+            sent += after.sent_packets.saturating_sub(before.sent_packets);
+        }
+    }
+    let share = again as f64 / sent.max(1) as f64;
+    if sent >= ENOUGH && (LEAST_LOSS..1.0).contains(&share) { share } else { 0.0 }
+}
+
+/// A rate as a spec file has it, in whole kbit/s.
+fn human(bits: f64) -> Human<Rate> {
+    Human(Rate(((bits / 1e3).round() as u64).max(1) * 1000))
+}
