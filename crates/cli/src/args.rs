@@ -1,26 +1,27 @@
 //! The command line, and the help that teaches it.
 
 mod files;
+mod lab;
 #[cfg(feature = "lab")]
 mod record;
 #[cfg(feature = "daemon")]
 mod tunnel;
 
-use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use polypath_lab::seeds::SeedRange;
 use polypath_lab::units::{Bytes, Human, Link};
 use polypath_transport::Registry;
 use polypath_transport::cc::CcConfig;
 use polypath_transport::sched::SchedulerConfig;
-use polypath_wire::Rate;
 
 pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 #[cfg(feature = "lab")]
+pub use lab::{
+    CheckArgs, FrontierArgs, GroupArgs, LabCommand, NewArgs, ReplayArgs, ReportArgs, RunArgs, TraceArgs,
+};
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{
@@ -210,316 +211,6 @@ fn usual() -> String {
 /// Each algorithm says itself what it is.
 fn described<T: Registry>() -> PossibleValuesParser {
     T::ALL.iter().map(|about| PossibleValue::new(about.name).help(about.help)).collect::<Vec<_>>().into()
-}
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  polypath lab run foundation/one_link                   by its name below experiments/
-  polypath lab run my.toml --seeds 1..100 --out out/my   a file, an ensemble, results kept
-  polypath lab run my.toml --seed 7 --pcap --out out/7   one run with a capture of every link
-
-With --out it writes values.parquet and values.csv (every number of every run), results.csv and
-results.arrow (one row per run and flow), results.json (the summary), and its figures: figure-1.svg,
-figure-1.pdf, figure-1.csv and so on, all points in figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with
---trace also RUN.arrow (every observation), where RUN is the run's id in the results.
-
-A cluster is the Python package's part: python -m polypath run my.toml --out out/my --dask tcp://host:8786
-(docs/python.md).";
-
-#[derive(Subcommand, Debug)]
-pub enum LabCommand {
-    /// List the experiments
-    List {
-        /// Directory of the experiments [default: experiments/ if it is there, else those built into this program]
-        #[arg(long, value_name = "DIR")]
-        dir: Option<PathBuf>,
-        /// Print a JSON array instead of a table
-        #[arg(long)]
-        json: bool,
-    },
-    /// Run an experiment over its seeds on all cores, and check what it expects
-    #[command(after_long_help = RUN_EXAMPLES)]
-    Run(RunArgs),
-    /// Run a whole group of experiments and compare with the papers; fails if a band is unmet
-    #[command(after_long_help = CHECK_EXAMPLES)]
-    Check(CheckArgs),
-    /// Run a group of experiments, or one, and write an HTML page with its claims and figures
-    #[command(after_long_help = REPORT_EXAMPLES)]
-    Report(ReportArgs),
-    /// Write a spec file of your own from a template; without a name, list the templates
-    #[command(after_long_help = NEW_EXAMPLES)]
-    New(NewArgs),
-    /// Compare controllers over random scenarios: what they take, leave to others, leave unused
-    #[command(after_long_help = FRONTIER_EXAMPLES)]
-    Frontier(FrontierArgs),
-    /// Draw a trace of a link's rate by seed, for rate = { trace = "FILE" } in a spec
-    #[command(after_long_help = TRACE_EXAMPLES)]
-    Trace(TraceArgs),
-    /// Record the rate and delay of a real path to another host, for rate = { trace = "FILE" } in a spec
-    #[cfg(feature = "lab")]
-    #[command(after_long_help = record::EXAMPLES)]
-    Record(RecordArgs),
-    /// Run in the simulator what a daemon did over its links
-    #[command(after_long_help = REPLAY_EXAMPLES)]
-    Replay(ReplayArgs),
-    /// Print the JSON Schema of spec files
-    Schema,
-}
-
-const FRONTIER_EXAMPLES: &str = "\
-Examples:
-  polypath lab frontier                                       all controllers in scenarios 1 to 20
-  polypath lab frontier --scenarios 1..300 --out frontier.csv
-  polypath lab frontier --controllers cubic,polypath --worst 5
-  polypath lab frontier --controllers polypath,polypath_separate   with a part of it off (docs/controller.md, Ablation)
-  polypath lab frontier --spec 17                             scenario 17 as a spec file
-  polypath lab run frontier/17                                the same scenario, every controller, more numbers
-
-Each scenario has one to four paths, apart, shared or partly shared; 1 to 1000 Mbit/s; round trips of 2 to
-300 ms; queues of 0.25 to 8 BDP; up to two TCPs at each bottleneck; and some have random loss, reordering, rates
-that change, bursts, traffic the other way. FF: its goodput at a bottleneck, divided by the mean goodput of
-the TCPs there.
-The baseline (null) replaces the
-connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean
-over three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns
-without a name are of the one before: medians first, then where the lowest and the highest twentieth begin.";
-
-#[derive(Args, Debug)]
-pub struct FrontierArgs {
-    /// Which scenarios, by number
-    #[arg(long, value_name = "A..B", default_value = "1..20")]
-    pub scenarios: SeedRange,
-    /// Only these
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub controllers: Vec<String>,
-    /// Runs at a time [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZero<usize>>,
-    /// Of single bottlenecks count those that hold this many packets, queue included
-    #[arg(long, value_name = "PACKETS", default_value_t = 25)]
-    pub pipe: u64,
-    /// The scenarios in which each controller takes most, this many
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub worst: usize,
-    /// Write a row for each run and bottleneck, as CSV
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Print this scenario as a spec file, and run nothing
-    #[arg(long, value_name = "N")]
-    pub spec: Option<u64>,
-    /// Print a JSON object instead of tables
-    #[arg(long)]
-    pub json: bool,
-}
-
-const TRACE_EXAMPLES: &str = "\
-Examples:
-  polypath lab trace lte --seed 1 > lte.trace                         a minute of a cellular link, outages among it
-  polypath lab trace starlink --seconds 300 --mean 100Mbit/s > sat.trace
-  polypath lab trace wifi --seed 7 > wifi.trace
-
-The format is mahimahi's: each line is the millisecond at which 1500 bytes may leave. The same seed draws the same
-trace everywhere. docs/experiments.md says where the numbers of each kind come from.";
-
-#[derive(Args, Debug)]
-pub struct TraceArgs {
-    /// What the link is like
-    #[arg(value_name = "KIND", value_parser = kinds())]
-    pub kind: String,
-    /// What decides the draw
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// How long it is until it repeats, 1 to 3600
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub seconds: u64,
-    /// Mean rate of a long one; without it 7Mbit/s (lte), 150Mbit/s (starlink), 37Mbit/s (wifi)
-    #[arg(long, value_name = "RATE")]
-    pub mean: Option<Human<Rate>>,
-}
-
-fn kinds() -> PossibleValuesParser {
-    [
-        ("lte", "Rate wanders, with outages, as Sprout models cellular links"),
-        ("starlink", "Rate changes every 15 s, after a short pause"),
-        ("wifi", "Bursts on a channel that others use too"),
-    ]
-    .map(|(name, help)| PossibleValue::new(name).help(help))
-    .into()
-}
-
-const REPLAY_EXAMPLES: &str = "\
-Examples:
-  polypath status --watch --json > run.log          on the host that sends, while it sends; Ctrl-C ends it
-  polypath lab replay run.log                       how long the same takes in the simulator
-  polypath lab replay run.log --write mine.toml     as an experiment: try another controller on these links
-
-What the log tells of the links, and what it cannot: docs/experiments.md.";
-
-#[derive(Args, Debug)]
-pub struct ReplayArgs {
-    /// What `polypath status --watch --json` printed; - is standard input
-    #[arg(value_name = "LOG")]
-    pub log: PathBuf,
-    /// The peer to which the data went, its name or tag [default: the one that was sent most]
-    #[arg(long, value_name = "PEER")]
-    pub peer: Option<String>,
-    /// Write the experiment into this new file instead of running it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "json"])]
-    pub write: Option<PathBuf>,
-    /// Seeds of the runs
-    #[arg(long, value_name = "A..B")]
-    pub seeds: Option<SeedRange>,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    pub json: bool,
-}
-
-const NEW_EXAMPLES: &str = "\
-Examples:
-  polypath lab new                                  the templates
-  polypath lab new mine --template two_paths        writes mine.toml, which says what its keys mean
-  polypath lab run mine.toml";
-
-#[derive(Args, Debug)]
-pub struct NewArgs {
-    /// The file, .toml
-    #[arg(value_name = "NAME")]
-    pub name: Option<PathBuf>,
-    /// What to begin with
-    #[arg(long, value_name = "TEMPLATE", default_value = "two_paths")]
-    pub template: String,
-}
-
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  polypath lab check mhip                                every experiment of experiments/mhip
-  polypath lab check mhip --quick                        the first four seeds of each
-  polypath lab check fast --report fast.html --out out   also the page, and the results of every run
-  polypath lab check mhip --settle 9001 --against docs/results/mhip-*.json
-                                                         the same findings on other seeds?
-
-Two answers a line. The band (our own min and max) is met or UNMET and decides the exit status. The
-finding says what our ensemble makes of the paper's value: reproduced, direction only, not
-identifiable, refuted; the rule is in docs/experiments.md. The null is the same number where nothing
-distinguishes the flows.";
-
-const REPORT_EXAMPLES: &str = "\
-Examples:
-  polypath lab report mhip --out mhip.html
-  polypath lab report foundation --quick
-  polypath lab report my.toml --out my.html              one experiment
-
-The page opens with a row a claim: the paper's value, ours, the null, the verdict. Set-up, readings and our own bands are folded
-below. Figures have zoom and tooltips; it needs no network: open it in any browser.";
-
-/// A group of experiments.
-#[derive(Args, Debug)]
-pub struct GroupArgs {
-    /// A directory below experiments/, or a group built into this program: foundation, mhip, rmtcp, fast. `lab report` also
-    /// takes one experiment, by its name or its file
-    pub group: String,
-    /// These seeds instead of the specs', the last included
-    #[arg(long, value_name = "A..B", conflicts_with = "quick")]
-    pub seeds: Option<SeedRange>,
-    /// Only the first four seeds of each experiment; a band that these do not meet is open, not unmet
-    #[arg(long)]
-    pub quick: bool,
-    /// Directory of the groups [default: experiments/ if it is there, else those built into this program]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
-
-impl GroupArgs {
-    /// The seeds that they choose.
-    #[cfg(feature = "lab")]
-    pub fn chosen(&self) -> polypath_lab::group::Seeds {
-        use polypath_lab::group::Seeds;
-        match (self.quick, self.seeds) {
-            (true, _) => Seeds::Quick,
-            (false, Some(seeds)) => Seeds::Only(seeds),
-            (false, None) => Seeds::Spec,
-        }
-    }
-
-    /// The arguments that choose the seeds.
-    pub fn seeds_text(&self) -> String {
-        match (self.quick, self.seeds) {
-            (true, _) => " --quick".to_owned(),
-            (false, Some(seeds)) => format!(" --seeds {seeds}"),
-            (false, None) => String::new(),
-        }
-    }
-}
-
-#[derive(Args, Debug)]
-pub struct CheckArgs {
-    #[command(flatten)]
-    pub group: GroupArgs,
-    /// Write the results of every run into this directory
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Write the HTML page too
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Write every figure into this directory, as EXPERIMENT-NUMBER.svg, .pdf and .csv
-    #[arg(long, value_name = "DIR")]
-    pub figures: Option<PathBuf>,
-    /// Only the claims of published values, with 50 seeds from this one on, and with up to 400 where these do not decide
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "quick", "out", "report", "figures"])]
-    pub settle: Option<u64>,
-    /// Compare with the JSON of earlier checks on disjoint blocks of seeds, findings of many runs and means of few; bands
-    /// do not count then
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pub against: Vec<PathBuf>,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Args, Debug)]
-pub struct ReportArgs {
-    #[command(flatten)]
-    pub group: GroupArgs,
-    /// Where to write the page
-    #[arg(long, value_name = "FILE", default_value = "report.html")]
-    pub out: PathBuf,
-}
-
-#[derive(Args, Debug)]
-pub struct RunArgs {
-    /// A spec file, or the name of one below experiments/ or built into this program
-    #[arg(value_name = "SPEC")]
-    pub spec: PathBuf,
-    /// Only this seed
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
-    pub seed: Option<u64>,
-    /// These seeds instead of the spec's, the last included
-    #[arg(long, value_name = "A..B")]
-    pub seeds: Option<SeedRange>,
-    /// How many runs at once; without it one for each core
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZero<usize>>,
-    /// Only this cell of the grid
-    #[arg(long, value_name = "LABEL")]
-    pub cell: Option<String>,
-    /// Write results into this directory
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Capture what every link carries (pcapng), into --out
-    #[arg(long, requires = "out")]
-    pub pcap: bool,
-    /// Of these links and directions only, as in a->r,r->b
-    #[arg(long, value_name = "LINKS", requires = "pcap", value_delimiter = ',')]
-    pub pcap_links: Vec<String>,
-    /// Keep the first BYTES of each packet: 96 hold all headers
-    #[arg(long, value_name = "BYTES", requires = "pcap")]
-    pub pcap_bytes: Option<NonZero<u32>>,
-    /// Keep every observation of every run (Arrow IPC), in --out
-    #[arg(long, requires = "out")]
-    pub trace: bool,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[cfg(test)]

@@ -49,6 +49,58 @@ fn every_template_runs_and_meets_what_it_expects() {
     assert!(templates().all(|(name, _)| list.contains(name)), "{list}");
 }
 
+/// What a daemon tells each second that fills 16 and 8 Mbit/s from the fourth to the 13th second.
+fn log() -> String {
+    let mut text = String::new();
+    for second in 0..=20u64 {
+        let busy = second.clamp(3, 13) - 3;
+        let paths = [(16u64, 10), (8, 30)].map(|(mbps, ms)| {
+            let sent = busy * mbps * 125_000 / 1500;
+            format!(
+                r#"{{"local":"10.0.{ms}.1:9","remote":"10.0.{ms}.2:9","up":true,"answers":true,"delay_ms":{ms},"rate_mbps":{},
+                "sent_packets":{sent},"sent_bytes":{},"load":{{"again":0,"rtt_ms":{}}}}}"#,
+                mbps as f64 * 0.95, sent * 1472, 3 * ms,
+            )
+        });
+        let peer = format!(
+            r#"{{"name":"far","hit":"h","sent":{},"paths":[{}]}}"#,
+            busy * 2_700_000,
+            paths.join(",")
+        );
+        text += &format!(r#"{{"time":{second},"peers":[{peer}]}}"#).replace('\n', "");
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn what_a_daemon_did_takes_as_long_in_the_simulator_and_is_kept_as_an_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("run.log"), log()).unwrap();
+    let (code, json, error) =
+        told(&polypath(dir.path(), &["lab", "replay", "run.log", "--seeds", "1..2", "--json"]));
+    assert_eq!(code, Some(0), "{error}");
+    let all: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let transfer = &all["transfers"][0];
+    let [recorded, simulated] =
+        [&transfer["recorded_s"], &transfer["simulated_s"]["mean"]].map(|time| time.as_f64().unwrap());
+    assert!((recorded - 10.0).abs() < 0.1 && (0.85..1.15).contains(&(simulated / recorded)), "{json}");
+    let (_, table, _) = told(&polypath(dir.path(), &["lab", "replay", "run.log", "--seeds", "1..2"]));
+    assert!(table.contains("to far") && table.contains("16.0 Mbit/s, round trip 20.0 ms"), "{table}");
+    assert_eq!(
+        polypath(dir.path(), &["lab", "replay", "run.log", "--write", "mine.toml"]).status.code(),
+        Some(0)
+    );
+    let (code, table, error) = told(&polypath(dir.path(), &["lab", "run", "mine.toml", "--seeds", "1..2"]));
+    assert!(code == Some(0) && table.contains("transfer1"), "{table}{error}");
+    std::fs::write(dir.path().join("run.log"), "hello\n").unwrap();
+    let (code, _, error) = told(&polypath(dir.path(), &["lab", "replay", "run.log"]));
+    assert!(
+        code == Some(2) && error.contains("run.log: line 1: ") && error.contains("help: `polypath status"),
+        "{error}"
+    );
+}
+
 #[test]
 fn names_that_nothing_has_are_answered_with_the_nearest() {
     let dir = tempfile::tempdir().unwrap();

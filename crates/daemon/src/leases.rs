@@ -66,7 +66,9 @@ fn give(config: &Config, network: IpNet, mut leases: Leases) -> Result<Leases, L
     let ours: BTreeSet<IpAddr> = config.tunnel.addresses.iter().map(IpNet::addr).collect();
     // The first one of IPv6 is that of all routers (RFC 4291 §2.6.1).
     let is_a_hosts = |ip: &IpAddr| ip.is_ipv4() || *ip != network.network();
-    let is_free = |ip: &IpAddr| is_a_hosts(ip) && !ours.contains(ip) && !others.iter().any(|prefix| prefix.contains(ip));
+    let is_free = |ip: &IpAddr| {
+        is_a_hosts(ip) && !ours.contains(ip) && !others.iter().any(|prefix| prefix.contains(ip))
+    };
     leases.retain(|_, ip| network.contains(&*ip) && is_free(ip));
     let asking: BTreeSet<Hit> =
         config.peers.iter().filter(|peer| peer.prefixes.is_empty()).map(|peer| peer.hit).collect();

@@ -3,8 +3,8 @@
 //!
 //! What is known of a path in each second:
 //! - its rate: what was sent, headers included, where that was at least [`FULL`] of the measured rate of delivery; else the latter,
-//!   as the path was not full;
-//! - its delay: half the smallest round trip of the log;
+//!   as the path was not full; where next to nothing was sent, the one before;
+//! - its delay: half the smallest round trip of a heartbeat;
 //! - its queue: what makes up the difference to the longest round trip, and at least half of the product of rate and round trip;
 //! - its random loss: the share of packets sent again in those seconds in which no queue stood.
 
@@ -21,8 +21,8 @@ use crate::units::{Bytes, Human};
 use log::{Line, Peer};
 use path::Path;
 
-/// A path that carries this part of its measured rate of delivery is full.
-const FULL: f64 = 0.7;
+/// A path on which this part of the measured rate of delivery is sent, headers included, is full.
+const FULL: f64 = 0.9;
 /// A second counts as idle below this part of the busiest one.
 const IDLE: f64 = 0.02;
 /// Seconds without data that part two transfers.
@@ -31,6 +31,9 @@ const PAUSE: usize = 2;
 const DATA: f64 = 0.95;
 /// Shorter transfers are not replayed, bytes.
 const LEAST: u64 = 100_000;
+
+/// Longest log, seconds.
+const LONGEST: f64 = 86_400.0;
 
 /// Why a log is no experiment.
 #[derive(Debug, Error)]
@@ -43,6 +46,15 @@ pub enum ReplayError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// A number in a line is none that a daemon tells.
+    #[error("line {line}: a number is out of range")]
+    Range {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// The log is too long.
+    #[error("{0:.0} s: at most a day is replayed")]
+    Long(f64),
     /// There are too few lines.
     #[error("{0} lines: rates take at least 3")]
     Short(usize),
@@ -93,26 +105,36 @@ impl Replay {
         if lines.len() < 3 {
             return Err(ReplayError::Short(lines.len()));
         }
-        let peer = chosen(&lines, peer)?;
+        let Chosen { name, hit } = chosen(&lines, peer)?;
         let times: Vec<f64> = lines.iter().map(|line| line.time - lines[0].time).collect();
-        let looks: Vec<Option<&Peer>> = lines.iter().map(|line| line.peer(&peer)).collect();
+        if let Some(long) = times.last().filter(|last| **last > LONGEST) {
+            return Err(ReplayError::Long(*long));
+        }
+        let looks: Vec<Option<&Peer>> = lines.iter().map(|line| line.peer(&hit)).collect();
         let paths: Vec<Path> = ends(&looks).into_iter().map(|ends| Path::of(ends, &times, &looks)).collect();
         let paths: Vec<Path> = paths.into_iter().filter(|path| path.carried() > 0).collect();
         let transfers = transfers(&times, &looks, &paths);
         if transfers.is_empty() {
-            return Err(ReplayError::Nothing { peer });
+            return Err(ReplayError::Nothing { peer: name });
         }
-        let spec = spec(&peer, &times, &paths, &transfers);
-        Ok(Self { transfers, paths: paths.iter().map(Path::to_string).collect(), spec, peer })
+        let spec = spec(&times, &paths, &transfers);
+        Ok(Self { transfers, paths: paths.iter().map(Path::to_string).collect(), spec, peer: name })
     }
 }
 
-/// The tag of the peer of that name or tag, or of the one that was sent most.
-fn chosen(lines: &[Line], name: Option<&str>) -> Result<String, ReplayError> {
+/// A peer of the log.
+struct Chosen {
+    name: String,
+    hit: String,
+}
+
+/// The peer of that name or tag, or the one that was sent most.
+fn chosen(lines: &[Line], name: Option<&str>) -> Result<Chosen, ReplayError> {
+    let of = |peer: &Peer| Chosen { name: peer.name.clone(), hit: peer.hit.clone() };
     let all = || lines.iter().flat_map(|line| &line.peers);
     match name {
         Some(name) => match all().find(|peer| peer.name == name || peer.hit == name) {
-            Some(peer) => Ok(peer.hit.clone()),
+            Some(peer) => Ok(of(peer)),
             None => {
                 let mut known: Vec<String> = all().map(|peer| peer.name.clone()).collect();
                 known.sort();
@@ -121,7 +143,7 @@ fn chosen(lines: &[Line], name: Option<&str>) -> Result<String, ReplayError> {
             }
         },
         None => {
-            let most = all().max_by_key(|peer| peer.sent).map(|peer| peer.hit.clone());
+            let most = all().max_by_key(|peer| peer.sent).map(of);
             most.ok_or(ReplayError::Nothing { peer: "any peer".to_owned() })
         }
     }
@@ -151,28 +173,36 @@ fn transfers(times: &[f64], looks: &[Option<&Peer>], paths: &[Path]) -> Vec<Tran
             _ => spans.push((second, second)),
         }
     }
+    // Of the first and the last second as much was used as they carried of what their neighbours did.
+    let part = |second: usize, inner: usize| {
+        (sent(second) / sent(inner)).min(1.0) * (times[second + 1] - times[second])
+    };
     let given = |line: usize| looks[line].map_or(0, |peer| peer.sent);
     let transfer = |(first, last): (usize, usize)| {
+        let (begin, end) = match last - first {
+            0 => (times[first], times[last + 1]),
+            _ => (times[first + 1] - part(first, first + 1), times[last] + part(last, last - 1)),
+        };
         let on_paths = (first..=last).map(sent).sum::<f64>() * DATA;
         // What is given before it is sent is given in the second before at the earliest.
         let given = given(last + 1).saturating_sub(given(first.saturating_sub(1)));
-        Transfer { start: times[first], took: times[last + 1] - times[first], bytes: given.min(on_paths as u64) }
+        Transfer { start: begin, took: end - begin, bytes: given.min(on_paths as u64) }
     };
     spans.into_iter().map(transfer).filter(|transfer| transfer.bytes >= LEAST).collect()
 }
 
-fn spec(peer: &str, times: &[f64], paths: &[Path], transfers: &[Transfer]) -> String {
+fn spec(times: &[f64], paths: &[Path], transfers: &[Transfer]) -> String {
     let end = times.last().copied().unwrap_or(0.0);
     let mut text = format!(
         "# Made by `polypath lab replay`. Every key: polypath lab schema; in words: docs/experiments.md.
 version = 1
-title = \"What went to {peer}\"
+title = \"What a daemon sent\"
 duration = \"{}\"
 seeds = \"1..5\"
 
 [connection]                     # as between two daemons
 cc = {{ algorithm = \"polypath\" }}
-scheduler = \"earliest_completion\"
+scheduler = {{ policy = \"earliest_completion\" }}
 acks = {{ policy = \"thinned\" }}
 send_buffer = {buffer}
 receive_buffer = {buffer}
@@ -240,7 +270,8 @@ mod tests {
             let given = sent.iter().sum::<u64>() * 9 / 10;
             text += &format!(
                 "{{\"time\":{},\"hit\":\"x\",\"peers\":[{{\"name\":\"far\",\"hit\":\"2001:22::1\",\"sent\":{given},\"paths\":[{}]}}]}}\n",
-                1000 + second, paths.join(",")
+                1000 + second,
+                paths.join(",")
             );
         }
         text
@@ -250,15 +281,13 @@ mod tests {
     fn a_log_becomes_links_that_change_and_a_transfer() {
         let replay = Replay::of(&log(25), None).unwrap();
         let [transfer] = replay.transfers[..] else { panic!("{:?}", replay.transfers) };
-        assert_eq!((transfer.start, transfer.took), (2.0, 16.0));
+        let is = |found: f64, expected: f64| (found - expected).abs() < 0.01;
+        assert!(is(transfer.start, 2.0) && is(transfer.took, 16.0), "{transfer:?}");
         let data = 16 * 80 * 125_000 + (8 * 40 + 8 * 10) * 125_000;
         assert!((transfer.bytes as f64 / f64::from(data) - 0.88).abs() < 0.02, "{transfer:?}");
         let spec = parse(&replay.spec, "replay").unwrap().spec;
         let links: Vec<_> = spec.link.iter().filter(|link| link.to.starts_with('r')).collect();
-        let rates = |n: usize| {
-            let crate::spec::LinkRate::Rate(rate) = &links[n].rate else { panic!("a rate") };
-            rate.0.0 as f64 / 1e6
-        };
+        let rates = |n: usize| links[n].rate.mean().0 as f64 / 1e6;
         assert!((rates(0) - 80.0).abs() < 1.0 && (rates(1) - 40.0).abs() < 1.0, "{} {}", rates(0), rates(1));
         assert_eq!(links[0].change.len(), 0);
         let changes: Vec<_> = links[1].change.iter().map(|c| (c.at.0.0 / 1_000_000_000, c.up)).collect();
@@ -273,6 +302,10 @@ mod tests {
         assert!(said("{\"time\":1,\"peers\":[]}\nhello\n", None).starts_with("line 2: "));
         assert!(said(&log.lines().take(2).collect::<Vec<_>>().join("\n"), None).contains("at least 3"));
         assert!(said(&log, Some("near")).contains("the log has far"));
+        assert!(
+            said(&log.replacen("\"rate_mbps\":80", "\"rate_mbps\":1e300", 1), None).contains("out of range")
+        );
+        assert!(said(&log.replacen("1000,", "-90000,", 1), None).contains("at most a day"));
         let start: Vec<&str> = log.lines().take(3).collect();
         assert!(said(&start.join("\n"), None).contains("nothing of at least"));
         assert!(Replay::of(&log, Some("far")).is_ok() && Replay::of(&log, Some("2001:22::1")).is_ok());

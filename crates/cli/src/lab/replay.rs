@@ -75,7 +75,8 @@ fn print(replay: &Replay, took: &[Option<Summary>], seeds: SeedRange) -> Result<
         ]);
     }
     let paths: String = replay.paths.iter().map(|path| format!("  {path}\n")).collect();
-    let seeds = format!("simulated: mean ± 95 % confidence over seeds {seeds}; --write FILE makes it an experiment");
+    let seeds =
+        format!("simulated: mean ± 95 % confidence over seeds {seeds}; --write FILE makes it an experiment");
     printed(writeln!(io::stdout(), "to {}\n{paths}\n{}\n\n{seeds}", replay.peer, table.trim_fmt()))
 }
 

@@ -25,8 +25,9 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     let peer = args.peer.as_deref().map(parse).transpose()?;
     let from = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
     if let Some(from) = from.filter(|_| exists) {
-        return Err(Failure::usage(format!("{} is there already", args.config.display()))
-            .help(format!("write addresses_from = \"{from}\" under [tunnel] there, and leave out --assigned")));
+        return Err(Failure::usage(format!("{} is there already", args.config.display())).help(format!(
+            "write addresses_from = \"{from}\" under [tunnel] there, and leave out --assigned"
+        )));
     }
     if args.assign.is_some() && exists {
         return Err(Failure::usage(format!("{} is there already", args.config.display()))

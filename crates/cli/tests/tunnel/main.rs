@@ -140,7 +140,10 @@ fn ends(router: &mut Host, server: &mut Host) {
     let first = down();
     assert!(first.status.success(), "{first:?}");
     let follower = follower.wait_with_output().unwrap();
-    assert!(follower.status.success() && follower.stderr.starts_with(b"the daemon has ended"), "{follower:?}");
+    assert!(
+        follower.status.success() && follower.stderr.starts_with(b"the daemon has ended"),
+        "{follower:?}"
+    );
     let (again, none) = (down(), "no daemon answers on");
     assert_eq!(again.status.code(), Some(3), "it has ended when `down` has");
     assert!(String::from_utf8_lossy(&again.stderr).contains(none), "{again:?}");

@@ -223,7 +223,8 @@ fn what_is_not_preferred_carries_what_the_preferred_has_no_room_for() {
     assert_eq!(uses, [Use::Spill, Use::Used], "the quicker link is the dear one");
     // The peer has heard of it.
     thread::sleep(Duration::from_secs(1));
-    let carried = |way: usize| [0, 1].map(|path: usize| pair.bed.paths[path].link.stats().hops[way].bytes_left);
+    let carried =
+        |way: usize| [0, 1].map(|path: usize| pair.bed.paths[path].link.stats().hops[way].bytes_left);
     let since = |before: [u64; 2], way| std::array::from_fn(|path| carried(way)[path] - before[path]);
     for way in [0, 1] {
         let ends = connected(&pair, 0, 80 + way as u16);

@@ -140,6 +140,7 @@ impl Security {
             mtu: self.new_size(now, &locators),
             busy: false,
             measured: Link::default(),
+            measured_at: now,
             rekeyed: 0,
             sealed_before: 0,
             sealed_at_beat: 0,

@@ -151,8 +151,14 @@ mod tests {
         let hit = Hit([2; 16]);
         let said = |n: u8, measured: bool, mbps: u64| {
             let bandwidth = Some(polypath_wire::Rate::from_mbps(mbps));
-            let path =
-                MultipathPath { id: n, address: [10, 0, 0, n].into(), measured, spill: false, bandwidth, delay: None };
+            let path = MultipathPath {
+                id: n,
+                address: [10, 0, 0, n].into(),
+                measured,
+                spill: false,
+                bandwidth,
+                delay: None,
+            };
             Multipath { shim_version: 1, max_paths: 8, early_data: true, same_spi: true, paths: vec![path] }
         };
         for n in 0..=255 {

@@ -19,7 +19,9 @@ impl Security {
         let on = |(n, p): (u16, &SecurePath)| (p.locators.local == local && !same).then_some((n, p.locators));
         let changed: Vec<_> = self.paths.iter().filter_map(on).collect();
         changed.into_iter().for_each(|(number, locators)| self.resize(now, number, &locators));
-        self.tell_spill(self.paths.iter().filter(|(_, p)| p.locators.local == local).map(|(n, _)| n).collect());
+        self.tell_spill(
+            self.paths.iter().filter(|(_, p)| p.locators.local == local).map(|(n, _)| n).collect(),
+        );
         self.hip.set_addresses(told(&self.locals, |_| false));
         self.locals_changed(now);
     }

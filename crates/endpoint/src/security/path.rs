@@ -62,8 +62,10 @@ pub(super) struct SecurePath {
     pub fresh: bool,
     pub heart: Heart,
     pub mtu: PathMtu,
-    /// What was measured: half the smallest round trip of a heartbeat, and the rate at which a connection delivers.
+    /// What was measured: half the smallest round trip of a heartbeat, and the rate at which a connection delivers that has more to send.
     pub measured: Link,
+    /// When connections last told of it.
+    pub measured_at: Instant,
     /// Whether something large left since the last heartbeat.
     pub busy: bool,
     /// How often it got new keys.

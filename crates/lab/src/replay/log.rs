@@ -6,6 +6,11 @@ use serde::Deserialize;
 
 use super::ReplayError;
 
+/// Counters, delays in ms and rates in Mbit/s are below these.
+const MOST: u64 = 1 << 56;
+const LONGEST_MS: f64 = 100_000.0;
+const FASTEST_MBPS: f64 = 1e6;
+
 /// A daemon at one moment.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line {
@@ -48,7 +53,13 @@ pub(super) struct Load {
 /// The lines, in the order of their times.
 pub(super) fn read(text: &str) -> Result<Vec<Line>, ReplayError> {
     let filled = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let line = |(n, line)| serde_json::from_str(line).map_err(|source| ReplayError::Line { line: n + 1, source });
+    let line = |(n, line): (usize, &str)| {
+        let parsed: Result<Line, _> = serde_json::from_str(line);
+        match parsed.map_err(|source| ReplayError::Line { line: n + 1, source })? {
+            line if line.is_sound() => Ok(line),
+            _ => Err(ReplayError::Range { line: n + 1 }),
+        }
+    };
     let mut lines: Vec<Line> = filled.map(line).collect::<Result<_, _>>()?;
     lines.sort_by(|a, b| a.time.total_cmp(&b.time));
     lines.dedup_by(|a, b| a.time <= b.time);
@@ -56,6 +67,17 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, ReplayError> {
 }
 
 impl Line {
+    fn is_sound(&self) -> bool {
+        let counts = |look: &Look| [look.sent_packets, look.sent_bytes, look.load.again];
+        let times = |look: &Look| [look.delay_ms, look.load.rtt_ms];
+        let is_sound = |look: &Look| {
+            counts(look).iter().all(|count| *count < MOST)
+                && times(look).iter().flatten().all(|ms| (0.0..LONGEST_MS).contains(ms))
+                && look.rate_mbps.is_none_or(|rate| (0.0..FASTEST_MBPS).contains(&rate))
+        };
+        self.peers.iter().all(|peer| peer.sent < MOST && peer.paths.iter().all(is_sound))
+    }
+
     pub fn peer(&self, hit: &str) -> Option<&Peer> {
         self.peers.iter().find(|peer| peer.hit == hit)
     }

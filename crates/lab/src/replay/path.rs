@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use polypath_wire::{Duration, Rate};
 
 use super::log::{Look, Peer};
-use super::{FULL, time};
+use super::{FULL, IDLE, time};
 use crate::units::Human;
 
 /// Rates that differ by less than this part are one.
@@ -37,28 +37,26 @@ struct Second {
     up: bool,
     /// What was sent, bits on the wire.
     bits: f64,
-    /// What it could carry, bit/s.
+    /// What it could carry, bit/s; none if that is not known.
     rate: Option<f64>,
 }
 
 impl Path {
     pub fn of(ends: (IpAddr, IpAddr), times: &[f64], lines: &[Option<&Peer>]) -> Self {
-        let find = |peer: &Option<&Peer>| {
-            let peer: Option<&Peer> = *peer;
-            peer.and_then(|peer| peer.paths.iter().find(|path| path.ends() == ends))
-        };
-        let looks = || lines.iter().map(find);
+        let looks = || lines.iter().map(|peer| (*peer)?.paths.iter().find(|path| path.ends() == ends));
         let pairs = || looks().zip(looks().skip(1));
-        let seconds = pairs().zip(times.iter().zip(&times[1..])).map(|(pair, (from, to))| second(pair, to - from));
+        let took = times.iter().zip(&times[1..]).map(|(from, to)| to - from);
+        let told: Vec<Told> = pairs().zip(took).map(|(pair, took)| Told::of(pair, took)).collect();
         let heard = || looks().flatten();
         let queued = || heard().filter_map(|look| look.load.rtt_ms);
-        let least = queued().chain(heard().filter_map(|look| Some(2.0 * look.delay_ms?))).fold(f64::MAX, f64::min);
-        let least = if least == f64::MAX { 1.0 } else { least };
+        // Acknowledgments may come back on another path, the answers of heartbeats do not.
+        let unloaded = heard().filter_map(|look| Some(2.0 * look.delay_ms?)).reduce(f64::min);
+        let least = unloaded.or_else(|| queued().reduce(f64::min)).unwrap_or(1.0);
         let most = queued().fold(least, f64::max);
         Self {
             ends,
             times: times.to_vec(),
-            seconds: seconds.collect(),
+            seconds: seconds(&told),
             round_trip: [least / 1e3, most / 1e3],
             loss: loss(pairs(), least),
         }
@@ -129,7 +127,9 @@ queue = \"{}B\"
             }
             (rate, up) = (*now, *is_up);
         }
-        text + &format!("\n[[link]]\nfrom = \"{router}\"\nto = \"b\"\nrate = \"10Gbit/s\"\ndelay = \"1us\"\nqueue = \"10000p\"\n")
+        text + &format!(
+            "\n[[link]]\nfrom = \"{router}\"\nto = \"b\"\nrate = \"10Gbit/s\"\ndelay = \"1us\"\nqueue = \"10000p\"\n"
+        )
     }
 }
 
@@ -150,19 +150,49 @@ impl fmt::Display for Path {
 }
 
 /// What two looks tell of the second between them.
-fn second((before, after): (Option<&Look>, Option<&Look>), took: f64) -> Second {
-    let bits = match (before, after) {
-        (Some(before), Some(after)) => after.wire().saturating_sub(before.wire()) as f64 * 8.0,
-        _ => 0.0,
+struct Told {
+    up: bool,
+    bits: f64,
+    /// What was sent, headers included, bit/s.
+    sent: f64,
+    /// The rate of delivery, bit/s without headers.
+    measured: Option<f64>,
+}
+
+impl Told {
+    fn of((before, after): (Option<&Look>, Option<&Look>), took: f64) -> Self {
+        let bits = match (before, after) {
+            (Some(before), Some(after)) => after.wire().saturating_sub(before.wire()) as f64 * 8.0,
+            _ => 0.0,
+        };
+        let up = before.is_some_and(|look| look.up && look.answers);
+        let measured = after.and_then(|look| look.rate_mbps).map(|mbps| mbps * 1e6);
+        Self { up, bits, sent: bits / took, measured: measured.filter(|rate| *rate > 0.0) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.measured.is_some_and(|measured| self.sent >= FULL * measured)
+    }
+}
+
+/// A second in which next to nothing was sent tells no rate.
+fn seconds(told: &[Told]) -> Vec<Second> {
+    let most = told.iter().map(|second| second.sent).fold(0.0, f64::max);
+    let full = || told.iter().filter(|second| second.is_full());
+    let (sent, measured) = full().fold((0.0, 0.0), |(sent, measured), second| {
+        (sent + second.sent, measured + second.measured.unwrap_or_default())
+    });
+    let headers = if measured > 0.0 { sent / measured } else { 1.0 };
+    let rate = |second: &Told| match second.is_full() {
+        true => Some(second.sent),
+        false => second.measured.map(|measured| measured * headers),
     };
-    let works = before.is_some_and(|look| look.up && look.answers);
-    let measured = after.and_then(|look| look.rate_mbps).map(|mbps| mbps * 1e6).filter(|rate| *rate > 0.0);
-    let sent = Some(bits / took).filter(|rate| *rate > 0.0);
-    let rate = match (sent, measured) {
-        (Some(sent), Some(measured)) if sent < FULL * measured => Some(measured),
-        (sent, measured) => sent.filter(|_| measured.is_some()).or(measured),
+    let second = |told: &Told| Second {
+        up: told.up,
+        bits: told.bits,
+        rate: rate(told).filter(|_| told.sent > most * IDLE),
     };
-    Second { up: works, bits, rate }
+    told.iter().map(second).collect()
 }
 
 /// The share of packets that were sent again in seconds in which no queue stood.

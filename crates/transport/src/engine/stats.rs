@@ -26,7 +26,7 @@ pub struct PathStats {
     pub srtt: Option<Duration>,
     /// Smallest round trip time.
     pub min_rtt: Option<Duration>,
-    /// Estimated rate of the path.
+    /// Estimated rate of the path; none while all that was sent on it is less than it could carry.
     pub rate: Option<Rate>,
     /// Its bottleneck, by the first path that leads through it, if the controller asks which paths share one.
     pub bottleneck: Option<PathId>,
