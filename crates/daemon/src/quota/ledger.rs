@@ -98,6 +98,8 @@ fn month(now: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn at(secs: u64) -> SystemTime {
