@@ -50,8 +50,16 @@ pub fn down(args: &DownArgs) -> Result<(), Failure> {
         return lift(&args.socket);
     }
     match answer(&args.socket, &Command::Down)? {
-        Answer::Ending => ended(&args.socket, PATIENCE)
-            .map_err(|e| Failure::unmet(e.to_string()).help("`kill -9` ends it; what it says is in its log")),
+        Answer::Ending => {
+            ended(&args.socket, PATIENCE).map_err(|e| {
+                Failure::unmet(e.to_string()).help("`kill -9` ends it; what it says is in its log")
+            })?;
+            match kill_switch::is_armed() {
+                true => Err(Failure::unmet("the daemon has ended, and a kill switch stands")
+                    .help("`polypath down --lift-kill-switch` lifts it")),
+                false => Ok(()),
+            }
+        }
         _ => Err(other()),
     }
 }
