@@ -25,8 +25,8 @@ pub use lab::{
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{
-    DownArgs, InitArgs, LogArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs, TestbedCommand,
-    TunnelCommand, UpArgs,
+    Detail, DownArgs, InitArgs, LogArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs,
+    TestbedCommand, TunnelCommand, UpArgs,
 };
 
 const EXAMPLES: &str = "\

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, ListenConfig, OpenError, SecurityConfig};
 use polypath_hip::{HipConfig, Identity};
+use polypath_node::events::Observer;
 use polypath_node::{Choice, Gateway, GatewayConfig, HostSockets, LiveChoice, Node};
 use polypath_wire::hip::Hit;
 use thiserror::Error;
@@ -87,6 +88,15 @@ impl Daemon {
     /// Needs `CAP_NET_ADMIN` and a tokio runtime whose threads are in that namespace. A [kill switch](kill_switch) stands from the
     /// beginning, and stays if an error ends this; what an earlier one left for other prefixes goes once the routes stand.
     pub async fn start(config: &Config, identity: Identity) -> Result<Self, DaemonError> {
+        Self::start_observed(config, identity, None).await
+    }
+
+    /// The same; `observer` is told what happens between the peers.
+    pub async fn start_observed(
+        config: &Config,
+        identity: Identity,
+        observer: Option<Observer>,
+    ) -> Result<Self, DaemonError> {
         let (config, rules) = (&leases::assign(config)?, KillSwitch::default());
         rules.arm(&config.protected()).await?;
         let gateway = Gateway::create(&GatewayConfig {
@@ -98,7 +108,7 @@ impl Daemon {
         let (device, stats) = (gateway.name().map_err(DaemonError::Device)?, gateway.stats());
         let (quotas, exclusion) = (Quotas::new(config), Exclusion::of(&config.lane));
         let choice = LiveChoice::from(Choice { spent: quotas.spent(), ..config.choice(&device) });
-        let outer = outer(config, choice.clone(), identity)?;
+        let outer = outer(config, choice.clone(), identity, observer)?;
         let packets = Packets {
             device: gateway.bypass(exclusion.rule()),
             peers: outer.carry_packets(config.lane.packets()).map_err(OpenError::from)?,
@@ -209,7 +219,12 @@ impl Daemon {
 }
 
 /// HIP and ESP on all interfaces that the configuration admits, but not on the device itself.
-fn outer(config: &Config, choice: LiveChoice, identity: Identity) -> Result<Node, DaemonError> {
+fn outer(
+    config: &Config,
+    choice: LiveChoice,
+    identity: Identity,
+    observer: Option<Observer>,
+) -> Result<Node, DaemonError> {
     let hip = HipConfig {
         accept: config.accept(),
         tell_refused: true,
@@ -221,8 +236,12 @@ fn outer(config: &Config, choice: LiveChoice, identity: Identity) -> Result<Node
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
     let spare = (config.lane.spare * config.peers.len().max(PEERS) * 2) as u32;
     let limits = limits(config);
-    let limits = EndpointConfig { max_connections: limits.max_connections.saturating_add(spare), ..limits };
-    Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)
+    let max_connections = limits.max_connections.saturating_add(spare);
+    let record = observer.as_ref().map(Observer::filter).unwrap_or_default();
+    let limits = EndpointConfig { max_connections, record, ..limits };
+    let node = Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)?;
+    observer.into_iter().for_each(|observer| node.observe(observer));
+    Ok(node)
 }
 
 /// Connections that are ending count too.

@@ -11,6 +11,7 @@ mod choice;
 pub mod clock;
 mod driver;
 pub mod emulated_link;
+pub mod events;
 mod gateway;
 mod hashed;
 mod host_sockets;

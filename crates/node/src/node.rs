@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 
 use crate::carrier::Carrier;
 use crate::driver::Driver;
+use crate::events::Observer;
 use crate::incoming::Interceptor;
 use crate::shared::{ListenerState, PeerState, Shared, Stop};
 use crate::sockets::{UdpPath, UdpSockets};
@@ -75,6 +76,14 @@ impl Node {
         let shared = Shared::new(Endpoint::new(config, random_seed()?));
         let driver = tokio::spawn(Driver::new(shared.clone(), carrier));
         Ok(Self { shared, locals: Vec::new(), driver: Some(driver) })
+    }
+
+    /// Tells `observer` what the endpoint records ([`EndpointConfig::record`]) from now on.
+    pub fn observe(&self, observer: Observer) {
+        self.shared.act(|state, now| {
+            let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            state.observer = Some(observer.since(since_1970.as_secs_f64() - now.0 as f64 / 1e9));
+        });
     }
 
     /// An endpoint whose connections are with HITs, over HIP and ESP, on any carrier. Needs a tokio runtime.

@@ -35,6 +35,8 @@ pub(crate) struct State {
     /// Who waits for packets of peers.
     pub carried: Vec<Waker>,
     pub driver: Option<Waker>,
+    /// Who is told what the endpoint records.
+    pub observer: Option<Observer>,
 }
 
 /// Whether the driver goes on.
@@ -81,6 +83,7 @@ impl Shared {
             asked: Vec::new(),
             carried: Vec::new(),
             driver: None,
+            observer: None,
         };
         Arc::new(Self { clock: Clock::start(), state: Mutex::new(state) })
     }
@@ -151,8 +154,12 @@ impl State {
                 }
             }
         }
-        while self.endpoint.poll_record().is_some() {}
-        while self.endpoint.poll_hip_record().is_some() {}
+        while let Some((handle, record)) = self.endpoint.poll_record() {
+            self.observer.iter().for_each(|observer| observer.connection(handle, record.clone()));
+        }
+        while let Some(record) = self.endpoint.poll_hip_record() {
+            self.observer.iter().for_each(|observer| observer.association(record));
+        }
         if self.endpoint.has_incoming() {
             wake(&mut self.asked);
         }

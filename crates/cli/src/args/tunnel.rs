@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use polypath_daemon::Limit;
 
@@ -140,6 +140,23 @@ pub struct UpArgs {
     /// The user to become once it is set up, if the configuration names none
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
+    /// Append what happens on the paths to this file, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// How much of that
+    #[arg(long, value_name = "HOW", default_value = "rare", requires = "events")]
+    pub detail: Detail,
+}
+
+/// What `--events` tells; each also what stands before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Detail {
+    /// Losses, states of paths, bottlenecks found, states of associations
+    Rare,
+    /// Windows, round trips and rates: one or more for each acknowledgment
+    State,
+    /// Each segment sent, acknowledged and delivered
+    Packets,
 }
 
 #[derive(Args, Debug)]

@@ -12,13 +12,16 @@ mod watch;
 
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
 
 use nix::unistd::User;
 use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
 use polypath_daemon::{Config, Daemon, DaemonError};
+use polypath_node::events::{self, EventFile, Observer};
+use polypath_transport::RecordFilter;
 use tracing_subscriber::prelude::*;
 
-use crate::args::{TunnelCommand, UpArgs};
+use crate::args::{Detail, TunnelCommand, UpArgs};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::keys;
@@ -50,7 +53,9 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     interrupt.block_on(async {
         state(&config, user.as_ref())?;
         let socket = socket(&config, user.as_ref())?;
-        let daemon = Daemon::start(&config, identity).await.map_err(|e| {
+        let (observer, events) =
+            args.events.as_deref().map(|file| observe(file, args.detail)).transpose()?.unzip();
+        let daemon = Daemon::start_observed(&config, identity, observer).await.map_err(|e| {
             say_what_stays(&config);
             refused(&e)
         })?;
@@ -67,8 +72,25 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
             say_what_stays(&config);
         }
         daemon.stop().await;
+        events.map_or(Ok(()), finish)?;
         ended
     })
+}
+
+/// The file of events, as the user who starts it may write it.
+fn observe(file: &Path, detail: Detail) -> Result<(Observer, EventFile), Failure> {
+    let filter =
+        RecordFilter { events: true, state: detail != Detail::Rare, packets: detail == Detail::Packets };
+    events::observe(file, filter).map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))
+}
+
+/// The end of the file of events.
+fn finish(events: EventFile) -> Result<(), Failure> {
+    match events.finish().map_err(|e| Failure::system("--events: not all is written", e))? {
+        0 => {}
+        lost => tracing::warn!("--events: {lost} lines were dropped, as the disk was too slow for them"),
+    }
+    Ok(())
 }
 
 /// Carries connections and answers, as `user`, until it is asked to end or a signal comes.

@@ -76,9 +76,9 @@ impl Host {
         std::fs::write(&config, change(&text)).unwrap();
     }
 
-    /// Starts the daemon.
+    /// Starts the daemon, which writes its events.
     pub fn up(&mut self) {
-        self.up_with(&[]);
+        self.start(&[], &["up", "polypath.toml", "--events", "events"], &[]);
     }
 
     /// The same with variables of its environment.
@@ -88,9 +88,13 @@ impl Host {
 
     /// The same under a program that runs it.
     pub fn up_under(&mut self, under: &[&str], variables: &[(&str, &str)]) {
+        self.start(under, &["up", "polypath.toml"], variables);
+    }
+
+    fn start(&mut self, under: &[&str], up: &[&str], variables: &[(&str, &str)]) {
         let socket = self.socket();
         self.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
-        let mut up = self.command_under(under, &["up", "polypath.toml"]);
+        let mut up = self.command_under(under, up);
         up.envs(variables.iter().copied());
         self.daemon = Some(self.ns.run(|| up.spawn().unwrap()).unwrap());
     }

@@ -151,6 +151,9 @@ fn ends(router: &mut Host, server: &mut Host) {
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     for (host, code) in [(router, 0), (server, 143)] {
         assert_eq!(host.daemon.take().unwrap().wait().unwrap().code(), Some(code));
+        let events = std::fs::read_to_string(host.dir.path().join("events")).unwrap();
+        let mut events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        assert!(events.any(|event| event["event"] == "association" && event["state"] == "Established"));
         let device = host.ns.run(|| Path::new("/proc/thread-self/net/dev_snmp6/polypath0").exists()).unwrap();
         assert!(!device && !host.socket().exists(), "something is left");
         let answer = host.status(&[]);

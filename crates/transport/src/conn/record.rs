@@ -17,7 +17,8 @@ pub struct Record {
 }
 
 /// What was observed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum Observation {
     /// The path was picked, of several that the connection has, for the segment that leaves next.
     Picked {

@@ -1,0 +1,186 @@
+//! What an endpoint observes, as lines of JSON in a file, written beside its work: what the disk is too slow for is dropped and counted.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
+use std::thread::{self, JoinHandle};
+
+use polypath_endpoint::{ConnectionHandle, HipRecord};
+use polypath_transport::{Observation, Record, RecordFilter};
+use polypath_wire::hip::Hit;
+use serde::Serialize;
+
+/// Lines that wait to be written, at most.
+const WAITING: usize = 1 << 16;
+
+/// Takes observations. Clones write to the same file.
+#[derive(Clone, Debug)]
+pub struct Observer {
+    filter: RecordFilter,
+    lines: SyncSender<Line>,
+    lost: Arc<AtomicU64>,
+    /// What the endpoint's clock lacks to the time since 1970, s.
+    epoch: f64,
+}
+
+/// The file of an [`Observer`].
+#[derive(Debug)]
+pub struct EventFile {
+    writer: JoinHandle<io::Result<()>>,
+    lost: Arc<AtomicU64>,
+}
+
+/// A line.
+#[derive(Debug, Serialize)]
+struct Line {
+    /// Seconds since 1970.
+    time: f64,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum What {
+    OfConnection {
+        connection: ConnectionHandle,
+        path: Option<u16>,
+        #[serde(flatten)]
+        what: Observation,
+    },
+    OfPeer {
+        event: &'static str,
+        peer: Hit,
+        state: String,
+    },
+}
+
+/// Appends to `file`, which only its owner may read, what `filter` admits.
+pub fn observe(file: &Path, filter: RecordFilter) -> io::Result<(Observer, EventFile)> {
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(file)?;
+    let (lines, taken) = mpsc::sync_channel(WAITING);
+    let lost = Arc::new(AtomicU64::new(0));
+    let writer = thread::Builder::new().name("events".to_owned()).spawn(move || write(file, &taken))?;
+    Ok((Observer { filter, lines, lost: lost.clone(), epoch: 0.0 }, EventFile { writer, lost }))
+}
+
+impl Observer {
+    /// What the endpoint is to record.
+    pub fn filter(&self) -> RecordFilter {
+        self.filter
+    }
+
+    /// The same for an endpoint whose clock showed 0 so many seconds after 1970.
+    pub(crate) fn since(self, epoch: f64) -> Self {
+        Self { epoch, ..self }
+    }
+
+    pub(crate) fn connection(&self, connection: ConnectionHandle, record: Record) {
+        let path = record.path.map(|path| path.0);
+        self.tell(record.at, What::OfConnection { connection, path, what: record.what });
+    }
+
+    pub(crate) fn association(&self, record: HipRecord) {
+        let state = format!("{:?}", record.state);
+        self.tell(record.at, What::OfPeer { event: "association", peer: record.peer, state });
+    }
+
+    fn tell(&self, at: polypath_wire::Instant, what: What) {
+        let line = Line { time: self.epoch + at.0 as f64 / 1e9, what };
+        if self.lines.try_send(line).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl EventFile {
+    /// Waits until all is written, which is once every [`Observer`] is gone. Returns the number of lines that were dropped.
+    pub fn finish(self) -> io::Result<u64> {
+        match self.writer.join() {
+            Ok(written) => written?,
+            Err(_) => return Err(io::Error::other("the writer has failed")),
+        }
+        Ok(self.lost.load(Ordering::Relaxed))
+    }
+}
+
+/// Writes until nobody observes any more, or the file takes no more.
+fn write(file: File, lines: &Receiver<Line>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    loop {
+        let line = match lines.try_recv() {
+            Ok(line) => line,
+            Err(TryRecvError::Disconnected) => return out.flush(),
+            Err(TryRecvError::Empty) => {
+                out.flush()?;
+                match lines.recv() {
+                    Ok(line) => line,
+                    Err(_) => return Ok(()),
+                }
+            }
+        };
+        serde_json::to_writer(&mut out, &line)?;
+        out.write_all(b"\n")?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_transport::{LossCause, PathState};
+    use polypath_wire::{Instant, PathId};
+
+    use super::*;
+
+    fn connection() -> ConnectionHandle {
+        serde_json::from_str(r#"{"index":7,"generation":0}"#).unwrap()
+    }
+
+    #[test]
+    fn each_observation_is_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events");
+        let (observer, file) = observe(&path, RecordFilter::default()).unwrap();
+        let observer = observer.since(1000.0);
+        let states = [PathState::Failed, PathState::Active];
+        for (state, ms) in states.into_iter().zip(1..) {
+            let what = Observation::PathState { state };
+            let at = Instant(ms * 1_000_000);
+            observer.connection(connection(), Record { at, path: Some(PathId(3)), what });
+        }
+        let state = polypath_hip::State::Established;
+        observer.association(HipRecord { at: Instant(0), peer: Hit([1; 16]), state });
+        drop(observer);
+        assert_eq!(file.finish().unwrap(), 0);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 3);
+        assert_eq!((&lines[0]["time"], &lines[0]["path"]), (&1000.001.into(), &3.into()));
+        assert_eq!(lines[0]["connection"]["index"], 7);
+        assert_eq!((&lines[0]["event"], &lines[1]["state"]), (&"path_state".into(), &"active".into()));
+        assert_eq!((&lines[2]["event"], &lines[2]["state"]), (&"association".into(), &"Established".into()));
+    }
+
+    #[test]
+    fn what_the_disk_does_not_take_is_counted_and_holds_up_nobody() {
+        let (observer, file) = observe(Path::new("/dev/full"), RecordFilter::default()).unwrap();
+        let lost = || {
+            let what = Observation::Lost {
+                offset: 0,
+                len: 1,
+                cause: LossCause::DupAck,
+                episode: Default::default(),
+            };
+            Record { at: Instant(0), path: None, what }
+        };
+        while observer.lost.load(Ordering::Relaxed) == 0 {
+            observer.connection(connection(), lost());
+        }
+        drop(observer);
+        assert!(file.finish().is_err());
+    }
+}
