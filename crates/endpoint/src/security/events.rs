@@ -141,6 +141,7 @@ impl Security {
             busy: false,
             measured: Link::default(),
             measured_at: now,
+            spills: false,
             rekeyed: 0,
             sealed_before: 0,
             sealed_at_beat: 0,

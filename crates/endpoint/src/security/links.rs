@@ -76,12 +76,16 @@ impl Security {
         self.tell_spill(of_peer);
     }
 
-    /// Connections hear which of these paths are for what others have no room for.
+    /// Connections hear which of these paths are for what others have no room for, if that is news.
     pub(super) fn tell_spill(&mut self, paths: Vec<u16>) {
         for number in paths {
-            let Some(path) = self.paths.get(number).filter(|path| path.up) else { continue };
-            let inner = inner(self.ours, path.peer, number);
-            self.changes.push_back(Change::Spills(inner, self.path_config(path).spill));
+            let Some(path) = self.paths.get(number) else { continue };
+            let (spills, inner) = (self.path_config(path).spill, inner(self.ours, path.peer, number));
+            let Some(path) = self.paths.get_mut(number).filter(|path| path.spills != spills) else {
+                continue;
+            };
+            path.spills = spills;
+            self.changes.push_back(Change::Spills(inner, spills));
         }
     }
 

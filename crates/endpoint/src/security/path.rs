@@ -66,6 +66,8 @@ pub(super) struct SecurePath {
     pub measured: Link,
     /// When connections last told of it.
     pub measured_at: Instant,
+    /// What connections were last told of whether it is for what others have no room for.
+    pub spills: bool,
     /// Whether something large left since the last heartbeat.
     pub busy: bool,
     /// How often it got new keys.
