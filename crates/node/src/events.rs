@@ -130,7 +130,7 @@ fn write(file: File, lines: &Receiver<Line>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use polypath_transport::{LossCause, PathState};
+    use polypath_transport::facts::{LossCause, PathState};
     use polypath_wire::{Instant, PathId};
 
     use super::*;

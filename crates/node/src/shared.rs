@@ -9,6 +9,7 @@ use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
 use crate::clock::Clock;
+use crate::events::Observer;
 use crate::wishes::{StreamState, wake};
 
 /// What the driver and the applications share.

@@ -61,7 +61,7 @@ impl Cover for Security {
         let Some(path) = self.paths.get_mut(number) else { return };
         // Of several connections the fastest tells most.
         let same = path.measured.bandwidth.filter(|_| path.measured_at == now);
-        path.measured.bandwidth = same.max(stats.rate).or(path.measured.bandwidth);
+        path.measured.bandwidth = same.max(stats.delivered_rate).or(path.measured.bandwidth);
         path.measured_at = now;
         stats.srtt.into_iter().for_each(|srtt| path.heart.see_data(srtt));
         self.tell_round_trip(now, number);

@@ -212,6 +212,7 @@ impl Engine {
             srtt: p.estimator.rtt.srtt(),
             min_rtt: p.estimator.rtt.min(),
             rate: snapshot.rate.or(p.estimator.rate()),
+            delivered_rate: p.estimator.bandwidth.rate_of_path(),
             bottleneck: self.controller.bottleneck(path),
             ..p.stats.clone()
         }

@@ -26,8 +26,10 @@ pub struct PathStats {
     pub srtt: Option<Duration>,
     /// Smallest round trip time.
     pub min_rtt: Option<Duration>,
-    /// Estimated rate of the path; none while all that was sent on it is less than it could carry.
+    /// Estimated rate of the path.
     pub rate: Option<Rate>,
+    /// Rate of delivery, unless all that was sent is less than the path could carry.
+    pub delivered_rate: Option<Rate>,
     /// Its bottleneck, by the first path that leads through it, if the controller asks which paths share one.
     pub bottleneck: Option<PathId>,
 }

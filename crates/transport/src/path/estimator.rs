@@ -112,9 +112,9 @@ impl PathEstimator {
         self.carry = work % rate.0;
     }
 
-    /// Rate of the path: told, or as delivered once there was more to send than left.
+    /// Rate of the path: told, or as delivered.
     pub(crate) fn rate(&self) -> Option<Rate> {
-        self.told_rate.or_else(|| self.bandwidth.rate_of_path())
+        self.told_rate.or_else(|| self.bandwidth.rate())
     }
 
     /// The bottleneck sends at `rate`, as trains show, or as it did for an earlier connection.
