@@ -125,6 +125,8 @@ impl State {
         if self.stop == Stop::No {
             self.stop = Stop::Asked;
         }
+        // Its file may be waited for from now on.
+        self.observer = None;
     }
 
     fn take_peer_events(&mut self) {
@@ -216,6 +218,7 @@ impl State {
     /// The driver has ended, with the text of an error if not on purpose.
     pub fn end(&mut self, error: Option<String>) {
         self.stop = Stop::Done(error);
+        self.observer = None;
         wake(&mut self.waiting);
         wake(&mut self.curious);
         wake(&mut self.asked);
