@@ -18,10 +18,10 @@ use polypath_transport::cc::CcConfig;
 use polypath_transport::sched::SchedulerConfig;
 
 pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
+pub use lab::LabCommand;
 #[cfg(feature = "lab")]
-pub use lab::{
-    CheckArgs, FrontierArgs, GroupArgs, LabCommand, NewArgs, ReplayArgs, ReportArgs, RunArgs, TraceArgs,
-};
+pub use lab::{CheckArgs, FrontierArgs, GroupArgs, NewArgs, ReplayArgs, ReportArgs, RunArgs, TraceArgs};
+#[cfg(feature = "lab")]
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{
