@@ -86,14 +86,12 @@ impl Visit for Text {
 
 /// Prints what a daemon said, and goes on if asked to.
 pub fn log(args: &LogArgs) -> Result<(), Failure> {
+    let interrupt = args.follow.then(Interrupt::listen_meanwhile).transpose()?;
     let mut lines = since(args, 0)?;
     let skipped = args.lines.map_or(0, |most| lines.len().saturating_sub(most));
     let mut last = lines.last().map_or(0, |line| line.at_us);
     print(args, &lines.split_off(skipped))?;
-    if !args.follow {
-        return Ok(());
-    }
-    let interrupt = Interrupt::listen_meanwhile()?;
+    let Some(interrupt) = interrupt else { return Ok(()) };
     interrupt.block_on(interrupt.or(async {
         loop {
             tokio::time::sleep(EACH).await;

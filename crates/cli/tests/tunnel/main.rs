@@ -10,7 +10,7 @@ mod testbed;
 
 use std::io::BufRead;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use polypath_testing::installed;
 use serde_json::Value;
@@ -131,11 +131,15 @@ fn ends(router: &mut Host, server: &mut Host) {
         let mut log = router.command(&["log", "--follow", "--socket", socket.to_str().unwrap()]);
         router.ns.run(|| log.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).unwrap()
     };
-    let (mut stopped, follower) = (follow(), follow());
-    let mut first = String::new();
-    std::io::BufReader::new(stopped.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    let first_line = |follower: &mut Child| {
+        let mut line = String::new();
+        std::io::BufReader::new(follower.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        line
+    };
+    let (mut stopped, mut follower) = (follow(), follow());
+    let first = [&mut stopped, &mut follower].map(first_line);
     assert!(Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().unwrap().success());
-    assert_eq!(stopped.wait().unwrap().code(), Some(130), "after {first}");
+    assert_eq!(stopped.wait().unwrap().code(), Some(130), "after {first:?}");
     let down = || router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
     let first = down();
     assert!(first.status.success(), "{first:?}");
