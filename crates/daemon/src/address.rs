@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,19 +58,12 @@ async fn tell(lane: Arc<Lane>, peer: Arc<Peer>, stream: Stream) {
     if stream.write(encode(address).into()).await.is_err() {
         return;
     }
-    let holds = async {
-        loop {
-            let mut changed = pin!(peer.link.changed.notified());
-            changed.as_mut().enable(); // what happens after the question is heard
-            let now = lane.peers.with_hit(peer.config.hit);
-            if now.and_then(|now| address_of(&now)) != Some(address) {
-                return;
-            }
-            changed.await;
-        }
+    let is_another = || {
+        let now = lane.peers.with_hit(peer.config.hit);
+        now.and_then(|now| address_of(&now)) != Some(address)
     };
     tokio::select! {
-        () = holds => {}
+        () = peer.link.until(is_another) => {}
         () = peer.link.ended() => {}
         _ = stream.read(1) => {}
     }

@@ -1,6 +1,5 @@
 //! What both ends of the lane share.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -31,14 +30,7 @@ pub(crate) struct Lane {
 impl Lane {
     /// Waits for an association with a peer.
     pub async fn associated(&self, peer: &Peer) {
-        loop {
-            let mut changed = pin!(peer.link.changed.notified());
-            changed.as_mut().enable(); // what happens after the question is heard
-            if self.outer.is_associated(peer.config.hit) {
-                return;
-            }
-            changed.await;
-        }
+        peer.link.until(|| self.outer.is_associated(peer.config.hit)).await;
     }
 }
 

@@ -17,7 +17,7 @@ use crate::state::{self, Unread};
 /// Its file in the directory of state.
 const FILE: &str = "leases.json";
 
-/// Which address a peer has. That of a peer that is named no more is kept as long as there are others.
+/// The address of each peer. A peer that is removed from the configuration keeps its address while others are free.
 type Leases = BTreeMap<Hit, IpAddr>;
 
 /// Why a peer has no address.
@@ -59,12 +59,12 @@ pub(crate) fn assign(config: &Config) -> Result<Config, LeaseError> {
     Ok(config)
 }
 
-/// `leases` and those of peers that have none.
+/// `leases`, with an address for each peer that has no prefix and no lease yet.
 fn give(config: &Config, network: IpNet, mut leases: Leases) -> Result<Leases, LeaseError> {
     let named = || config.peers.iter().flat_map(|peer| &peer.prefixes);
     let others: Vec<&IpNet> = named().filter(|prefix| network.contains(*prefix)).collect();
     let ours: BTreeSet<IpAddr> = config.tunnel.addresses.iter().map(IpNet::addr).collect();
-    // The first one of IPv6 is that of all routers (RFC 4291 §2.6.1).
+    // In IPv6 the first address of a network is the anycast address of its routers (RFC 4291 §2.6.1).
     let is_a_hosts = |ip: &IpAddr| ip.is_ipv4() || *ip != network.network();
     let is_free = |ip: &IpAddr| {
         is_a_hosts(ip) && !ours.contains(ip) && !others.iter().any(|prefix| prefix.contains(ip))

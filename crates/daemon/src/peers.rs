@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -127,6 +128,18 @@ impl Peers {
 }
 
 impl Link {
+    /// Waits until `holds`, which is asked now and after each change.
+    pub async fn until(&self, holds: impl Fn() -> bool) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable(); // what happens after the question is heard
+            if holds() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Waits until no configuration names the peer any more. If a later one does, it gets another link.
     pub async fn ended(&self) {
         // The sender lives as long as this link.

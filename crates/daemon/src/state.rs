@@ -1,12 +1,12 @@
 //! Files in the directory of state: read whole, replaced at once.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tempfile::NamedTempFile;
 use thiserror::Error;
 
 /// Why a file says nothing.
@@ -25,7 +25,7 @@ pub(crate) enum Unread {
     },
 }
 
-/// What `file` says; nothing if there is none.
+/// Reads `file`; one that does not exist reads as the default.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Unread> {
     let text = match fs::read(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
@@ -42,17 +42,13 @@ pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Unre
 
 /// Replaces `file` at once, or leaves it as it is. Its directory may be another user's: no link in it is followed.
 pub(crate) fn store(file: &Path, value: &impl Serialize) -> io::Result<()> {
-    let new = file.with_extension("new");
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    serde_json::to_writer_pretty(&mut out, value)?;
-    out.write_all(b"\n")?;
-    out.sync_all()?;
-    fs::rename(&new, file)?;
-    file.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    let dir = file.parent().unwrap_or(Path::new("."));
+    let mut new = NamedTempFile::new_in(dir)?;
+    serde_json::to_writer_pretty(&mut new, value)?;
+    new.write_all(b"\n")?;
+    new.as_file().sync_all()?;
+    new.persist(file)?;
+    File::open(dir)?.sync_all()
 }
 
 #[cfg(test)]

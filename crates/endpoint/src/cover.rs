@@ -152,7 +152,7 @@ pub(crate) enum Change {
     Carries(Locators, u32),
     /// Packets on it are lost or late.
     Skipped(Locators),
-    /// It is for what the others have no room for, or not any more.
+    /// From now on it spills, or no longer: it carries what the others have no room for.
     Spills(Locators, bool),
     /// The association of this name is over, or began anew.
     Over(Hit),

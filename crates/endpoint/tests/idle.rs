@@ -157,8 +157,8 @@ impl Star {
     }
 }
 
-/// What is allocated for a server with that many clients, each with so many open connections, bytes, and the packets that it
-/// sends in 10 s when all of them have been silent for some.
+/// The bytes that a server with `clients` allocates, each with that many open `connections`, and the packets that it sends in
+/// 10 s once all clients are silent.
 fn idle(clients: usize, connections: usize) -> (i64, usize) {
     let (mut left, mut sent) = (None, 0);
     let counted = allocation_counter::measure(|| {

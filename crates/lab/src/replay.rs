@@ -46,7 +46,7 @@ pub enum ReplayError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// A number in a line is none that a daemon tells.
+    /// A number is larger than any that a daemon writes, or negative.
     #[error("line {line}: a number is out of range")]
     Range {
         /// The line, from 1.

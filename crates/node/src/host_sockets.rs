@@ -1,6 +1,6 @@
 //! A socket for every usable address of this host, as addresses come and go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::task::Context;
@@ -36,8 +36,8 @@ pub struct HostSockets {
     choice: LiveChoice,
     /// The version of the choice at the last look.
     version: u64,
-    /// The addresses of interfaces that [spill](Choice::spills) according to it.
-    spilling: BTreeSet<SocketAddr>,
+    /// The choice itself, by which the endpoint was told of the addresses.
+    told: Choice,
     bound: BTreeMap<Address, SocketAddr>,
 }
 
@@ -68,7 +68,7 @@ impl HostSockets {
             port,
             choice,
             version: 0,
-            spilling: BTreeSet::new(),
+            told: Choice::default(),
             bound: BTreeMap::new(),
         };
         host.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -101,27 +101,24 @@ impl HostSockets {
         }
         let mut refused = None;
         for address in now {
-            if self.bound.contains_key(&address) {
+            if let Some(local) = self.bound.get(&address) {
+                if info(&address, &choice) != info(&address, &self.told) {
+                    inbox.push(up(&address, *local, &choice));
+                }
                 continue;
             }
             match self.add(&address, choice.mark) {
                 Ok(local) => {
-                    self.spilling.extend(spills(&address, &choice).then_some(local));
                     inbox.push(up(&address, local, &choice));
                     self.bound.insert(address, local);
                 }
                 Err(error) => refused = Some(error),
             }
         }
-        let spilling = self.bound.iter().filter(|(address, _)| spills(address, &choice));
-        let spilling: BTreeSet<SocketAddr> = spilling.map(|(_, local)| *local).collect();
-        let changed = |local: &SocketAddr| spilling.contains(local) != self.spilling.contains(local);
-        let known = self.bound.iter().filter(|(_, local)| changed(local));
-        inbox.extend(known.map(|(address, local)| up(address, *local, &choice)));
-        self.spilling = spilling;
         let devices =
             self.bound.iter().filter_map(|(address, local)| Some((*local, address.device.clone()?)));
         self.shapers.set(&choice.rates, devices);
+        self.told = choice;
         Ok(refused)
     }
 
@@ -152,16 +149,16 @@ impl HostSockets {
     }
 }
 
-fn spills(address: &Address, choice: &Choice) -> bool {
-    address.device.as_deref().is_some_and(|device| choice.spills(device))
+fn up(address: &Address, local: SocketAddr, choice: &Choice) -> Input {
+    Input::LocalUp { local, info: info(address, choice) }
 }
 
-fn up(address: &Address, local: SocketAddr, choice: &Choice) -> Input {
+fn info(address: &Address, choice: &Choice) -> LocalInfo {
     let mtu = address.mtu.map_or(MAX_MTU, |mtu| mtu.min(MAX_MTU));
     let interface = address.device.as_deref().and_then(index);
     let limit = choice.limit(address);
-    let link = Link { spill: spills(address, choice), ..Link::default() };
-    Input::LocalUp { local, info: LocalInfo { mtu: Some(mtu), link, interface, limit } }
+    let spill = address.device.as_deref().is_some_and(|device| choice.spills(device));
+    LocalInfo { mtu: Some(mtu), link: Link { spill, ..Link::default() }, interface, limit }
 }
 
 impl Outlet for HostSockets {

@@ -158,10 +158,14 @@ impl State {
             }
         }
         while let Some((handle, record)) = self.endpoint.poll_record() {
-            self.observer.iter().for_each(|observer| observer.connection(handle, record.clone()));
+            if let Some(observer) = &self.observer {
+                observer.connection(handle, record);
+            }
         }
         while let Some(record) = self.endpoint.poll_hip_record() {
-            self.observer.iter().for_each(|observer| observer.association(record));
+            if let Some(observer) = &self.observer {
+                observer.association(record);
+            }
         }
         if self.endpoint.has_incoming() {
             wake(&mut self.asked);

@@ -18,20 +18,20 @@ use crate::keys;
 /// Writes a configuration, or adds a peer to one.
 pub fn init(args: &InitArgs) -> Result<(), Failure> {
     let (hit, exists) = (identity(&args.identity)?, args.config.exists());
-    if exists && args.peer.is_none() {
-        let help = "--peer adds a peer to it; to begin anew, remove it first";
-        return Err(Failure::usage(format!("{} is there already", args.config.display())).help(help));
-    }
     let peer = args.peer.as_deref().map(parse).transpose()?;
     let from = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
-    if let Some(from) = from.filter(|_| exists) {
-        return Err(Failure::usage(format!("{} is there already", args.config.display())).help(format!(
-            "write addresses_from = \"{from}\" under [tunnel] there, and leave out --assigned"
-        )));
-    }
-    if args.assign.is_some() && exists {
-        return Err(Failure::usage(format!("{} is there already", args.config.display()))
-            .help("write assign under [tunnel] there, and leave out --assign"));
+    let instead = match (from, args.assign) {
+        _ if args.peer.is_none() => {
+            Some("--peer adds a peer to it; to begin anew, remove it first".to_owned())
+        }
+        (Some(from), _) => {
+            Some(format!("write addresses_from = \"{from}\" under [tunnel] there, and leave out --assigned"))
+        }
+        (_, Some(_)) => Some("write assign under [tunnel] there, and leave out --assign".to_owned()),
+        _ => None,
+    };
+    if let Some(help) = instead.filter(|_| exists) {
+        return Err(Failure::usage(format!("{} is there already", args.config.display())).help(help));
     }
     let text = match exists {
         true => Config::text(&args.config).map_err(wrong)?,

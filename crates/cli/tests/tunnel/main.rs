@@ -99,13 +99,16 @@ fn follows(host: &Host) {
     let mut lines = host.command(&[&watch[..], &["--json"]].concat());
     let mut lines = host.ns.run(|| lines.stdout(Stdio::piped()).spawn().unwrap()).unwrap();
     let out = std::io::BufReader::new(lines.stdout.take().unwrap());
-    let times: Vec<f64> = std::io::BufRead::lines(out)
-        .take(2)
-        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["time"].as_f64().unwrap())
-        .collect();
+    let told: Vec<String> = std::io::BufRead::lines(out).take(2).map(Result::unwrap).collect();
+    let time = |line: &String| serde_json::from_str::<Value>(line).unwrap()["time"].as_f64().unwrap();
+    let times: Vec<f64> = told.iter().map(time).collect();
     lines.kill().unwrap();
     lines.wait().unwrap();
     assert!(times[0] < times[1], "{times:?}");
+    std::fs::write(host.dir.path().join("run.log"), told.join("\n")).unwrap();
+    let replayed = host.run(host.command(&["lab", "replay", "run.log"]));
+    let said = String::from_utf8_lossy(&replayed.stderr).into_owned();
+    assert!(said.contains("run.log: 2 lines: rates take at least 3"), "it reads what a daemon tells: {said}");
     let refused = host.run(host.command(&watch));
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no terminal"));

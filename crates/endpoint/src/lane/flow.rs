@@ -96,7 +96,7 @@ impl PeerFlow {
         }
     }
 
-    /// The path is for what the others have no room for, or not any more.
+    /// From now on the path spills, or no longer: it carries what the others have no room for.
     pub fn path_spills(&mut self, inner: &Locators, spill: bool) {
         if let Some(path) = self.path(inner) {
             self.flow.path_spills(path, spill);

@@ -24,21 +24,23 @@ const LEAST_QUEUE: f64 = 15_000.0;
 #[derive(Debug)]
 pub(super) struct Path {
     ends: (IpAddr, IpAddr),
-    times: Vec<f64>,
-    seconds: Vec<Second>,
+    /// What was sent in each second, bits on the wire.
+    bits: Vec<f64>,
+    /// What the link was at first, and each time that it became another.
+    states: Vec<State>,
     /// Round trip without queues, and the longest, s.
     round_trip: [f64; 2],
     loss: f64,
 }
 
-/// A path for a second.
+/// What a link is from some time on.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Second {
+struct State {
+    /// Since when, s.
+    at: f64,
+    /// bit/s.
+    rate: f64,
     up: bool,
-    /// What was sent, bits on the wire.
-    bits: f64,
-    /// What it could carry, bit/s; none if that is not known.
-    rate: Option<f64>,
 }
 
 impl Path {
@@ -55,8 +57,8 @@ impl Path {
         let most = queued().fold(least, f64::max);
         Self {
             ends,
-            times: times.to_vec(),
-            seconds: seconds(&told),
+            bits: told.iter().map(|second| second.bits).collect(),
+            states: states(&told, times),
             round_trip: [least / 1e3, most / 1e3],
             loss: loss(pairs(), least),
         }
@@ -64,39 +66,23 @@ impl Path {
 
     /// Everything sent, bytes.
     pub fn carried(&self) -> u64 {
-        (self.seconds.iter().map(|second| second.bits).sum::<f64>() / 8.0) as u64
+        (self.bits.iter().sum::<f64>() / 8.0) as u64
     }
 
     /// What was sent in a second, bits.
     pub fn bits(&self, second: usize) -> f64 {
-        self.seconds[second].bits
+        self.bits[second]
     }
 
-    /// Each second in which the link is another one than before: when, its rate, and whether it is up.
-    fn changes(&self) -> Vec<(f64, f64, bool)> {
-        let first = self.seconds.iter().find_map(|second| second.rate).unwrap_or(1e6);
-        let mut changes = vec![(0.0, first, true)];
-        for (second, at) in self.seconds.iter().zip(&self.times) {
-            let (_, rate, up) = changes[changes.len() - 1];
-            let now = second.rate.filter(|now| (now / rate - 1.0).abs() > SAME).unwrap_or(rate);
-            if now != rate || second.up != up {
-                changes.push((*at, now, second.up));
-            }
-        }
-        changes
-    }
-
+    /// The lowest and the highest rate, bit/s.
     fn rates(&self) -> [f64; 2] {
-        let changes = self.changes();
-        let rates = || changes.iter().map(|(_, rate, _)| *rate);
+        let rates = || self.states.iter().map(|state| state.rate);
         [rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max)]
     }
 
     /// Links from `a` over `router` to `b` that do as it did.
     pub fn link(&self, router: &str) -> String {
         let [least, longest] = self.round_trip;
-        let changes = self.changes();
-        let (_, rate, _) = changes[0];
         let [_, highest] = self.rates();
         let queue = ((longest - least) * highest / 8.0).max(least * highest / 16.0).max(LEAST_QUEUE);
         let loss = if self.loss > 0.0 { format!("loss = {:.4}\n", self.loss) } else { String::new() };
@@ -111,21 +97,19 @@ queue = \"{}B\"
 {loss}",
             self.ends.0,
             self.ends.1,
-            human(rate),
+            human(self.states[0].rate),
             Human(Duration::from_micros((least * 5e5) as u64)),
             queue.round(),
         );
-        let (mut rate, mut up) = (rate, true);
-        for (at, now, is_up) in &changes[1..] {
+        for (before, now) in self.states.iter().zip(&self.states[1..]) {
             // Writing into a string cannot fail.
-            let _ = write!(text, "\n[[link.change]]\nat = \"{}\"\n", time(*at));
-            if *now != rate {
-                let _ = writeln!(text, "rate = \"{}\"", human(*now));
+            let _ = write!(text, "\n[[link.change]]\nat = \"{}\"\n", time(now.at));
+            if now.rate != before.rate {
+                let _ = writeln!(text, "rate = \"{}\"", human(now.rate));
             }
-            if *is_up != up {
-                let _ = writeln!(text, "up = {is_up}");
+            if now.up != before.up {
+                let _ = writeln!(text, "up = {}", now.up);
             }
-            (rate, up) = (*now, *is_up);
         }
         text + &format!(
             "\n[[link]]\nfrom = \"{router}\"\nto = \"b\"\nrate = \"10Gbit/s\"\ndelay = \"1us\"\nqueue = \"10000p\"\n"
@@ -175,8 +159,8 @@ impl Told {
     }
 }
 
-/// A second in which next to nothing was sent tells no rate.
-fn seconds(told: &[Told]) -> Vec<Second> {
+/// What the link was at first, and each time that it became another. Seconds in which next to nothing was sent tell no rate.
+fn states(told: &[Told], times: &[f64]) -> Vec<State> {
     let most = told.iter().map(|second| second.sent).fold(0.0, f64::max);
     let full = || told.iter().filter(|second| second.is_full());
     let (sent, measured) = full().fold((0.0, 0.0), |(sent, measured), second| {
@@ -184,15 +168,21 @@ fn seconds(told: &[Told]) -> Vec<Second> {
     });
     let headers = if measured > 0.0 { sent / measured } else { 1.0 };
     let rate = |second: &Told| match second.is_full() {
+        _ if second.sent <= most * IDLE => None,
         true => Some(second.sent),
         false => second.measured.map(|measured| measured * headers),
     };
-    let second = |told: &Told| Second {
-        up: told.up,
-        bits: told.bits,
-        rate: rate(told).filter(|_| told.sent > most * IDLE),
-    };
-    told.iter().map(second).collect()
+    let mut now = State { at: 0.0, rate: told.iter().find_map(rate).unwrap_or(1e6), up: true };
+    let mut states = vec![now];
+    for (second, at) in told.iter().zip(times) {
+        let differs = |other: &f64| (other / now.rate - 1.0).abs() > SAME;
+        let then = State { at: *at, rate: rate(second).filter(differs).unwrap_or(now.rate), up: second.up };
+        if (then.rate, then.up) != (now.rate, now.up) {
+            states.push(then);
+            now = then;
+        }
+    }
+    states
 }
 
 /// The share of packets that were sent again in seconds in which no queue stood.

@@ -169,7 +169,7 @@ impl Connection {
         }
     }
 
-    /// `path` is for what the others have no room for, or not any more.
+    /// From now on `path` spills, or no longer: it carries what the others have no room for.
     pub fn path_spills(&mut self, path: PathId, spill: bool) {
         let Some(Member { config, .. }) = self.paths.members.get_mut(path) else { return };
         config.spill = spill;

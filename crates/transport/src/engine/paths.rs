@@ -52,7 +52,7 @@ impl Engine {
         self.refresh(now, id);
     }
 
-    /// `path` is for what the others have no room for, or not any more.
+    /// From now on `path` spills, or no longer: it carries what the others have no room for.
     pub(crate) fn set_spill(&mut self, path: PathId, spill: bool) {
         self.views[path].spill = spill;
         self.rules.spills = self.views.iter().any(|view| view.spill);

@@ -6,8 +6,8 @@ use crate::cc::controller::{Controller, Phase};
 use crate::facts::{Parcel, PathState, PathView};
 use crate::sched::scheduler::{Choice, Scheduler};
 
-/// A path is full with more than this part of its window under way: a window that is paced is seldom under way as a whole.
-const FULL: [i64; 2] = [3, 4];
+/// A path is full with at most this part of its window left: a window that is paced is seldom in flight as a whole.
+const LEFT: i64 = 4;
 
 /// Where `parcel` goes. What [spills](PathView::spill) takes it if all others that work are full, or none works.
 pub(super) fn pick(
@@ -35,9 +35,7 @@ pub(super) fn pick(
 
 /// Whether a path carries what it can, as far as its controller knows: while a window doubles, it has not found out.
 fn is_full(controller: &dyn Controller, path: &PathView) -> bool {
-    let [part, whole] = FULL;
-    let window = path.window as i64;
-    let has_little_room = path.room <= window - window / whole * part;
+    let has_little_room = path.room <= path.window as i64 / LEFT;
     has_little_room && controller.snapshot(path.id).phase != Phase::SlowStart
 }
 

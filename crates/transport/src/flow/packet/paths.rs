@@ -47,7 +47,7 @@ impl PacketFlow {
         }
     }
 
-    /// `path` is for what the others have no room for, or not any more.
+    /// From now on `path` spills, or no longer: it carries what the others have no room for.
     pub fn path_spills(&mut self, path: PathId, spill: bool) {
         if self.paths.contains(path) {
             self.engine.set_spill(path, spill);
