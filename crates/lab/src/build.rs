@@ -17,9 +17,10 @@ use crate::spec::{Flow, Link, Spec, Start, Traffic};
 const TIMESTAMPS: u32 = 12;
 
 /// What carries a flow of the spec.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Carried {
-    Tcp(FlowId),
+    /// One connection with all paths, or one for each path.
+    Tcp(Vec<FlowId>),
     Udp(SourceId),
 }
 
@@ -45,8 +46,13 @@ impl Built {
         for flow in &spec.flow {
             sources.push(match flow.traffic {
                 Traffic::Tcp => {
-                    let config = place.tcp(flow)?;
-                    Carried::Tcp(place.world.flow(config)?)
+                    let connections =
+                        if flow.apart { flow.paths.chunks(1) } else { flow.paths.chunks(flow.paths.len()) };
+                    let open = |paths| {
+                        let config = place.tcp(flow, paths)?;
+                        place.world.flow(config)
+                    };
+                    Carried::Tcp(connections.map(open).collect::<Result<_, _>>()?)
                 }
                 _ => {
                     let config = place.udp(flow)?;
@@ -155,12 +161,13 @@ impl Place<'_> {
         self.world.path(self.nodes[&flow.from], self.nodes[&flow.to], &via)
     }
 
-    fn tcp(&mut self, flow: &Flow) -> Result<FlowConfig, WorldError> {
+    /// A connection of `flow` over some of its paths.
+    fn tcp(&mut self, flow: &Flow, over: &[Vec<String>]) -> Result<FlowConfig, WorldError> {
         let spec = self.spec;
         let connection = spec.connection_of(flow);
         let options = if connection.timestamps { TIMESTAMPS } else { 0 };
         let mut paths = Vec::new();
-        for via in &flow.paths {
+        for via in over {
             let config = PathConfig {
                 mss: mss(spec, flow, via),
                 rate: flow.told.then(|| spec.path_rate(flow, via)),

@@ -37,6 +37,23 @@ impl FlowLevel {
         reordering: Reordering { arrived: 0, reordered: 0, extent_sum: 0, extent_max: 0 },
         paths: Vec::new(),
     };
+
+    /// What this one and `other` have counted, the paths of one after those of the other.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let (a, b) = (self.reordering, other.reordering);
+        Self {
+            bytes: self.bytes + other.bytes,
+            out_of_order: self.out_of_order + other.out_of_order,
+            timeouts: self.timeouts + other.timeouts,
+            reordering: Reordering {
+                arrived: a.arrived + b.arrived,
+                reordered: a.reordered + b.reordered,
+                extent_sum: a.extent_sum + b.extent_sum,
+                extent_max: a.extent_max.max(b.extent_max),
+            },
+            paths: [self.paths, other.paths].concat(),
+        }
+    }
 }
 
 /// Counters and state of a path.

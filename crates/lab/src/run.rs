@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
-use polypath_sim::{HopId, WorldError};
+use polypath_sim::{FlowReport, HopId, WorldError};
 use polypath_transport::CloseReason;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use sha2::{Digest, Sha256};
@@ -243,9 +243,13 @@ impl Watch {
     fn sample(&mut self, built: &Built) {
         self.taken += 1;
         for (windows, source) in self.windows.iter_mut().zip(&built.sources) {
-            let Carried::Tcp(flow) = *source else { continue };
+            let Carried::Tcp(connections) = source else { continue };
             for (path, sum) in windows.iter_mut().enumerate() {
-                *sum += built.world.flow_window(flow, PathId(path as u16));
+                let (connection, path) = match connections[..] {
+                    [one] => (one, path),
+                    ref apart => (apart[path], 0),
+                };
+                *sum += built.world.flow_window(connection, PathId(path as u16));
             }
         }
         for (sum, hop) in self.queues.iter_mut().zip(&built.hops) {
@@ -267,7 +271,7 @@ impl Watch {
         let flows = built.sources.iter().zip(&self.windows);
         let hops = built.hops.iter().zip(&self.queues);
         Snapshot {
-            flows: flows.map(|(source, windows)| level(built, *source, windows)).collect(),
+            flows: flows.map(|(source, windows)| level(built, source, windows)).collect(),
             hops: hops
                 .map(|(hop, sum)| {
                     let stats = built.world.hop_stats(*hop);
@@ -280,38 +284,45 @@ impl Watch {
 }
 
 /// What a flow has counted so far.
-fn level(built: &Built, source: Carried, windows: &[u64]) -> FlowLevel {
+fn level(built: &Built, source: &Carried, windows: &[u64]) -> FlowLevel {
     match source {
         Carried::Udp(id) => {
-            let report = built.world.source_report(id);
+            let report = built.world.source_report(*id);
             let (arrived, delivered, sent) = (report.bytes, report.bytes, report.sent);
             let path = PathLevel { arrived, delivered, sent, ..PathLevel::default() };
             let (bytes, out_of_order) = (report.bytes, report.out_of_order);
             FlowLevel { bytes, out_of_order, paths: vec![path], ..FlowLevel::default() }
         }
-        Carried::Tcp(id) => {
-            let report = built.world.flow_report(id);
-            let path = |(p, window_sum): (usize, &u64)| {
-                let ends = (report.sender_paths.get(p), report.receiver_paths.get(p));
-                let sender = ends.0.cloned().unwrap_or_default();
-                PathLevel {
-                    arrived: ends.1.map_or(0, |r| r.bytes_received),
-                    delivered: sender.bytes_delivered,
-                    sent: sender.segments_sent,
-                    retransmissions: sender.retransmissions,
-                    srtt_ms: sender.srtt.map(|d| d.as_millis_f64()),
-                    rate_bps: sender.rate.map(|r| r.0 as f64),
-                    window_sum: *window_sum,
-                }
-            };
-            FlowLevel {
-                bytes: report.bytes + report.receiver.bytes_early,
-                out_of_order: report.receiver.out_of_order,
-                timeouts: report.sender.timeouts,
-                reordering: report.reordering,
-                paths: windows.iter().enumerate().map(path).collect(),
-            }
+        Carried::Tcp(connections) => {
+            let each = windows.len() / connections.len();
+            let levels = connections.iter().zip(windows.chunks(each));
+            let levels = levels.map(|(id, windows)| level_of(&built.world.flow_report(*id), windows));
+            levels.reduce(FlowLevel::and).unwrap_or_default()
         }
+    }
+}
+
+/// What a connection has counted so far.
+fn level_of(report: &FlowReport, windows: &[u64]) -> FlowLevel {
+    let path = |(p, window_sum): (usize, &u64)| {
+        let ends = (report.sender_paths.get(p), report.receiver_paths.get(p));
+        let sender = ends.0.cloned().unwrap_or_default();
+        PathLevel {
+            arrived: ends.1.map_or(0, |r| r.bytes_received),
+            delivered: sender.bytes_delivered,
+            sent: sender.segments_sent,
+            retransmissions: sender.retransmissions,
+            srtt_ms: sender.srtt.map(|d| d.as_millis_f64()),
+            rate_bps: sender.rate.map(|r| r.0 as f64),
+            window_sum: *window_sum,
+        }
+    };
+    FlowLevel {
+        bytes: report.bytes + report.receiver.bytes_early,
+        out_of_order: report.receiver.out_of_order,
+        timeouts: report.sender.timeouts,
+        reordering: report.reordering,
+        paths: windows.iter().enumerate().map(path).collect(),
     }
 }
 
@@ -331,36 +342,48 @@ fn result(built: &Built, spec: &Spec, n: usize, timeline: &Timeline) -> FlowResu
         timeouts: counted(|level| level.timeouts),
         ..FlowResult::default()
     };
-    match built.sources[n] {
+    match &built.sources[n] {
         Carried::Udp(id) => {
-            let report = built.world.source_report(id);
+            let report = built.world.source_report(*id);
             let loss_rate = (report.sent > 0).then(|| 1.0 - report.received as f64 / report.sent as f64);
             FlowResult { bytes: report.bytes, loss_rate, ..result }
         }
-        Carried::Tcp(id) => {
-            let report = built.world.flow_report(id);
-            let completion_s = report.finished.map(|at| at.since(report.started).as_secs_f64());
-            let goodput_bps = completion_s.map_or(arriving, |seconds| report.bytes as f64 * 8.0 / seconds);
-            let spi = |p: usize| report.secure_paths.get(p)?.as_ref().map(|path| path.outbound);
+        Carried::Tcp(connections) => {
+            let reports: Vec<FlowReport> =
+                connections.iter().map(|id| built.world.flow_report(*id)).collect();
+            let bytes = reports.iter().map(|report| report.bytes).sum();
+            let life = |r: &FlowReport| r.finished.map(|at| at.since(r.started).as_secs_f64());
+            let lives: Option<Vec<f64>> = reports.iter().map(life).collect();
+            let completion_s = lives.and_then(|lives| lives.into_iter().reduce(f64::max));
+            let goodput_bps = completion_s.map_or(arriving, |seconds| bytes as f64 * 8.0 / seconds);
             let again = |level: &FlowLevel, p: usize| level.paths.get(p).map_or(0, |l| l.retransmissions);
-            let path =
-                |(p, stats)| PathResult::new(stats, again(after, p).saturating_sub(again(before, p)), spi(p));
-            let paths: Vec<_> = report.sender_paths.iter().enumerate().map(path).collect();
+            let of_paths =
+                reports.iter().flat_map(|r| (0..).zip(&r.sender_paths).map(|(p, stats)| (stats, spi(r, p))));
+            let path = |(p, (stats, spi))| {
+                PathResult::new(stats, again(after, p).saturating_sub(again(before, p)), spi)
+            };
+            let paths: Vec<_> = of_paths.enumerate().map(path).collect();
             let stopped = |reason: &CloseReason| flow.stop.is_some() && *reason == CloseReason::Aborted;
-            let lost = report.lost.filter(|r| !stopped(r)).map(|reason| format!("{reason:?}"));
+            let lost = |r: &FlowReport| r.lost.filter(|r| !stopped(r)).map(|reason| format!("{reason:?}"));
+            let failed = |r: &FlowReport| lost(r).or(r.refused.map(|e| e.to_string()));
             FlowResult {
-                bytes: report.bytes,
+                bytes,
                 goodput_bps,
                 utilisation: goodput_bps / capacity,
                 completion_s,
                 retransmissions: paths.iter().map(|path| path.retransmissions).sum(),
-                intact: !report.corrupted,
-                failed: lost.or(report.refused.map(|e| e.to_string())),
+                intact: !reports.iter().any(|report| report.corrupted),
+                failed: reports.iter().find_map(failed),
                 paths,
                 ..result
             }
         }
     }
+}
+
+/// The SPI of what leaves on a path of a connection, if it is secure.
+fn spi(report: &FlowReport, path: usize) -> Option<u32> {
+    Some(report.secure_paths.get(path)?.as_ref()?.outbound)
 }
 
 fn write(built: &mut Built, keep: &Keep, id: &str) -> Result<(), RunError> {

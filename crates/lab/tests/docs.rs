@@ -33,6 +33,42 @@ fn every_number_of_the_papers_pages_follows_from_a_check_or_names_its_source() {
     assert!(loose.is_empty(), "numbers without a source:\n\n{}", loose.join("\n\n"));
 }
 
+#[test]
+fn numbers_of_all_other_pages_stand_in_a_section_that_names_a_command_or_a_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut looked_at = 0;
+    let papers = PAGES.map(|(page, _)| root.join(page));
+    let others = pages(&root).into_iter().filter(|page| !papers.contains(page));
+    for page in others.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).expect("it is listed");
+        let loose: Vec<String> =
+            sections(&text).filter(|s| !names_a_command(s)).flat_map(fractions).collect();
+        looked_at += sections(&text).flat_map(fractions).count();
+        assert!(loose.is_empty(), "{}: {} without a source in the section", page.display(), loose.join(", "));
+    }
+    assert!(looked_at > 500, "only {looked_at} numbers are looked at");
+}
+
+/// From one heading to the next.
+fn sections(text: &str) -> impl Iterator<Item = &str> {
+    let starts = text.match_indices("\n#").map(|(at, _)| at + 1);
+    let starts: Vec<usize> = [0].into_iter().chain(starts).collect();
+    let ends: Vec<usize> = starts[1..].iter().copied().chain([text.len()]).collect();
+    starts.into_iter().zip(ends).map(|(start, end)| &text[start..end])
+}
+
+fn names_a_command(section: &str) -> bool {
+    let mut quoted = section.split('`').skip(1).step_by(2);
+    quoted.any(|q| ["cargo ", "make ", "polypath "].iter().any(|c| q.starts_with(c)))
+        || names_its_source(section)
+}
+
+/// Numbers with a point outside of code: what is measured has one, mostly.
+fn fractions(section: &str) -> Vec<String> {
+    let plain: String = section.split('`').step_by(2).collect();
+    numbers(&plain).into_iter().filter(|n| n.contains('.')).collect()
+}
+
 /// What the group's experiments set, what its kept results say, rounded in every way, and what papers say of it.
 fn known(root: &Path, group: &str) -> Vec<String> {
     let mut known = Vec::new();
@@ -218,4 +254,6 @@ fn a_number_from_nowhere_is_found() {
     let page = "# t\n\na 123\n\n| 4.5 |\n\n## u\n\nb `lab check x`:\n\n| 6.7 |\n";
     let found = without_source(page);
     assert_eq!(found.iter().map(|p| p.trim()).collect::<Vec<_>>(), ["a 123", "| 4.5 |"]);
+    let loose: Vec<_> = sections(page).filter(|s| !names_a_command(s)).flat_map(fractions).collect();
+    assert_eq!(loose, ["4.5"]);
 }

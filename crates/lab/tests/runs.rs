@@ -37,6 +37,32 @@ fn the_same_seed_gives_the_same_run_on_any_core() {
 }
 
 #[test]
+fn paths_apart_carry_as_many_connections() {
+    let of = |flows: &str| {
+        let text = format!(
+            "version = 1\ntitle = \"x\"\nduration = \"20s\"\n\
+             [[link]]\nfrom = \"a\"\nto = \"m\"\nrate = \"8Mbit/s\"\ndelay = \"10ms\"\n\
+             [[link]]\nfrom = \"a\"\nto = \"r\"\nrate = \"8Mbit/s\"\ndelay = \"10ms\"\n\
+             [[link]]\nfrom = \"r\"\nto = \"m\"\nrate = \"8Mbit/s\"\ndelay = \"10ms\"\n\
+             [[link]]\nfrom = \"m\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"20ms\"\nqueue = \"40p\"\n{flows}"
+        );
+        let experiment = spec::parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+        first(&experiment, 1)
+    };
+    let flow =
+        |name: &str, more: &str| format!("[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n{more}\n");
+    let (one, other) = ("paths = [[\"m\"]]", "paths = [[\"r\", \"m\"]]");
+    let apart = of(&flow("both", "paths = [[\"m\"], [\"r\", \"m\"]]\napart = true"));
+    let alone = of(&(flow("one", one) + &flow("other", other)));
+    let [both] = &apart.flows[..] else { panic!("{apart:?}") };
+    let bytes: u64 = alone.flows.iter().map(|flow| flow.bytes).sum();
+    let paths: Vec<_> = alone.flows.iter().flat_map(|flow| flow.paths.clone()).collect();
+    assert!(paths.iter().all(|path| path.bytes > 50_000 && path.retransmissions > 0), "{paths:?}");
+    assert_eq!((both.bytes, &both.paths), (bytes, &paths));
+    assert_eq!(both.timeouts, alone.flows.iter().map(|flow| flow.timeouts).sum::<u64>());
+}
+
+#[test]
 fn the_id_is_of_what_decides_the_run() {
     let spec = one_link(BULK).cells[0].spec.clone();
     let other = one_link(&format!("{BULK}mss = 1000\n")).cells[0].spec.clone();

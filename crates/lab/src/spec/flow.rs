@@ -42,6 +42,10 @@ pub struct Flow {
     /// does: this bounds what any estimate of them can give. Default: false.
     #[serde(default)]
     pub oracle: bool,
+    /// TCP only: each path carries a connection of its own, which knows nothing of the others: as many TCPs as paths. A number of the
+    /// flow is that of all of them, and a number of a path that of its connection. Not with `size`. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
     /// TCP only: base exchanges between the two hosts, and ESP with one SPI per path and direction. All TCP
     /// flows of either host must be so. What `told` tells is then told in the base exchange, of the first
     /// link by the sender and of the last by the receiver. Default: false.

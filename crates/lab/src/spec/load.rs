@@ -194,7 +194,7 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     let flow = &spec.flow[n];
     let rtt = flow.paths.iter().map(|via| spec.path_rtt(flow, via)).min();
     let connection = spec.connection_of(flow);
-    if connection.cc.is_coupled() && flow.paths.len() == 1 {
+    if connection.cc.is_coupled() && (flow.apart || flow.paths.len() == 1) {
         return Err(coupled_over_one(spec, n, connection.cc.about().name));
     }
     let Err(error) = connection.check(rtt) else { return Ok(()) };

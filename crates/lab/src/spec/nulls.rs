@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::error::{Problem, at};
-use super::{Cell, Expect, Flow, Selector, Spec, What};
+use super::{Cell, Expect, Flow, Selector, Spec, Statistic, What};
 
 /// Keys of a connection that say how it uses its paths; the others, its windows and timers, stay.
 const OF_PATHS: [&str; 13] = [
@@ -63,10 +63,15 @@ pub(super) fn matched(
     let replaced = replaced(&selector, &cell.spec);
     let subjects = null.spec.flow.iter().filter(|f| replaced.contains(&&f.name[..]));
     for flow in subjects {
-        if let Err((key, what)) = plain(&selector, flow, cell, &null.spec) {
+        let of_all = expect.of.statistic == Statistic::ShareAllWithin;
+        if let Err((key, what)) = plain(&selector, of_all, flow, cell, &null.spec) {
+            let paths = match of_all {
+                true => "all paths, each with a TCP of its own (apart = true)",
+                false => "one of the paths",
+            };
             return refused(
                 format!("the null \"{name}\" is no plain TCP: {key} is {what}"),
-                "a null has one of the paths, and the algorithms of the TCP that it is compared with".into(),
+                format!("a null has {paths}, and the algorithms of the TCP that it is compared with"),
             );
         }
     }
@@ -122,7 +127,7 @@ fn between_flows(selector: &Selector, here: &Spec, there: &Spec) -> Option<Diffe
     here.flow.iter().zip(&there.flow).find_map(|(mine, other)| {
         let at = format!("flow.{}", mine.name);
         let (of_flow, of_connection): (&[&str], &[&str]) = match replaced.contains(&&mine.name[..]) {
-            true => (&["paths", "told", "oracle", "connection"], &OF_PATHS),
+            true => (&["paths", "told", "oracle", "apart", "connection"], &OF_PATHS),
             false => (&["connection"], &[]),
         };
         first(&at, &json!(mine), &json!(other), of_flow).or_else(|| {
@@ -155,9 +160,15 @@ fn in_common(at: &str, here: &Value, there: &Value) -> Option<Difference> {
         .map(|(key, mine, other)| pair(format!("{at}.{key}"), other, mine))
 }
 
-/// `flow` of the null has one of the claimed paths and the algorithms of the TCP beside it, or else NewReno's;
-/// otherwise the key that says something else, and what.
-fn plain(selector: &Selector, flow: &Flow, cell: &Cell, null: &Spec) -> Result<(), (String, Value)> {
+/// `flow` of the null has one of the claimed paths, or `of_all` of them on connections apart, and the algorithms of the TCP beside it,
+/// or else NewReno's; otherwise the key that says something else, and what.
+fn plain(
+    selector: &Selector,
+    of_all: bool,
+    flow: &Flow,
+    cell: &Cell,
+    null: &Spec,
+) -> Result<(), (String, Value)> {
     let key = |key: &str| format!("flow.{}.{key}", flow.name);
     let claimed = cell.spec.flow.iter().find(|f| f.name == flow.name);
     let paths = claimed.map(|f| &f.paths[..]).unwrap_or_default();
@@ -166,7 +177,9 @@ fn plain(selector: &Selector, flow: &Flow, cell: &Cell, null: &Spec) -> Result<(
         None => paths,
     };
     match &flow.paths[..] {
-        [path] if one_of.contains(path) => {}
+        [path] if !of_all && one_of.contains(path) => {}
+        all if of_all && all == paths && flow.apart => {}
+        all if of_all && all == paths => return Err((key("apart"), json!(flow.apart))),
         other => return Err((key("paths"), json!(other))),
     }
     let of = |flow: &Flow| json!(null.connection_of(flow));

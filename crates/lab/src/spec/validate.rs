@@ -181,6 +181,10 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
         let problem = Problem::new(at("oracle"), "who sees the queues must know the rates, and in the clear");
         return Err(problem.help("add told = true, without secure = true"));
     }
+    if flow.apart && (flow.traffic != Traffic::Tcp || flow.size.is_some()) {
+        let problem = Problem::new(at("apart"), "connections apart are TCP and have no end");
+        return Err(problem.help("leave out size and traffic, or make a flow for each path"));
+    }
     segment_size(spec, flow, at("mss"))
 }
 
