@@ -18,13 +18,14 @@ pub const ALONE: &str = "alone";
 /// What is compared.
 pub const CONTROLLERS: [&str; 8] = ["newreno", "cubic", "bbr", "lia", "olia", "balia", "wvegas", "polypath"];
 /// `polypath` with a part of it off, or another in its place: label and keys.
-pub const VARIANTS: [(&str, &str); 6] = [
+pub const VARIANTS: [(&str, &str); 7] = [
     ("polypath_separate", "bottlenecks = \"separate\""),
     ("polypath_shared", "bottlenecks = \"shared\""),
     ("polypath_statistics", "bottlenecks = \"statistics\""),
     ("polypath_all_losses", "random_loss = false"),
     ("polypath_newreno", "base = \"newreno\""),
     ("polypath_cubic", "base = \"cubic\""),
+    ("polypath_target", "queue_target = 10"),
 ];
 /// The group to which scenarios belong by name: `frontier/17`.
 pub const GROUP: &str = "frontier";

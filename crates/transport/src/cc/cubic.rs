@@ -198,6 +198,11 @@ impl WindowLaw for Cubic {
         self.window.reduce(loss, loss.flight_size as f64 * BETA);
     }
 
+    fn give_up(&mut self, bytes: f64) {
+        self.curve.lose(self.segments(), false, false);
+        self.window.give_up(bytes);
+    }
+
     fn undone(&mut self, episode: Episode) {
         if let Some((_, curve)) = self.saved.take_if(|saved| saved.0 == episode) {
             self.curve = curve;

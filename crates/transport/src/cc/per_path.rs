@@ -31,6 +31,10 @@ pub(crate) trait WindowLaw: std::fmt::Debug + Send {
     fn state_mut(&mut self) -> &mut Window;
     fn acked(&mut self, now: Instant, sample: &AckSample);
     fn lost(&mut self, loss: &LossEvent);
+    /// The window becomes smaller by `bytes` without a loss.
+    fn give_up(&mut self, bytes: f64) {
+        self.state_mut().give_up(bytes);
+    }
     /// The window is what it was before `episode`.
     fn undone(&mut self, _episode: Episode) {}
 }

@@ -5,6 +5,7 @@
 //! | which paths share a bottleneck | `crate::bottleneck` |
 //! | the window of a bottleneck, a loss reduces it once | `polypath/context.rs` |
 //! | how the paths divide it, and shift load for trials | `polypath/shares.rs` |
+//! | a target for the queue that stands | `polypath/standing.rs` |
 //! | losses that no queue explains | `polypath/random_loss.rs`, `polypath/waits.rs` |
 //!
 //! Every context runs the base law, CUBIC or NewReno, paced. A context of one path gives the law what the path gives, and
@@ -15,6 +16,7 @@ mod config;
 mod context;
 mod random_loss;
 mod shares;
+mod standing;
 mod waits;
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
@@ -189,7 +191,7 @@ impl Polypath {
             let members = verdict.sharing(first);
             let mss = members.iter().filter_map(|p| self.path(*p)).map(|p| p.mss).min().unwrap_or(1);
             let mut context = Context::joined(&before, &members, window)
-                .unwrap_or_else(|| Context::new(Base::new(&self.config, now, mss), members));
+                .unwrap_or_else(|| Context::new(&self.config, Base::new(&self.config, now, mss), members));
             context.set_mss(mss);
             contexts.push(context);
         }
@@ -301,6 +303,11 @@ impl Controller for Polypath {
             context.on_ack(now, if context.is_alone() { &sample } else { &all });
         }
         self.make_up(path, &sample);
+        if let Some((rtt, wait, _)) = queueing(&sample)
+            && let Some(context) = self.context_mut(path)
+        {
+            context.on_delay(now, now - rtt, wait, sample.delivery_rate);
+        }
         if views.len() > 1 {
             self.look(now);
         }

@@ -173,6 +173,12 @@ impl Window {
         };
     }
 
+    /// The window becomes smaller by `bytes`, at least two segments, and grows from there as after a loss.
+    pub(crate) fn give_up(&mut self, bytes: f64) {
+        self.cwnd = (self.cwnd - bytes).max((2 * self.mss) as f64);
+        (self.ssthresh, self.start) = (self.cwnd, Start::Standard);
+    }
+
     /// What the path holds, bytes, if slow start caused this loss, else 0: a better threshold than a share of what was
     /// in flight.
     fn pipe_at_start(&self, start: &Start, loss: &LossEvent) -> f64 {

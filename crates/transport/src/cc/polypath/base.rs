@@ -44,6 +44,14 @@ impl Base {
         }
     }
 
+    /// The window is `bytes` smaller, without a loss; where it was is where it slows down when it grows.
+    pub(super) fn give_up(&mut self, bytes: f64) {
+        match self {
+            Self::Newreno(law) => law.give_up(bytes),
+            Self::Cubic(law) => law.give_up(bytes),
+        }
+    }
+
     /// Lets the window grow by `bytes`, whatever the law says.
     pub(super) fn grow(&mut self, bytes: f64) {
         match self {

@@ -1,5 +1,6 @@
 //! Parameters of the controller.
 
+use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::DetectionConfig;
@@ -29,6 +30,11 @@ pub struct PolypathConfig {
     pub bottlenecks: DetectionConfig,
     /// A loss that no queue explains is repaired without a reduction.
     pub random_loss: bool,
+    /// Longest that packets are to wait in the queue of a bottleneck with one path, ms, as long as nobody else fills it; 0 leaves its
+    /// length to the base law.
+    #[serde(with = "polypath_wire::millis", skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub queue_target: Duration,
     /// Initial window of a bottleneck, segments (RFC 6928: 10).
     pub initial_window: u32,
 }
@@ -36,7 +42,7 @@ pub struct PolypathConfig {
 impl Default for PolypathConfig {
     fn default() -> Self {
         let (base, bottlenecks) = (BaseLaw::default(), DetectionConfig::default());
-        Self { base, bottlenecks, random_loss: true, initial_window: 10 }
+        Self { base, bottlenecks, random_loss: true, queue_target: Duration::ZERO, initial_window: 10 }
     }
 }
 
@@ -49,4 +55,8 @@ impl PolypathConfig {
     pub(super) fn link(&self) -> Option<u32> {
         (self.bottlenecks == DetectionConfig::Shared).then_some(0)
     }
+}
+
+fn is_zero(target: &Duration) -> bool {
+    *target == Duration::ZERO
 }

@@ -7,6 +7,9 @@
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::base::Base;
+use super::config::PolypathConfig;
+use super::standing::{Standing, Step};
+use crate::cc::controller::Phase;
 use crate::cc::per_path::Algorithm;
 use crate::facts::{AckSample, LossCause, LossEvent, Pace};
 
@@ -18,11 +21,16 @@ pub(super) struct Context {
     reduced: Option<(Instant, Instant)>,
     /// Smoothed round trip that the law knows.
     srtt: Duration,
+    /// The target for the queue, if there is one, and the law before its last reduction.
+    standing: Option<Standing>,
+    before: Option<Base>,
 }
 
 impl Context {
-    pub(super) fn new(base: Base, members: Vec<PathId>) -> Self {
-        Self { base, members, reduced: None, srtt: Duration::ZERO }
+    pub(super) fn new(config: &PolypathConfig, base: Base, members: Vec<PathId>) -> Self {
+        let target = Some(config.queue_target).filter(|target| *target > Duration::ZERO);
+        let standing = target.map(Standing::new);
+        Self { base, members, reduced: None, srtt: Duration::ZERO, standing, before: None }
     }
 
     /// The context of `members` after `before`: that of the largest window among those that they were in, which becomes at most
@@ -82,6 +90,20 @@ impl Context {
         self.law_mut().on_ack(now, &sample);
     }
 
+    /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times.
+    pub(super) fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, rate: Option<Rate>) {
+        let may = self.is_alone() && self.law().snapshot().phase == Phase::CongestionAvoidance;
+        let Some((standing, rate)) = self.standing.as_mut().filter(|_| may).zip(rate) else { return };
+        match standing.on_delay(now, sent, wait, rate) {
+            Some(Step::GiveUp(bytes)) => {
+                self.before = Some(self.base.clone());
+                self.base.give_up(bytes as f64);
+            }
+            Some(Step::TakeBack) => self.base = self.before.take().unwrap_or_else(|| self.base.clone()),
+            None => {}
+        }
+    }
+
     /// A loss on a path with a round trip of `srtt`, while its siblings had `elsewhere` bytes in flight; `works`: they deliver.
     pub(super) fn on_loss(
         &mut self,
@@ -91,6 +113,7 @@ impl Context {
         works: bool,
         srtt: Duration,
     ) {
+        self.standing.iter_mut().for_each(Standing::on_loss);
         if self.is_alone() {
             return self.law_mut().on_loss(now, loss);
         }

@@ -1,0 +1,198 @@
+//! A short queue where nobody else fills it: an optional target for the delay that stands.
+//!
+//! When all packets of a round trip waited longer than the target, the window gives up what waits beyond half of it. If the queue is
+//! ours, it becomes as much shorter. Others keep their windows, and it becomes shorter only by our share of it. So each reduction is its own test: if the
+//! queue fell by less than three quarters of what was given up, the window and its law are again what they were before, and there is no other
+//! reduction for a pause, which doubles with each failure in a row.
+//!
+//! Connections of one host reduce together, or each would take the others for competitors: they all look at multiples of half a second, and
+//! pauses end at multiples of their length.
+
+use polypath_wire::{Duration, Instant, Rate};
+
+/// Share of what was given up by which the queue of a path without competitors falls at least.
+const FELL: [u64; 2] = [3, 4];
+/// Round trips after which it has fallen: in the first the sender waits, in the second its packets meet the shorter queue.
+const ROUNDS: u32 = 2;
+/// How often a connection looks whether a queue stands.
+const LOOK: Duration = Duration::from_millis(500);
+/// After a failure. Longer pauses are multiples of shorter ones.
+const PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(40);
+
+/// What becomes of the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// So many bytes less.
+    GiveUp(u64),
+    /// What it was before that.
+    TakeBack,
+}
+
+/// The queue of one path.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    target: Duration,
+    /// When the present round trip began, and what a packet waited at least in it.
+    round: Option<(Instant, Duration)>,
+    /// The same of a round trip that ended since the last look.
+    waited: Option<Duration>,
+    trial: Option<Trial>,
+    /// The next look, and the next pause.
+    look: Instant,
+    pause: Duration,
+}
+
+/// A reduction whose outcome is not known.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    /// What packets waited at least before it, and how much of that was given up.
+    before: Duration,
+    excess: Duration,
+    rounds: u32,
+}
+
+impl Standing {
+    pub(super) fn new(target: Duration) -> Self {
+        Self { target, round: None, waited: None, trial: None, look: Instant::ZERO, pause: PAUSE }
+    }
+
+    /// A packet that left at `sent` waited this long, on a path that delivers at `rate`.
+    pub(super) fn on_delay(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        wait: Duration,
+        rate: Rate,
+    ) -> Option<Step> {
+        let (began, least) = self.round.map_or((now, wait), |(began, least)| (began, least.min(wait)));
+        let is_over = sent >= began;
+        self.round = Some((began, least)).filter(|_| !is_over);
+        match &mut self.trial {
+            Some(trial) if is_over => {
+                trial.rounds += 1;
+                let ended = self.trial.take_if(|trial| trial.rounds == ROUNDS)?;
+                self.judge(now, &ended, least)
+            }
+            Some(_) => None,
+            None => {
+                self.waited = Some(least).filter(|_| is_over).or(self.waited);
+                self.look(now, rate)
+            }
+        }
+    }
+
+    /// Gives up what waits too long, if it is time to look.
+    fn look(&mut self, now: Instant, rate: Rate) -> Option<Step> {
+        if now < self.look {
+            return None;
+        }
+        self.look = next_multiple(now, LOOK);
+        let before = self.waited.take().filter(|waited| *waited > self.target)?;
+        let excess = before - self.target.over(2);
+        (self.trial, self.round) = (Some(Trial { before, excess, rounds: 0 }), None);
+        Some(Step::GiveUp(rate.bytes_in(excess)))
+    }
+
+    /// After `trial` packets wait `least` at least.
+    fn judge(&mut self, now: Instant, trial: &Trial, least: Duration) -> Option<Step> {
+        let [part, whole] = FELL;
+        let fell = trial.before.0.saturating_sub(least.0);
+        if fell * whole >= trial.excess.0 * part {
+            self.pause = PAUSE;
+            return None;
+        }
+        self.look = next_multiple(now + self.pause.over(2), self.pause);
+        self.pause = self.pause.times(2).min(LONGEST_PAUSE);
+        Some(Step::TakeBack)
+    }
+
+    /// A loss reduced the window: what the queue does then tells nothing.
+    pub(super) fn on_loss(&mut self) {
+        self.trial = None;
+    }
+}
+
+/// The first multiple of `step` after `now`.
+fn next_multiple(now: Instant, step: Duration) -> Instant {
+    Instant((now.0 / step.0 + 1) * step.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const RATE: Rate = Rate(8_000_000);
+
+    /// A path with a round trip of 20 ms and a queue; every millisecond a packet is acknowledged.
+    struct Road {
+        standing: Standing,
+        now: Instant,
+        steps: Vec<Step>,
+    }
+
+    impl Road {
+        fn new() -> Self {
+            Self { standing: Standing::new(MS(10)), now: Instant::ZERO, steps: Vec::new() }
+        }
+
+        /// For so long packets wait what `wait` says by the bytes that were given up.
+        fn run(&mut self, ms: u64, wait: impl Fn(u64) -> u64) {
+            for _ in 0..ms {
+                self.now += MS(1);
+                let given_up = self.steps.iter().fold(0, |sum, step| match step {
+                    Step::GiveUp(bytes) => sum + bytes,
+                    Step::TakeBack => 0,
+                });
+                let wait = MS(wait(given_up / 1000));
+                let sent = Instant(self.now.0.saturating_sub((MS(20) + wait).0));
+                self.steps.extend(self.standing.on_delay(self.now, sent, wait, RATE));
+            }
+        }
+    }
+
+    #[test]
+    fn what_waits_beyond_half_of_the_target_is_given_up_once() {
+        let mut road = Road::new();
+        road.run(600, |given_up| 30 - given_up);
+        assert_eq!(road.steps, [Step::GiveUp(25_000)], "25 ms at 1 byte a µs");
+        road.run(500, |_| 9);
+        assert_eq!(road.steps.len(), 1, "below the target");
+        road.run(600, |given_up| 37 - given_up);
+        assert_eq!(road.steps.last(), Some(&Step::GiveUp(7000)), "and above it again");
+    }
+
+    #[test]
+    fn a_queue_that_others_fill_is_left_to_them_and_asked_again_ever_more_rarely() {
+        let mut road = Road::new();
+        let given_up = |road: &Road| road.steps.iter().filter(|step| **step != Step::TakeBack).count();
+        road.run(4_000, |given_up| 30 - given_up / 2);
+        assert_eq!(road.steps, [Step::GiveUp(25_000), Step::TakeBack]);
+        road.run(5_000, |given_up| 30 - given_up / 2);
+        assert_eq!(given_up(&road), 2, "at 5 s, and not again before 10");
+        road.run(300_000, |given_up| 30 - given_up / 2);
+        assert!((8..=11).contains(&given_up(&road)), "{}", given_up(&road));
+        assert_eq!(road.steps.last(), Some(&Step::TakeBack));
+    }
+
+    #[test]
+    fn a_packet_in_each_round_trip_that_did_not_wait_is_no_standing_queue() {
+        let mut road = Road::new();
+        for _ in 0..100 {
+            road.run(19, |_| 30);
+            road.run(1, |_| 0);
+        }
+        assert_eq!(road.steps, []);
+    }
+
+    #[test]
+    fn what_waited_long_ago_counts_no_more() {
+        let mut road = Road::new();
+        road.run(400, |_| 30);
+        road.now += Duration::from_secs(3);
+        road.run(30, |_| 0);
+        road.run(600, |_| 0);
+        assert_eq!(road.steps, []);
+    }
+}
