@@ -78,6 +78,7 @@ class Bed:
             run("ip", "netns", "add", name)
             run("ip", "-n", name, "link", "set", "lo", "up")
         self.links = [(f"10.77.{i}.1", f"10.77.{i}.2") for i in range(len(links))]
+        self.paths = len(links)
         if links and links[0] is not None:
             self._emulate(links)
         else:
@@ -190,6 +191,7 @@ class Behind(Bed):
 
     def __init__(self, link):
         super().__init__([link], more="rt")
+        self.paths = 2
         a, b, r, t = self.names
         self.sysctl("net.ipv4.ip_forward", 1)
         run("ip", "-n", b, "route", "add", "default", "via", self.links[0][0])

@@ -10,6 +10,7 @@ from bed import Bed, Behind, Link
 from parts import table
 from polypath import Pair
 from rivals import tcp, trickle
+from tunnel import INNER, Tunnel
 
 SECONDS, FROM = 60, 10
 # One of the two begins so much later, in turns, s.
@@ -22,6 +23,8 @@ PAYLOAD, PACKET = 1448, 1500
 # others left it, and the remainder decides who finds it full (traffic phase effects, Floyd and Jacobson).
 TRICKLE = 0.08
 TCPS = ("reno", "cubic")
+# One TCP CUBIC through the daemons.
+UP = "polypath up"
 
 
 def one_path():
@@ -81,11 +84,13 @@ class Run:
 
 
 def beside(topology, ours, rival, first):
-    """Goodput of `ours` on the first link over that of one TCP beside it: a controller of `send`, or a law of the kernel's TCP; and the
-    latest delivery of a link, s. `first`: it begins before the other."""
+    """Goodput of `ours` on the first link over that of one TCP beside it: a controller of `send`, a law of the kernel's TCP, or `UP`; and
+    the latest delivery of a link, s. `first`: it begins before the other."""
     bed, side = topology()
     with bed:
-        pair = None if ours in TCPS else Pair(bed)
+        pair = None if ours in (*TCPS, UP) else Pair(bed)
+        if ours == UP:
+            Tunnel(bed)
         file = pair and bed.file("long", 12_000_000 // 8 * SECONDS)
         if pair:
             pair.receive()
@@ -95,6 +100,8 @@ def beside(topology, ours, rival, first):
         theirs = run.tcp(rival, late[1], side)
         if pair:
             run.start(late[0], lambda: pair.send(file, more=("--cc", ours.removeprefix("--cc "))) and None)
+        elif ours == UP:
+            run.start(late[0], lambda: tcp(bed, None, SECONDS - late[0], to=INNER[1])[1])
         else:
             run.tcp(ours, late[0], 0)
         time.sleep(max(0.0, run.began + SECONDS - time.monotonic()))
@@ -105,9 +112,9 @@ def beside(topology, ours, rival, first):
     return (all_of_it - lost) / lost, latest
 
 
-def compare(runs, topologies, mine):
-    """Each of `mine` and the TCPs in its place beside each TCP."""
-    cells = [(topology, ours, rival) for topology in topologies for rival in TCPS for ours in (*mine, *TCPS)]
+def compare(runs, topologies, mine, null=TCPS):
+    """Each of `mine` and the TCPs in its place, `null`, beside each TCP."""
+    cells = [(topology, ours, rival) for topology in topologies for rival in TCPS for ours in (*mine, *null)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         rounds = [pool.map(lambda cell, n=n: beside(*cell, first=n % 2 == 0), cells) for n in range(runs)]
         rounds = [list(values) for values in rounds]
@@ -128,4 +135,9 @@ def fair(runs):
     compare(runs, TOPOLOGIES, ("--cc polypath", "--cc newreno"))
 
 
-PARTS = {"fair": fair}
+def tunnel_fair(runs):
+    """The same links: one TCP CUBIC through the daemons over one kernel TCP, 60 s each."""
+    compare(runs, (one_link, two_links), (UP,), null=())
+
+
+PARTS = {"fair": fair, "tunnel_fair": tunnel_fair}

@@ -5,7 +5,10 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
 
 from bed import Bed, Link, run
 from parts import FIBRE_LTE, Growth, between, share, table
@@ -36,7 +39,8 @@ class Tunnel:
         for side in (0, 1):
             self._run(side, "keygen", "--out", keys[side])
         hits = [self._run(side, "hit", keys[side]).strip() for side in (0, 1)]
-        ends = [b for _, b in bed.links][: paths or len(bed.links)]
+        paths = paths or bed.paths
+        ends = [b for _, b in bed.links][:paths]
         for side in (0, 1):
             config = bed.dir / f"config{side}.toml"
             addresses = json.dumps(ends if side == 0 else [])
@@ -46,7 +50,7 @@ key = "{keys[side]}"
 addresses = ["{INNER[side]}/24"]
 transport = "{transport}"
 [paths]
-include = {json.dumps([f"path{i}" for i in range(len(ends))])}
+include = {json.dumps([f"path{i}" for i in range(paths)])}
 [control]
 socket = "{self.sockets[side]}"
 [lane]
@@ -58,7 +62,7 @@ prefixes = ["{INNER[1 - side]}/32"]
 """)
             os.chmod(config, 0o600)
             self.daemons.append(bed.spawn(side, BINARY, "up", config, stderr=subprocess.DEVNULL))
-        self._wait(len(ends))
+        self._wait(paths)
 
     def _run(self, side, *words):
         child = self.bed.spawn(side, BINARY, *words)
@@ -221,4 +225,65 @@ def ping(bed, address):
     return took
 
 
-PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_rm_tcp, tunnel_cut, tunnel_small)}
+def tunnel_pages(runs, count=200, at_once=20):
+    """Seconds that 200 HTTP connections of 30 kB take over links 2, 20 at a time: through the daemons and over path 1, in turns."""
+    took, words = {}, (sys.executable, Path(__file__).with_name("pages.py"))
+    with Bed(FIBRE_LTE) as bed:
+        Tunnel(bed)
+        ways = {"polypath up": INNER[1], "TCP, path 1": bed.links[0][1]}
+        for address in ways.values():
+            bed.spawn(1, *words, "serve", address)
+        time.sleep(1)
+        for _ in range(runs):
+            for name, address in ways.items():
+                out, err = bed.spawn(0, *words, "get", address, count, at_once).communicate(timeout=120)
+                if not out:
+                    raise RuntimeError(err)
+                took.setdefault(name, []).append(float(out))
+    table("200 connections of 30 kB, 20 at a time, s", took)
+
+
+def tunnel_gone(runs):
+    """Links 2; the interface of path 1 goes down for 8 s in a transfer through the daemons: the longest pause, and shares."""
+    outage, during, after = [], [], []
+    for _ in range(runs):
+        with Bed(FIBRE_LTE) as bed:
+            Tunnel(bed)
+            began = time.monotonic()
+
+            def switch(bed=bed, began=began):
+                for at, state in ((CUT, "down"), (RESTORE, "up")):
+                    time.sleep(max(0.0, began + at - time.monotonic()))
+                    run("ip", "-n", bed.names[0], "link", "set", "path0", state)
+
+            thread = threading.Thread(target=switch)
+            thread.start()
+            samples = tcp(bed, None, seconds=END, to=INNER[1])[1]
+            thread.join()
+        outage.append(Growth.of(samples).longest_pause(CUT - 1, CUT + 3))
+        during.append(between(samples, CUT + 1, RESTORE) / 40e6)
+        after.append(between(samples, RESTORE + 2, END) / 140e6)
+    table("the interface of path 1 of 100/10 + 40/40 is down from 8 to 16 s: the longest pause, s", {"polypath up": outage})
+    table("goodput from 1 s after it went, share of path 2", {"polypath up": during})
+    table("goodput from 2 s after it is back, share of the sum", {"polypath up": after})
+
+
+FLAPS, HALF = 8, 1.0
+
+
+def tunnel_flap(runs):
+    """Links 2; path 2 is gone for a second in every two: goodput through the daemons while it flaps, share of path 1."""
+    shares = []
+    for _ in range(runs):
+        early = 6.0
+        changes = [(early + 5 + HALF * n, "up" if n % 2 else "down") for n in range(2 * FLAPS)]
+        with Bed((Link(100, 10), Link(40, 40, schedule=changes))) as bed:
+            Tunnel(bed)
+            time.sleep(max(0.0, early - (time.monotonic() - bed.began)))
+            samples = tcp(bed, None, seconds=5 + 2 * HALF * FLAPS, to=INNER[1])[1]
+        shares.append(min(between(samples, at, at + 2) / 100e6 for at in range(5, 5 + 2 * FLAPS, 2)))
+    table("path 2 of 100/10 + 40/40 flaps every second: lowest goodput of two seconds, share of path 1", {"polypath up": shares})
+
+
+PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_rm_tcp, tunnel_cut, tunnel_gone, tunnel_flap, tunnel_small,
+                                          tunnel_pages)}

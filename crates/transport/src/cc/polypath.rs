@@ -141,6 +141,8 @@ impl Polypath {
         p.random.on_delivered(sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
         p.random.on_delay(now - rtt, queueing, least);
+        let context = self.context_mut(path);
+        context.into_iter().for_each(|c| c.on_delay(now, now - rtt, queueing, sample.delivery_rate));
         if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
             detector.on_delay(path, now - rtt, queueing, least);
             detector.on_delivered(path, sample.newly_acked_segments);
@@ -303,11 +305,6 @@ impl Controller for Polypath {
             context.on_ack(now, if context.is_alone() { &sample } else { &all });
         }
         self.make_up(path, &sample);
-        if let Some((rtt, wait, _)) = queueing(&sample)
-            && let Some(context) = self.context_mut(path)
-        {
-            context.on_delay(now, now - rtt, wait, sample.delivery_rate);
-        }
         if views.len() > 1 {
             self.look(now);
         }

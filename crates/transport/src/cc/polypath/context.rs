@@ -23,7 +23,7 @@ pub(super) struct Context {
     srtt: Duration,
     /// The target for the queue, if there is one, and the law before its last reduction.
     standing: Option<Standing>,
-    before: Option<Base>,
+    before: Option<Box<Base>>,
 }
 
 impl Context {
@@ -60,6 +60,7 @@ impl Context {
     }
 
     pub(super) fn set_mss(&mut self, mss: u32) {
+        self.before = None; // it counts in other segments
         self.law_mut().on_mss(mss);
     }
 
@@ -92,14 +93,17 @@ impl Context {
 
     /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times.
     pub(super) fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, rate: Option<Rate>) {
-        let may = self.is_alone() && self.law().snapshot().phase == Phase::CongestionAvoidance;
-        let Some((standing, rate)) = self.standing.as_mut().filter(|_| may).zip(rate) else { return };
+        let is_steady = |context: &Self| context.law().snapshot().phase == Phase::CongestionAvoidance;
+        if self.standing.is_none() || !self.is_alone() || !is_steady(self) {
+            return;
+        }
+        let Some((standing, rate)) = self.standing.as_mut().zip(rate) else { return };
         match standing.on_delay(now, sent, wait, rate) {
             Some(Step::GiveUp(bytes)) => {
-                self.before = Some(self.base.clone());
+                self.before = Some(Box::new(self.base.clone()));
                 self.base.give_up(bytes as f64);
             }
-            Some(Step::TakeBack) => self.base = self.before.take().unwrap_or_else(|| self.base.clone()),
+            Some(Step::TakeBack) => self.before.take().into_iter().for_each(|before| self.base = *before),
             None => {}
         }
     }
@@ -113,9 +117,9 @@ impl Context {
         works: bool,
         srtt: Duration,
     ) {
-        self.standing.iter_mut().for_each(Standing::on_loss);
         if self.is_alone() {
-            return self.law_mut().on_loss(now, loss);
+            let loss = self.after_trial(loss);
+            return self.law_mut().on_loss(now, &loss);
         }
         if works && self.reduced.is_some_and(|(at, _)| loss.oldest_sent <= at) {
             return;
@@ -125,6 +129,18 @@ impl Context {
             if works && loss.cause == LossCause::Timeout { LossCause::LaterDelivered } else { loss.cause };
         let flight_size = (loss.flight_size + elsewhere).min(self.law().window());
         self.law_mut().on_loss(now, &LossEvent { cause, flight_size, ..*loss });
+    }
+
+    /// A loss ends a trial: the law takes it with the window that it had before, as what was lost left with that.
+    fn after_trial(&mut self, loss: &LossEvent) -> LossEvent {
+        let ends_trial = self.standing.as_mut().is_some_and(Standing::on_loss);
+        match self.before.take_if(|_| ends_trial) {
+            Some(before) => {
+                self.base = *before;
+                LossEvent { flight_size: self.law().window(), ..*loss }
+            }
+            None => *loss,
+        }
     }
 
     /// How a path sends that has `window` bytes of the context's and this round trip: each segment as it has room. In twos on each path, paths

@@ -38,6 +38,8 @@ pub(super) struct Standing {
     /// The same of a round trip that ended since the last look.
     waited: Option<Duration>,
     trial: Option<Trial>,
+    /// Round trips until the queue shows what a loss left.
+    settling: u32,
     /// The next look, and the next pause.
     look: Instant,
     pause: Duration,
@@ -54,7 +56,15 @@ struct Trial {
 
 impl Standing {
     pub(super) fn new(target: Duration) -> Self {
-        Self { target, round: None, waited: None, trial: None, look: Instant::ZERO, pause: PAUSE }
+        Self {
+            target,
+            round: None,
+            waited: None,
+            trial: None,
+            settling: 0,
+            look: Instant::ZERO,
+            pause: PAUSE,
+        }
     }
 
     /// A packet that left at `sent` waited this long, on a path that delivers at `rate`.
@@ -75,6 +85,10 @@ impl Standing {
                 self.judge(now, &ended, least)
             }
             Some(_) => None,
+            None if self.settling > 0 => {
+                self.settling -= u32::from(is_over);
+                None
+            }
             None => {
                 self.waited = Some(least).filter(|_| is_over).or(self.waited);
                 self.look(now, rate)
@@ -107,9 +121,10 @@ impl Standing {
         Some(Step::TakeBack)
     }
 
-    /// A loss reduced the window: what the queue does then tells nothing.
-    pub(super) fn on_loss(&mut self) {
-        self.trial = None;
+    /// A loss reduces the window: what the queue does then tells nothing. Whether a trial ends by that.
+    pub(super) fn on_loss(&mut self) -> bool {
+        (self.round, self.waited, self.settling) = (None, None, ROUNDS);
+        self.trial.take().is_some()
     }
 }
 
@@ -184,6 +199,18 @@ mod tests {
             road.run(1, |_| 0);
         }
         assert_eq!(road.steps, []);
+    }
+
+    #[test]
+    fn what_waited_before_a_loss_reduced_the_window_counts_no_more() {
+        let mut road = Road::new();
+        road.run(490, |_| 30);
+        assert!(!road.standing.on_loss(), "there is no trial");
+        road.run(60, |_| 30);
+        road.run(600, |_| 5);
+        assert_eq!(road.steps, []);
+        road.run(1000, |_| 30);
+        assert_eq!(road.steps.len(), 2, "a queue that does not fall is taken back");
     }
 
     #[test]
