@@ -84,8 +84,8 @@ class Run:
 
 
 def beside(topology, ours, rival, first):
-    """Goodput of `ours` on the first link over that of one TCP beside it: a controller of `send`, a law of the kernel's TCP, or `UP`; and
-    the latest delivery of a link, s. `first`: it begins before the other."""
+    """Goodput of `ours` on the first link over that of one kernel TCP beside it, and the latest delivery of a link, s. `ours` is a controller
+    of `send`, a law of the kernel's TCP, or `UP`. It begins before the other if `first`."""
     bed, side = topology()
     with bed:
         pair = None if ours in (*TCPS, UP) else Pair(bed)

@@ -8,9 +8,9 @@ import threading
 import time
 
 from bed import TARGET, Bed, Link
-from parts import FIBRE_LTE, Growth, between, share, table
+from parts import FIBRE_LTE, share, table
 from rivals import tcp
-from tunnel import CUT, END, INNER, LINKS, RESTORE, Tunnel, tunnel
+from tunnel import CUT, END, INNER, LINKS, RESTORE, Outage, Tunnel, tunnel
 
 AS_PACKETS = 'exclude = ["10.99.0.0/24"]'
 LANES = {"TCP lane": "", "TCP as packets": AS_PACKETS}
@@ -158,7 +158,7 @@ def packets_quic(runs, seconds=15):
 
 def packets_cut(runs):
     """Path 1 of 100/10 + 40/40 falls silent for 8 s: a TCP connection as packets, and 50 UDP packets a second beside it."""
-    outage, during, after, lost = [], [], [], []
+    outage, lost = Outage(), []
     for _ in range(runs):
         early = 6.0
         schedule = [(early + CUT, "down"), (early + RESTORE, "up")]
@@ -168,15 +168,10 @@ def packets_cut(runs):
             took = []
             probe = threading.Thread(target=lambda: took.extend(voip(bed, END - 2)))
             probe.start()
-            samples = tcp(bed, None, seconds=END, to=INNER[1])[1]
+            outage.add(tcp(bed, None, seconds=END, to=INNER[1])[1])
             probe.join()
-        outage.append(Growth.of(samples).longest_pause(CUT - 1, CUT + 3))
-        during.append(between(samples, CUT + 1, RESTORE) / 40e6)
-        after.append(between(samples, RESTORE + 2, END) / 140e6)
         lost.append(sum(map(math.isinf, took)))
-    table("path 1 of 100/10 + 40/40 silent from 8 to 16 s: the longest pause, s", {"TCP as packets": outage})
-    table("goodput from 1 s after the cut, share of path 2", {"TCP as packets": during})
-    table("goodput from 2 s after the restore, share of the sum", {"TCP as packets": after})
+    outage.print("TCP as packets, silence on path 1")
     table("UDP packets lost of 1400 in 28 s", {"50 a second": lost})
 
 

@@ -175,9 +175,26 @@ def tunnel_rm_tcp(runs):
 CUT, RESTORE, END = 8.0, 16.0, 30.0
 
 
+class Outage:
+    """What transfers do over 100/10 + 40/40 while path 1 carries nothing from `CUT` to `RESTORE`."""
+
+    def __init__(self):
+        self.rows = {"longest pause, s": [], "goodput from 1 s after it went, share of path 2": [],
+                     "goodput from 2 s after it is back, share of the sum": []}
+
+    def add(self, samples):
+        found = (Growth.of(samples).longest_pause(CUT - 1, CUT + 3), between(samples, CUT + 1, RESTORE) / 40e6,
+                 between(samples, RESTORE + 2, END) / 140e6)
+        for row, value in zip(self.rows.values(), found):
+            row.append(value)
+
+    def print(self, title):
+        table(f"{title} of 100/10 + 40/40 from 8 to 16 s", self.rows)
+
+
 def tunnel_cut(runs):
     """Links 2; path 1 falls silent for 8 s in a transfer through the daemons: the longest pause, and shares."""
-    outage, during, after = [], [], []
+    outage = Outage()
     for _ in range(runs):
         # The bed's clock runs before the tunnel is up.
         early = 6.0
@@ -185,14 +202,8 @@ def tunnel_cut(runs):
         with Bed((Link(100, 10, schedule=schedule), Link(40, 40))) as bed:
             Tunnel(bed)
             time.sleep(max(0.0, early - (time.monotonic() - bed.began)))
-            samples = tcp(bed, None, seconds=END, to=INNER[1])[1]
-        growth = Growth.of(samples)
-        outage.append(growth.longest_pause(CUT - 1, CUT + 3))
-        during.append(between(samples, CUT + 1, RESTORE) / 40e6)
-        after.append(between(samples, RESTORE + 2, END) / 140e6)
-    table("path 1 of 100/10 + 40/40 silent from 8 to 16 s: the longest pause, s", {"polypath up": outage})
-    table("goodput from 1 s after the cut, share of path 2", {"polypath up": during})
-    table("goodput from 2 s after the restore, share of the sum", {"polypath up": after})
+            outage.add(tcp(bed, None, seconds=END, to=INNER[1])[1])
+    outage.print("polypath up, silence on path 1")
 
 
 def tunnel_small(runs, count=20):
@@ -245,7 +256,7 @@ def tunnel_pages(runs, count=200, at_once=20):
 
 def tunnel_gone(runs):
     """Links 2; the interface of path 1 goes down for 8 s in a transfer through the daemons: the longest pause, and shares."""
-    outage, during, after = [], [], []
+    outage = Outage()
     for _ in range(runs):
         with Bed(FIBRE_LTE) as bed:
             Tunnel(bed)
@@ -258,14 +269,9 @@ def tunnel_gone(runs):
 
             thread = threading.Thread(target=switch)
             thread.start()
-            samples = tcp(bed, None, seconds=END, to=INNER[1])[1]
+            outage.add(tcp(bed, None, seconds=END, to=INNER[1])[1])
             thread.join()
-        outage.append(Growth.of(samples).longest_pause(CUT - 1, CUT + 3))
-        during.append(between(samples, CUT + 1, RESTORE) / 40e6)
-        after.append(between(samples, RESTORE + 2, END) / 140e6)
-    table("the interface of path 1 of 100/10 + 40/40 is down from 8 to 16 s: the longest pause, s", {"polypath up": outage})
-    table("goodput from 1 s after it went, share of path 2", {"polypath up": during})
-    table("goodput from 2 s after it is back, share of the sum", {"polypath up": after})
+    outage.print("polypath up, the interface of path 1 down")
 
 
 FLAPS, HALF = 8, 1.0

@@ -46,13 +46,12 @@ impl Built {
         for flow in &spec.flow {
             sources.push(match flow.traffic {
                 Traffic::Tcp => {
-                    let connections =
-                        if flow.apart { flow.paths.chunks(1) } else { flow.paths.chunks(flow.paths.len()) };
+                    let each = if flow.apart { 1 } else { flow.paths.len() };
                     let open = |paths| {
                         let config = place.tcp(flow, paths)?;
                         place.world.flow(config)
                     };
-                    Carried::Tcp(connections.map(open).collect::<Result<_, _>>()?)
+                    Carried::Tcp(flow.paths.chunks(each).map(open).collect::<Result<_, _>>()?)
                 }
                 _ => {
                     let config = place.udp(flow)?;

@@ -38,7 +38,7 @@ impl FlowLevel {
         paths: Vec::new(),
     };
 
-    /// What this one and `other` have counted, the paths of one after those of the other.
+    /// The sum of both, with the paths of `other` after its own.
     pub(crate) fn and(self, other: Self) -> Self {
         let (a, b) = (self.reordering, other.reordering);
         Self {

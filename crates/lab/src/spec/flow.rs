@@ -42,8 +42,8 @@ pub struct Flow {
     /// does: this bounds what any estimate of them can give. Default: false.
     #[serde(default)]
     pub oracle: bool,
-    /// TCP only: each path carries a connection of its own, which knows nothing of the others: as many TCPs as paths. A number of the
-    /// flow is that of all of them, and a number of a path that of its connection. Not with `size`. Default: false.
+    /// TCP only: each path carries a TCP connection of its own, independent of the others. Numbers of the flow are sums over these
+    /// connections; numbers of a path are its connection's. Not with `size`. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
     /// TCP only: base exchanges between the two hosts, and ESP with one SPI per path and direction. All TCP

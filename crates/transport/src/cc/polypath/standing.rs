@@ -23,9 +23,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(40);
 /// What becomes of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// So many bytes less.
+    /// It shrinks by this many bytes.
     GiveUp(u64),
-    /// What it was before that.
+    /// It becomes what it was before it shrank.
     TakeBack,
 }
 
