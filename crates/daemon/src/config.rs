@@ -13,8 +13,10 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use polypath_endpoint::PacketClass;
+use polypath_transport::cc::PolypathConfig;
 use polypath_transport::flow::PacketConfig;
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
+use polypath_wire::Duration;
 use polypath_wire::hip::{Hit, udp};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,9 @@ use crate::volume::Volume;
 pub use class::{Class, Ports, Protocol};
 pub use error::ConfigError;
 pub use transport::Transport;
+
+/// Packets of calls and games are to wait no longer behind bulk data in the queues of links that nobody else fills.
+const QUEUE_TARGET: Duration = Duration::from_millis(10);
 
 /// Everything that a daemon is told.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
@@ -216,7 +221,7 @@ impl Default for LaneConfig {
             connections: 4096,
             spare: 8,
             buffer_mib: 16,
-            cc: CcConfig::usual(),
+            cc: CcConfig::Polypath(PolypathConfig { queue_target: QUEUE_TARGET, ..Default::default() }),
             exclude: Vec::new(),
             exclude_ports: Vec::new(),
             duplicate: Vec::new(),
@@ -350,7 +355,8 @@ prefixes = ["10.99.0.2/32", "192.168.7.0/24"]
         let config = Config::parse("polypath.toml", GOOD).unwrap();
         assert_eq!((config.listen.port, config.tunnel.mtu), (10_500, 1400));
         assert_eq!(config.identity.key, Path::new("/etc/polypath/identity.pem"));
-        assert_eq!(config.lane.cc, CcConfig::usual());
+        let queue_target = Duration::from_millis(10);
+        assert_eq!(config.lane.cc, CcConfig::Polypath(PolypathConfig { queue_target, ..Default::default() }));
         let again = toml::to_string(&config).unwrap();
         assert_eq!(Config::parse("again.toml", &again).unwrap(), config);
     }

@@ -139,7 +139,7 @@ pub struct Pace {
     pub rate: Rate,
     /// Bytes that leave at once.
     pub quantum: u64,
-    /// Most lateness of a timer that is made up for.
+    /// Most lateness of a timer that is made up for; without any, what left before the window was full still counts in its burst.
     pub credit: Duration,
     /// Bytes that leave together where more wait and acknowledgments of several paths come for less; 0 for whatever has room.
     pub together: u64,

@@ -149,12 +149,15 @@ impl Polypath {
         }
     }
 
-    /// Where losses are random, the window grows by an eighth in a round trip up to what the path holds, as long as no queue shows.
+    /// Where losses are random, or the queue that the window was reduced for is gone, it grows by an eighth in a round trip up to what the path
+    /// holds, as long as no queue shows.
     fn make_up(&mut self, path: PathId, sample: &AckSample) {
-        let free = self.config.random_loss && self.path(path).is_some_and(|p| p.random.is_free());
-        let pipe = sample.train_rate.zip(sample.min_rtt).map_or(0, |(rate, rtt)| rate.bytes_in(rtt));
+        let is_free = self.config.random_loss && self.path(path).is_some_and(|p| p.random.is_free());
+        let rate = sample.train_rate.max(sample.delivery_rate);
+        let pipe = rate.zip(sample.min_rtt).map_or(0, |(rate, rtt)| rate.bytes_in(rtt));
         let window = self.window(path);
-        if free && window < 2 * pipe && 2 * sample.prior_in_flight >= window {
+        let holds_more = is_free && window < 2 * pipe || self.context(path).is_some_and(Context::is_short);
+        if holds_more && 2 * sample.prior_in_flight >= window {
             self.context_mut(path).into_iter().for_each(|c| c.make_up(sample.newly_acked as f64 * MADE_UP));
         }
     }

@@ -32,6 +32,8 @@ pub(crate) struct Lane {
     pub(super) timed_from: u64,
     /// Bytes sent since pacing last held the path back.
     pub(super) burst: u64,
+    /// The window was full when something left last: the time until it opens is no lateness of a timer.
+    pub(super) was_full: bool,
     /// Bytes that leave together next, where more wait.
     pub(super) together: u64,
     /// What it is limited to.

@@ -32,7 +32,8 @@ impl Engine {
             path: id,
             flight: Flight::new(self.lanes.is_empty()),
             aside: 0,
-            estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way).expecting(round_trip),
+            estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way, self.rules.trains)
+                .expecting(round_trip),
             stats: PathStats::default(),
             recovering: None,
             timeouts: 0,
@@ -40,6 +41,7 @@ impl Engine {
             doubt: None,
             timed_from: 0,
             burst: 0,
+            was_full: false,
             together: 0,
             known: config.known,
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),

@@ -1,6 +1,6 @@
 //! Which path takes what goes next, and what it means that it left.
 
-use polypath_wire::{Instant, PathId, PathSet};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::machine::Engine;
 use super::spill;
@@ -145,16 +145,22 @@ impl Engine {
 
     #[inline(always)]
     pub(super) fn after_send(&mut self, now: Instant, path: PathId, len: u32) {
-        if !self.rules.window_only {
-            self.pace(now, path, len);
+        if self.rules.window_only {
+            return self.refresh_room(now, path);
         }
+        self.pace(now, path, len);
         self.refresh_room(now, path);
+        let view = &self.views[path];
+        self.lanes[path].was_full = view.room < i64::from(view.mss);
     }
 
     #[inline(never)]
     fn pace(&mut self, now: Instant, path: PathId, len: u32) {
         let (view, lane) = (&mut self.views[path], &mut self.lanes[path]);
         if let Some(Pace { rate, quantum, credit, together }) = self.controller.pace(path) {
+            if lane.was_full && credit > Duration::ZERO && view.earliest_send <= now {
+                (view.earliest_send, lane.burst) = (now, 0);
+            }
             lane.together = if lane.together == 0 { together } else { 0 }; // the first of two leaves, or the second
             lane.burst += u64::from(len);
             if lane.burst >= quantum {

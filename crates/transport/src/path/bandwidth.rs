@@ -4,7 +4,8 @@
 //! it is delivered itself, the difference is a rate; the longer of the sending and the
 //! acknowledging interval is taken, so that neither ACK compression nor a burst inflates it.
 //! The estimate is the largest sample of the last ten round trips: losses and idle phases only
-//! ever make samples too small.
+//! ever make samples too small. So do the first acknowledgments after an idle phase, which come one by one for what left at once: where packet
+//! trains tell the rate of such a flight (`trains.rs`), its samples count only if they are larger than the estimate.
 
 use std::cmp::Reverse;
 
@@ -59,24 +60,34 @@ struct State {
     delivered_at: Instant,
     /// When the segment left that was acknowledged last.
     first_sent: Instant,
+    /// What had been delivered when something left and nothing was in flight, bytes.
+    restarted: u64,
 }
 
 /// Delivery rate of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Bandwidth {
     state: State,
+    /// Trains tell of the first flight after an idle phase.
+    has_trains: bool,
     /// Largest rate of late.
     best: WindowedMin<Reverse<Rate>>,
-    /// Some sample was of a segment behind which more waited.
+    /// Some sample that tells of the path was of a segment behind which more waited.
     was_asked_for_more: bool,
 }
 
 impl Bandwidth {
+    /// Nothing is known; `has_trains`: packet trains tell of the first flight after an idle phase.
+    pub(crate) fn new(has_trains: bool) -> Self {
+        Self { has_trains, ..Self::default() }
+    }
+
     /// The mark for a segment that leaves now; `idle` if nothing is in flight.
     pub(crate) fn on_sent(&mut self, now: Instant, idle: bool, app_limited: bool) -> DeliveryMark {
         if idle {
             self.state.first_sent = now;
             self.state.delivered_at = now;
+            self.state.restarted = self.state.delivered;
         }
         DeliveryMark::new(&self.state, now, app_limited)
     }
@@ -92,14 +103,16 @@ impl Bandwidth {
         rtt: Option<Duration>,
     ) -> Option<Rate> {
         let delivered = self.state.delivered + bytes;
-        self.state = State { delivered, delivered_at: now, first_sent: sent_at };
+        self.state = State { delivered, delivered_at: now, first_sent: sent_at, ..self.state };
         let (rtt, span) = (rtt?, mark.span(now, sent_at)?);
         if span < rtt.over(2) {
             return None; // too short to mean anything: the flight began within it
         }
         let rate = Rate::from_bytes_per(delivered - mark.delivered / 2, span);
-        self.was_asked_for_more |= !mark.app_limited();
-        if !mark.app_limited() || self.rate().is_none_or(|best| rate > best) {
+        let is_first_flight = self.has_trains && mark.delivered / 2 <= self.state.restarted;
+        let tells_of_path = !mark.app_limited() && !is_first_flight;
+        self.was_asked_for_more |= tells_of_path;
+        if tells_of_path || self.rate().is_none_or(|best| rate > best) {
             self.best.add(now, Reverse(rate), rtt.times(ROUNDS / 2));
         }
         Some(rate)
@@ -141,6 +154,25 @@ mod tests {
         }
         assert_eq!(bw.rate(), Some(Rate::from_mbps(8)));
         assert_eq!(bw.rate_of_path(), bw.rate());
+    }
+
+    #[test]
+    fn the_first_acknowledgment_after_an_idle_phase_tells_no_rate_of_the_path() {
+        let (rtt, at) = (Duration::from_millis(20), |ms: u64| Instant(ms * 1_000_000));
+        let mut bw = Bandwidth::new(true);
+        let flight =
+            |bw: &mut Bandwidth, ms: u64| [true, false, false].map(|idle| bw.on_sent(at(ms), idle, false));
+        let first = flight(&mut bw, 0);
+        bw.on_delivered(at(20), 1000, &first[0], at(0), Some(rtt));
+        assert_eq!(bw.rate_of_path(), None, "1,000 bytes in 20 ms are what one acknowledgment tells");
+        let next = bw.on_sent(at(20), false, false);
+        bw.on_delivered(at(20), 2000, &first[2], at(0), Some(rtt));
+        bw.on_delivered(at(40), 1000, &next, at(20), Some(rtt));
+        let rate = bw.rate_of_path();
+        assert_eq!(rate, Some(Rate(1_200_000)), "3,000 bytes in 20 ms");
+        let later = flight(&mut bw, 5000);
+        bw.on_delivered(at(5020), 1000, &later[0], at(5000), Some(rtt));
+        assert_eq!(bw.rate_of_path(), rate);
     }
 
     #[test]

@@ -36,11 +36,16 @@ pub(crate) struct PathEstimator {
 
 impl PathEstimator {
     /// `rate` and `one_way` are what the owner of the connection was told of the path, if anything.
-    pub(crate) fn new(limits: RtoLimits, rate: Option<Rate>, one_way: Option<Duration>) -> Self {
+    pub(crate) fn new(
+        limits: RtoLimits,
+        rate: Option<Rate>,
+        one_way: Option<Duration>,
+        has_trains: bool,
+    ) -> Self {
         Self {
             rtt: RttEstimator::new(limits),
             one_way: OneWay::default(),
-            bandwidth: Bandwidth::default(),
+            bandwidth: Bandwidth::new(has_trains),
             trains: Trains::default(),
             first: Trains::default(),
             shown_rate: None,

@@ -1,8 +1,8 @@
 //! Acknowledgments a few times a round trip of each path (`acks = { policy = "thinned" }`).
 
-use polypath_transport::cc::{CcConfig, NewRenoConfig};
+use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
 use polypath_transport::{AckConfig, ConnectionConfig};
-use polypath_wire::PathId;
+use polypath_wire::{Duration, Instant, PathId};
 
 use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
 
@@ -191,4 +191,35 @@ fn a_path_that_reorders_costs_few_acknowledgments_more() {
         acks(&pair, 0) + acks(&pair, 1)
     });
     assert!(counts[1] * 2 < counts[0] * 3, "{counts:?}");
+}
+
+/// The most segments that left within 0.1 ms of each other after 2 s, over a link that takes 1 ms for each.
+fn longest_burst(config: ConnectionConfig) -> usize {
+    let mut pair = Pair::open(config, &[40]);
+    let mut busy = Instant::ZERO;
+    pair.script(move |f| {
+        if !f.is_data_of(CLIENT) {
+            return Edit::Pass;
+        }
+        busy = busy.max(f.sent) + ms(1);
+        Edit::Delay(busy.since(f.sent))
+    });
+    pair.write(CLIENT, 40_000_000);
+    pair.run_until(at(4000));
+    let sent = pair.log.iter().filter(|f| f.is_data_of(CLIENT) && f.sent > at(2000)).map(|f| f.sent);
+    let sent: Vec<_> = sent.collect();
+    let bursts = sent.chunk_by(|a, b| b.since(*a) < Duration::from_micros(100));
+    bursts.map(<[Instant]>::len).max().unwrap_or_default()
+}
+
+/// An acknowledgment opens the window for a sixteenth of it. The time until then is no lateness that a pacer makes up for.
+#[test]
+fn what_an_acknowledgment_releases_leaves_at_its_pace() {
+    let paced = NewRenoConfig {
+        initial_ssthresh: Some(200),
+        slow_start: SlowStart::Paced,
+        ..NewRenoConfig::default()
+    };
+    let longest = longest_burst(ConnectionConfig { cc: CcConfig::Newreno(paced), ..thinned() });
+    assert!((2..=4).contains(&longest), "{longest} segments at once");
 }

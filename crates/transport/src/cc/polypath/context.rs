@@ -108,6 +108,13 @@ impl Context {
         }
     }
 
+    /// Whether its only path holds more than its window, although no loss made it as small.
+    pub(super) fn is_short(&self) -> bool {
+        let holds =
+            self.standing.as_ref().filter(|_| self.is_alone()).and_then(|queue| queue.holds(self.srtt));
+        holds.is_some_and(|bytes| self.law().window() < bytes)
+    }
+
     /// A loss on a path with a round trip of `srtt`, while its siblings had `elsewhere` bytes in flight; `works`: they deliver.
     pub(super) fn on_loss(
         &mut self,

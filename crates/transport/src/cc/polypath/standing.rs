@@ -5,6 +5,9 @@
 //! queue fell by less than three quarters of what was given up, the window and its law are again what they were before, and there is no other
 //! reduction for a pause, which doubles with each failure in a row.
 //!
+//! A short queue is empty once the path becomes longer, as when acknowledgments came back over another one that is gone. A window
+//! that was reduced for the queue's sake, and lost nothing since, then grows by more than its law says, up to what the path holds.
+//!
 //! Connections of one host reduce together, or each would take the others for competitors: they all look at multiples of half a second, and
 //! pauses end at multiples of their length.
 
@@ -33,10 +36,13 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     target: Duration,
-    /// When the present round trip began, and what a packet waited at least in it.
-    round: Option<(Instant, Duration)>,
-    /// The same of a round trip that ended since the last look.
-    waited: Option<Duration>,
+    round: Option<Round>,
+    /// The last one that ended since the last look.
+    last: Option<Round>,
+    /// What packets waited on average in the last round trip.
+    mean: Duration,
+    /// What the bottleneck delivered when its queue stood last and was ours, unless a loss reduced the window since.
+    full: Option<Rate>,
     trial: Option<Trial>,
     /// Round trips until the queue shows what a loss left.
     settling: u32,
@@ -45,12 +51,25 @@ pub(super) struct Standing {
     pause: Duration,
 }
 
+/// A round trip in which packets were acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    began: Instant,
+    /// What they waited: at least, together, and how many they are.
+    least: Duration,
+    sum: Duration,
+    packets: u64,
+    /// The highest delivery rate.
+    rate: Rate,
+}
+
 /// A reduction whose outcome is not known.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     /// What packets waited at least before it, and how much of that was given up.
     before: Duration,
     excess: Duration,
+    rate: Rate,
     rounds: u32,
 }
 
@@ -59,7 +78,9 @@ impl Standing {
         Self {
             target,
             round: None,
-            waited: None,
+            last: None,
+            mean: Duration::ZERO,
+            full: None,
             trial: None,
             settling: 0,
             look: Instant::ZERO,
@@ -75,14 +96,20 @@ impl Standing {
         wait: Duration,
         rate: Rate,
     ) -> Option<Step> {
-        let (began, least) = self.round.map_or((now, wait), |(began, least)| (began, least.min(wait)));
-        let is_over = sent >= began;
-        self.round = Some((began, least)).filter(|_| !is_over);
+        let fresh = Round { began: now, least: wait, sum: Duration::ZERO, packets: 0, rate };
+        let mut round = self.round.unwrap_or(fresh);
+        (round.least, round.rate) = (round.least.min(wait), round.rate.max(rate));
+        (round.sum, round.packets) = (round.sum + wait, round.packets + 1);
+        let is_over = sent >= round.began;
+        self.round = Some(round).filter(|_| !is_over);
+        if is_over {
+            self.mean = round.sum.over(round.packets);
+        }
         match &mut self.trial {
             Some(trial) if is_over => {
                 trial.rounds += 1;
                 let ended = self.trial.take_if(|trial| trial.rounds == ROUNDS)?;
-                self.judge(now, &ended, least)
+                self.judge(now, &ended, round.least)
             }
             Some(_) => None,
             None if self.settling > 0 => {
@@ -90,21 +117,21 @@ impl Standing {
                 None
             }
             None => {
-                self.waited = Some(least).filter(|_| is_over).or(self.waited);
-                self.look(now, rate)
+                self.last = Some(round).filter(|_| is_over).or(self.last);
+                self.look(now)
             }
         }
     }
 
     /// Gives up what waits too long, if it is time to look.
-    fn look(&mut self, now: Instant, rate: Rate) -> Option<Step> {
+    fn look(&mut self, now: Instant) -> Option<Step> {
         if now < self.look {
             return None;
         }
         self.look = next_multiple(now, LOOK);
-        let before = self.waited.take().filter(|waited| *waited > self.target)?;
+        let Round { least: before, rate, .. } = self.last.take().filter(|round| round.least > self.target)?;
         let excess = before - self.target.over(2);
-        (self.trial, self.round) = (Some(Trial { before, excess, rounds: 0 }), None);
+        (self.trial, self.round) = (Some(Trial { before, excess, rate, rounds: 0 }), None);
         Some(Step::GiveUp(rate.bytes_in(excess)))
     }
 
@@ -113,7 +140,7 @@ impl Standing {
         let [part, whole] = FELL;
         let fell = trial.before.0.saturating_sub(least.0);
         if fell * whole >= trial.excess.0 * part {
-            self.pause = PAUSE;
+            (self.pause, self.full) = (PAUSE, Some(trial.rate));
             return None;
         }
         self.look = next_multiple(now + self.pause.over(2), self.pause);
@@ -121,9 +148,16 @@ impl Standing {
         Some(Step::TakeBack)
     }
 
+    /// What fills the path, with its queue as a reduction leaves it, bytes, if packets with a round trip of `srtt` wait less, and no loss made the
+    /// window as small.
+    pub(super) fn holds(&self, srtt: Duration) -> Option<u64> {
+        let full = self.full.filter(|_| self.trial.is_none() && self.mean < self.target.over(2))?;
+        Some(full.bytes_in(srtt - self.mean + self.target.over(2)))
+    }
+
     /// A loss reduces the window: what the queue does then tells nothing. Whether a trial ends by that.
     pub(super) fn on_loss(&mut self) -> bool {
-        (self.round, self.waited, self.settling) = (None, None, ROUNDS);
+        (self.round, self.last, self.settling, self.full) = (None, None, ROUNDS, None);
         self.trial.take().is_some()
     }
 }
@@ -189,6 +223,24 @@ mod tests {
         road.run(300_000, |given_up| 30 - given_up / 2);
         assert!((8..=11).contains(&given_up(&road)), "{}", given_up(&road));
         assert_eq!(road.steps.last(), Some(&Step::TakeBack));
+    }
+
+    #[test]
+    fn a_window_may_be_too_small_that_was_reduced_for_a_queue_which_is_gone_and_not_after_a_loss() {
+        let mut road = Road::new();
+        let holds = |road: &Road| road.standing.holds(MS(20));
+        road.run(400, |_| 0);
+        assert_eq!(holds(&road), None, "the law alone knows how it got here");
+        road.run(600, |given_up| 30 - given_up);
+        assert_eq!(holds(&road), None, "half of the target waits");
+        road.run(60, |_| 1);
+        assert_eq!(holds(&road), Some(24_000));
+        road.run(60, |_| 6);
+        assert_eq!(holds(&road), None);
+        road.run(60, |_| 1);
+        road.standing.on_loss();
+        road.run(400, |_| 1);
+        assert_eq!(holds(&road), None);
     }
 
     #[test]
