@@ -26,9 +26,9 @@ deb: build ## a Debian package of it in out/, with the service, manual pages and
 
 .PHONY: demo
 # Without the laboratory, and compiled quickly: the installed binary is the one of `make build`.
-demo: ## move a 64 MiB file over two emulated paths at once and watch it
-	cargo build --profile demo -p polypath-cli --no-default-features
-	$(TARGET)/demo/polypath demo $(ARGS)
+demo: ## a download over two paths at once, by curl through the daemon where namespaces can be made
+	cargo build --profile demo -p polypath-cli --no-default-features --features pure,curl
+	tools/demo $(TARGET)/demo/polypath $(ARGS)
 
 .PHONY: test
 test: lint ## formatting, lints, every test; tests that need root run when they can
@@ -66,7 +66,8 @@ sweeps: ## RUNS (10000) runs here and by Dask with two workers, then with a work
 lint: ## rustfmt and clippy, warnings are errors; the fuzz targets still compile
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy -p polypath-cli --no-default-features -- -D warnings # as `make demo` builds it
+	cargo clippy -p polypath-cli --no-default-features --features aws-lc -- -D warnings
+	cargo clippy -p polypath-cli --no-default-features --features pure,curl -- -D warnings # as `make demo` builds it
 	CUSTOM_LIBFUZZER_PATH=unlinked/libfuzzer.a cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --bins
 
 .PHONY: bench

@@ -106,6 +106,7 @@ Examples:
   polypath demo --scheduler round_robin             see what a worse scheduler costs
   polypath demo --sim --size 1GiB                   virtual time: no need to wait
   sudo polypath demo --netns                        between network namespaces
+  sudo polypath demo --curl                         a program's download, through `polypath up`
   polypath demo --json | jq .utilisation
 
 A path is RATE/DELAY: the rate of its link and its one-way propagation delay, the same in both
@@ -136,6 +137,10 @@ pub struct DemoArgs {
     /// Run between network namespaces (as root, or where users may make user namespaces)
     #[arg(long)]
     pub netns: bool,
+    /// Let curl download it over HTTP, over each path alone and through daemons as `polypath up` runs them; half-way the first path is cut
+    #[cfg(feature = "curl")]
+    #[arg(long, conflicts_with_all = ["sim", "netns", "scheduler", "cc", "output"])]
+    pub curl: bool,
     /// Keep what arrived in this file
     #[arg(long, value_name = "PATH")]
     pub output: Option<PathBuf>,

@@ -1,8 +1,10 @@
 //! Errors as a user meets them: what went wrong, what to do, and the exit status.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
+
+use serde::Serialize;
 
 /// The exit status of the program. 0 is success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +82,12 @@ impl fmt::Display for Failure {
         write!(f, "error: {}", self.message)?;
         self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
     }
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(value).map_err(|e| Failure::system("cannot write JSON", e))?;
+    printed(writeln!(io::stdout(), "{json}"))
 }
 
 /// Writing to a closed pipe (`polypath lab schema | head`) is no failure of ours.

@@ -10,7 +10,7 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::args::{KeyAlgorithm, KeyArgs, KeygenArgs};
-use crate::failure::{Failure, printed};
+use crate::failure::{Failure, print_json, printed};
 
 /// Makes an identity and keeps it.
 pub fn keygen(args: &KeygenArgs) -> Result<(), Failure> {
@@ -70,8 +70,4 @@ pub fn hit(args: &KeyArgs) -> Result<(), Failure> {
 
 fn public(file: Option<&Path>) -> Result<PublicIdentity, Failure> {
     file::load_public(&ensure(file)?)
-}
-
-fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    printed(writeln!(io::stdout(), "{value:#}"))
 }

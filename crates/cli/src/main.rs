@@ -5,6 +5,8 @@ mod args;
 mod demo;
 mod failure;
 mod files;
+#[cfg(feature = "curl")]
+mod hosts;
 mod interrupt;
 mod keys;
 #[cfg_attr(not(feature = "lab"), path = "without_lab.rs")]
@@ -14,6 +16,8 @@ mod pages;
 mod record;
 mod table;
 mod target;
+#[cfg(feature = "curl")]
+mod template;
 #[cfg(feature = "daemon")]
 mod tunnel;
 

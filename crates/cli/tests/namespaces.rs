@@ -1,4 +1,4 @@
-//! `polypath demo --netns` as root and as a user who is not, and what is left of it after Ctrl-C: nothing.
+//! `polypath demo --netns` and `--curl` as root and as a user who is not, and what is left of it after Ctrl-C: nothing.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -54,13 +54,43 @@ fn program() -> (TempDir, PathBuf) {
     (dir, program)
 }
 
-/// A demo between namespaces of who is named by `user`. It heeds signals even where this test runs under nohup.
+/// A demo of who is named by `user`. It heeds signals even where this test runs under nohup.
 fn demo(user: &[&str], program: &Path, args: &[&str]) -> Command {
-    let words =
-        [user, &["env", "--default-signal", program.to_str().unwrap(), "demo", "--netns"], args].concat();
+    let words = [user, &["env", "--default-signal", program.to_str().unwrap(), "demo"], args].concat();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).stdin(Stdio::null());
     command
+}
+
+/// What a demo prints that succeeds.
+fn report(user: &[&str], args: &[&str]) -> Value {
+    let (_dir, program) = program();
+    let done = demo(user, &program, args).output().unwrap();
+    assert!(done.status.success(), "{user:?}: {done:?}");
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+#[test]
+fn curl_downloads_through_the_daemons_and_a_cut_does_not_stop_it() {
+    if !ready() || !installed(&["curl"]) {
+        return;
+    }
+    curl(&ROOT);
+    if users_may() {
+        curl(&NOBODY);
+    }
+}
+
+fn curl(user: &[&str]) {
+    let report = report(user, &["--curl", "--json", "--size", "8MiB"]);
+    assert_eq!((&report["mode"], &report["sha256_match"]), (&"curl".into(), &true.into()), "{report:#}");
+    let number = |pointer: &str| report.pointer(pointer).and_then(Value::as_f64).unwrap();
+    assert!(number("/cut/at_bytes") >= f64::from(4 << 20), "{report:#}");
+    assert!(number("/cut/pause_s") > 0.0 && number("/cut/goodput_bps") < 40e6, "{report:#}");
+    let alone = |path: usize| number(&format!("/alone/{path}/goodput_bps"));
+    for (path, rate) in [(0, 80e6), (1, 40e6)] {
+        assert!(alone(path) > 0.0 && alone(path) < rate, "{report:#}");
+    }
 }
 
 #[test]
@@ -68,10 +98,7 @@ fn a_user_without_privileges_gets_namespaces() {
     if !(ready() && users_may()) {
         return;
     }
-    let (_dir, program) = program();
-    let done = demo(&NOBODY, &program, &["--size", "1MiB", "--json"]).output().unwrap();
-    assert!(done.status.success(), "{done:?}");
-    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let report = report(&NOBODY, &["--netns", "--size", "1MiB", "--json"]);
     assert_eq!((&report["mode"], &report["sha256_match"]), (&"netns".into(), &true.into()), "{report:#}");
 }
 
@@ -91,7 +118,7 @@ fn interrupted(user: &[&str]) {
     let (_dir, program) = program();
     let here = Netns::create("here").unwrap();
     let before = here.run(interfaces).unwrap();
-    let mut demo = demo(user, &program, &["--path", "1mbit/20ms", "--path", "1mbit/30ms"]);
+    let mut demo = demo(user, &program, &["--netns", "--path", "1mbit/20ms", "--path", "1mbit/30ms"]);
     demo.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = here.run(|| demo.spawn().unwrap()).unwrap();
     let made = namespaces_of(&mut child);

@@ -136,20 +136,33 @@ fn namespace_path(
     seed: Seed,
     clock: Clock,
 ) -> Result<EmulatedPath, TestbedError> {
-    let name = format!("path{index}");
-    let address = |host: u8| IpAddr::from([10, 77, index as u8, host]);
-    let mtu = |hop: &HopConfig| hop.mtu.and_then(|m| u16::try_from(m).ok()).unwrap_or(1500);
-    let attached = [
-        tun_end(&hosts[0], &name, address(1), mtu(&hops[0]))?,
-        tun_end(&hosts[1], &name, address(2), mtu(&hops[1]))?,
-    ];
-    let sockets = [1, 2].map(|host| (address(host), PORT).into());
+    let link = namespace_link(index, hops, hosts, seed, clock)?;
+    let sockets = [0, 1].map(|side| (address(index, side), PORT).into());
     let ends = [
         path_end(hosts[0].run(|| bind(sockets[0]))??, sockets[1]),
         path_end(hosts[1].run(|| bind(sockets[1]))??, sockets[0]),
     ];
-    let link = EmulatedLink::start(&name, attached, hops, seed.child(&name), clock)?;
     Ok(EmulatedPath { ends, link })
+}
+
+/// The address of a host in a namespace, `side` 0 or 1, on path `index`.
+pub fn address(index: usize, side: usize) -> IpAddr {
+    IpAddr::from([10, 77, index as u8, side as u8 + 1])
+}
+
+/// The link of path `index` between two namespaces: a TUN device `path<index>` in each, as [`Testbed::namespaces`] has them.
+pub fn namespace_link(
+    index: usize,
+    hops: [HopConfig; 2],
+    hosts: &[Netns],
+    seed: Seed,
+    clock: Clock,
+) -> Result<EmulatedLink, TestbedError> {
+    let name = format!("path{index}");
+    let mtu = |hop: &HopConfig| hop.mtu.and_then(|m| u16::try_from(m).ok()).unwrap_or(1500);
+    let end = |side: usize| tun_end(&hosts[side], &name, address(index, side), mtu(&hops[side]));
+    let ends = [end(0)?, end(1)?];
+    Ok(EmulatedLink::start(&name, ends, hops, seed.child(&name), clock)?)
 }
 
 /// A TUN device `name` in `host` as the end of a link; its network is `address`/24.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::fs::{self, File};
+#[cfg(feature = "curl")]
+use std::io::Read;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -56,6 +58,19 @@ impl Content {
         }
         File::open(path).map_err(refused)?;
         Ok(Self { path: path.to_owned(), name, len: metadata.len(), _made_up: None })
+    }
+
+    /// Its SHA-256 in hexadecimal.
+    #[cfg(feature = "curl")]
+    pub fn sha256(&self) -> io::Result<String> {
+        let (mut file, mut digest) = (File::open(&self.path)?, Digested::default());
+        let mut buffer = vec![0; CHUNK as usize];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(digest.finish()),
+                len => digest.update(&buffer[..len]),
+            }
+        }
     }
 
     /// The whole file.

@@ -1,6 +1,12 @@
 //! `polypath demo`: a real file crosses several emulated paths at once.
 
 mod content;
+#[cfg(feature = "curl")]
+mod curl;
+#[cfg(feature = "curl")]
+mod daemons;
+#[cfg(feature = "curl")]
+mod http;
 mod output;
 mod patience;
 mod plan;
@@ -10,7 +16,7 @@ mod report;
 mod simulated;
 
 use crate::args::DemoArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, print_json};
 use crate::interrupt::Interrupt;
 use content::Content;
 use output::Output;
@@ -21,10 +27,14 @@ pub use report::suite_name;
 
 /// Sends the file, tells how it went, and fails if it arrived changed.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+    #[cfg(feature = "curl")]
+    if args.curl {
+        return curl::run(args);
+    }
     let plan = Plan::new(args)?;
     Output::check(args)?;
     if plan.mode == Mode::Namespaces {
-        real::gain_privileges()?;
+        real::gain_privileges("--netns")?;
     }
     let content = Content::open(args)?;
     let interrupt = Interrupt::listen()?;
@@ -41,7 +51,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     if report.sha256_match {
         output.map_or(Ok(()), Output::keep)?;
     }
-    if args.json { report.print_json() } else { report.print_table() }?;
+    if args.json { print_json(&report) } else { report.print_table() }?;
     match report.sha256_match {
         true => Ok(()),
         false => Err(Failure::unmet("the file arrived changed")

@@ -166,20 +166,28 @@ fn round_trip_bytes(link: &Link) -> u64 {
 
 /// What the types of the arguments cannot say.
 fn check(args: &DemoArgs, cc: &CcConfig) -> Result<(), Failure> {
-    if args.paths.len() > MAX_PATHS {
-        return Err(Failure::usage(format!("{} paths", args.paths.len()))
-            .help(format!("a connection has at most {MAX_PATHS}")));
-    }
-    if let Some(link) = args.paths.iter().find(|link| link.rate > MAX_RATE) {
-        let (rate, most) = (Human(link.rate), Human(MAX_RATE));
-        return Err(Failure::usage(format!("a path of {rate} is too fast for time in nanoseconds"))
-            .help(format!("give it at most {most}, as in --path 10Gbit/1ms")));
-    }
+    check_paths(&args.paths)?;
     if cc.is_coupled() && args.paths.len() == 1 {
         return Err(Failure::usage(format!("--cc {} couples several paths, and there is one", args.cc))
             .help("repeat --path, or take --cc newreno or cubic"));
     }
     Ok(())
+}
+
+/// What the type of a path cannot say.
+pub fn check_paths(paths: &[Link]) -> Result<(), Failure> {
+    if paths.len() > MAX_PATHS {
+        return Err(Failure::usage(format!("{} paths", paths.len()))
+            .help(format!("a connection has at most {MAX_PATHS}")));
+    }
+    match paths.iter().find(|link| link.rate > MAX_RATE) {
+        Some(link) => {
+            let (rate, most) = (Human(link.rate), Human(MAX_RATE));
+            Err(Failure::usage(format!("a path of {rate} is too fast for time in nanoseconds"))
+                .help(format!("give it at most {most}, as in --path 10Gbit/1ms")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Room for everything under way while the slowest path, its queue full, repairs a loss.

@@ -24,11 +24,11 @@ const TICK: Duration = Duration::from_millis(50);
 /// The emulated links draw nothing by chance; a seed is still theirs.
 const SEED: Seed = Seed(1);
 
-/// Makes namespaces possible. Call it while this process has one thread.
-pub fn gain_privileges() -> Result<(), Failure> {
+/// Makes namespaces possible, for which `flag` asks. Call it while this process has one thread.
+pub fn gain_privileges(flag: &str) -> Result<(), Failure> {
     netns::gain_privileges().map_err(|e| {
         Failure::system("no network namespaces", e)
-            .help("run it as root, or leave --netns out: loopback needs no root")
+            .help(format!("run it as root, or leave {flag} out: loopback needs no root"))
     })
 }
 

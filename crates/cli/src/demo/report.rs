@@ -168,11 +168,6 @@ impl Report {
         }
     }
 
-    pub fn print_json(&self) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self).expect("numbers and strings serialise");
-        printed(writeln!(io::stdout(), "{text}"))
-    }
-
     pub fn print_table(&self) -> Result<(), Failure> {
         let hash = if self.sha256_match { "SHA-256 equal" } else { "SHA-256 WRONG" };
         printed(writeln!(

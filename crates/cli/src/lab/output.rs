@@ -117,8 +117,7 @@ fn with_interval(mean: f64, ci: Option<f64>) -> String {
 
 /// Prints one object.
 pub fn print_json(done: &Done<'_>) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(&object(done)).expect("numbers and strings serialise");
-    printed(writeln!(io::stdout(), "{text}"))
+    crate::failure::print_json(&object(done))
 }
 
 fn object(done: &Done<'_>) -> Value {

@@ -8,12 +8,11 @@ use std::time::Duration;
 use polypath_daemon::control::{Answer, Command, ControlError, ask, ended};
 use polypath_daemon::kill_switch;
 use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
-use serde::Serialize;
 
 use super::lists::of_quota;
 use super::watch;
 use crate::args::{DownArgs, ReloadArgs, StatusArgs};
-use crate::failure::{Failure, printed};
+use crate::failure::{Failure, print_json, printed};
 
 /// How long a daemon may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,12 +35,6 @@ pub(super) fn current(socket: &Path) -> Result<Status, Failure> {
         Answer::Status(status) => Ok(*status),
         _ => Err(other()),
     }
-}
-
-/// Prints a value as JSON.
-pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(value).map_err(|e| Failure::system("cannot write JSON", e))?;
-    printed(writeln!(io::stdout(), "{json}"))
 }
 
 /// Has a daemon end.

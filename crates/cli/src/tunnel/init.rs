@@ -10,10 +10,10 @@ use polypath_daemon::{Config, ConfigError};
 use polypath_node::addresses;
 use polypath_wire::hip::Hit;
 
-use super::template;
 use crate::args::{InitArgs, KeyAlgorithm};
 use crate::failure::{Failure, printed};
 use crate::keys;
+use crate::template;
 
 /// Writes a configuration, or adds a peer to one.
 pub fn init(args: &InitArgs) -> Result<(), Failure> {

@@ -7,9 +7,9 @@ use polypath_daemon::control::Command;
 use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, QuotaStatus, Status, Use};
 use serde_json::json;
 
-use super::ask::{current, human, order, print_json};
+use super::ask::{current, human, order};
 use crate::args::{PathsArgs, PathsCommand, PeersArgs};
-use crate::failure::{Failure, printed};
+use crate::failure::{Failure, print_json, printed};
 use crate::table::plain;
 
 /// Prints the interfaces and paths of a daemon, or changes which interfaces it uses.

@@ -6,7 +6,6 @@ mod lists;
 mod log;
 mod notify;
 mod privileges;
-mod template;
 mod testbed;
 mod watch;
 

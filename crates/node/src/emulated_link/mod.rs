@@ -11,6 +11,7 @@ mod label;
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -69,6 +70,7 @@ pub struct LinkStats {
 #[derive(Debug)]
 pub struct EmulatedLink {
     stop: Arc<EventFd>,
+    is_cut: Arc<AtomicBool>,
     stats: Arc<Mutex<LinkStats>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -86,7 +88,7 @@ impl EmulatedLink {
         hops.iter().try_for_each(HopConfig::validate)?;
         let [there, back] = hops;
         let hops = [Hop::new(there, seed.child("there")), Hop::new(back, seed.child("back"))];
-        let stats = Arc::default();
+        let (stats, is_cut) = (Arc::default(), Arc::default());
         let refused = |source| LinkError::Os { name: name.to_owned(), source };
         let stop = Arc::new(EventFd::new().map_err(|e| refused(e.into()))?);
         let forwarder = Forwarder {
@@ -94,13 +96,19 @@ impl EmulatedLink {
             hops,
             clock,
             stop: Arc::clone(&stop),
+            is_cut: Arc::clone(&is_cut),
             shared: Arc::clone(&stats),
             stats: LinkStats::default(),
             buffer: vec![0; 1 << 16].into(),
         };
         let thread = thread::Builder::new().name(name.to_owned());
         let thread = thread.spawn(move || forwarder.run()).map_err(refused)?;
-        Ok(Self { stop, stats, thread: Some(thread) })
+        Ok(Self { stop, is_cut, stats, thread: Some(thread) })
+    }
+
+    /// From now on it takes no packets, and nobody is told; what is under way arrives.
+    pub fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
     }
 
     /// The counters as they were a moment ago.
@@ -125,6 +133,7 @@ struct Forwarder {
     hops: [Hop<Box<[u8]>>; 2],
     clock: Clock,
     stop: Arc<EventFd>,
+    is_cut: Arc<AtomicBool>,
     shared: Arc<Mutex<LinkStats>>,
     stats: LinkStats,
     buffer: Box<[u8]>,
@@ -151,6 +160,9 @@ impl Forwarder {
     fn admit(&mut self, side: usize) -> io::Result<bool> {
         for _ in 0..BATCH {
             let Some(len) = self.ends[side].receive(&mut self.buffer)? else { return Ok(false) };
+            if self.is_cut.load(Ordering::Relaxed) {
+                continue;
+            }
             let size = len as u32 + self.ends[side].overhead();
             let packet = &self.buffer[..len];
             let label = match &self.ends[side] {

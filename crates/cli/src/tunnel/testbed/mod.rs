@@ -4,35 +4,25 @@ mod scenarios;
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ipnet::IpNet;
 use polypath_daemon::control::{Answer, Askers, Command as Asked, ControlError, ControlSocket, ask};
-use polypath_node::Clock;
 use polypath_node::emulated_link::EmulatedLink;
 use polypath_node::netns::Netns;
-use polypath_node::testbed::tun_end;
-use polypath_wire::Seed;
-use polypath_wire::hip::udp;
 
-use super::template;
-use crate::args::{KeyAlgorithm, TestbedCommand};
+use crate::args::TestbedCommand;
 use crate::failure::{Failure, printed};
+use crate::hosts;
 use crate::interrupt::Interrupt;
-use crate::keys;
 use crate::table::plain;
 use scenarios::{ALL, Scenario};
 
 /// The namespaces.
 const HOSTS: [&str; 2] = ["polypath-a", "polypath-b"];
-/// The hosts' addresses in the tunnel.
-const INNER: [&str; 2] = ["10.99.0.1/24", "10.99.0.2/24"];
 /// Configurations and keys of both daemons, and where it is asked to end.
 const DIR: &str = "/run/polypath-testbed";
-const MTU: u16 = 1500;
 
 /// Does what the command line says.
 pub fn run(command: &TestbedCommand) -> Result<(), Failure> {
@@ -133,21 +123,12 @@ impl Bed {
     fn build(scenario: &Scenario) -> Result<Self, Failure> {
         let names = Names;
         let hosts = [host(HOSTS[0])?, host(HOSTS[1])?];
-        configure(scenario)?;
-        let clock = Clock::start();
-        let link = |(n, hops)| {
-            let (name, address) = (format!("path{n}"), |host| IpAddr::from([10, 77, n as u8, host]));
-            let failed = |e: &dyn std::fmt::Display| Failure::system("cannot make the links", e);
-            let end = |side: usize| tun_end(&hosts[side], &name, address(side as u8 + 1), MTU);
-            let ends = [end(0).map_err(|e| failed(&e))?, end(1).map_err(|e| failed(&e))?];
-            EmulatedLink::start(&name, ends, hops, Seed(1).child(&name), clock).map_err(|e| failed(&e))
-        };
-        let links = scenario.hops().into_iter().enumerate().map(link).collect::<Result<_, _>>()?;
-        Ok(Self { _links: links, _names: names })
+        hosts::configure(Path::new(DIR), scenario.hops().len())?;
+        Ok(Self { _links: hosts::connect(&hosts, scenario.hops())?, _names: names })
     }
 }
 
-/// A namespace with a name, its loopback up, and the congestion control that most hosts have.
+/// A namespace with a name, its loopback up.
 fn host(name: &str) -> Result<Netns, Failure> {
     let failed = |e: &dyn std::fmt::Display| {
         Failure::system(format!("namespace {name}"), e).help("it needs root and ip(8)")
@@ -155,9 +136,7 @@ fn host(name: &str) -> Result<Netns, Failure> {
     ip(&["netns", "add", name]).map_err(|e| failed(&e))?;
     ip(&["-n", name, "link", "set", "lo", "up"]).map_err(|e| failed(&e))?;
     let host = Netns::open(name).map_err(|e| failed(&e))?;
-    // Where there is no CUBIC, the system's choice has to do.
-    let cubic = || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic");
-    let _ = host.run(cubic).map_err(|e| failed(&e))?;
+    hosts::prepare(&host)?;
     Ok(host)
 }
 
@@ -167,30 +146,6 @@ fn ip(words: &[&str]) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::other(String::from_utf8_lossy(&done.stderr).trim().to_owned())),
     }
-}
-
-/// A key and a configuration for each host; the first calls the second.
-fn configure(scenario: &Scenario) -> Result<(), Failure> {
-    let dir = Path::new(DIR);
-    let mut hits = Vec::new();
-    for side in ["a", "b"] {
-        let identity = keys::generate(KeyAlgorithm::EcdsaP256)?;
-        keys::file::store(&dir.join(format!("{side}.pem")), &identity, true)?;
-        hits.push(identity.hit());
-    }
-    for (side, name) in ["a", "b"].into_iter().enumerate() {
-        let net = |side: usize| INNER[side].parse::<IpNet>().expect("it is a network");
-        let at = |n: usize| format!("10.77.{n}.2:{}", udp::PORT);
-        let addresses: Vec<_> = (0..scenario.hops().len()).map(at).collect();
-        let called = if side == 0 { addresses.as_slice() } else { &[] };
-        let text = template::config(&dir.join(format!("{name}.pem")), Ok(net(side)), None)
-            + &template::peer(hits[1 - side], called, &[IpNet::from(net(1 - side).addr())]);
-        let text = text.replace("/run/polypath.sock", &format!("{DIR}/{name}.sock"));
-        let file = dir.join(format!("{name}.toml"));
-        let failed = |e| Failure::system(format!("cannot write {}", file.display()), e);
-        fs::write(&file, text).map_err(failed)?;
-    }
-    Ok(())
 }
 
 /// What can be tried.
