@@ -7,9 +7,9 @@ use std::path::Path;
 use ipnet::IpNet;
 use polypath_hop::HopConfig;
 use polypath_node::Clock;
-use polypath_node::emulated_link::EmulatedLink;
-use polypath_node::netns::Netns;
-use polypath_node::testbed::{address, namespace_link};
+use polypath_testbed::emulated_link::EmulatedLink;
+use polypath_testbed::netns::Netns;
+use polypath_testbed::{address, namespace_link};
 use polypath_wire::Seed;
 use polypath_wire::hip::udp;
 

@@ -118,7 +118,7 @@ fn a_real_demo_delivers_a_real_file() {
 
 #[test]
 fn a_demo_between_namespaces_delivers_too() {
-    if !polypath_node::netns::may_create() {
+    if !polypath_testbed::netns::may_create() {
         polypath_testing::skip("network namespaces need root");
         return;
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use polypath_node::netns::{Netns, may_create};
+use polypath_testbed::netns::{Netns, may_create};
 use polypath_testing::{excuse, installed, skip};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -24,6 +24,7 @@ fn floors() -> BTreeMap<&'static str, u32> {
         ("polypath-sim", 3),
         ("polypath-node", 3),
         ("polypath-lab", 4),
+        ("polypath-testbed", 4),
         ("polypath-files", 5),
         ("polypath-daemon", 5),
         ("polypath-cli", 6),

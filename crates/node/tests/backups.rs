@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use common::{ready, sh};
 use polypath_node::Choice;
-use polypath_node::netns::Netns;
+use polypath_testbed::netns::Netns;
 
 #[test]
 fn every_address_of_a_backup_counts_as_one() {

@@ -12,8 +12,8 @@ use common::{ready, sh};
 use polypath_endpoint::{EndpointConfig, Reach, SecurityConfig};
 use polypath_hip::dh::DhGroup;
 use polypath_hip::{HipConfig, Identity};
-use polypath_node::netns::Netns;
 use polypath_node::{Node, UdpSockets};
+use polypath_testbed::netns::Netns;
 
 #[test]
 fn an_exchange_of_large_keys_crosses_a_narrow_link() {

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use common::{read_exactly, ready};
 use polypath_endpoint::{EndpointConfig, ListenConfig};
 use polypath_hop::HopConfig;
-use polypath_node::testbed::Testbed;
 use polypath_node::{Clock, Node, UdpSockets};
+use polypath_testbed::Testbed;
 use polypath_transport::{ConnectionConfig, PathConfig, Pattern, Payload, SchedulerConfig};
 use polypath_wire::{Duration, Rate, Seed};
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{ready, sh};
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators};
 use polypath_node::Node;
-use polypath_node::netns::Netns;
+use polypath_testbed::netns::Netns;
 use polypath_transport::{ConnectionConfig, PathConfig, Pattern, Payload};
 
 const PORT: u16 = 443;

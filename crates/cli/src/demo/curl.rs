@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polypath_lab::units::{Bytes, Human, Link};
-use polypath_node::emulated_link::EmulatedLink;
-use polypath_node::netns::Netns;
-use polypath_node::testbed::address;
+use polypath_testbed::address;
+use polypath_testbed::emulated_link::EmulatedLink;
+use polypath_testbed::netns::Netns;
 use serde::Serialize;
 use tokio::sync::mpsc;
 

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use polypath_daemon::{Config, Daemon};
-use polypath_node::netns::Netns;
+use polypath_testbed::netns::Netns;
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 

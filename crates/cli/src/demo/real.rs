@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use polypath_endpoint::PeerFailure;
-use polypath_node::netns;
-use polypath_node::transfer::{PathProgress, TransferConfig, TransferError, TransferPath, transfer};
 use polypath_node::{AssociateError, StreamError};
+use polypath_testbed::netns;
+use polypath_testbed::transfer::{PathProgress, TransferConfig, TransferError, TransferPath, transfer};
 use polypath_transport::{CloseReason, PathConfig};
 use polypath_wire::Seed;
 
@@ -53,7 +53,7 @@ pub fn run(
         security: Some((plan.security.clone(), plan.identities.clone())),
     };
     let (arrived, output) = (Cell::new(0), output.as_deref());
-    let show = |p: &polypath_node::transfer::Progress| {
+    let show = |p: &polypath_testbed::transfer::Progress| {
         let delivered: Vec<u64> = by_link(plan, &p.paths).iter().map(|path| path.delivered).collect();
         arrived.set(p.bytes + delivered.iter().sum::<u64>());
         bars.show(plan, p.elapsed.into(), p.bytes, &delivered);

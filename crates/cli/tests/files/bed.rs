@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use polypath_hop::{HopConfig, QueueLimit};
 use polypath_node::Clock;
-use polypath_node::emulated_link::EmulatedLink;
-use polypath_node::netns::{Netns, may_create};
-use polypath_node::testbed::tun_end;
+use polypath_testbed::emulated_link::EmulatedLink;
+use polypath_testbed::netns::{Netns, may_create};
+use polypath_testbed::tun_end;
 use polypath_testing::{installed, skip};
 use polypath_wire::{Rate, Seed};
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! A host behind two NATs, one for each of its links, as a home with fibre and LTE is.
 
-use polypath_node::emulated_link::EmulatedLink;
-use polypath_node::netns::Netns;
+use polypath_testbed::emulated_link::EmulatedLink;
+use polypath_testbed::netns::Netns;
 
 use crate::bed::{Bed, emulated, end, join, json, masquerade, tool};
 

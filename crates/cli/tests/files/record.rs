@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use polypath_hop::{HopConfig, LinkTrace, QueueLimit};
 use polypath_node::Clock;
-use polypath_node::emulated_link::EmulatedLink;
+use polypath_testbed::emulated_link::EmulatedLink;
 use polypath_wire::Seed;
 
 use crate::bed::{Bed, end, tool};
@@ -37,7 +37,7 @@ fn bed(up: LinkTrace, down: LinkTrace) -> Option<(Bed, EmulatedLink)> {
     let bed = Bed::apart()?;
     let [a, b] = &bed.hosts;
     let ends = [(a, "10.9.0.1"), (b, "10.9.0.2")].map(|(host, address)| {
-        polypath_node::testbed::tun_end(host, "t0", address.parse().unwrap(), 1500).unwrap()
+        polypath_testbed::tun_end(host, "t0", address.parse().unwrap(), 1500).unwrap()
     });
     let link = EmulatedLink::start("t0", ends, [hop(up), hop(down)], Seed(1), Clock::start()).unwrap();
     Some((bed, link))

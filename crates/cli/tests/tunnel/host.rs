@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use polypath_node::addresses::usable;
-use polypath_node::netns::{Netns, may_create};
+use polypath_testbed::netns::{Netns, may_create};
 use polypath_testing::{installed, skip};
 use serde_json::Value;
 use tempfile::TempDir;

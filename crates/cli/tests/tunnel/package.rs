@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use polypath_node::netns::may_create;
+use polypath_testbed::netns::may_create;
 use polypath_testing::{installed, skip};
 
 use super::host::shell;

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
-use polypath_node::netns::may_create;
+use polypath_testbed::netns::may_create;
 use polypath_testing::{installed, skip};
 use serde_json::Value;
 

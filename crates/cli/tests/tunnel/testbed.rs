@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use polypath_node::netns::may_create;
+use polypath_testbed::netns::may_create;
 use polypath_testing::{installed, skip};
 
 use super::host::wait;

@@ -6,9 +6,9 @@ use std::process::Command as Tool;
 use std::time::Duration;
 
 use polypath_node::Clock;
-use polypath_node::emulated_link::EmulatedLink;
-use polypath_node::netns::Netns;
-use polypath_node::testbed::tun_end;
+use polypath_testbed::emulated_link::EmulatedLink;
+use polypath_testbed::netns::Netns;
+use polypath_testbed::tun_end;
 use polypath_testing::installed;
 use polypath_wire::Seed;
 

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use bytes::Bytes;
 use polypath_node::Stream;
-use polypath_node::netns::{self, Netns};
+use polypath_testbed::netns::{self, Netns};
 use polypath_testing::{installed, skip};
 
 /// Whether namespaces can be made and `tools` run; if not, says so where a captured test is heard.

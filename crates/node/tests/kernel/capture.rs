@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use polypath_node::netns::Netns;
+use polypath_testbed::netns::Netns;
 use tempfile::NamedTempFile;
 
 /// A running capture of the TCP headers on one device.

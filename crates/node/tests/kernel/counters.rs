@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use polypath_node::netns::Netns;
+use polypath_testbed::netns::Netns;
 
 /// Counters that no correct peer on a correct network raises: bad segments, bad checksums,
 /// acknowledgments of data never sent, SACK blocks that make no sense or were taken back,

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use polypath_daemon::control::{Answer, Askers, Command as Asked, ControlError, ControlSocket, ask};
-use polypath_node::emulated_link::EmulatedLink;
-use polypath_node::netns::Netns;
+use polypath_testbed::emulated_link::EmulatedLink;
+use polypath_testbed::netns::Netns;
 
 use crate::args::TestbedCommand;
 use crate::failure::{Failure, printed};

@@ -9,9 +9,9 @@ use polypath_hop::HopConfig;
 use polypath_wire::Seed;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use crate::Clock;
 use crate::emulated_link::{EmulatedLink, End, LinkError, enlarge_buffer};
 use crate::netns::{Netns, NetnsError};
+use polypath_node::Clock;
 
 /// The UDP port of both hosts on every path between namespaces.
 pub const PORT: u16 = 10500;

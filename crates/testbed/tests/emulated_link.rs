@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../node/tests/common/mod.rs"]
 mod common;
 
 use std::net::UdpSocket;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use common::{ready, sh};
 use polypath_hop::{Drop, HopConfig, QueueLimit};
 use polypath_node::Clock;
-use polypath_node::testbed::Testbed;
+use polypath_testbed::Testbed;
 use polypath_testing::{LatencyProbe, excuse};
 use polypath_wire::{Rate, Seed};
 

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use polypath_endpoint::{EndpointConfig, ListenConfig, Locators, PathReport, Reach, SecurityConfig};
 use polypath_hip::Identity;
 use polypath_hop::HopConfig;
+use polypath_node::bulk::{CHUNK, Sink, Source};
+use polypath_node::{AssociateError, Clock, Hashed, Node, Sha256, Stream, StreamError, UdpSockets, hex};
 use polypath_transport::{ConnectionConfig, ConnectionStats, PathConfig, PathStats};
 use polypath_wire::hip::Hit;
 use polypath_wire::{PathId, Rate, Seed};
@@ -15,15 +17,8 @@ use serde::Serialize;
 use thiserror::Error;
 use tokio::fs::File;
 
-use crate::bulk::{CHUNK, Sink, Source};
-use crate::clock::Clock;
+use crate::bed::{Testbed, TestbedError};
 use crate::emulated_link::LinkStats;
-use crate::hashed::Hashed;
-use crate::node::{AssociateError, Node};
-use crate::sha256::{Sha256, hex};
-use crate::sockets::UdpSockets;
-use crate::stream::{Stream, StreamError};
-use crate::testbed::{Testbed, TestbedError};
 
 /// What to transfer over what.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use polypath_hop::{Change, HopConfig, QueueLimit, Step};
-use polypath_node::transfer::{TransferConfig, TransferPath, transfer};
+use polypath_testbed::transfer::{TransferConfig, TransferPath, transfer};
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::{Duration as Span, Instant, Rate, Seed};
 use tempfile::NamedTempFile;

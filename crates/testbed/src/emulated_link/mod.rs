@@ -28,9 +28,9 @@ use thread_priority::{
     thread_native_id,
 };
 
-use crate::Clock;
 pub use end::End;
 pub(crate) use end::enlarge_buffer;
+use polypath_node::Clock;
 
 /// Packets taken from one end before the other end and the clock get their turn.
 const BATCH: usize = 64;
