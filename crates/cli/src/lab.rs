@@ -12,13 +12,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use polypath_lab::check::{self, Ensemble, Verdict};
-use polypath_lab::group::Nulls;
-use polypath_lab::results::Run;
+use polypath_lab::check::{self, Ensemble};
+use polypath_lab::group::{Done, Nulls};
 use polypath_lab::run::{Capture, Keep, RunError};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::shelf::{self, Shelf, Unknown, find};
-use polypath_lab::spec::{self, Experiment, LoadError};
+use polypath_lab::spec::{self, LoadError};
 use polypath_lab::sweep::{on_cores, sweep};
 
 use crate::args::{LabCommand, RunArgs};
@@ -46,14 +45,6 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
             printed(writeln!(io::stdout(), "{schema}"))
         }
     }
-}
-
-/// An experiment that was run, and what came out.
-pub struct Done<'a> {
-    pub experiment: &'a Experiment,
-    pub seeds: SeedRange,
-    pub runs: Vec<Run>,
-    pub verdicts: Vec<Verdict>,
 }
 
 fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
@@ -88,12 +79,12 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     let others: Vec<Ensemble<'_>> = of_nulls.iter().map(|(e, runs)| (*e, &runs[..])).collect();
     let verdicts =
         if interrupt.check().is_ok() { check::check((&experiment, &runs), &others) } else { vec![] };
-    let done = Done { experiment: &experiment, seeds, runs, verdicts };
+    let done = Done { experiment, seeds, runs, verdicts, own: true };
     if let Some(dir) = &args.out {
         output::write(&done, dir)?;
     }
     let whole = args.cell.is_none() && interrupt.check().is_ok();
-    let drawn = output::draw((&experiment, &done.runs), whole, args.out.as_deref());
+    let drawn = output::draw(done.ensemble(), whole, args.out.as_deref());
     if args.json { output::print_json(&done) } else { output::print_table(&done) }?;
     interrupt.check().map_err(|e| e.help(ended(done.runs.len(), all, args.out.as_deref())))?;
     drawn?;

@@ -1,12 +1,14 @@
 //! A group of experiments, `experiments/<group>/*.toml`: all of their runs on all cores, and the
 //! answers to all of their expectations.
 
+mod done;
 mod nulls;
 mod published;
 mod settle;
 
 use std::collections::BTreeMap;
 
+pub use done::Done;
 pub use nulls::Nulls;
 
 use crate::check::{Ensemble, Verdict, check};
@@ -48,21 +50,6 @@ pub enum Seeds {
     Quick,
     /// These.
     Only(SeedRange),
-}
-
-/// An experiment of a group, and what came out.
-#[derive(Debug)]
-pub struct Done {
-    /// The experiment.
-    pub experiment: Experiment,
-    /// The seeds it was run with.
-    pub seeds: SeedRange,
-    /// In the order of cells, then seeds.
-    pub runs: Vec<Run>,
-    /// The answers; none for experiments that are here only as nulls of others.
-    pub verdicts: Vec<Verdict>,
-    /// Whether it belongs to the group, and not only to a null.
-    pub own: bool,
 }
 
 /// A group of experiments ready to run.

@@ -1,13 +1,15 @@
 //! The results of an ensemble as files that data tools open.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use serde::Serialize;
 
 use crate::check::Ensemble;
 use crate::columns::{runs, write_arrow, write_csv, write_parquet};
+use crate::group::Done;
 use crate::report::{Chart, files, points};
 use crate::values::values;
 
@@ -19,6 +21,18 @@ pub struct StoreError {
     pub file: String,
     /// Why.
     source: io::Error,
+}
+
+/// Writes `results.json` and the tables of `done` into `dir`.
+pub fn results(done: &Done, dir: &Path) -> Result<(), StoreError> {
+    tables(done.ensemble(), dir)?;
+    json("results.json", &done.json(), dir)
+}
+
+/// Writes `verdicts.json` and the tables of `done` into `dir`.
+pub fn verdicts(done: &Done, dir: &Path) -> Result<(), StoreError> {
+    tables(done.ensemble(), dir)?;
+    json("verdicts.json", &done.verdicts, dir)
 }
 
 /// Writes into `dir`: `values.parquet` and `values.csv` (a row a number of a run), `results.csv` and `results.arrow` (a row
@@ -45,6 +59,13 @@ pub fn figures(charts: &[Chart], dir: &Path) -> Result<(), StoreError> {
 fn both(dir: &Path, name: &str, table: &RecordBatch) -> Result<(), StoreError> {
     file(dir, &format!("{name}.parquet"), |out| write_parquet(table, out))?;
     file(dir, &format!("{name}.csv"), |out| write_csv(table, out))
+}
+
+fn json(name: &str, value: &impl Serialize, dir: &Path) -> Result<(), StoreError> {
+    file(dir, name, |mut out| {
+        serde_json::to_writer_pretty(&mut out, value)?;
+        out.flush()
+    })
 }
 
 /// A file with this name once it is whole.

@@ -28,14 +28,16 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
         None => run(group, &interrupt, args.json).map(|(done, all)| (done, Some(all)))?,
     };
     if let Some(dir) = &args.out {
-        done.iter().filter(|d| d.own && !d.runs.is_empty()).try_for_each(|d| keep(d, dir))?;
+        done.iter()
+            .filter(|d| d.own && !d.runs.is_empty())
+            .try_for_each(|d| output::write_verdicts(d, &place(d, dir)))?;
     }
     let runs = done.iter().map(|d| d.runs.len()).sum();
     let left = || all.map_or(UNSETTLED.to_owned(), |all| ended(runs, all, args.out.as_deref()));
     interrupt.check().map_err(|e| e.help(left()))?;
     if let Some(dir) = &args.out {
         let mut own = done.iter().filter(|d| d.own && !d.runs.is_empty());
-        own.try_for_each(|d| output::draw((&d.experiment, &d.runs), true, Some(&place(d, dir))))?;
+        own.try_for_each(|d| output::draw(d.ensemble(), true, Some(&place(d, dir))))?;
     }
     if let Some(file) = &args.report {
         write_page(&args.group, &done, file)?;
@@ -158,9 +160,8 @@ fn table_of(done: &[Done], quick: bool) -> String {
         ["experiment", "claim", "finding", "band", "paper", "ours", "n", "null,\n95 % of runs", "power"];
     let mut table = table::wrapped(headers, 4);
     for (d, v) in verdicts(done) {
-        let name = d.experiment.name.rsplit('/').next().unwrap_or_default();
         table.add_row([
-            name.to_owned(),
+            d.short_name().to_owned(),
             claim(v),
             v.finding.map_or("–".into(), |f| f.to_string()),
             if quick && !v.is_expected() && is_open(d, v) { "open" } else { v.band() }.to_owned(),
@@ -201,22 +202,14 @@ fn json_of(group: &str, done: &[Done]) -> String {
 
 /// Where in `dir` the results of an experiment stand.
 fn place(done: &Done, dir: &Path) -> PathBuf {
-    dir.join(done.experiment.name.rsplit('/').next().unwrap_or_default())
-}
-
-/// Writes what `lab run --out` does into `dir/<experiment>`, without its figures.
-fn keep(done: &Done, dir: &Path) -> Result<(), Failure> {
-    let dir = place(done, dir);
-    output::write_tables((&done.experiment, &done.runs), &dir)?;
-    output::write_json("verdicts.json", &done.verdicts, &dir)
+    dir.join(done.short_name())
 }
 
 /// Every figure has data; each is drawn in `dir`.
 fn draw(done: &Done, dir: Option<&Path>) -> Result<(), Failure> {
-    let charts = report::charts((&done.experiment, &done.runs)).map_err(|e| Failure::usage(e.to_string()))?;
+    let charts = report::charts(done.ensemble()).map_err(|e| Failure::usage(e.to_string()))?;
     let Some(dir) = dir else { return Ok(()) };
-    let name = done.experiment.name.rsplit('/').next().unwrap_or_default();
-    report::files(&charts, name, dir)
+    report::files(&charts, done.short_name(), dir)
         .map_err(|e| Failure::system(format!("cannot write figures to {}", dir.display()), e))
 }
 

@@ -219,8 +219,9 @@ impl Engine {
     fn arm_probe(&mut self, now: Instant, path: PathId) {
         let view = &self.views[path];
         let after = self.policy.probe_after(view, &self.lanes[path].flight);
-        // what waits at the bottleneck cannot be answered before it has left
-        let at = after.map(|after| view.idle_at.max(now) + after);
+        // What waits at the bottleneck cannot be answered before it has left; an only path is as RFC 8985 has it.
+        let from = if self.lanes.len() > 1 { view.idle_at.max(now) } else { now };
+        let at = after.map(|after| from + after);
         match at.filter(|at| *at < now + self.rto(path)) {
             Some(at) => self.timers.set(Timer::Tail(path), at),
             None => self.timers.stop(Timer::Tail(path)),

@@ -24,32 +24,27 @@ impl Engine {
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
         view.window = self.controller.window(path);
-        if self.lanes.len() > 1 {
-            let excess = self.observers.watch.excess(path);
-            view.one_way = estimator.base_one_way().map(|base| base + excess);
-            view.rate = estimator.bottleneck();
-        }
-        view.take_up(lane.in_flight());
+        let excess = self.observers.watch.excess(path);
+        view.one_way = estimator.base_one_way().map(|base| base + excess);
+        view.rate = estimator.bottleneck();
         view.least = 0;
-        if self.lanes.len() > 1 {
-            self.refresh_among_others(now, path);
-        }
+        self.refresh_room(now, path);
     }
 
     /// The part of it that changes with what is in flight.
     #[inline(always)]
     pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
-        self.views[path].take_up(self.lanes[path].in_flight());
+        let (view, lane) = (&mut self.views[path], &self.lanes[path]);
+        view.take_up(lane.in_flight());
+        view.idle_at = lane.estimator.idle_at(now, view.in_flight);
         if self.lanes.len() > 1 {
-            self.refresh_among_others(now, path);
+            self.refresh_among_others(path);
         }
     }
 
     #[inline(never)]
-    fn refresh_among_others(&mut self, now: Instant, path: PathId) {
-        let (view, lane) = (&mut self.views[path], &self.lanes[path]);
-        view.idle_at = lane.estimator.idle_at(now, view.in_flight);
-        view.least = least(lane, view);
+    fn refresh_among_others(&mut self, path: PathId) {
+        self.views[path].least = least(&self.lanes[path], &self.views[path]);
         self.share_room();
     }
 
