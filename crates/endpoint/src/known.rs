@@ -28,6 +28,10 @@ pub struct PathName {
 pub(crate) struct KnownPaths {
     /// Each until when it counts.
     paths: BTreeMap<PathName, (Instant, KnownPath)>,
+    /// The bottlenecks that paths share, each until when it counts.
+    bottlenecks: BTreeMap<PathName, (Instant, u32)>,
+    /// The number of the next one.
+    next: u32,
 }
 
 impl KnownPaths {
@@ -42,11 +46,27 @@ impl KnownPaths {
 
     /// `path` was measured `age` ago.
     pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
-        self.paths.insert(name, (now + (LIFE - age), path));
-        if self.paths.len() > MOST {
-            let oldest = self.paths.iter().min_by_key(|(_, (until, _))| *until).map(|(name, _)| *name);
-            oldest.iter().for_each(|name| _ = self.paths.remove(name));
+        insert(&mut self.paths, name, (now + (LIFE - age), path));
+    }
+
+    /// A connection found two paths to share a bottleneck, or not to.
+    pub fn found(&mut self, now: Instant, names: [PathName; 2], share: bool) {
+        let [a, b] = names.map(|name| self.bottleneck(now, &name));
+        if share {
+            let bottleneck = a.or(b).unwrap_or_else(|| {
+                self.next += 1;
+                self.next
+            });
+            names.iter().for_each(|name| insert(&mut self.bottlenecks, *name, (now + LIFE, bottleneck)));
+        } else if a == b {
+            self.bottlenecks.remove(&names[1]);
         }
+    }
+
+    /// The bottleneck that connections found on `name`, if that is not too long ago.
+    pub fn bottleneck(&self, now: Instant, name: &PathName) -> Option<u32> {
+        let (until, bottleneck) = self.bottlenecks.get(name)?;
+        (*until > now).then_some(*bottleneck)
     }
 
     /// What is known of `name`, if it is not too old.
@@ -59,6 +79,15 @@ impl KnownPaths {
     pub fn iter(&self, now: Instant) -> impl Iterator<Item = (PathName, KnownPath, Duration)> {
         let all = self.paths.iter().map(move |(name, (until, path))| (*name, *path, LIFE - until.since(now)));
         all.filter(|(_, _, age)| *age < LIFE)
+    }
+}
+
+/// Keeps `value`, and forgets the oldest if there are too many.
+fn insert<T>(all: &mut BTreeMap<PathName, (Instant, T)>, name: PathName, value: (Instant, T)) {
+    all.insert(name, value);
+    if all.len() > MOST {
+        let oldest = all.iter().min_by_key(|(_, (until, _))| *until).map(|(name, _)| *name);
+        oldest.iter().for_each(|name| _ = all.remove(name));
     }
 }
 
@@ -101,6 +130,21 @@ mod tests {
         let all: Vec<_> = known.iter(at(2)).collect();
         assert_eq!(all, [(name(1), path(80), Duration::from_secs(591))]);
         assert_eq!((known.at(at(10), &name(1)), known.at(at(11), &name(1))), (Some(path(80)), None));
+    }
+
+    #[test]
+    fn a_bottleneck_is_known_for_ten_minutes_unless_paths_turn_out_to_have_one_each() {
+        let mut known = KnownPaths::default();
+        let bottlenecks = |known: &KnownPaths, secs| [1, 2, 3].map(|n| known.bottleneck(at(secs), &name(n)));
+        known.found(at(0), [name(1), name(2)], false);
+        assert_eq!(bottlenecks(&known, 0), [None; 3]);
+        known.found(at(0), [name(1), name(2)], true);
+        known.found(at(9), [name(2), name(3)], true);
+        let [a, b, c] = bottlenecks(&known, 10);
+        assert!(a.is_some() && a == b && b == c);
+        assert_eq!(bottlenecks(&known, 600), [None, b, c]);
+        known.found(at(11), [name(1), name(3)], false);
+        assert_eq!(bottlenecks(&known, 12), [a, b, None]);
     }
 
     #[test]

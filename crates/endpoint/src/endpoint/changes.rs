@@ -27,7 +27,8 @@ impl Endpoint {
             }
         }
         self.cover.handle_timeout(now);
-        indices.into_iter().for_each(|index| self.remember(now, index));
+        indices.iter().for_each(|index| self.remember(now, *index));
+        indices.into_iter().for_each(|index| self.tell_bottlenecks(now, index));
         self.apply(now);
     }
 

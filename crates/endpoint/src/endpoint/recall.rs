@@ -1,7 +1,7 @@
 //! What is known of paths outlives the connections that measured it (RFC 9040).
 
 use polypath_transport::{KnownPath, PathConfig};
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Instant, PathId};
 
 use super::Endpoint;
 use crate::cover::Cover;
@@ -25,8 +25,9 @@ impl Endpoint {
 
     /// `config` of a path between `locators`, with what is known of it.
     pub(super) fn recalled(&self, now: Instant, locators: &Locators, config: PathConfig) -> PathConfig {
-        let known = self.name_of(locators).and_then(|name| self.known.at(now, &name));
-        PathConfig { known: config.known.or(known), ..config }
+        let Some(name) = self.name_of(locators) else { return config };
+        let (known, bottleneck) = (self.known.at(now, &name), self.known.bottleneck(now, &name));
+        PathConfig { known: config.known.or(known), bottleneck: config.bottleneck.or(bottleneck), ..config }
     }
 
     /// Keeps what a connection measured.
@@ -34,9 +35,31 @@ impl Endpoint {
         let Some(slot) = self.slots.get(index) else { return };
         let measured = |(path, locators)| slot.connection.known_path(path).zip(self.name_of(&locators));
         let measured: Vec<_> = slot.paths.iter().filter_map(measured).collect();
+        let found = self.found(index);
         for ((path, at), name) in measured {
             self.known.measured(now, name, path, now.since(at));
         }
+        for (names, share) in found {
+            self.known.found(now, names, share);
+        }
+    }
+
+    /// Which paths of a connection share a bottleneck, and which do not, where it has measured that.
+    fn found(&self, index: u32) -> Vec<([PathName; 2], bool)> {
+        let Some(slot) = self.slots.get(index).filter(|slot| slot.paths.len() > 1) else { return vec![] };
+        let name = |path| self.name_of(slot.paths.locators(path)?);
+        let found = |([a, b], share): ([PathId; 2], bool)| Some(([name(a)?, name(b)?], share));
+        slot.connection.path_pairs().into_iter().filter_map(found).collect()
+    }
+
+    /// Tells a connection which bottlenecks others found on its paths.
+    pub(super) fn tell_bottlenecks(&mut self, now: Instant, index: u32) {
+        let Some(slot) = self.slots.get(index).filter(|slot| slot.paths.len() > 1) else { return };
+        let known = |(path, locators)| Some((path, self.known.bottleneck(now, &self.name_of(&locators)?)?));
+        let known: Vec<(PathId, u32)> = slot.paths.iter().filter_map(known).collect();
+        let Some(slot) = self.slots.at(index).filter(|_| !known.is_empty()) else { return };
+        known.iter().for_each(|(path, bottleneck)| slot.connection.path_bottleneck(now, *path, *bottleneck));
+        self.mark(index);
     }
 
     /// The name of the path that connections know by these locators.

@@ -4,6 +4,7 @@
 mod acks;
 mod ahead;
 mod bed;
+mod bottlenecks;
 mod early;
 mod packets;
 mod several;

@@ -48,12 +48,29 @@ struct Pair {
     held: Held,
 }
 
+/// A path, and what is known of it before anything was measured.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    path: PathId,
+    /// The link of ours that it leaves by.
+    link: Option<u32>,
+    /// The bottleneck that another connection found on it.
+    bottleneck: Option<u32>,
+}
+
+impl Member {
+    /// Whether both are held to share until facts tell.
+    fn may_share(&self, other: &Self) -> bool {
+        let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
+        same(self.link, other.link) || same(self.bottleneck, other.bottleneck)
+    }
+}
+
 /// What is held of the paths of one connection.
 #[derive(Debug)]
 pub(crate) struct Judge {
     thresholds: Thresholds,
-    /// Each path, the link of ours that it leaves by if that is known, and when it was added.
-    paths: Vec<(PathId, Option<u32>, Instant)>,
+    paths: Vec<Member>,
     pairs: Vec<Pair>,
     next: Instant,
     verdict: Verdict,
@@ -68,30 +85,63 @@ impl Judge {
 
     /// A path joins that leaves by `link`: until facts tell, it shares with those that leave by the same, and with no others.
     pub(crate) fn add(&mut self, now: Instant, path: PathId, link: Option<u32>) {
-        for (other, by, _) in &self.paths {
-            let held = match link.is_some() && link == *by {
+        self.join(now, Member { path, link, bottleneck: None });
+        self.sum_up();
+    }
+
+    fn join(&mut self, now: Instant, new: Member) {
+        for other in &self.paths {
+            let held = match new.may_share(other) {
                 true => Held::Shared { since: now },
                 false => Held::Separate { retry: now + LEAST, failures: 0 },
             };
-            self.pairs.push(Pair { paths: (*other, path), held });
+            self.pairs.push(Pair { paths: (other.path, new.path), held });
         }
-        self.paths.push((path, link, now));
-        self.sum_up();
+        self.paths.push(new);
     }
 
     /// `path` turns out to leave by `link`. Whether that changed the verdict.
     pub(crate) fn set_link(&mut self, now: Instant, path: PathId, link: u32) -> bool {
-        let before = self.verdict.clone();
-        self.remove(path);
-        self.add(now, path, Some(link));
-        self.verdict != before
+        let bottleneck = self.paths.iter().find(|member| member.path == path).and_then(|m| m.bottleneck);
+        self.part(path);
+        self.join(now, Member { path, link: Some(link), bottleneck });
+        self.sum_up()
+    }
+
+    /// Another connection found `path` to lead through `bottleneck`: it shares with those that do, unless facts of our own were against
+    /// it. Whether that changed the verdict.
+    pub(crate) fn set_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) -> bool {
+        let Some(member) = self.paths.iter_mut().find(|member| member.path == path) else { return false };
+        member.bottleneck = Some(bottleneck);
+        let same = |p: &PathId| self.paths.iter().any(|m| m.path == *p && m.bottleneck == Some(bottleneck));
+        let alike = |pair: &&mut Pair| same(&pair.paths.0) && same(&pair.paths.1);
+        for pair in self.pairs.iter_mut().filter(alike) {
+            if matches!(pair.held, Held::Separate { failures: 0, .. } | Held::Trial { failures: 0, .. }) {
+                pair.held = Held::Shared { since: now };
+            }
+        }
+        self.sum_up()
+    }
+
+    /// The pairs of which facts have told, and whether they share.
+    pub(crate) fn found(&self) -> Vec<([PathId; 2], bool)> {
+        let told = |pair: &Pair| match pair.held {
+            Held::Shared { .. } => Some(([pair.paths.0, pair.paths.1], true)),
+            Held::Separate { failures: 0, .. } | Held::Trial { .. } => None,
+            Held::Separate { .. } => Some(([pair.paths.0, pair.paths.1], false)),
+        };
+        self.pairs.iter().filter_map(told).collect()
     }
 
     /// A path is gone.
     pub(crate) fn remove(&mut self, path: PathId) {
-        self.paths.retain(|(other, ..)| *other != path);
-        self.pairs.retain(|pair| pair.paths.0 != path && pair.paths.1 != path);
+        self.part(path);
         self.sum_up();
+    }
+
+    fn part(&mut self, path: PathId) {
+        self.paths.retain(|member| member.path != path);
+        self.pairs.retain(|pair| pair.paths.0 != path && pair.paths.1 != path);
     }
 
     /// What is held now.
@@ -141,7 +191,7 @@ impl Judge {
             let held = self.pairs.iter().find(|pair| pair.paths == (a, b)).map(|pair| pair.held);
             matches!(held, Some(Held::Shared { .. }))
         };
-        let paths: Vec<PathId> = self.paths.iter().map(|(path, ..)| *path).collect();
+        let paths: Vec<PathId> = self.paths.iter().map(|member| member.path).collect();
         let verdict = Verdict::of(&paths, shares);
         std::mem::replace(&mut self.verdict, verdict) != self.verdict
     }
@@ -241,6 +291,19 @@ mod tests {
         assert!(judge.on_trial().is_empty());
         course(&mut judge, 6500, 8250, Some(0.9));
         assert_eq!(judge.verdict().bottlenecks().count(), 1);
+    }
+
+    #[test]
+    fn what_another_connection_found_holds_until_facts_are_against_it() {
+        let mut judge = judge([Some(1), Some(2)]);
+        let [a, b] = [PathId(0), PathId(1)];
+        assert_eq!(judge.found(), []);
+        assert!(!judge.set_bottleneck(at(0), a, 5) && judge.set_bottleneck(at(0), b, 5));
+        assert_eq!(judge.found(), [([a, b], true)]);
+        assert!(course(&mut judge, 0, 9000, None).iter().all(|shares| *shares), "nothing is known");
+        assert!(!course(&mut judge, 9000, 9250, Some(0.2))[0]);
+        assert_eq!(judge.found(), [([a, b], false)]);
+        assert!(!judge.set_bottleneck(at(9250), b, 5), "what was measured here counts");
     }
 
     #[test]

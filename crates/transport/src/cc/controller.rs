@@ -41,6 +41,8 @@ pub trait Controller: Debug + Send {
     fn on_path_removed(&mut self, _path: PathId) {}
     /// A path that was just added leaves by the link of ours with this number: paths over one link share it.
     fn on_link(&mut self, _now: Instant, _path: PathId, _link: u32) {}
+    /// Another connection found `path` to lead through this bottleneck.
+    fn on_bottleneck(&mut self, _now: Instant, _path: PathId, _bottleneck: u32) {}
     /// The largest payload of a path changed.
     fn on_mss(&mut self, path: PathId, mss: u32);
     /// Whether its windows are all it says, ever: then it is not asked to pace, has no period, and does not
@@ -87,6 +89,10 @@ pub trait Controller: Debug + Send {
     /// The bottleneck of `path`, by the first path that leads through it, if the algorithm asks which paths share one.
     fn bottleneck(&self, _path: PathId) -> Option<PathId> {
         None
+    }
+    /// The pairs of paths of which measurements have told, and whether they share a bottleneck.
+    fn pairs(&self) -> Vec<([PathId; 2], bool)> {
+        Vec::new()
     }
     /// Which paths share a bottleneck, if that changed since it was asked.
     fn poll_verdict(&mut self) -> Option<Verdict> {

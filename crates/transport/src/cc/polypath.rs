@@ -269,6 +269,13 @@ impl Controller for Polypath {
         }
     }
 
+    fn on_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) {
+        let Detection { detector, judge } = &mut self.detection;
+        if detector.is_some() && judge.set_bottleneck(now, path, bottleneck) {
+            self.regroup(now);
+        }
+    }
+
     fn on_path_removed(&mut self, path: PathId) {
         self.detection.judge.remove(path);
         self.detection.detector.iter_mut().for_each(|detector| detector.forget(path));
@@ -367,6 +374,11 @@ impl Controller for Polypath {
 
     fn bottleneck(&self, path: PathId) -> Option<PathId> {
         self.detection.judge.verdict().bottleneck(path)
+    }
+
+    fn pairs(&self) -> Vec<([PathId; 2], bool)> {
+        let Detection { detector, judge } = &self.detection;
+        detector.as_ref().map_or(Vec::new(), |_| judge.found())
     }
 
     fn poll_verdict(&mut self) -> Option<Verdict> {

@@ -178,6 +178,16 @@ impl Connection {
         }
     }
 
+    /// Another connection found `path` to lead through `bottleneck`: paths of the same share it until measurements say otherwise.
+    pub fn path_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) {
+        let Some(Member { config, .. }) = self.paths.members.get_mut(path) else { return };
+        let known = config.bottleneck.replace(bottleneck);
+        if known != Some(bottleneck) && self.engine.has_joined(path) {
+            self.engine.set_bottleneck(now, path, bottleneck);
+            self.observe_bottlenecks(now);
+        }
+    }
+
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
     /// a path that had failed works again, and one with nothing in flight is measured.
     pub fn path_answered(&mut self, now: Instant, path: PathId, rtt: Duration) {
@@ -231,6 +241,11 @@ impl Connection {
     /// What the next connection may know of one path, and since when, if this one delivered enough there.
     pub fn known_path(&self, path: PathId) -> Option<(KnownPath, Instant)> {
         self.engine.known_path(path)
+    }
+
+    /// The pairs of paths of which measurements, or those of another connection, have told, and whether they share a bottleneck.
+    pub fn path_pairs(&self) -> Vec<([PathId; 2], bool)> {
+        self.engine.pairs()
     }
 
     /// Counters and state of one path; zeros for a path that is not there or has not joined yet.

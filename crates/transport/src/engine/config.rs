@@ -60,6 +60,8 @@ pub struct PathConfig {
     /// Number of our link that it leaves by, if that is known: paths over one link share a bottleneck until measurements
     /// say otherwise.
     pub link: Option<u32>,
+    /// The bottleneck that another connection found here: paths with the same share it until measurements say otherwise.
+    pub bottleneck: Option<u32>,
     /// Bytes that headers add to each segment on the wire, where a told rate counts them
     /// (IPv4 and TCP: 40, with timestamps 52).
     pub overhead: u32,
@@ -86,6 +88,7 @@ impl Default for PathConfig {
             round_trip: None,
             known: None,
             link: None,
+            bottleneck: None,
             overhead: 40,
             max_rate: None,
             spill: false,

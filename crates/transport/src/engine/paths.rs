@@ -24,6 +24,7 @@ impl Engine {
     pub(crate) fn add_path(&mut self, now: Instant, id: PathId, config: &PathConfig, mss: u32) {
         self.controller.on_path_added(now, id, mss);
         config.link.into_iter().for_each(|link| self.controller.on_link(now, id, link));
+        config.bottleneck.into_iter().for_each(|it| self.controller.on_bottleneck(now, id, it));
         self.lanes.iter_mut().for_each(|lane| lane.flight.joined_by_another());
         self.observers.add_path(id);
         self.timers.add_path(id);
@@ -164,6 +165,17 @@ impl Engine {
         let p = self.lanes.get(path).filter(|p| p.stats.bytes_delivered >= WORTH_KNOWING)?;
         let (rate, rtt) = p.estimator.bandwidth.rate_of_path().zip(p.estimator.rtt.min())?;
         Some((KnownPath { rate, rtt }, p.estimator.bandwidth.measured_at()))
+    }
+
+    /// Another connection found `path` to lead through `bottleneck`.
+    pub(crate) fn set_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) {
+        self.controller.on_bottleneck(now, path, bottleneck);
+        self.refresh_all(now);
+    }
+
+    /// The pairs of paths of which measurements have told, and whether they share a bottleneck.
+    pub(crate) fn pairs(&self) -> Vec<([PathId; 2], bool)> {
+        self.controller.pairs()
     }
 
     /// Whether `path` is there, as it is once the peer's SYN came.
