@@ -19,16 +19,20 @@
 //!
 //! Where one of these is open, and no look is left, the finding is *undecided*: it is none.
 //!
+//! Beside the finding stands whether ours is as plain TCP ([`Ensemble::is_like`]): yes if the means differ by less than m, no if by
+//! more, of the runs that the finding took. It changes no finding, and takes no runs of its own.
+//!
 //! Error rates (`judge/rates.rs` simulates them, all looks together): a system whose true mean is m or more away from p is called
 //! *reproduced* in at most 5 % of cases, one whose true mean is within m is called *direction only* or *refuted* in
 //! at most 5 %; a claimed effect that is none passes 1. in at most 6 % of papers; two ensembles of other seeds contradict each other, each decided and
-//! otherwise, in at most 2 % of cases, wherever the truth lies. The simulated runs are normal; skewed ones, equality, shares and
-//! the side of the null are in the table of `docs/experiments.md` (`judge/rates/table.rs`).
+//! otherwise, in at most 2 % of cases, wherever the truth lies. The simulated runs are normal; skewed ones, equality, shares,
+//! the side of the null, rank correlations and what is as plain TCP are in the table of `docs/experiments.md` (`judge/rates/table.rs`).
 
 mod answer;
 mod ensemble;
 mod interval;
 mod kept;
+mod ranks;
 #[cfg(test)]
 mod rates;
 
@@ -39,7 +43,8 @@ use serde::Serialize;
 pub use answer::Answer;
 pub use ensemble::{Ensemble, Scale};
 pub use interval::{Interval, Side};
-pub use kept::{Kept, allowed};
+pub use kept::{Kept, allowed, may_be_like};
+pub use ranks::{judge_ranks, spearman};
 
 /// How often a claim is looked at, at most.
 pub const LOOKS: usize = 4;
@@ -152,11 +157,13 @@ fn told_apart(claim: &Claim, ours: &Ensemble, null: &Ensemble) -> Answer {
     }
 }
 
-/// How likely the paper's `claim.runs` runs are to tell an effect: that their mean lies outside of where the null's lie. None of
-/// equality: where the null's runs end decides it, and the ends of 50 runs scatter too much to state it.
-pub fn power(claim: &Claim, null: &Ensemble, ours: &Ensemble) -> Option<f64> {
-    let outside = || 1.0 - ours.moved_to(claim.published).share_in(null.means_of(claim.runs), claim.runs);
-    (!claim.equal).then(outside)
+/// How likely the paper's `claim.runs` runs are to show what it claims, if it is true. Of an effect: that their mean lies outside of
+/// where the null's lie. Of equality: that the mean of as many of the null's lies within the margin of its middle.
+pub fn power(claim: &Claim, null: &Ensemble, ours: &Ensemble) -> f64 {
+    match claim.equal {
+        true => null.share_in(Interval::around(null.middle(), claim.margin), claim.runs),
+        false => 1.0 - ours.moved_to(claim.published).share_in(null.means_of(claim.runs), claim.runs),
+    }
 }
 
 #[cfg(test)]

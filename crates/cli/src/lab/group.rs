@@ -156,14 +156,15 @@ fn verdicts(done: &[Done]) -> impl Iterator<Item = (&Done, &Verdict)> {
 }
 
 fn table_of(done: &[Done], quick: bool) -> String {
-    let headers =
-        ["experiment", "claim", "finding", "band", "paper", "ours", "n", "null,\n95 % of runs", "power"];
-    let mut table = table::wrapped(headers, 4);
+    let null = "null,\n95 % of runs";
+    let headers = ["experiment", "claim", "finding", "as\nTCP", "band", "paper", "ours", "n", null, "power"];
+    let mut table = table::wrapped(headers, 5);
     for (d, v) in verdicts(done) {
         table.add_row([
             d.short_name().to_owned(),
             claim(v),
             v.finding.map_or("–".into(), |f| f.to_string()),
+            v.as_tcp.map_or("–".into(), |answer| answer.to_string()),
             if quick && !v.is_expected() && is_open(d, v) { "open" } else { v.band() }.to_owned(),
             v.published.map_or("–".into(), |p| v.shown(p)),
             ours(v),

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, DiscreteCDF, Hypergeometric, StudentsT
 
 use super::kept::row;
 use super::{Verdict, asked};
-use crate::judge::Finding;
+use crate::judge::{Answer, Finding};
 use crate::spec::Experiment;
 
 /// From so many runs on a finding is expected to be the same.
@@ -44,7 +44,7 @@ pub fn compare(experiment: &Experiment, verdicts: &[Verdict], kept: &[Value]) ->
             Some(_) => compared.tested += 1,
             None => compared.untested.push(format!("{}: {}", experiment.name, v.expectation)),
         }
-        let why = finding(v, &blocks).or(value.flatten());
+        let why = finding(v, &blocks).or_else(|| as_tcp(v, &blocks)).or(value.flatten());
         compared.differ.extend(why.map(|why| format!("{}: {} {why}", experiment.name, v.expectation)));
     }
     compared
@@ -52,13 +52,29 @@ pub fn compare(experiment: &Experiment, verdicts: &[Verdict], kept: &[Value]) ->
 
 /// Why the finding is another than that which all blocks with enough runs share.
 fn finding(v: &Verdict, blocks: &[&Value]) -> Option<String> {
-    let decided = |finding: &Value| *finding != json!(Finding::Undecided);
-    let many = blocks.iter().filter(|k| k["n"].as_u64().is_some_and(|n| n >= MANY as u64));
-    let found: Vec<&Value> = many.map(|k| &k["finding"]).filter(|f| decided(f)).collect();
-    let shared = found.first().filter(|first| found.iter().all(|other| other == *first));
     let finding = json!(v.finding);
-    let other = shared.filter(|shared| v.n >= MANY && decided(&finding) && ***shared != finding);
+    let other = other(v, blocks, ("finding", &finding), &[json!(Finding::Undecided)]);
     other.map(|shared| format!("is {finding}, and was {shared}"))
+}
+
+/// The same of whether ours is as plain TCP. Older blocks do not say.
+fn as_tcp(v: &Verdict, blocks: &[&Value]) -> Option<String> {
+    let answer = json!(v.as_tcp);
+    let other = other(v, blocks, ("as_tcp", &answer), &[json!(Answer::Open), Value::Null]);
+    other.map(|shared| format!("is as plain TCP: {answer}, and was: {shared}"))
+}
+
+/// What all blocks with enough runs share, but those with an `open` answer, if it is not what `v` has as `key`.
+fn other<'a>(
+    v: &Verdict,
+    blocks: &[&'a Value],
+    (key, now): (&str, &Value),
+    open: &[Value],
+) -> Option<&'a Value> {
+    let many = blocks.iter().filter(|k| k["n"].as_u64().is_some_and(|n| n >= MANY as u64));
+    let found: Vec<&Value> = many.map(|k| &k[key]).filter(|answer| !open.contains(answer)).collect();
+    let shared = found.first().filter(|first| found.iter().all(|other| other == *first))?;
+    (v.n >= MANY && !open.contains(now) && *shared != now).then_some(*shared)
 }
 
 /// Why the share is another; `None` without a test.
@@ -143,6 +159,20 @@ mod tests {
         let kept = [block(2, &json!({ "value": 1.0, "ci95": null, "finding": null }))];
         let most = compare(&experiment(), &[verdict(2, 9.0, 4, Finding::Undecided)], &kept);
         assert_eq!((most.tested, most.untested.len()), (0, 1), "{most:?}");
+    }
+
+    #[test]
+    fn an_answer_about_plain_tcp_is_compared_where_it_is_kept() {
+        let of = |now: Answer, kept: Value| {
+            let v = Verdict { as_tcp: Some(now), ..verdict(0, 1.0, 50, Finding::Refuted) };
+            let block = block(0, &json!({ "value": 1.0, "ci95": 0.1, "finding": "refuted", "as_tcp": kept }));
+            compare(&experiment(), &[v], &[block]).differ
+        };
+        assert!(of(Answer::No, json!("yes"))[0].ends_with("is as plain TCP: \"no\", and was: \"yes\""));
+        for same in [json!("yes"), json!("open"), Value::Null] {
+            assert!(of(Answer::Yes, same).is_empty());
+        }
+        assert!(of(Answer::Open, json!("no")).is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::question::Question;
 use super::{Verdict, asked};
-use crate::judge::{Interval, Kept, Scale, allowed};
+use crate::judge::{Interval, Kept, Scale, allowed, may_be_like};
 use crate::spec::Experiment;
 
 /// Two numbers are one: JSON may change the last digit.
@@ -138,12 +138,19 @@ fn wrong_finding(question: &Question<'_>, kept: &Value) -> Option<String> {
         return Some(format!("is kept with the finding {}", kept["finding"]));
     }
     let (claim, scale) = claim.zip(question.scale())?;
-    let is_stated = !claim.equal && !kept["null"].is_null();
-    if kept["power"].is_null() == is_stated {
+    let is_beside = !kept["null"].is_null();
+    let fits = match kept["power"].is_null() {
+        true => !is_beside || claim.equal, // older results have none of equality
+        false => is_beside,
+    };
+    if !fits {
         return Some(format!("is kept with a power of {}", kept["power"]));
     }
     let ours = ensemble(kept, "value", "single", scale)?;
     let null = ensemble(&kept["null"], "middle", "single", scale);
+    if let Some(wrong) = wrong_likeness(kept, claim.margin, &ours, null.as_ref()) {
+        return Some(wrong);
+    }
     let all = allowed(&claim, &ours, null.as_ref());
     if all.iter().any(|j| kept["finding"] == json!(j.finding) && kept["reason"] == j.reason) {
         return None;
@@ -152,6 +159,14 @@ fn wrong_finding(question: &Question<'_>, kept: &Value) -> Option<String> {
     follows.dedup();
     let follows = follows.join(" or ");
     Some(format!("is kept as {} ({}); from its numbers follows: {follows}", kept["finding"], kept["reason"]))
+}
+
+/// Older results have none.
+fn wrong_likeness(kept: &Value, margin: f64, ours: &Kept, null: Option<&Kept>) -> Option<String> {
+    let said = kept.get("as_tcp").filter(|said| !said.is_null())?;
+    let may_be = null.map_or(Vec::new(), |null| may_be_like(ours, null, margin));
+    let follows = may_be.iter().any(|answer| *said == json!(answer));
+    (!follows).then(|| format!("is kept as plain TCP: {said}, which does not follow from its numbers"))
 }
 
 fn ensemble(of: &Value, mean: &str, ends: &str, scale: Scale) -> Option<Kept> {

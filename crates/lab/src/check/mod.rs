@@ -13,7 +13,7 @@ pub use against::{Compared, compare};
 pub use kept::{misfits, unjudged};
 pub use statistics::{statistic, value, values};
 
-use crate::judge::{Finding, Interval};
+use crate::judge::{Answer, Finding, Interval};
 use crate::results::Run;
 use crate::spec::{Expect, Experiment};
 use question::Question;
@@ -50,7 +50,9 @@ pub struct Verdict {
     pub finding: Option<Finding>,
     /// Why; or why there is none of a published value.
     pub reason: Option<String>,
-    /// How likely as many runs as the paper's are to tell what it claims from what plain TCP gives.
+    /// Whether ours and the null have the same mean, within the margin; it changes no finding.
+    pub as_tcp: Option<Answer>,
+    /// How likely as many runs as the paper's are to show what it claims beside plain TCP, if it is true.
     pub power: Option<f64>,
     /// Whether there is a band or an order of ours to hold.
     #[serde(skip)]
@@ -135,6 +137,7 @@ impl Verdict {
             null: None,
             finding: None,
             reason: None,
+            as_tcp: None,
             power: None,
             banded: true,
             met: false,
@@ -191,6 +194,9 @@ impl fmt::Display for Verdict {
         if let Some(null) = &self.null {
             let (low, high) = (self.shown(null.single.low), self.shown(null.single.high));
             write!(f, "; null {} [{low}, {high}]", self.shown(null.middle))?;
+        }
+        if let Some(as_tcp) = self.as_tcp {
+            write!(f, "; as plain TCP: {as_tcp}")?;
         }
         if let Some(power) = self.power {
             write!(f, "; power {power:.2}")?;
@@ -343,7 +349,7 @@ mod tests {
         let verdict = &check((&same_cells(ff), &runs), &[])[0];
         assert_eq!(verdict.finding, Some(Finding::Reproduced));
         assert_eq!(verdict.null.as_ref().map(|n| (n.middle, n.n)), Some((1.0, 40)));
-        assert_eq!(verdict.power, Some(1.0));
+        assert_eq!((verdict.power, verdict.as_tcp), (Some(1.0), Some(Answer::No)));
         assert!(verdict.met, "without a band nothing is unmet");
     }
 }

@@ -2,9 +2,11 @@
 
 use polypath_wire::Duration;
 
-use super::statistics::{all_within, spearman, spearman_interval, statistic, values};
+use super::statistics::{all_within, statistic, values};
 use super::{Ensemble, Null, Verdict, short};
-use crate::judge::{self, Answer, Asked, Claim, Interval, Judgement, LEVEL, Scale, Side, judge, power};
+use crate::judge::{
+    self, Asked, Claim, Interval, Judgement, LEVEL, Scale, judge, judge_ranks, power, spearman,
+};
 use crate::results::Summary;
 use crate::spec::{Cell, Expect, Selector, Statistic, What, beside, chosen, in_null};
 use crate::units::Human;
@@ -62,8 +64,9 @@ impl Question<'_> {
         let null = null.and_then(|(_, null)| null);
         let asked = Asked::of(&claim, &ours, null.as_ref());
         let Judgement { finding, reason } = judge(&claim, ours.confidence(LEVEL), asked);
-        let power = null.and_then(|null| power(&claim, &null, &ours));
-        Verdict { finding: Some(finding), reason: Some(reason.to_owned()), power, ..verdict }
+        let as_tcp = null.as_ref().map(|null| ours.is_like(null, claim.margin, LEVEL));
+        let power = null.map(|null| power(&claim, &null, &ours));
+        Verdict { finding: Some(finding), reason: Some(reason.to_owned()), as_tcp, power, ..verdict }
     }
 
     /// What it asks, without answers: a verdict for each cell or step.
@@ -208,13 +211,7 @@ impl Question<'_> {
         let means: Vec<f64> = cells.iter().filter_map(|c| Some(Summary::of(c)?.mean)).collect();
         let complete = means.len() == self.expect.ascending.len();
         let value = complete.then(|| spearman(&means));
-        let judged = self.claim().filter(|_| complete).map(|claim| {
-            let interval = spearman_interval(&cells, LEVEL);
-            let side = Side::of(claim.published, 0.0, claim.margin);
-            let beside = |side: Side| interval.is_beside(side, side.beyond(0.0, claim.margin));
-            let on_claimed_side = side.map_or(Answer::No, beside);
-            judge(&claim, interval, Asked { told_apart: Answer::Yes, on_claimed_side })
-        });
+        let judged = self.claim().filter(|_| complete).map(|claim| judge_ranks(&claim, &cells));
         Verdict {
             value,
             n: cells.iter().map(Vec::len).min().unwrap_or(0),

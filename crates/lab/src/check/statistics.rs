@@ -1,7 +1,6 @@
 //! What an ensemble says in one number.
 
 use super::Ensemble;
-use crate::judge::Interval;
 use crate::results::{Run, Summary};
 use crate::spec::{Cell, Metric, Selector, Statistic, What, beside};
 
@@ -85,68 +84,4 @@ pub fn statistic(
             (share, None)
         }
     })
-}
-
-/// Confidence interval, of `level`, of the rank correlation of the cells' means with their order, by drawing runs again
-/// (percentiles of 1,000 draws); `cells` have a value per seed each.
-pub fn spearman_interval(cells: &[Vec<f64>], level: f64) -> Interval {
-    const DRAWS: usize = 1_000;
-    let runs = cells.iter().map(Vec::len).min().unwrap_or(0).max(1);
-    let mut state = 0u64;
-    let mut draws: Vec<f64> = Vec::with_capacity(DRAWS);
-    for _ in 0..DRAWS {
-        let drawn: Vec<usize> = (0..runs).map(|_| (splitmix(&mut state) % runs as u64) as usize).collect();
-        let mean = |values: &Vec<f64>| drawn.iter().filter_map(|n| values.get(*n)).sum::<f64>() / runs as f64;
-        draws.push(spearman(&cells.iter().map(mean).collect::<Vec<_>>()));
-    }
-    draws.sort_by(f64::total_cmp);
-    let tail = (DRAWS as f64 * (1.0 - level) / 2.0) as usize;
-    Interval { low: draws[tail], high: draws[DRAWS - tail - 1] }
-}
-
-/// The next of a fixed sequence of numbers (Steele, Lea and Flood's SplitMix64).
-fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Spearman's rank correlation of `values` with their order; ties share their mean rank.
-pub fn spearman(values: &[f64]) -> f64 {
-    let rank = |v: f64| {
-        let below = values.iter().filter(|x| **x < v).count() as f64;
-        let equal = values.iter().filter(|x| **x == v).count() as f64;
-        below + (equal - 1.0) / 2.0
-    };
-    let middle = (values.len() as f64 - 1.0) / 2.0;
-    let (mut both, mut first, mut second) = (0.0, 0.0, 0.0);
-    for (i, v) in values.iter().enumerate() {
-        let (a, b) = (i as f64 - middle, rank(*v) - middle);
-        (both, first, second) = (both + a * b, first + a * a, second + b * b);
-    }
-    if second == 0.0 { 0.0 } else { both / (first * second).sqrt() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rank_correlation_is_as_sure_as_its_cells_are_apart() {
-        let apart: Vec<Vec<f64>> = (0..5).map(|n| vec![f64::from(n), f64::from(n) + 0.5]).collect();
-        assert_eq!(spearman_interval(&apart, 0.9), Interval { low: 1.0, high: 1.0 });
-        let noisy: Vec<Vec<f64>> = (0..5).map(|n| vec![f64::from(n), 9.0 - 3.0 * f64::from(n)]).collect();
-        let interval = spearman_interval(&noisy, 0.9);
-        assert!(interval.low < 0.0 && interval.high > 0.5, "{interval:?}");
-    }
-
-    #[test]
-    fn ranks_correlate() {
-        assert_eq!(spearman(&[1.0, 2.0, 5.0]), 1.0);
-        assert_eq!(spearman(&[3.0, 2.0, 1.0]), -1.0);
-        // Ranks 1 3 2 4: 1 − 6 · 2 / (4 · 15).
-        assert!((spearman(&[1.0, 7.0, 5.0, 9.0]) - 0.8).abs() < 1e-12);
-        assert_eq!(spearman(&[2.0, 2.0]), 0.0);
-    }
 }

@@ -1,9 +1,13 @@
 //! An answer that runs may leave open.
 
+use std::fmt;
 use std::ops::Not;
 
+use serde::Serialize;
+
 /// What an ensemble answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Yes, with the error of one look.
     Yes,
@@ -28,6 +32,16 @@ impl Answer {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         !((!self).or(!other))
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Open => "open",
+        })
     }
 }
 

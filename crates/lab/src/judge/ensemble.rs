@@ -127,7 +127,8 @@ impl Ensemble {
     /// Whether its mean lies on `side` of the mean of `null` by more than `margin`: Welch's interval of the difference, for
     /// ratios of the logarithms.
     pub fn is_beside(&self, null: &Self, side: Side, margin: f64, level: f64) -> Answer {
-        let (a, b) = (self.moments(), null.moments());
+        let by_logarithms = self.is_logarithmic() && null.is_logarithmic();
+        let (a, b) = (self.moments(by_logarithms), null.moments(by_logarithms));
         let (va, vb) = (a.1.powi(2) / a.2, b.1.powi(2) / b.2);
         let freedom = (va + vb).powi(2) / (va.powi(2) / (a.2 - 1.0) + vb.powi(2) / (b.2 - 1.0));
         let half = match va + vb > 0.0 {
@@ -135,11 +136,22 @@ impl Ensemble {
             false => 0.0,
         };
         let middle = null.middle();
-        let far = match null.is_logarithmic() {
+        let far = match by_logarithms {
             true => (side.beyond(middle, margin).max(f64::MIN_POSITIVE) / middle).ln(),
             false => side.beyond(0.0, margin),
         };
         Interval::around(a.0 - b.0, half).is_beside(side, far)
+    }
+
+    /// Whether its mean lies within `margin` of that of `null`: both one-sided tests of [`Self::is_beside`]; of shares the interval of
+    /// their difference.
+    pub fn is_like(&self, null: &Self, margin: f64, level: f64) -> Answer {
+        if self.scale == Scale::Share {
+            let of = |e: &Self| (e.hits(), e.sorted.len());
+            return difference(of(self), of(null), level).is_in(Interval::around(0.0, margin));
+        }
+        let beside = |side| self.is_beside(null, side, margin, level);
+        !beside(Side::Above).or(beside(Side::Below))
     }
 
     /// The same scatter around another mean.
@@ -157,7 +169,7 @@ impl Ensemble {
             return all * f64::from(u8::from(interval.contains(1.0)))
                 + none * f64::from(u8::from(interval.contains(0.0)));
         }
-        let (mean, sd, _) = self.moments();
+        let (mean, sd, _) = self.moments(self.is_logarithmic());
         let at = |v: f64| if self.is_logarithmic() { v.max(f64::MIN_POSITIVE).ln() } else { v };
         let sd = sd / f64::from(k.max(1)).sqrt();
         match Normal::new(mean, sd) {
@@ -179,12 +191,12 @@ impl Ensemble {
         self.is_ratio() && logarithms(&self.summary).is_some()
     }
 
-    /// Mean, standard deviation and number of runs; of the logarithms for ratios.
-    fn moments(&self) -> (f64, f64, f64) {
+    /// Mean, standard deviation and number of runs; of the logarithms if asked for.
+    fn moments(&self, by_logarithms: bool) -> (f64, f64, f64) {
         let s = &self.summary;
         let (mean, sd) = match self.scale {
             Scale::Share => (s.mean, (s.mean * (1.0 - s.mean)).sqrt()),
-            _ => logarithms(s).filter(|_| self.is_logarithmic()).unwrap_or((s.mean, s.sd)),
+            _ => logarithms(s).filter(|_| by_logarithms).unwrap_or((s.mean, s.sd)),
         };
         (mean, sd, s.n as f64)
     }
@@ -213,9 +225,20 @@ pub(super) fn share(hits: usize, n: usize, level: f64) -> Interval {
     }
 }
 
+/// Interval of the difference of two shares, hits and runs of each, from the intervals of both (Newcombe's, of Clopper and Pearson's).
+pub(super) fn difference(a: (usize, usize), b: (usize, usize), level: f64) -> Interval {
+    let of = |(hits, n): (usize, usize)| (hits as f64 / n as f64, share(hits, n, level));
+    let ((p, own), (q, other)) = (of(a), of(b));
+    Interval {
+        low: p - q - (p - own.low).hypot(other.high - q),
+        high: p - q + (own.high - p).hypot(q - other.low),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::LEVEL;
 
     fn of(scale: Scale, values: &[f64]) -> Ensemble {
         Ensemble::of(scale, values).expect("there are values")
@@ -282,5 +305,21 @@ mod tests {
         let ours = |mean: f64| of(Scale::Linear, &[mean - 0.01, mean, mean + 0.01]);
         let above = |mean| ours(mean).is_beside(&null, Side::Above, 0.2, 0.95);
         assert_eq!((above(2.0), above(1.0), above(1.2)), (Answer::Yes, Answer::No, Answer::Open));
+        let stalled = of(Scale::Ratio, &[0.0, 0.3, 0.1]);
+        let ratios = of(Scale::Ratio, &[0.9, 1.0, 1.1, 1.0]);
+        let below = stalled.is_beside(&ratios, Side::Below, 0.2, 0.95);
+        assert_eq!(below, Answer::Yes, "0 has no logarithm: both as they are");
+    }
+
+    #[test]
+    fn ours_is_as_the_null_where_all_of_the_difference_lies_within_the_margin() {
+        let null = of(Scale::Ratio, &[1.72, 1.74, 1.73, 1.71, 1.75]);
+        let ours = |by: f64| of(Scale::Ratio, &[1.71, 1.69, 1.72, 1.73, 1.7].map(|v| v + by));
+        let like = |by| ours(by).is_like(&null, 0.05, LEVEL);
+        assert_eq!((like(0.0), like(0.06), like(0.3)), (Answer::Yes, Answer::Open, Answer::No));
+        let share = |hits, n| holds(hits, n).is_like(&holds(0, 50), 0.2, LEVEL);
+        // 0 of 50, 97.5 %: up to 1 − 0.0125^(1/50) = 0.084 each.
+        assert_eq!((share(0, 50), share(7, 50), share(30, 50)), (Answer::Yes, Answer::Open, Answer::No));
+        assert_eq!(share(0, 10), Answer::Open, "ten runs may hide 0.35");
     }
 }

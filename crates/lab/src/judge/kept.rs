@@ -1,6 +1,6 @@
 //! Findings that numbers allow which are kept without their runs.
 
-use super::ensemble::{ENOUGH, FAR, TAIL, half_width, share};
+use super::ensemble::{ENOUGH, FAR, TAIL, difference, half_width, share};
 use super::{Answer, Asked, Claim, Interval, Judgement, LEVEL, Scale, Side, judge};
 
 const ANY: [Answer; 3] = [Answer::Yes, Answer::No, Answer::Open];
@@ -102,6 +102,16 @@ pub fn allowed(claim: &Claim, ours: &Kept, null: Option<&Kept>) -> Vec<Judgement
     found
 }
 
+/// What [`super::Ensemble::is_like`] may have said of `ours` and `null`.
+pub fn may_be_like(ours: &Kept, null: &Kept, margin: f64) -> Vec<Answer> {
+    if ours.scale == Scale::Share {
+        let of = |kept: &Kept| (kept.hits(), kept.n);
+        return vec![difference(of(ours), of(null), LEVEL).is_in(Interval::around(0.0, margin))];
+    }
+    let [above, below] = [Side::Above, Side::Below].map(|side| ours.is_beside(null, side, margin));
+    above.iter().flat_map(|a| below.iter().map(move |b| !a.or(*b))).collect()
+}
+
 fn told_apart(claim: &Claim, ours: &Kept, null: Option<&Kept>) -> Vec<Answer> {
     let Some(null) = null else { return vec![Answer::Yes] };
     let never = |of: &Kept| of.may_give(claim.published, claim.runs).into_iter().map(|given| !given);
@@ -155,6 +165,9 @@ mod tests {
             let of_null = kept(&b, scale, b.middle(), None);
             let all = allowed(&claim, &kept(&a, scale, a.mean(), ci95), Some(&of_null));
             assert!(all.contains(&said), "{case}: {said:?} {all:?}");
+            let like = a.is_like(&b, claim.margin, LEVEL);
+            let may_be = may_be_like(&kept(&a, scale, a.mean(), ci95), &of_null, claim.margin);
+            assert!(may_be.contains(&like), "{case}: {like:?} {may_be:?}");
             let others = [Finding::Reproduced, Finding::DirectionOnly, Finding::Refuted];
             narrowed += usize::from(others.iter().any(|f| all.iter().all(|j| j.finding != *f)));
         }

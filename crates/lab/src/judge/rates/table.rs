@@ -1,4 +1,8 @@
-//! The table of error rates in `docs/experiments.md`: claims of equality, shares of runs, and the side of the null.
+//! The table of error rates in `docs/experiments.md`: claims of equality, shares of runs, the side of the null, rank correlations, and what is
+//! as plain TCP.
+
+mod likeness;
+mod ranks;
 
 use super::*;
 use Finding::{DirectionOnly, NotIdentifiable, Refuted, Reproduced};
@@ -68,8 +72,25 @@ impl Case {
     }
 }
 
-/// A line of the table: what is true, what is said of it, in which cases.
-type Row = (&'static str, &'static [Finding], Vec<Case>);
+/// A line of the table: what is true, what is said of it, and how often in each of its settings.
+struct Row {
+    truth: &'static str,
+    said: String,
+    rates: Vec<f64>,
+}
+
+fn row(truth: &'static str, said: String, rates: Vec<f64>) -> Row {
+    Row { truth, said, rates }
+}
+
+/// Findings, one or the other.
+fn named(findings: &[Finding]) -> String {
+    findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("* or *")
+}
+
+fn found(truth: &'static str, said: &[Finding], cases: &[Case]) -> Row {
+    row(truth, named(said), cases.iter().map(|case| case.rate_of(said)).collect())
+}
 
 fn equal(means: &[f64], null_sd: f64) -> Vec<Case> {
     let claim = Claim { published: 1.0, equal: true, ..CLAIM };
@@ -109,56 +130,56 @@ fn width(margins: f64) -> f64 {
     CLAIM.margin * margins / 1.96
 }
 
-fn errors() -> [Row; 10] {
+fn errors() -> Vec<Row> {
     let (off, within) = ([0.95, 1.05], [0.951, 1.0, 1.049]);
-    [
-        ("equality: the mean is off by the margin", &[Reproduced], equal(&off, 0.01)),
-        ("the same, skewed runs", &[Reproduced], skewed(&off)),
-        ("equality: the mean lies within the margin", &[Refuted], equal(&within, 0.01)),
-        ("the same, skewed runs", &[Refuted], skewed(&within)),
-        (
-            "equality: 95 % of the null are 1.2 margins wide",
-            &[Reproduced, Refuted],
-            equal(&[1.0], width(1.2)),
+    let either = [Reproduced, Refuted];
+    let (wide, narrow) = (equal(&[1.0], width(1.2)), equal(&[1.0], width(0.8)));
+    let of_findings = [
+        found("equality: the mean is off by the margin", &[Reproduced], &equal(&off, 0.01)),
+        found("the same, skewed runs", &[Reproduced], &skewed(&off)),
+        found("equality: the mean lies within the margin", &[Refuted], &equal(&within, 0.01)),
+        found("the same, skewed runs", &[Refuted], &skewed(&within)),
+        found("equality: 95 % of the null are 1.2 margins wide", &either, &wide),
+        found("equality: 95 % of the null are 0.8 margins wide", &[NotIdentifiable], &narrow),
+        found("share: at the margin's end", &[Reproduced], &share(&[0.8])),
+        found("share: at the margin's end or within", &[Refuted], &share(&[0.8, 0.85, 0.95])),
+        found("direction: ours is the margin beyond the null", &[DirectionOnly], &beside(0.0)),
+        found("direction: the same", &[Refuted], &beside(0.0)),
+    ];
+    of_findings.into_iter().chain(ranks::errors()).chain(likeness::errors()).collect()
+}
+
+fn powers() -> Vec<Row> {
+    let of_findings = [
+        found(
+            "equality: the published value, runs' deviation up to 0.3",
+            &[Reproduced],
+            &equal(&[1.0], 0.01),
         ),
-        ("equality: 95 % of the null are 0.8 margins wide", &[NotIdentifiable], equal(&[1.0], width(0.8))),
-        ("share: at the margin's end", &[Reproduced], share(&[0.8])),
-        ("share: at the margin's end or within", &[Refuted], share(&[0.8, 0.85, 0.95])),
-        ("direction: ours is the margin beyond the null", &[DirectionOnly], beside(0.0)),
-        ("direction: the same", &[Refuted], beside(0.0)),
-    ]
+        found("equality: 0.15 off, deviation up to 0.3", &[Refuted], &equal(&[0.85, 1.15], 0.01)),
+        found("share: 0.9 or more", &[Reproduced], &share(&[0.9, 0.98])),
+        found("share: 0.7 or less", &[Refuted], &share(&[0.5, 0.7])),
+        found("direction: 0.3 of a run's deviation farther", &[DirectionOnly], &beside(0.3)),
+    ];
+    of_findings.into_iter().chain(ranks::powers()).chain(likeness::powers()).collect()
 }
 
-fn powers() -> [Row; 5] {
-    [
-        ("equality: the published value, runs' deviation up to 0.3", &[Reproduced], equal(&[1.0], 0.01)),
-        ("equality: 0.15 off, deviation up to 0.3", &[Refuted], equal(&[0.85, 1.15], 0.01)),
-        ("share: 0.9 or more", &[Reproduced], share(&[0.9, 0.98])),
-        ("share: 0.7 or less", &[Refuted], share(&[0.5, 0.7])),
-        ("direction: 0.3 of a run's deviation farther", &[DirectionOnly], beside(0.3)),
-    ]
-}
-
-fn percent(of: f64) -> String {
-    format!("{:.1} %", 100.0 * of)
-}
-
-fn line((truth, said, cases): &Row, pick: fn(f64, f64) -> f64) -> (f64, String) {
-    let rates: Vec<f64> = cases.iter().map(|case| case.rate_of(said)).collect();
-    let rate = rates.into_iter().reduce(pick).expect("there are cases");
-    let said: Vec<String> = said.iter().map(|f| format!("*{f}*")).collect();
-    (rate, format!("| {truth} | {} | {} |", said.join(" or "), percent(rate)))
+/// `rows` as a table, of each the rate that `pick` leaves of its settings.
+fn table(rates: &str, rows: &[Row], pick: fn(f64, f64) -> f64) -> String {
+    let line = |row: &Row| {
+        let rate = row.rates.iter().copied().reduce(pick).expect("there are settings");
+        format!("| {} | *{}* | {:.1} % |\n", row.truth, row.said, 100.0 * rate)
+    };
+    let lines: String = rows.iter().map(line).collect();
+    format!("| truth | said | {rates} |\n|---|---|---|\n{lines}")
 }
 
 #[test]
 fn the_table_of_error_rates_in_the_docs_is_what_the_simulation_gives() {
-    let mut table = String::from("| truth | said | errors, at most |\n|---|---|---|\n");
-    let errors: Vec<_> = errors().iter().map(|row| line(row, f64::max)).collect();
-    table.extend(errors.iter().map(|(_, line)| format!("{line}\n")));
-    table.push_str("\n| truth | said | power, at least |\n|---|---|---|\n");
-    table.extend(powers().iter().map(|row| line(row, f64::min).1 + "\n"));
+    let errors = table("errors, at most", &errors(), f64::max);
+    let both = format!("{errors}\n{}", table("power, at least", &powers(), f64::min));
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiments.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     let there = page.split("<!-- rates -->\n").nth(1).and_then(|rest| rest.split("<!-- end -->").next());
-    assert_eq!(there, Some(table.as_str()), "docs/experiments.md has another table:\n{table}");
+    assert_eq!(there, Some(both.as_str()), "docs/experiments.md has another table:\n{both}");
 }
