@@ -20,7 +20,7 @@ const PAGES: [(&str, &[&str]); 5] = [
 ];
 
 /// What paragraphs have from elsewhere: the page, how the paragraph begins or what stands in it, why.
-const ELSEWHERE: [(&str, &str, &str); 9] = [
+const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("docs/mhip.md", "A feasibility study preceded", "it is not in the repository, as the paragraph says"),
     (
         "docs/rmtcp.md",
@@ -37,6 +37,7 @@ const ELSEWHERE: [(&str, &str, &str); 9] = [
         "ranges and means of all runs: `polypath lab run` of the experiment that the section names",
     ),
     ("docs/friendliness.md", "**Window-limited runs.**", "sums of two published numbers"),
+    ("docs/reproduction.md", "The seeds from 31001 on were new", "names of commits, and where seeds begin"),
     (
         "docs/reproduction.md",
         "With 128 packets of 940 bytes",

@@ -30,7 +30,10 @@ const ELSEWHERE: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Numbers by what they are of: an experiment, or a group for what papers published.
+/// The simulated error rates that stand in `docs/experiments.md`, which a test of theirs compares: for paragraphs that name that page.
+const RATES: &str = "rates";
+
+/// Numbers by what they are of: an experiment, or a group for what papers published; [`RATES`].
 type Kept = BTreeMap<String, Vec<f64>>;
 
 /// A number of a page, where it stands, and the experiments that stand beside it.
@@ -172,6 +175,9 @@ fn kept() -> Kept {
     for (name, null) in nulls {
         kept.entry(name).or_default().extend(own.get(&null).into_iter().flatten());
     }
+    let page = std::fs::read_to_string(root().join("docs/experiments.md")).unwrap();
+    let rates = page.split("<!-- rates -->").nth(1).unwrap().split("<!-- end -->").next().unwrap();
+    kept.insert(RATES.to_owned(), decimals(rates).iter().map(|n| n.parse().unwrap()).collect());
     for factor in ON_THE_WIRE {
         let of =
             |name: &String| ON_THE_WIRE.iter().find(|(begin, _)| name.starts_with(begin)) == Some(&factor);
@@ -210,6 +216,9 @@ fn numbers_of(page: &str, text: &str, kept: &Kept) -> Vec<Number> {
         if let Some(groups) = groups.filter(|_| of.is_empty()) {
             let all = kept.keys().filter(|name| groups.contains(&name.split('/').next().unwrap_or_default()));
             of = if section.is_empty() { all.cloned().collect() } else { section.clone() };
+        }
+        if groups.is_some() && paragraph.contains("`docs/experiments.md`") {
+            of.insert(RATES.to_owned());
         }
         let elsewhere = ELSEWHERE.iter().filter(|(of, ..)| *of == page).map(|(_, what, _)| *what);
         let sources: Vec<&str> = match groups {
