@@ -16,7 +16,8 @@ const GROUPS: [&str; 3] = ["mhip", "rmtcp", "fast"];
 const WHOLE: [(&str, &[&str]); 4] =
     [("mhip.md", &["mhip"]), ("rmtcp.md", &["rmtcp"]), ("fast.md", &["fast"]), ("reproduction.md", &GROUPS)];
 /// What sentences have from elsewhere: the page, what stands in the sentence, why.
-const ELSEWHERE: [(&str, &str, &str); 3] = [
+const ELSEWHERE: [(&str, &str, &str); 4] = [
+    ("mhip.md", "An independent simulator goes from", "of issue 16, which asked why ours does not"),
     (
         "reproduction.md",
         "the simulator of a feasibility study",
@@ -33,13 +34,17 @@ const ELSEWHERE: [(&str, &str, &str); 3] = [
 /// The simulated error rates that stand in `docs/experiments.md`, which a test of theirs compares: for paragraphs that name that page.
 const RATES: &str = "rates";
 
-/// Numbers by what they are of: an experiment, or a group for what papers published; [`RATES`].
+/// What stands before an interval or a margin, and after the name of what it is of.
+const PLUS_MINUS: &str = "± ";
+
+/// Numbers by what they are of: an experiment, its intervals ([`PLUS_MINUS`]), or a group for what papers published; [`RATES`].
 type Kept = BTreeMap<String, Vec<f64>>;
 
 /// A number of a page, where it stands, and the experiments that stand beside it.
 struct Number {
     text: String,
     percent: bool,
+    spread: bool,
     line: usize,
     of: BTreeSet<String>,
     sentence: String,
@@ -151,6 +156,8 @@ fn kept() -> Kept {
                 let name = experiment["experiment"].as_str().unwrap();
                 for verdict in experiment["verdicts"].as_array().unwrap() {
                     kept.entry(name.to_owned()).or_default().extend(values(verdict));
+                    let spread = ["ci95", "margin"].into_iter().filter_map(|key| verdict[key].as_f64());
+                    kept.entry(format!("{name}{PLUS_MINUS}")).or_default().extend(spread);
                     let null = verdict["null"]["of"].as_str().filter(|null| null.contains('/'));
                     nulls.extend(
                         null.map(|null| (name.to_owned(), null.split(':').next().unwrap().to_owned())),
@@ -172,8 +179,9 @@ fn kept() -> Kept {
         }
     }
     let own = kept.clone();
-    for (name, null) in nulls {
-        kept.entry(name).or_default().extend(own.get(&null).into_iter().flatten());
+    for ((name, null), of) in nulls.iter().flat_map(|pair| ["", PLUS_MINUS].map(|of| (pair, of))) {
+        let null = own.get(&format!("{null}{of}"));
+        kept.entry(format!("{name}{of}")).or_default().extend(null.into_iter().flatten());
     }
     let page = std::fs::read_to_string(root().join("docs/experiments.md")).unwrap();
     let rates = page.split("<!-- rates -->").nth(1).unwrap().split("<!-- end -->").next().unwrap();
@@ -192,16 +200,17 @@ fn kept() -> Kept {
 /// The numbers of a verdict, those of its band among them.
 fn values(verdict: &Value) -> Vec<f64> {
     let null = &verdict["null"];
-    let own = ["value", "ci95", "published", "margin"].map(|key| verdict[key].as_f64());
-    let nulls = [null["middle"].as_f64(), null["single"]["low"].as_f64(), null["single"]["high"].as_f64()];
+    let [published, margin] = ["published", "margin"].map(|key| verdict[key].as_f64());
+    let own = [verdict["value"].as_f64(), published, null["middle"].as_f64()];
     let band = decimals(verdict["expectation"].as_str().unwrap_or_default()).into_iter();
-    let ends = own[2].zip(own[3]).map(|(published, margin)| [published - margin, published + margin]);
-    let all = own.into_iter().chain(nulls).flatten().chain(ends.into_iter().flatten());
+    let ends = published.zip(margin).map(|(published, margin)| [published - margin, published + margin]);
+    let all = own.into_iter().flatten().chain(ends.into_iter().flatten());
     all.chain(band.filter_map(|n| n.parse().ok())).collect()
 }
 
 /// The numbers of the page with a decimal or more that stand beside experiments, but in sentences with another source. On the pages of
-/// the papers all: what a paragraph or row names stands beside its numbers; where it names none, what the section's text names; else the group.
+/// the papers all: what a sentence, else its paragraph or row, names stands beside its numbers; where that names none, what the section's text
+/// names; else the group.
 fn numbers_of(page: &str, text: &str, kept: &Kept) -> Vec<Number> {
     let groups = WHOLE.iter().find(|(whole, _)| *whole == page).map(|(_, groups)| *groups);
     let (mut found, mut section) = (Vec::new(), BTreeSet::new());
@@ -234,7 +243,10 @@ fn numbers_of(page: &str, text: &str, kept: &Kept) -> Vec<Number> {
                 let at = sentence.find(&text).unwrap_or_default();
                 let line = line + sentence[..at].matches('\n').count();
                 let percent = sentence[at..].starts_with(&format!("{text} %"));
-                Number { text, percent, line, of: of.clone(), sentence: sentence.replace('\n', " ") }
+                let own = named(&sentence, groups.unwrap_or(&[]), kept);
+                let of = if own.is_empty() { of.clone() } else { own };
+                let spread = sentence[..at].ends_with(PLUS_MINUS);
+                Number { text, percent, spread, line, of, sentence: sentence.replace('\n', " ") }
             }));
             line += sentence.matches('\n').count();
         }
@@ -310,6 +322,7 @@ fn places(number: &str) -> usize {
 fn is_kept(number: &str, of: &Number, kept: &Kept) -> bool {
     let places = places(number);
     let factors: &[f64] = if of.percent { &[100.0, 1.0] } else { &[1.0, 1e-6] };
-    let all = of.of.iter().filter_map(|name| kept.get(name)).flatten();
+    let pool = |name: &String| if of.spread { format!("{name}{PLUS_MINUS}") } else { name.clone() };
+    let all = of.of.iter().filter_map(|name| kept.get(&pool(name))).flatten();
     all.flat_map(|v| factors.iter().map(move |f| v * f)).any(|v| format!("{v:.places$}") == number)
 }
