@@ -88,7 +88,7 @@ paper: ## docs/reproduction.md as a PDF, out/reproduction.pdf
 	tools/paper out/reproduction.pdf
 
 .PHONY: fresh-seeds
-fresh-seeds: build ## the papers' findings with seeds from SEED (9001) on, never used before, beside those that are kept
+fresh-seeds: build ## the papers' findings with seeds from SEED (9001) on, beside those that are kept
 	for group in mhip rmtcp fast; do \
 	    $(POLYPATH) lab check $$group --settle $(SEED) --against docs/results/$$group-*.json > /dev/null || exit 1; \
 	done
