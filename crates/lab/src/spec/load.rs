@@ -118,7 +118,7 @@ fn build(doc: Table, place: &Place, supplied: &Supplied) -> Result<(Spec, Vec<Ce
     }
     aims::expectations(&spec, &cells)?;
     aims::measures(&spec, &cells)?;
-    aims::figures(&spec, &cells)?;
+    aims::figures(&spec, &cells, place)?;
     Ok((spec, cells))
 }
 
