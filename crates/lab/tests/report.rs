@@ -6,7 +6,7 @@ use std::path::Path;
 use polypath_lab::check::{Ensemble, check};
 use polypath_lab::group::{Done, Group, GroupError, Nulls, Seeds};
 use polypath_lab::judge::Finding;
-use polypath_lab::report::{About, Again, Chart, FigureError, Line, charts, files};
+use polypath_lab::report::{About, Again, Chart, FigureError, charts, files};
 use polypath_lab::shelf::Shelf;
 use polypath_lab::stop::Stop;
 
@@ -42,7 +42,7 @@ name = "window"
 values = [
     { label = "8", set = { "flow.one.connection.receive_buffer" = 11680 } },
     { label = "64", set = {} },
-    { label = "9", set = { "flow.one.connection" = { receive_buffer = 11680, scheduler = { policy = "round_robin" } } } },
+    { label = "9", set = { "flow.one.connection.receive_buffer" = 11680, "flow.one.told" = true } },
 ]
 
 [[expect]]
@@ -409,11 +409,13 @@ fn points_of_the_paper_stand_at_the_cell_that_they_name() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("g")).unwrap();
     let cell = |label: &str, size: u32| {
-        format!("{{ label = \"{label}\", set = {{ \"flow.one.connection.receive_buffer\" = \"{size}p\" }} }}")
+        format!("{{ label = \"{label}\", set = {{ \"flow.one.connection.receive_buffer\" = {size} }} }}")
     };
     let from = SPEC.find("[[grid]]").unwrap();
     let figures = SPEC.rfind("[[figure]]").unwrap();
-    for (cells, at) in [(vec![cell("wide", 64)], 0.0), (vec![cell("narrow", 8), cell("wide", 64)], 1.0)] {
+    for (cells, at) in
+        [(vec![cell("wide", 65_536)], 0.0), (vec![cell("narrow", 11_680), cell("wide", 65_536)], 1.0)]
+    {
         let grid = format!("[[grid]]\nname = \"window\"\nvalues = [{}]\n\n", cells.join(", "));
         let spec = [&SPEC[..from], &grid, &SPEC[figures..]].concat();
         std::fs::write(dir.path().join("g/small.toml"), spec).unwrap();
