@@ -81,7 +81,8 @@ pub struct Figure {
 impl Figure {
     /// The place in the grid of `spec` of the axis with this key or name.
     pub(crate) fn axis(spec: &Spec, name: Option<&str>) -> Option<usize> {
-        spec.grid.iter().position(|a| Some(a.called()) == name || a.key.as_deref() == name)
+        let name = name?;
+        spec.grid.iter().position(|a| a.called() == name || a.key.as_deref() == Some(name))
     }
 
     /// Where `labels` of its axis stand, if that is on a scale of numbers.
