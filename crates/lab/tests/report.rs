@@ -6,7 +6,7 @@ use std::path::Path;
 use polypath_lab::check::{Ensemble, check};
 use polypath_lab::group::{Done, Group, GroupError, Nulls, Seeds};
 use polypath_lab::judge::Finding;
-use polypath_lab::report::{About, Again, Chart, FigureError, Line, charts, files};
+use polypath_lab::report::{About, Again, Chart, FigureError, charts, files};
 use polypath_lab::shelf::Shelf;
 use polypath_lab::stop::Stop;
 
@@ -42,7 +42,7 @@ name = "window"
 values = [
     { label = "8", set = { "flow.one.connection.receive_buffer" = 11680 } },
     { label = "64", set = {} },
-    { label = "9", set = { "flow.one.connection" = { receive_buffer = 11680, scheduler = { policy = "round_robin" } } } },
+    { label = "9", set = { "flow.one.connection.receive_buffer" = 11680, "flow.one.told" = true } },
 ]
 
 [[expect]]
@@ -83,7 +83,7 @@ line = 1
 fn group(dir: &Path, seeds: Seeds) -> Vec<Done> {
     std::fs::create_dir_all(dir.join("g")).expect("the directory is ours");
     std::fs::write(dir.join("g/small.toml"), SPEC).expect("the directory is ours");
-    std::fs::write(dir.join("g/ff.csv"), "series,x,y\nFF,8,0.7\nFF,64,1\nlower bound,8,0.1\n")
+    std::fs::write(dir.join("g/ff.csv"), "series,x,y\nFF,8,0.7\nFF,64,1\nFF,8,0.1\n")
         .expect("the directory is ours");
     let shelf = Shelf::Dir(dir.to_owned());
     let group = Group::load(&shelf, "g", seeds).expect("the spec is good");
@@ -106,7 +106,7 @@ fn a_page_shows_every_figure_and_claim_and_needs_nothing_else() {
     assert!(text.contains("Two flows &amp; a &lt;link&gt;"), "titles are escaped");
     assert!(text.contains("<p>One paragraph.</p><p>Another.</p>"));
     let own = "polypath lab report g/small --seeds 1..6";
-    for shown in ["a small window takes little", "undecided", "UNMET", "lower bound (paper only)", own] {
+    for shown in ["a small window takes little", "undecided", "UNMET", own] {
         assert!(text.contains(shown), "{shown} is missing");
     }
     assert!(!text.contains("NaN") && !text.contains("http://") && !text.contains("https://"));
@@ -302,8 +302,7 @@ fn other_seeds_draw_every_figure_too() {
     let dir = tempfile::tempdir().unwrap();
     let done = group(dir.path(), Seeds::Only("1001..1003".parse().unwrap()));
     let charts = charts((&done[0].experiment, &done[0].runs)).unwrap();
-    let ours = |line: &&Line| !line.label.ends_with("(paper only)");
-    assert!(charts.iter().flat_map(|c| c.lines.iter().filter(ours)).all(|line| !line.band.is_empty()));
+    assert!(charts.iter().flat_map(|c| &c.lines).all(|line| !line.band.is_empty()));
 }
 
 /// What is found of [`SPEC`] with its first claim of the first seconds, beside `null` and `published`, from seed 9 on.
@@ -403,4 +402,28 @@ fn a_figure_without_data_is_an_error() {
     done[0].runs.retain(|run| run.cell != "64");
     let error = page(Seeds::Quick, &done).unwrap_err().to_string();
     assert!(error.contains("g/small: figure \"Throughput\" has no data for one"), "{error}");
+}
+
+#[test]
+fn points_of_the_paper_stand_at_the_cell_that_they_name() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("g")).unwrap();
+    let cell = |label: &str, size: u32| {
+        format!("{{ label = \"{label}\", set = {{ \"flow.one.connection.receive_buffer\" = {size} }} }}")
+    };
+    let from = SPEC.find("[[grid]]").unwrap();
+    let figures = SPEC.rfind("[[figure]]").unwrap();
+    for (cells, at) in
+        [(vec![cell("wide", 65_536)], 0.0), (vec![cell("narrow", 11_680), cell("wide", 65_536)], 1.0)]
+    {
+        let grid = format!("[[grid]]\nname = \"window\"\nvalues = [{}]\n\n", cells.join(", "));
+        let spec = [&SPEC[..from], &grid, &SPEC[figures..]].concat();
+        std::fs::write(dir.path().join("g/small.toml"), spec).unwrap();
+        std::fs::write(dir.path().join("g/ff.csv"), "series,x,y\nFF,wide,1\n").unwrap();
+        let shelf = Shelf::Dir(dir.path().to_owned());
+        let group = Group::load(&shelf, "g", Seeds::Only("1..1".parse().unwrap())).unwrap();
+        let done = group.run(&Stop::default(), || ()).unwrap();
+        let charts = charts((&done[0].experiment, &done[0].runs)).unwrap();
+        assert_eq!(charts[0].lines[0].published, [(at, 1.0)]);
+    }
 }

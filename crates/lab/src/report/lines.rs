@@ -1,15 +1,15 @@
 //! From an ensemble and a figure's description to charts.
 
-use std::collections::BTreeMap;
-
 use super::chart::{Chart, Line, Mark};
-use super::published::{add_published, published};
+use super::published::add_published;
 use super::runs::{distributions, heat};
 use super::spread::spread;
 use crate::check::{Ensemble, statistic, values};
 use crate::metric::Merge;
 use crate::results::{Run, Summary};
-use crate::spec::{Band, Cell, Experiment, Figure, FigureKind, Series, Statistic, chosen};
+use crate::spec::{
+    Band, Cell, Figure, FigureKind, Series, Statistic, Unreadable, chosen, labels, published_points,
+};
 
 /// Most points of a line over time.
 const POINTS: usize = 500;
@@ -40,9 +40,10 @@ fn drawn(ensemble: Ensemble<'_>) -> Result<Vec<Drawn>, FigureError> {
     let mut all = Vec::new();
     for (n, figure) in ensemble.0.spec.figure.iter().enumerate() {
         let published = match &figure.published {
-            Some(file) => published(&ensemble.0.place, file)?,
-            None => BTreeMap::new(),
+            Some(file) => published_points(&ensemble.0.place, file)?,
+            None => Vec::new(),
         };
+        let places = figure.named_places(&ensemble.0.spec, &ensemble.0.cells);
         let drawn = match figure.kind {
             FigureKind::Time => over_time(n, figure, ensemble),
             FigureKind::Sweep | FigureKind::Box | FigureKind::Violin => vec![over_axis(figure, ensemble)],
@@ -51,7 +52,7 @@ fn drawn(ensemble: Ensemble<'_>) -> Result<Vec<Drawn>, FigureError> {
         };
         all.extend(drawn.into_iter().map(|mut chart| {
             let in_full = drawn_in_full(&chart, figure, ensemble);
-            add_published(&mut chart, &published);
+            add_published(&mut chart, &published, places.as_deref());
             (chart, in_full)
         }));
     }
@@ -189,13 +190,9 @@ fn edges(band: Band, s: &Summary, value: f64, ci95: Option<f64>) -> (f64, f64) {
 fn over_axis(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     let (experiment, _) = ensemble;
     let name = figure.axis.as_deref().unwrap_or_default();
-    let Some(axis) = axis(experiment, figure.axis.as_deref()) else { return blank(figure) };
-    let labels = labels(experiment, axis);
-    let numbers = match (figure.x.is_empty(), figure.kind) {
-        (_, FigureKind::Box | FigureKind::Violin) => None,
-        (true, _) => leading_numbers(&labels),
-        (false, _) => Some(figure.x.clone()),
-    };
+    let Some(axis) = Figure::axis(&experiment.spec, figure.axis.as_deref()) else { return blank(figure) };
+    let labels = labels(&experiment.cells, axis);
+    let numbers = figure.numbers(&labels);
     let (places, key) = if numbers.is_none() { places(&labels) } else { Default::default() };
     let at = |label: &str| {
         let n = labels.iter().position(|l| l == label).unwrap_or(0);
@@ -204,11 +201,6 @@ fn over_axis(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     let lines = figure.series.iter().flat_map(|series| sweep(series, figure, axis, &at, ensemble));
     let x_label = figure.x_label.clone().unwrap_or_else(|| name.to_owned());
     Chart { lines: lines.collect(), places, x_label, key, ..blank(figure) }
-}
-
-/// The axis of the grid with this key or name.
-pub(super) fn axis(experiment: &Experiment, name: Option<&str>) -> Option<usize> {
-    experiment.spec.grid.iter().position(|a| Some(a.called()) == name || a.key.as_deref() == name)
 }
 
 /// What stands at the places of an axis: the labels if there is room for them; otherwise numbers, and
@@ -221,17 +213,6 @@ pub(super) fn places(labels: &[String]) -> (Vec<String>, String) {
     let numbered = labels.iter().enumerate().map(|(n, label)| format!("{} {label}", n + 1));
     let key = format!("Across: {}.", numbered.collect::<Vec<_>>().join(", "));
     ((1..=labels.len()).map(|n| n.to_string()).collect(), key)
-}
-
-/// The labels of an axis in their order.
-pub(super) fn labels(experiment: &Experiment, axis: usize) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for label in experiment.cells.iter().map(|c| &c.values[axis]) {
-        if !labels.contains(label) {
-            labels.push(label.clone());
-        }
-    }
-    labels
 }
 
 /// A series along an axis: one line for every combination of values of the other axes.
@@ -249,8 +230,7 @@ fn sweep(
         let values: Vec<f64> = values(&selector, cell, ensemble).iter().map(|v| v * factor).collect();
         let Some((value, ci95)) = statistic(series.of.statistic, None, &values) else { continue };
         let summary = Summary::of(&values).expect("there is a statistic of them");
-        let other = cell.values.iter().enumerate().filter(|(n, _)| *n != axis).map(|(_, v)| v.as_str());
-        let other = other.collect::<Vec<_>>().join(", ");
+        let other = cell.beside(Some(axis));
         let known = lines.iter().position(|(o, _)| *o == other);
         let n = known.unwrap_or_else(|| {
             lines.push((other, Line::default()));
@@ -271,41 +251,18 @@ fn sweep(
         }
     }
     let several = lines.len() > 1;
-    let unnamed = figure.series.len() == 1 && series.label.is_none();
-    let label = |other: String| match (several, unnamed) {
-        (false, _) => series.name(),
-        (true, true) => other,
-        (true, false) => format!("{}, {other}", series.name()),
-    };
-    lines.into_iter().map(|(other, line)| Line { label: label(other), ..line }).collect()
-}
-
-/// The numbers with which all labels begin, if they tell them apart.
-fn leading_numbers(labels: &[String]) -> Option<Vec<f64>> {
-    let numbers: Vec<f64> = labels.iter().map(|l| leading_number(l)).collect::<Option<_>>()?;
-    let repeated = (1..numbers.len()).any(|n| numbers[..n].contains(&numbers[n]));
-    (!repeated).then_some(numbers)
-}
-
-/// The number with which `label` begins, `144` of `144p`.
-fn leading_number(label: &str) -> Option<f64> {
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
-    label[..label.find(|c| !is_part(c)).unwrap_or(label.len())].parse().ok()
+    lines
+        .into_iter()
+        .map(|(other, line)| Line { label: series.line(figure, several, &other), ..line })
+        .collect()
 }
 
 /// A figure cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum FigureError {
     /// A file of published points is no good.
-    #[error("{file}:{line}: {reason}")]
-    Published {
-        /// The file.
-        file: String,
-        /// From 1; 0 is the file itself.
-        line: usize,
-        /// What is wrong.
-        reason: String,
-    },
+    #[error(transparent)]
+    Published(#[from] Unreadable),
     /// A line has no points.
     #[error(
         "{experiment}: figure \"{title}\" has no data for {series} in {runs} runs; \
@@ -326,17 +283,6 @@ pub enum FigureError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_begin_with_numbers() {
-        assert_eq!(
-            ["144p", "-1.5bdp", "20s", "x1"].map(leading_number),
-            [Some(144.0), Some(-1.5), Some(20.0), None]
-        );
-        let numbers = |labels: [&str; 2]| leading_numbers(&labels.map(str::to_owned));
-        assert_eq!(numbers(["10p", "5p"]), Some(vec![10.0, 5.0]));
-        assert_eq!((numbers(["10_10", "10_20"]), numbers(["10p", "p"])), (None, None));
-    }
 
     #[test]
     fn long_labels_are_numbered() {

@@ -1,21 +1,17 @@
 //! Figures of all runs of cells: distributions, and squares over two axes.
 
 use super::chart::{Chart, Line};
-use super::lines::{axis, blank, labels, places, unit};
+use super::lines::{blank, places, unit};
 use super::spread::distribution;
 use crate::check::{Ensemble, statistic, values};
-use crate::spec::{Cell, Figure, Series, chosen};
+use crate::spec::{Cell, Figure, Series, chosen, labels};
 
 /// The distribution over the seeds: a line for each series and each of its cells.
 pub(super) fn distributions(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     let cells =
         |series: &Series| chosen(&ensemble.0.cells, series.of.cell.as_deref().or(figure.cell.as_deref()));
     let line = |series: &Series, cell: &Cell| {
-        let label = match (cells(series).len(), figure.series.len(), &series.label) {
-            (1, ..) => series.name(),
-            (_, 1, None) => cell.label.clone(),
-            _ => format!("{}, {}", series.name(), cell.label),
-        };
+        let label = series.line(figure, cells(series).len() > 1, &cell.label);
         Line { label, points: distribution(&numbers(series, figure, cell, ensemble)), ..Line::default() }
     };
     let of_series = |series| cells(series).into_iter().map(move |cell| line(series, cell));
@@ -31,11 +27,12 @@ pub(super) fn distributions(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
 /// A statistic over two axes of the grid; a row for each value of the second.
 pub(super) fn heat(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     let experiment = ensemble.0;
-    let (across, up) = (axis(experiment, figure.axis.as_deref()), axis(experiment, figure.rows.as_deref()));
+    let axis = |name| Figure::axis(&experiment.spec, name);
+    let (across, up) = (axis(figure.axis.as_deref()), axis(figure.rows.as_deref()));
     let (Some((across, up)), Some(series)) = (across.zip(up), figure.series.first()) else {
         return blank(figure);
     };
-    let columns = labels(experiment, across);
+    let columns = labels(&experiment.cells, across);
     let cells = chosen(&experiment.cells, series.of.cell.as_deref());
     let square = |row: &String, (x, column): (usize, &String)| {
         let here = cells.iter().filter(|c| c.values[up] == *row && c.values[across] == *column);
@@ -50,7 +47,7 @@ pub(super) fn heat(figure: &Figure, ensemble: Ensemble<'_>) -> Chart {
     let drawn = blank(figure);
     let what = format!("Colour: {}.", drawn.y_label);
     Chart {
-        lines: labels(experiment, up).into_iter().map(line).collect(),
+        lines: labels(&experiment.cells, up).into_iter().map(line).collect(),
         places,
         key: [what, key].join(" ").trim_end().to_owned(),
         x_label: figure.x_label.clone().unwrap_or_else(|| figure.axis.clone().unwrap_or_default()),

@@ -1,9 +1,13 @@
 //! Expectations and figures name flows, paths, links and cells that exist, and say something.
 
+mod figures;
+
 use super::error::{Key, Problem, at};
 use super::select::{beside, chosen, ends};
-use super::{Axis, Cell, Expect, Figure, FigureKind, Metric, Selector, Spec, Statistic, What};
+use super::{Cell, Expect, Selector, Spec, Statistic, What};
 use crate::metric::Scope;
+
+pub(super) use figures::figures;
 
 pub(super) fn measures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
     spec.measure.iter().enumerate().try_for_each(|(n, measure)| {
@@ -113,86 +117,6 @@ fn band(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
     }
 }
 
-pub(super) fn figures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
-    for (n, figure) in spec.figure.iter().enumerate() {
-        let aim = Aim { spec, cells, at: at!["figure", n] };
-        if figure.series.is_empty() {
-            return Err(Problem::new(aim.key("series"), "there is nothing to draw"));
-        }
-        match figure.kind {
-            FigureKind::Time => time(spec, cells, figure, &aim)?,
-            FigureKind::Sweep | FigureKind::Box | FigureKind::Violin => sweep(spec, figure, &aim)?,
-            FigureKind::Heat => heat(spec, figure, &aim)?,
-            FigureKind::Cdf => {}
-        }
-        for (m, series) in figure.series.iter().enumerate() {
-            let aim = Aim { spec, cells, at: at!["figure", n, "series", m] };
-            let cell = match figure.kind {
-                FigureKind::Time => &figure.cell,
-                FigureKind::Cdf if series.of.cell.is_none() => &figure.cell,
-                _ => &series.of.cell,
-            };
-            aim.selector(&series.selector(figure), cell.as_deref(), &[])?;
-        }
-    }
-    Ok(())
-}
-
-fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
-    if figure.bin.0.0 == 0 {
-        return Err(Problem::new(aim.key("bin"), "a bin of no time holds nothing"));
-    }
-    if spec.duration.0.0 / figure.bin.0.0 > 1_000_000 {
-        return Err(Problem::new(aim.key("bin"), "that makes more than a million bins"));
-    }
-    if chosen(cells, figure.cell.as_deref()).is_empty() {
-        return Err(aim.unknown_cell(figure.cell.as_deref().unwrap_or_default(), "cell"));
-    }
-    let is_drawable = |m: &&Metric| m.def().drawable.is_some();
-    for (m, series) in figure.series.iter().enumerate() {
-        let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
-        if series.of.is_ratio() || series.of.cell.is_some() {
-            return Err(Problem::new(at, "ratios and cells are for figures of other kinds than \"time\""));
-        }
-        let metric = series.of.metric.unwrap_or(figure.metric);
-        if !is_drawable(&&metric) {
-            let known: Vec<String> = Metric::ALL.iter().filter(is_drawable).map(|m| m.name()).collect();
-            let known = known.join(", ");
-            return Err(Problem::new(at, "has no course over time").help(format!("there are: {known}")));
-        }
-    }
-    Ok(())
-}
-
-/// The axis of the grid that `key` names.
-fn axis<'a>(spec: &'a Spec, key: &str, name: Option<&str>, aim: &Aim<'_>) -> Result<&'a Axis, Problem> {
-    let names: Vec<&str> = spec.grid.iter().map(|a| a.called()).collect();
-    let name = name.unwrap_or_default();
-    let found = spec.grid.iter().find(|a| a.called() == name || a.key.as_deref() == Some(name));
-    found.ok_or_else(|| Problem::unknown(aim.key(key), "axis of the grid", name, &names))
-}
-
-fn heat(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
-    let across = axis(spec, "axis", figure.axis.as_deref(), aim)?;
-    let up = axis(spec, "rows", figure.rows.as_deref(), aim)?;
-    if std::ptr::eq(across, up) {
-        return Err(Problem::new(aim.key("rows"), "the rows are the axis that is drawn across")
-            .help("name another axis of the grid, or draw a sweep"));
-    }
-    if figure.series.len() > 1 {
-        return Err(Problem::new(aim.key("series"), "a square has one colour: give one series"));
-    }
-    Ok(())
-}
-
-fn sweep(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
-    let found = axis(spec, "axis", figure.axis.as_deref(), aim)?;
-    if !figure.x.is_empty() && figure.x.len() != found.values.len() {
-        return Err(Problem::new(aim.key("x"), "there must be as many places as values of the axis"));
-    }
-    Ok(())
-}
-
 /// Where an expectation or a series stands.
 struct Aim<'a> {
     spec: &'a Spec,
@@ -265,8 +189,19 @@ impl Aim<'_> {
                 return Err(Problem::new(self.at.clone(), "of which flow?").help(help));
             }
             self.path(what, cells, name("path"))?;
+            self.ever(what, cells, name("metric"))?;
         }
         self.window(what, cells, [name("from"), name("to")])
+    }
+
+    /// The flows can have such a number: one that is 0 or missing whatever happens says nothing.
+    fn ever(&self, what: &What, cells: &[&Cell], at: Vec<Key>) -> Result<(), Problem> {
+        let flows = cells.iter().flat_map(|c| &c.spec.flow).filter(|f| what.flows.contains(&f.name));
+        let Some((flow, (why, help))) = flows.filter_map(|f| Some((f, f.lacks(what.metric)?))).next() else {
+            return Ok(());
+        };
+        let never = format!("\"{}\" never has {}: {why}", flow.name, what.metric.name());
+        Err(Problem::new(at, never).help(help))
     }
 
     /// Harm, and nothing else, is seen from the cell where the flow is alone.

@@ -1,11 +1,13 @@
 //! Figures: what is drawn of the ensemble, with the paper's own points beside it.
 
+use std::collections::BTreeSet;
+
 use polypath_wire::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Metric;
-use super::select::{Number, Selector};
+use super::select::{Number, Selector, chosen};
+use super::{Cell, Metric, Spec};
 use crate::units::Human;
 
 /// One figure.
@@ -53,7 +55,7 @@ pub struct Figure {
     #[serde(default)]
     pub band: Band,
     /// What the paper published, a CSV file beside the spec with the columns `series,x,y`: labels of
-    /// series, and numbers in the units of the axes.
+    /// series, and numbers in the units of the axes; on an axis whose values stand side by side, `x` is a label of it.
     #[serde(default)]
     pub published: Option<String>,
     /// Default: time in s, or the axis.
@@ -74,6 +76,71 @@ pub struct Figure {
     /// A horizontal line at this height, in the unit of the axis: a capacity, a ratio of 1.
     #[serde(default)]
     pub line: Option<f64>,
+}
+
+impl Figure {
+    /// The place in the grid of `spec` of the axis with this key or name.
+    pub(crate) fn axis(spec: &Spec, name: Option<&str>) -> Option<usize> {
+        let name = name?;
+        spec.grid.iter().position(|a| a.called() == name || a.key.as_deref() == Some(name))
+    }
+
+    /// Where `labels` of its axis stand, if that is on a scale of numbers.
+    pub(crate) fn numbers(&self, labels: &[String]) -> Option<Vec<f64>> {
+        match (self.x.is_empty(), self.kind) {
+            (_, FigureKind::Box | FigureKind::Violin) => None,
+            (true, _) => leading_numbers(labels),
+            (false, _) => Some(self.x.clone()),
+        }
+    }
+
+    /// The labels of its axis, if they stand side by side.
+    pub(crate) fn named_places(&self, spec: &Spec, cells: &[Cell]) -> Option<Vec<String>> {
+        let labels = labels(cells, Self::axis(spec, self.axis.as_deref())?);
+        self.numbers(&labels).is_none().then_some(labels)
+    }
+
+    /// What its lines are called.
+    pub(crate) fn lines(&self, spec: &Spec, cells: &[Cell]) -> Vec<String> {
+        let axis = Self::axis(spec, self.axis.as_deref());
+        let of = |series: &Series| {
+            let own = series.of.cell.as_deref();
+            let others: BTreeSet<String> = match self.kind {
+                FigureKind::Time => return vec![series.name()],
+                FigureKind::Cdf => {
+                    chosen(cells, own.or(self.cell.as_deref())).iter().map(|c| c.label.clone()).collect()
+                }
+                _ => chosen(cells, own).iter().map(|c| c.beside(axis)).collect(),
+            };
+            let several = others.len() > 1;
+            others.iter().map(|other| series.line(self, several, other)).collect()
+        };
+        self.series.iter().flat_map(of).collect()
+    }
+}
+
+/// The labels of an axis in their order.
+pub(crate) fn labels(cells: &[Cell], axis: usize) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for label in cells.iter().map(|c| &c.values[axis]) {
+        if !labels.contains(label) {
+            labels.push(label.clone());
+        }
+    }
+    labels
+}
+
+/// The numbers with which all labels begin, if they tell them apart.
+fn leading_numbers(labels: &[String]) -> Option<Vec<f64>> {
+    let numbers: Vec<f64> = labels.iter().map(|l| leading_number(l)).collect::<Option<_>>()?;
+    let repeated = (1..numbers.len()).any(|n| numbers[..n].contains(&numbers[n]));
+    (!repeated).then_some(numbers)
+}
+
+/// The number with which `label` begins, `144` of `144p`.
+fn leading_number(label: &str) -> Option<f64> {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
+    label[..label.find(|c| !is_part(c)).unwrap_or(label.len())].parse().ok()
 }
 
 /// Over what a figure is drawn.
@@ -125,6 +192,16 @@ impl Series {
         self.of.selector(figure.metric)
     }
 
+    /// What its line of the cells `other` is called, if it has `several`.
+    pub(crate) fn line(&self, figure: &Figure, several: bool, other: &str) -> String {
+        let unnamed = figure.series.len() == 1 && self.label.is_none();
+        match (several, unnamed) {
+            (false, _) => self.name(),
+            (true, true) => other.to_owned(),
+            (true, false) => format!("{}, {other}", self.name()),
+        }
+    }
+
     /// What it is called.
     pub fn name(&self) -> String {
         let path = |p: Option<usize>| p.map_or(String::new(), |p| format!(" path {p}"));
@@ -146,4 +223,20 @@ fn throughput() -> Metric {
 
 fn tenth() -> Human<Duration> {
     Human(Duration::from_millis(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_begin_with_numbers() {
+        assert_eq!(
+            ["144p", "-1.5bdp", "20s", "x1"].map(leading_number),
+            [Some(144.0), Some(-1.5), Some(20.0), None]
+        );
+        let numbers = |labels: [&str; 2]| leading_numbers(&labels.map(str::to_owned));
+        assert_eq!(numbers(["10p", "5p"]), Some(vec![10.0, 5.0]));
+        assert_eq!((numbers(["10_10", "10_20"]), numbers(["10p", "p"])), (None, None));
+    }
 }

@@ -4,6 +4,7 @@ use polypath_wire::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Metric;
 use crate::units::{Bytes, Human};
 
 /// One source of traffic and its destination.
@@ -98,6 +99,33 @@ pub enum Start {
 impl Default for Start {
     fn default() -> Self {
         Self::At(Human(Duration::ZERO))
+    }
+}
+
+impl Flow {
+    /// Why it can never have `metric`, and what to ask instead.
+    pub(super) fn lacks(&self, metric: Metric) -> Option<(&'static str, &'static str)> {
+        let is_tcp = self.traffic == Traffic::Tcp;
+        match metric {
+            Metric::LossRate if is_tcp => Some(("only UDP has it", "ask for retransmissions")),
+            Metric::Completion if is_tcp && self.size.is_none() => {
+                Some(("it sends without end", "give the flow a size"))
+            }
+            Metric::Completion
+            | Metric::Retransmissions
+            | Metric::Timeouts
+            | Metric::Srtt
+            | Metric::Window
+            | Metric::EstimatedRate
+            | Metric::ReorderingExtent
+            | Metric::ReorderingExtentMax
+            | Metric::ReorderedRatio
+                if !is_tcp =>
+            {
+                Some(("it is UDP", "ask for goodput, throughput, sent, out_of_order or loss_rate"))
+            }
+            _ => None,
+        }
     }
 }
 

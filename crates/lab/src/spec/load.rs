@@ -118,7 +118,7 @@ fn build(doc: Table, place: &Place, supplied: &Supplied) -> Result<(Spec, Vec<Ce
     }
     aims::expectations(&spec, &cells)?;
     aims::measures(&spec, &cells)?;
-    aims::figures(&spec, &cells)?;
+    aims::figures(&spec, &cells, place)?;
     Ok((spec, cells))
 }
 
@@ -135,7 +135,7 @@ fn compare_nulls(spec: &Spec, cells: &[Cell], root: Option<&Path>) -> Result<(),
         };
         for cell in chosen(cells, expect.of.cell.as_deref()) {
             let Some(null) = elsewhere.as_ref().or_else(|| beside(cells, cell, name)) else { continue };
-            nulls::matched(expect, n, cell, null, name)?;
+            nulls::matched((expect, n), &spec.connection, cell, null, name)?;
         }
     }
     Ok(())
@@ -232,7 +232,7 @@ fn where_written(spec: &Spec, n: usize, key: &str) -> Vec<Key> {
 const MOST_PACKETS: &str = "at most 4294967295p";
 
 /// Buffers in packets, `"453p"`, hold that many full segments of the flow.
-fn in_bytes(connection: &mut Table, mss: Option<u32>, at: Vec<Key>) -> Result<(), Problem> {
+pub(super) fn in_bytes(connection: &mut Table, mss: Option<u32>, at: Vec<Key>) -> Result<(), Problem> {
     for key in BUFFERS {
         let Some(Value::String(text)) = connection.get(key) else { continue };
         let problem = |message: String| Problem::new([&at[..], &[Key::from(key)]].concat(), message);
@@ -249,7 +249,7 @@ fn in_bytes(connection: &mut Table, mss: Option<u32>, at: Vec<Key>) -> Result<()
     Ok(())
 }
 
-fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionConfig, Problem> {
+pub(super) fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionConfig, Problem> {
     read(Value::Table(table.clone()), at)
 }
 
@@ -308,7 +308,7 @@ fn in_cell(label: &str, problem: Problem) -> Problem {
 }
 
 /// `base` with the keys of `over`; a table with another tag (`algorithm`, `policy`) replaces its base.
-fn merge(mut base: Table, over: Table) -> Table {
+pub(super) fn merge(mut base: Table, over: Table) -> Table {
     for (key, value) in over {
         let merged = match (base.remove(&key), value) {
             (Some(Value::Table(old)), Value::Table(new)) if same_tag(&old, &new) => {

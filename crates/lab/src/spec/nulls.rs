@@ -1,8 +1,11 @@
 //! A null differs from the cell of its claim in one thing: plain TCP stands in the place of the multipath
 //! connection's path. What else differs would show in the number, and be taken for an effect.
 
+mod plain;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use toml::Table;
 
 use super::error::{Problem, at};
 use super::{Cell, Expect, Flow, Selector, Spec, Statistic, What};
@@ -23,14 +26,16 @@ const OF_PATHS: [&str; 13] = [
     "repair_elsewhere",
     "fail_silent",
 ];
+/// Keys of a connection that bound what is on its way, over all its paths together.
+const WINDOWS: [&str; 4] = ["send_buffer", "send_ahead", "receive_buffer", "unread_window"];
 
 /// What differs, by its key, and both values.
 type Difference = (String, Value, Value);
 
-/// The null of expectation `n` of a claim in `cell` is `null`, which the file calls `name`.
+/// The null of expectation `n` of a claim in `cell` is `null`, which the file calls `name`; the file's connections are `shared`.
 pub(super) fn matched(
-    expect: &Expect,
-    n: usize,
+    (expect, n): (&Expect, usize),
+    shared: &Table,
     cell: &Cell,
     null: &Cell,
     name: &str,
@@ -60,22 +65,11 @@ pub(super) fn matched(
             format!("only plain TCP may stand in the place of the path: {set}"),
         );
     }
-    let replaced = replaced(&selector, &cell.spec);
-    let subjects = null.spec.flow.iter().filter(|f| replaced.contains(&&f.name[..]));
-    for flow in subjects {
-        let of_all = expect.of.statistic == Statistic::ShareAllWithin;
-        if let Err((key, what)) = plain(&selector, of_all, flow, cell, &null.spec) {
-            let paths = match of_all {
-                true => "all paths, each with a TCP of its own (apart = true)",
-                false => "one of the paths",
-            };
-            return refused(
-                format!("the null \"{name}\" is no plain TCP: {key} is {what}"),
-                format!("a null has {paths}, and the algorithms of the TCP that it is compared with"),
-            );
-        }
+    let of_all = expect.of.statistic == Statistic::ShareAllWithin;
+    match plain::plain(&selector, of_all, shared, cell, &null.spec) {
+        Ok(()) => Ok(()),
+        Err((wrong, help)) => refused(format!("the null \"{name}\" is no plain TCP: {wrong}"), help),
     }
-    Ok(())
 }
 
 /// The first thing that differs but for how the replaced flows use their paths.
@@ -127,13 +121,15 @@ fn between_flows(selector: &Selector, here: &Spec, there: &Spec) -> Option<Diffe
     here.flow.iter().zip(&there.flow).find_map(|(mine, other)| {
         let at = format!("flow.{}", mine.name);
         let (of_flow, of_connection): (&[&str], &[&str]) = match replaced.contains(&&mine.name[..]) {
-            true => (&["paths", "told", "oracle", "apart", "connection"], &OF_PATHS),
+            true => (&["paths", "told", "oracle", "apart", "connection"], &OF_PATHS[..]),
             false => (&["connection"], &[]),
         };
+        let divided: &[&str] = if other.apart && !mine.apart { &WINDOWS } else { &[] };
+        let of_connection = [of_connection, divided].concat();
         first(&at, &json!(mine), &json!(other), of_flow).or_else(|| {
             let connection = |spec: &Spec, flow: &Flow| json!(spec.connection_of(flow));
             let (mine, other) = (connection(here, mine), connection(there, other));
-            first(&format!("{at}.connection"), &mine, &other, of_connection)
+            first(&format!("{at}.connection"), &mine, &other, &of_connection)
                 .or_else(|| in_common(&format!("{at}.connection.cc"), &mine["cc"], &other["cc"]))
         })
     })
@@ -158,50 +154,6 @@ fn in_common(at: &str, here: &Value, there: &Value) -> Option<Difference> {
         .filter_map(|(key, mine)| Some((key, mine, there.get(key)?)))
         .find(|(_, mine, other)| mine != other)
         .map(|(key, mine, other)| pair(format!("{at}.{key}"), other, mine))
-}
-
-/// `flow` of the null has one of the claimed paths, or `of_all` of them on connections apart, and the algorithms of the TCP beside it,
-/// or else NewReno's; otherwise the key that says something else, and what.
-fn plain(
-    selector: &Selector,
-    of_all: bool,
-    flow: &Flow,
-    cell: &Cell,
-    null: &Spec,
-) -> Result<(), (String, Value)> {
-    let key = |key: &str| format!("flow.{}.{key}", flow.name);
-    let claimed = cell.spec.flow.iter().find(|f| f.name == flow.name);
-    let paths = claimed.map(|f| &f.paths[..]).unwrap_or_default();
-    let one_of = match selector.what.path.filter(|_| selector.what.flows.contains(&flow.name)) {
-        Some(path) => &paths[path.min(paths.len())..(path + 1).min(paths.len())],
-        None => paths,
-    };
-    match &flow.paths[..] {
-        [path] if !of_all && one_of.contains(path) => {}
-        all if of_all && all == paths && flow.apart => {}
-        all if of_all && all == paths => return Err((key("apart"), json!(flow.apart))),
-        other => return Err((key("paths"), json!(other))),
-    }
-    let of = |flow: &Flow| json!(null.connection_of(flow));
-    let replaced = replaced(selector, &cell.spec);
-    let mut named = selector.whats().flat_map(|what| &what.flows);
-    let other = named.find(|name| !replaced.contains(&&name[..]));
-    let beside = null.flow.iter().find(|f| Some(&f.name) == other);
-    let mine = of(flow);
-    let tcp = beside.map_or_else(
-        || json!({ "cc": { "algorithm": "newreno" } }),
-        |f| {
-            if f.traffic == super::Traffic::Tcp { of(f) } else { json!({ "cc": { "algorithm": "newreno" } }) }
-        },
-    );
-    let other =
-        [&["cc", "algorithm"][..], &["loss"], &["sack"], &["reorder_store"]].into_iter().find_map(|at| {
-            let value = |of: &Value| at.iter().fold(of.clone(), |v, k| v[k].clone());
-            let (mine, tcp) = (value(&mine), value(&tcp));
-            (mine != tcp && !(tcp.is_null() && at[0] != "reorder_store"))
-                .then(|| (key(&format!("connection.{}", at.join("."))), mine))
-        });
-    other.map_or(Ok(()), Err)
 }
 
 fn pair(key: String, there: &Value, here: &Value) -> Difference {

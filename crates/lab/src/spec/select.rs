@@ -126,6 +126,12 @@ impl Cell {
     pub fn matches(&self, selector: &str) -> bool {
         self.label == selector || selector.split(',').all(|part| self.values.iter().any(|v| v == part.trim()))
     }
+
+    /// Its values on the axes beside `axis`.
+    pub(crate) fn beside(&self, axis: Option<usize>) -> String {
+        let others = self.values.iter().enumerate().filter(|(n, _)| Some(*n) != axis);
+        others.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The cells that `selector` means; all without one.

@@ -1,0 +1,158 @@
+//! Figures draw what there is, over axes and times that there are, beside points of the paper that belong to it.
+
+use polypath_wire::Duration;
+
+use super::super::error::{Problem, at, suggestion};
+use super::super::published::{Point, read};
+use super::super::select::chosen;
+use super::super::{Axis, Cell, Figure, FigureKind, Metric, Spec};
+use super::Aim;
+use crate::place::Place;
+use crate::units::Human;
+
+pub(crate) fn figures(spec: &Spec, cells: &[Cell], place: &Place) -> Result<(), Problem> {
+    for (n, figure) in spec.figure.iter().enumerate() {
+        let aim = Aim { spec, cells, at: at!["figure", n] };
+        if figure.series.is_empty() {
+            return Err(Problem::new(aim.key("series"), "there is nothing to draw"));
+        }
+        match figure.kind {
+            FigureKind::Time => time(spec, cells, figure, &aim)?,
+            FigureKind::Sweep | FigureKind::Box | FigureKind::Violin => sweep(spec, figure, &aim)?,
+            FigureKind::Heat => heat(spec, figure, &aim)?,
+            FigureKind::Cdf => {}
+        }
+        for (m, series) in figure.series.iter().enumerate() {
+            let aim = Aim { spec, cells, at: at!["figure", n, "series", m] };
+            let cell = match figure.kind {
+                FigureKind::Time => &figure.cell,
+                FigureKind::Cdf if series.of.cell.is_none() => &figure.cell,
+                _ => &series.of.cell,
+            };
+            aim.selector(&series.selector(figure), cell.as_deref(), &[])?;
+        }
+        published(spec, cells, figure, &aim, place)?;
+    }
+    Ok(())
+}
+
+fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    if figure.bin.0.0 == 0 {
+        return Err(Problem::new(aim.key("bin"), "a bin of no time holds nothing"));
+    }
+    if spec.duration.0.0 / figure.bin.0.0 > 1_000_000 {
+        return Err(Problem::new(aim.key("bin"), "that makes more than a million bins"));
+    }
+    if chosen(cells, figure.cell.as_deref()).is_empty() {
+        return Err(aim.unknown_cell(figure.cell.as_deref().unwrap_or_default(), "cell"));
+    }
+    chosen(cells, figure.cell.as_deref()).into_iter().try_for_each(|cell| stretch(figure, cell, aim))?;
+    let is_drawable = |m: &&Metric| m.def().drawable.is_some();
+    for (m, series) in figure.series.iter().enumerate() {
+        let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
+        if series.of.is_ratio() || series.of.cell.is_some() {
+            return Err(Problem::new(at, "ratios and cells are for figures of other kinds than \"time\""));
+        }
+        let metric = series.of.metric.unwrap_or(figure.metric);
+        if !is_drawable(&&metric) {
+            let known: Vec<String> = Metric::ALL.iter().filter(is_drawable).map(|m| m.name()).collect();
+            let known = known.join(", ");
+            return Err(Problem::new(at, "has no course over time").help(format!("there are: {known}")));
+        }
+    }
+    Ok(())
+}
+
+/// A bin or more of each run is drawn.
+fn stretch(figure: &Figure, cell: &Cell, aim: &Aim<'_>) -> Result<(), Problem> {
+    let (from, end) = (figure.from.map_or(Duration::ZERO, |t| t.0), cell.spec.duration.0);
+    let to = figure.to.map_or(end, |t| t.0);
+    let within = if cell.label.is_empty() { String::new() } else { format!(" in cell {}", cell.label) };
+    let run = format!("the run takes {}{within}", Human(end));
+    if from >= end {
+        return Err(Problem::new(aim.key("from"), format!("not before the end of the run{within}")).help(run));
+    }
+    if to <= from {
+        let problem =
+            Problem::new(aim.key("to"), format!("not after {}, from where it is drawn", Human(from)));
+        return Err(problem.help(run));
+    }
+    if figure.bin.0 > to.min(end) - from {
+        let drawn = format!("longer than what is drawn, {} to {}{within}", Human(from), Human(to.min(end)));
+        return Err(Problem::new(aim.key("bin"), drawn).help("write a shorter one"));
+    }
+    Ok(())
+}
+
+/// The points of the paper stand at places that there are, on lines that there are.
+fn published(
+    spec: &Spec,
+    cells: &[Cell],
+    figure: &Figure,
+    aim: &Aim<'_>,
+    place: &Place,
+) -> Result<(), Problem> {
+    let Some(file) = &figure.published else { return Ok(()) };
+    let refused = |message: String, help: String| Err(Problem::new(aim.key("published"), message).help(help));
+    if figure.kind == FigureKind::Heat {
+        return refused("squares have no published points".into(), "leave it out, or draw a sweep".into());
+    }
+    let points = match read(place, file) {
+        Ok(points) => points,
+        Err(e) => return refused(e.to_string(), "write lines of series,x,y (docs/experiments.md)".into()),
+    };
+    let (lines, places) = (figure.lines(spec, cells), figure.named_places(spec, cells));
+    for Point { line, series, x, .. } in points {
+        let at = format!("{}:{line}", place.shown(file));
+        if !lines.contains(&series) {
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            return refused(format!("{at}: no line is named \"{series}\""), suggestion(&series, &lines));
+        }
+        match &places {
+            Some(places) if !places.contains(&x) => {
+                let places: Vec<&str> = places.iter().map(String::as_str).collect();
+                return refused(
+                    format!("{at}: no value of the axis is named \"{x}\""),
+                    suggestion(&x, &places),
+                );
+            }
+            None if !x.parse().is_ok_and(f64::is_finite) => {
+                return refused(
+                    format!("{at}: {x} is no finite number"),
+                    "x stands on an axis of numbers".into(),
+                );
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The axis of the grid that `key` names.
+fn axis<'a>(spec: &'a Spec, key: &str, name: Option<&str>, aim: &Aim<'_>) -> Result<&'a Axis, Problem> {
+    let names: Vec<&str> = spec.grid.iter().map(|a| a.called()).collect();
+    let name = name.unwrap_or_default();
+    let found = spec.grid.iter().find(|a| a.called() == name || a.key.as_deref() == Some(name));
+    found.ok_or_else(|| Problem::unknown(aim.key(key), "axis of the grid", name, &names))
+}
+
+fn heat(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    let across = axis(spec, "axis", figure.axis.as_deref(), aim)?;
+    let up = axis(spec, "rows", figure.rows.as_deref(), aim)?;
+    if std::ptr::eq(across, up) {
+        return Err(Problem::new(aim.key("rows"), "the rows are the axis that is drawn across")
+            .help("name another axis of the grid, or draw a sweep"));
+    }
+    if figure.series.len() > 1 {
+        return Err(Problem::new(aim.key("series"), "a square has one colour: give one series"));
+    }
+    Ok(())
+}
+
+fn sweep(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    let found = axis(spec, "axis", figure.axis.as_deref(), aim)?;
+    if !figure.x.is_empty() && figure.x.len() != found.values.len() {
+        return Err(Problem::new(aim.key("x"), "there must be as many places as values of the axis"));
+    }
+    Ok(())
+}
