@@ -111,7 +111,7 @@ fn unreadable(path: &Path, error: &polypath_files::FileError) -> Failure {
     match error {
         polypath_files::FileError::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             match path.to_str().is_some_and(|text| text.parse::<Target>().is_ok()) {
-                true => failure.help("whom to send to comes last, and only once"),
+                true => failure.help("the receiver comes last, and only once"),
                 false => failure,
             }
         }

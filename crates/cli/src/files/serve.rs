@@ -81,11 +81,11 @@ impl Serve<'_> {
             tokio::select! {
                 stream = listener.accept() => match stream {
                     Ok(stream) => desk.serve(stream),
-                    Err(error) => return Err(Failure::system("cannot go on", error)),
+                    Err(error) => return Err(Failure::system("stopped after an error", error)),
                 },
                 event = node.peer_event() => match event {
                     Some((peer, event)) => tell(self.json, peer, &event),
-                    None => return Err(Failure::system("cannot go on", "the sockets failed")),
+                    None => return Err(Failure::system("stopped after an error", "the sockets failed")),
                 },
                 Some(complete) = ended.recv() => if self.once && complete {
                     return Ok(());

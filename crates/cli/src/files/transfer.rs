@@ -330,6 +330,6 @@ fn end(error: FileError) -> End {
         error @ FileError::Direction { sends: false } => {
             End::Final(Failure::system("cannot fetch", error).help("send to it: polypath send FILE HIT@ADDR"))
         }
-        error => End::Final(Failure::system("cannot go on", error)),
+        error => End::Final(Failure::system("stopped after an error", error)),
     }
 }

@@ -82,9 +82,8 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
             _ => failure,
         }
     };
-    // To open a FIFO is to wait.
     if !fs::metadata(file).map_err(failed)?.is_file() {
-        return Err(Failure::usage(format!("{} is no file", file.display())));
+        return Err(Failure::usage(format!("{} is not a regular file", file.display())));
     }
     let opened = File::open(file).map_err(failed)?;
     let meta = opened.metadata().map_err(failed)?;

@@ -55,7 +55,7 @@ async fn serve(node: &Node, listener: &polypath_node::Listener) -> Result<(), Fa
     loop {
         tokio::select! {
             stream = listener.accept() => {
-                let stream = stream.map_err(|e| Failure::system("cannot go on", e))?;
+                let stream = stream.map_err(|e| Failure::system("stopped after an error", e))?;
                 let turn = turn.clone();
                 tokio::spawn(async move {
                     let _turn = turn.acquire().await;
@@ -71,7 +71,7 @@ async fn serve(node: &Node, listener: &polypath_node::Listener) -> Result<(), Fa
                     eprintln!("refused {peer} from {}: to let it in, --allow {peer}", from.remote);
                 }
                 Some(_) => {}
-                None => return Err(Failure::system("cannot go on", "the sockets failed")),
+                None => return Err(Failure::system("stopped after an error", "the sockets failed")),
             },
         }
     }
