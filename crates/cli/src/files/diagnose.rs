@@ -67,7 +67,7 @@ impl Diagnosis {
         let Some((at, finding)) = certain else {
             return Failure::system(
                 format!("no answer from {peer}"),
-                "nobody there, or packets do not get through",
+                "no host there, or packets are lost on the way",
             )
             .help(self.is_it_there(there));
         };
@@ -77,7 +77,7 @@ impl Diagnosis {
                     .help(format!("if you mean that host: {other}@{at}"))
             }
             Finding::Closed => {
-                Failure::system(format!("{at} is closed"), "nobody listens on that UDP port there")
+                Failure::system(format!("{at} is closed"), "no program listens on that UDP port there")
                     .help(format!("on that host: {there}; to name another port: HIT@ADDR:PORT"))
             }
             Finding::Unreachable(words) => Failure::system(format!("no route to {at}"), words)

@@ -74,8 +74,11 @@ impl Transfer<'_> {
         let hit = self.call.to.hit;
         match error {
             AssociateError::Failed(PeerFailure::Refused) => End::Final(
-                Failure::system(format!("{hit} refused the association"), "this host is not in its allow list")
-                    .help(format!("on that host: {}", self.there())),
+                Failure::system(
+                    format!("{hit} refused the association"),
+                    "this host is not in its allow list",
+                )
+                .help(format!("on that host: {}", self.there())),
             ),
             AssociateError::Failed(PeerFailure::Timeout) if !self.met => {
                 self.nobody(&diagnosis.unwrap_or_else(|| self.silence()))

@@ -66,7 +66,7 @@ fn target(args: &SendArgs) -> Result<(Target, &[std::ffi::OsString]), Failure> {
     let to = last.to_str().ok_or("is not UTF-8".to_owned()).and_then(str::parse::<Target>);
     let to = to.map_err(|e| {
         Failure::usage(format!(
-            "the last argument says to whom, and {} does not: {e}",
+            "the last argument names the receiver, and {} does not: {e}",
             shown(&last.to_string_lossy())
         ))
         .help(format!("polypath send FILE HIT@ADDRESS; {to_fetch}"))

@@ -104,7 +104,7 @@ impl Serve<'_> {
         });
         if self.allow.is_empty() {
             eprintln!(
-                "nobody is let in yet: name the senders with --allow HIT, or let in anybody with --allow any"
+                "every peer is refused: name the senders with --allow HIT, or accept any with --allow any"
             );
         }
     }
@@ -211,7 +211,7 @@ fn resumed(at: u64) -> String {
 /// `kept`: what came of the last file is kept.
 fn complain(peer: Hit, error: &FileError, kept: bool) {
     match error.is_interruption() {
-        true if kept => eprintln!("{peer}: interrupted; what came is kept for the next attempt"),
+        true if kept => eprintln!("{peer}: interrupted; the received part is kept for the next attempt"),
         true => eprintln!("{peer}: interrupted"),
         false => eprintln!("{peer}: {error}"),
     }

@@ -130,7 +130,7 @@ impl<'a> Transfer<'a> {
             Way::Send(left) if left.iter().any(Entry::is_input) => {
                 "standard input is not resumed: what is not stored is sent from its beginning"
             }
-            _ => "the same command goes on where it stopped",
+            _ => "the same command continues where it stopped",
         }
     }
 

@@ -70,7 +70,7 @@ pub fn store(file: &Path, identity: &Identity, replace: bool) -> Result<(), Fail
 
 fn exists(file: &Path) -> Failure {
     Failure::usage(format!("{} exists already", file.display())).help(
-        "--force replaces it: this host then has another HIT, and its peers must be told; or choose --out",
+        "--force replaces it: this host then has another HIT, and its peers need the new one; or choose --out",
     )
 }
 

@@ -241,7 +241,7 @@ fn arguments_that_make_no_sense_say_what_would() {
     let file = file.to_str().unwrap();
     let (to, near) = (format!("{hit}@192.0.2.2"), format!("{hit}@fe80::1%b0"));
     for (args, what) in [
-        (&["send", file][..], "the last argument says to whom"),
+        (&["send", file][..], "the last argument names the receiver"),
         (&["send", &to], "nothing to send"),
         (&["send", "missing", &to], "No such file"),
         (&["send", &to, &to], "the receiver comes last, and only once"),
