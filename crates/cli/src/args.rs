@@ -37,7 +37,7 @@ Examples:
   polypath receive --allow HIT                   take files from that host
   polypath send big.iso photos HIT@192.0.2.1     send a file and a directory there
   polypath init                                  prepare this host for other programs' connections
-  polypath up                                    carry them over all links until told to end
+  polypath up                                    carry them over all links until stopped
   polypath lab list                              the experiments there are
   polypath lab run foundation/two_paths          run one and check what it expects
   polypath lab check foundation                  run a whole group
@@ -52,8 +52,8 @@ Exit status:
 
 /// Moves data between two hosts over all their network links at once, in one encrypted connection
 ///
-/// `send` and `receive` move files between two hosts. `up` carries the TCP connections of other programs. `demo` shows on this host alone what that brings over slow
-/// links. `lab` measures the same code in a simulator and compares it with published results.
+/// `send` and `receive` move files between two hosts. `up` carries the TCP connections of other programs. `demo` shows the effect over slow links on this host
+/// alone. `lab` measures the same code in a simulator and compares it with published results.
 #[derive(Parser, Debug)]
 #[command(name = "polypath", version, after_long_help = EXAMPLES, max_term_width = 110)]
 pub struct Cli {
@@ -73,7 +73,7 @@ pub enum Command {
     /// Send files and directories to a host, or let it fetch them, over all links of both
     #[command(after_long_help = files::SEND_EXAMPLES)]
     Send(SendArgs),
-    /// Receive files from hosts that you let in, or fetch them from one
+    /// Receive files from hosts that you allow, or fetch them from one
     #[command(after_long_help = files::RECEIVE_EXAMPLES)]
     Receive(ReceiveArgs),
     #[cfg(feature = "daemon")]
@@ -116,10 +116,10 @@ described in docs/demo-json.md.";
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = DEMO_EXAMPLES)]
 pub struct DemoArgs {
-    /// The file to send; without it a file of --size is made up
+    /// The file to send; without it, a generated file of --size
     #[arg(long, value_name = "PATH", conflicts_with = "size")]
     pub file: Option<PathBuf>,
-    /// Size of the file that is made up
+    /// Size of the generated file
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub size: Human<Bytes>,
     /// One emulated path, RATE/DELAY; repeat it for more
@@ -137,11 +137,11 @@ pub struct DemoArgs {
     /// Run between network namespaces (as root, or where users may make user namespaces)
     #[arg(long)]
     pub netns: bool,
-    /// Let curl download it over HTTP, over each path alone and through daemons as `polypath up` runs them; half-way the first path is cut
+    /// Let curl download it over HTTP, over each path alone and through two daemons, as with `polypath up`; half-way the first path is cut
     #[cfg(feature = "curl")]
     #[arg(long, conflicts_with_all = ["sim", "netns", "scheduler", "cc", "output"])]
     pub curl: bool,
-    /// Keep what arrived in this file
+    /// Write the received data to this file
     #[arg(long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Print one JSON object instead of bars and a table
@@ -153,7 +153,7 @@ const KEY_EXAMPLES: &str = "\
 Examples:
   polypath keygen                          ECDSA P-384, in the user's configuration directory
   polypath keygen --algorithm rsa-3072 --out old-peer.pem
-  polypath hit                             what to tell your peers
+  polypath hit                             the tag to give to your peers
   polypath hit alice.pub                   the HIT of somebody's public key
 
 The key is a PKCS#8 file in PEM without a passphrase, mode 0600; the default is

@@ -19,7 +19,7 @@ pub fn config(identity: &Path, address: Result<IpNet, Hit>, assign: Option<IpNet
         None => "# assign = \"10.99.0.0/24\"".to_owned(),
     };
     format!(
-        "# What `polypath up` reads. Every key: docs/daemon.md.
+        "# The configuration of `polypath up`. Every key: docs/daemon.md.
 
 [identity]
 # The private key of this host. `polypath hit FILE` prints the tag by which peers know it.
@@ -30,17 +30,17 @@ key = {key:?}
 name = \"polypath0\"
 # Addresses of this host in the tunnel, each with the length of the network's prefix.
 {address}
-# A network out of which each peer without prefixes has an address.
+# A network from which each peer without prefixes gets an address.
 {assign}
 # Largest packet on the device, bytes.
 mtu = 1400
-# Whether what is for the peers' prefixes must not leave otherwise when the daemon has crashed or was killed.
+# Whether traffic to the peers' prefixes may leave only through the tunnel after the daemon has crashed or was killed.
 kill_switch = false
-# How a TCP connection is spread over the paths: \"polypath\", or \"rm_tcp\" at both ends.
+# How a TCP connection is distributed over the paths: \"polypath\", or \"rm_tcp\" at both ends.
 transport = \"polypath\"
 
 [listen]
-# The UDP port of HIP and ESP. A firewall in front of a host that is called must let it in.
+# The UDP port of HIP and ESP. A firewall in front of a host that is called must admit it.
 port = 10500
 
 [paths]
@@ -48,38 +48,38 @@ port = 10500
 include = []
 # Interfaces that do not.
 exclude = []
-# If there are any, the others carry only what these have no room for.
+# If there are any, the others carry overflow only.
 prefer = []
 # Interfaces that are used only while all others carry nothing.
 backup = []
-# The most that is sent over an interface, all peers together, for example {{ wwan0 = \"10M\" }}.
+# The highest rate that is sent over an interface, all peers together, for example {{ wwan0 = \"10M\" }}.
 limit = {{}}
-# What an interface carries in a calendar month before it is for backup, for example {{ wwan0 = \"5 GB\" }}.
+# The amount that an interface carries in a calendar month before it becomes a backup, for example {{ wwan0 = \"5 GB\" }}.
 quota = {{}}
 
 [lane]
 # Most connections at a time.
 connections = 4096
-# Connections opened ahead to each peer that was used in the last 5 minutes: a new one then need not wait for a handshake.
+# Connections opened in advance to each peer that was used in the last 5 minutes: a new one then needs no handshake.
 spare = 8
-# What a connection may have under way in each direction, MiB: rate times round trip time of all paths together.
+# Most data of a connection in flight in each direction, MiB: rate times round trip time of all paths together.
 buffer_mib = 16
 # TCP connections from or to these addresses, or ports, travel as packets and end at their hosts.
 exclude = []
 exclude_ports = []
-# Packets of which a copy leaves on a second path, for example [{{ dscp = 46 }}, {{ protocol = \"udp\", ports = [5060, \"10000-20000\"] }}].
+# Packets that are also sent as a copy on a second path, for example [{{ dscp = 46 }}, {{ protocol = \"udp\", ports = [5060, \"10000-20000\"] }}].
 duplicate = []
 
 [control]
-# Where `polypath status` and `polypath down` ask.
+# The socket that `polypath status` and `polypath down` use.
 socket = \"/run/polypath.sock\"
-# A group, best one of its own, whose members may ask, change paths and end it; without one only root and the daemon's user.
+# A group, best one of its own, whose members may use the socket; without one only root and the daemon's user may.
 # group = \"polypath-admin\"
 
 [daemon]
 # The user that the daemon runs as once it is set up; it keeps only the network capabilities.
 # user = \"polypath\"
-# The directory where it keeps what quotas are used and which addresses peers have.
+# The directory where it keeps the use of quotas and the addresses of peers.
 # state = \"/var/lib/polypath\"
 
 [metrics]
@@ -100,7 +100,7 @@ pub fn peer(hit: Hit, addresses: &[String], behind: &[IpNet]) -> String {
     let prefixes: Vec<String> = behind.iter().map(IpNet::to_string).collect();
     let called = match addresses {
         [] => "# It calls this host.\naddresses = []".to_owned(),
-        all => format!("# Where it is to be found.\naddresses = [{}]", quoted(all)),
+        all => format!("# The addresses at which it is reached.\naddresses = [{}]", quoted(all)),
     };
     let behind = match quoted(&prefixes) {
         none if none.is_empty() => "# It has the address that [tunnel] assign gives it.".to_owned(),

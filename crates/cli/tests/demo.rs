@@ -39,7 +39,7 @@ fn the_file_that_is_sent_is_never_written() {
     for output in ["file", "./file", "symbolic", "hard"] {
         for more in [&[][..], &["--sim"]] {
             let said = error_of(dir, &[&["--file", "file", "--output", output], more].concat(), 2);
-            assert!(said.contains("is the file that is to be sent") && said.contains("help:"), "{said}");
+            assert!(said.contains("is the file to send") && said.contains("help:"), "{said}");
             assert_eq!(fs::read(dir.join("file")).unwrap(), b"precious");
         }
     }

@@ -87,7 +87,7 @@ fn tell(hit: Hit, name: Option<String>, event: &PeerEvent) {
         PeerEvent::PathUp(locators) => info!(%peer, "path {locators}"),
         PeerEvent::PathDown(locators) => warn!(%peer, "path {locators} is gone"),
         PeerEvent::Stranger { from } => {
-            warn!("refused {hit} from {}: it is no peer of the configuration", from.remote);
+            warn!("refused {hit} from {}: it is not a configured peer", from.remote);
         }
         PeerEvent::Failed(_) => {}
     }

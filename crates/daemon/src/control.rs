@@ -101,7 +101,7 @@ pub enum ControlError {
         waited: Duration,
     },
     /// What came is no answer.
-    #[error("the daemon answers in another language: is it of another version?")]
+    #[error("the daemon sent a reply that this version cannot parse: is it of another version?")]
     Language,
 }
 

@@ -164,7 +164,7 @@ impl Daemon {
     /// Lifts the rules that `config` does not name.
     pub(crate) async fn settle(&self, config: &Config) {
         if let Err(error) = self.rules.settle(&config.protected()).await {
-            warn!("{error}: prefixes that are not named any more stay cut off (`ip rule`)");
+            warn!("{error}: prefixes that are no longer named stay blocked (`ip rule`)");
         }
     }
 

@@ -58,7 +58,7 @@ impl KillSwitch {
             let failed = match arm(&all).await {
                 Ok(missing) => {
                     if missing {
-                        warn!("somebody else removed rules of the kill switch; they stand again");
+                        warn!("another program removed rules of the kill switch; they are restored");
                     }
                     None
                 }

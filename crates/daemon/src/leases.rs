@@ -32,7 +32,7 @@ pub enum LeaseError {
         peer: Hit,
     },
     /// It would have another one after a restart.
-    #[error("[tunnel] assign: {file}, which keeps who has which address: {source}")]
+    #[error("[tunnel] assign: {file}, which stores the addresses of peers: {source}")]
     Unkept {
         /// Where addresses are kept.
         file: String,

@@ -72,7 +72,6 @@ impl Pool {
                 }
             }
             match self.is_used() {
-                // Either way it is time to look again.
                 true => _ = timeout(LOOK.min(self.kept), self.wanted.notified()).await,
                 false => self.rest().await,
             }

@@ -103,7 +103,7 @@ impl Quotas {
             let (spent, before) = (self.spent(), choice.now().spent);
             if spent != before {
                 spent.iter().filter(|name| !before.contains(name)).for_each(|name| {
-                    info!("the quota of {name} is used up: it is for backup until the next month");
+                    info!("the quota of {name} is used up: it is a backup until the next month");
                 });
                 choice.change(|choice| choice.spent = spent);
                 lane.outer.look();
@@ -137,7 +137,7 @@ impl Quotas {
         });
         if let Err(error) = written.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
             let file = self.file();
-            warn!("cannot write {}: {error}; a restart counts quotas from what it says", file.display());
+            warn!("cannot write {}: {error}; a restart counts quotas from its contents", file.display());
         }
     }
 

@@ -14,7 +14,7 @@ pub struct Limit(pub Rate);
 
 /// A text that is no rate.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("\"{0}\" is no rate: write for example \"10M\" for 10 Mbit/s, or \"500k\", or \"1.5G\"")]
+#[error("\"{0}\" is not a rate: write for example \"10M\" for 10 Mbit/s, or \"500k\", or \"1.5G\"")]
 pub struct NoRate(String);
 
 /// The highest, bit/s.

@@ -12,7 +12,7 @@ pub struct Volume(pub u64);
 
 /// A text that is no volume.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("\"{0}\" is no volume: write for example \"5 GB\", or \"500 MB\", or \"1.5 GiB\"")]
+#[error("\"{0}\" is not a volume: write for example \"5 GB\", or \"500 MB\", or \"1.5 GiB\"")]
 pub struct NoVolume(String);
 
 const UNITS: [(&str, u64); 8] = [

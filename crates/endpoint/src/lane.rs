@@ -55,7 +55,7 @@ pub enum NotSent {
         most: u32,
     },
     /// So far no path carries it, but it is being found out how much they carry.
-    #[error("larger than what is known to get through")]
+    #[error("larger than the confirmed path MTU")]
     SizeUnknown,
     /// The queue did not take it.
     #[error("the queue is full")]

@@ -24,7 +24,7 @@ pub enum FileError {
     #[error(transparent)]
     Stream(#[from] StreamError),
     /// The peer ended in the middle.
-    #[error("the peer ended in the middle of it")]
+    #[error("the peer ended in the middle of the transfer")]
     Cut,
     /// The peer does something else than it should.
     #[error("the peer does not speak our protocol: {0}")]

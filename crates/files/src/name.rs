@@ -24,7 +24,7 @@ pub enum BadName {
     #[error("a name is reserved for unfinished files")]
     Part,
     /// Characters that do not show, or that turn the direction of those that do.
-    #[error("a name has characters that do not show")]
+    #[error("a name has invisible characters")]
     Invisible,
     /// Too long or too deep.
     #[error("too long")]

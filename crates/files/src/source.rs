@@ -133,7 +133,7 @@ fn refused(name: &str) -> Option<&'static str> {
     match SafePath::new(name, true).err()? {
         B::Outside => Some("has no name of its own"),
         B::Part => Some("is an unfinished file"),
-        B::Invisible => Some("its name has characters that do not show"),
+        B::Invisible => Some("its name has invisible characters"),
         B::Long => Some("its path is too long"),
         B::Hidden => None,
     }

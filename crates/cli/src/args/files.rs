@@ -15,7 +15,7 @@ use crate::target::Target;
 pub const SEND_EXAMPLES: &str = "\
 Examples:
   polypath send big.iso 2001:22:…@192.0.2.1,198.51.100.1    to a host with two links
-  polypath send photos notes.txt 2001:22:…@192.0.2.1        a directory with all that is in it, and a file
+  polypath send photos notes.txt 2001:22:…@192.0.2.1        a directory with its contents, and a file
   tar c /srv | polypath send - --name srv.tar 2001:22:…@backup.example.org:4500
   polypath send big.iso --allow 2001:22:…                   wait until that host fetches it
   polypath send big.iso 2001:22:…@192.0.2.1 --only eth0 --only wlan0
@@ -31,7 +31,7 @@ resumed.
 With --allow this host waits for the other one, and prints the arguments of its `receive --from`. Use it where the
 receiver is behind a NAT and the sender is not.
 
-Links in directories are left out, and so is what is neither file nor directory.";
+Symbolic links in directories are skipped, and so is everything that is neither a file nor a directory.";
 
 pub const RECEIVE_EXAMPLES: &str = "\
 Examples:
@@ -39,10 +39,10 @@ Examples:
   polypath receive --dir in --allow any --once        from whoever comes first, then end
   polypath receive --from 2001:22:…@192.0.2.1         fetch what `polypath send FILE --allow HIT` offers there
 
-Without --allow nobody is let in, but the HITs of those who tried are printed. A sender uses up to 8 paths at
+Without --allow every peer is refused, but the HITs of those that tried are printed. A sender uses up to 8 paths at
 once, see `polypath send --help`. An existing file with other content stays: the new one gets a number. An
 unfinished file is hidden (.NAME.….part) and resumed when the same sender sends it again. Names that lead out of
-the directory or begin with a dot are refused (--hidden takes the latter), and no link is followed.";
+the directory or begin with a dot are refused (--hidden accepts the latter), and no link is followed.";
 
 #[derive(Args, Debug)]
 pub struct SendArgs {
@@ -58,13 +58,13 @@ pub struct SendArgs {
     /// The UDP port at which files are fetched
     #[arg(long, value_name = "PORT", default_value_t = udp::PORT, requires = "allow")]
     pub port: u16,
-    /// What standard input is called at the receiver [default: stdin]
+    /// Name of standard input at the receiver [default: stdin]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    /// The identity of this host [default: the one in the user's configuration directory, created if needed]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
-    /// How long to try while nobody answers or nothing moves, seconds [default: 8 for the first answer, then 60]
+    /// Give up after this long without progress, seconds [default: 8 for the first answer, then 60]
     #[arg(long, value_name = "SECONDS", conflicts_with = "allow")]
     pub wait: Option<u64>,
     /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
@@ -85,22 +85,22 @@ pub struct SendArgs {
 
 #[derive(Args, Debug)]
 pub struct ReceiveArgs {
-    /// Where to put the files; made if it is not there
+    /// Directory for the files; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
-    /// Whom to let in: a Host Identity Tag, or `any`; repeat it for more
+    /// Peers allowed to connect: a Host Identity Tag, or `any`; repeat it for more
     #[arg(long, value_name = "HIT", conflicts_with = "from")]
     pub allow: Vec<Allow>,
     /// Fetch the files that this host offers with `polypath send FILE --allow HIT`, then end
     #[arg(long, value_name = "HIT@ADDR[,ADDR…]")]
     pub from: Option<Target>,
-    /// How long to try while nobody answers or nothing moves, seconds [default: 8 for the first answer, then 60]
+    /// Give up after this long without progress, seconds [default: 8 for the first answer, then 60]
     #[arg(long, value_name = "SECONDS", requires = "from")]
     pub wait: Option<u64>,
-    /// Take names that begin with a dot: such files may change what programs do here
+    /// Accept names that begin with a dot: such files may change what programs do here
     #[arg(long)]
     pub hidden: bool,
-    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    /// The identity of this host [default: the one in the user's configuration directory, created if needed]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// The UDP port of HIP and ESP
@@ -111,7 +111,7 @@ pub struct ReceiveArgs {
     pub native: bool,
     #[command(flatten)]
     pub links: LinkArgs,
-    /// End when one sender has nothing left
+    /// End when one sender has sent everything
     #[arg(long)]
     pub once: bool,
     /// Print JSON instead of text: one object for each file, or with --from one at the end
@@ -159,7 +159,7 @@ impl FromStr for Limit {
     }
 }
 
-/// Whom to let in.
+/// Peers allowed to connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allow {
     /// Whoever comes.

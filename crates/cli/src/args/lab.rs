@@ -82,23 +82,23 @@ the TCPs there.
 The baseline (null) replaces the
 connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean
 over three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns
-without a name are of the one before: medians first, then where the lowest and the highest twentieth begin.";
+without a name belong to the named one before them: medians first, then where the lowest and the highest twentieth begin.";
 
 #[derive(Args, Debug)]
 pub struct FrontierArgs {
     /// Which scenarios, by number
     #[arg(long, value_name = "A..B", default_value = "1..20")]
     pub scenarios: SeedRange,
-    /// Only these
+    /// Only these controllers
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub controllers: Vec<String>,
     /// Runs at a time [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
-    /// Of single bottlenecks count those that hold this many packets, queue included
+    /// Per-bottleneck figures: minimum BDP plus queue, in packets
     #[arg(long, value_name = "PACKETS", default_value_t = 25)]
     pub pipe: u64,
-    /// The scenarios in which each controller takes most, this many
+    /// Number of worst scenarios to list per controller
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub worst: usize,
     /// Write a row for each run and bottleneck, as CSV
@@ -123,16 +123,16 @@ trace everywhere. docs/experiments.md says where the numbers of each kind come f
 
 #[derive(Args, Debug)]
 pub struct TraceArgs {
-    /// What the link is like
+    /// Kind of link
     #[arg(value_name = "KIND", value_parser = kinds())]
     pub kind: String,
-    /// What decides the draw
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// How long it is until it repeats, 1 to 3600
+    /// Length of the trace before it repeats, 1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub seconds: u64,
-    /// Mean rate of a long one; without it 7Mbit/s (lte), 150Mbit/s (starlink), 37Mbit/s (wifi)
+    /// Mean rate over a long trace; without it 7Mbit/s (lte), 150Mbit/s (starlink), 37Mbit/s (wifi)
     #[arg(long, value_name = "RATE")]
     pub mean: Option<Human<Rate>>,
 }
@@ -153,7 +153,7 @@ Examples:
   polypath lab replay run.log                       how long the same takes in the simulator
   polypath lab replay run.log --write mine.toml     as an experiment: try another controller on these links
 
-What the log tells of the links, and what it cannot: docs/experiments.md.";
+docs/experiments.md says what the log shows of the links, and what it cannot show.";
 
 #[derive(Args, Debug)]
 pub struct ReplayArgs {
@@ -185,7 +185,7 @@ pub struct NewArgs {
     /// The file, .toml
     #[arg(value_name = "NAME")]
     pub name: Option<PathBuf>,
-    /// What to begin with
+    /// The template to begin with
     #[arg(long, value_name = "TEMPLATE", default_value = "two_paths")]
     pub template: String,
 }
@@ -198,7 +198,7 @@ Examples:
   polypath lab check mhip --settle 9001 --against docs/results/mhip-*.json
                                                          the same findings on other seeds?
 
-Two answers a line. The band (our own min and max) is met or UNMET and decides the exit status. The
+Each line has two answers. The band (our own min and max) is met or UNMET and decides the exit status. The
 finding says what our ensemble makes of the paper's value: reproduced, direction only, not
 identifiable, refuted; the rule is in docs/experiments.md. The null is the same number where nothing
 distinguishes the flows.";
@@ -209,7 +209,7 @@ Examples:
   polypath lab report foundation --quick
   polypath lab report my.toml --out my.html              one experiment
 
-The page opens with a row a claim: the paper's value, ours, the null, the verdict. Set-up, readings and our own bands are folded
+The page opens with one row per claim: the paper's value, ours, the null, the verdict. Set-up, readings and our own bands are folded
 below. Figures have zoom and tooltips; it needs no network: open it in any browser.";
 
 /// A group of experiments.
@@ -308,7 +308,7 @@ pub struct RunArgs {
     /// Capture what every link carries (pcapng), into --out
     #[arg(long, requires = "out")]
     pub pcap: bool,
-    /// Of these links and directions only, as in a->r,r->b
+    /// Capture only these links and directions, as in a->r,r->b
     #[arg(long, value_name = "LINKS", requires = "pcap", value_delimiter = ',')]
     pub pcap_links: Vec<String>,
     /// Keep the first BYTES of each packet: 96 hold all headers

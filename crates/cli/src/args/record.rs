@@ -16,8 +16,8 @@ Examples:
   polypath lab record HIT@192.0.2.1 --out lte --only wwan0 --seconds 60 --most 500MB
 
 First the round trip of the empty path is measured, then each direction is filled with data for --seconds; everything is
-encrypted, and only hosts that --allow names are let in. It takes all that the path has: others on it suffer meanwhile, and a metered
-link counts the data (--most ends a direction earlier). Ctrl-C keeps what was recorded until then. `up` is from the host that
+encrypted, and only hosts that --allow names may connect. It uses all that the path can carry: other traffic there suffers meanwhile,
+and a metered link counts the data (--most ends a direction earlier). Ctrl-C keeps what was recorded until then. `up` is from the host that
 calls to the one that listens. Standard output gets a [[link]] that follows both.";
 
 #[derive(Args, Debug)]
@@ -28,13 +28,13 @@ pub struct RecordArgs {
     /// Wait for hosts that record
     #[arg(long)]
     pub listen: bool,
-    /// Whom to let in: a Host Identity Tag, or `any`; repeat it for more
+    /// Peers allowed to connect: a Host Identity Tag, or `any`; repeat it for more
     #[arg(long, value_name = "HIT", requires = "listen")]
     pub allow: Vec<Allow>,
     /// The UDP port at which to listen
     #[arg(long, value_name = "PORT", default_value_t = udp::PORT, requires = "listen")]
     pub port: u16,
-    /// What the files are called, before .up.trace and .down.trace
+    /// Base name of the files, before .up.trace and .down.trace
     #[arg(long, value_name = "NAME", conflicts_with = "listen")]
     pub out: Option<PathBuf>,
     /// How long each direction is recorded, 1 to 600 s
@@ -46,7 +46,7 @@ pub struct RecordArgs {
     /// Use this network interface and no other
     #[arg(long, value_name = "IFACE")]
     pub only: Option<String>,
-    /// The identity of this host [default: the one in the user's configuration directory, made if need be]
+    /// The identity of this host [default: the one in the user's configuration directory, created if needed]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
 }

@@ -36,7 +36,7 @@ pub enum TunnelCommand {
     /// Print the peers, paths and counters of a running `polypath up`
     #[command(after_long_help = STATUS_EXAMPLES)]
     Status(StatusArgs),
-    /// Print what a running `polypath up` said last, or follow it
+    /// Print the last log lines of a running `polypath up`, or follow its log
     #[command(after_long_help = LOG_EXAMPLES)]
     Log(LogArgs),
     /// Two hosts in network namespaces with emulated links between them, to try all this on one machine
@@ -51,7 +51,7 @@ const TESTBED_EXAMPLES: &str = "\
 Examples:
   polypath testbed list              the links that can be tried
   polypath testbed up fibre-lte      makes the hosts and prints commands to try; ends with Ctrl-C
-  polypath testbed down              or so
+  polypath testbed down              the same as Ctrl-C, from another terminal
 
 It needs root, /dev/net/tun and ip(8). The namespaces are polypath-a and polypath-b; keys and configurations of both are in
 /run/polypath-testbed, and go with them.";
@@ -78,9 +78,9 @@ Examples:
   polypath up                                              on both
 
 Each host needs an address of its own in the tunnel (--address), and of each peer its Host Identity Tag, the
-addresses behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, where it
-is to be found (after the @). A configuration that is there stays as it is but for the peer that is added. Where it has a
-[peers] directory, the peer gets a file of its own there, and `polypath reload` takes it up.";
+addresses behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, the
+address at which it is reached (after the @). An existing configuration is kept, and only the peer is added. Where it has a
+[peers] directory, the peer gets a file of its own there, and `polypath reload` loads it.";
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -91,7 +91,7 @@ Examples:
   polypath down                      or Ctrl-C: device and routes go with the daemon
 
 It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the foreground, writes
-what happens to standard error, and tells a service manager (systemd: Type=notify, WatchdogSec). What is not TCP, and TCP
+what happens to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). What is not TCP, and TCP
 connections beyond [lane] connections, travel as packets (docs/daemon.md).";
 
 const STATUS_EXAMPLES: &str = "\
@@ -121,7 +121,7 @@ pub struct InitArgs {
     /// An address or network behind that peer; repeat it for more. None where [tunnel] assign gives it one
     #[arg(long, value_name = "ADDR/LEN", requires = "peer")]
     pub behind: Vec<IpNet>,
-    /// The key file, made if it is not there
+    /// The key file, created if it does not exist
     #[arg(long, value_name = "FILE", default_value = "/etc/polypath/identity.pem")]
     pub identity: PathBuf,
     /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
@@ -134,7 +134,7 @@ pub struct UpArgs {
     /// The configuration
     #[arg(value_name = "CONFIG", default_value = CONFIG)]
     pub config: PathBuf,
-    /// Say what becomes of each connection
+    /// Log what happens to each connection
     #[arg(long, short)]
     pub verbose: bool,
     /// The user to become once it is set up, if the configuration names none
@@ -143,12 +143,12 @@ pub struct UpArgs {
     /// Append what happens on the paths to this file, a line of JSON each
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
-    /// How much of that
-    #[arg(long, value_name = "HOW", default_value = "rare", requires = "events")]
+    /// Level of detail of --events
+    #[arg(long, value_name = "LEVEL", default_value = "rare", requires = "events")]
     pub detail: Detail,
 }
 
-/// What `--events` tells; each also what stands before it.
+/// Event levels; each includes the previous ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Detail {
     /// Losses, states of paths, bottlenecks found, states of associations
@@ -175,7 +175,7 @@ pub struct StatusArgs {
 const LOG_EXAMPLES: &str = "\
 Examples:
   polypath log                       the last lines: paths and peers that came and went, errors
-  polypath log --follow              and each new one, until Ctrl-C or the daemon ends
+  polypath log --follow              and each new line, until Ctrl-C or the daemon ends
   polypath log --json                a line of JSON each: at_us (µs since 1970), level, text
 
 The daemon keeps 1000 lines. `polypath up -v` says more.";
@@ -185,10 +185,10 @@ pub struct LogArgs {
     /// Where the daemon answers
     #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
     pub socket: PathBuf,
-    /// Go on with each new line
+    /// Follow the log
     #[arg(long, short)]
     pub follow: bool,
-    /// Print at most this many of the lines that are there
+    /// Print at most this many of the stored lines
     #[arg(long, short = 'n', value_name = "N")]
     pub lines: Option<usize>,
     /// Print a line of JSON for each
@@ -199,7 +199,7 @@ pub struct LogArgs {
 const DOWN_HELP: &str = "\
 Connections are reset; device and routes are removed, and so is a kill switch
 ([tunnel] kill_switch). A signal, an error or kill -9 leaves the kill switch in place:
-`polypath up` then goes on behind it, and --lift-kill-switch removes it. While it is in
+`polypath up` then continues behind it, and --lift-kill-switch removes it. While it is in
 place, traffic to the peers' prefixes uses the tunnel or a more specific route, or is
 dropped.
 
@@ -211,7 +211,7 @@ pub struct DownArgs {
     /// Where the daemon answers
     #[arg(long, value_name = "SOCKET", default_value = SOCKET)]
     pub socket: PathBuf,
-    /// Take away the kill switch of a daemon that has ended otherwise; refused while one answers
+    /// Remove the kill switch of a daemon that ended otherwise; refused while a daemon answers
     #[arg(long)]
     pub lift_kill_switch: bool,
 }
@@ -248,12 +248,12 @@ Changes by `polypath paths` end.";
 const PATHS_EXAMPLES: &str = "\
 Examples:
   polypath paths                     the interfaces, and the paths over them
-  polypath paths remove wwan0        it carries nothing from now on; connections go on over the others
-  polypath paths add wwan0           it does again, whatever the configuration says
-  polypath paths limit wwan0 10M     no more than 10 Mbit/s leave over it, all peers together; none: what it takes
-  polypath paths prefer eth0 wlan0   the others take what these have no room for; without names: all alike
+  polypath paths remove wwan0        it carries nothing from now on; connections continue over the others
+  polypath paths add wwan0           it is used again, whatever the configuration says
+  polypath paths limit wwan0 10M     no more than 10 Mbit/s leave over it, all peers together; none: no limit
+  polypath paths prefer eth0 wlan0   the others carry overflow only; without names: all alike
 
-Changes last until `polypath reload` or the end of the daemon; [paths] in the configuration is for good.";
+Changes last until `polypath reload` or the end of the daemon; [paths] in the configuration is permanent.";
 
 #[derive(Args, Debug)]
 pub struct PathsArgs {
@@ -275,7 +275,7 @@ pub enum PathsCommand {
         #[arg(value_name = "IFACE", required = true)]
         interfaces: Vec<String>,
     },
-    /// Use interfaces no longer
+    /// Stop using interfaces
     Remove {
         /// Their names
         #[arg(value_name = "IFACE", required = true)]
@@ -290,7 +290,7 @@ pub enum PathsCommand {
         #[arg(value_name = "RATE")]
         rate: MaybeLimit,
     },
-    /// Use other interfaces only while these carry nothing; without names: use all alike
+    /// Use other interfaces for overflow only; without names: use all alike
     Prefer {
         /// Their names
         #[arg(value_name = "IFACE")]

@@ -48,13 +48,13 @@ impl Content {
         let name = path.display().to_string();
         let refused = |e| {
             Failure::system(format!("cannot read {name}"), e)
-                .help("name a file that is there, or leave --file out: then one is made up")
+                .help("name an existing file, or leave --file out: then one is generated")
         };
         // To open a named pipe would wait for its writer.
         let metadata = fs::metadata(path).map_err(refused)?;
         if !metadata.is_file() {
             return Err(Failure::usage(format!("{name} is not a regular file"))
-                .help("name one, or leave --file out: then one is made up"));
+                .help("name one, or leave --file out: then one is generated"));
         }
         File::open(path).map_err(refused)?;
         Ok(Self { path: path.to_owned(), name, len: metadata.len(), _made_up: None })
@@ -83,7 +83,7 @@ impl Content {
 /// A file of `len` bytes in `dir`.
 fn made_up(len: u64, dir: &Path) -> Result<File, Failure> {
     let failed = |e: &dyn fmt::Display| {
-        Failure::system(format!("cannot make up a file to send in {}", dir.display()), e)
+        Failure::system(format!("cannot generate a file to send in {}", dir.display()), e)
             .help("choose a smaller --size, or another directory: TMPDIR=/var/tmp polypath demo")
     };
     let free = free(dir).map_err(|e| failed(&e))?;

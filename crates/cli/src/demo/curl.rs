@@ -90,7 +90,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     }?;
     match report.sha256_match {
         true => Ok(()),
-        false => Err(Failure::unmet("what curl got is not the file").help("this is a bug: please report it")),
+        false => Err(Failure::unmet("curl received different data").help("this is a bug: please report it")),
     }
 }
 
@@ -270,7 +270,6 @@ impl Curl {
 
 impl Drop for Curl {
     fn drop(&mut self) {
-        // It may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

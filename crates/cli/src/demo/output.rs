@@ -28,12 +28,12 @@ impl Output {
         let Ok(there) = fs::metadata(path) else { return Ok(()) };
         if !there.is_file() {
             return Err(Failure::usage(format!("{} is not a regular file", path.display()))
-                .help("without --output what arrives is checked too, and not kept"));
+                .help("without --output the received data is checked too, and not kept"));
         }
         let source = args.file.as_ref().and_then(|file| fs::metadata(file).ok());
         let is_source = source.is_some_and(|s| (s.dev(), s.ino()) == (there.dev(), there.ino()));
         match is_source {
-            true => Err(Failure::usage(format!("{} is the file that is to be sent", path.display()))
+            true => Err(Failure::usage(format!("{} is the file to send", path.display()))
                 .help("give --output another name")),
             false => Ok(()),
         }
@@ -47,7 +47,7 @@ impl Output {
         let temporary = temporary(&path).map_err(|e| {
             // Not with the temporary name.
             let e = e.raw_os_error().map_or(e, io::Error::from_raw_os_error);
-            refused(&name, e).help("--output names a file in a directory that is there and can be written")
+            refused(&name, e).help("--output names a file in an existing, writable directory")
         })?;
         Ok(Some(Self { path, name, temporary }))
     }

@@ -67,20 +67,20 @@ impl Diagnosis {
         let Some((at, finding)) = certain else {
             return Failure::system(
                 format!("no answer from {peer}"),
-                "nobody there, or packets do not get through",
+                "no host there, or packets are lost on the way",
             )
             .help(self.is_it_there(there));
         };
         match finding {
             Finding::Other(other) => {
                 Failure::system(format!("{at} is not {peer}"), format!("{other} answers there"))
-                    .help(format!("if that is whom you mean: {other}@{at}"))
+                    .help(format!("if you mean that host: {other}@{at}"))
             }
             Finding::Closed => {
-                Failure::system(format!("{at} is closed"), "nobody listens on that UDP port there")
-                    .help(format!("on that host: {there}; another port is named like this: HIT@ADDR:PORT"))
+                Failure::system(format!("{at} is closed"), "no program listens on that UDP port there")
+                    .help(format!("on that host: {there}; to name another port: HIT@ADDR:PORT"))
             }
-            Finding::Unreachable(words) => Failure::system(format!("no way to {at}"), words)
+            Finding::Unreachable(words) => Failure::system(format!("no route to {at}"), words)
                 .help("is the address right? see `ip route get`"),
             Finding::Nothing => unreachable!("filtered above"),
         }

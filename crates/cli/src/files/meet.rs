@@ -74,14 +74,17 @@ impl Transfer<'_> {
         let hit = self.call.to.hit;
         match error {
             AssociateError::Failed(PeerFailure::Refused) => End::Final(
-                Failure::system(format!("{hit} does not let us in"), "we are strangers to it")
-                    .help(format!("on that host: {}", self.there())),
+                Failure::system(
+                    format!("{hit} refused the association"),
+                    "this host is not in its allow list",
+                )
+                .help(format!("on that host: {}", self.there())),
             ),
             AssociateError::Failed(PeerFailure::Timeout) if !self.met => {
                 self.nobody(&diagnosis.unwrap_or_else(|| self.silence()))
             }
             AssociateError::Begin(polypath_hip::ConnectError::NoRoute) if !self.met => End::Final(
-                Failure::system("no way to that address", "no local address of its family is usable")
+                Failure::system("no route to that address", "no local address of its family is usable")
                     .help("see `ip address`"),
             ),
             AssociateError::Begin(polypath_hip::ConnectError::Hit(_)) if self.node.hit() == Some(hit) => {

@@ -66,7 +66,7 @@ fn target(args: &SendArgs) -> Result<(Target, &[std::ffi::OsString]), Failure> {
     let to = last.to_str().ok_or("is not UTF-8".to_owned()).and_then(str::parse::<Target>);
     let to = to.map_err(|e| {
         Failure::usage(format!(
-            "the last argument says to whom, and {} does not: {e}",
+            "the last argument names the receiver, and {} does not: {e}",
             shown(&last.to_string_lossy())
         ))
         .help(format!("polypath send FILE HIT@ADDRESS; {to_fetch}"))
@@ -111,7 +111,7 @@ fn unreadable(path: &Path, error: &polypath_files::FileError) -> Failure {
     match error {
         polypath_files::FileError::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             match path.to_str().is_some_and(|text| text.parse::<Target>().is_ok()) {
-                true => failure.help("whom to send to comes last, and only once"),
+                true => failure.help("the receiver comes last, and only once"),
                 false => failure,
             }
         }

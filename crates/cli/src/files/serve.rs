@@ -81,11 +81,11 @@ impl Serve<'_> {
             tokio::select! {
                 stream = listener.accept() => match stream {
                     Ok(stream) => desk.serve(stream),
-                    Err(error) => return Err(Failure::system("cannot go on", error)),
+                    Err(error) => return Err(Failure::system("stopped after an error", error)),
                 },
                 event = node.peer_event() => match event {
                     Some((peer, event)) => tell(self.json, peer, &event),
-                    None => return Err(Failure::system("cannot go on", "the sockets failed")),
+                    None => return Err(Failure::system("stopped after an error", "the sockets failed")),
                 },
                 Some(complete) = ended.recv() => if self.once && complete {
                     return Ok(());
@@ -104,7 +104,7 @@ impl Serve<'_> {
         });
         if self.allow.is_empty() {
             eprintln!(
-                "nobody is let in yet: name the senders with --allow HIT, or let in anybody with --allow any"
+                "every peer is refused: name the senders with --allow HIT, or accept any with --allow any"
             );
         }
     }
@@ -211,7 +211,7 @@ fn resumed(at: u64) -> String {
 /// `kept`: what came of the last file is kept.
 fn complain(peer: Hit, error: &FileError, kept: bool) {
     match error.is_interruption() {
-        true if kept => eprintln!("{peer}: interrupted; what came is kept for the next attempt"),
+        true if kept => eprintln!("{peer}: interrupted; the received part is kept for the next attempt"),
         true => eprintln!("{peer}: interrupted"),
         false => eprintln!("{peer}: {error}"),
     }

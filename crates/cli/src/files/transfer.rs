@@ -130,7 +130,7 @@ impl<'a> Transfer<'a> {
             Way::Send(left) if left.iter().any(Entry::is_input) => {
                 "standard input is not resumed: what is not stored is sent from its beginning"
             }
-            _ => "the same command goes on where it stopped",
+            _ => "the same command continues where it stopped",
         }
     }
 
@@ -330,6 +330,6 @@ fn end(error: FileError) -> End {
         error @ FileError::Direction { sends: false } => {
             End::Final(Failure::system("cannot fetch", error).help("send to it: polypath send FILE HIT@ADDR"))
         }
-        error => End::Final(Failure::system("cannot go on", error)),
+        error => End::Final(Failure::system("stopped after an error", error)),
     }
 }

@@ -70,7 +70,7 @@ pub fn store(file: &Path, identity: &Identity, replace: bool) -> Result<(), Fail
 
 fn exists(file: &Path) -> Failure {
     Failure::usage(format!("{} exists already", file.display())).help(
-        "--force replaces it: this host then has another HIT, and its peers must be told; or choose --out",
+        "--force replaces it: this host then has another HIT, and its peers need the new one; or choose --out",
     )
 }
 
@@ -82,9 +82,8 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
             _ => failure,
         }
     };
-    // To open a FIFO is to wait.
     if !fs::metadata(file).map_err(failed)?.is_file() {
-        return Err(Failure::usage(format!("{} is no file", file.display())));
+        return Err(Failure::usage(format!("{} is not a regular file", file.display())));
     }
     let opened = File::open(file).map_err(failed)?;
     let meta = opened.metadata().map_err(failed)?;

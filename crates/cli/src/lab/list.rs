@@ -14,7 +14,8 @@ use crate::table;
 pub fn list(dir: Option<&Path>, as_json: bool) -> Result<(), Failure> {
     let shelf = Shelf::at(dir);
     let names = shelf.names().map_err(|e| {
-        Failure::system(format!("cannot list {shelf}"), e).help("say where the experiments are with --dir")
+        Failure::system(format!("cannot list {shelf}"), e)
+            .help("give the directory of the experiments with --dir")
     })?;
     let (mut experiments, mut bad) = (Vec::new(), 0);
     for name in names {
@@ -30,7 +31,7 @@ pub fn list(dir: Option<&Path>, as_json: bool) -> Result<(), Failure> {
     printed(writeln!(io::stdout(), "{text}"))?;
     match bad {
         0 => Ok(()),
-        n => Err(Failure::usage(format!("{n} of the files are no experiments: see above"))),
+        n => Err(Failure::usage(format!("{n} of the files are not experiments: see above"))),
     }
 }
 

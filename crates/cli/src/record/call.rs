@@ -36,7 +36,7 @@ const NOTES: usize = 16 << 20;
 /// Records and writes the files.
 pub fn call(args: &RecordArgs, to: &Target) -> Result<(), Failure> {
     let out = args.out.as_deref().ok_or_else(|| {
-        Failure::usage("where to is not said")
+        Failure::usage("no output name given")
             .help("give --out NAME: it writes NAME.up.trace and NAME.down.trace")
     })?;
     let identity = keys::file::load(&keys::ensure(args.identity.as_deref())?)?;

@@ -40,7 +40,7 @@ pub fn listen(args: &RecordArgs) -> Result<(), Failure> {
         });
         if args.allow.is_empty() {
             eprintln!(
-                "nobody is let in yet: name the callers with --allow HIT, or let in anybody with --allow any"
+                "every peer is refused: name the callers with --allow HIT, or accept any with --allow any"
             );
         }
         let result = interrupt.or(serve(&node, &listener)).await;
@@ -55,7 +55,7 @@ async fn serve(node: &Node, listener: &polypath_node::Listener) -> Result<(), Fa
     loop {
         tokio::select! {
             stream = listener.accept() => {
-                let stream = stream.map_err(|e| Failure::system("cannot go on", e))?;
+                let stream = stream.map_err(|e| Failure::system("stopped after an error", e))?;
                 let turn = turn.clone();
                 tokio::spawn(async move {
                     let _turn = turn.acquire().await;
@@ -71,7 +71,7 @@ async fn serve(node: &Node, listener: &polypath_node::Listener) -> Result<(), Fa
                     eprintln!("refused {peer} from {}: to let it in, --allow {peer}", from.remote);
                 }
                 Some(_) => {}
-                None => return Err(Failure::system("cannot go on", "the sockets failed")),
+                None => return Err(Failure::system("stopped after an error", "the sockets failed")),
             },
         }
     }
@@ -81,7 +81,7 @@ async fn serve(node: &Node, listener: &polypath_node::Listener) -> Result<(), Fa
 async fn answer(stream: &Stream, peer: &str) -> Result<(), StreamError> {
     let request = match tokio::time::timeout(PATIENCE, request(stream)).await {
         Ok(request) => request?,
-        Err(_) => Err("it did not say what it wants"),
+        Err(_) => Err("it sent no request"),
     };
     let request = match request {
         Ok(request) => request,
@@ -113,7 +113,7 @@ async fn request(stream: &Stream) -> Result<Result<Request, &'static str>, Strea
     while bytes.len() < LENGTH {
         match stream.read(LENGTH - bytes.len()).await? {
             Some(more) => bytes.extend_from_slice(&more),
-            None => return Ok(Err("it ended before it said what it wants")),
+            None => return Ok(Err("it ended before it sent a request")),
         }
     }
     Ok(Request::parse(&bytes.try_into().expect("the loop read LENGTH bytes")))

@@ -101,7 +101,7 @@ pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, F
         let failure = Failure::system("cannot ask", &error);
         match error {
             ControlError::Nobody(_) if kill_switch::is_armed() => failure.help(
-                "its kill switch stands: `polypath up` goes on behind it, `polypath down --lift-kill-switch` lifts it",
+                "its kill switch stands: `polypath up` continues behind it, `polypath down --lift-kill-switch` lifts it",
             ),
             ControlError::Nobody(_) => {
                 failure.help("`polypath up` starts one; --socket names another one's [control] socket")

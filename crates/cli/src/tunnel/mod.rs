@@ -85,7 +85,7 @@ fn observe(file: &Path, detail: Detail) -> Result<(Observer, EventFile), Failure
 
 /// The end of the file of events.
 fn finish(events: EventFile) -> Result<(), Failure> {
-    match events.finish().map_err(|e| Failure::system("--events: not all is written", e))? {
+    match events.finish().map_err(|e| Failure::system("--events: the file is incomplete", e))? {
         0 => {}
         lost => tracing::warn!("--events: {lost} lines were dropped, as the disk was too slow for them"),
     }
@@ -134,7 +134,7 @@ fn state(config: &Config, user: Option<&User>) -> Result<(), Failure> {
     match std::fs::metadata(dir) {
         Ok(found) if found.uid() == uid => Ok(()),
         Ok(_) => Err(failed(io::Error::other(format!("it belongs to another user than {}", user.name)))
-            .help("name a directory that is not there yet, or give this one to that user")),
+            .help("name a directory that does not exist yet, or give this one to that user")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             std::fs::create_dir_all(dir).and_then(|()| chown(dir, Some(uid), Some(gid))).map_err(failed)
         }

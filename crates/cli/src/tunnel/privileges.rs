@@ -36,7 +36,7 @@ pub fn group(name: &str) -> Result<Group, Failure> {
 pub fn become_user(user: &User) -> Result<(), Failure> {
     change(user).map_err(|e| {
         Failure::system(format!("cannot become the user {}", user.name), e)
-            .help("only root may: without [daemon] user it stays who it is")
+            .help("only root may: without [daemon] user it keeps its own user")
     })
 }
 

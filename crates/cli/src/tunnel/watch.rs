@@ -26,7 +26,7 @@ pub fn watch(args: &StatusArgs) -> Result<(), Failure> {
         return lines(args);
     }
     if !io::stdout().is_terminal() {
-        let failure = Failure::usage("standard output is no terminal");
+        let failure = Failure::usage("standard output is not a terminal");
         return Err(failure.help("`polypath status --watch --json` prints a line of JSON each second"));
     }
     let first = current(&args.socket)?;

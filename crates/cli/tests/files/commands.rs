@@ -241,10 +241,10 @@ fn arguments_that_make_no_sense_say_what_would() {
     let file = file.to_str().unwrap();
     let (to, near) = (format!("{hit}@192.0.2.2"), format!("{hit}@fe80::1%b0"));
     for (args, what) in [
-        (&["send", file][..], "the last argument says to whom"),
+        (&["send", file][..], "the last argument names the receiver"),
         (&["send", &to], "nothing to send"),
         (&["send", "missing", &to], "No such file"),
-        (&["send", &to, &to], "whom to send to comes last, and only once"),
+        (&["send", &to, &to], "the receiver comes last, and only once"),
         (&["send", "-", "-", &to], "standard input can be read once only"),
         (&["send", "-", "--name", "../x", &to], "--name ../x: leads out of the directory"),
         (&["send", "-", "--allow", "any"], "standard input cannot be fetched"),

@@ -44,7 +44,7 @@ fn ctrl_c_at_the_sender_ends_it_and_the_next_attempt_goes_on() {
     let ended = end(sender, 5);
     assert_eq!(ended.status.code(), Some(130), "{ended:?}");
     let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(said.contains("interrupted") && said.contains("goes on where it stopped"), "{said}");
+    assert!(said.contains("interrupted") && said.contains("continues where it stopped"), "{said}");
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "", "no report of what did not happen");
     assert_no_sockets(&bed, 0);
     assert!((1_000_000..SIZE).contains(&partial(&bed)), "{}", partial(&bed));

@@ -114,7 +114,10 @@ fn a_stranger_is_refused_and_told_what_to_do() {
     let refused = end(bed.send(&file, &hits[1]), 30);
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("does not let us in") && said.contains(&format!("--allow {}", hits[0])), "{said}");
+    assert!(
+        said.contains("refused the association") && said.contains(&format!("--allow {}", hits[0])),
+        "{said}"
+    );
     receiver.kill().unwrap();
     let told = receiver.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&told.stderr);

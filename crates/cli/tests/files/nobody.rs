@@ -36,10 +36,10 @@ fn a_closed_port_a_wrong_name_and_a_host_that_is_not_there_are_told_apart() {
     receiver.kill().unwrap();
     receiver.wait().unwrap();
     let unknown = said(&bed, &format!("{}@203.0.113.1", hits[1]), &[]);
-    assert!(unknown.contains("no way to 203.0.113.1:10500"), "{unknown}");
+    assert!(unknown.contains("no route to 203.0.113.1:10500"), "{unknown}");
     let missing = said(&bed, &format!("{}@10.0.0.77", hits[1]), &[]);
     assert!(
-        missing.contains("no way to 10.0.0.77:10500") && missing.contains("No route to host"),
+        missing.contains("no route to 10.0.0.77:10500") && missing.contains("No route to host"),
         "{missing}"
     );
 }

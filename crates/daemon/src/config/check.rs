@@ -69,8 +69,7 @@ impl Config {
             "others may reach {}, and read without a password who the peers are and what they carry",
             at.ip()
         );
-        let help =
-            "write \"127.0.0.1:9510\", or allow_remote = true if a firewall lets in only whom you trust";
+        let help = "write \"127.0.0.1:9510\", or allow_remote = true if a firewall admits only trusted hosts";
         Err(Problem::new(&["metrics", "listen"], why).help(help))
     }
 

@@ -47,13 +47,13 @@ pub enum PeerFailure {
     #[error("no answer")]
     Timeout,
     /// The peer does not know us, and lets in whom it knows only.
-    #[error("the peer does not let us in")]
+    #[error("the peer refused the association")]
     Refused,
     /// The peer's puzzle is too hard.
     #[error("the peer is too busy")]
     Busy,
     /// Nothing in common.
-    #[error("the peer speaks nothing that we do")]
+    #[error("no algorithm in common with the peer")]
     NoProposal,
 }
 

@@ -142,7 +142,6 @@ impl Drop for Entry {
             WhenDropped::Settled => false,
         };
         if remove {
-            // It may be gone already.
             let _ = unlinkat(&self.parent, &self.name, AtFlags::empty());
         }
     }

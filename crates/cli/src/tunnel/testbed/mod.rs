@@ -57,7 +57,6 @@ fn up(name: &str) -> Result<(), Failure> {
     let ended = interrupt.block_on(interrupt.or(asked));
     drop(bed);
     match ended {
-        // That is how it ends.
         Err(failure) if failure.status.is_interruption() => Ok(()),
         other => other,
     }
@@ -112,7 +111,6 @@ struct Names;
 impl Drop for Names {
     fn drop(&mut self) {
         for host in HOSTS {
-            // It may be gone.
             let _ = ip(&["netns", "del", host]);
         }
         let _ = fs::remove_dir_all(DIR);
