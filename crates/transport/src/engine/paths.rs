@@ -65,6 +65,7 @@ impl Engine {
         self.timers.remove_path(path);
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
         self.controller.on_path_removed(path);
+        self.scheduler.on_path_removed(path);
         self.policy.on_path_removed(path);
         self.observers.remove_path(path);
         self.lanes.remove(path);
