@@ -10,6 +10,13 @@ pub trait OfPath {
     fn path(&self) -> PathId;
 }
 
+impl<T> OfPath for (PathId, T) {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.0
+    }
+}
+
 /// One `T` for each path that is there, in the order in which the paths came. The id of a path that is gone finds nothing,
 /// even if another path has its place.
 #[derive(Clone, PartialEq, Debug)]
@@ -155,12 +162,6 @@ impl<T: OfPath> IndexMut<PathId> for PathMap<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    impl OfPath for (PathId, char) {
-        fn path(&self) -> PathId {
-            self.0
-        }
-    }
 
     fn map(of: &str) -> PathMap<(PathId, char)> {
         let mut map = PathMap::default();

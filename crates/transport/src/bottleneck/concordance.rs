@@ -13,6 +13,7 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::detector::Detector;
 use super::series::{BIN, Series};
+use crate::path_map::{OfPath, PathMap};
 
 /// Longest time that is looked back.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -27,35 +28,39 @@ const SPREAD: f64 = 0.4;
 /// Lags that are always tried: jitter of hosts, and what is unlike in the ways to the bottleneck.
 const LAG: Duration = Duration::from_millis(30);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Path {
+    id: PathId,
     series: Series,
     rtt: Duration,
+}
+
+impl OfPath for Path {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.id
+    }
 }
 
 /// Compares queueing delays.
 #[derive(Debug, Default)]
 pub(crate) struct Concordance {
-    paths: Vec<Option<Path>>,
+    paths: PathMap<Path>,
 }
 
 impl Detector for Concordance {
     fn on_delay(&mut self, path: PathId, sent: Instant, queueing: Duration, rtt: Duration) {
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, || None);
-        }
-        let path = self.paths[path.index()].get_or_insert_default();
+        let path = self.paths.or_insert(path, |id| Path { id, series: Series::default(), rtt });
         path.series.add(sent, queueing);
         path.rtt = rtt;
     }
 
     fn forget(&mut self, path: PathId) {
-        self.paths.get_mut(path.index()).into_iter().for_each(|p| *p = None);
+        self.paths.remove(path);
     }
 
     fn likeness(&mut self, now: Instant, since: Instant, (a, b): (PathId, PathId)) -> Option<f64> {
-        let path = |path: PathId| self.paths.get(path.index())?.as_ref();
-        let (a, b) = (path(a)?, path(b)?);
+        let (a, b) = (self.paths.get(a)?, self.paths.get(b)?);
         let from = since.max(now - WINDOW);
         let lag = (a.rtt - b.rtt).max(b.rtt - a.rtt).max(LAG);
         WIDTHS.iter().find_map(|width| compare(a, b, (from, now), *width, lag))

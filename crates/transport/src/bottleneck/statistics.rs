@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::detector::Detector;
+use crate::path_map::PathMap;
 
 /// The base interval.
 pub(crate) const T: Duration = Duration::from_millis(350);
@@ -75,16 +76,16 @@ struct Path {
     /// PB: a bottleneck was found in the last interval.
     bottleneck: bool,
     summary: Summary,
+    /// Its group in the last intervals, if it had one, the latest first.
+    groups: VecDeque<Option<usize>>,
 }
 
 /// The method.
 #[derive(Debug, Default)]
 pub(crate) struct Statistics {
-    paths: Vec<Option<Path>>,
+    paths: PathMap<(PathId, Path)>,
     began: Option<Instant>,
     intervals: u64,
-    /// For the last intervals, the latest first: the number of each path's group, if it has one.
-    groups: VecDeque<Vec<Option<usize>>>,
 }
 
 impl Detector for Statistics {
@@ -101,7 +102,7 @@ impl Detector for Statistics {
     }
 
     fn forget(&mut self, path: PathId) {
-        self.paths.get_mut(path.index()).into_iter().for_each(|p| *p = None);
+        self.paths.remove(path);
     }
 
     fn advance(&mut self, now: Instant) {
@@ -109,28 +110,23 @@ impl Detector for Statistics {
         while now.since(from) >= T {
             from += T;
             self.intervals += 1;
-            self.paths.iter_mut().flatten().for_each(Path::end_interval);
-            self.groups.push_front(group(&self.paths));
-            self.groups.truncate(HELD);
+            self.paths.iter_mut().for_each(|(_, path)| path.end_interval());
+            let groups = group(self.paths.as_slice());
+            self.paths.iter_mut().zip(groups).for_each(|((_, path), group)| path.join(group));
         }
         self.began = Some(from);
     }
 
     fn likeness(&mut self, _: Instant, _: Instant, (a, b): (PathId, PathId)) -> Option<f64> {
-        let group = |groups: &Vec<Option<usize>>, path: PathId| groups.get(path.index()).copied().flatten();
-        let together =
-            |groups: &&Vec<Option<usize>>| group(groups, a).is_some() && group(groups, a) == group(groups, b);
-        let held = self.groups.iter().filter(together).count() as f64 / self.groups.len() as f64;
-        (self.intervals >= 2 * M as u64).then_some(held)
+        let groups = |path| self.paths.get(path).into_iter().flat_map(|(_, path)| &path.groups);
+        let together = groups(a).zip(groups(b)).filter(|(a, b)| a.is_some() && a == b).count();
+        (self.intervals >= 2 * M as u64).then_some(together as f64 / HELD as f64)
     }
 }
 
 impl Statistics {
     fn path(&mut self, path: PathId) -> &mut Path {
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, || None);
-        }
-        self.paths[path.index()].get_or_insert_default()
+        &mut self.paths.or_insert(path, |id| (id, Path::default())).1
     }
 }
 
@@ -165,6 +161,12 @@ impl Path {
         self.bottleneck = ended.count > 0.0 && (skew < C_S || (skew < C_H && self.bottleneck) || loss > P_L);
     }
 
+    /// The interval that ended found it in `group`.
+    fn join(&mut self, group: Option<usize>) {
+        self.groups.push_front(group);
+        self.groups.truncate(HELD);
+    }
+
     /// Whether the mean of an interval crosses the long-term one by p_v · var_est, seen from the last crossing (§3.2.4).
     fn crosses(&mut self, mean: f64) -> bool {
         let Some(long) = self.mean else { return false };
@@ -195,9 +197,9 @@ impl Path {
 
 /// The group of each path that has a bottleneck: divided in turn by freq_est, var_est, skew_est and, where it is high, by
 /// pkt_loss (§3.3.1).
-fn group(paths: &[Option<Path>]) -> Vec<Option<usize>> {
-    let found = |n: &usize| paths[*n].as_ref().is_some_and(|p| p.bottleneck);
-    let summary = |n: usize| paths[n].as_ref().map_or(Summary::default(), |p| p.summary);
+fn group(paths: &[(PathId, Path)]) -> Vec<Option<usize>> {
+    let found = |n: &usize| paths[*n].1.bottleneck;
+    let summary = |n: usize| paths[n].1.summary;
     let mut groups: Vec<Vec<usize>> = vec![(0..paths.len()).filter(found).collect()];
     groups = divided(groups, |n| summary(n).freq, |_| P_F);
     groups = divided(groups, |n| summary(n).var, |highest| P_MAD * highest);
@@ -261,16 +263,17 @@ mod tests {
     #[test]
     fn skewness_counts_samples_below_the_mean_less_those_above() {
         let s = fed(80, &[mostly_high, mostly_low]);
-        let skew = |n: usize| s.paths[n].as_ref().map(|p| p.summary.skew).unwrap();
+        let path = |n: u16| &s.paths[PathId(n)].1;
+        let skew = |n: u16| path(n).summary.skew;
         assert!((skew(0) + 0.8).abs() < 0.01 && (skew(1) - 0.8).abs() < 0.01, "{} {}", skew(0), skew(1));
-        assert!(s.paths[0].as_ref().unwrap().bottleneck && !s.paths[1].as_ref().unwrap().bottleneck);
+        assert!(path(0).bottleneck && !path(1).bottleneck);
     }
 
     #[test]
     fn variability_is_the_mean_distance_from_the_last_mean() {
         let s = fed(80, &[mostly_high]);
         // mean 9: nine of ten are 1 away and one is 9 away
-        let var = s.paths[0].as_ref().unwrap().summary.var;
+        let var = s.paths[PathId(0)].1.summary.var;
         assert!((var - 1.8).abs() < 0.05, "{var}");
     }
 
@@ -281,7 +284,7 @@ mod tests {
         }
         let s = fed(120, &[slow]);
         // one crossing each 10 intervals
-        let freq = s.paths[0].as_ref().unwrap().summary.freq;
+        let freq = s.paths[PathId(0)].1.summary.freq;
         assert!((freq - 0.1).abs() < 0.021, "{freq}");
     }
 
@@ -304,5 +307,16 @@ mod tests {
             ),
             None
         );
+    }
+
+    #[test]
+    fn the_groups_of_a_path_that_is_gone_say_nothing_of_the_next_in_its_place() {
+        let (mut s, next) = (fed(100, &[mostly_high, mostly_high]), PathId(PathId::PLACES as u16));
+        let mut like = |a| s.likeness(Instant::ZERO, Instant::ZERO, (a, PathId(1)));
+        assert_eq!((like(PathId(0)), like(next)), (Some(1.0), Some(0.0)));
+        s.forget(PathId(0));
+        s.on_delivered(next, 1);
+        let mut like = |a| s.likeness(Instant::ZERO, Instant::ZERO, (a, PathId(1)));
+        assert_eq!((like(PathId(0)), like(next)), (Some(0.0), Some(0.0)));
     }
 }

@@ -17,10 +17,12 @@ use super::law::{Env, Law};
 use super::window::{Window, WindowConfig};
 use crate::about::About;
 use crate::facts::{AckSample, ConfigError, Episode, KnownPath, LossEvent, Pace, PathState, PathView};
+use crate::path_map::{OfPath, PathMap};
 
 /// One path of a coupled connection.
 #[derive(Debug)]
 pub struct Flow {
+    path: PathId,
     window: Window,
     /// Smoothed round trip time.
     rtt: Option<Duration>,
@@ -28,6 +30,13 @@ pub struct Flow {
     /// Bytes delivered since the last loss, and between the last two.
     since_loss: u64,
     between_losses: u64,
+}
+
+impl OfPath for Flow {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 /// How windows are coupled.
@@ -44,9 +53,9 @@ pub trait Coupling: std::fmt::Debug + Default + Send + 'static {
     }
 }
 
-/// The paths of a connection by their ids.
+/// The paths of a connection.
 #[derive(Debug, Default)]
-pub struct Flows(Vec<Option<Flow>>);
+pub struct Flows(PathMap<Flow>);
 
 /// The windows of a connection, coupled.
 #[derive(Debug)]
@@ -57,9 +66,9 @@ pub struct Coupled<L> {
 }
 
 impl Flow {
-    fn new(config: WindowConfig, mss: u32) -> Self {
+    fn new(path: PathId, config: WindowConfig, mss: u32) -> Self {
         let window = Window::new(config, mss);
-        Self { window, rtt: None, active: true, since_loss: 0, between_losses: 0 }
+        Self { path, window, rtt: None, active: true, since_loss: 0, between_losses: 0 }
     }
 
     /// cwnd, segments.
@@ -90,7 +99,7 @@ impl Flow {
 impl Flows {
     /// The paths that count.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> + Clone {
-        self.0.iter().flatten().filter(|flow| flow.counts())
+        self.0.iter().filter(|flow| flow.counts())
     }
 
     /// Sum of their rates, segments a second.
@@ -99,11 +108,11 @@ impl Flows {
     }
 
     fn of(&self, path: PathId) -> Option<&Flow> {
-        self.0.get(path.index())?.as_ref()
+        self.0.get(path)
     }
 
     fn of_mut(&mut self, path: PathId) -> Option<&mut Flow> {
-        self.0.get_mut(path.index())?.as_mut()
+        self.0.get_mut(path)
     }
 
     fn look(&mut self, paths: &[PathView]) {
@@ -142,14 +151,11 @@ impl<L: Coupling> Law for Coupled<L> {
 
 impl<L: Coupling> Controller for Coupled<L> {
     fn on_path_added(&mut self, _: Instant, path: PathId, mss: u32) {
-        if self.flows.0.len() <= path.index() {
-            self.flows.0.resize_with(path.index() + 1, || None);
-        }
-        self.flows.0[path.index()] = Some(Flow::new(self.config, mss));
+        self.flows.0.insert(Flow::new(path, self.config, mss));
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.flows.0[path.index()] = None;
+        self.flows.0.remove(path);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {

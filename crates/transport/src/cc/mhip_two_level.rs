@@ -22,12 +22,13 @@ use super::newreno::{NewReno, NewRenoConfig};
 use super::per_path::Algorithm;
 use crate::about::About;
 use crate::facts::{AckSample, ConfigError, Episode, LossEvent, PathView};
+use crate::path_map::PathMap;
 
 /// Per-path AIMD under a global window.
 #[derive(Debug)]
 pub struct MhipTwoLevel {
     config: NewRenoConfig,
-    paths: Vec<Option<NewReno>>,
+    paths: PathMap<(PathId, NewReno)>,
 }
 
 impl Law for MhipTwoLevel {
@@ -49,71 +50,72 @@ impl Law for MhipTwoLevel {
 impl MhipTwoLevel {
     /// Every path begins with the windows of `config`.
     pub fn new(config: NewRenoConfig) -> Self {
-        Self { config, paths: Vec::new() }
+        Self { config, paths: PathMap::default() }
     }
 
     /// ssthresh of the bundle, bytes: none while a path has none.
     pub fn total_ssthresh(&self) -> Option<u64> {
-        self.paths.iter().flatten().map(|p| p.snapshot().ssthresh).sum()
+        self.paths.iter().map(|(_, p)| p.snapshot().ssthresh).sum()
     }
 
-    fn path(&mut self, path: PathId) -> Option<&mut NewReno> {
-        self.paths.get_mut(path.index())?.as_mut()
+    fn get(&self, path: PathId) -> Option<&NewReno> {
+        self.paths.get(path).map(|(_, p)| p)
+    }
+
+    fn get_mut(&mut self, path: PathId) -> Option<&mut NewReno> {
+        self.paths.get_mut(path).map(|(_, p)| p)
     }
 }
 
 impl Controller for MhipTwoLevel {
     fn on_path_added(&mut self, _: Instant, path: PathId, mss: u32) {
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, || None);
-        }
-        self.paths[path.index()] = Some(NewReno::new(self.config, mss));
+        self.paths.insert((path, NewReno::new(self.config, mss)));
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.paths[path.index()] = None;
+        self.paths.remove(path);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        if let Some(p) = self.path(path) {
+        if let Some(p) = self.get_mut(path) {
             p.on_mss(mss);
         }
     }
 
     fn limit_window(&mut self, path: PathId, bytes: u64) {
-        if let Some(p) = self.path(path) {
+        if let Some(p) = self.get_mut(path) {
             p.limit_window(bytes);
         }
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
-        if let Some(p) = self.path(path) {
+        if let Some(p) = self.get_mut(path) {
             p.on_ack(now, sample);
         }
     }
 
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, _: &[PathView]) {
-        if let Some(p) = self.path(path) {
+        if let Some(p) = self.get_mut(path) {
             p.on_loss(now, loss);
         }
     }
 
     fn on_undo(&mut self, now: Instant, path: PathId, episode: Episode) {
-        if let Some(p) = self.path(path) {
+        if let Some(p) = self.get_mut(path) {
             p.on_undo(now, episode);
         }
     }
 
     fn window(&self, path: PathId) -> u64 {
-        self.paths[path.index()].as_ref().map_or(0, Algorithm::window)
+        self.get(path).map_or(0, Algorithm::window)
     }
 
     fn total_window(&self) -> Option<u64> {
-        Some(self.paths.iter().flatten().map(Algorithm::window).sum())
+        Some(self.paths.iter().map(|(_, p)| p.window()).sum())
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {
-        self.paths[path.index()].as_ref().map_or_else(Snapshot::default, Algorithm::snapshot)
+        self.get(path).map_or_else(Snapshot::default, Algorithm::snapshot)
     }
 }
 

@@ -8,28 +8,25 @@ use polypath_wire::{Instant, PathId};
 use super::controller::{Controller, Snapshot};
 use super::per_path::Algorithm;
 use crate::facts::{AckSample, Episode, LossEvent, PathState, PathView};
+use crate::path_map::PathMap;
 
 /// One `A` for all paths.
 #[derive(Debug)]
 pub(crate) struct OneWindow<A> {
     algorithm: A,
-    /// The largest payload of each path, by its id; `None` once it is removed.
-    mss: Vec<Option<u32>>,
+    /// The largest payload of each path.
+    mss: PathMap<(PathId, u32)>,
 }
 
 impl<A: Algorithm> OneWindow<A> {
     /// `algorithm` for every path that will be added.
     pub(crate) fn new(algorithm: A) -> Self {
-        Self { algorithm, mss: Vec::new() }
+        Self { algorithm, mss: PathMap::default() }
     }
 
     /// The algorithm counts in the smallest segments of all paths.
-    fn set_mss(&mut self, path: PathId, mss: Option<u32>) {
-        if path.index() >= self.mss.len() {
-            self.mss.resize(path.index() + 1, None);
-        }
-        self.mss[path.index()] = mss;
-        if let Some(&smallest) = self.mss.iter().flatten().min() {
+    fn count(&mut self) {
+        if let Some(smallest) = self.mss.iter().map(|(_, mss)| *mss).min() {
             self.algorithm.on_mss(smallest);
         }
     }
@@ -37,15 +34,18 @@ impl<A: Algorithm> OneWindow<A> {
 
 impl<A: Algorithm> Controller for OneWindow<A> {
     fn on_path_added(&mut self, _: Instant, path: PathId, mss: u32) {
-        self.on_mss(path, mss);
+        self.mss.insert((path, mss));
+        self.count();
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.set_mss(path, None);
+        self.mss.remove(path);
+        self.count();
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        self.set_mss(path, Some(mss));
+        self.mss.get_mut(path).into_iter().for_each(|entry| entry.1 = mss);
+        self.count();
     }
 
     fn limit_window(&mut self, _: PathId, bytes: u64) {
@@ -56,7 +56,7 @@ impl<A: Algorithm> Controller for OneWindow<A> {
         let elsewhere: u64 = others(path, paths).map(|p| p.in_flight).sum();
         let prior_in_flight = sample.prior_in_flight + elsewhere;
         // A segment of some path did not fit any more, so the window was in the way.
-        let largest = self.mss.iter().flatten().max().copied().unwrap_or_default();
+        let largest = self.mss.iter().map(|(_, mss)| *mss).max().unwrap_or_default();
         let window_limited = prior_in_flight + u64::from(largest) > self.algorithm.window();
         self.algorithm.on_ack(now, &AckSample { prior_in_flight, window_limited, ..*sample });
     }

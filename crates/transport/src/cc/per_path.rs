@@ -5,6 +5,7 @@ use polypath_wire::{Instant, PathId};
 use super::controller::{Controller, Snapshot};
 use super::window::Window;
 use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathView};
+use crate::path_map::PathMap;
 
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
 #[allow(missing_docs)]
@@ -82,7 +83,7 @@ impl<W: WindowLaw> Algorithm for W {
 
 /// One `A` per path.
 pub(crate) struct PerPath<A, F> {
-    paths: Vec<Option<A>>,
+    paths: PathMap<(PathId, A)>,
     new: F,
     /// Of laws that may go by trains: whether they do not.
     window_only: Option<bool>,
@@ -91,7 +92,7 @@ pub(crate) struct PerPath<A, F> {
 impl<A, F: Fn(Instant, PathId, u32) -> A> PerPath<A, F> {
     /// `new(now, path, mss)` makes the instance of a path.
     pub(crate) fn new(new: F) -> Self {
-        Self { paths: Vec::new(), new, window_only: None }
+        Self { paths: PathMap::default(), new, window_only: None }
     }
 
     /// The same with what [`Controller::window_only`] says; where it is not so, the law goes by trains.
@@ -99,21 +100,27 @@ impl<A, F: Fn(Instant, PathId, u32) -> A> PerPath<A, F> {
     pub(crate) fn window_only(self, window_only: bool) -> Self {
         Self { window_only: Some(window_only), ..self }
     }
+
+    #[inline]
+    fn get(&self, path: PathId) -> Option<&A> {
+        self.paths.get(path).map(|(_, a)| a)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, path: PathId) -> Option<&mut A> {
+        self.paths.get_mut(path).map(|(_, a)| a)
+    }
 }
 
 impl<A: std::fmt::Debug, F> std::fmt::Debug for PerPath<A, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(&self.paths).finish()
+        f.debug_map().entries(self.paths.iter().map(|(path, a)| (path, a))).finish()
     }
 }
 
 impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPath<A, F> {
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
-        if self.paths.len() <= path.index() {
-            self.paths.reserve_exact(path.index() + 1 - self.paths.len());
-            self.paths.resize_with(path.index() + 1, || None);
-        }
-        self.paths[path.index()] = Some((self.new)(now, path, mss));
+        self.paths.insert((path, (self.new)(now, path, mss)));
     }
 
     fn window_only(&self) -> bool {
@@ -125,66 +132,66 @@ impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPa
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.paths[path.index()] = None;
+        self.paths.remove(path);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.on_mss(mss);
         }
     }
 
     fn limit_window(&mut self, path: PathId, bytes: u64) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.limit_window(bytes);
         }
     }
 
     fn on_known(&mut self, path: PathId, known: &KnownPath) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.on_known(known);
         }
     }
 
     fn on_sent(&mut self, now: Instant, path: PathId, bytes: u64) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.on_sent(now, bytes);
         }
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.on_ack(now, sample);
         }
     }
 
     fn on_lost(&mut self, now: Instant, path: PathId, segment: &LostSegment) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.on_lost(now, segment);
         }
     }
 
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, _: &[PathView]) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.on_loss(now, loss);
         }
     }
 
     fn on_undo(&mut self, now: Instant, path: PathId, episode: Episode) {
-        if let Some(a) = self.paths[path.index()].as_mut() {
+        if let Some(a) = self.get_mut(path) {
             a.on_undo(now, episode);
         }
     }
 
     fn window(&self, path: PathId) -> u64 {
-        self.paths[path.index()].as_ref().map_or(0, Algorithm::window)
+        self.get(path).map_or(0, Algorithm::window)
     }
 
     fn pace(&self, path: PathId) -> Option<Pace> {
-        self.paths[path.index()].as_ref().and_then(Algorithm::pace)
+        self.get(path).and_then(Algorithm::pace)
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {
-        self.paths[path.index()].as_ref().map_or_else(Snapshot::default, Algorithm::snapshot)
+        self.get(path).map_or_else(Snapshot::default, Algorithm::snapshot)
     }
 }

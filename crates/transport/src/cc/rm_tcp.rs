@@ -21,6 +21,7 @@ use super::law::{Env, Law};
 use super::window::no_window;
 use crate::about::About;
 use crate::facts::{AckSample, ConfigError, LossCause, LossEvent, Pace, PathView, RouteEstimate};
+use crate::path_map::{OfPath, PathMap};
 
 /// Parameters of R-M/TCP.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -60,17 +61,24 @@ impl Default for RmTcpConfig {
 #[derive(Debug)]
 pub struct RmTcp {
     config: RmTcpConfig,
-    routes: Vec<Route>,
+    routes: PathMap<Route>,
 }
 
 #[derive(Clone, Debug)]
 struct Route {
+    path: PathId,
     mss: f64,
     cwnd: f64,
     ssthresh: f64,
     slow_start: bool,
     estimate: Option<RouteEstimate>,
-    gone: bool,
+}
+
+impl OfPath for Route {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 impl Law for RmTcp {
@@ -99,21 +107,21 @@ impl Law for RmTcp {
 impl RmTcp {
     /// Without routes.
     pub fn new(config: RmTcpConfig) -> Self {
-        Self { config, routes: Vec::new() }
+        Self { config, routes: PathMap::default() }
     }
 
     /// Equation (6): N_q,max,R = ω_qR · N_q,max.
-    fn threshold(&self, route: usize) -> f64 {
-        let weight = self.config.weights.get(route).copied().unwrap_or(1.0);
+    fn threshold(&self, route: &Route) -> f64 {
+        let weight = self.config.weights.get(route.path.index()).copied().unwrap_or(1.0);
         let tuned = if self.config.tune_weights { self.share(route) } else { 1.0 };
         self.config.queue * weight * tuned
     }
 
     /// The bandwidth of `route` over the mean of all, as far as they are known.
-    fn share(&self, route: usize) -> f64 {
-        let known = self.routes.iter().filter(|r| !r.gone).filter_map(Route::bandwidth);
+    fn share(&self, route: &Route) -> f64 {
+        let known = self.routes.iter().filter_map(Route::bandwidth);
         let (sum, n) = known.fold((0.0, 0.0), |(sum, n), bw| (sum + bw, n + 1.0));
-        match self.routes[route].bandwidth() {
+        match route.bandwidth() {
             Some(bw) if sum > 0.0 => bw * n / sum,
             _ => 1.0,
         }
@@ -161,64 +169,59 @@ impl Route {
 
 impl Controller for RmTcp {
     fn on_path_added(&mut self, _: Instant, path: PathId, mss: u32) {
-        let route = Route {
+        self.routes.insert(Route {
+            path,
             mss: f64::from(mss),
             cwnd: f64::from(self.config.initial_window.max(1)),
             ssthresh: f64::INFINITY,
             slow_start: true,
             estimate: None,
-            gone: false,
-        };
-        match self.routes.get_mut(path.index()) {
-            Some(before) => *before = route,
-            None => self.routes.push(route),
-        }
+        });
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.routes[path.index()].gone = true;
+        self.routes.remove(path);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        self.routes[path.index()].mss = f64::from(mss);
+        self.routes.get_mut(path).into_iter().for_each(|route| route.mss = f64::from(mss));
     }
 
     fn limit_window(&mut self, path: PathId, bytes: u64) {
-        let route = &mut self.routes[path.index()];
-        route.cwnd = route.cwnd.min(bytes as f64 / route.mss);
+        let limit = |route: &mut Route| route.cwnd = route.cwnd.min(bytes as f64 / route.mss);
+        self.routes.get_mut(path).into_iter().for_each(limit);
     }
 
     fn on_ack(&mut self, _: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
-        let route = path.index();
-        self.routes[route].estimate = sample.route.or(self.routes[route].estimate.map(RouteEstimate::stale));
-        let threshold = self.threshold(route);
+        let Some(route) = self.routes.get_mut(path) else { return };
+        route.estimate = sample.route.or(route.estimate.map(RouteEstimate::stale));
+        let threshold = self.threshold(&self.routes[path]);
         let used = sample.window_limited || !self.config.validate_window;
         let may_grow = used && !sample.in_recovery;
-        self.routes[route].adjust(f64::from(sample.newly_acked_segments), threshold, may_grow);
+        self.routes[path].adjust(f64::from(sample.newly_acked_segments), threshold, may_grow);
     }
 
     fn on_loss(&mut self, _: Instant, path: PathId, loss: &LossEvent, _: &[PathView]) {
-        let route = &mut self.routes[path.index()];
+        let Some(route) = self.routes.get_mut(path) else { return };
         route.ssthresh = route.pipe().unwrap_or(route.cwnd / 2.0).min(route.cwnd).max(2.0);
         route.slow_start = loss.cause == LossCause::Timeout;
         route.cwnd = if route.slow_start { 1.0 } else { route.ssthresh };
     }
 
     fn window(&self, path: PathId) -> u64 {
-        let route = &self.routes[path.index()];
-        if route.gone { 0 } else { (route.cwnd * route.mss) as u64 }
+        self.routes.get(path).map_or(0, |route| (route.cwnd * route.mss) as u64)
     }
 
     /// Equation (7): numBurst packets every RTT_avg · numBurst / cwnd are cwnd packets every RTT_avg.
     fn pace(&self, path: PathId) -> Option<Pace> {
-        let route = &self.routes[path.index()];
+        let route = self.routes.get(path)?;
         let rate = Rate::from_bytes_per(self.window(path), route.estimate?.rtt);
         let quantum = u64::from(self.config.num_burst) * route.mss as u64;
         (quantum > 0).then_some(Pace { rate, quantum, credit: Duration::ZERO, together: 0 })
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {
-        let route = &self.routes[path.index()];
+        let Some(route) = self.routes.get(path) else { return Snapshot::default() };
         let phase = if route.slow_start { Phase::SlowStart } else { Phase::CongestionAvoidance };
         let ssthresh = route.ssthresh.is_finite().then_some((route.ssthresh * route.mss) as u64);
         let rate = route.estimate.map(|e| e.bandwidth);
@@ -285,8 +288,11 @@ mod tests {
         for (mbps, rtt, queue) in [(10, 40, 0.0), (10, 56, 20.0), (20, 50, 25.0), (30, 41, 3.75)] {
             let mut rm = rm(RmTcpConfig::default());
             let bandwidth = Rate::from_mbps(mbps);
-            rm.routes[0].estimate = Some(RouteEstimate { bandwidth, ..estimate(rtt, true) });
-            assert!((rm.routes[0].queue().expect("it is estimated") - queue).abs() < 1e-9, "{mbps} {rtt}");
+            rm.routes[PathId(0)].estimate = Some(RouteEstimate { bandwidth, ..estimate(rtt, true) });
+            assert!(
+                (rm.routes[PathId(0)].queue().expect("it is estimated") - queue).abs() < 1e-9,
+                "{mbps} {rtt}"
+            );
         }
     }
 
@@ -294,12 +300,14 @@ mod tests {
     fn equation_6_weighs_the_thresholds() {
         let weights = vec![1.5];
         let mut rm = rm(RmTcpConfig { weights, initial_window: 60, ..Default::default() });
-        assert_eq!((rm.threshold(0), rm.threshold(1)), (30.0, 20.0));
+        let thresholds = |rm: &RmTcp| [0, 1].map(|path| rm.threshold(&rm.routes[PathId(path)]));
+        assert_eq!(thresholds(&rm), [30.0, 20.0]);
         assert_eq!(feed(&mut rm, Some(estimate(64, true))), 61_000); // 30 packets
         assert_eq!(feed(&mut rm, Some(estimate(65, true))), 50_000);
         rm.config = RmTcpConfig { tune_weights: true, ..Default::default() };
-        rm.routes[1].estimate = Some(RouteEstimate { bandwidth: Rate::from_mbps(30), ..estimate(40, true) });
-        assert_eq!((rm.threshold(0), rm.threshold(1)), (10.0, 30.0)); // 10 and 30 of 20 Mbit/s on average
+        rm.routes[PathId(1)].estimate =
+            Some(RouteEstimate { bandwidth: Rate::from_mbps(30), ..estimate(40, true) });
+        assert_eq!(thresholds(&rm), [10.0, 30.0]); // 10 and 30 of 20 Mbit/s on average
     }
 
     #[test]
@@ -324,7 +332,7 @@ mod tests {
         let mut rm = rm(RmTcpConfig { initial_window: 80, ..Default::default() });
         rm.on_loss(Instant::ZERO, PathId(0), &loss(LossCause::LaterDelivered), &[]);
         assert_eq!(rm.window(PathId(0)), 40_000); // nothing is known: half
-        rm.routes[0].cwnd = 80.0;
+        rm.routes[PathId(0)].cwnd = 80.0;
         feed(&mut rm, Some(estimate(40, true)));
         rm.on_loss(Instant::ZERO, PathId(0), &loss(LossCause::LaterDelivered), &[]);
         assert_eq!(rm.window(PathId(0)), 50_000);

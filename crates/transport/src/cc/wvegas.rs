@@ -24,6 +24,7 @@ use super::law::{Env, Law};
 use super::window::no_window;
 use crate::about::About;
 use crate::facts::{AckSample, ConfigError, Episode, LossCause, LossEvent, PathView};
+use crate::path_map::{OfPath, PathMap};
 
 /// Queued packets that end slow start, γ.
 const SLOW_START_EXIT: f64 = 1.0;
@@ -51,12 +52,13 @@ impl Default for WVegasConfig {
 #[derive(Debug)]
 pub struct WVegas {
     config: WVegasConfig,
-    paths: Vec<Option<Path>>,
+    paths: PathMap<Path>,
 }
 
 /// One path.
 #[derive(Debug)]
 struct Path {
+    id: PathId,
     mss: f64,
     /// Packets.
     window: f64,
@@ -74,6 +76,13 @@ struct Path {
     saved: Option<(Episode, f64, f64)>,
 }
 
+impl OfPath for Path {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.id
+    }
+}
+
 impl Law for WVegas {
     type Config = WVegasConfig;
     const ABOUT: About =
@@ -87,19 +96,15 @@ impl Law for WVegas {
     }
 
     fn build(config: WVegasConfig, _: &Env) -> Box<dyn Controller> {
-        Box::new(Self { config, paths: Vec::new() })
+        Box::new(Self { config, paths: PathMap::default() })
     }
 }
 
 impl WVegas {
     /// The share of `path` in the connection's rate.
     fn weight(&self, path: &Path) -> f64 {
-        let all: f64 = self.paths.iter().flatten().map(|p| p.rate).sum();
+        let all: f64 = self.paths.iter().map(|p| p.rate).sum();
         if all > 0.0 { path.rate / all } else { 1.0 }
-    }
-
-    fn path(&mut self, path: PathId) -> Option<&mut Path> {
-        self.paths.get_mut(path.index())?.as_mut()
     }
 }
 
@@ -160,10 +165,8 @@ impl Path {
 
 impl Controller for WVegas {
     fn on_path_added(&mut self, _: Instant, path: PathId, mss: u32) {
-        if self.paths.len() <= path.index() {
-            self.paths.resize_with(path.index() + 1, || None);
-        }
-        self.paths[path.index()] = Some(Path {
+        self.paths.insert(Path {
+            id: path,
             mss: f64::from(mss),
             window: f64::from(self.config.initial_window.max(1)),
             ssthresh: f64::INFINITY,
@@ -179,11 +182,11 @@ impl Controller for WVegas {
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.paths[path.index()] = None;
+        self.paths.remove(path);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        self.path(path).into_iter().for_each(|p| p.mss = f64::from(mss));
+        self.paths.get_mut(path).into_iter().for_each(|p| p.mss = f64::from(mss));
     }
 
     fn window_only(&self) -> bool {
@@ -191,12 +194,12 @@ impl Controller for WVegas {
     }
 
     fn limit_window(&mut self, path: PathId, bytes: u64) {
-        self.path(path).into_iter().for_each(|p| p.window = p.window.min(bytes as f64 / p.mss));
+        self.paths.get_mut(path).into_iter().for_each(|p| p.window = p.window.min(bytes as f64 / p.mss));
     }
 
     fn on_ack(&mut self, _: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
         let total = self.config.total_alpha;
-        let Some(p) = self.path(path) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         let round = p.count(sample);
         if sample.in_recovery {
             return;
@@ -209,8 +212,8 @@ impl Controller for WVegas {
         let Some(rtt) = round else { return };
         p.rate = p.window / rtt;
         let has_its_share = p.queued(rtt) >= p.alpha;
-        let weight = self.paths[path.index()].as_ref().map_or(1.0, |p| self.weight(p));
-        let Some(p) = self.path(path) else { return };
+        let weight = self.weight(&self.paths[path]);
+        let p = &mut self.paths[path];
         if has_its_share {
             p.alpha = (weight * total).max(LEAST);
         }
@@ -218,25 +221,25 @@ impl Controller for WVegas {
     }
 
     fn on_loss(&mut self, _: Instant, path: PathId, loss: &LossEvent, _: &[PathView]) {
-        let Some(p) = self.path(path) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         p.saved = Some((loss.episode, p.window, p.ssthresh));
         p.ssthresh = (loss.flight_size as f64 / p.mss / 2.0).max(LEAST);
         p.window = if loss.cause == LossCause::Timeout { 1.0 } else { p.ssthresh };
     }
 
     fn on_undo(&mut self, _: Instant, path: PathId, episode: Episode) {
-        let Some(p) = self.path(path) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         if let Some((_, window, ssthresh)) = p.saved.take_if(|saved| saved.0 == episode) {
             (p.window, p.ssthresh) = (p.window.max(window), ssthresh);
         }
     }
 
     fn window(&self, path: PathId) -> u64 {
-        self.paths[path.index()].as_ref().map_or(0, |p| (p.window * p.mss) as u64)
+        self.paths.get(path).map_or(0, |p| (p.window * p.mss) as u64)
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {
-        let Some(p) = &self.paths[path.index()] else { return Snapshot::default() };
+        let Some(p) = self.paths.get(path) else { return Snapshot::default() };
         let ssthresh = p.ssthresh.is_finite().then_some((p.ssthresh * p.mss) as u64);
         let phase = if p.is_starting() { Phase::SlowStart } else { Phase::CongestionAvoidance };
         Snapshot { window: self.window(path), ssthresh, rate: None, phase }
@@ -252,10 +255,10 @@ mod tests {
 
     /// Two paths of 40 ms with windows of 60 and 20 packets of 1,000 bytes, past slow start.
     fn two() -> WVegas {
-        let mut w = WVegas { config: WVegasConfig::default(), paths: Vec::new() };
+        let mut w = WVegas { config: WVegasConfig::default(), paths: PathMap::default() };
         for (path, window) in [(A, 60.0), (B, 20.0)] {
             w.on_path_added(Instant::ZERO, path, 1000);
-            let p = w.path(path).expect("it was added");
+            let p = &mut w.paths[path];
             (p.window, p.ssthresh, p.base) = (window, window, Some(0.04));
         }
         w
@@ -267,10 +270,10 @@ mod tests {
         let rtt = Some(Duration::from_micros(rtt_us));
         let sample =
             AckSample { newly_acked: 1000, prior_in_flight, rtt, window_limited: true, ..Default::default() };
-        let p = w.path(path).expect("it is there");
+        let p = &mut w.paths[path];
         (p.left, p.sum, p.samples) = (1000, 0.0, 0);
         w.on_ack(Instant::ZERO, path, &sample, &[]);
-        w.path(path).map_or(0.0, |p| p.window)
+        w.paths[path].window
     }
 
     #[test]
@@ -286,10 +289,10 @@ mod tests {
     fn shares_follow_the_rates() {
         let mut w = two();
         round(&mut w, A, 48_000);
-        w.path(B).into_iter().for_each(|p| p.alpha = 3.0);
+        w.paths[B].alpha = 3.0;
         round(&mut w, B, 48_000);
-        let alpha = w.path(B).map(|p| p.alpha);
-        assert!(alpha.is_some_and(|alpha| (alpha - 2.5).abs() < 0.1), "{alpha:?}");
+        let alpha = w.paths[B].alpha;
+        assert!((alpha - 2.5).abs() < 0.1, "{alpha}");
     }
 
     #[test]
@@ -303,7 +306,7 @@ mod tests {
     #[test]
     fn slow_start_ends_when_a_packet_queues() {
         let mut w = two();
-        w.path(A).into_iter().for_each(|p| p.ssthresh = f64::INFINITY);
+        w.paths[A].ssthresh = f64::INFINITY;
         assert_eq!(round(&mut w, A, 40_500), 61.0);
         assert_eq!(round(&mut w, A, 40_500), 62.0, "61 · 0.5/40.5 = 0.75 packets");
         let left = round(&mut w, A, 42_000);

@@ -47,18 +47,22 @@ impl Engine {
             known: config.known,
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
         });
-        self.rules.window_only &= config.max_rate.is_none();
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
-        let spill = config.spill;
-        self.rules.spills |= spill;
-        self.views.insert(PathView { idle_at: now, overhead, spill, ..PathView::new(id, mss) });
+        let view = PathView { idle_at: now, overhead, spill: config.spill, ..PathView::new(id, mss) };
+        self.views.insert(view);
+        self.consider_paths();
         self.refresh(now, id);
     }
 
     /// From now on `path` spills, or no longer: it carries what the others have no room for.
     pub(crate) fn set_spill(&mut self, path: PathId, spill: bool) {
         self.views[path].spill = spill;
-        self.rules.spills = self.views.iter().any(|view| view.spill);
+        self.consider_paths();
+    }
+
+    /// What the paths there are mean for all.
+    fn consider_paths(&mut self) {
+        self.rules.consider(&*self.controller, self.lanes.as_slice(), self.views.as_slice());
     }
 
     /// Takes a path away; what was in flight there is lost.
@@ -66,10 +70,12 @@ impl Engine {
         self.timers.remove_path(path);
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
         self.controller.on_path_removed(path);
+        self.scheduler.on_path_removed(path);
         self.policy.on_path_removed(path);
         self.observers.remove_path(path);
         self.lanes.remove(path);
         self.views.remove(path);
+        self.consider_paths();
         self.probe.take_if(|probed| *probed == path);
         self.keep_one_open();
         self.refresh_all(now);

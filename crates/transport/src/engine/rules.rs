@@ -1,11 +1,13 @@
-//! What holds for the life of the engine.
+//! What the engine goes by.
 
 use super::config::{EngineConfig, TimeoutTakes};
+use super::lane::Lane;
 use crate::cc::controller::Controller;
+use crate::facts::PathView;
 use crate::loss::policy::LossPolicy;
 use crate::path::rtt::RtoLimits;
 
-/// The configuration, and what controller and policy answer once and for all.
+/// The configuration, what controller and policy answer once and for all, and what follows from the paths there are.
 #[derive(Debug)]
 pub(super) struct Rules {
     /// Each path has its share of the peer's window.
@@ -24,7 +26,7 @@ pub(super) struct Rules {
     pub undoes_timeouts: bool,
     /// One window limits all paths.
     pub one_window: bool,
-    /// The controller's windows are all there is of it.
+    /// The controller's windows are all that holds a path back.
     pub window_only: bool,
     /// It goes by packet trains, and so may the scheduler.
     pub trains: bool,
@@ -50,9 +52,69 @@ impl Rules {
         }
     }
 
+    /// These paths are there from now on, and this is what is known of them.
+    pub(super) fn consider(&mut self, controller: &dyn Controller, lanes: &[Lane], views: &[PathView]) {
+        self.window_only = controller.window_only() && lanes.iter().all(|lane| lane.limit.is_none());
+        self.spills = views.iter().any(|view| view.spill);
+    }
+
     /// `policy` judges from now on.
     pub(super) fn follow(&mut self, policy: &dyn LossPolicy) {
         self.probes = policy.probes();
         self.undoes_timeouts = policy.undoes_timeouts();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_wire::{Duration, Instant, PathId, Rate};
+
+    use super::*;
+    use crate::cc::{CcConfig, Env};
+    use crate::engine::config::PathConfig;
+    use crate::engine::machine::Engine;
+    use crate::loss::LossConfig;
+    use crate::path::knowledge::KnowledgeConfig;
+    use crate::sched::SchedulerConfig;
+
+    fn engine() -> Engine {
+        let second = Duration::from_secs(1);
+        let config = EngineConfig {
+            rto: RtoLimits { initial: second, min: second, max: second, granularity: Duration::ZERO },
+            fail_after: None,
+            fail_silent: false,
+            divide_window: false,
+            knowledge: KnowledgeConfig::default(),
+            timeout_takes: TimeoutTakes::default(),
+        };
+        let controller = CcConfig::Wvegas(Default::default()).build(&Env::default());
+        Engine::new(
+            &config,
+            controller,
+            SchedulerConfig::default().build(),
+            LossConfig::default().build(true),
+        )
+    }
+
+    #[test]
+    fn what_follows_from_a_path_goes_with_it() {
+        let (now, mut engine) = (Instant::ZERO, engine());
+        let follows = |engine: &Engine| (engine.rules.window_only, engine.rules.spills);
+        let plain = PathConfig::default();
+        let limited = PathConfig { max_rate: Some(Rate::from_mbps(1)), ..plain };
+        let spilling = PathConfig { spill: true, ..plain };
+        engine.add_path(now, PathId(0), &plain, 1000);
+        assert_eq!(follows(&engine), (true, false));
+        engine.add_path(now, PathId(1), &limited, 1000);
+        engine.add_path(now, PathId(2), &spilling, 1000);
+        assert_eq!(follows(&engine), (false, true));
+        engine.remove_path(now, PathId(1));
+        assert_eq!(follows(&engine), (true, true));
+        engine.remove_path(now, PathId(2));
+        assert_eq!(follows(&engine), (true, false));
+        engine.set_spill(PathId(0), true);
+        assert_eq!(follows(&engine), (true, true));
+        engine.set_spill(PathId(0), false);
+        assert_eq!(follows(&engine), (true, false));
     }
 }

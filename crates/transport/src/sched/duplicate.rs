@@ -10,6 +10,7 @@ use super::round_robin::RoundRobin;
 use super::scheduler::{Choice, Scheduler, is_open, next_opening};
 use crate::about::About;
 use crate::facts::{Parcel, PathState, PathView, Why};
+use crate::path_map::PathMap;
 
 /// How long a full path is waited for while its round trip is not known.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -21,8 +22,8 @@ pub(crate) struct Duplicate {
     /// New data takes one path, each in turn; what is sent again takes all.
     lost_only: bool,
     in_turn: RoundRobin,
-    /// Since when each path has been full.
-    full_since: Vec<Option<Instant>>,
+    /// The paths that are full, and since when.
+    full_since: PathMap<(PathId, Instant)>,
 }
 
 impl Duplicate {
@@ -37,15 +38,12 @@ impl Duplicate {
 
     /// Until when `path` is worth waiting for, if it is full.
     fn patience(&mut self, now: Instant, path: &PathView, len: u32) -> Option<Instant> {
-        if self.full_since.len() <= path.id.index() {
-            self.full_since.resize(path.id.index() + 1, None);
-        }
-        let since = &mut self.full_since[path.id.index()];
         if is_open(now, path, len) || path.state != PathState::Active {
-            *since = None;
+            self.full_since.remove(path.id);
             return None;
         }
-        let until = *since.get_or_insert(now) + path.srtt.map_or(PATIENCE, |srtt| srtt.times(3).over(2));
+        let (_, since) = *self.full_since.or_insert(path.id, |path| (path, now));
+        let until = since + path.srtt.map_or(PATIENCE, |srtt| srtt.times(3).over(2));
         Some(until).filter(|until| *until > now)
     }
 }
@@ -70,6 +68,10 @@ impl Scheduler for Duplicate {
             none if none == PathSet::EMPTY => Choice::Wait(opens),
             several => Choice::Copies(several),
         }
+    }
+
+    fn on_path_removed(&mut self, path: PathId) {
+        self.full_since.remove(path);
     }
 
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
@@ -105,6 +107,16 @@ mod tests {
         assert_eq!(scheduler.pick(at(37), &NEW, &full), Choice::Wait(Some(at(67))));
         let failed = [view(0, 9000), PathView { state: PathState::Failed, ..view(1, 0) }];
         assert_eq!(scheduler.pick(at(38), &NEW, &failed), set(&[0]));
+    }
+
+    #[test]
+    fn a_path_that_comes_full_is_waited_for_as_the_one_before_in_its_place_was_not() {
+        let mut scheduler = Duplicate::new(false);
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let next = PathId::PLACES as u16 + 1;
+        assert_eq!(scheduler.pick(at(0), &NEW, &[view(0, 9000), view(1, 0)]), Choice::Wait(Some(at(30))));
+        scheduler.on_path_removed(PathId(1));
+        assert_eq!(scheduler.pick(at(40), &NEW, &[view(0, 9000), view(next, 0)]), Choice::Wait(Some(at(70))));
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub trait Scheduler: std::fmt::Debug + Send {
     /// Where `parcel` goes.
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice;
 
+    /// A path left for good.
+    fn on_path_removed(&mut self, _path: PathId) {}
+
     /// The path of a retransmission that waits for no window, where no path has room (RFC 6582 §3.2 step 3). None: the one
     /// on which it was lost.
     fn urgent(&self, _now: Instant, _parcel: &Parcel, _paths: &[PathView]) -> Option<PathId> {

@@ -7,10 +7,13 @@ use std::collections::VecDeque;
 
 use forge::Seen;
 use polypath_transport::{
-    CloseReason, Connection, ConnectionConfig, Event, PathConfig, Pattern, Payload, Ports, Segment, State,
+    CloseReason, Connection, ConnectionConfig, Event, PathConfig, Pattern, Payload, Ports, Registry, Segment,
+    State,
 };
 use polypath_wire::tcp::TcpFlags;
 use polypath_wire::{Duration, Instant, PathId, Seq};
+use serde::Deserialize;
+use serde::de::value::{Error, MapDeserializer};
 
 /// The end that connects, and the one that accepts.
 pub const CLIENT: usize = 0;
@@ -78,6 +81,14 @@ pub fn at(n: u64) -> Instant {
 /// The defaults, with acknowledgments at once and a short TIME-WAIT.
 pub fn prompt() -> ConnectionConfig {
     ConnectionConfig { delayed_ack: Duration::ZERO, time_wait: ms(1000), ..ConnectionConfig::default() }
+}
+
+/// Every algorithm of a registry, with its defaults.
+pub fn every<T: Registry + for<'de> Deserialize<'de>>() -> impl Iterator<Item = T> {
+    T::ALL.iter().map(|about| {
+        let named = MapDeserializer::<_, Error>::new([(T::TAG, about.name)].into_iter());
+        T::deserialize(named).expect("a name is enough")
+    })
 }
 
 impl Flying {

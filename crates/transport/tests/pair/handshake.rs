@@ -5,7 +5,7 @@ use polypath_transport::{SchedulerConfig, Segment, State};
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Duration, Instant, PathId};
 
-use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
+use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, every, ms, prompt};
 
 /// RFC 2018 §2, RFC 7323 §2.2 and §3.2: an option is in use if both SYNs carried it.
 #[test]
@@ -238,20 +238,24 @@ fn copies_of_every_handshake_segment_are_harmless() {
     assert_eq!((pair.states(), pair.received), ([State::Established; 2], [3000; 2]));
 }
 
-/// A path that is taken away while the SYN is on it: the next one carries it at once.
+/// A path that is taken away while the SYN is on it: the next one carries it at once, and is the first that controller and
+/// scheduler hear of.
 #[test]
 fn the_path_of_the_syn_is_removed() {
-    let mut pair = Pair::connecting(prompt(), prompt(), &[10, 20]);
-    pair.script(|f| if f.path.0 == 0 { Edit::Lose } else { Edit::Pass });
-    pair.run_until(at(100));
-    let now = pair.now;
-    pair.end(CLIENT).remove_path(now, polypath_wire::PathId(0));
-    pair.write(CLIENT, 20_000);
-    pair.run_until_received(SERVER, 20_000);
-    assert_eq!(pair.times(CLIENT, |f| f.has(TcpFlags::SYN)), [0, 100]);
-    assert!(
-        pair.log.iter().skip(1).all(|f| f.from == SERVER || f.path.0 == 1),
-        "and nothing else goes there"
-    );
-    assert!(pair.now.since(at(100)) < Duration::from_secs(1) + ms(0), "{:?}", pair.now);
+    let of_cc = every().map(|cc| ConnectionConfig { cc, ..prompt() });
+    let of_scheduler = every().map(|scheduler| ConnectionConfig { scheduler, ..prompt() });
+    for config in of_cc.chain(of_scheduler) {
+        let algorithms = format!("{:?}, {:?}", config.cc, config.scheduler);
+        let mut pair = Pair::connecting(config.clone(), config, &[10, 20]);
+        pair.script(|f| if f.path.0 == 0 { Edit::Lose } else { Edit::Pass });
+        pair.run_until(at(100));
+        let now = pair.now;
+        pair.end(CLIENT).remove_path(now, PathId(0));
+        pair.write(CLIENT, 20_000);
+        pair.run_until_received(SERVER, 20_000);
+        assert_eq!(pair.times(CLIENT, |f| f.has(TcpFlags::SYN)), [0, 100], "{algorithms}");
+        let elsewhere = |f: &Flying| f.from == SERVER || f.path.0 == 1;
+        assert!(pair.log.iter().skip(1).all(elsewhere), "{algorithms}: and nothing else goes there");
+        assert!(pair.now.since(at(100)) < Duration::from_secs(1), "{algorithms}: {:?}", pair.now);
+    }
 }
