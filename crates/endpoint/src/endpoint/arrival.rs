@@ -194,7 +194,7 @@ impl Endpoint {
         self.half_open += 1;
         let handle = self.install(connection, ports, PathTable::new([locators]), join);
         if let Some(slot) = self.slots.index(handle).and_then(|index| self.slots.at(index)) {
-            slot.half_open = true;
+            (slot.half_open, slot.held) = (true, false);
             slot.unserved = Some(peer);
             self.unserved.enter(peer);
         }
