@@ -126,6 +126,11 @@ impl Endpoint {
         }
     }
 
+    /// From now on there are so many connections at most. Those that there are stay.
+    pub fn limit_connections(&mut self, max: u32) {
+        self.config.max_connections = max;
+    }
+
     /// Opens a connection to the peer's port `remote_port`: the SYN leaves on the first path, and the
     /// others join when it is answered. The peer must [accept paths](ListenConfig::accept_paths) if
     /// there are several; an ordinary TCP resets the connection.
