@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use polypath_endpoint::{PeerEvent, Reach};
@@ -18,8 +19,13 @@ use crate::peers::{Link, Peer};
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often it is looked whether an association is still there.
 const LOOK: Duration = Duration::from_secs(5);
+/// How often it is looked whether the peers answer.
+const GLANCE: Duration = Duration::from_millis(500);
+/// How long a peer of which nothing comes on any path, despite heartbeats, counts as there.
+const SILENT: polypath_wire::Duration = polypath_wire::Duration::from_secs(4);
 
-/// Keeps up the association with a peer, if it has addresses, for as long as the configuration names it.
+/// Keeps up the association with a peer, if it has addresses, for as long as the configuration names it. One that is silent is
+/// sought where its names say now; the association stays, as it may only have been away.
 pub(crate) async fn keep(lane: &Lane, link: &Link) {
     let (hit, mut said, mut called) = (link.hit, None, Vec::new());
     loop {
@@ -31,7 +37,7 @@ pub(crate) async fn keep(lane: &Lane, link: &Link) {
             changed.await; // it calls us: nothing to look at meanwhile
             continue;
         }
-        if !lane.outer.is_associated(hit) || called != *addresses {
+        if !lane.outer.is_associated(hit) || called != *addresses || link.is_silent() {
             let failed = call(lane, &peer).await.err();
             if let Some(why) = failed.as_ref().filter(|why| said.as_ref() != Some(*why)) {
                 warn!(peer = %name(&peer), "no association: {why}; trying again");
@@ -42,6 +48,26 @@ pub(crate) async fn keep(lane: &Lane, link: &Link) {
         if lane.outer.is_associated(hit) {
             // Either way it is time to look again.
             let _ = timeout(LOOK, changed).await;
+        }
+    }
+}
+
+/// Notices which peers fall silent, and which answer again, for ever.
+pub(crate) async fn listen(lane: Arc<Lane>) {
+    loop {
+        sleep(GLANCE).await;
+        for peer in lane.peers.now().iter() {
+            let (hit, link) = (peer.config.hit, &peer.link);
+            let silent = lane.outer.is_silent(hit, SILENT);
+            if link.silent.swap(silent, Relaxed) == silent {
+                continue;
+            }
+            match silent {
+                true => warn!(peer = %name(peer), "it does not answer on any path"),
+                false if lane.outer.is_associated(hit) => info!(peer = %name(peer), "it answers again"),
+                false => {}
+            }
+            link.changed.notify_waiters();
         }
     }
 }

@@ -120,6 +120,7 @@ impl Daemon {
             connection: config.lane.inner(),
             mtu: config.tunnel.mtu.into(),
             places: Arc::new(Semaphore::new(config.lane.connections as usize)),
+            connections: config.lane.connections as usize,
             counters: Counters::default(),
             packets,
             outer,
@@ -140,6 +141,7 @@ impl Daemon {
         self.spawn(near::serve(lane.clone(), interceptor));
         self.spawn(far::serve(lane.clone(), listener));
         self.spawn(associations::watch(lane.clone()));
+        self.spawn(associations::listen(lane.clone()));
         let addresses = lane.outer.listen(address::PORT, address::connections())?;
         self.spawn(address::serve(lane.clone(), addresses));
         if let Some(hit) = config.tunnel.addresses_from {
@@ -234,14 +236,17 @@ fn outer(
     let port = config.listen.port;
     let sockets = HostSockets::bind(port, choice).map_err(|source| DaemonError::Sockets { port, source })?;
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
-    let spare = (config.lane.spare * config.peers.len().max(PEERS) * 2) as u32;
-    let limits = limits(config);
-    let max_connections = limits.max_connections.saturating_add(spare);
     let record = observer.as_ref().map(Observer::filter).unwrap_or_default();
-    let limits = EndpointConfig { max_connections, record, ..limits };
+    let limits = EndpointConfig { max_connections: outer_connections(config), record, ..limits(config) };
     let node = Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)?;
     observer.into_iter().for_each(|observer| node.observe(observer));
     Ok(node)
+}
+
+/// Most connections with peers at a time, those that are opened ahead at either end included.
+pub(crate) fn outer_connections(config: &Config) -> u32 {
+    let spare = config.lane.spare.saturating_mul(config.peers.len().max(PEERS)).saturating_mul(2);
+    limits(config).max_connections.saturating_add(u32::try_from(spare).unwrap_or(u32::MAX))
 }
 
 /// Connections that are ending count too.

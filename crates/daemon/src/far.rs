@@ -18,6 +18,9 @@ use crate::splice::splice;
 /// How long a server may take to answer: as long as a client asks.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Connections of one peer of which the request has not come: those that it opens ahead, and new ones.
+const WAITING: usize = 512;
+
 /// Serves the connections of peers until the node stops.
 pub(crate) async fn serve(lane: Arc<Lane>, listener: Listener) {
     while let Ok(outer) = listener.accept().await {
@@ -26,10 +29,19 @@ pub(crate) async fn serve(lane: Arc<Lane>, listener: Listener) {
 }
 
 async fn carry(lane: Arc<Lane>, outer: Stream) {
-    let Some(request) = request(&outer).await else { return };
-    // Only now: it may have been opened long ahead.
-    let Some(peer) = outer.peer().and_then(|hit| lane.peers.with_hit(hit)) else { return };
-    let Ok(_place) = lane.places.clone().try_acquire_owned() else {
+    let peer = || outer.peer().and_then(|hit| lane.peers.with_hit(hit));
+    let Some(link) = peer().map(|peer| peer.link.clone()) else { return };
+    if link.waiting.fetch_add(1, Relaxed) >= WAITING {
+        link.waiting.fetch_sub(1, Relaxed);
+        lane.counters.busy.fetch_add(1, Relaxed);
+        return say(&outer, Reply::Busy).await;
+    }
+    let request = request(&outer).await;
+    link.waiting.fetch_sub(1, Relaxed);
+    let Some(request) = request else { return };
+    // Once more: it may have been opened long ahead.
+    let Some(peer) = peer() else { return };
+    let Some(_place) = lane.place(&peer) else {
         lane.counters.busy.fetch_add(1, Relaxed);
         return say(&outer, Reply::Busy).await;
     };

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::peers::{Peer, Peers};
+use crate::peers::{Link, Peer, Peers};
 
 /// Both nodes, the peers, and what they are carrying.
 pub(crate) struct Lane {
@@ -24,14 +25,46 @@ pub(crate) struct Lane {
     pub mtu: u32,
     /// One for each connection that may be carried at the same time.
     pub places: Arc<Semaphore>,
+    /// How many there are.
+    pub connections: usize,
     pub counters: Counters,
 }
 
+/// A place in the lane that a connection has, until it is dropped.
+pub(crate) struct Place {
+    link: Arc<Link>,
+    _permit: OwnedSemaphorePermit,
+}
+
 impl Lane {
+    /// A place for a connection with a peer, if there is one for it.
+    pub fn place(&self, peer: &Peer) -> Option<Place> {
+        let permit = self.places.clone().try_acquire_owned().ok()?;
+        let before = peer.link.places.fetch_add(1, Relaxed);
+        let place = Place { link: peer.link.clone(), _permit: permit };
+        (before < share(self.connections, self.peers.now().len())).then_some(place)
+    }
+
+    /// Waits for an association with a peer that answers.
+    pub async fn reached(&self, peer: &Peer) {
+        peer.link.until(|| !peer.link.is_silent() && self.outer.is_associated(peer.config.hit)).await;
+    }
+
     /// Waits for an association with a peer.
     pub async fn associated(&self, peer: &Peer) {
         peer.link.until(|| self.outer.is_associated(peer.config.hit)).await;
     }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.link.places.fetch_sub(1, Relaxed);
+    }
+}
+
+/// How many of `connections` places one of so many `peers` may have: a quarter is left to the others.
+fn share(connections: usize, peers: usize) -> usize {
+    if peers > 1 { connections - connections / 4 } else { connections }
 }
 
 /// Both ends of the packet lane at this host: the device, and the peers.
@@ -67,4 +100,14 @@ pub(crate) struct Counters {
     pub no_association: AtomicU64,
     pub busy: AtomicU64,
     pub forbidden: AtomicU64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_leaves_places_to_the_others_if_there_are_any() {
+        assert_eq!([(64, 1), (64, 2), (1, 2), (4096, 1000)].map(|(c, p)| share(c, p)), [64, 48, 1, 3072]);
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use polypath_endpoint::OpenError;
 use polypath_node::{Incoming, Interceptor, Stream, StreamError};
+use polypath_transport::CloseReason;
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -14,8 +15,12 @@ use crate::peers::Peer;
 use crate::request::{Reply, Request};
 use crate::splice::splice;
 
-/// How long a connection waits for an association that is not there.
+/// How long a connection waits for a peer that is not there, or does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a peer may take to say what became of a request: it gives a server 60 s.
+const ANSWER: Duration = Duration::from_secs(65);
+/// How long a client may take to answer a SYN of ours.
+const HANDSHAKE: Duration = Duration::from_secs(60);
 
 /// Serves the connections that the kernel routes to the device, until the node stops.
 pub(crate) async fn serve(lane: Arc<Lane>, interceptor: Interceptor) {
@@ -30,7 +35,7 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
         lane.counters.no_peer.fetch_add(1, Relaxed);
         return incoming.refuse(true);
     };
-    let Ok(_place) = lane.places.clone().try_acquire_owned() else {
+    let Some(_place) = lane.place(&peer) else {
         return go_by(&lane, incoming);
     };
     let Some(request) = Request::new(client, server) else { return };
@@ -43,8 +48,10 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
     };
     lane.counters.outgoing.fetch_add(1, Relaxed);
     match incoming.accept() {
-        Some(inner) => splice(&inner, &outer, &peer.link.sent, &peer.link.received).await,
-        None => outer.abort(),
+        Some(inner) if matches!(timeout(HANDSHAKE, inner.connected()).await, Ok(Ok(()))) => {
+            splice(&inner, &outer, &peer.link.sent, &peer.link.received).await;
+        }
+        _ => outer.abort(), // too many connections, or the client has given up
     }
 }
 
@@ -62,35 +69,52 @@ fn turn_down(incoming: Incoming, reply: Reply) {
     }
 }
 
-/// Has the peer open the connection. One to the peer that was opened ahead may be dead without our knowing: then on a new
-/// one.
+/// Has the peer open the connection, if it answers, and as long as it does.
 async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
-    if timeout(PATIENCE, lane.associated(peer)).await.is_err() {
-        lane.counters.no_association.fetch_add(1, Relaxed);
-        return Err(Reply::Unreachable);
+    if peer.link.is_silent() {
+        lane.outer.ask(peer.config.hit);
     }
+    let reached = timeout(PATIENCE, lane.reached(peer)).await.is_ok();
+    if reached {
+        tokio::select! {
+            opened = open_at(lane, peer, request) => return opened,
+            () = peer.link.until(|| peer.link.is_silent()) => {}
+        }
+    }
+    lane.counters.no_association.fetch_add(1, Relaxed);
+    Err(Reply::Unreachable)
+}
+
+/// The same at a peer that answers. A connection to it that was opened ahead may be dead without our knowing: then on a new one.
+async fn open_at(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
     if let Some(stream) = peer.link.pool.take()
         && let Ok(reply) = put(&stream, request).await
     {
         return reply.map(|()| stream);
     }
     let stream = peer.link.pool.begin(&lane.outer).map_err(|error| reply_for(&error))?;
-    let reply = put(&stream, request).await.map_err(|_| Reply::Unreachable)?;
+    let reply = put(&stream, request).await.map_err(|error| reply_for(&error))?;
     reply.map(|()| stream)
 }
 
-/// Why there is no connection to the peer. Only where there are too many, or no port is left, may another way be open.
+/// Why there is no connection to the peer. Only where there are too many, here or there, or no port is left, may another way be
+/// open.
 fn reply_for(error: &StreamError) -> Reply {
     match error {
-        StreamError::Open(OpenError::TooManyConnections { .. } | OpenError::InUse(_)) => Reply::Busy,
+        StreamError::Open(OpenError::TooManyConnections { .. } | OpenError::InUse(_))
+        | StreamError::Lost(CloseReason::Refused) => Reply::Busy,
         _ => Reply::Unreachable,
     }
 }
 
 /// The reply to `request` on `stream`: whether the connection is there.
 async fn put(stream: &Stream, request: &Request) -> Result<Result<(), Reply>, StreamError> {
-    stream.write(request.encode().into()).await?;
-    let code = stream.read(1).await?;
+    let code = async {
+        stream.write(request.encode().into()).await?;
+        stream.read(1).await
+    };
+    let Ok(code) = timeout(ANSWER, code).await else { return Ok(Err(Reply::TimedOut)) };
+    let code = code?;
     Ok(match code.and_then(|code| Reply::of(*code.first()?).ok()) {
         Some(Reply::Connected) => Ok(()),
         Some(reply) => Err(reply),
@@ -116,5 +140,7 @@ mod tests {
             assert_eq!(reply_for(&StreamError::Open(error)), reply, "{error}");
         }
         assert_eq!(reply_for(&StreamError::Stopped(None)), Reply::Unreachable);
+        assert_eq!(reply_for(&StreamError::Lost(CloseReason::Refused)), Reply::Busy, "the peer has too many");
+        assert_eq!(reply_for(&StreamError::Lost(CloseReason::Aborted)), Reply::Unreachable);
     }
 }

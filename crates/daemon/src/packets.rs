@@ -46,6 +46,11 @@ fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Tro
             continue; // the kernel asks for routers and neighbours on any device
         }
         match peers.behind(looked.dst) {
+            Some(peer) if peer.link.is_silent() => {
+                lane.outer.ask(peer.config.hit);
+                lane.packets.counters.no_association.fetch_add(1, Relaxed);
+                errors.push((packet, Trouble::Unreachable));
+            }
             Some(peer) => addressed.push((peer.config.hit, packet)),
             None => {
                 lane.packets.counters.no_peer.fetch_add(1, Relaxed);

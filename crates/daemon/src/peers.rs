@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use ipnet::IpNet;
@@ -28,12 +29,18 @@ pub struct Link {
     pub hit: Hit,
     /// Connections opened ahead.
     pub pool: Pool,
-    /// An association with it came or went, or its configuration changed.
+    /// An association with it came or went, it fell silent or answered again, or its configuration changed.
     pub changed: Notify,
     /// Bytes of connections to and from it.
     pub sent: AtomicU64,
     /// The same in the other direction.
     pub received: AtomicU64,
+    /// There is an association, and it does not answer.
+    pub silent: AtomicBool,
+    /// Places in the lane that its connections have.
+    pub places: AtomicUsize,
+    /// Its connections of which the request has not come.
+    pub waiting: AtomicUsize,
     /// Whether it is no peer any more.
     ended: watch::Sender<bool>,
 }
@@ -107,6 +114,9 @@ impl Peers {
             changed: Notify::new(),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
+            silent: AtomicBool::new(false),
+            places: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             ended: watch::Sender::new(false),
         }
     }
@@ -128,6 +138,11 @@ impl Peers {
 }
 
 impl Link {
+    /// Whether there is an association with the peer, and it does not answer.
+    pub fn is_silent(&self) -> bool {
+        self.silent.load(Relaxed)
+    }
+
     /// Waits until `holds`, which is asked now and after each change.
     pub async fn until(&self, holds: impl Fn() -> bool) {
         loop {
@@ -188,6 +203,11 @@ impl Table {
         self.all.get(*self.by_hit.get(&hit)?)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Peer>> {
         self.all.iter()
@@ -200,8 +220,6 @@ fn family(address: IpAddr) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
     use super::*;
 
     fn peer(n: u8, prefixes: &[&str]) -> PeerConfig {

@@ -8,7 +8,7 @@ use tracing::info;
 
 use crate::associations::name;
 use crate::config::Config;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, outer_connections};
 use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
 use crate::peers::Changed;
@@ -101,6 +101,7 @@ impl Daemon {
         let choice = Choice { spent: self.view.quotas.spent(), ..config.choice(&self.view.device) };
         self.view.choice.change(|now| *now = Choice { called_up: now.called_up, ..choice });
         self.view.lane.outer.accept_peers(config.accept());
+        self.view.lane.outer.limit_connections(outer_connections(config));
         let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
         self.set_config(config);

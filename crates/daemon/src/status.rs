@@ -70,6 +70,9 @@ pub struct PeerStatus {
     pub hit: Hit,
     /// Whether there is an association with it.
     pub associated: bool,
+    /// Whether there is one, and nothing comes on any path despite heartbeats.
+    #[serde(default)]
+    pub silent: bool,
     /// Bytes of connections carried to it since the start.
     pub sent: u64,
     /// Bytes of connections carried from it.
@@ -224,6 +227,7 @@ impl PeerStatus {
             name: name(peer),
             hit,
             associated: lane.outer.is_associated(hit),
+            silent: peer.link.is_silent(),
             sent: peer.link.sent.load(Relaxed),
             received: peer.link.received.load(Relaxed),
             packets: PeerPackets::of(seen.reports(hit)),

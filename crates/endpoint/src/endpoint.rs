@@ -126,6 +126,11 @@ impl Endpoint {
         }
     }
 
+    /// From now on there are so many connections at most. Those that there are stay.
+    pub fn limit_connections(&mut self, max: u32) {
+        self.config.max_connections = max;
+    }
+
     /// Opens a connection to the peer's port `remote_port`: the SYN leaves on the first path, and the
     /// others join when it is answered. The peer must [accept paths](ListenConfig::accept_paths) if
     /// there are several; an ordinary TCP resets the connection.
@@ -373,6 +378,7 @@ impl Endpoint {
             paths,
             join,
             half_open: false,
+            held: true,
             unserved: None,
             queued: false,
             retired: false,
@@ -417,9 +423,10 @@ impl Endpoint {
             more |= slot.react(now, event);
             let accepted = event == TcpEvent::Connected && std::mem::take(&mut slot.half_open);
             self.half_open -= u32::from(accepted);
+            slot.held |= accepted;
             let port = slot.ports.local;
             let event = if accepted { Event::Accepted { port } } else { Event::Connection(event) };
-            if !slot.released && !slot.half_open {
+            if !slot.released && slot.held {
                 self.events.push_back((slot.handle, event));
             }
         }
@@ -460,11 +467,8 @@ impl Endpoint {
             self.demux.remove(&locators, slot.ports);
         }
         self.demux.close(slot.ports, index);
-        if slot.half_open {
-            self.half_open -= 1;
-            slot.released = true;
-        }
-        if slot.released {
+        self.half_open -= u32::from(slot.half_open);
+        if slot.released || !slot.held {
             self.serve(index);
             self.slots.remove(index);
         } else {

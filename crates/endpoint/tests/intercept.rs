@@ -56,6 +56,38 @@ fn a_connection_opens_when_it_is_accepted_and_not_before() {
     assert_eq!(largest as u32, MTU - 20, "segments fit into packets of the MTU");
 }
 
+/// What becomes of an accepted connection whose handshake the client does not complete: the server's end of it hears why, and
+/// once it lets go nothing is left.
+fn given_up(pair: &mut Pair, incoming: &Incoming, until: Duration) -> CloseReason {
+    let server = answer(pair, incoming, Answer::Accept).unwrap();
+    pair.run(until);
+    let heard = pair.events[SERVER].iter().map(|(_, event)| *event).collect::<Vec<_>>();
+    let [Event::Connection(TcpEvent::Lost(reason)), Event::Closed] = heard[..] else { panic!("{heard:?}") };
+    pair.endpoints[SERVER].release(server);
+    assert_eq!(pair.endpoints[SERVER].connections().count(), 0);
+    reason
+}
+
+#[test]
+fn a_client_that_resets_an_accepted_connection_ends_it() {
+    let (mut pair, client) = pair();
+    pair.run(SOON);
+    let incoming = asked(&mut pair);
+    let now = pair.now;
+    pair.endpoints[CLIENT].connection_mut(client).unwrap().abort(now);
+    pair.endpoints[CLIENT].release(client);
+    assert_eq!(given_up(&mut pair, &incoming, secs(2)), CloseReason::Refused);
+}
+
+#[test]
+fn a_client_that_does_not_answer_an_accepted_connection_ends_it() {
+    let (mut pair, _) = pair();
+    pair.run(SOON);
+    let incoming = asked(&mut pair);
+    pair.loses = Box::new(|side, _, _| side == CLIENT);
+    assert_eq!(given_up(&mut pair, &incoming, secs(900)), CloseReason::TimedOut);
+}
+
 #[test]
 fn a_refused_connection_is_reset() {
     let (mut pair, _) = pair();

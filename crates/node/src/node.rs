@@ -134,6 +134,22 @@ impl Node {
         self.shared.lock().peers.get(&peer).is_some_and(|peer| peer.up)
     }
 
+    /// Whether there is an association with `peer`, and nothing came on any of its paths for `least`, despite heartbeats.
+    pub fn is_silent(&self, peer: Hit, least: polypath_wire::Duration) -> bool {
+        let state = self.shared.lock();
+        state.endpoint.is_silent(self.shared.clock.now(), peer, least)
+    }
+
+    /// Has heartbeats to a silent peer leave as soon as the usual pause allows.
+    pub fn ask(&self, peer: Hit) {
+        self.shared.act(|state, now| state.endpoint.ask(now, peer));
+    }
+
+    /// From now on there are so many connections at most. Those that there are stay.
+    pub fn limit_connections(&self, max: u32) {
+        self.shared.act(|state, _| state.endpoint.limit_connections(max));
+    }
+
     /// From now on answers those peers and no others. Associations that there are stay.
     pub fn accept_peers(&self, accept: Accept) {
         self.shared.act(|state, _| state.endpoint.accept_peers(accept));

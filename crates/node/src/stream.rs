@@ -192,7 +192,8 @@ impl Stream {
         state.endpoint.connection(self.handle).map_or(TcpState::Closed, Connection::state)
     }
 
-    pub(crate) async fn connected(&self) -> Result<(), StreamError> {
+    /// Waits until the handshake is complete.
+    pub async fn connected(&self) -> Result<(), StreamError> {
         self.when(Wish::State, |stream, _| stream.connected.then_some(())).await
     }
 

@@ -125,11 +125,19 @@ fn text(status: &Status) -> String {
 }
 
 fn of_peer(peer: &PeerStatus) -> String {
-    let state = if peer.associated { "up" } else { "down" };
+    let state = match peer.associated {
+        true if peer.silent => "does not answer",
+        true => "up",
+        false => "down",
+    };
     let (sent, received) = (human(peer.sent), human(peer.received));
     let mut text = format!("\npeer {}: {state}, sent {sent}, received {received}\n", peer.name);
     for path in &peer.paths {
-        let state = if path.up { "up" } else { "down" };
+        let state = match path.up {
+            true if !path.answers => "silent",
+            true => "up",
+            false => "down",
+        };
         let delay = path.delay_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
         let rate = path.rate_mbps.map_or("-".to_owned(), |rate| format!("{rate:.1} Mbit/s"));
         // Writing into a string cannot fail.

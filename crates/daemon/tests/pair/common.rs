@@ -3,12 +3,13 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command as Tool;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use nix::sched::{CloneFlags, unshare};
 use polypath_daemon::control::{Answer, Command};
 use polypath_daemon::{Config, Daemon, Status};
 use polypath_hip::{Identity, KeyKind, Random};
@@ -40,6 +41,9 @@ pub struct Host {
     text: String,
     dir: TempDir,
     ask: asynchronous::UnboundedSender<Question>,
+    identity: Identity,
+    /// What it has for /etc/hosts, if not the machine's.
+    names: Option<PathBuf>,
     runtime: Handle,
     thread: Option<JoinHandle<()>>,
 }
@@ -75,10 +79,28 @@ pub fn ip(host: &Host, words: &[&str]) {
     assert!(done.unwrap().success(), "{words:?}");
 }
 
+/// This thread, and those that it begins, have `names` for /etc/hosts.
+fn name_hosts(names: &Path) {
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    let names = names.to_str().unwrap();
+    for words in [&["--make-rprivate", "/"][..], &["--bind", names, "/etc/hosts"]] {
+        assert!(Tool::new("mount").args(words).status().unwrap().success(), "{words:?}");
+    }
+}
+
 impl Pair {
     /// Both daemons up, the second host called by the first over `links`, and every link a path. `change` may add to the text
     /// of either configuration.
     pub fn start(links: &[[HopConfig; 2]], change: impl Fn(usize, String) -> String) -> Self {
+        Self::start_with_names(links, change, None)
+    }
+
+    /// The same; the first host has `names` for its /etc/hosts.
+    pub fn start_with_names(
+        links: &[[HopConfig; 2]],
+        change: impl Fn(usize, String) -> String,
+        names: Option<&Path>,
+    ) -> Self {
         let bed = Testbed::namespaces(links, Seed(1), Clock::start()).unwrap();
         let identities =
             [3, 4].map(|n| Identity::generate(KeyKind::P256, &mut Random::from_seed([n; 32])).unwrap());
@@ -94,7 +116,10 @@ impl Pair {
             );
             change(side, text)
         };
-        let host = |side: usize| Host::start(bed.hosts[side].clone(), config(side), identities[side].clone());
+        let names = |side: usize| names.filter(|_| side == 0).map(Path::to_owned);
+        let host = |side: usize| {
+            Host::start(bed.hosts[side].clone(), config(side), identities[side].clone(), names(side))
+        };
         let hosts = [host(0), host(1)];
         let pair = Self { hosts, bed };
         pair.wait(|pair| {
@@ -122,14 +147,16 @@ impl Pair {
 }
 
 impl Host {
-    fn start(ns: Netns, text: String, identity: Identity) -> Self {
+    fn start(ns: Netns, text: String, identity: Identity, names: Option<PathBuf>) -> Self {
         let (ask, mut asked) = asynchronous::unbounded_channel::<Question>();
         let dir = tempfile::tempdir().unwrap();
         let (inside, file) = (ns.clone(), dir.path().join(FILE));
         write(&file, &text);
         let config = Config::load(&file).unwrap();
         let (tell, told) = mpsc::channel();
+        let (own, own_names) = (identity.clone(), names.clone());
         let run = move || {
+            names.iter().for_each(|names| name_hosts(names));
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             let runtime = runtime.unwrap();
             tell.send(runtime.handle().clone()).unwrap();
@@ -143,7 +170,8 @@ impl Host {
             });
         };
         let thread = Some(thread::spawn(move || inside.run(run).unwrap()));
-        Self { ns, text, dir, ask, runtime: told.recv().unwrap(), thread }
+        let runtime = told.recv().unwrap();
+        Self { ns, text, dir, ask, identity: own, names: own_names, runtime, thread }
     }
 
     /// Tasks of its daemon that have not ended.
@@ -175,6 +203,12 @@ impl Host {
             self.text = text;
         }
         answer
+    }
+
+    /// Starts its daemon again, after it was [ended](Self::stop).
+    pub fn restart(&mut self) {
+        let (ns, names) = (self.ns.clone(), self.names.clone());
+        *self = Self::start(ns, self.text.clone(), self.identity.clone(), names);
     }
 
     /// Ends its daemon.

@@ -10,4 +10,5 @@ mod page;
 mod quic;
 mod reload;
 mod rm_tcp;
+mod silent;
 mod tcp;

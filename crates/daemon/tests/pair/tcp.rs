@@ -197,6 +197,29 @@ fn connections_are_reset_and_not_stuck_when_the_other_daemon_ends() {
     );
 }
 
+#[test]
+fn clients_that_give_up_during_the_handshake_take_no_place_and_leave_the_server_no_connection() {
+    const MANY: u64 = 100;
+    let Some(pair) = pair() else { return };
+    let at = Pair::at(1, 80);
+    let listener = pair.hosts[1].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    let give_up = || {
+        for _ in 0..MANY {
+            TcpStream::connect_timeout(&at, Duration::from_micros(1)).unwrap_err();
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    pair.hosts[0].ns.run(give_up).unwrap();
+    pair.wait(|pair| pair.hosts[0].status().lane.outgoing == MANY);
+    pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
+    for _ in 0..MANY {
+        let (mut server, _) = listener.accept().unwrap();
+        server.set_read_timeout(Some(STALLED)).unwrap();
+        let read = server.read(&mut [0]).map_err(|error| error.kind());
+        assert!(matches!(read, Ok(0) | Err(ErrorKind::ConnectionReset)), "{read:?}");
+    }
+}
+
 /// Both hosts, with a lane of one connection at host `full`.
 fn narrow(full: usize) -> Pair {
     let change = |side: usize, text: String| match side == full {

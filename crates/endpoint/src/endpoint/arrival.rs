@@ -174,6 +174,10 @@ impl Endpoint {
     /// Answers a SYN for one of our listeners.
     fn accept(&mut self, now: Instant, locators: Locators, ports: Ports, syn: &Segment) {
         let full = self.slots.len() >= self.config.max_connections as usize;
+        if full && self.cover.authenticates() {
+            self.stats.refused += 1;
+            return self.refuse(now, locators, syn); // a peer that is known may try another way
+        }
         let remote = locators.remote.ip();
         let peer = self.cover.peer_at(remote).map_or(remote, |hit| hit.as_ipv6().into());
         let admitted = self.half_open < self.config.max_half_open && self.unserved.admits(peer, &self.config);
@@ -194,7 +198,7 @@ impl Endpoint {
         self.half_open += 1;
         let handle = self.install(connection, ports, PathTable::new([locators]), join);
         if let Some(slot) = self.slots.index(handle).and_then(|index| self.slots.at(index)) {
-            slot.half_open = true;
+            (slot.half_open, slot.held) = (true, false);
             slot.unserved = Some(peer);
             self.unserved.enter(peer);
         }

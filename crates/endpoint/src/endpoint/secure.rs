@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use polypath_hip::{Accept, ConnectError, Identity, State as HipState};
 use polypath_transport::ConnectionConfig;
 use polypath_wire::hip::Hit;
-use polypath_wire::{Instant, PathId, Seed};
+use polypath_wire::{Duration, Instant, PathId, Seed};
 
 use super::Endpoint;
 use super::cover::AnyCover;
@@ -57,7 +57,8 @@ impl Endpoint {
     }
 
     /// Begins an association with `peer`, unless there is one: [`PeerEvent::Up`] or
-    /// [`PeerEvent::Failed`] tells what came of it. Its paths are looked after from now on.
+    /// [`PeerEvent::Failed`] tells what came of it. Its paths are looked after from now on. If it [is silent](Self::is_silent), it
+    /// is asked at addresses that are new for a path, and from the next call on for a new association.
     pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
         let security = self.cover.security_mut().ok_or(ConnectError::NoRoute)?;
         let result = security.associate(now, peer, reach);
@@ -69,6 +70,19 @@ impl Endpoint {
     pub fn dissociate(&mut self, now: Instant, peer: Hit) {
         if let Some(security) = self.cover.security_mut() {
             security.dissociate(now, peer);
+            self.apply(now);
+        }
+    }
+
+    /// Whether there is an association with `peer`, and nothing came on any of its paths for `least`, despite heartbeats.
+    pub fn is_silent(&self, now: Instant, peer: Hit, least: Duration) -> bool {
+        self.cover.security().is_some_and(|s| s.is_silent_for(now, peer, least))
+    }
+
+    /// Has heartbeats to a silent peer leave as soon as the usual pause allows: somebody wants to use it.
+    pub fn ask(&mut self, now: Instant, peer: Hit) {
+        if let Some(security) = self.cover.security_mut() {
+            security.ask(now, peer);
             self.apply(now);
         }
     }

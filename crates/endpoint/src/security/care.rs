@@ -8,7 +8,7 @@ use polypath_wire::{Duration, Instant};
 
 use super::mtu::PathMtu;
 use super::path::SecurePath;
-use super::{DOUBT, DOUBTED, Renewal, Security, UNANSWERED, Wanted, inner, route};
+use super::{DOUBT, DOUBTED, Renewal, Security, UNANSWERED, UNHEARD, Wanted, inner, route};
 use crate::cover::Change;
 use crate::paths::Locators;
 
@@ -163,6 +163,43 @@ impl Security {
         of_peer().all(|p| p.heart.silent() >= beats && p.heart.is_lost(now, delay.times(SILENT)))
     }
 
+    /// Whether there is an association, and nothing came on any of its paths for `least`, despite heartbeats.
+    pub fn is_silent_for(&self, now: Instant, peer: Hit, least: Duration) -> bool {
+        let lost = |p: &SecurePath| p.heart.silent() >= UNANSWERED && p.heart.is_lost(now, least);
+        let mut up = self.paths.of(peer).filter(|(_, p)| p.up);
+        self.peers.get(peer).is_some_and(|peer| peer.up) && up.all(|(_, p)| lost(p))
+    }
+
+    /// Asks a silent peer on all its paths at once, but no more often than heartbeats leave.
+    pub fn ask(&mut self, now: Instant, peer: Hit) {
+        let every = self.config.heartbeat;
+        let silent = self.paths.of(peer).filter(|(_, p)| p.heart.silent() > 0);
+        let soonest: Vec<_> = silent.map(|(number, p)| (number, p.heart.soonest(now, every))).collect();
+        soonest.into_iter().for_each(|(number, at)| self.paths.beat_at(number, at));
+        self.settle_for(now, peer);
+    }
+
+    /// A silent peer may be elsewhere by now, and may have been restarted there.
+    pub(super) fn seek(&mut self, now: Instant, peer: Hit) {
+        self.want_anew(now, peer);
+        let elsewhere = self.elsewhere(now, peer);
+        if elsewhere.is_empty() {
+            return;
+        }
+        if !self.hip.is_renewing(peer) {
+            self.renewing.insert(peer, Renewal { since: now, doubted: 0, asked: now });
+        }
+        self.hip.renew(now, peer, elsewhere.into_iter().map(route).collect());
+    }
+
+    /// Where there is no path to a peer though there should be one, and was no answer for [`UNHEARD`].
+    fn elsewhere(&self, now: Instant, peer: Hit) -> Vec<Locators> {
+        let has_path = |l: &Locators| self.paths.of(peer).any(|(_, p)| p.locators.remote == l.remote);
+        let wanted = self.peers.get(peer).into_iter().flat_map(|peer| &peer.wanted);
+        let unheard = wanted.filter(|w| w.since + UNHEARD <= now && !has_path(&w.locators));
+        unheard.map(|w| w.locators).collect()
+    }
+
     /// A HIP packet came: a peer that has answered on an SA, or with an UPDATE, since we asked for a new association needs none.
     pub(super) fn cancel_renewals(&mut self, now: Instant) {
         let (paths, hip) = (&self.paths, &mut self.hip);
@@ -181,7 +218,7 @@ impl Security {
     /// Whether that R1 of a silent peer is not taken yet: links work again, and heartbeats may have been lost, so others leave first;
     /// or their answers go where a NAT expects us no longer, so the path is asked for.
     ///
-    /// One that the peer did not sign, or that comes from elsewhere, is dropped and counts for nothing. Nor does one so early after another
+    /// One from where we [seek](Self::seek) the peer is taken. One that it did not sign, or that comes from anywhere else, is dropped and counts for nothing. Nor does one so early after another
     /// that the heartbeats may still be answered: the paths are asked again when they had their time.
     pub(super) fn doubts(
         &mut self,
@@ -193,6 +230,9 @@ impl Security {
         let hit = packet.sender();
         if packet.packet_type() != PacketType::R1 || !self.renewing.contains_key(&hit) {
             return false;
+        }
+        if self.elsewhere(now, hit).iter().any(|pair| pair.remote == locators.remote) {
+            return false; // there is no path there to ask
         }
         if !self.hip.is_genuine_r1(now, route(*locators), payload) {
             return true;

@@ -157,6 +157,11 @@ impl Heart {
         now.since(self.heard) >= least.max(self.round_trip().times(PATIENCE))
     }
 
+    /// When the next one leaves if somebody asks: not within `every` of the last one.
+    pub fn soonest(&self, now: Instant, every: Duration) -> Instant {
+        self.next.min(now.max(self.sent + every))
+    }
+
     /// Heartbeats since anything came.
     pub fn silent(&self) -> u32 {
         self.silent

@@ -42,6 +42,10 @@ pub use report::{HipRecord, PathLoad, PathReport, PeerEvent, PeerFailure, Securi
 /// Unanswered heartbeats after which a path may be lost, or the peer if all its paths are so.
 const UNANSWERED: u32 = 3;
 
+/// How long an address that a silent peer should have a path to, and has none, is asked for that path before it is asked for a
+/// new association: a peer that has only moved answers the first.
+const UNHEARD: Duration = Duration::from_secs(3);
+
 /// How often an R1 of a silent peer is answered by heartbeats on all paths before one is taken: links that come back lose some
 /// packets, and these may be heartbeats.
 const DOUBTED: u32 = 3;
@@ -182,13 +186,19 @@ impl Security {
         self.hip.accept(accept);
     }
 
-    /// Begins an association, unless there is one: its paths, also those that are asked for, stay.
+    /// Begins an association, unless there is one: its paths, also those that are asked for, stay. A peer that is silent is
+    /// sought where it was and where it should be now.
     pub fn associate(&mut self, now: Instant, peer: Hit, reach: Reach) -> Result<(), ConnectError> {
         let pairs = reach.pairs(&self.local_ends(), &[], |_| false);
         self.hip.connect(now, peer, pairs.iter().map(|p| route(p.locators)).collect())?;
+        let moves = matches!(reach, Reach::Addresses(_));
+        let silent = moves && self.is_silent_for(now, peer, Duration::ZERO);
         let entry = self.peers.named(peer);
-        entry.want(now, pairs);
         (entry.reach, entry.refused) = (Some(reach), false);
+        match silent {
+            true => self.seek(now, peer),
+            false => entry.want(now, pairs),
+        }
         self.settle_for(now, peer);
         Ok(())
     }

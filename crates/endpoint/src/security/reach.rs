@@ -23,6 +23,8 @@ pub(super) struct Wanted {
     pub link: usize,
     /// Not before this instant.
     pub at: Instant,
+    /// Since when.
+    pub since: Instant,
     /// Attempts that failed in a row.
     tries: u32,
     /// An attempt is under way.
@@ -31,7 +33,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub fn new(Pair { locators, link }: Pair, now: Instant) -> Self {
-        Self { locators, link, at: now, tries: 0, asked: false }
+        Self { locators, link, at: now, since: now, tries: 0, asked: false }
     }
 
     /// The same, on that link.

@@ -91,6 +91,47 @@ fn after_a_restart_each_path_comes_once_though_the_peer_is_sought_again_meanwhil
     }
 }
 
+#[test]
+fn a_peer_that_was_restarted_elsewhere_is_met_where_it_is_sought() {
+    let mut bed = Bed::established_as(today);
+    let peer = bed.hit(SERVER);
+    for (n, link) in bed.links.iter_mut().enumerate() {
+        link.ends[SERVER].set_ip([10, 0, n as u8, 9].into());
+    }
+    restart(&mut bed);
+    bed.run(MS(3000));
+    assert!(!bed.endpoints[CLIENT].is_silent(bed.now, peer, MS(4000)), "so far it may be the link");
+    bed.run(MS(3000));
+    assert!(bed.endpoints[CLIENT].is_silent(bed.now, peer, MS(4000)));
+    for _ in 0..2 {
+        bed.associate();
+        bed.run(MS(5000));
+    }
+    assert!(!bed.endpoints[CLIENT].is_silent(bed.now, peer, MS(4000)));
+    assert_eq!(bed.paths_up(), [2, 2]);
+    bed.send(1 << 20);
+    until(&mut bed, 10_000, |bed| bed.finished);
+    assert!(bed.finished && bed.received == 1 << 20);
+}
+
+#[test]
+fn a_silent_peer_that_is_sought_where_it_was_keeps_its_association_and_is_asked_within_a_second() {
+    let mut bed = Bed::established_as(today);
+    let (peer, before) = (bed.hit(SERVER), paths(&bed));
+    bed.links.iter_mut().for_each(|l| l.up = false);
+    for _ in 0..8 {
+        bed.run(MS(5000));
+        bed.associate();
+    }
+    bed.links.iter_mut().for_each(|l| l.up = true);
+    assert!(bed.endpoints[CLIENT].is_silent(bed.now, peer, MS(4000)));
+    let now = bed.now;
+    bed.endpoints[CLIENT].ask(now, peer);
+    bed.run(MS(1200));
+    assert!(!bed.endpoints[CLIENT].is_silent(bed.now, peer, MS(4000)));
+    assert_eq!(paths(&bed), before);
+}
+
 /// Nobody can tell silence of all links from a restart: but who answers on an SA has lost nothing.
 #[test]
 fn a_peer_that_was_only_away_keeps_its_association() {

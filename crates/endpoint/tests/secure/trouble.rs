@@ -1,7 +1,7 @@
 //! Links that fall silent, move or lose packets at the worst moment: while keys are renewed, or just after darkness.
 
 use polypath_endpoint::*;
-use polypath_transport::{CcConfig, ConnectionConfig};
+use polypath_transport::{CcConfig, ConnectionConfig, State};
 use polypath_wire::Duration;
 
 use crate::bed::*;
@@ -151,4 +151,19 @@ fn heartbeats_that_are_lost_after_darkness_do_not_look_like_a_restart() {
         finish(&mut bed, &format!("{secs} {lost} {idle}"));
         assert_eq!(paths(&bed), before, "{secs} {lost} {idle}");
     }
+}
+
+#[test]
+fn a_host_with_too_many_connections_refuses_its_peers_at_once() {
+    let mut bed = Bed::established();
+    let peer = bed.hit(SERVER);
+    let state = |bed: &mut Bed| {
+        let opened = bed.endpoints[CLIENT].connect_peer(bed.now, ConnectionConfig::default(), peer, PORT);
+        bed.run(MS(200));
+        bed.endpoints[CLIENT].connection(opened.unwrap()).unwrap().state()
+    };
+    bed.endpoints[SERVER].limit_connections(1);
+    assert_eq!([0; 2].map(|_| state(&mut bed)), [State::Established, State::Closed]);
+    bed.endpoints[SERVER].limit_connections(2);
+    assert_eq!(state(&mut bed), State::Established, "there is room for more");
 }

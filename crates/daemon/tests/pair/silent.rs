@@ -1,0 +1,79 @@
+//! A peer that ends without a word, and one that begins anew elsewhere.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::common::{Pair, ip, link, ready};
+use super::tcp::{connected, transfer};
+
+const NAME: &str = "server.polypath.test";
+
+/// The second host's link is cut, so that nothing of its daemon leaves any more, not even that it ends.
+fn kill(pair: &mut Pair) {
+    ip(&pair.hosts[1], &["link", "set", "path0", "down"]);
+    pair.hosts[1].stop();
+}
+
+/// How long a connection to the second host waits before it is refused as unreachable.
+fn refused(pair: &Pair) -> Duration {
+    let began = Instant::now();
+    let at = Pair::at(1, 80);
+    let refused = pair.hosts[0].ns.run(|| TcpStream::connect(at)).unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::HostUnreachable);
+    began.elapsed()
+}
+
+#[test]
+fn a_peer_that_was_killed_is_unreachable_within_6_s_and_reached_again_under_another_address() {
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let names = dir.path().join("hosts");
+    fs::write(&names, format!("10.77.0.2 {NAME}\n")).unwrap();
+    let change = |side: usize, text: String| match side {
+        0 => text.replace("10.77.0.2", NAME),
+        _ => text,
+    };
+    let mut pair = Pair::start_with_names(&[link(80, 5)], change, Some(&names));
+    let (client, server) = connected(&pair, 0, 80);
+    transfer(client, server, 1 << 20);
+    kill(&mut pair);
+    let at_once = refused(&pair);
+    assert!(at_once < Duration::from_secs(6), "{at_once:?}");
+    let peer = |pair: &Pair| pair.hosts[0].status().peers[0].clone();
+    assert!(peer(&pair).associated && peer(&pair).silent, "{:?}", peer(&pair));
+    let later = refused(&pair);
+    assert!(later < Duration::from_secs(6), "{later:?}");
+    assert_eq!(pair.hosts[0].status().lane.open, 0);
+
+    for words in [&["addr", "del", "10.77.0.2/24"][..], &["addr", "add", "10.77.0.9/24"]] {
+        ip(&pair.hosts[1], &[words, &["dev", "path0"]].concat());
+    }
+    ip(&pair.hosts[1], &["link", "set", "path0", "up"]);
+    fs::write(&names, format!("10.77.0.9 {NAME}\n")).unwrap();
+    let began = Instant::now();
+    pair.hosts[1].restart();
+    pair.wait(|pair| !peer(pair).silent && peer(pair).paths.iter().any(|path| path.works()));
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    let (client, server) = connected(&pair, 0, 80);
+    transfer(client, server, 1 << 20);
+}
+
+#[test]
+fn a_peer_that_was_only_away_keeps_its_connections() {
+    if !ready() {
+        return;
+    }
+    let pair = Pair::start(&[link(80, 5)], |_, text| text);
+    let (client, server) = connected(&pair, 0, 80);
+    ip(&pair.hosts[1], &["link", "set", "path0", "down"]);
+    pair.wait(|pair| pair.hosts[0].status().peers[0].silent);
+    thread::sleep(Duration::from_secs(7));
+    ip(&pair.hosts[1], &["link", "set", "path0", "up"]);
+    pair.wait(|pair| pair.hosts.iter().all(|host| !host.status().peers[0].silent));
+    transfer(client, server, 1 << 20);
+}
