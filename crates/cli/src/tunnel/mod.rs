@@ -122,7 +122,10 @@ fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure
     let group = config.control.group.as_deref().map(privileges::group).transpose()?;
     let askers =
         Askers { user: user.map(|user| user.uid.as_raw()), group: group.map(|group| group.gid.as_raw()) };
-    ControlSocket::bind(&config.control.socket, askers).map_err(|e| Failure::system("cannot start", e))
+    ControlSocket::bind(&config.control.socket, askers).map_err(|e| {
+        let failure = Failure::system("cannot start", &e);
+        e.help().into_iter().fold(failure, Failure::help)
+    })
 }
 
 /// Makes the directory of what it keeps, for its user, unless it is there: then it must be the user's. None that is there is given away.
