@@ -227,7 +227,7 @@ fn outer(
 ) -> Result<Node, DaemonError> {
     let hip = HipConfig {
         accept: config.accept(),
-        tell_refused: true,
+        tell_refused: false,
         retransmit: polypath_wire::Duration::from_millis(500),
         ..HipConfig::of_today()
     };
