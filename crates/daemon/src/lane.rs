@@ -7,6 +7,7 @@ use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::Semaphore;
 
+use crate::packets::Own;
 use crate::peers::{Peer, Peers};
 
 /// Both nodes, the peers, and what they are carrying.
@@ -39,6 +40,7 @@ pub(crate) struct Packets {
     pub device: Arc<Bypass>,
     pub peers: PacketLane,
     pub counters: NotCarried,
+    pub own: Own,
 }
 
 /// Packets that were not carried, by why.
