@@ -1,9 +1,19 @@
 //! The text of a new configuration.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use polypath_wire::hip::Hit;
+
+/// `identity` as it is written in the configuration `file`, at which relative paths begin.
+pub fn key(file: &Path, identity: &Path) -> io::Result<PathBuf> {
+    let dir = file.parent().unwrap_or(Path::new(""));
+    match identity.strip_prefix(dir) {
+        Ok(inside) if dir.is_relative() => Ok(inside.to_owned()),
+        _ => std::path::absolute(identity),
+    }
+}
 
 /// A configuration without peers, of a host that has `address`, or else the one that a peer says, and gives peers
 /// addresses of `assign`.
@@ -19,7 +29,7 @@ pub fn config(identity: &Path, address: Result<IpNet, Hit>, assign: Option<IpNet
         None => "# assign = \"10.99.0.0/24\"".to_owned(),
     };
     format!(
-        "# What `polypath up` reads. Every key: docs/daemon.md.
+        "# What `polypath up` reads. Every key: docs/daemon.md. Relative paths begin at this file.
 
 [identity]
 # The private key of this host. `polypath hit FILE` prints the tag by which peers know it.

@@ -121,9 +121,9 @@ pub struct InitArgs {
     /// An address or network behind that peer; repeat it for more. None where [tunnel] assign gives it one
     #[arg(long, value_name = "ADDR/LEN", requires = "peer")]
     pub behind: Vec<IpNet>,
-    /// The key file, made if it is not there
-    #[arg(long, value_name = "FILE", default_value = "/etc/polypath/identity.pem")]
-    pub identity: PathBuf,
+    /// The key file, made if it is not there [default: what the configuration names, or /etc/polypath/identity.pem]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
     /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
     #[arg(long, value_name = "ADDR")]
     pub at: Vec<IpAddr>,
@@ -290,7 +290,7 @@ pub enum PathsCommand {
         #[arg(value_name = "RATE")]
         rate: MaybeLimit,
     },
-    /// Use other interfaces only while these carry nothing; without names: use all alike
+    /// Use other interfaces only for what these have no room for; without names: use all alike
     Prefer {
         /// Their names
         #[arg(value_name = "IFACE")]
