@@ -1,19 +1,9 @@
 //! The text of a new configuration.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ipnet::IpNet;
 use polypath_wire::hip::Hit;
-
-/// `identity` as it is written in the configuration `file`, at which relative paths begin.
-pub fn key(file: &Path, identity: &Path) -> io::Result<PathBuf> {
-    let dir = file.parent().unwrap_or(Path::new(""));
-    match identity.strip_prefix(dir) {
-        Ok(inside) if dir.is_relative() => Ok(inside.to_owned()),
-        _ => std::path::absolute(identity),
-    }
-}
 
 /// A configuration without peers, of a host that has `address`, or else the one that a peer says, and gives peers
 /// addresses of `assign`.

@@ -37,8 +37,7 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
         true => Config::text(&args.config).map_err(wrong)?,
         false => {
             let key = args.identity.clone().unwrap_or_else(|| IdentityConfig::default().key);
-            let key =
-                template::key(&args.config, &key).map_err(|e| Failure::system("no working directory", e))?;
+            let key = written(&args.config, &key).map_err(|e| Failure::system("no working directory", e))?;
             template::config(&key, from.map_or(Ok(args.address), Err), args.assign)
         }
     };
@@ -93,6 +92,15 @@ fn own_file(args: &InitArgs, text: &str, hit: Hit) -> Result<Option<PathBuf>, Fa
 
 fn wrong(error: Box<ConfigError>) -> Failure {
     Failure::usage(error.to_string())
+}
+
+/// `identity` as it is written in the configuration `file`, at which relative paths begin.
+fn written(file: &Path, identity: &Path) -> io::Result<PathBuf> {
+    let dir = file.parent().unwrap_or(Path::new(""));
+    match identity.strip_prefix(dir) {
+        Ok(inside) if dir.is_relative() => Ok(inside.to_owned()),
+        _ => absolute(identity),
+    }
 }
 
 /// The identity that the configuration `text` names, which is made if it is not there.
