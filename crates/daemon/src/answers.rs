@@ -22,7 +22,7 @@ impl Daemon {
     }
 
     async fn read_again(&self, file: &Path) -> Answer {
-        match Config::load(file) {
+        match Config::load_as(file, self.view.lane.outer.hit().unwrap_or_default()) {
             Ok(config) => done(self.reload(&config).await, ReloadError::help),
             Err(error) => done(Err(error), |_| "nothing was changed".into()),
         }

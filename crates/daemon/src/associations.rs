@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use polypath_endpoint::{PeerEvent, Reach};
+use polypath_endpoint::{PeerEvent, PeerFailure, Reach};
+use polypath_node::AssociateError;
 use polypath_wire::hip::Hit;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
@@ -74,7 +75,14 @@ pub(crate) async fn listen(lane: Arc<Lane>) {
 
 async fn call(lane: &Lane, peer: &Peer) -> Result<(), String> {
     let reach = Reach::Addresses(resolve(&peer.config.addresses).await?);
-    lane.outer.associate(peer.config.hit, reach).await.map_err(|error| error.to_string())
+    lane.outer.associate(peer.config.hit, reach).await.map_err(|error| match error {
+        // Who does not know us is silent.
+        AssociateError::Failed(PeerFailure::Timeout) => {
+            let hit = lane.outer.hit().unwrap_or_default();
+            format!("{error}: is this host's tag, {hit}, among its peers, and does its UDP port let us in?")
+        }
+        other => other.to_string(),
+    })
 }
 
 /// The addresses that the names stand for now.
@@ -112,10 +120,7 @@ fn tell(hit: Hit, name: Option<String>, event: &PeerEvent) {
         PeerEvent::Down => warn!(%peer, "association is gone"),
         PeerEvent::PathUp(locators) => info!(%peer, "path {locators}"),
         PeerEvent::PathDown(locators) => warn!(%peer, "path {locators} is gone"),
-        PeerEvent::Stranger { from } => {
-            warn!("refused {hit} from {}: it is not a configured peer", from.remote);
-        }
-        PeerEvent::Failed(_) => {}
+        PeerEvent::Stranger { .. } | PeerEvent::Failed(_) => {}
     }
 }
 

@@ -29,7 +29,7 @@ pub use transport::Transport;
 /// Packets of calls and games are to wait no longer behind bulk data in the queues of links that nobody else fills.
 const QUEUE_TARGET: Duration = Duration::from_millis(10);
 
-/// Everything that a daemon is told.
+/// Everything that a daemon is told. In a file relative paths begin at its directory.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -180,8 +180,7 @@ pub struct Metrics {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PeerFiles {
-    /// A directory: each `*.toml` in it has tables `[[peer]]`, but for hidden files. A relative path begins at the
-    /// configuration.
+    /// A directory: each `*.toml` in it has tables `[[peer]]`, but for hidden files.
     pub directory: Option<PathBuf>,
 }
 
@@ -413,11 +412,50 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
                 "[metrics]\nlisten = \"0.0.0.0:9510\"\n[tunnel]",
                 [":3:", "metrics.listen", "127.0.0.1:9510"],
             ),
+            (
+                "[tunnel]",
+                "[metrics]\nlisten = \"127.0.0.1\"\n[tunnel]",
+                [":3:", "metrics.listen", "127.0.0.1:9510"],
+            ),
+            ("[tunnel]", "[tunnel]\nmtu = 70000", [":3:", "tunnel.mtu: integer 70000", "from 0 to 65535"]),
+            ("[tunnel]", "[lane]\nspare = \"8\"\n[tunnel]", [":3:", "lane.spare: string", "without quotes"]),
+            ("[tunnel]", "[lane]\nspare = -8\n[tunnel]", [":3:", "lane.spare: integer -8", "not below 0"]),
+            ("[tunnel]", "[lane]\ncc = \"cubic\"\n[tunnel]", [":3:", "lane.cc", "{ algorithm = \"cubic\" }"]),
+            ("[tunnel]", "[tunnel]\nname = \"lo\"", [":3:", "tunnel.name", "polypath0"]),
+            ("[tunnel]", "[tunnel]\nname = \"a\\u0000\"", [":3:", "tunnel.name", "polypath0"]),
+            (
+                "10.99.0.1/24",
+                "127.0.0.1/8",
+                [":3:", "tunnel.addresses[0]: 127.0.0.1 cannot be", "10.99.0.1/24"],
+            ),
+            ("192.168.7.0/24", "224.0.0.0/4", [":8:", "peer[0].prefixes: 224.0.0.0/4", "leave it out"]),
+            ("192.168.7.0/24", "127.0.0.0/8", [":8:", "peer[0].prefixes: 127.0.0.0/8", "leave it out"]),
+            (
+                "192.168.7.0/24",
+                "10.99.0.3/24",
+                [":8:", "10.99.0.3/24", "\"10.99.0.0/24\" or \"10.99.0.3/32\""],
+            ),
+            ("192.0.2.1", "ADDRESS", [":7:", "peer[0].addresses", "203.0.113.5"]),
             ("[tunnel]", "[tunnel", [":2:", "not TOML", "tunnel"]),
         ] {
             let said = error(&GOOD.replacen(from, to, 1));
             assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
         }
+    }
+
+    #[test]
+    fn what_carries_ipv6_has_the_size_that_ipv6_needs() {
+        let small = GOOD.replace("[tunnel]", "[tunnel]\nmtu = 600");
+        assert!(Config::parse("a", &small).is_ok());
+        let said = error(&small.replace("192.168.7.0/24", "fd99::2/128"));
+        assert!(said.contains("tunnel.mtu: below 1280"), "{said}");
+    }
+
+    #[test]
+    fn a_socket_whose_path_is_too_long_is_refused() {
+        let said = error(&format!("[control]\nsocket = \"/{}\"\n{GOOD}", "x".repeat(107)));
+        let parts = [":2:", "control.socket: longer than 107 bytes", "/run/polypath.sock"];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     }
 
     #[test]

@@ -3,11 +3,13 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::net::UnixStream as Blocking;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
+use std::os::unix::net::{UnixListener as BlockingListener, UnixStream as Blocking};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -78,6 +80,9 @@ pub enum ControlError {
     /// Nobody answers there.
     #[error("no daemon answers on {}", .0.display())]
     Nobody(PathBuf),
+    /// What is there is something else than a socket, and stays.
+    #[error("[control] socket: {} is there, and is no socket", .0.display())]
+    Occupied(PathBuf),
     /// The system refused it.
     #[error("control socket {}: {source}", path.display())]
     Os {
@@ -103,6 +108,28 @@ pub enum ControlError {
     /// What came is no answer.
     #[error("the daemon sent a reply that this version cannot parse: is it of another version?")]
     Language,
+}
+
+impl ControlError {
+    /// What to do about a socket that cannot be made.
+    pub fn help(&self) -> Option<&'static str> {
+        let Self::Os { source, .. } = self else {
+            return match self {
+                Self::Taken(_) => {
+                    Some("`polypath down` ends it; another daemon needs another [control] socket")
+                }
+                Self::Occupied(_) => Some("name another path, or remove it yourself"),
+                _ => None,
+            };
+        };
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Some("run it as root, or name a path in a directory of yours"),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Some("make its directory, or name a path in one that is there")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// How long a question or an answer may take.
@@ -136,19 +163,32 @@ impl ControlSocket {
         let failed = |source| ControlError::Os { path: path.to_owned(), source };
         match Blocking::connect(path) {
             Ok(_) => return Err(ControlError::Taken(path.to_owned())),
+            // That is also said of what is no socket.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                if !fs::symlink_metadata(path).map_err(failed)?.file_type().is_socket() {
+                    return Err(ControlError::Occupied(path.to_owned()));
+                }
                 fs::remove_file(path).map_err(failed)?
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(failed(e)),
         }
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        let mode = if askers.group.is_some() { 0o660 } else { 0o600 };
-        fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)?;
-        if askers != Askers::default() {
-            chown(path, askers.user, askers.group).map_err(failed)?;
-        }
+        let listener = Self::listener(path, askers).map_err(failed)?;
         Ok(Self { listener, path: path.to_owned(), askers })
+    }
+
+    /// Nobody can connect before the socket has its mode and its owner.
+    fn listener(path: &Path, askers: Askers) -> io::Result<UnixListener> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+        let mode = if askers.group.is_some() { 0o660 } else { 0o600 };
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+        if askers != Askers::default() {
+            chown(path, askers.user, askers.group)?;
+        }
+        listen(&socket, Backlog::new(128)?)?;
+        UnixListener::from_std(BlockingListener::from(socket))
     }
 
     /// Answers questions until it is asked to end. What is asked for is done to its end, one after another; whoever asks or reads slowly
@@ -319,6 +359,30 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         ControlSocket::bind(&path, Askers::default()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_no_socket_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("polypath.toml"), dir.path().join("link"));
+        fs::write(&file, "precious").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for path in [&file, &link, &dir.path().to_owned()] {
+            let refused = ControlSocket::bind(path, Askers::default()).err().unwrap();
+            let told = refused.to_string();
+            assert!(matches!(refused, ControlError::Occupied(_)) && refused.help().is_some(), "{told}");
+            assert!(told.contains(path.to_str().unwrap()), "{told}");
+        }
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_is_not_there_is_told_with_a_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("none/control.sock");
+        let refused = ControlSocket::bind(&path, Askers::default()).err().unwrap();
+        assert!(refused.help().unwrap().contains("make its directory"), "{refused}");
     }
 
     #[tokio::test]

@@ -22,6 +22,7 @@ use crate::kill_switch::KillSwitch;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
 use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
+use crate::packets::Own;
 use crate::peers::Peers;
 use crate::quota::Quotas;
 use crate::request::PORT;
@@ -113,6 +114,7 @@ impl Daemon {
             device: gateway.bypass(exclusion.rule()),
             peers: outer.carry_packets(config.lane.packets()).map_err(OpenError::from)?,
             counters: NotCarried::default(),
+            own: Own::default(),
         };
         let lane = Lane {
             inner: Node::start(limits(config), gateway).map_err(DaemonError::Start)?,
@@ -229,7 +231,7 @@ fn outer(
 ) -> Result<Node, DaemonError> {
     let hip = HipConfig {
         accept: config.accept(),
-        tell_refused: true,
+        tell_refused: false,
         retransmit: polypath_wire::Duration::from_millis(500),
         ..HipConfig::of_today()
     };

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use crate::lane::Lane;
+use crate::packets::Sources;
 use crate::peers::Peer;
 use crate::request::{MAX_LEN, Reply, Request};
 use crate::splice::splice;
@@ -73,7 +74,7 @@ async fn request(outer: &Stream) -> Option<Request> {
 
 async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Reply> {
     let Request { client, server } = *request;
-    if !lane.peers.now().is_behind(client.ip(), peer.config.hit) {
+    if !Sources::now(lane).admit(client.ip(), peer.config.hit) {
         lane.counters.forbidden.fetch_add(1, Relaxed);
         warn!(peer = %peer.config.hit, %client, "refused: the client's address is not behind this peer");
         return Err(Reply::Forbidden);

@@ -8,6 +8,7 @@ use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::packets::Own;
 use crate::peers::{Link, Peer, Peers};
 
 /// Both nodes, the peers, and what they are carrying.
@@ -72,6 +73,7 @@ pub(crate) struct Packets {
     pub device: Arc<Bypass>,
     pub peers: PacketLane,
     pub counters: NotCarried,
+    pub own: Own,
 }
 
 /// Packets that were not carried, by why.

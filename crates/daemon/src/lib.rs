@@ -35,7 +35,7 @@ mod status;
 mod view;
 mod volume;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, IdentityConfig};
 pub use daemon::{Daemon, DaemonError};
 pub use interfaces::{InterfaceStatus, Use};
 pub use leases::LeaseError;

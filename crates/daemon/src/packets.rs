@@ -1,9 +1,10 @@
 //! The packet lane: what is not carried as a connection travels as the packets that it is, in both directions.
 
 mod limit;
+mod own;
 mod status;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,6 +17,7 @@ use polypath_wire::hip::Hit;
 use crate::lane::{Lane, NotCarried};
 use crate::peers::Table;
 use limit::Limit;
+pub(crate) use own::Own;
 pub use status::{PacketStatus, PathPackets, PeerPackets};
 
 /// Carries what the kernel sends, until the device is gone.
@@ -64,19 +66,35 @@ fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Tro
 /// Gives the kernel what peers send, until the node stops.
 pub(crate) async fn inward(lane: Arc<Lane>) {
     while let Some(packets) = lane.packets.peers.next().await {
-        let peers = lane.peers.now();
-        let admitted = packets.into_iter().filter(|(hit, packet)| admits(&lane, &peers, *hit, packet));
+        let sources = Sources::now(&lane);
+        let admitted = packets.into_iter().filter(|(hit, packet)| admits(&lane, &sources, *hit, packet));
         lane.packets.device.inject(admitted.map(|(_, packet)| packet));
     }
 }
 
 /// Whether a packet of a peer is from addresses behind it.
-fn admits(lane: &Lane, peers: &Table, hit: Hit, packet: &Bytes) -> bool {
-    let travels = |looked: &InnerPacket| !is_local(looked.src) && !is_local(looked.dst);
-    let allowed =
-        InnerPacket::parse(packet).is_ok_and(|looked| travels(&looked) && peers.is_behind(looked.src, hit));
+fn admits(lane: &Lane, sources: &Sources, hit: Hit, packet: &Bytes) -> bool {
+    let admitted = |looked: InnerPacket| !is_local(looked.dst) && sources.admit(looked.src, hit);
+    let allowed = InnerPacket::parse(packet).is_ok_and(admitted);
     lane.packets.counters.forbidden.fetch_add(u64::from(!allowed), Relaxed);
     allowed
+}
+
+/// The addresses from which peers may send, at one moment.
+pub(crate) struct Sources {
+    peers: Arc<Table>,
+    own: Arc<HashSet<IpAddr>>,
+}
+
+impl Sources {
+    pub fn now(lane: &Lane) -> Self {
+        Self { peers: lane.peers.now(), own: lane.packets.own.now() }
+    }
+
+    /// Whether `source` is behind that peer. What is this host's own is behind none.
+    pub fn admit(&self, source: IpAddr, hit: Hit) -> bool {
+        !is_local(source) && self.peers.is_behind(source, hit) && !self.own.contains(&source)
+    }
 }
 
 /// Whether packets to or from there do not leave a network.

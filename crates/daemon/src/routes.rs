@@ -108,7 +108,7 @@ mod tests {
             let text = format!("[tunnel]\naddresses = [\"10.99.0.1/24\"]\n{peer}prefixes = [{prefixes}]\n");
             all(&Config::parse("a", &text).unwrap())
         };
-        let old = with("\"0.0.0.0/0\", \"192.168.7.1/24\", \"10.1.0.0/16\"");
+        let old = with("\"0.0.0.0/0\", \"192.168.7.0/24\", \"10.1.0.0/16\"");
         let new = with("\"0.0.0.0/1\", \"128.0.0.0/1\", \"192.168.7.0/24\"");
         let gone: Vec<_> = old.iter().filter(|route| !new.contains(route)).map(|route| route.to).collect();
         assert_eq!(gone, ["10.1.0.0/16".parse::<IpNet>().unwrap()]);

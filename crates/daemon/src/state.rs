@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::geteuid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
@@ -40,12 +42,17 @@ pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Unre
     })
 }
 
-/// Replaces `file` at once, or leaves it as it is. Its directory may be another user's: no link in it is followed.
+/// Replaces `file` at once, or leaves it as it is. Its directory may be another user's: no link in it is followed, and what root
+/// writes there is that user's.
 pub(crate) fn store(file: &Path, value: &impl Serialize) -> io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("."));
     let mut new = NamedTempFile::new_in(dir)?;
     serde_json::to_writer_pretty(&mut new, value)?;
     new.write_all(b"\n")?;
+    if geteuid().is_root() {
+        let owner = fs::metadata(dir)?;
+        fchown(new.as_file(), Some(owner.uid()), Some(owner.gid()))?;
+    }
     new.as_file().sync_all()?;
     new.persist(file)?;
     File::open(dir)?.sync_all()
@@ -67,6 +74,19 @@ mod tests {
         store(&file, &[1, 2]).unwrap();
         assert_eq!(load::<Vec<u8>>(&file).unwrap(), [1, 2]);
         assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+    }
+
+    #[test]
+    fn what_root_stores_belongs_to_the_owner_of_the_directory() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(12_345), Some(12_346)).unwrap();
+        let file = dir.path().join("a.json");
+        store(&file, &[1]).unwrap();
+        let found = fs::metadata(&file).unwrap();
+        assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (12_345, 12_346, 0o600));
     }
 
     #[test]

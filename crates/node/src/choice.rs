@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
+use std::slice::from_ref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use glob::Pattern;
+use nix::net::if_::if_nameindex;
 use polypath_wire::Rate;
 
 use crate::addresses::{Address, index, usable};
@@ -60,6 +62,14 @@ impl Choice {
             Some(name) => Err(format!("no network interface is called {name}")),
             None => Ok(()),
         }
+    }
+
+    /// Those of `only` that fit no interface of this host now.
+    pub fn unmatched(&self) -> Vec<String> {
+        let Ok(interfaces) = if_nameindex() else { return Vec::new() };
+        let names: Vec<&str> = interfaces.iter().filter_map(|one| one.name().to_str().ok()).collect();
+        let fits = |pattern| names.iter().any(|name| contains(from_ref(pattern), name));
+        self.only.iter().filter(|pattern| !fits(pattern)).cloned().collect()
     }
 
     /// Whether an address may be used at all.
@@ -193,6 +203,13 @@ mod tests {
         assert_eq!(used, [true, true, false, true, false, true]);
         let most = Choice { except: text(&["polypath0"]), ..Choice::default() };
         assert!(admits(&most, "eth0") && !admits(&most, "polypath0"));
+    }
+
+    #[test]
+    fn what_fits_no_interface_is_named() {
+        let only = ["lo", "l?", "nope*"].map(str::to_owned).into();
+        assert_eq!(Choice { only, ..Choice::default() }.unmatched(), ["nope*"]);
+        assert!(Choice::default().unmatched().is_empty());
     }
 
     #[test]

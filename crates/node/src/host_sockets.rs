@@ -1,6 +1,6 @@
 //! A socket for every usable address of this host, as addresses come and go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::task::Context;
@@ -11,6 +11,7 @@ use polypath_hip::Link;
 use polypath_transport::Segment;
 use polypath_wire::Instant;
 use tokio::time::Interval;
+use tracing::warn;
 
 use crate::addresses::{Address, Watch, index, usable};
 use crate::carrier::Carrier;
@@ -21,8 +22,7 @@ use crate::sockets::{UdpPath, UdpSockets};
 
 /// Largest packet that is tried, bytes, however much the link itself would carry.
 const MAX_MTU: u32 = 1500;
-/// How often addresses are looked at without word of a change: one that could not be bound yet may
-/// be by then (RFC 4862 §5.4).
+/// How often addresses are looked at without word of a change: one that could not be bound yet may be by then.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The sockets of all usable addresses.
@@ -39,6 +39,8 @@ pub struct HostSockets {
     /// The choice itself, by which the endpoint was told of the addresses.
     told: Choice,
     bound: BTreeMap<Address, SocketAddr>,
+    /// Those that could not be bound, which was said.
+    refused: BTreeSet<Address>,
 }
 
 /// How HIP and ESP travel.
@@ -70,11 +72,14 @@ impl HostSockets {
             version: 0,
             told: Choice::default(),
             bound: BTreeMap::new(),
+            refused: BTreeSet::new(),
         };
         host.look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let refused = host.update(&mut Vec::new())?;
+        // Loopback reaches nobody. An address that is still checked for duplicates can be bound later.
+        let reaches = host.bound.keys().any(|address| address.device.is_some());
         match refused {
-            Some(error) if host.bound.is_empty() => Err(error),
+            Some(error) if host.bound.is_empty() || !reaches && !is_early(&error) => Err(error),
             _ => Ok(host),
         }
     }
@@ -99,6 +104,7 @@ impl HostSockets {
                 inbox.push(Input::LocalDown { local });
             }
         }
+        self.refused.retain(|address| now.contains(address));
         let mut refused = None;
         for address in now {
             if let Some(local) = self.bound.get(&address) {
@@ -110,9 +116,15 @@ impl HostSockets {
             match self.add(&address, choice.mark) {
                 Ok(local) => {
                     inbox.push(up(&address, local, &choice));
+                    self.refused.remove(&address);
                     self.bound.insert(address, local);
                 }
-                Err(error) => refused = Some(error),
+                Err(error) => {
+                    if !is_early(&error) && self.refused.insert(address) {
+                        warn!("{error}: no path from there; trying again");
+                    }
+                    refused = refused.filter(|first| !is_early(first)).or(Some(error));
+                }
             }
         }
         let devices =
@@ -147,6 +159,11 @@ impl HostSockets {
             },
         }
     }
+}
+
+/// Whether the address is there and cannot be bound yet (RFC 4862 §5.4).
+fn is_early(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable
 }
 
 fn up(address: &Address, local: SocketAddr, choice: &Choice) -> Input {

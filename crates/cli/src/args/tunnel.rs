@@ -121,9 +121,9 @@ pub struct InitArgs {
     /// An address or network behind that peer; repeat it for more. None where [tunnel] assign gives it one
     #[arg(long, value_name = "ADDR/LEN", requires = "peer")]
     pub behind: Vec<IpNet>,
-    /// The key file, created if it does not exist
-    #[arg(long, value_name = "FILE", default_value = "/etc/polypath/identity.pem")]
-    pub identity: PathBuf,
+    /// The key file, created if it does not exist [default: the one that the configuration names, or /etc/polypath/identity.pem]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
     /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
     #[arg(long, value_name = "ADDR")]
     pub at: Vec<IpAddr>,

@@ -1,12 +1,12 @@
 //! `polypath init`: a configuration, the key, and what to paste on the other host.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf, absolute};
 
 use ipnet::IpNet;
-use polypath_daemon::{Config, ConfigError};
+use polypath_daemon::{Config, ConfigError, IdentityConfig};
 use polypath_node::addresses;
 use polypath_wire::hip::Hit;
 
@@ -17,7 +17,7 @@ use crate::template;
 
 /// Writes a configuration, or adds a peer to one.
 pub fn init(args: &InitArgs) -> Result<(), Failure> {
-    let (hit, exists) = (identity(&args.identity)?, args.config.exists());
+    let exists = args.config.exists();
     let peer = args.peer.as_deref().map(parse).transpose()?;
     let from = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
     let instead = match (from, args.assign) {
@@ -35,8 +35,17 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     let text = match exists {
         true => Config::text(&args.config).map_err(wrong)?,
-        false => template::config(&args.identity, from.map_or(Ok(args.address), Err), args.assign),
+        false => {
+            let key = args.identity.clone().unwrap_or_else(|| IdentityConfig::default().key);
+            let key = written(&args.config, &key).map_err(|e| Failure::system("no working directory", e))?;
+            template::config(&key, from.map_or(Ok(args.address), Err), args.assign)
+        }
     };
+    let hit = identity(args, &text)?;
+    if peer.as_ref().is_some_and(|(theirs, _)| *theirs == hit) {
+        return Err(Failure::usage(format!("--peer {hit}: this host's own tag"))
+            .help("`polypath hit` on the other host prints its tag"));
+    }
     let (file, text, config) = planned(args, text, peer.as_ref())?;
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
@@ -72,7 +81,7 @@ fn planned(
 /// The file that a new peer gets, where the configuration has a directory of peers.
 fn own_file(args: &InitArgs, text: &str, hit: Hit) -> Result<Option<PathBuf>, Failure> {
     let name = format!("{}.toml", hit.to_string().replace(':', "-"));
-    let directory = Config::directory_in(&args.config, text).map_err(wrong)?;
+    let directory = Config::unchecked(&args.config, text).map_err(wrong)?.peer_files.directory;
     let own = directory.map(|directory| directory.join(name));
     match own.as_ref().filter(|own| own.exists()) {
         Some(own) => Err(Failure::usage(format!("{} is there already", own.display()))
@@ -85,8 +94,24 @@ fn wrong(error: Box<ConfigError>) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// The identity in `file`, which is made if it is not there.
-fn identity(file: &Path) -> Result<Hit, Failure> {
+/// `identity` as it is written in the configuration `file`, at which relative paths begin.
+fn written(file: &Path, identity: &Path) -> io::Result<PathBuf> {
+    let dir = file.parent().unwrap_or(Path::new(""));
+    match identity.strip_prefix(dir) {
+        Ok(inside) if dir.is_relative() => Ok(inside.to_owned()),
+        _ => absolute(identity),
+    }
+}
+
+/// The identity that the configuration `text` names, which is made if it is not there.
+fn identity(args: &InitArgs, text: &str) -> Result<Hit, Failure> {
+    let file = &Config::unchecked(&args.config, text).map_err(wrong)?.identity.key;
+    let is_it = |other: &PathBuf| absolute(other).ok() == absolute(file).ok();
+    if let Some(other) = args.identity.as_ref().filter(|other| !is_it(other)) {
+        let (config, other) = (args.config.display(), other.display());
+        return Err(Failure::usage(format!("--identity {other}: {config} names {}", file.display()))
+            .help("leave out --identity, or change [identity] key there"));
+    }
     if !file.exists() {
         keys::file::store(file, &keys::generate(KeyAlgorithm::EcdsaP384)?, false)?;
         eprintln!("made an identity for this host: {}", file.display());
@@ -135,14 +160,30 @@ fn places(config: &Config, args: &InitArgs) -> String {
     }
 }
 
+/// Writes `file` whole, or leaves it as it is. What a link leads to is replaced, not the link.
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::system(format!("cannot write {}", file.display()), e);
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         // The daemon refuses a directory that others may change, whatever the umask.
         DirBuilder::new().recursive(true).mode(0o750).create(dir).map_err(failed)?;
     }
-    let mut opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(file);
-    let opened =
-        opened.as_mut().map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))?;
-    opened.write_all(text.as_bytes()).and_then(|()| opened.sync_all()).map_err(failed)
+    replace(file, text).map_err(failed)
+}
+
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let before = file.metadata().ok();
+    let file = if before.is_some() { file.canonicalize()? } else { absolute(file)? };
+    let dir = file.parent().unwrap_or(Path::new("/"));
+    let mut new = tempfile::Builder::new().permissions(Permissions::from_mode(0o640)).tempfile_in(dir)?;
+    if let Some(before) = before {
+        let made = new.as_file().metadata()?;
+        if (made.uid(), made.gid()) != (before.uid(), before.gid()) {
+            fchown(new.as_file(), Some(before.uid()), Some(before.gid()))?;
+        }
+        new.as_file().set_permissions(before.permissions())?;
+    }
+    new.write_all(text.as_bytes())?;
+    new.as_file().sync_all()?;
+    new.persist(&file)?;
+    File::open(dir)?.sync_all()
 }

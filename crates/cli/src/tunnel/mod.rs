@@ -15,7 +15,8 @@ use std::path::Path;
 
 use nix::unistd::User;
 use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
-use polypath_daemon::{Config, Daemon, DaemonError};
+use polypath_daemon::{Config, ConfigError, Daemon, DaemonError};
+use polypath_node::Choice;
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
 use tracing_subscriber::prelude::*;
@@ -43,8 +44,9 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 
 /// Carries connections until it is told to end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
-    let config = Config::load(&args.config).map_err(|e| Failure::usage(e.to_string()))?;
-    let identity = keys::file::load(&config.identity.key)?;
+    let wrong = |e: Box<ConfigError>| Failure::usage(e.to_string());
+    let identity = keys::file::load(&Config::load(&args.config).map_err(wrong)?.identity.key)?;
+    let config = Config::load_as(&args.config, identity.hit()).map_err(wrong)?;
     let user = config.daemon.user.as_ref().or(args.user.as_ref());
     let user = user.map(|name| privileges::user(name)).transpose()?;
     let said = listen_to_ourselves(args.verbose);
@@ -103,6 +105,11 @@ async fn carry(
 ) -> Result<(), Failure> {
     user.map_or(Ok(()), privileges::become_user)?;
     notify::ready();
+    let chosen = Choice { only: daemon.config().paths.include, ..Choice::default() };
+    chosen
+        .unmatched()
+        .iter()
+        .for_each(|one| tracing::warn!("[paths] include: no interface fits {one:?} now"));
     tracing::info!(device = daemon.config().tunnel.name, hit = %daemon.status().hit, "up");
     let answers = async {
         tokio::select! {
@@ -122,7 +129,10 @@ fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure
     let group = config.control.group.as_deref().map(privileges::group).transpose()?;
     let askers =
         Askers { user: user.map(|user| user.uid.as_raw()), group: group.map(|group| group.gid.as_raw()) };
-    ControlSocket::bind(&config.control.socket, askers).map_err(|e| Failure::system("cannot start", e))
+    ControlSocket::bind(&config.control.socket, askers).map_err(|e| {
+        let failure = Failure::system("cannot start", &e);
+        e.help().into_iter().fold(failure, Failure::help)
+    })
 }
 
 /// Makes the directory of what it keeps, for its user, unless it is there: then it must be the user's. None that is there is given away.

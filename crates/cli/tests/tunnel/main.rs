@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod host;
+mod init;
 mod kill_switch;
 mod package;
 mod peers;
@@ -9,13 +10,14 @@ mod service;
 mod testbed;
 
 use std::io::BufRead;
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use polypath_testing::installed;
 use serde_json::Value;
 
-use host::{Host, hosts, reaches, wait};
+use host::{Host, has_cables, hosts, plug, reaches, wait};
 
 #[test]
 fn three_commands_on_each_host_and_a_program_reaches_the_other() {
@@ -36,6 +38,47 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
     tells(&router);
     follows(&router);
     ends(&mut router, &mut server);
+}
+
+#[test]
+fn a_stranger_hears_nothing_and_is_told_what_to_look_at() {
+    let Some([mut router, mut server]) = hosts() else { return };
+    let there = server.init(&[]);
+    router.obey(&there);
+    server.up();
+    router.up();
+    let log = |host: &Host| {
+        let socket = host.socket();
+        let log = host.run(host.command(&["log", "--socket", socket.to_str().unwrap()]));
+        String::from_utf8(log.stdout).unwrap()
+    };
+    wait("that nobody answers", || log(&router).contains("no answer: is this host's tag, 2001:22:"));
+    assert!(!log(&server).contains("WARN"), "{}", log(&server));
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
+    let Some([mut router, server]) = hosts() else { return };
+    router.init(&[]);
+    router.edit(|text| text.replace("include = []", "include = [\"eth*\", \"nope*\"]"));
+    let taken = router.ns.run(|| UdpSocket::bind("192.0.2.1:10500").unwrap()).unwrap();
+    let socket = router.socket();
+    router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+    let up = router.run(router.command(&["up", "polypath.toml"]));
+    let said = String::from_utf8_lossy(&up.stderr).into_owned();
+    let parts = ["no UDP socket on port 10500", "192.0.2.1:10500", "set [listen] port"];
+    assert!(up.status.code() == Some(3) && parts.iter().all(|part| said.contains(part)), "{said}");
+    plug([&router, &server], "eth1", "192.0.3");
+    wait("another cable", || has_cables(&router, 2));
+    router.up();
+    wait("an answer", || router.status(&[]).status.success());
+    std::thread::sleep(std::time::Duration::from_secs(5)); // it looks again every 2 s
+    let log = router.run(router.command(&["log", "--socket", socket.to_str().unwrap()]));
+    let log = String::from_utf8(log.stdout).unwrap();
+    for once in ["UDP socket on 192.0.2.1:10500", "[paths] include: no interface fits \"nope*\""] {
+        assert_eq!(log.matches(once).count(), 1, "{once}: {log}");
+    }
+    drop(taken);
 }
 
 /// What a daemon is asked for beside its status.

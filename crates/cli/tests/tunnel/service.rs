@@ -131,6 +131,30 @@ fn the_rights_of_the_unit_are_enough_to_start_again_over_a_dead_daemons_socket_a
 }
 
 #[test]
+fn a_server_that_gives_addresses_reads_its_configuration_again_as_its_user() {
+    let Some([_router, mut server]) = hosts() else { return };
+    server.init(&["--assign", "10.99.0.0/24"]);
+    let state = server.dir.path().join("state");
+    server.edit(|text| {
+        text.replace("# user = \"polypath\"", "user = \"nobody\"")
+            .replace("# state = \"/var/lib/polypath\"", &format!("state = {state:?}"))
+            + "[[peer]]\nhit = \"2001:22:88e0:5362:e35e:1c8f:b38e:ef19\"\n"
+    });
+    for (file, mode) in [("", 0o755), ("polypath.toml", 0o644)] {
+        fs::set_permissions(server.dir.path().join(file), Permissions::from_mode(mode)).unwrap();
+    }
+    server.up();
+    wait("an answer", || server.status(&[]).status.success());
+    assert_eq!(fs::metadata(state.join("leases.json")).unwrap().uid(), NOBODY);
+    server.edit(|text| text.to_owned() + "[[peer]]\nhit = \"2001:22:a7c6:c53:8d7b:5b0a:a1cf:a9c8\"\n");
+    let socket = server.socket();
+    let reload = server.run(server.command(&["reload", "--socket", socket.to_str().unwrap()]));
+    assert!(reload.status.success(), "{reload:?}");
+    let leases = fs::read_to_string(state.join("leases.json")).unwrap();
+    assert!(leases.contains("10.99.0.2") && leases.contains("10.99.0.3"), "{leases}");
+}
+
+#[test]
 fn a_daemon_that_cannot_become_its_user_leaves_nothing_but_the_kill_switch_and_says_so() {
     let Some([router, _server]) = pair() else { return };
     if !installed(&["setpriv"]) {

@@ -1,12 +1,19 @@
 //! What a configuration must satisfy beyond the types of its values.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
+use ipnet::IpNet;
 use polypath_wire::hip::Hit;
 
 use super::error::Problem;
 use super::files::Sources;
 use super::{Config, Peer};
+
+/// Longest path of a socket, bytes (unix(7)).
+const SOCKET_PATH: usize = 107;
+/// What `polypath init` prints where it knows no address of this host.
+const PLACEHOLDER: &str = "ADDRESS";
 
 impl Config {
     /// The first thing that is wrong. The peers stand in `sources`.
@@ -14,15 +21,25 @@ impl Config {
         self.check_tunnel()?;
         self.check_lane()?;
         self.check_metrics()?;
+        self.check_control()?;
         self.check_peers(sources)
     }
 
     fn check_tunnel(&self) -> Result<(), Problem> {
         let tunnel = &self.tunnel;
         let wrong = |key, message: &str, help: &str| Problem::new(&["tunnel", key], message).help(help);
-        let name_fits = (1..16).contains(&tunnel.name.len()) && !tunnel.name.contains(['/', ' ']);
-        if !name_fits {
-            return Err(wrong("name", "no name of an interface", "at most 15 bytes, without / and spaces"));
+        let name = tunnel.name.as_str();
+        let is_written = |c: char| !(c.is_whitespace() || c.is_control() || ['/', ':'].contains(&c));
+        if !(1..16).contains(&name.len()) || !name.chars().all(is_written) || [".", ".."].contains(&name) {
+            let help = "1 to 15 bytes without spaces, / and :, for example \"polypath0\"";
+            return Err(wrong("name", "no name of an interface", help));
+        }
+        if name == "lo" {
+            return Err(wrong(
+                "name",
+                "the loopback interface has that name",
+                "\"polypath0\" is the default",
+            ));
         }
         if tunnel.addresses.is_empty() && tunnel.addresses_from.is_none() {
             return Err(wrong("addresses", "no address", "write for example [\"10.99.0.1/24\"]"));
@@ -31,10 +48,19 @@ impl Config {
         if tunnel.addresses_from.is_some_and(|hit| !is_named(&hit)) {
             return Err(wrong("addresses_from", "no peer has that tag", "write the hit of a [[peer]]"));
         }
-        let v6 = tunnel.addresses.iter().any(|net| net.addr().is_ipv6());
+        let is_a_hosts = |ip: IpAddr| !(ip.is_loopback() || ip.is_multicast() || ip.is_unspecified());
+        if let Some(n) = tunnel.addresses.iter().position(|net| !is_a_hosts(net.addr())) {
+            let why = format!("{} cannot be an address in the tunnel", tunnel.addresses[n].addr());
+            let help = "write a private one that neither host uses yet, for example \"10.99.0.1/24\"";
+            return Err(Problem::item(&["tunnel", "addresses"], n).says(why).help(help));
+        }
+        let prefixes = self.peers.iter().flat_map(|peer| &peer.prefixes);
+        let v6 =
+            tunnel.addresses.iter().chain(&tunnel.assign).chain(prefixes).any(|net| net.addr().is_ipv6());
         let least = if v6 { 1280 } else { 576 };
         if tunnel.mtu < least {
-            let why = format!("below {least}, which every network must carry");
+            let what = if v6 { "IPv6" } else { "IPv4" };
+            let why = format!("below {least}, which every network of {what} must carry");
             return Err(wrong("mtu", &why, "1400 is the default"));
         }
         Ok(())
@@ -73,6 +99,19 @@ impl Config {
         Err(Problem::new(&["metrics", "listen"], why).help(help))
     }
 
+    fn check_control(&self) -> Result<(), Problem> {
+        let long = self.control.socket.as_os_str().len() > SOCKET_PATH;
+        let problem = || Problem::new(&["control", "socket"], format!("longer than {SOCKET_PATH} bytes"));
+        if long { Err(problem().help("\"/run/polypath.sock\" is the default")) } else { Ok(()) }
+    }
+
+    /// Refuses a peer that is this host.
+    pub(super) fn check_own(&self, own: Hit) -> Result<(), Problem> {
+        let Some(n) = self.peers.iter().position(|peer| peer.hit == own) else { return Ok(()) };
+        let help = "write the peer's: `polypath hit` on that host prints it";
+        Err(Problem::at(&["peer"], n, "hit").says("this host's own tag").help(help))
+    }
+
     fn check_peers(&self, sources: &Sources) -> Result<(), Problem> {
         let (mut hits, mut prefixes) = (BTreeMap::new(), BTreeMap::new());
         for (n, peer) in self.peers.iter().enumerate() {
@@ -89,7 +128,20 @@ impl Config {
                 let help = "the other host's address in the tunnel, and the networks behind it";
                 return Err(at("prefixes").says(format!("{taken} is this host's own address")).help(help));
             }
+            if peer.addresses.iter().any(|address| address == PLACEHOLDER) {
+                let help = "write the address at which that host is reached, for example \"203.0.113.5\"";
+                return Err(at("addresses").says("ADDRESS stands for an address").help(help));
+            }
             for prefix in &peer.prefixes {
+                if *prefix != prefix.trunc() {
+                    let why = format!("{prefix} names a host and the length of a network");
+                    let help = format!("write \"{}\" or \"{}\"", prefix.trunc(), IpNet::from(prefix.addr()));
+                    return Err(at("prefixes").says(why).help(help));
+                }
+                if prefix.addr().is_multicast() || prefix.addr().is_loopback() {
+                    let help = "multicast and loopback are not carried: leave it out";
+                    return Err(at("prefixes").says(format!("{prefix} is behind no host")).help(help));
+                }
                 if let Some(other) = prefixes.insert(prefix.trunc(), n) {
                     let why = format!("{prefix} is behind the peer at {} too", sources.place(other));
                     return Err(at("prefixes").says(why));
@@ -100,8 +152,8 @@ impl Config {
     }
 
     /// A prefix of `peer` that is one address, and ours.
-    fn own(&self, peer: &Peer) -> Option<ipnet::IpNet> {
-        let is_ours = |prefix: &&ipnet::IpNet| {
+    fn own(&self, peer: &Peer) -> Option<IpNet> {
+        let is_ours = |prefix: &&IpNet| {
             prefix.prefix_len() == prefix.max_prefix_len()
                 && self.tunnel.addresses.iter().any(|net| net.addr() == prefix.addr())
         };

@@ -62,6 +62,11 @@ impl Problem {
         Self { at, message: message.into(), help: None }
     }
 
+    /// Of value `index` of the list at `keys`.
+    pub fn item(keys: &[&str], index: usize) -> Self {
+        Self::at(keys, index, "")
+    }
+
     /// Of the value `key` in table `index` of the list at `keys`, or of the whole table if that is empty.
     pub fn at(keys: &[&str], index: usize, key: &str) -> Self {
         let mut problem = Self::new(keys, "");
@@ -100,7 +105,7 @@ impl ConfigError {
     pub(super) fn unreadable(file: &str, source: &io::Error) -> Box<Self> {
         let help = match source.kind() {
             io::ErrorKind::PermissionDenied => {
-                "let the group of the daemon's user read it, and enter its directory: chgrp, chmod g+rX"
+                "run it as root; or let the group of the daemon's user read it, and enter its directory: chgrp, chmod g+rX"
             }
             _ => "`polypath init` writes a configuration",
         };

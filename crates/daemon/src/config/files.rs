@@ -6,6 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::libc::{O_NOCTTY, O_NONBLOCK};
+use polypath_wire::hip::Hit;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -55,6 +56,13 @@ impl Config {
         Ok(text)
     }
 
+    /// The same of the host `own`, which is no peer of its own.
+    pub fn load_as(file: &Path, own: Hit) -> Result<Self, Box<ConfigError>> {
+        let (config, sources) = Self::gather(file, &Self::text(file)?, None)?;
+        config.check_own(own).map_err(|problem| sources.locate(problem))?;
+        Ok(config)
+    }
+
     /// Reads and checks what there would be if `file` held `text`, and its directory of peers the file `added` with that text,
     /// for which the directory need not be there.
     pub fn load_with(
@@ -62,13 +70,20 @@ impl Config {
         text: &str,
         added: Option<(&Path, &str)>,
     ) -> Result<Self, Box<ConfigError>> {
+        Ok(Self::gather(file, text, added)?.0)
+    }
+
+    fn gather(
+        file: &Path,
+        text: &str,
+        added: Option<(&Path, &str)>,
+    ) -> Result<(Self, Sources), Box<ConfigError>> {
         let name = file.display().to_string();
-        let mut config: Self = read(&name, text)?;
+        let mut config = Self::unchecked(file, text)?;
         let mut sources = Sources::new(&name, text, config.peers.len());
         let mut files = Vec::new();
-        if let Some(directory) = config.directory(file) {
-            let listed =
-                listed(&directory, added.is_some()).map_err(|problem| problem.locate(&name, text))?;
+        if let Some(directory) = &config.peer_files.directory {
+            let listed = listed(directory, added.is_some()).map_err(|problem| problem.locate(&name, text))?;
             for file in listed {
                 files.push((file.display().to_string(), Self::text(&file)?));
             }
@@ -80,7 +95,7 @@ impl Config {
             config.peers.extend(peers);
         }
         config.check(&sources).map_err(|problem| sources.locate(problem))?;
-        Ok(config)
+        Ok((config, sources))
     }
 
     /// Reads and checks `text`, which messages call `file`, without further peers.
@@ -91,15 +106,15 @@ impl Config {
         Ok(config)
     }
 
-    /// The directory of further peers that `text` names in the configuration `file`; the rest of it is not checked.
-    pub fn directory_in(file: &Path, text: &str) -> Result<Option<PathBuf>, Box<ConfigError>> {
-        Ok(read::<Self>(&file.display().to_string(), text)?.directory(file))
-    }
-
-    /// The directory of further peers of the configuration in `file`.
-    pub fn directory(&self, file: &Path) -> Option<PathBuf> {
-        let directory = self.peer_files.directory.as_ref()?;
-        Some(file.parent().unwrap_or(Path::new("")).join(directory))
+    /// What `text` says in the configuration `file`, where relative paths begin; only the types of its values are checked.
+    pub fn unchecked(file: &Path, text: &str) -> Result<Self, Box<ConfigError>> {
+        let mut config: Self = read(&file.display().to_string(), text)?;
+        let dir = file.parent().unwrap_or(Path::new(""));
+        let paths = [&mut config.identity.key, &mut config.control.socket, &mut config.daemon.state];
+        for path in paths.into_iter().chain(&mut config.peer_files.directory) {
+            *path = dir.join(&*path);
+        }
+        Ok(config)
     }
 }
 
@@ -253,6 +268,27 @@ mod tests {
     }
 
     #[test]
+    fn relative_paths_begin_at_the_configuration() {
+        let (dir, file, _peers) = bed();
+        let text = fs::read_to_string(&file).unwrap();
+        let keys = "[identity]\nkey = \"a.pem\"\n[control]\nsocket = \"a.sock\"\n[daemon]\nstate = \"/a\"\n";
+        let config = Config::load_with(&file, &(keys.to_owned() + &text), None).unwrap();
+        assert_eq!(config.identity.key, dir.path().join("a.pem"));
+        assert_eq!(config.control.socket, dir.path().join("a.sock"));
+        assert_eq!(config.daemon.state, Path::new("/a"));
+    }
+
+    #[test]
+    fn the_own_tag_is_refused_where_it_is_written() {
+        let (_dir, file, peers) = bed();
+        put(&peers.join("one.toml"), &peer(OTHER, "10.99.0.4/32"));
+        let said = Config::load_as(&file, OTHER.parse().unwrap()).unwrap_err().to_string();
+        let parts = ["one.toml:2:", "peer[0].hit", "this host's own tag", "help: "];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        assert!(Config::load_as(&file, Hit::NULL).is_ok());
+    }
+
+    #[test]
     fn an_error_in_a_further_file_names_its_line_and_key() {
         let (_dir, file, peers) = bed();
         let one = peers.join("one.toml");
@@ -283,8 +319,8 @@ mod tests {
             ),
             (
                 "",
-                peer(OTHER, "192.168.7.9/24"),
-                ["two.toml:3:", "192.168.7.9/24 is behind", "polypath.toml:7 too"],
+                peer(OTHER, "192.168.7.0/24"),
+                ["two.toml:3:", "192.168.7.0/24 is behind", "polypath.toml:7 too"],
             ),
             (
                 OTHER,

@@ -15,6 +15,18 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
             let help = example(field).map(|example| format!("write for example {field} = {example}"));
             (format!("the key `{field}` is missing"), help)
         }
+        _ if said.contains("socket address") => {
+            (said.to_owned(), Some("write an address and a port, for example \"127.0.0.1:9510\"".to_owned()))
+        }
+        _ if said.contains("internally tagged enum") => {
+            let cc = said.split('"').nth(1).unwrap_or("polypath");
+            let message = "a table is needed here, which names the algorithm".to_owned();
+            (message, Some(format!("write {{ algorithm = \"{cc}\" }}")))
+        }
+        _ if number(said).is_some() => {
+            let (message, help) = number(said).unwrap_or_default();
+            (message, Some(help))
+        }
         _ if said.contains("no HIT") => {
             (said.to_owned(), Some("`polypath hit` on that host prints its tag".to_owned()))
         }
@@ -24,6 +36,25 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
         }
         _ => (said.to_owned(), None),
     }
+}
+
+/// The same where a number is expected, of the type that ends what is said: `invalid value: integer `70000`, expected u16`.
+fn number(said: &str) -> Option<(String, String)> {
+    let (found, kind) = said.rsplit_once(", expected ")?;
+    let most = match kind {
+        "u8" => u8::MAX.into(),
+        "u16" => u16::MAX.into(),
+        "u32" => u32::MAX.into(),
+        "u64" | "usize" => u64::MAX,
+        _ => return None,
+    };
+    let found = found.rsplit_once(": ")?.1;
+    let help = match (found.strip_prefix("string "), most) {
+        (Some(_), _) => "write it without quotes".to_owned(),
+        (None, u64::MAX) => "write a whole number, not below 0".to_owned(),
+        (None, most) => format!("write a whole number from 0 to {most}"),
+    };
+    Some((format!("{} is no number that fits here", found.replace('`', "")), help))
 }
 
 /// The known name that is most like `name`, and all of them.

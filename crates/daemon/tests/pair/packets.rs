@@ -248,3 +248,27 @@ fn a_link_local_source_is_dropped_and_counted_though_it_is_behind_the_peer() {
     client.send_to(b"let me in", Pair::at(1, 7)).unwrap();
     pair.wait(|pair| pair.hosts[1].status().packets.forbidden == 1);
 }
+
+#[test]
+fn a_source_that_is_the_far_hosts_own_is_refused_though_it_is_behind_the_peer() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| match side {
+        1 => text.replace("[\"10.99.0.1/32\"]", "[\"10.99.0.1/32\", \"10.0.0.0/8\"]"),
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    pair.hosts.iter().for_each(|host| ip(host, &["address", "add", "10.98.0.1/32", "dev", "lo"]));
+    let device = pair.hosts[0].status().device;
+    ip(&pair.hosts[0], &["route", "add", "10.99.0.2/32", "dev", &device, "src", "10.98.0.1"]);
+    thread::sleep(Duration::from_millis(1100)); // what is ours is looked at once a second
+    let client = bind(&pair.hosts[0], "10.98.0.1:5000".parse().unwrap());
+    client.send_to(b"it is me", Pair::at(1, 7)).unwrap();
+    pair.wait(|pair| pair.hosts[1].status().packets.forbidden == 1);
+    let listener = pair.hosts[1].ns.run(|| TcpListener::bind(Pair::at(1, 80)).unwrap()).unwrap();
+    let refused = pair.hosts[0].ns.run(|| TcpStream::connect(Pair::at(1, 80))).unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::HostUnreachable);
+    assert_eq!(pair.hosts[1].status().lane.forbidden, 1);
+    drop(listener);
+}
