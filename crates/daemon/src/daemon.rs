@@ -22,7 +22,7 @@ use crate::kill_switch::KillSwitch;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
 use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
-use crate::packets::Own;
+use crate::own::Own;
 use crate::peers::Peers;
 use crate::quota::Quotas;
 use crate::request::PORT;

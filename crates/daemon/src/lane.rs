@@ -8,7 +8,7 @@ use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::packets::Own;
+use crate::own::Own;
 use crate::peers::{Link, Peer, Peers};
 
 /// Both nodes, the peers, and what they are carrying.

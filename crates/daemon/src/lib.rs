@@ -20,6 +20,7 @@ mod leases;
 mod metrics;
 mod near;
 mod netlink;
+mod own;
 mod packets;
 mod paths;
 mod peers;

@@ -1,7 +1,6 @@
 //! The packet lane: what is not carried as a connection travels as the packets that it is, in both directions.
 
 mod limit;
-mod own;
 mod status;
 
 use std::collections::{HashSet, VecDeque};
@@ -17,7 +16,6 @@ use polypath_wire::hip::Hit;
 use crate::lane::{Lane, NotCarried};
 use crate::peers::Table;
 use limit::Limit;
-pub(crate) use own::Own;
 pub use status::{PacketStatus, PathPackets, PeerPackets};
 
 /// Carries what the kernel sends, until the device is gone.
