@@ -189,16 +189,19 @@ fn two_flows(window: u32, rest: &str) -> String {
 fn a_check_in_which_a_figure_has_no_data_fails() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("experiments/g")).unwrap();
-    let check = |metric: &str| {
+    let check = |metric: &str, size: &str| {
         let figure = format!(
             "[[figure]]\nkind = \"cdf\"\ntitle = \"F\"\nmetric = \"{metric}\"\nseries = [{{ flow = \"one\" }}]\n"
         );
-        std::fs::write(dir.path().join("experiments/g/x.toml"), two_flows(11_680, &figure)).unwrap();
+        let spec = two_flows(11_680, &figure).replacen("connection", &format!("{size}connection"), 1);
+        std::fs::write(dir.path().join("experiments/g/x.toml"), spec).unwrap();
         told(&polypath(dir.path(), &["lab", "check", "g"]))
     };
-    let (code, _, error) = check("goodput");
+    let (code, _, error) = check("goodput", "");
     assert_eq!(code, Some(0), "{error}");
-    let (code, _, error) = check("completion");
+    let (code, _, error) = check("completion", "");
+    assert!(code == Some(2) && error.contains("\"one\" never has completion"), "{code:?} {error}");
+    let (code, _, error) = check("completion", "size = \"1GB\"\n"); // more than the run carries
     assert!(code == Some(2) && error.contains("g/x: figure \"F\" has no data for one"), "{code:?} {error}");
 }
 
