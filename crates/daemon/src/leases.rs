@@ -156,7 +156,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(FILE)).unwrap();
         let said = given("10.99.0.0/24", dir.path(), &[1]).unwrap_err();
-        assert!(said.contains("leases.json, which keeps"), "{said}");
+        assert!(said.contains("leases.json, which stores"), "{said}");
     }
 
     #[test]

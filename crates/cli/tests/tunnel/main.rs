@@ -104,7 +104,7 @@ fn lists_and_changes(host: &Host) {
     for (args, parts) in [
         (&["paths", "remove", "eth0"][..], ["no other interface", "help: `polypath paths add IFACE`"]),
         (&["paths", "prefer", "eth7"], ["called eth7", "usable address: eth0"]),
-        (&["paths", "limit", "eth0", "fast"], ["no rate", "10M"]),
+        (&["paths", "limit", "eth0", "fast"], ["is not a rate", "10M"]),
     ] {
         let (code, said) = ask(args);
         assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{code:?} {said}");
