@@ -237,7 +237,7 @@ mod tests {
 
     /// An experiment with the cells `x` and `y` that expects `expect`.
     fn experiment(expect: &str) -> Experiment {
-        let flow = |name| format!("[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n");
+        let flow = |name| format!("[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\nsize = \"1MB\"\n");
         let text = format!(
             "version = 1\ntitle = \"t\"\nduration = \"9s\"\n\
              [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"1ms\"\n{}{}\
