@@ -63,7 +63,7 @@ impl Drop for Place {
     }
 }
 
-/// How many of `connections` places one of so many `peers` may have: a quarter is left to the others.
+/// The largest number of `connections` that one peer may use. With several peers a quarter stays free for the others.
 fn share(connections: usize, peers: usize) -> usize {
     if peers > 1 { connections - connections / 4 } else { connections }
 }

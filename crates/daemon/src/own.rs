@@ -11,7 +11,7 @@ use nix::sys::socket::SockaddrStorage;
 /// How old what is known of them may be.
 const AGE: Duration = Duration::from_secs(1);
 
-/// Those of all its interfaces, and when they were read.
+/// The addresses of all interfaces of this host, and the time at which they were read.
 #[derive(Debug, Default)]
 pub(crate) struct Own(Mutex<(Option<Instant>, Arc<HashSet<IpAddr>>)>);
 

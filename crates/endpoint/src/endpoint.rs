@@ -126,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    /// From now on there are so many connections at most. Those that there are stay.
+    /// Sets the maximum number of connections. Existing connections stay open, even above it.
     pub fn limit_connections(&mut self, max: u32) {
         self.config.max_connections = max;
     }

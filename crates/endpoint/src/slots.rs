@@ -47,7 +47,7 @@ pub(crate) struct Slot {
     pub join: Option<Join>,
     /// Accepted, and its handshake is not complete.
     pub half_open: bool,
-    /// The application has its handle, and hears of it from the beginning: not only once the handshake is complete.
+    /// The application holds the handle, so it gets all events, also those before the handshake is complete.
     pub held: bool,
     /// The peer that opened it, until the application takes it up.
     pub unserved: Option<IpAddr>,

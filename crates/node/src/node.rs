@@ -145,7 +145,7 @@ impl Node {
         self.shared.act(|state, now| state.endpoint.ask(now, peer));
     }
 
-    /// From now on there are so many connections at most. Those that there are stay.
+    /// Sets the maximum number of connections. Existing connections stay open, even above it.
     pub fn limit_connections(&self, max: u32) {
         self.shared.act(|state, _| state.endpoint.limit_connections(max));
     }

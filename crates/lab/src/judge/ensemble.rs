@@ -143,8 +143,8 @@ impl Ensemble {
         Interval::around(a.0 - b.0, half).is_beside(side, far)
     }
 
-    /// Whether its mean lies within `margin` of that of `null`: both one-sided tests of [`Self::is_beside`]; of shares the interval of
-    /// their difference.
+    /// Whether the means of this ensemble and of `null` differ by less than `margin`: by two one-sided tests ([`Self::is_beside`]),
+    /// for shares by the confidence interval of the difference.
     pub fn is_like(&self, null: &Self, margin: f64, level: f64) -> Answer {
         if self.scale == Scale::Share {
             let of = |e: &Self| (e.hits(), e.sorted.len());

@@ -1,4 +1,4 @@
-//! Figures draw what there is, over axes and times that there are, beside points of the paper that belong to it.
+//! Checks figures: their series, axes and times must exist in the spec, and each published point must belong to one of the series.
 
 use polypath_wire::Duration;
 
