@@ -57,9 +57,10 @@ pub(crate) async fn keep(lane: &Lane, link: &Link) {
 pub(crate) async fn listen(lane: Arc<Lane>) {
     loop {
         sleep(GLANCE).await;
-        for peer in lane.peers.now().iter() {
+        let peers = lane.peers.now();
+        let silent = lane.outer.silent(peers.iter().map(|peer| peer.config.hit), SILENT);
+        for (peer, silent) in peers.iter().zip(silent) {
             let (hit, link) = (peer.config.hit, &peer.link);
-            let silent = lane.outer.is_silent(hit, SILENT);
             if link.silent.swap(silent, Relaxed) == silent {
                 continue;
             }

@@ -32,14 +32,12 @@ pub(crate) async fn serve(lane: Arc<Lane>, listener: Listener) {
 async fn carry(lane: Arc<Lane>, outer: Stream) {
     let peer = || outer.peer().and_then(|hit| lane.peers.with_hit(hit));
     let Some(link) = peer().map(|peer| peer.link.clone()) else { return };
-    if link.waiting.fetch_add(1, Relaxed) >= WAITING {
-        link.waiting.fetch_sub(1, Relaxed);
+    let Some(waiting) = link.count(|link| &link.waiting, WAITING) else {
         lane.counters.busy.fetch_add(1, Relaxed);
         return say(&outer, Reply::Busy).await;
-    }
-    let request = request(&outer).await;
-    link.waiting.fetch_sub(1, Relaxed);
-    let Some(request) = request else { return };
+    };
+    let Some(request) = request(&outer).await else { return };
+    drop(waiting);
     // Once more: it may have been opened long ahead.
     let Some(peer) = peer() else { return };
     let Some(_place) = lane.place(&peer) else {

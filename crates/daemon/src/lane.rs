@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 
 use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::own::Own;
-use crate::peers::{Link, Peer, Peers};
+use crate::peers::{Counted, Peer, Peers};
 
 /// Both nodes, the peers, and what they are carrying.
 pub(crate) struct Lane {
@@ -33,7 +32,7 @@ pub(crate) struct Lane {
 
 /// A place in the lane that a connection has, until it is dropped.
 pub(crate) struct Place {
-    link: Arc<Link>,
+    _counted: Counted,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -41,9 +40,8 @@ impl Lane {
     /// A place for a connection with a peer, if there is one for it.
     pub fn place(&self, peer: &Peer) -> Option<Place> {
         let permit = self.places.clone().try_acquire_owned().ok()?;
-        let before = peer.link.places.fetch_add(1, Relaxed);
-        let place = Place { link: peer.link.clone(), _permit: permit };
-        (before < share(self.connections, self.peers.now().len())).then_some(place)
+        let most = share(self.connections, self.peers.now().len());
+        Some(Place { _counted: peer.link.count(|link| &link.places, most)?, _permit: permit })
     }
 
     /// Waits for an association with a peer that answers.
@@ -54,12 +52,6 @@ impl Lane {
     /// Waits for an association with a peer.
     pub async fn associated(&self, peer: &Peer) {
         peer.link.until(|| self.outer.is_associated(peer.config.hit)).await;
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.link.places.fetch_sub(1, Relaxed);
     }
 }
 

@@ -45,6 +45,18 @@ pub struct Link {
     ended: watch::Sender<bool>,
 }
 
+/// One that a count of a [`Link`] contains, until it is dropped.
+pub struct Counted {
+    link: Arc<Link>,
+    of: fn(&Link) -> &AtomicUsize,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        (self.of)(&self.link).fetch_sub(1, Relaxed);
+    }
+}
+
 /// All peers.
 pub struct Peers {
     table: RwLock<Arc<Table>>,
@@ -138,6 +150,13 @@ impl Peers {
 }
 
 impl Link {
+    /// Counts one more in `of` until the answer is dropped; `None` if there are `most` already.
+    pub fn count(self: &Arc<Self>, of: fn(&Self) -> &AtomicUsize, most: usize) -> Option<Counted> {
+        let before = of(self).fetch_add(1, Relaxed);
+        let counted = Counted { link: self.clone(), of };
+        (before < most).then_some(counted)
+    }
+
     /// Whether there is an association with the peer, and it does not answer.
     pub fn is_silent(&self) -> bool {
         self.silent.load(Relaxed)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use sources::{ON_THE_WIRE, parameters};
+use sources::{Elsewhere, ON_THE_WIRE, parameters, unused};
 
 /// The pages, and the groups whose checks they speak of.
 const PAGES: [(&str, &[&str]); 5] = [
@@ -20,7 +20,7 @@ const PAGES: [(&str, &[&str]); 5] = [
 ];
 
 /// What paragraphs have from elsewhere: the page, how the paragraph begins or what stands in it, why.
-const ELSEWHERE: [(&str, &str, &str); 10] = [
+const ELSEWHERE: [Elsewhere; 10] = [
     ("docs/mhip.md", "A feasibility study preceded", "it is not in the repository, as the paragraph says"),
     (
         "docs/rmtcp.md",
@@ -64,8 +64,7 @@ fn every_number_of_the_papers_pages_follows_from_a_check_or_names_its_source() {
         }
     }
     assert!(loose.is_empty(), "numbers without a source:\n\n{}", loose.join("\n\n"));
-    let read = |page: &str| std::fs::read_to_string(root.join(page)).unwrap_or_default();
-    let unused = ELSEWHERE.iter().find(|(page, what, _)| !read(page).contains(what));
+    let unused = unused(&ELSEWHERE, &root);
     assert!(unused.is_none(), "{unused:?} stands nowhere");
 }
 

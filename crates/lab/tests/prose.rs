@@ -8,7 +8,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use sources::{ON_THE_WIRE, parameters};
+use sources::{Elsewhere, ON_THE_WIRE, parameters, unused};
 
 /// Whose results are kept.
 const GROUPS: [&str; 3] = ["mhip", "rmtcp", "fast"];
@@ -16,7 +16,7 @@ const GROUPS: [&str; 3] = ["mhip", "rmtcp", "fast"];
 const WHOLE: [(&str, &[&str]); 4] =
     [("mhip.md", &["mhip"]), ("rmtcp.md", &["rmtcp"]), ("fast.md", &["fast"]), ("reproduction.md", &GROUPS)];
 /// What sentences have from elsewhere: the page, what stands in the sentence, why.
-const ELSEWHERE: [(&str, &str, &str); 4] = [
+const ELSEWHERE: [Elsewhere; 4] = [
     ("mhip.md", "An independent simulator goes from", "of issue 16, which asked why ours does not"),
     (
         "reproduction.md",
@@ -70,8 +70,7 @@ fn numbers_beside_the_name_of_an_experiment_are_kept_of_it() {
     }
     assert!(wrong.is_empty(), "of {all} numbers looked at:\n{}", wrong.join("\n"));
     assert!(all >= 270, "only {all} numbers are looked at");
-    let read = |page: &str| std::fs::read_to_string(root().join("docs").join(page)).unwrap();
-    let unused = ELSEWHERE.iter().find(|(page, what, _)| !read(page).contains(what));
+    let unused = unused(&ELSEWHERE, &root().join("docs"));
     assert!(unused.is_none(), "{unused:?} stands nowhere");
 }
 

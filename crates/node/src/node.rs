@@ -134,10 +134,10 @@ impl Node {
         self.shared.lock().peers.get(&peer).is_some_and(|peer| peer.up)
     }
 
-    /// Whether there is an association with `peer`, and nothing came on any of its paths for `least`, despite heartbeats.
-    pub fn is_silent(&self, peer: Hit, least: polypath_wire::Duration) -> bool {
-        let state = self.shared.lock();
-        state.endpoint.is_silent(self.shared.clock.now(), peer, least)
+    /// Of each of `peers` whether there is an association, and nothing came on any of its paths for `least`, despite heartbeats.
+    pub fn silent(&self, peers: impl Iterator<Item = Hit>, least: polypath_wire::Duration) -> Vec<bool> {
+        let (state, now) = (self.shared.lock(), self.shared.clock.now());
+        peers.map(|peer| state.endpoint.is_silent(now, peer, least)).collect()
     }
 
     /// Has heartbeats to a silent peer leave as soon as the usual pause allows.

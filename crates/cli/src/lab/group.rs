@@ -28,16 +28,13 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
         None => run(group, &interrupt, args.json).map(|(done, all)| (done, Some(all)))?,
     };
     if let Some(dir) = &args.out {
-        done.iter()
-            .filter(|d| d.own && !d.runs.is_empty())
-            .try_for_each(|d| output::write_verdicts(d, &place(d, dir)))?;
+        with_runs(&done).try_for_each(|d| output::write_verdicts(d, &place(d, dir)))?;
     }
     let runs = done.iter().map(|d| d.runs.len()).sum();
     let left = || all.map_or(UNSETTLED.to_owned(), |all| ended(runs, all, args.out.as_deref()));
     interrupt.check().map_err(|e| e.help(left()))?;
     if let Some(dir) = &args.out {
-        let mut own = done.iter().filter(|d| d.own && !d.runs.is_empty());
-        own.try_for_each(|d| output::draw(d.ensemble(), true, Some(&place(d, dir))))?;
+        with_runs(&done).try_for_each(|d| output::draw(d.ensemble(), true, Some(&place(d, dir))))?;
     }
     if let Some(file) = &args.report {
         write_page(&args.group, &done, file)?;
@@ -149,6 +146,11 @@ fn explained(group: &str, error: GroupError) -> Failure {
         GroupError::TooMany(..) => Failure::usage(error.to_string()).help(FEWER_SEEDS),
         GroupError::Run(e) => Failure::system(format!("{group} failed"), e),
     }
+}
+
+/// The group's own experiments of which runs ended.
+fn with_runs(done: &[Done]) -> impl Iterator<Item = &Done> {
+    done.iter().filter(|d| d.own && !d.runs.is_empty())
 }
 
 fn verdicts(done: &[Done]) -> impl Iterator<Item = (&Done, &Verdict)> {

@@ -1,5 +1,16 @@
 //! Where numbers of the pages may come from: what a spec sets, and payload as it is on the wire.
 
+use std::path::Path;
+
+/// What a page has from elsewhere: the page, what stands in the paragraph or sentence, why.
+pub type Elsewhere = (&'static str, &'static str, &'static str);
+
+/// An entry of which the page in `dir` says nothing.
+pub fn unused<'a>(all: &'a [Elsewhere], dir: &Path) -> Option<&'a Elsewhere> {
+    let read = |page: &str| std::fs::read_to_string(dir.join(page)).unwrap_or_default();
+    all.iter().find(|(page, what, _)| !read(page).contains(what))
+}
+
 /// Factors by the beginnings of experiments' names, to Mbit/s and to packets/s on the wire: 940 of 1,000 bytes are payload with
 /// R-M/TCP's options, 960 without; 1,000 of 1,040 with FAST.
 pub const ON_THE_WIRE: [(&str, &[f64]); 3] =
