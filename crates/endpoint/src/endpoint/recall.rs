@@ -57,9 +57,11 @@ impl Endpoint {
         let Some(slot) = self.slots.get(index).filter(|slot| slot.paths.len() > 1) else { return };
         let known = |(path, locators)| Some((path, self.known.bottleneck(now, &self.name_of(&locators)?)?));
         let known: Vec<(PathId, u32)> = slot.paths.iter().filter_map(known).collect();
-        let Some(slot) = self.slots.at(index).filter(|_| !known.is_empty()) else { return };
-        known.iter().for_each(|(path, bottleneck)| slot.connection.path_bottleneck(now, *path, *bottleneck));
-        self.mark(index);
+        let Some(slot) = self.slots.at(index) else { return };
+        let tell = |(path, bottleneck)| slot.connection.path_bottleneck(now, path, bottleneck);
+        if known.into_iter().map(tell).fold(false, |any, is_news| any | is_news) {
+            self.mark(index);
+        }
     }
 
     /// The name of the path that connections know by these locators.

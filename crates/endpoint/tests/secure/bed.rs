@@ -56,6 +56,8 @@ pub struct Bed {
     /// What the server is given, and what it sends.
     pub log: LogWriter,
     pub sent: Vec<(Instant, Locators, Vec<u8>)>,
+    /// All links lead through the queue of the first.
+    pub joined: bool,
     pub loss: Option<Loss>,
     /// How many ESP packets of each side are lost next, on whatever link.
     pub lost: [u32; 2],
@@ -152,6 +154,7 @@ impl Bed {
             seen: Vec::new(),
             log: LogWriter::default(),
             sent: Vec::new(),
+            joined: false,
             loss: None,
             lost: [0; 2],
             astray: [0; 2],
@@ -354,12 +357,15 @@ impl Bed {
             self.loss = Some(Loss::Done(index));
             return;
         }
-        let leaves = link.idle[side].max(self.now);
+        let queue = if self.joined { 0 } else { index };
+        let leaves = self.links[queue].idle[side].max(self.now);
         if leaves.since(self.now) > QUEUE {
             return;
         }
-        link.idle[side] = leaves + RATE.transmission_time(payload.len() as u64);
-        let arrival = link.idle[side] + link.delay;
+        let left = leaves + RATE.transmission_time(payload.len() as u64);
+        self.links[queue].idle[side] = left;
+        let link = &self.links[index];
+        let arrival = left + link.delay;
         if is_data && self.loss == Some(Loss::Done(index)) {
             self.loss = Some(Loss::Shown(arrival));
         }

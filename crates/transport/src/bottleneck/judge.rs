@@ -38,8 +38,8 @@ enum Held {
     Separate { retry: Instant, failures: u32 },
     /// On trial since.
     Trial { since: Instant, failures: u32 },
-    /// They share, as facts since this instant say, or nothing does.
-    Shared { since: Instant },
+    /// They share, as facts since this instant say, or nothing does; whether it was measured here, and not only presumed.
+    Shared { since: Instant, measured: bool },
 }
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Judge {
     fn join(&mut self, now: Instant, new: Member) {
         for other in &self.paths {
             let held = match new.may_share(other) {
-                true => Held::Shared { since: now },
+                true => Held::Shared { since: now, measured: false },
                 false => Held::Separate { retry: now + LEAST, failures: 0 },
             };
             self.pairs.push(Pair { paths: (other.path, new.path), held });
@@ -117,17 +117,17 @@ impl Judge {
         let alike = |pair: &&mut Pair| same(&pair.paths.0) && same(&pair.paths.1);
         for pair in self.pairs.iter_mut().filter(alike) {
             if matches!(pair.held, Held::Separate { failures: 0, .. } | Held::Trial { failures: 0, .. }) {
-                pair.held = Held::Shared { since: now };
+                pair.held = Held::Shared { since: now, measured: false };
             }
         }
         self.sum_up()
     }
 
-    /// The pairs of which facts have told, and whether they share.
+    /// The pairs of which facts of this connection have told, and whether they share.
     pub(crate) fn found(&self) -> Vec<([PathId; 2], bool)> {
         let told = |pair: &Pair| match pair.held {
-            Held::Shared { .. } => Some(([pair.paths.0, pair.paths.1], true)),
-            Held::Separate { failures: 0, .. } | Held::Trial { .. } => None,
+            Held::Shared { measured: true, .. } => Some(([pair.paths.0, pair.paths.1], true)),
+            Held::Shared { .. } | Held::Separate { failures: 0, .. } | Held::Trial { .. } => None,
             Held::Separate { .. } => Some(([pair.paths.0, pair.paths.1], false)),
         };
         self.pairs.iter().filter_map(told).collect()
@@ -174,11 +174,11 @@ impl Judge {
                     try_on(now, times, pair.paths, failures, thresholds, detector)
                         .unwrap_or(Held::Trial { since, failures })
                 }
-                Held::Shared { since } => match detector.likeness(now, since, pair.paths) {
+                Held::Shared { since, measured } => match detector.likeness(now, since, pair.paths) {
                     Some(likeness) if likeness <= thresholds.leave && now >= since + LEAST => {
                         Held::Separate { retry: now + PAUSES[0], failures: 1 }
                     }
-                    _ => Held::Shared { since },
+                    _ => Held::Shared { since, measured },
                 },
                 held => held,
             };
@@ -208,7 +208,7 @@ fn look(
     let likeness = detector.likeness(now, Instant::ZERO, paths)?;
     (likeness >= thresholds.join).then_some(match thresholds.trial {
         true => Held::Trial { since: now, failures },
-        false => Held::Shared { since: now },
+        false => Held::Shared { since: now, measured: true },
     })
 }
 
@@ -228,7 +228,7 @@ fn try_on(
     let separate =
         Held::Separate { retry: now + first.times(1 << failures.min(8)).min(last), failures: failures + 1 };
     match detector.likeness(now, from, paths) {
-        Some(likeness) if likeness >= thresholds.join => Some(Held::Shared { since: now }),
+        Some(likeness) if likeness >= thresholds.join => Some(Held::Shared { since: now, measured: true }),
         Some(likeness) if likeness <= thresholds.leave => Some(separate),
         _ => (now >= most).then_some(separate),
     }
@@ -280,6 +280,7 @@ mod tests {
         assert!(!course(&mut judge, 2250, 2750, Some(0.9))[1], "still on trial");
         assert!(course(&mut judge, 2750, 3250, Some(0.9))[1]);
         assert!(judge.on_trial().is_empty());
+        assert_eq!(judge.found(), [([PathId(0), PathId(1)], true)]);
     }
 
     #[test]
@@ -299,7 +300,8 @@ mod tests {
         let [a, b] = [PathId(0), PathId(1)];
         assert_eq!(judge.found(), []);
         assert!(!judge.set_bottleneck(at(0), a, 5) && judge.set_bottleneck(at(0), b, 5));
-        assert_eq!(judge.found(), [([a, b], true)]);
+        assert_eq!(judge.verdict().sharing(b), [a, b]);
+        assert_eq!(judge.found(), [], "it was measured elsewhere");
         assert!(course(&mut judge, 0, 9000, None).iter().all(|shares| *shares), "nothing is known");
         assert!(!course(&mut judge, 9000, 9250, Some(0.2))[0]);
         assert_eq!(judge.found(), [([a, b], false)]);

@@ -90,7 +90,7 @@ pub trait Controller: Debug + Send {
     fn bottleneck(&self, _path: PathId) -> Option<PathId> {
         None
     }
-    /// The pairs of paths of which measurements have told, and whether they share a bottleneck.
+    /// The pairs of paths of which measurements of this connection have told, and whether they share a bottleneck.
     fn pairs(&self) -> Vec<([PathId; 2], bool)> {
         Vec::new()
     }

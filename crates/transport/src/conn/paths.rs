@@ -179,13 +179,15 @@ impl Connection {
     }
 
     /// Another connection found `path` to lead through `bottleneck`: paths of the same share it until measurements say otherwise.
-    pub fn path_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) {
-        let Some(Member { config, .. }) = self.paths.members.get_mut(path) else { return };
-        let known = config.bottleneck.replace(bottleneck);
-        if known != Some(bottleneck) && self.engine.has_joined(path) {
+    /// Whether that is news.
+    pub fn path_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) -> bool {
+        let Some(Member { config, .. }) = self.paths.members.get_mut(path) else { return false };
+        let is_news = config.bottleneck.replace(bottleneck) != Some(bottleneck);
+        if is_news && self.engine.has_joined(path) {
             self.engine.set_bottleneck(now, path, bottleneck);
             self.observe_bottlenecks(now);
         }
+        is_news
     }
 
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:
@@ -243,7 +245,7 @@ impl Connection {
         self.engine.known_path(path)
     }
 
-    /// The pairs of paths of which measurements, or those of another connection, have told, and whether they share a bottleneck.
+    /// The pairs of paths of which measurements of this connection have told, and whether they share a bottleneck.
     pub fn path_pairs(&self) -> Vec<([PathId; 2], bool)> {
         self.engine.pairs()
     }

@@ -179,7 +179,7 @@ impl Engine {
         self.refresh_all(now);
     }
 
-    /// The pairs of paths of which measurements have told, and whether they share a bottleneck.
+    /// The pairs of paths of which measurements of this connection have told, and whether they share a bottleneck.
     pub(crate) fn pairs(&self) -> Vec<([PathId; 2], bool)> {
         self.controller.pairs()
     }
