@@ -71,6 +71,9 @@ impl Engine {
         }
         if let (Some(rtt), Some(reverse)) = (rtt, answer.reverse) {
             estimator.one_way.sample(now, rtt, reverse, answer.via == path);
+            if answer.via == path {
+                self.clock.learn(path, &estimator.one_way);
+            }
         }
         let (mut delivery_rate, mut app_limited, mut sent_at) = (None, false, None);
         if let Some((_, newest)) = &fresh.newest {

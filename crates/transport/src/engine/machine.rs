@@ -17,6 +17,7 @@ use crate::cc::controller::Controller;
 use crate::facts::{PathView, Why};
 use crate::loss::policy::{Case, LossPolicy, Order, Verdict};
 use crate::path::flight::Flight;
+use crate::path::peer_clock::PeerClock;
 use crate::path::routes::Routes;
 use crate::path_map::PathMap;
 use crate::sched::scheduler::Scheduler;
@@ -34,6 +35,8 @@ pub(crate) struct Engine {
     pub(super) controller: Box<dyn Controller>,
     pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) policy: Box<dyn LossPolicy>,
+    /// The peer's clock, for one-way delays.
+    pub(super) clock: PeerClock,
     /// What watches beside the estimators.
     pub(super) observers: Observers,
     /// Room to work in: what the policy says.
@@ -71,6 +74,7 @@ impl Engine {
             controller,
             scheduler,
             policy,
+            clock: PeerClock::default(),
             observers: Observers::new(config.knowledge),
             verdicts: Vec::new(),
             facts: Vec::new(),

@@ -73,6 +73,7 @@ impl Engine {
         self.scheduler.on_path_removed(path);
         self.policy.on_path_removed(path);
         self.observers.remove_path(path);
+        self.clock.remove_path(path);
         self.lanes.remove(path);
         self.views.remove(path);
         self.consider_paths();

@@ -26,6 +26,7 @@ impl Engine {
         view.window = self.controller.window(path);
         let excess = self.observers.watch.excess(path);
         view.one_way = estimator.base_one_way().map(|base| base + excess);
+        view.clocked = estimator.clocked_one_way(&self.clock).map(|base| base + excess);
         view.rate = estimator.bottleneck();
         view.least = 0;
         self.refresh_room(now, path);

@@ -4,6 +4,7 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::bandwidth::{Bandwidth, DeliveryMark};
 use super::oneway::OneWay;
+use super::peer_clock::PeerClock;
 use super::rtt::{RtoLimits, RttEstimator};
 use super::trains::Trains;
 
@@ -136,6 +137,11 @@ impl PathEstimator {
     /// One-way delay without queueing: told, or half the smallest round trip, or before there is one half of that which others had.
     pub(crate) fn base_one_way(&self) -> Option<Duration> {
         self.told_one_way.or_else(|| self.rtt.min().or(self.others_rtt).map(|rtt| rtt.over(2)))
+    }
+
+    /// The same as the peer's `clock` shows it, unless it was told.
+    pub(crate) fn clocked_one_way(&self, clock: &PeerClock) -> Option<Duration> {
+        clock.one_way(&self.one_way).filter(|_| self.told_one_way.is_none())
     }
 
     /// Round trip without queueing and transmission, if told: the way back is taken to be like the way there.

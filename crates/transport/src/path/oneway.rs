@@ -46,6 +46,11 @@ impl OneWay {
         self.base = Some(self.floor.value().map_or(raised, |floor| floor.min(raised)));
     }
 
+    /// Smallest round trip by this path both ways, nanoseconds.
+    pub(crate) fn round_trip(&self) -> Option<i64> {
+        self.round_trip
+    }
+
     /// Forward delay without queueing, up to `−θ`.
     pub(crate) fn base_forward(&self) -> Option<i64> {
         self.base

@@ -50,16 +50,28 @@ impl Scheduler for EarliestCompletion {
 /// Whether `parcel` on `path` would hold up what the quicker paths can send.
 fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) -> bool {
     let Some(path) = paths.iter().find(|p| p.id == path) else { return false };
-    let arrives = arrival(now, path, parcel.len);
+    let arrives = clocked_arrival(now, path, parcel.len);
     let quicker = || {
-        let sooner = move |p: &&PathView| arrival(now, p, parcel.len) < arrives;
+        let sooner = move |p: &&PathView| clocked_arrival(now, p, parcel.len) < arrives;
         paths.iter().filter(move |p| is_busy(now, parcel, p)).filter(sooner)
     };
-    let back = quicker().filter_map(|p| p.one_way).min().unwrap_or(Duration::ZERO);
-    let sent = quicker().map(|p| capacity(p, now, arrives + back)).fold(0, u64::saturating_add);
-    let last = |p: &PathView| capacity(p, arrival(now, p, parcel.len), arrives);
+    if quicker().next().is_none() {
+        return false;
+    }
+    let back = quicker().filter_map(one_way).min().unwrap_or(Duration::ZERO);
+    let sent = quicker().chain([path]).map(|p| capacity(p, now, arrives + back)).fold(0, u64::saturating_add);
+    let last = |p: &PathView| capacity(p, clocked_arrival(now, p, parcel.len), arrives);
     let delivered = quicker().map(last).fold(0, u64::saturating_add);
     sent > parcel.window || delivered > parcel.waiting
+}
+
+/// When it arrives, by the peer's clock where that is known: how long others wait behind it does not depend on the way back.
+fn clocked_arrival(now: Instant, path: &PathView, len: u32) -> Instant {
+    arrival(now, &PathView { one_way: one_way(path), ..*path }, len)
+}
+
+fn one_way(path: &PathView) -> Option<Duration> {
+    path.clocked.or(path.one_way)
 }
 
 /// Bytes that leave on `path` between two instants, by its rate or by a window each round trip: where little was
@@ -93,10 +105,11 @@ mod tests {
         EarliestCompletion.pick(Instant::ZERO, parcel, paths)
     }
 
-    /// It arrives after 101 ms, its acknowledgment comes back with another one after 10 ms more: 1.11 MB.
+    /// It arrives after 101 ms, its acknowledgment comes back with another one after 10 ms more: 1.11 MB by the quicker path, and
+    /// 0.111 MB behind it.
     #[test]
     fn waits_if_the_window_ends_before_an_acknowledgment() {
-        for (window, choice) in [(1_109_000, Choice::Wait(None)), (1_111_000, Choice::Send(PathId(1)))] {
+        for (window, choice) in [(1_220_000, Choice::Wait(None)), (1_222_000, Choice::Send(PathId(1)))] {
             assert_eq!(pick(&Parcel { window, ..PARCEL }, &paths()), choice, "{window}");
         }
     }
@@ -106,6 +119,16 @@ mod tests {
     fn waits_if_the_quicker_path_delivers_all_that_is_left_sooner() {
         for (waiting, choice) in [(908_000, Choice::Wait(None)), (910_000, Choice::Send(PathId(1)))] {
             assert_eq!(pick(&Parcel { waiting, window: u64::MAX, ..PARCEL }, &paths()), choice, "{waiting}");
+        }
+    }
+
+    /// It seems to take 100 ms, since its acknowledgments come back in 10, and takes 190.
+    #[test]
+    fn a_slow_path_holds_up_others_for_as_long_as_it_takes() {
+        let mut paths = paths();
+        paths[1].clocked = Some(Duration::from_millis(190));
+        for (window, choice) in [(2_210_000, Choice::Wait(None)), (2_212_000, Choice::Send(PathId(1)))] {
+            assert_eq!(pick(&Parcel { window, ..PARCEL }, &paths), choice, "{window}");
         }
     }
 
