@@ -154,7 +154,7 @@ fn follows(host: &Host) {
     assert!(said.contains("run.log: 2 lines: rates take at least 3"), "it reads what a daemon tells: {said}");
     let refused = host.run(host.command(&watch));
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("no terminal"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("not a terminal"));
     if installed(&["script"]) {
         let program = [&[env!("CARGO_BIN_EXE_polypath")], &watch[..]].concat().join(" ");
         let mut screen = Command::new("sh");
