@@ -77,8 +77,8 @@ pub struct PathView {
     /// One-way delay from us to the peer without our own queueing: told, or half the smallest round trip, the connection's own or before
     /// there is one that of others; and what others queue, as far as heartbeats and marks tell.
     pub one_way: Option<Duration>,
-    /// The same as the peer's clock shows it, where it was not told. `one_way` is less on a slow path whose acknowledgments come
-    /// back by a quicker one.
+    /// The same delay by the peer's clock, where there are several paths and it was not told. On a slow path whose acknowledgments
+    /// come back by a quicker one `one_way` is too small.
     pub clocked: Option<Duration>,
     /// Rate of the path: told, as delivered once there was more to send, or as packet trains show.
     pub rate: Option<Rate>,

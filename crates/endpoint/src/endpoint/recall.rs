@@ -58,8 +58,11 @@ impl Endpoint {
         let known = |(path, locators)| Some((path, self.known.bottleneck(now, &self.name_of(&locators)?)?));
         let known: Vec<(PathId, u32)> = slot.paths.iter().filter_map(known).collect();
         let Some(slot) = self.slots.at(index) else { return };
-        let tell = |(path, bottleneck)| slot.connection.path_bottleneck(now, path, bottleneck);
-        if known.into_iter().map(tell).fold(false, |any, is_news| any | is_news) {
+        let mut is_news = false;
+        for (path, bottleneck) in known {
+            is_news |= slot.connection.path_bottleneck(now, path, bottleneck);
+        }
+        if is_news {
             self.mark(index);
         }
     }

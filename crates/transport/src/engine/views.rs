@@ -26,7 +26,6 @@ impl Engine {
         view.window = self.controller.window(path);
         let excess = self.observers.watch.excess(path);
         view.one_way = estimator.base_one_way().map(|base| base + excess);
-        view.clocked = estimator.clocked_one_way(&self.clock).map(|base| base + excess);
         view.rate = estimator.bottleneck();
         view.least = 0;
         self.refresh_room(now, path);
@@ -45,7 +44,10 @@ impl Engine {
 
     #[inline(never)]
     fn refresh_among_others(&mut self, path: PathId) {
-        self.views[path].least = least(&self.lanes[path], &self.views[path]);
+        let (view, lane) = (&mut self.views[path], &self.lanes[path]);
+        let excess = self.observers.watch.excess(path);
+        view.clocked = lane.estimator.clocked_one_way(&self.clock).map(|base| base + excess);
+        view.least = least(lane, view);
         self.share_room();
     }
 

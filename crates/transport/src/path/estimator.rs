@@ -139,7 +139,7 @@ impl PathEstimator {
         self.told_one_way.or_else(|| self.rtt.min().or(self.others_rtt).map(|rtt| rtt.over(2)))
     }
 
-    /// The same as the peer's `clock` shows it, unless it was told.
+    /// The same delay by the peer's `clock`, unless it was told.
     pub(crate) fn clocked_one_way(&self, clock: &PeerClock) -> Option<Duration> {
         clock.one_way(&self.one_way).filter(|_| self.told_one_way.is_none())
     }

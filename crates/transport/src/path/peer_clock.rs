@@ -1,14 +1,14 @@
-//! The peer's clock beside ours: what turns one-way delays that differ by an unknown constant into delays.
+//! The offset of the peer's clock, which [`OneWay`] leaves open.
 //!
-//! Acknowledgments of a slow path come back by a quick one, so half of its round trip is too little. But the constant is the
-//! same for all paths to one peer, so one path tells it for all: the one that is quickest both ways, whose way back is taken
-//! to be like its way there. What that is off by is less than its round trip, and the same for every path.
+//! Acknowledgments of a slow path come back by a quick one, so half of its round trip is less than its one-way delay. The offset
+//! is the same for all paths to one peer. It follows from the path with the smallest round trip by itself both ways, whose
+//! one-way delay is taken to be half of that. The error is at most that half, and the same for every path.
 
 use polypath_wire::{Duration, PathId};
 
 use super::oneway::OneWay;
 
-/// θ of [`OneWay`], as the path with the smallest round trip tells it.
+/// θ of [`OneWay`], from the path with the smallest round trip.
 #[derive(Debug, Default)]
 pub(crate) struct PeerClock(Option<Told>);
 

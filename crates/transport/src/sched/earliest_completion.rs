@@ -9,7 +9,7 @@
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::earliest_arrival::EarliestArrival;
-use super::scheduler::{Choice, Scheduler, arrival, is_busy, next_opening};
+use super::scheduler::{Choice, Scheduler, arrival, departure, is_busy, next_opening};
 use crate::about::About;
 use crate::facts::{Parcel, PathState, PathView, Why};
 
@@ -65,9 +65,10 @@ fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) 
     sent > parcel.window || delivered > parcel.waiting
 }
 
-/// When it arrives, by the peer's clock where that is known: how long others wait behind it does not depend on the way back.
+/// The [`arrival`], by the peer's clock where that is known: how long others wait behind a segment does not depend on the way
+/// back of its acknowledgment.
 fn clocked_arrival(now: Instant, path: &PathView, len: u32) -> Instant {
-    arrival(now, &PathView { one_way: one_way(path), ..*path }, len)
+    departure(now, path, len) + one_way(path).unwrap_or(Duration::ZERO)
 }
 
 fn one_way(path: &PathView) -> Option<Duration> {

@@ -113,9 +113,14 @@ pub(crate) fn is_busy(now: Instant, parcel: &Parcel, path: &PathView) -> bool {
 /// Estimated arrival of `len` bytes sent now on `path`: the sender's queue, the transmission, the
 /// network; as far as they are known.
 pub(crate) fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
+    departure(now, path, len) + path.one_way.unwrap_or(Duration::ZERO)
+}
+
+/// The same without the network: when the bottleneck will have sent it.
+pub(crate) fn departure(now: Instant, path: &PathView, len: u32) -> Instant {
     let size = u64::from(len.min(path.mss) + path.overhead);
     let transmission = path.rate.map_or_else(|| excess(path), |rate| rate.transmission_time(size));
-    path.idle_at.max(now) + transmission + path.one_way.unwrap_or(Duration::ZERO)
+    path.idle_at.max(now) + transmission
 }
 
 /// What data took longer than the smallest packets, where the rate is not known: on a slow path that is its transmission.
