@@ -24,14 +24,14 @@ fn specs(group: &str) -> Vec<Experiment> {
         .collect()
 }
 
-/// The check of the specs' own seeds, then the findings of three series of seeds.
+/// The check of the specs' own seeds, then the findings of four series of seeds.
 fn blocks(group: &str) -> Vec<Value> {
     let read = |name: String| {
         let file = root().join("docs/results").join(name);
         let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         serde_json::from_str(&text).unwrap()
     };
-    ["", "-1", "-1001", "-31001"].map(|block| read(format!("{group}{block}.json"))).to_vec()
+    ["", "-1", "-1001", "-31001", "-61001"].map(|block| read(format!("{group}{block}.json"))).to_vec()
 }
 
 fn wrong(specs: &[Experiment], blocks: &[Value]) -> Vec<String> {

@@ -142,12 +142,12 @@ fn name_of(page: &Path) -> String {
     page.file_name().unwrap_or_default().display().to_string()
 }
 
-/// What the checks of the experiments' own seeds and the findings of three series of seeds say; of an experiment's nulls too; what its
+/// What the checks of the experiments' own seeds and the findings of four series of seeds say; of an experiment's nulls too; what its
 /// spec sets; and of a group what the papers published.
 fn kept() -> Kept {
     let (mut kept, mut nulls) = (Kept::new(), BTreeSet::new());
     for group in GROUPS {
-        for block in ["", "-1", "-1001", "-31001"] {
+        for block in ["", "-1", "-1001", "-31001", "-61001"] {
             let file = root().join(format!("docs/results/{group}{block}.json"));
             let text = std::fs::read_to_string(file).unwrap();
             let block: Value = serde_json::from_str(&text).unwrap();
