@@ -1,4 +1,4 @@
-//! A set of disjoint ranges of stream offsets, in order.
+//! A set of disjoint ranges of stream offsets, in order. What comes concerns the last range most often, so that is looked at first.
 
 /// Disjoint half-open ranges, ascending, never touching one another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -8,7 +8,23 @@ pub(crate) struct Ranges {
 
 impl Ranges {
     /// Adds `start..end` and returns the range it is part of now.
+    #[inline]
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
+        match self.ranges.last_mut() {
+            Some(last) if start < last.0 || end < last.1 => self.insert_before_the_end(start, end),
+            Some(last) if start <= last.1 => {
+                last.1 = end;
+                *last
+            }
+            _ => {
+                self.ranges.push((start, end));
+                (start, end)
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn insert_before_the_end(&mut self, start: u64, end: u64) -> (u64, u64) {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let last = first + self.ranges[first..].partition_point(|r| r.0 <= end);
         if first == last {
@@ -22,7 +38,17 @@ impl Ranges {
     }
 
     /// The first part of `start..end` that is not in the set.
+    #[inline]
     pub(crate) fn first_gap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        match self.ranges.last() {
+            Some(last) if start < last.0 => self.first_gap_inside(start, end),
+            Some(last) if start < last.1 => (last.1 < end).then_some((last.1, end)),
+            _ => (start < end).then_some((start, end)),
+        }
+    }
+
+    #[inline(never)]
+    fn first_gap_inside(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let mut from = start;
         let i = self.ranges.partition_point(|r| r.1 <= start);
         let mut next = self.ranges[i..].iter();
@@ -46,7 +72,12 @@ impl Ranges {
     }
 
     /// The range that contains `offset`.
+    #[inline]
     pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
+        let last = *self.ranges.last()?;
+        if offset >= last.0 {
+            return (offset < last.1).then_some(last);
+        }
         let i = self.ranges.partition_point(|r| r.1 <= offset);
         self.ranges.get(i).copied().filter(|r| r.0 <= offset)
     }

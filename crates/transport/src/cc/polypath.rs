@@ -153,10 +153,14 @@ impl Polypath {
     /// holds, as long as no queue shows.
     fn make_up(&mut self, path: PathId, sample: &AckSample) {
         let is_free = self.config.random_loss && self.path(path).is_some_and(|p| p.random.is_free());
+        let is_short = self.context(path).is_some_and(Context::is_short);
+        if !is_free && !is_short {
+            return;
+        }
         let rate = sample.train_rate.max(sample.delivery_rate);
         let pipe = rate.zip(sample.min_rtt).map_or(0, |(rate, rtt)| rate.bytes_in(rtt));
         let window = self.window(path);
-        let holds_more = is_free && window < 2 * pipe || self.context(path).is_some_and(Context::is_short);
+        let holds_more = is_free && window < 2 * pipe || is_short;
         if holds_more && 2 * sample.prior_in_flight >= window {
             self.context_mut(path).into_iter().for_each(|c| c.make_up(sample.newly_acked as f64 * MADE_UP));
         }
@@ -180,7 +184,7 @@ impl Polypath {
             let path = self.paths.iter().find(|path| path.id == id)?;
             path.active.then(|| path.srtt.unwrap_or_default())
         };
-        self.shares.divide(judge.verdict(), &judge.on_trial(), srtt);
+        self.shares.divide(judge.verdict(), |path| judge.is_on_trial(path), srtt);
     }
 
     /// The verdict changed: contexts join, and what joined before parts.
@@ -193,7 +197,7 @@ impl Polypath {
         let verdict = self.detection.judge.verdict();
         let mut contexts = Vec::new();
         for first in verdict.bottlenecks() {
-            let members = verdict.sharing(first);
+            let members: Vec<PathId> = verdict.sharing(first).collect();
             let mss = members.iter().filter_map(|p| self.path(*p)).map(|p| p.mss).min().unwrap_or(1);
             let mut context = Context::joined(&before, &members, window)
                 .unwrap_or_else(|| Context::new(&self.config, Base::new(&self.config, now, mss), members));
@@ -208,6 +212,15 @@ impl Polypath {
     fn elsewhere(&self, path: PathId, views: &[PathView]) -> u64 {
         let Some(context) = self.context(path) else { return 0 };
         views.iter().filter(|v| v.id != path && context.has(v.id)).map(|v| v.in_flight).sum()
+    }
+
+    /// A sample of `path` as one of all paths of its context.
+    fn of_all(&self, path: PathId, sample: &AckSample, views: &[PathView]) -> AckSample {
+        AckSample {
+            prior_in_flight: sample.prior_in_flight + self.elsewhere(path, views),
+            delivery_rate: sample.delivery_rate.and(self.rate(path)),
+            ..*sample
+        }
     }
 
     /// Sum of the delivery rates of the paths of a context.
@@ -305,14 +318,11 @@ impl Controller for Polypath {
         self.learn(now, path, sample, views);
         let excused = self.path(path).is_some_and(|p| p.excused);
         let sample = AckSample { in_recovery: sample.in_recovery && !excused, ..*sample };
-        let (elsewhere, delivery_rate) = (self.elsewhere(path, views), self.rate(path));
-        if let Some(context) = self.context_mut(path) {
-            let all = AckSample {
-                prior_in_flight: sample.prior_in_flight + elsewhere,
-                delivery_rate: sample.delivery_rate.and(delivery_rate),
-                ..sample
-            };
-            context.on_ack(now, if context.is_alone() { &sample } else { &all });
+        if let Some(context) = self.context_mut(path).filter(|context| context.is_alone()) {
+            context.on_ack(now, &sample);
+        } else {
+            let all = self.of_all(path, &sample, views);
+            self.context_mut(path).into_iter().for_each(|context| context.on_ack(now, &all));
         }
         self.make_up(path, &sample);
         if views.len() > 1 {

@@ -161,9 +161,13 @@ impl Changed {
         self.due = 0;
     }
 
+    /// Most often there is nothing to forget, and to look is cheap.
+    #[inline]
     fn forget(&mut self, what: impl Fn(u64) -> bool) {
-        self.due -= self.recent.iter().take(self.due).filter(|r| what(r.offset)).count();
-        self.recent.retain(|r| !what(r.offset));
+        if self.recent.iter().any(|r| what(r.offset)) {
+            self.due -= self.recent.iter().take(self.due).filter(|r| what(r.offset)).count();
+            self.recent.retain(|r| !what(r.offset));
+        }
     }
 }
 

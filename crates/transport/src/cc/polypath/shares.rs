@@ -37,43 +37,49 @@ impl Shares {
         half
     }
 
-    /// Divides the windows; `srtt` of a path, none if it carries nothing.
+    /// Divides the windows, between some of which load `shifts`; `srtt` of a path, none if it carries nothing.
     pub(super) fn divide(
         &mut self,
         verdict: &Verdict,
-        on_trial: &[PathId],
+        shifts: impl Fn(PathId) -> bool,
         srtt: impl Fn(PathId) -> Option<Duration>,
     ) {
         self.shares.clear();
         for first in verdict.bottlenecks() {
             let members = verdict.sharing(first);
-            match &members[..] {
-                [alone] if on_trial.contains(alone) => {
-                    self.shares.push((*alone, 1.0 + SHIFT * self.pattern(*alone)));
-                }
-                [_] => {}
-                _ => self.share(&members, &srtt),
+            if members.clone().nth(1).is_some() {
+                self.share(members, &srtt);
+            } else if shifts(first) {
+                self.shares.push((first, self.shifted(first)));
             }
         }
     }
 
     /// Divides one window among `members`.
-    fn share(&mut self, members: &[PathId], srtt: impl Fn(PathId) -> Option<Duration>) {
+    fn share(
+        &mut self,
+        members: impl Iterator<Item = PathId> + Clone,
+        srtt: impl Fn(PathId) -> Option<Duration>,
+    ) {
         let known = |srtt: &Duration| *srtt > Duration::ZERO;
-        let least = members.iter().filter_map(|path| srtt(*path)).filter(known).min();
+        let least = members.clone().filter_map(&srtt).filter(known).min();
         let quick = |srtt: Duration| match least.filter(|_| known(&srtt)) {
             Some(least) => (least.0 as f64 / srtt.0 as f64).powi(2),
             None => 1.0,
         };
-        let weight = |path: PathId| srtt(path).map_or(0.0, quick) * (1.0 + SHIFT * self.pattern(path));
-        let weights: Vec<(PathId, f64)> = members.iter().map(|path| (*path, weight(*path))).collect();
+        let first = self.shares.len();
+        for path in members {
+            let weight = srtt(path).map_or(0.0, quick) * self.shifted(path);
+            self.shares.push((path, weight));
+        }
+        let weights = &mut self.shares[first..];
         let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
-        let share = |weight: f64| if sum > 0.0 { weight / sum } else { 0.0 };
-        self.shares.extend(weights.iter().map(|(path, weight)| (*path, share(*weight))));
+        weights.iter_mut().for_each(|(_, weight)| *weight = if sum > 0.0 { *weight / sum } else { 0.0 });
     }
 
-    fn pattern(&self, path: PathId) -> f64 {
-        PATTERNS[path.index() % 4][self.shifts % 4]
+    /// What load on `path` is now to what it is on average.
+    fn shifted(&self, path: PathId) -> f64 {
+        1.0 + SHIFT * PATTERNS[path.index() % 4][self.shifts % 4]
     }
 
     /// The share of `path`; none if it has all.
