@@ -9,7 +9,7 @@
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::earliest_arrival::EarliestArrival;
-use super::scheduler::{Choice, Scheduler, arrival, departure, is_busy, next_opening};
+use super::scheduler::{Choice, Scheduler, arrival, departure, is_busy, is_open, next_opening};
 use crate::about::About;
 use crate::facts::{Parcel, PathState, PathView, Why};
 
@@ -28,11 +28,14 @@ impl EarliestCompletion {
 impl Scheduler for EarliestCompletion {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
         let choice = EarliestArrival.pick(now, parcel, paths);
-        match choice {
-            Choice::Send(id) if !parcel.retransmission && is_obstacle(now, parcel, id, paths) => {
-                Choice::Wait(next_opening(now, parcel, paths))
-            }
-            choice => choice,
+        let Choice::Send(id) = choice else { return choice };
+        if parcel.retransmission {
+            return choice;
+        }
+        match finisher(now, parcel, id, paths) {
+            Some(quicker) => Choice::Send(quicker),
+            None if is_obstacle(now, parcel, id, paths) => Choice::Wait(next_opening(now, parcel, paths)),
+            None => choice,
         }
     }
 
@@ -45,6 +48,16 @@ impl Scheduler for EarliestCompletion {
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
         EarliestArrival.why(now, parcel, paths, path)
     }
+}
+
+/// The open path that by the peer's clock is the quickest, and would have delivered all that is left before `parcel` arrived
+/// on `path`.
+fn finisher(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) -> Option<PathId> {
+    let arrives = |p: &PathView| clocked_arrival(now, p, parcel.len);
+    let end = arrives(paths.iter().find(|p| p.id == path)?);
+    let quickest = paths.iter().filter(|p| is_open(now, p, parcel.len)).min_by_key(|p| (arrives(p), p.id))?;
+    let delivered = capacity(quickest, arrives(quickest), end);
+    (quickest.id != path && delivered > parcel.waiting).then_some(quickest.id)
 }
 
 /// Whether `parcel` on `path` would hold up what the quicker paths can send.
@@ -130,6 +143,21 @@ mod tests {
         paths[1].clocked = Some(Duration::from_millis(190));
         for (window, choice) in [(2_210_000, Choice::Wait(None)), (2_212_000, Choice::Send(PathId(1)))] {
             assert_eq!(pick(&Parcel { window, ..PARCEL }, &paths), choice, "{window}");
+        }
+    }
+
+    /// It seems to take 5 ms and takes 190, in which the other, open one delivers 1.8 MB.
+    #[test]
+    fn what_is_left_goes_where_the_clock_says_that_it_arrives_first() {
+        let mut paths = paths();
+        (paths[0].room, paths[1].in_flight) = (100_000, 0);
+        (paths[1].one_way, paths[1].clocked) =
+            (Some(Duration::from_millis(5)), Some(Duration::from_millis(190)));
+        for (waiting, path) in [(1_700_000, 0), (1_900_000, 1)] {
+            assert_eq!(
+                pick(&Parcel { waiting, window: u64::MAX, ..PARCEL }, &paths),
+                Choice::Send(PathId(path))
+            );
         }
     }
 
