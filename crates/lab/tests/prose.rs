@@ -287,7 +287,7 @@ fn names(paragraph: &str, experiment: &str) -> bool {
 fn paragraphs(page: &str) -> Vec<(usize, String)> {
     let (mut found, mut code, mut made) = (vec![(1, String::new())], false, false);
     for (n, line) in page.lines().enumerate() {
-        made |= line.starts_with("<!-- findings") || line.starts_with("<!-- agreement");
+        made |= ["<!-- findings", "<!-- agreement", "<!-- factors"].iter().any(|mark| line.starts_with(mark));
         code ^= line.starts_with("```");
         if line.trim().is_empty() || line.starts_with(['|', '#']) || line.starts_with("- ") {
             found.push((n + 1, String::new()));
