@@ -3,7 +3,7 @@
 mod limit;
 mod status;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,9 +34,11 @@ pub(crate) async fn outward(lane: Arc<Lane>) {
     }
 }
 
-/// The packets with the peers that they are for; the others are `errors`.
+/// The packets with the peers that they are for; the others are `errors`. A peer that is silent is asked once, however many
+/// packets are for it.
 fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Trouble)>) -> Vec<(Hit, Bytes)> {
     let (mut addressed, peers) = (Vec::with_capacity(packets.len()), lane.peers.now());
+    let mut silent = BTreeSet::new();
     for packet in packets {
         let Ok(looked) = InnerPacket::parse(&packet) else {
             lane.packets.counters.malformed.fetch_add(1, Relaxed);
@@ -47,7 +49,7 @@ fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Tro
         }
         match peers.behind(looked.dst) {
             Some(peer) if peer.link.is_silent() => {
-                lane.outer.ask(peer.config.hit);
+                silent.insert(peer.config.hit);
                 lane.packets.counters.no_association.fetch_add(1, Relaxed);
                 errors.push((packet, Trouble::Unreachable));
             }
@@ -58,6 +60,7 @@ fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Tro
             }
         }
     }
+    silent.into_iter().for_each(|peer| lane.outer.ask(peer));
     addressed
 }
 

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use nix::sys::socket::{setsockopt, sockopt::Ipv4RecvErr};
 
 use super::common::{Pair, ip, link, ready};
 use super::tcp::{connected, transfer};
@@ -24,6 +26,18 @@ fn refused(pair: &Pair) -> Duration {
     let refused = pair.hosts[0].ns.run(|| TcpStream::connect(at)).unwrap().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::HostUnreachable);
     began.elapsed()
+}
+
+/// A datagram to the second host is answered at once: it is unreachable.
+fn told(pair: &Pair) {
+    let socket = pair.hosts[0].ns.run(|| UdpSocket::bind(Pair::at(0, 5000)).unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    setsockopt(&socket, Ipv4RecvErr, &true).unwrap(); // Linux keeps from others what may pass
+    socket.connect(Pair::at(1, 7)).unwrap();
+    let before = pair.hosts[0].status().packets.no_association;
+    socket.send(b"anybody?").unwrap();
+    assert_eq!(socket.recv(&mut [0; 9]).unwrap_err().kind(), ErrorKind::HostUnreachable);
+    assert_eq!(pair.hosts[0].status().packets.no_association, before + 1);
 }
 
 #[test]
@@ -46,6 +60,7 @@ fn a_peer_that_was_killed_is_unreachable_within_6_s_and_reached_again_under_anot
     assert!(at_once < Duration::from_secs(6), "{at_once:?}");
     let peer = |pair: &Pair| pair.hosts[0].status().peers[0].clone();
     assert!(peer(&pair).associated && peer(&pair).silent, "{:?}", peer(&pair));
+    told(&pair);
     let later = refused(&pair);
     assert!(later < Duration::from_secs(6), "{later:?}");
     assert_eq!(pair.hosts[0].status().lane.open, 0);
