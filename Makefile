@@ -40,10 +40,10 @@ test: lint ## formatting, lints, every test; tests that need root run when they 
 
 .PHONY: pure
 pure: ## the crates up to the simulator without a C compiler; both libraries of ciphers give the same
-	CC=false CXX=false cargo build -p polypath-sim --no-default-features --features pure
+	CC=false CXX=false cargo check -p polypath-sim --no-default-features --features pure
 	cargo test -p polypath-crypto --features pure
-	cargo test -p polypath-esp -p polypath-hip --no-default-features --features polypath-esp/pure,polypath-hip/pure --test vectors --test states
-	cargo test -p polypath-sim --no-default-features --features pure,columns --test traces
+	cargo test -p polypath-esp -p polypath-hip -p polypath-sim --no-default-features \
+	    --features polypath-esp/pure,polypath-hip/pure,polypath-sim/pure,polypath-sim/columns --test vectors --test states --test traces
 
 .PHONY: python
 python: ## install the Python package into the Python that is active: a virtual environment, or your own
