@@ -94,9 +94,11 @@ fresh-seeds: build ## the papers' findings with seeds from SEED (9001) on, besid
 	done
 
 .PHONY: check-quick
-check-quick: build ## four seeds of every experiment of the papers beside the findings that are kept
+# With the binary of the tests, which has assertions on: after `make test` nothing more is compiled.
+check-quick: ## four seeds of every experiment of the papers beside the findings that are kept
+	cargo build --workspace --examples --bin polypath # the examples: so it is what `cargo test --workspace` compiled
 	for group in mhip rmtcp fast; do \
-	    $(POLYPATH) lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(TARGET)/$$group.txt || exit 1; \
+	    $(TARGET)/debug/polypath lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(TARGET)/$$group.txt || exit 1; \
 	done
 
 .PHONY: fuzz
