@@ -93,12 +93,15 @@ fresh-seeds: build ## the papers' findings with seeds from SEED (9001) on, besid
 	    $(POLYPATH) lab check $$group --settle $(SEED) --against docs/results/$$group-*.json > /dev/null || exit 1; \
 	done
 
-.PHONY: check-quick
 # With the binary of the tests, which has assertions on: after `make test` nothing more is compiled.
-check-quick: ## four seeds of every experiment of the papers beside the findings that are kept
+.PHONY: check-quick
+check-quick: ## four seeds of every experiment of the papers beside the findings that are kept; our own of few seeds as a whole
 	cargo build --workspace --examples --bin polypath # the examples: so it is what `cargo test --workspace` compiled
 	for group in mhip rmtcp fast; do \
 	    $(TARGET)/debug/polypath lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(TARGET)/$$group.txt || exit 1; \
+	done
+	for spec in $$(grep -lE '^seeds = "1(\.\.[1-5])?"' experiments/foundation/*.toml); do \
+	    $(TARGET)/debug/polypath lab run $$spec > $(TARGET)/foundation.txt || { cat $(TARGET)/foundation.txt; exit 1; }; \
 	done
 
 .PHONY: fuzz
