@@ -100,7 +100,7 @@ check-quick: ## four seeds of every experiment of the papers beside the findings
 	for group in mhip rmtcp fast; do \
 	    $(TARGET)/debug/polypath lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(TARGET)/$$group.txt || exit 1; \
 	done
-	for spec in $$(grep -lE '^seeds = "1(\.\.[1-5])?"' experiments/foundation/*.toml); do \
+	specs=$$(grep -lE '^seeds = "1(\.\.[1-5])?"' experiments/foundation/*.toml) || exit 1; for spec in $$specs; do \
 	    $(TARGET)/debug/polypath lab run $$spec > $(TARGET)/foundation.txt || { cat $(TARGET)/foundation.txt; exit 1; }; \
 	done
 

