@@ -168,12 +168,8 @@ mod tests {
     #[test]
     fn what_is_left_waits_for_a_path_that_is_quicker_than_any_open_one() {
         let [quick, seems] = paths();
-        let open = PathView {
-            id: PathId(2),
-            one_way: Some(Duration::from_millis(50)),
-            in_flight: 0,
-            ..seems.clone()
-        };
+        let open =
+            PathView { id: PathId(2), one_way: Some(Duration::from_millis(50)), in_flight: 0, ..seems };
         let seems = PathView {
             in_flight: 0,
             one_way: Some(Duration::from_millis(5)),
@@ -182,7 +178,7 @@ mod tests {
         };
         for (waiting, choice) in [(100_000, Choice::Wait(None)), (2_000_000, Choice::Send(PathId(1)))] {
             let parcel = Parcel { waiting, window: u64::MAX, ..PARCEL };
-            assert_eq!(pick(&parcel, &[quick.clone(), seems.clone(), open.clone()]), choice, "{waiting}");
+            assert_eq!(pick(&parcel, &[quick, seems, open]), choice, "{waiting}");
         }
     }
 
