@@ -24,8 +24,8 @@ fn allocations_of(hops: &[HopConfig], cc: CcConfig, from: f64, to: f64) -> (u64,
     let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()).unwrap());
     let mut paths = Vec::new();
     for hop in hops {
-        let way = world.link(a, b, hop.clone(), hop.clone()).unwrap();
-        paths.push((world.path(a, b, &[Via::Link(way)]).unwrap(), PathConfig::default()));
+        let link = world.link(a, b, hop.clone(), hop.clone()).unwrap();
+        paths.push((world.path(a, b, &[Via::Link(link)]).unwrap(), PathConfig::default()));
     }
     let sender = ConnectionConfig { cc, ..ConnectionConfig::default() };
     world.flow(FlowConfig { paths, sender, ..FlowConfig::default() }).unwrap();

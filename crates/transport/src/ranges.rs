@@ -1,4 +1,4 @@
-//! A set of disjoint ranges of stream offsets, in order. What comes concerns the last range most often, so that is looked at first.
+//! A set of disjoint ranges of stream offsets, in order.
 
 /// Disjoint half-open ranges, ascending, never touching one another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -7,25 +7,19 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `start..end` and returns the range it is part of now.
+    /// How many ranges, from the first on, are `before` something. Most often it concerns the last range or what follows it.
     #[inline]
-    pub(crate) fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
-        match self.ranges.last_mut() {
-            Some(last) if start < last.0 || end < last.1 => self.insert_before_the_end(start, end),
-            Some(last) if start <= last.1 => {
-                last.1 = end;
-                *last
-            }
-            _ => {
-                self.ranges.push((start, end));
-                (start, end)
-            }
+    fn count(&self, before: impl Fn(&(u64, u64)) -> bool) -> usize {
+        match &self.ranges[..] {
+            [.., last] if before(last) => self.ranges.len(),
+            [.., other, _] if before(other) => self.ranges.len() - 1,
+            all => all.partition_point(before),
         }
     }
 
-    #[inline(never)]
-    fn insert_before_the_end(&mut self, start: u64, end: u64) -> (u64, u64) {
-        let first = self.ranges.partition_point(|r| r.1 < start);
+    /// Adds `start..end` and returns the range it is part of now.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
+        let first = self.count(|r| r.1 < start);
         let last = first + self.ranges[first..].partition_point(|r| r.0 <= end);
         if first == last {
             self.ranges.insert(first, (start, end));
@@ -38,19 +32,9 @@ impl Ranges {
     }
 
     /// The first part of `start..end` that is not in the set.
-    #[inline]
     pub(crate) fn first_gap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
-        match self.ranges.last() {
-            Some(last) if start < last.0 => self.first_gap_inside(start, end),
-            Some(last) if start < last.1 => (last.1 < end).then_some((last.1, end)),
-            _ => (start < end).then_some((start, end)),
-        }
-    }
-
-    #[inline(never)]
-    fn first_gap_inside(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let mut from = start;
-        let i = self.ranges.partition_point(|r| r.1 <= start);
+        let i = self.count(|r| r.1 <= start);
         let mut next = self.ranges[i..].iter();
         while from < end {
             match next.next() {
@@ -72,13 +56,8 @@ impl Ranges {
     }
 
     /// The range that contains `offset`.
-    #[inline]
     pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
-        let last = *self.ranges.last()?;
-        if offset >= last.0 {
-            return (offset < last.1).then_some(last);
-        }
-        let i = self.ranges.partition_point(|r| r.1 <= offset);
+        let i = self.count(|r| r.1 <= offset);
         self.ranges.get(i).copied().filter(|r| r.0 <= offset)
     }
 

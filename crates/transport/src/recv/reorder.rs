@@ -142,14 +142,13 @@ impl ReorderBuffer {
             if gap_start < gap_end && gap_start > self.next && !self.has_room(gap_end - gap_start) {
                 result.refused += gap_end - gap_start;
             } else if gap_start < gap_end {
-                let chunk = (gap_start, data.slice(gap_start - offset, gap_end - offset));
-                match self.early.back() {
+                let at = match self.early.back() {
                     Some((last, _)) if *last > gap_start => {
-                        let at = self.early.partition_point(|(o, _)| *o < gap_start);
-                        self.early.insert(at, chunk);
+                        self.early.partition_point(|(o, _)| *o < gap_start)
                     }
-                    _ => self.early.push_back(chunk),
-                }
+                    _ => self.early.len(),
+                };
+                self.early.insert(at, (gap_start, data.slice(gap_start - offset, gap_end - offset)));
                 self.held.insert(gap_start, gap_end);
                 self.occupancy += gap_end - gap_start;
             }
