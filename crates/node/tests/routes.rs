@@ -25,6 +25,7 @@ use polypath_testbed::emulated_link::EmulatedLink;
 use polypath_testbed::netns::Netns;
 use polypath_testbed::tun_end;
 use polypath_transport::cc::CcConfig;
+use polypath_transport::sched::DuplicateConfig;
 use polypath_transport::{ConnectionConfig, PathConfig, Pattern, Payload, SchedulerConfig};
 use polypath_wire::{Rate, Seed};
 use tokio::runtime::Handle;
@@ -38,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ROUTES: [(u64, u64); 2] = [(80, 5), (40, 8)];
 
 const DISTRIBUTION: SchedulerConfig = SchedulerConfig::EarliestArrival;
-const DUPLICATION: SchedulerConfig = SchedulerConfig::Duplicate { lost_only: false };
+const DUPLICATION: SchedulerConfig = SchedulerConfig::Duplicate(DuplicateConfig { lost_only: false });
 
 struct Bed {
     /// Fields drop in this order: nodes, links, namespaces.
@@ -204,7 +205,7 @@ async fn the_modes_change_during_a_connection() {
         let [first, second] = [0, 1].map(|route: usize| after[route] - before[route]);
         println!("{mode:?}: {first} and {second} bytes");
         match mode {
-            SchedulerConfig::Duplicate { .. } => assert!(first.min(second) > len, "{first} {second}"),
+            SchedulerConfig::Duplicate(_) => assert!(first.min(second) > len, "{first} {second}"),
             _ => assert!(first.min(second) > len / 10 && first + second < len * 3 / 2, "{first} {second}"),
         }
     }

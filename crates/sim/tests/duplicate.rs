@@ -5,7 +5,7 @@ mod common;
 
 use common::{hop, secs};
 use polypath_sim::{FlowConfig, HostConfig, Via, World, WorldConfig};
-use polypath_transport::sched::SchedulerConfig;
+use polypath_transport::sched::{DuplicateConfig, SchedulerConfig};
 use polypath_transport::{ConnectionConfig, PathConfig};
 use polypath_wire::Seed;
 
@@ -16,7 +16,7 @@ fn goodput(multi_route: bool) -> f64 {
     let hops = [hop(80, 20, 270), hop(40, 40, 270)];
     let links = hops.map(|h| world.link(a, b, h.clone(), h).unwrap());
     let paths = links.map(|l| (world.path(a, b, &[Via::Link(l)]).unwrap(), PathConfig::default())).into();
-    let scheduler = SchedulerConfig::Duplicate { lost_only: false };
+    let scheduler = SchedulerConfig::Duplicate(DuplicateConfig { lost_only: false });
     let sender = ConnectionConfig { scheduler, multi_route, ..ConnectionConfig::default() };
     let receiver = sender.clone();
     let flow = world.flow(FlowConfig { paths, sender, receiver, ..FlowConfig::default() }).unwrap();

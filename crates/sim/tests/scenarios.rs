@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use common::{assert_conserved, hop, secs};
 use polypath_sim::{Change, FlowConfig, HopConfig, HostConfig, Step, Via, World, WorldConfig};
-use polypath_transport::LossConfig;
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_transport::{LossConfig, ThresholdConfig};
 use polypath_wire::Duration;
 
 const BYTES: u64 = 10_000_000;
@@ -48,9 +48,8 @@ fn ten_megabytes() {
     let step = |at: f64, change| Step { at: secs(at), change };
     flapping.schedule = vec![step(0.5, Change::Down), step(1.5, Change::Up)];
     let default = ConnectionConfig::default;
-    let counting = ConnectionConfig { loss: LossConfig::Sack { threshold: 3 }, ..default() };
-    let newreno =
-        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
+    let counting = ConnectionConfig { loss: LossConfig::Sack(ThresholdConfig { threshold: 3 }), ..default() };
+    let newreno = LossConfig::Dupack(Default::default());
     let newreno = ConnectionConfig { sack: false, loss: newreno, ..default() };
     let with = |scheduler| ConnectionConfig { scheduler, ..default() };
 

@@ -14,11 +14,11 @@ use polypath_sim::{
 };
 use polypath_transport::AckReturn;
 use polypath_transport::KnowledgeConfig;
-use polypath_transport::LossConfig;
 use polypath_transport::cc::FastConfig;
 use polypath_transport::cc::{CcConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig};
-use polypath_transport::sched::SchedulerConfig;
+use polypath_transport::sched::{DuplicateConfig, SchedulerConfig};
 use polypath_transport::{AckConfig, ConnectionConfig, KnownPath, PathConfig, RecordFilter};
+use polypath_transport::{LossConfig, ThresholdConfig};
 use polypath_wire::{Duration, Rate, Seed};
 
 const MB: u64 = 1_000_000;
@@ -116,12 +116,11 @@ fn todays() -> ConnectionConfig {
 /// Of TCP alone.
 fn ordinary() -> Vec<(&'static str, Transfer)> {
     let one = [hop(20, 20, 40)];
-    let newreno =
-        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
+    let newreno = LossConfig::Dupack(Default::default());
     let newreno = ConnectionConfig { sack: false, timestamps: false, loss: newreno, ..plain() };
     let (receive_buffer, keep_alive) = (20_000, Duration::from_secs(5));
     let small = ConnectionConfig { receive_buffer, keep_alive, no_delay: false, max_burst: 2, ..plain() };
-    let counting = ConnectionConfig { loss: LossConfig::Sack { threshold: 3 }, ..plain() };
+    let counting = ConnectionConfig { loss: LossConfig::Sack(ThresholdConfig { threshold: 3 }), ..plain() };
     let narrow = HopConfig { mtu: Some(1000), ..hop(20, 20, 40) };
     let known = Some(KnownPath { rate: Rate::from_mbps(20), rtt: MS(40) });
     vec![
@@ -148,8 +147,10 @@ fn multipath() -> Vec<(&'static str, Transfer)> {
     let turns = ConnectionConfig { ack_return: AckReturn::RoundRobin, ..with(SchedulerConfig::RoundRobin) };
     let completion = ConnectionConfig { scheduler: SchedulerConfig::EarliestCompletion, ..todays() };
     let arrival = with(SchedulerConfig::EarliestArrival);
-    let addr =
-        LossConfig::Addr { allowance: MS(9), inner: Box::new(LossConfig::HeadDupacks { threshold: 9 }) };
+    let addr = LossConfig::Addr {
+        allowance: MS(9),
+        inner: Box::new(LossConfig::HeadDupacks(ThresholdConfig { threshold: 9 })),
+    };
     let secure = |hops: &[HopConfig], rekey| {
         let hops = Transfer::over(hops, completion.clone());
         Transfer { rekey_after: Some(rekey), ..hops }
@@ -187,7 +188,7 @@ fn papers() -> Vec<(&'static str, Transfer)> {
     let two_level = ConnectionConfig { divide_window: true, receive_buffer: 100_000, ..two_level };
     let rm_tcp = ConnectionConfig { multi_route: true, ..every(CcConfig::RmTcp(RmTcpConfig::default())) };
     let copies = |lost_only| ConnectionConfig {
-        scheduler: SchedulerConfig::Duplicate { lost_only },
+        scheduler: SchedulerConfig::Duplicate(DuplicateConfig { lost_only }),
         ack_return: AckReturn::RoundRobin,
         ..rm_tcp.clone()
     };

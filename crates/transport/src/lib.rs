@@ -31,7 +31,7 @@ pub use engine::config::{PathConfig, TimeoutTakes};
 pub use engine::stats::PathStats;
 pub use external::External;
 pub use facts::{ConfigError, KnownPath};
-pub use loss::LossConfig;
+pub use loss::{DupackConfig, LossConfig, ThresholdConfig};
 pub use path::knowledge::KnowledgeConfig;
 pub use payload::{Pattern, Payload};
 pub use recv::config::AckConfig;

@@ -1,5 +1,6 @@
 //! How a connection of the TCP lane is spread over the paths.
 
+use polypath_transport::sched::DuplicateConfig;
 use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig};
 use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ impl Transport {
             Self::RmTcp => ConnectionConfig {
                 multi_route: true,
                 delayed_ack: Duration::ZERO,
-                scheduler: SchedulerConfig::Duplicate { lost_only: true },
+                scheduler: SchedulerConfig::Duplicate(DuplicateConfig { lost_only: true }),
                 cc: rm_tcp(config.cc),
                 ..config
             },

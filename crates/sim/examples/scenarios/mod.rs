@@ -109,12 +109,7 @@ fn flow(world: &mut World, path: Path, start: Instant, ssthresh: u32) -> Result<
             initial_ssthresh: Some(ssthresh),
             ..NewRenoConfig::default()
         }),
-        loss: LossConfig::Dupack {
-            threshold: 3,
-            partial_acks: true,
-            impatient: true,
-            limited_transmit: true,
-        },
+        loss: LossConfig::Dupack(Default::default()),
         receive_buffer: 1 << 30,
         sack: false,
         timestamps: false,

@@ -4,9 +4,9 @@
 use polypath_hop::{Discipline, RedConfig};
 use polypath_sim::{FlowConfig, FlowId, Headers, HopConfig, HopId, HostConfig, NodeId, Path, QueueLimit};
 use polypath_sim::{World, WorldConfig, WorldError};
-use polypath_transport::LossConfig;
 use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
 use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_transport::{DupackConfig, LossConfig};
 use polypath_wire::{Duration, Instant, PathId, Rate, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -271,7 +271,12 @@ fn connection(variant: Variant, window: u32, ssthresh: u32) -> ConnectionConfig 
     let partial_acks = variant == Variant::Newreno;
     ConnectionConfig {
         cc: CcConfig::Newreno(cc),
-        loss: LossConfig::Dupack { threshold: 3, partial_acks, impatient: true, limited_transmit: true },
+        loss: LossConfig::Dupack(DupackConfig {
+            threshold: 3,
+            partial_acks,
+            impatient: true,
+            limited_transmit: true,
+        }),
         receive_buffer: u64::from(window) * u64::from(MSS),
         sack: false,
         timestamps: false,

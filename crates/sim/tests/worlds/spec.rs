@@ -1,10 +1,10 @@
 //! What a world is, and a random one.
 
 use polypath_hop::{Change, HopConfig, QueueLimit, Step};
-use polypath_transport::LossConfig;
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{AckConfig, ConnectionConfig, PathConfig};
+use polypath_transport::{DupackConfig, LossConfig, ThresholdConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed, Seq};
 
 use crate::dice::Dice;
@@ -255,9 +255,9 @@ fn configure(dice: &mut Dice, config: &mut ConnectionConfig) {
     let threshold = dice.pick(&[3, 3, 3, 1, 2, 10]);
     let (partial_acks, impatient) = (dice.chance(0.8), dice.chance(0.5));
     config.loss = match dice.below(10) {
-        0..4 => LossConfig::Rack,
-        4..7 => LossConfig::Sack { threshold },
-        _ => LossConfig::Dupack { threshold, partial_acks, impatient, limited_transmit: true },
+        0..4 => LossConfig::Rack(Default::default()),
+        4..7 => LossConfig::Sack(ThresholdConfig { threshold }),
+        _ => LossConfig::Dupack(DupackConfig { threshold, partial_acks, impatient, limited_transmit: true }),
     };
     config.cc = CcConfig::Newreno(NewRenoConfig {
         initial_window: dice.pick(&[10, 10, 1, 2, 4]),

@@ -163,7 +163,7 @@ mod tests {
     fn reported(allowance: u64) -> (Addr, Stream) {
         let mut stream = Stream::new(1, 10);
         stream.duplicates = 3;
-        let mut addr = Addr::new(Box::new(Dupack::new(3, true, true)), Duration::from_millis(allowance));
+        let mut addr = Addr::new(Box::new(Dupack::new(Default::default())), Duration::from_millis(allowance));
         lost(&stream.judge(&mut addr, MS(100), A), &stream, 0, 1);
         stream.lose(0);
         (addr, stream)

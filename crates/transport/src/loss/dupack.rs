@@ -3,20 +3,40 @@
 //! One recovery for the connection, charged to the path that the missing segment was sent on. On one
 //! path this is RFC 6582 to the letter, with the "impatient" timer as an option.
 
-use polypath_wire::PathId;
+use polypath_wire::{Duration, PathId};
+use serde::{Deserialize, Serialize};
 
 use super::policy::{Case, LossPolicy, Verdict};
+use super::rule::{Rule, ThresholdConfig};
 use crate::about::About;
-use crate::facts::{Episode, LossCause};
+use crate::facts::{ConfigError, Episode, LossCause};
+
+/// Parameters; the defaults are NewReno's (RFC 6582). With `partial_acks = false` recovery ends at the first new
+/// acknowledgment: Reno (RFC 5681).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct DupackConfig {
+    /// Duplicate acknowledgments that mean a loss, at least 1 (RFC 5681: 3).
+    pub threshold: u32,
+    /// Stay in recovery on partial acknowledgments.
+    pub partial_acks: bool,
+    /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582 §4).
+    pub impatient: bool,
+    /// Each duplicate below the threshold lets a packet go (RFC 3042, RFC 4653).
+    pub limited_transmit: bool,
+}
+
+impl Default for DupackConfig {
+    fn default() -> Self {
+        Self { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true }
+    }
+}
 
 /// Reno or NewReno.
 #[derive(Debug)]
 pub(crate) struct Dupack {
-    threshold: u32,
-    partial_acks: bool,
-    impatient: bool,
-    /// Duplicates that let a packet go each.
-    limited_transmit: u32,
+    config: DupackConfig,
     episode: Episode,
     /// Nothing below was sent after the last reduction (RFC 6582's `recover`).
     recover: Option<u64>,
@@ -31,36 +51,31 @@ struct Recovery {
     partial_acks: u32,
 }
 
-impl Dupack {
-    /// Name and help.
-    pub(crate) const ABOUT: About = About {
+impl Rule for Dupack {
+    type Config = DupackConfig;
+    const ABOUT: About = About {
         name: "dupack",
         help: "Duplicate acknowledgments: NewReno (RFC 6582), Reno with `partial_acks = false` (RFC 5681)",
     };
 
-    /// `threshold` duplicates mean a loss; without `partial_acks` any new acknowledgment ends it;
-    /// `impatient`: only the first partial acknowledgment restarts the retransmission timer.
-    pub(crate) fn new(threshold: u32, partial_acks: bool, impatient: bool) -> Self {
-        let episode = Episode::default();
-        Self {
-            threshold: threshold.max(1),
-            partial_acks,
-            impatient,
-            limited_transmit: threshold.max(1) - 1,
-            episode,
-            recover: None,
-            recovering: None,
-        }
+    fn check(config: &DupackConfig, _: Option<Duration>) -> Result<(), ConfigError> {
+        ThresholdConfig { threshold: config.threshold }.check()
     }
 
-    /// So many duplicates let a packet go each, before they mean a loss (RFC 3042).
-    pub(crate) fn limited_transmit_of(self, duplicates: u32) -> Self {
-        Self { limited_transmit: duplicates, ..self }
+    fn build(config: DupackConfig, _: bool) -> Box<dyn LossPolicy> {
+        Box::new(Self::new(config))
+    }
+}
+
+impl Dupack {
+    /// Nothing lost yet.
+    pub(crate) fn new(config: DupackConfig) -> Self {
+        Self { config, episode: Episode::default(), recover: None, recovering: None }
     }
 
     fn enter(&mut self, case: &Case<'_>, out: &mut Vec<Verdict>) {
         let (path, order) = (case.path(), case.order);
-        if order.duplicates() < self.threshold {
+        if order.duplicates() < self.config.threshold.max(1) {
             return;
         }
         let Some(head) = order.head().filter(|head| head.path == path) else { return };
@@ -98,7 +113,7 @@ impl LossPolicy for Dupack {
         let una = case.order.una();
         let advanced = |r: &Recovery| r.path == case.path() && r.una < una;
         let full = || self.recover.is_none_or(|recover| una >= recover);
-        self.recovering.as_ref().is_some_and(advanced) && (!self.partial_acks || full())
+        self.recovering.as_ref().is_some_and(advanced) && (!self.config.partial_acks || full())
     }
 
     fn on_timeout(&mut self, case: &Case<'_>) -> Episode {
@@ -114,12 +129,12 @@ impl LossPolicy for Dupack {
     }
 
     fn limited_transmit(&self) -> u32 {
-        self.limited_transmit
+        if self.config.limited_transmit { self.config.threshold.saturating_sub(1) } else { 0 }
     }
 
     fn holds_timer(&self, path: PathId) -> bool {
         let held = |r: &Recovery| r.path == path && r.partial_acks > 1;
-        self.impatient && self.recovering.as_ref().is_some_and(held)
+        self.config.impatient && self.recovering.as_ref().is_some_and(held)
     }
 }
 
@@ -149,11 +164,17 @@ mod tests {
     fn recovering(partial_acks: bool) -> (Dupack, Stream) {
         let mut stream = Stream::new(1, 10);
         stream.duplicates = 3;
-        let mut policy = Dupack::new(3, partial_acks, true);
+        let mut policy = Dupack::new(DupackConfig { partial_acks, ..Default::default() });
         assert_eq!(judge(&mut policy, &stream), [lost(&stream, 0, LossCause::DupAck)]);
         stream.lose(0);
         assert!(!recovers(&policy, &stream));
         (policy, stream)
+    }
+
+    #[test]
+    fn duplicates_let_packets_go_unless_they_may_not() {
+        let of = |limited_transmit| DupackConfig { threshold: 10, limited_transmit, ..Default::default() };
+        assert_eq!([true, false].map(|limited| Dupack::new(of(limited)).limited_transmit()), [9, 0]);
     }
 
     #[test]

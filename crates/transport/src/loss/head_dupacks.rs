@@ -14,15 +14,17 @@
 //! Each path recovers on its own: a hole found on a path that is not recovering is a new episode there.
 //! A partial acknowledgment retransmits nothing by itself, for what is missing next may be late only.
 
-use polypath_wire::PathId;
+use polypath_wire::{Duration, PathId};
 
+use super::dupack::{Dupack, DupackConfig};
 use super::episodes::Episodes;
 use super::policy::{Case, LossPolicy, Verdict};
+use super::rule::{Rule, ThresholdConfig};
 use crate::about::About;
-use crate::facts::{Episode, LossCause};
+use crate::facts::{ConfigError, Episode, LossCause};
 use crate::path::transmission::Fate;
 
-/// Duplicates about the first missing packet, per path.
+/// Duplicates about the first missing packet, per path. Without SACK it is [`Dupack`] with the same threshold.
 #[derive(Debug)]
 pub(crate) struct HeadDupacks {
     threshold: u32,
@@ -30,13 +32,27 @@ pub(crate) struct HeadDupacks {
     episodes: Episodes,
 }
 
-impl HeadDupacks {
-    /// Name and help.
-    pub(crate) const ABOUT: About = About {
+impl Rule for HeadDupacks {
+    type Config = ThresholdConfig;
+    const ABOUT: About = About {
         name: "head_dupacks",
         help: "Selective acknowledgments; duplicates count about the first missing packet, whichever path they came by: a reading of mHIP",
     };
 
+    fn check(config: &ThresholdConfig, _: Option<Duration>) -> Result<(), ConfigError> {
+        config.check()
+    }
+
+    fn build(config: ThresholdConfig, sack: bool) -> Box<dyn LossPolicy> {
+        if sack {
+            Box::new(Self::new(config.threshold))
+        } else {
+            Dupack::build(DupackConfig { threshold: config.threshold, ..Default::default() }, sack)
+        }
+    }
+}
+
+impl HeadDupacks {
     /// `threshold` duplicates about a packet mean that it is lost.
     pub(crate) fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }

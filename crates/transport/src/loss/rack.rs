@@ -20,11 +20,14 @@
 use std::collections::VecDeque;
 
 use polypath_wire::{Duration, Instant, PathId};
+use serde::{Deserialize, Serialize};
 
+use super::dupack::Dupack;
 use super::episodes::{Begun, Episodes};
 use super::policy::{Case, LossPolicy, Order, Verdict};
+use super::rule::Rule;
 use crate::about::About;
-use crate::facts::{Episode, LossCause, PathView};
+use crate::facts::{ConfigError, Episode, LossCause, PathView};
 use crate::path::flight::Flight;
 use crate::path_map::{OfPath, PathMap};
 
@@ -40,7 +43,13 @@ const FIRST_PROBE: Duration = Duration::from_secs(1);
 /// Longest that a receiver is taken to delay an acknowledgment (§7.2, WCDelAckT).
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
-/// RACK on every path.
+/// RACK has no parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RackConfig {}
+
+/// RACK on every path. Without SACK it is [`Dupack`].
 #[derive(Debug, Default)]
 pub(crate) struct Rack {
     episodes: Episodes,
@@ -169,11 +178,21 @@ impl LossPolicy for Rack {
     }
 }
 
-impl Rack {
-    /// Name and help.
-    pub(crate) const ABOUT: About =
+impl Rule for Rack {
+    type Config = RackConfig;
+    const ABOUT: About =
         About { name: "rack", help: "Selective acknowledgments and time, per path (RFC 8985)" };
 
+    fn check(_: &RackConfig, _: Option<Duration>) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    fn build(_: RackConfig, sack: bool) -> Box<dyn LossPolicy> {
+        if sack { Box::new(Self::default()) } else { Dupack::build(Default::default(), sack) }
+    }
+}
+
+impl Rack {
     fn track(&mut self, path: PathId) -> &mut Track {
         self.paths.or_insert(path, Track::new)
     }

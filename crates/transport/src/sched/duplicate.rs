@@ -5,6 +5,7 @@
 //! for longer than one and a half round trips, for then it may be dead itself.
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
+use serde::{Deserialize, Serialize};
 
 use super::round_robin::RoundRobin;
 use super::scheduler::{Choice, Scheduler, is_open, next_opening};
@@ -15,12 +16,20 @@ use crate::path_map::PathMap;
 /// How long a full path is waited for while its round trip is not known.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// Parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct DuplicateConfig {
+    /// Only what is sent again; new data takes each path in turn.
+    pub lost_only: bool,
+}
+
 /// Copies on all paths. With `lost_only` what a timer gave up is distributed over the other paths instead,
 /// if there are any.
 #[derive(Debug, Default)]
 pub(crate) struct Duplicate {
-    /// New data takes one path, each in turn; what is sent again takes all.
-    lost_only: bool,
+    config: DuplicateConfig,
     in_turn: RoundRobin,
     /// The paths that are full, and since when.
     full_since: PathMap<(PathId, Instant)>,
@@ -31,9 +40,9 @@ impl Duplicate {
     pub(crate) const ABOUT: About =
         About { name: "duplicate", help: "A copy on every path, against losses: no faster than the slowest" };
 
-    /// Everything on all paths, or only what is sent again.
-    pub(crate) fn new(lost_only: bool) -> Self {
-        Self { lost_only, ..Self::default() }
+    /// No path is full yet.
+    pub(crate) fn new(config: DuplicateConfig) -> Self {
+        Self { config, ..Self::default() }
     }
 
     /// Until when `path` is worth waiting for, if it is full.
@@ -50,17 +59,18 @@ impl Duplicate {
 
 impl Scheduler for Duplicate {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
-        if self.lost_only && !parcel.retransmission {
+        if self.config.lost_only && !parcel.retransmission {
             return self.in_turn.pick(now, parcel, paths);
         }
-        let others = paths.iter().filter(|p| self.lost_only && parcel.timed_out.is_some_and(|on| on != p.id));
+        let others =
+            paths.iter().filter(|p| self.config.lost_only && parcel.timed_out.is_some_and(|on| on != p.id));
         let others: Vec<PathView> = others.filter(|p| p.state == PathState::Active).copied().collect();
         if !others.is_empty() {
             return self.in_turn.pick(now, parcel, &others);
         }
         let held_until = paths.iter().filter_map(|p| self.patience(now, p, parcel.len)).min();
         let opens = next_opening(now, parcel, paths);
-        if !self.lost_only && held_until.is_some() {
+        if !self.config.lost_only && held_until.is_some() {
             return Choice::Wait(held_until.into_iter().chain(opens).min());
         }
         let open = paths.iter().filter(|p| is_open(now, p, parcel.len)).map(|p| p.id);
@@ -96,7 +106,7 @@ mod tests {
 
     #[test]
     fn all_paths_take_it_and_a_full_one_is_waited_for() {
-        let mut scheduler = Duplicate::new(false);
+        let mut scheduler = Duplicate::new(DuplicateConfig::default());
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         assert_eq!(scheduler.pick(at(0), &NEW, &[view(0, 9000), view(1, 9000)]), set(&[0, 1]));
         let full = [view(0, 9000), view(1, 0)];
@@ -111,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_path_that_comes_full_is_waited_for_as_the_one_before_in_its_place_was_not() {
-        let mut scheduler = Duplicate::new(false);
+        let mut scheduler = Duplicate::new(DuplicateConfig::default());
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         let next = PathId::PLACES as u16 + 1;
         assert_eq!(scheduler.pick(at(0), &NEW, &[view(0, 9000), view(1, 0)]), Choice::Wait(Some(at(30))));
@@ -121,7 +131,7 @@ mod tests {
 
     #[test]
     fn only_what_is_sent_again_takes_all_if_asked() {
-        let mut scheduler = Duplicate::new(true);
+        let mut scheduler = Duplicate::new(DuplicateConfig { lost_only: true });
         let paths = [view(0, 9000), view(1, 9000)];
         let lost = Parcel { retransmission: true, ..NEW };
         let timed_out = Parcel { timed_out: Some(PathId(0)), ..lost };

@@ -11,4 +11,5 @@ pub(crate) mod round_robin;
 pub(crate) mod scheduler;
 
 pub use config::{SchedulerConfig, SchedulerMaker};
+pub use duplicate::DuplicateConfig;
 pub use scheduler::{Choice, Scheduler, has_others, is_open, next_opening};

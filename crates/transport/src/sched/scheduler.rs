@@ -160,7 +160,7 @@ pub(super) mod bench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::SchedulerConfig;
+    use crate::sched::{DuplicateConfig, SchedulerConfig};
 
     fn view(id: u16, srtt: u64, room: i64) -> PathView {
         PathView { room, srtt: Some(Duration::from_millis(srtt)), ..PathView::new(PathId(id), 1000) }
@@ -201,6 +201,9 @@ mod tests {
         assert_eq!(why(SchedulerConfig::EarliestArrival, &both), (0, Why::Best));
         assert_eq!(why(SchedulerConfig::RoundRobin, &both), (0, Why::Turn));
         assert_eq!(why(SchedulerConfig::RoundRobin, &slow), (1, Why::OnlyOpen));
-        assert_eq!(why(SchedulerConfig::Duplicate { lost_only: true }, &both), (0, Why::Turn));
+        assert_eq!(
+            why(SchedulerConfig::Duplicate(DuplicateConfig { lost_only: true }), &both),
+            (0, Why::Turn)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Opening (RFC 9293 §3.5, 7323, 2018, 6298).
 
 use polypath_transport::{CloseReason, Connection, ConnectionConfig, Event, LossConfig, PathConfig, Ports};
-use polypath_transport::{SchedulerConfig, Segment, State};
+use polypath_transport::{SchedulerConfig, Segment, State, ThresholdConfig};
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -70,7 +70,8 @@ fn a_lost_syn_is_sent_again_with_backoff() {
 #[test]
 fn data_begins_carefully_after_lost_syns() {
     for (lost, flight, timeout) in [(0, 10, 200), (1, 10, 3000), (2, 1, 3000)] {
-        let config = ConnectionConfig { loss: LossConfig::Sack { threshold: 3 }, ..prompt() };
+        let config =
+            ConnectionConfig { loss: LossConfig::Sack(ThresholdConfig { threshold: 3 }), ..prompt() };
         let mut pair = Pair::connecting(config, prompt(), &[10]);
         let mut left = lost;
         pair.script(move |f| {
@@ -136,7 +137,8 @@ fn the_round_trip_begins_when_the_syn_leaves() {
 #[test]
 fn a_handshake_completed_on_another_path_lost_nothing() {
     let scheduler = SchedulerConfig::RoundRobin;
-    let config = ConnectionConfig { loss: LossConfig::Sack { threshold: 3 }, scheduler, ..prompt() };
+    let config =
+        ConnectionConfig { loss: LossConfig::Sack(ThresholdConfig { threshold: 3 }), scheduler, ..prompt() };
     let mut pair = Pair::connecting(config.clone(), config, &[10, 10]);
     pair.script(|f| {
         let first = f.from == CLIENT && f.path.0 == 0 && !f.has(TcpFlags::SYN);

@@ -10,8 +10,7 @@ use polypath_wire::{Duration, PathId};
 use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 fn newreno(cc: CcConfig) -> ConnectionConfig {
-    let loss =
-        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
+    let loss = LossConfig::Dupack(Default::default());
     ConnectionConfig { sack: false, loss, cc, ..prompt() }
 }
 
@@ -58,8 +57,7 @@ fn simple_on_one_path_is_newreno_too() {
 /// A packet that is 20 ms late costs a window without ADDR, and nothing with it.
 #[test]
 fn addr_takes_back_the_answer_to_reordering() {
-    let dupack =
-        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
+    let dupack = LossConfig::Dupack(Default::default());
     let addr =
         |ms| LossConfig::Addr { allowance: Duration::from_millis(ms), inner: Box::new(dupack.clone()) };
     let run = |loss: LossConfig| {

@@ -6,9 +6,10 @@ use polypath_transport::cc::{
     RmTcpConfig, SlowStart, WVegasConfig,
 };
 use polypath_transport::facts::{AckSample, Episode, LossCause, LossEvent, PathState, PathView, Why};
-use polypath_transport::sched::SchedulerConfig;
+use polypath_transport::sched::{DuplicateConfig, SchedulerConfig};
 use polypath_transport::{
-    CloseReason, ConnectionConfig, LossConfig, Observation, PathConfig, RecordFilter, State,
+    CloseReason, ConnectionConfig, DupackConfig, LossConfig, Observation, PathConfig, RecordFilter, State,
+    ThresholdConfig,
 };
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -57,7 +58,8 @@ fn who_asks_hears_why_a_segment_took_its_path() {
     assert!([Why::Best, Why::NextBest].iter().all(|why| min_rtt.contains(why)), "{min_rtt:?}");
     let (turns, sent) = reasons(SchedulerConfig::RoundRobin, &[10, 15], true);
     assert!(turns.len() == sent && turns.iter().all(|why| matches!(why, Why::Turn | Why::OnlyOpen)));
-    let (copies, sent) = reasons(SchedulerConfig::Duplicate { lost_only: false }, &[10, 15], true);
+    let (copies, sent) =
+        reasons(SchedulerConfig::Duplicate(DuplicateConfig { lost_only: false }), &[10, 15], true);
     assert!(copies.len() == sent && copies.iter().all(|why| *why == Why::Copy), "{copies:?}");
     let (alone, sent) = reasons(SchedulerConfig::MinRtt, &[10], true);
     assert!(alone.is_empty() && sent > 0, "there is nothing to pick");
@@ -298,11 +300,11 @@ fn limits_out_of_reach_limit_nothing() {
         CcConfig::RmTcp(rm_tcp),
     ];
     let policies = [
-        LossConfig::Rack,
-        LossConfig::Sack { threshold: MOST },
-        LossConfig::HeadDupacks { threshold: MOST },
-        LossConfig::Dupack { threshold: MOST, partial_acks: true, impatient: true, limited_transmit: true },
-        LossConfig::Addr { allowance: Duration::MAX, inner: Box::new(LossConfig::Rack) },
+        LossConfig::Rack(Default::default()),
+        LossConfig::Sack(ThresholdConfig { threshold: MOST }),
+        LossConfig::HeadDupacks(ThresholdConfig { threshold: MOST }),
+        LossConfig::Dupack(DupackConfig { threshold: MOST, ..Default::default() }),
+        LossConfig::Addr { allowance: Duration::MAX, inner: Box::new(LossConfig::Rack(Default::default())) },
     ];
     for (i, cc) in controllers.into_iter().enumerate() {
         for loss in policies.clone() {

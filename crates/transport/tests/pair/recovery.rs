@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use polypath_transport::LossConfig;
 use polypath_transport::{ConnectionConfig, Payload};
+use polypath_transport::{LossConfig, ThresholdConfig};
 use polypath_wire::tcp::SackBlock;
 use polypath_wire::{Duration, PathId};
 
@@ -12,8 +12,7 @@ use crate::common::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
 const MSS: u64 = 988;
 
 fn newreno() -> ConnectionConfig {
-    let loss =
-        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
+    let loss = LossConfig::Dupack(Default::default());
     ConnectionConfig { sack: false, loss, ..prompt() }
 }
 
@@ -216,7 +215,7 @@ fn a_retransmission_gives_no_false_round_trip() {
 /// segments arrives, and yet it is told that the last five did.
 #[test]
 fn a_receiver_that_reneges() {
-    for loss in [LossConfig::Rack, LossConfig::Sack { threshold: 3 }] {
+    for loss in [LossConfig::Rack(Default::default()), LossConfig::Sack(ThresholdConfig { threshold: 3 })] {
         let mut pair = Pair::open(ConnectionConfig { loss, ..prompt() }, &[50]);
         let mut left = 10;
         pair.script(move |f| match f.is_data_of(CLIENT) && left > 0 {
@@ -278,8 +277,7 @@ fn a_tail_is_probed() {
 /// RFC 2018 §4: data tells of what came early where it leaves room; duplicates such segments are not (RFC 5681 §2).
 #[test]
 fn data_tells_of_what_came_early_if_there_is_room() {
-    let loss =
-        LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true };
+    let loss = LossConfig::Dupack(Default::default());
     let mut pair = Pair::open(ConnectionConfig { loss, ..prompt() }, &[10]);
     pair.script(|f| if f.is_data_of(CLIENT) && f.offset() == 0 { Edit::Lose } else { Edit::Pass });
     pair.write(CLIENT, 2 * MSS);

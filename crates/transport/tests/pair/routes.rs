@@ -1,9 +1,9 @@
 //! The multi-route option, and segments that leave on several routes (Rojviboonchai, Osuga and Aida, §2).
 
 use polypath_transport::ConnectionConfig;
-use polypath_transport::LossConfig;
 use polypath_transport::cc::CcConfig;
-use polypath_transport::sched::SchedulerConfig;
+use polypath_transport::sched::{DuplicateConfig, SchedulerConfig};
+use polypath_transport::{LossConfig, ThresholdConfig};
 use polypath_wire::tcp::{MultiRoute, TcpFlags};
 use polypath_wire::{PathId, Rate};
 
@@ -14,7 +14,10 @@ fn routed() -> ConnectionConfig {
 }
 
 fn duplicating() -> ConnectionConfig {
-    ConnectionConfig { scheduler: SchedulerConfig::Duplicate { lost_only: false }, ..routed() }
+    ConnectionConfig {
+        scheduler: SchedulerConfig::Duplicate(DuplicateConfig { lost_only: false }),
+        ..routed()
+    }
 }
 
 /// Copies of each byte of data that left on `path`.
@@ -142,9 +145,9 @@ fn the_modes_may_change_during_a_connection() {
     let mut pair = Pair::open(routed(), &[10, 15]);
     for (scheduler, copies) in [
         (SchedulerConfig::RoundRobin, 1),
-        (SchedulerConfig::Duplicate { lost_only: false }, 2),
+        (SchedulerConfig::Duplicate(DuplicateConfig { lost_only: false }), 2),
         (SchedulerConfig::EarliestArrival, 1),
-        (SchedulerConfig::Duplicate { lost_only: false }, 2),
+        (SchedulerConfig::Duplicate(DuplicateConfig { lost_only: false }), 2),
     ] {
         pair.end(CLIENT).set_scheduler(scheduler.clone());
         pair.log.clear();
@@ -160,8 +163,10 @@ fn the_modes_may_change_during_a_connection() {
 /// Rojviboonchai, Osuga and Aida, §2.1: a fast retransmission takes all routes, what a timer gave up the other good ones.
 #[test]
 fn what_a_timer_gave_up_is_distributed() {
-    let (scheduler, loss) =
-        (SchedulerConfig::Duplicate { lost_only: true }, LossConfig::Sack { threshold: 3 });
+    let (scheduler, loss) = (
+        SchedulerConfig::Duplicate(DuplicateConfig { lost_only: true }),
+        LossConfig::Sack(ThresholdConfig { threshold: 3 }),
+    );
     let mut pair = Pair::open(ConnectionConfig { scheduler, loss, ..routed() }, &[10, 10]);
     pair.script(|f| if f.path == PathId(1) { Edit::Lose } else { Edit::Pass });
     pair.write(CLIENT, 200_000);

@@ -41,7 +41,7 @@ proptest! {
         rack in any::<bool>(), stamps in any::<bool>(),
         steps in prop::collection::vec((0u64..8, 0u64..2500, 0u64..30), 1..200),
     ) {
-        let loss = if rack { LossConfig::Rack } else { LossConfig::Dupack { threshold: 3, partial_acks: true, impatient: true, limited_transmit: true } };
+        let loss = if rack { LossConfig::Rack(Default::default()) } else { LossConfig::Dupack(Default::default()) };
         let config = ConnectionConfig { loss, sack: rack, ..ConnectionConfig::default() };
         let [mut short, mut long] = [sender(&config), sender(&config)];
         let (mut now, mut expected) = (Instant::ZERO, 0);
