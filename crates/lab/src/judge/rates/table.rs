@@ -4,6 +4,8 @@
 mod likeness;
 mod ranks;
 
+use rayon::prelude::*;
+
 use super::*;
 use Finding::{DirectionOnly, NotIdentifiable, Refuted, Reproduced};
 
@@ -89,7 +91,7 @@ fn named(findings: &[Finding]) -> String {
 }
 
 fn found(truth: &'static str, said: &[Finding], cases: &[Case]) -> Row {
-    row(truth, named(said), cases.iter().map(|case| case.rate_of(said)).collect())
+    row(truth, named(said), cases.par_iter().map(|case| case.rate_of(said)).collect())
 }
 
 fn equal(means: &[f64], null_sd: f64) -> Vec<Case> {

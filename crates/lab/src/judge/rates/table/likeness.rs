@@ -1,5 +1,7 @@
 //! Whether ours is as plain TCP. The finding decides with which look it ends: an error counts at any of them, power at the first.
 
+use rayon::prelude::*;
+
 use super::{Chance, LEVEL, Law, RUNS, Row, row};
 use crate::judge::{Answer, Ensemble};
 
@@ -43,7 +45,7 @@ fn shares(of: &[(f64, f64)]) -> Vec<Pair> {
 fn said(truth: &'static str, said: Answer, looks: &[usize], pairs: &[Pair]) -> Row {
     let words = if said == Answer::Yes { "as plain TCP" } else { "not as plain TCP" };
     let rate = |pair: &Pair| super::rate(|chance| pair.is_said(said, looks, chance));
-    row(truth, words.into(), pairs.iter().map(rate).collect())
+    row(truth, words.into(), pairs.par_iter().map(rate).collect())
 }
 
 pub fn errors() -> [Row; 4] {

@@ -1,5 +1,7 @@
 //! Rank correlations along a sweep of nine cells, published as 1 ± 0.2.
 
+use rayon::prelude::*;
+
 use super::{CLAIM, Chance, Normal, RUNS, Row, named, row};
 use crate::judge::Finding::{self, DirectionOnly, Refuted, Reproduced};
 use crate::judge::{Claim, judge_ranks};
@@ -29,7 +31,7 @@ fn settle(ranks: [u8; 9], step: f64, chance: &mut Chance) -> Finding {
 
 fn found(truth: &'static str, said: &[Finding], ranks: [u8; 9], steps: &[f64]) -> Row {
     let rate = |step: &f64| super::rate_in(TRIALS, |chance| said.contains(&settle(ranks, *step, chance)));
-    row(truth, named(said), steps.iter().map(rate).collect())
+    row(truth, named(said), steps.par_iter().map(rate).collect())
 }
 
 pub fn errors() -> [Row; 4] {
