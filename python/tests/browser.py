@@ -20,6 +20,9 @@ needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED browser: `t
 
 DESKTOP, PHONE = (1280, 800), (390, 844)
 
+PATIENCE = 300
+"""Longer than the first answer of a browser takes on a busy machine, s: that was once more than a minute."""
+
 
 class Page:
     """A page that is shown."""
@@ -32,7 +35,7 @@ class Page:
         self.asked += 1
         await self.socket.write_message(json.dumps({"id": self.asked, "method": method, "params": parameters}))
         while True:
-            message = json.loads(await asyncio.wait_for(self.socket.read_message(), 60))  # type: ignore[arg-type]
+            message = json.loads(await asyncio.wait_for(self.socket.read_message(), PATIENCE))  # type: ignore[arg-type]
             if message.get("method") == "Runtime.exceptionThrown":
                 self.errors.append(message["params"]["exceptionDetails"])
             if message.get("method") == "Network.requestWillBeSent":
