@@ -33,6 +33,13 @@ impl Default for DupackConfig {
     }
 }
 
+/// NewReno's with this threshold: what stands in where a policy needs SACK and the peer has none.
+impl From<ThresholdConfig> for DupackConfig {
+    fn from(ThresholdConfig { threshold }: ThresholdConfig) -> Self {
+        Self { threshold, ..Self::default() }
+    }
+}
+
 /// Reno or NewReno.
 #[derive(Debug)]
 pub(crate) struct Dupack {

@@ -16,7 +16,7 @@
 
 use polypath_wire::{Duration, PathId};
 
-use super::dupack::{Dupack, DupackConfig};
+use super::dupack::Dupack;
 use super::episodes::Episodes;
 use super::policy::{Case, LossPolicy, Verdict};
 use super::rule::{Rule, ThresholdConfig};
@@ -44,11 +44,7 @@ impl Rule for HeadDupacks {
     }
 
     fn build(config: ThresholdConfig, sack: bool) -> Box<dyn LossPolicy> {
-        if sack {
-            Box::new(Self::new(config.threshold))
-        } else {
-            Dupack::build(DupackConfig { threshold: config.threshold, ..Default::default() }, sack)
-        }
+        if sack { Box::new(Self::new(config.threshold)) } else { Dupack::build(config.into(), sack) }
     }
 }
 

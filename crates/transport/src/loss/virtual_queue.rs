@@ -10,7 +10,7 @@
 
 use polypath_wire::{Duration, PathId};
 
-use super::dupack::{Dupack, DupackConfig};
+use super::dupack::Dupack;
 use super::episodes::Episodes;
 use super::policy::{Case, LossPolicy, Verdict};
 use super::rule::{Rule, ThresholdConfig};
@@ -36,11 +36,7 @@ impl Rule for VirtualQueue {
     }
 
     fn build(config: ThresholdConfig, sack: bool) -> Box<dyn LossPolicy> {
-        if sack {
-            Box::new(Self::new(config.threshold))
-        } else {
-            Dupack::build(DupackConfig { threshold: config.threshold, ..Default::default() }, sack)
-        }
+        if sack { Box::new(Self::new(config.threshold)) } else { Dupack::build(config.into(), sack) }
     }
 }
 
