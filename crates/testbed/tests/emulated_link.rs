@@ -6,6 +6,7 @@
 mod common;
 
 use std::net::UdpSocket;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use common::{ready, sh};
 use polypath_hop::{Drop, HopConfig, QueueLimit};
 use polypath_node::Clock;
 use polypath_testbed::Testbed;
+use polypath_testbed::emulated_link::LinkStats;
 use polypath_testing::{LatencyProbe, excuse};
 use polypath_wire::{Rate, Seed};
 
@@ -20,7 +22,12 @@ use polypath_wire::{Rate, Seed};
 const RATE_TOLERANCE: f64 = 0.02;
 /// Allowed error of a delay, ms.
 const DELAY_TOLERANCE: f64 = 1.0;
+/// Share of the packets that a link may deliver late if its rate is to be judged.
+const LATE_SHARE: f64 = 0.01;
 const ATTEMPTS: usize = 3;
+
+/// Held while a test measures: two saturated links at once are too much for two cores.
+static MACHINE: Mutex<()> = Mutex::new(());
 
 fn hop(mbps: u64, delay_ms: u64) -> HopConfig {
     HopConfig {
@@ -45,20 +52,30 @@ impl Reading {
     }
 }
 
-/// Measures until everything lies within its tolerance. Fails if it never does although the
-/// machine was idle enough in one attempt; skips loudly if it was always too busy to tell.
-fn judge(test: &str, mut measure: impl FnMut() -> Vec<Reading>) {
+/// Measures until everything lies within its tolerance. Fails if it never does although the machine
+/// woke its threads in time and the link delivered in time in one attempt; skips loudly if the machine
+/// was always too busy to tell.
+fn judge(test: &str, mut measure: impl FnMut() -> (LinkStats, Vec<Reading>)) {
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut wrong = None;
     for attempt in 1..=ATTEMPTS {
         let probe = LatencyProbe::start();
-        let readings = measure();
+        let (link, readings) = measure();
         let (lateness, busy) = probe.finish();
+        let delivered: u64 = link.hops.iter().map(|hop| hop.left).sum();
+        let late = link.late as f64 / delivered as f64;
         for Reading { what, got, want, tolerance } in &readings {
             println!("attempt {attempt}: {what}: {got:.3}, expected {want:.3} ± {tolerance:.3}");
         }
-        println!("attempt {attempt}: one wake-up in twenty of this machine is {lateness:?} late or more");
+        println!(
+            "attempt {attempt}: one wake-up in twenty of this machine is {lateness:?} late or more; of \
+             {delivered} packets {:.1} % late, the worst by {:?}, {} refused",
+            1e2 * late,
+            link.worst_lateness,
+            link.refused
+        );
         let Some(miss) = readings.into_iter().find(|r| !r.ok()) else { return };
-        if !busy {
+        if !busy && late <= LATE_SHARE {
             wrong = Some(miss);
         }
     }
@@ -103,14 +120,13 @@ fn kernel_tools_see_200_mbit_and_20_ms() {
         let (udp, tcp, tcp_back) = thread::scope(|s| {
             s.spawn(|| (0..3).for_each(|_| drop(sh(b, "iperf3 -s -1"))));
             thread::sleep(Duration::from_millis(300));
-            let udp = client("-u -b 240M -l 1400 -t 4 -O 1");
+            let udp = client("-u -b 240M -l 1400 -t 4 -O 1 -w 400K");
             thread::sleep(Duration::from_millis(300));
             let tcp = client("-t 4 -O 2");
             thread::sleep(Duration::from_millis(300));
             (udp, tcp, client("-t 4 -O 2 -R"))
         });
         let stats = bed.paths[0].link.stats();
-        println!("link: {} late, worst {:?}, refused {}", stats.late, stats.worst_lateness, stats.refused);
         let overflowed = stats.hops[0].dropped(Drop::QueueFull) > 0;
         // Headers: 20 IP + 8 UDP; 20 IP + 20 TCP + 12 timestamps. A ping is 84 bytes each way.
         let rate = |what, got, share: f64| Reading {
@@ -119,7 +135,7 @@ fn kernel_tools_see_200_mbit_and_20_ms() {
             want: 200.0 * share,
             tolerance: 200.0 * RATE_TOLERANCE,
         };
-        vec![
+        let readings = vec![
             Reading { what: "ping, ms", got: median(idle), want: 40.007, tolerance: DELAY_TOLERANCE },
             rate("UDP, Mbit/s", udp, 1400.0 / 1428.0),
             Reading {
@@ -130,7 +146,8 @@ fn kernel_tools_see_200_mbit_and_20_ms() {
             },
             rate("TCP there, Mbit/s", tcp, 1448.0 / 1500.0),
             rate("TCP back, Mbit/s", tcp_back, 1448.0 / 1500.0),
-        ]
+        ];
+        (stats, readings)
     });
 }
 
@@ -139,7 +156,6 @@ fn datagrams_between_sockets_keep_rate_and_delay() {
     judge("datagrams_between_sockets_keep_rate_and_delay", || {
         let bed = Testbed::loopback(&[[hop(200, 20), hop(200, 5)]], Seed(1), Clock::start()).unwrap();
         let [a, b] = &bed.paths[0].ends;
-        let start = Instant::now();
         let delay = |from: &UdpSocket, to: std::net::SocketAddr, at: &UdpSocket| {
             let one = |_| {
                 let sent = Instant::now();
@@ -152,9 +168,8 @@ fn datagrams_between_sockets_keep_rate_and_delay() {
         let there = delay(&a.socket, a.locators.remote, &b.socket);
         let back = delay(&b.socket, b.locators.remote, &a.socket);
         let mbps = saturate(&a.socket, a.locators.remote, &b.socket);
-        println!("took {:?}; link: {:?}", start.elapsed(), bed.paths[0].link.stats());
         let delay = |what, got, want| Reading { what, got, want, tolerance: DELAY_TOLERANCE };
-        vec![
+        let readings = vec![
             delay("there, ms", there, 20.0 + 128.0 * 8.0 / 200e3),
             delay("back, ms", back, 5.0 + 128.0 * 8.0 / 200e3),
             Reading {
@@ -163,7 +178,8 @@ fn datagrams_between_sockets_keep_rate_and_delay() {
                 want: 200.0 * 1400.0 / 1428.0,
                 tolerance: 200.0 * RATE_TOLERANCE,
             },
-        ]
+        ];
+        (bed.paths[0].link.stats(), readings)
     });
 }
 
