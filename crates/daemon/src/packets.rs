@@ -22,8 +22,9 @@ pub use status::{PacketStatus, PathPackets, PeerPackets};
 pub(crate) async fn outward(lane: Arc<Lane>) {
     let mut limit = Limit::default();
     while let Some(packets) = lane.packets.device.next().await {
-        let mut errors = Vec::new();
-        let addressed = addressed(&lane, packets, &mut errors);
+        let Batch { addressed, silent, mut errors } =
+            divide(packets, &lane.peers.now(), &lane.packets.counters);
+        silent.into_iter().for_each(|peer| lane.outer.ask(peer));
         for (packet, why) in lane.packets.peers.send(addressed) {
             errors.extend(note(&lane.packets.counters, &why).map(|trouble| (packet, trouble)));
         }
@@ -34,14 +35,23 @@ pub(crate) async fn outward(lane: Arc<Lane>) {
     }
 }
 
-/// The packets with the peers that they are for; the others are `errors`. A peer that is silent is asked once, however many
-/// packets are for it.
-fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Trouble)>) -> Vec<(Hit, Bytes)> {
-    let (mut addressed, peers) = (Vec::with_capacity(packets.len()), lane.peers.now());
-    let mut silent = BTreeSet::new();
+/// What becomes of the packets that the kernel sent at once.
+#[derive(Default)]
+struct Batch {
+    /// Packets with the peers that they are for.
+    addressed: Vec<(Hit, Bytes)>,
+    /// Peers that packets are for and that do not answer: each is asked once, however many packets there are.
+    silent: BTreeSet<Hit>,
+    /// Packets whose senders hear why they do not travel.
+    errors: Vec<(Bytes, Trouble)>,
+}
+
+/// Divides `packets` among `peers` and counts those that do not travel.
+fn divide(packets: VecDeque<Bytes>, peers: &Table, counters: &NotCarried) -> Batch {
+    let mut batch = Batch { addressed: Vec::with_capacity(packets.len()), ..Batch::default() };
     for packet in packets {
         let Ok(looked) = InnerPacket::parse(&packet) else {
-            lane.packets.counters.malformed.fetch_add(1, Relaxed);
+            counters.malformed.fetch_add(1, Relaxed);
             continue;
         };
         if is_local(looked.dst) {
@@ -49,19 +59,18 @@ fn addressed(lane: &Lane, packets: VecDeque<Bytes>, errors: &mut Vec<(Bytes, Tro
         }
         match peers.behind(looked.dst) {
             Some(peer) if peer.link.is_silent() => {
-                silent.insert(peer.config.hit);
-                lane.packets.counters.no_association.fetch_add(1, Relaxed);
-                errors.push((packet, Trouble::Unreachable));
+                batch.silent.insert(peer.config.hit);
+                counters.no_association.fetch_add(1, Relaxed);
+                batch.errors.push((packet, Trouble::Unreachable));
             }
-            Some(peer) => addressed.push((peer.config.hit, packet)),
+            Some(peer) => batch.addressed.push((peer.config.hit, packet)),
             None => {
-                lane.packets.counters.no_peer.fetch_add(1, Relaxed);
-                errors.push((packet, Trouble::Unreachable));
+                counters.no_peer.fetch_add(1, Relaxed);
+                batch.errors.push((packet, Trouble::Unreachable));
             }
         }
     }
-    silent.into_iter().for_each(|peer| lane.outer.ask(peer));
-    addressed
+    batch
 }
 
 /// Gives the kernel what peers send, until the node stops.
@@ -122,7 +131,45 @@ fn note(counters: &NotCarried, why: &NotSent) -> Option<Trouble> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use polypath_transport::ConnectionConfig;
+
     use super::*;
+    use crate::config::Peer as PeerConfig;
+    use crate::peers::Peers;
+
+    /// An IPv6 header alone, to fd00:`n`::1.
+    fn packet(n: u8) -> Bytes {
+        let mut header = [0; 40];
+        (header[0], header[6], header[7]) = (0x60, 59, 64);
+        (header[8], header[24]) = (0xfd, 0xfd);
+        (header[27], header[39]) = (n, 1);
+        Bytes::copy_from_slice(&header)
+    }
+
+    #[test]
+    fn a_silent_peer_is_asked_once_for_a_batch_and_every_packet_is_accounted_for() {
+        let peer = |n: u8| PeerConfig {
+            name: n.to_string(),
+            hit: Hit([n; 16]),
+            addresses: Vec::new(),
+            prefixes: vec![format!("fd00:{n}::/32").parse().unwrap()],
+        };
+        let peers = Peers::new(&[peer(1), peer(2)], &ConnectionConfig::default(), 0);
+        peers.with_hit(Hit([2; 16])).unwrap().link.silent.store(true, Relaxed);
+        let counters = NotCarried::default();
+        let malformed = Bytes::from_static(&[0x45, 0]);
+        let packets = VecDeque::from([packet(2), packet(1), packet(2), packet(3), malformed, packet(2)]);
+        let batch = divide(packets, &peers.now(), &counters);
+        assert_eq!(batch.addressed, [(Hit([1; 16]), packet(1))]);
+        assert_eq!(batch.silent, BTreeSet::from([Hit([2; 16])]));
+        let unreachable: Vec<_> = batch.errors.iter().map(|(packet, _)| packet.clone()).collect();
+        assert_eq!(unreachable, [packet(2), packet(2), packet(3), packet(2)]);
+        let count = |counter: &AtomicU64| counter.load(Relaxed);
+        assert_eq!(count(&counters.no_association), 3);
+        assert_eq!((count(&counters.no_peer), count(&counters.malformed)), (1, 1));
+    }
 
     #[test]
     fn what_stays_in_a_network_is_not_carried() {

@@ -14,7 +14,6 @@ mod input;
 mod isn;
 mod known;
 mod lane;
-pub mod log;
 mod looks;
 mod outlet;
 pub mod packet;

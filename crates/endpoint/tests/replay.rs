@@ -5,9 +5,8 @@
 mod common;
 
 use bytes::Bytes;
-use common::{CLIENT, PORT, Pair, SERVER};
+use common::{CLIENT, Log, PORT, Pair, SERVER};
 use polypath_endpoint::frame::encode_datagram;
-use polypath_endpoint::log::{LogReader, LogWriter};
 use polypath_endpoint::{Endpoint, EndpointConfig, Event, ListenConfig, Locators, Outlet, pump};
 use polypath_transport::{RecordFilter, Segment};
 use polypath_wire::{Duration, Instant, Seed};
@@ -30,11 +29,11 @@ fn config() -> EndpointConfig {
 }
 
 /// The server of a lossy transfer over two paths, and its log. `fate` seeds which segments are lost.
-fn run(fate: u64) -> (Pair, Bytes) {
+fn run(fate: u64) -> (Pair, Log) {
     let mut pair = Pair::new([EndpointConfig::default(), config()]);
     let listen = ListenConfig { accept_paths: true, ..ListenConfig::default() };
     pair.endpoints[SERVER].listen(PORT, listen).unwrap();
-    pair.log = Some(LogWriter::default());
+    pair.log = Some(Log::new());
     let mut drawn = 0;
     pair.loses = Box::new(move |_, _, _| {
         drawn += 1;
@@ -45,7 +44,7 @@ fn run(fate: u64) -> (Pair, Bytes) {
     pair.write(CLIENT, client, 2_000_000);
     pair.close(CLIENT, client);
     pair.run(Duration::from_secs(60));
-    let log = pair.log.take().unwrap().into_bytes();
+    let log = pair.log.take().unwrap();
     (pair, log)
 }
 
@@ -61,8 +60,8 @@ fn the_log_replays_to_the_same_bytes_and_records() {
         let listen = ListenConfig { accept_paths: true, ..ListenConfig::default() };
         again.listen(PORT, listen).unwrap();
         let (mut sent, mut events) = (Sent::default(), Vec::<(_, Event)>::new());
-        for entry in LogReader::new(log).unwrap() {
-            match entry.unwrap() {
+        for entry in log {
+            match entry {
                 (at, Some(input)) => again.handle(at, input),
                 (at, None) => {
                     let _ = pump(&mut again, at, &mut sent);

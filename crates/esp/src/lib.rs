@@ -9,7 +9,6 @@
 
 mod config;
 mod inbound;
-pub mod mode;
 mod outbound;
 pub mod replay;
 mod simulated;

@@ -2,10 +2,11 @@
 
 use polypath_wire::{Duration, Instant};
 
-use crate::config::QueueLimit;
-use crate::hop::{Aqm, Hop};
+use crate::aqm::{Found, Verdict};
+use crate::discipline::Aqm;
+use crate::hop::Hop;
+use crate::limit::QueueLimit;
 use crate::packet::Label;
-use crate::red::Verdict;
 use crate::stats::Drop;
 
 impl<T> Hop<T> {
@@ -19,7 +20,7 @@ impl<T> Hop<T> {
         }
         match &self.rare.aqm {
             None => self.find_room(now, label.size).map(|()| Verdict::Pass),
-            Some(Aqm::Red(_)) => self.judge(now, label),
+            Some(Aqm::Judge(_)) => self.judge(now, label),
             Some(Aqm::Store(_)) => Ok(Verdict::Pass),
         }
     }
@@ -41,23 +42,24 @@ impl<T> Hop<T> {
         Ok(())
     }
 
-    /// What RED says of a packet that finds the queue as it is.
+    /// What the discipline says of a packet that finds the queue as it is.
     #[inline(never)]
     fn judge(&mut self, now: Instant, label: Label) -> Result<Verdict, Drop> {
         self.settle_server(now - Duration::from_nanos(1));
-        let waiting = (self.unserved().saturating_sub(1), self.waiting_bytes());
-        let (idle, rate) = (now.since(self.server.free_at()), self.server.rate().0);
-        if let Some(Aqm::Red(red)) = &mut self.rare.aqm {
-            let idle = red.packets_in(idle, rate);
-            let verdict = red.judge(waiting, idle, label.ecn_capable);
-            if verdict == Verdict::Drop {
-                return Err(Drop::Aqm);
-            }
-            self.find_room(now, label.size)?;
-            self.rare.stats.marked += u64::from(verdict == Verdict::Mark);
-            return Ok(verdict);
+        let found = Found {
+            packets: self.unserved().saturating_sub(1),
+            bytes: self.waiting_bytes(),
+            idle: now.since(self.server.free_at()),
+            rate: self.server.rate(),
+        };
+        let Some(Aqm::Judge(judge)) = &mut self.rare.aqm else { return Ok(Verdict::Pass) };
+        let verdict = judge.judge(&found, label.ecn_capable);
+        if verdict == Verdict::Drop {
+            return Err(Drop::Aqm);
         }
-        Ok(Verdict::Pass)
+        self.find_room(now, label.size)?;
+        self.rare.stats.marked += u64::from(verdict == Verdict::Mark);
+        Ok(verdict)
     }
 
     /// Whether a packet of `size` bytes may wait behind those that are not known to be served.

@@ -3,9 +3,13 @@
 //!
 //! The control law (§3.3, §5.5): while the queue stands, the next drop is `interval / √count` after the last.
 
+use std::fmt::Debug;
+
 use polypath_wire::{Duration, Instant, millis};
 use serde::{Deserialize, Serialize};
 
+use crate::aqm::Queue;
+use crate::error::{HopError, check};
 use crate::fifo::{Fifo, Waiting};
 
 /// Parameters of CoDel.
@@ -29,10 +33,45 @@ impl Default for CodelConfig {
 }
 
 impl CodelConfig {
+    /// Checks the ranges of its parameters.
+    pub(crate) fn check(&self) -> Result<(), HopError> {
+        let Self { target, interval, .. } = self;
+        check(*target > Duration::ZERO, "codel.target", "more than no time", 0)?;
+        check(interval > target, "codel.interval", "longer than target", interval.as_millis_f64())
+    }
+
     /// When to drop after `at`, having dropped `count` packets in this dropping state.
     fn next_drop(&self, at: Instant, count: u32) -> Instant {
         // IEEE 754 defines the square root to the last bit.
         at + Duration((self.interval.0 as f64 / f64::from(count).sqrt()) as u64)
+    }
+}
+
+/// One queue under CoDel.
+#[derive(Debug)]
+pub(crate) struct CodelQueue<T> {
+    config: CodelConfig,
+    codel: Codel,
+    fifo: Fifo<T>,
+}
+
+impl<T> CodelQueue<T> {
+    pub fn new(config: CodelConfig) -> Self {
+        Self { config, codel: Codel::default(), fifo: Fifo::default() }
+    }
+}
+
+impl<T: Debug + Send> Queue<T> for CodelQueue<T> {
+    fn push(&mut self, packet: Waiting<T>) {
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<T>>) -> Option<Waiting<T>> {
+        self.codel.dequeue(&self.config, now, &mut self.fifo, dropped)
+    }
+
+    fn pop(&mut self) -> Option<Waiting<T>> {
+        self.fifo.pop()
     }
 }
 

@@ -3,12 +3,10 @@
 use polypath_wire::{Duration, Instant, Rate, millis};
 use serde::{Deserialize, Serialize};
 
-use crate::codel::CodelConfig;
-use crate::fq_codel::FqCodelConfig;
-use crate::red::RedConfig;
+use crate::discipline::Discipline;
+use crate::error::{HopError, check};
+use crate::limit::QueueLimit;
 use crate::trace::LinkTrace;
-
-pub use crate::limit::QueueLimit;
 
 /// Parameters of one hop: one direction of a link with the queue before it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -64,21 +62,6 @@ impl Default for HopConfig {
     }
 }
 
-/// What becomes of packets that wait.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(tag = "discipline", rename_all = "snake_case")]
-pub enum Discipline {
-    /// First in, first out; a packet that finds the queue full is dropped.
-    #[default]
-    DropTail,
-    /// Random Early Detection: a packet is judged when it comes.
-    Red(RedConfig),
-    /// Controlled Delay (RFC 8289): a packet is judged when it leaves.
-    Codel(CodelConfig),
-    /// Flows in turns, each under CoDel (RFC 8290).
-    FqCodel(FqCodelConfig),
-}
-
 /// A change at its time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,18 +87,6 @@ pub enum Change {
     Down,
     /// Up again, empty.
     Up,
-}
-
-/// A hop that cannot be.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[error("hop: {field} = {got}: {need}")]
-pub struct HopError {
-    /// The field.
-    pub field: &'static str,
-    /// What is allowed.
-    pub need: &'static str,
-    /// What was given.
-    pub got: String,
 }
 
 impl HopConfig {
@@ -145,52 +116,4 @@ impl HopConfig {
         }
         Ok(())
     }
-}
-
-impl Discipline {
-    /// Checks the ranges of its parameters.
-    pub fn check(&self) -> Result<(), HopError> {
-        match self {
-            Self::DropTail => Ok(()),
-            Self::Red(config) => config.validate(),
-            Self::Codel(config) => config.validate(),
-            Self::FqCodel(config) => config.validate(),
-        }
-    }
-}
-
-impl RedConfig {
-    fn validate(&self) -> Result<(), HopError> {
-        let share = |field, p: f64| check(p > 0.0 && p <= 1.0, field, "above 0, at most 1", p);
-        share("red.probability", self.probability)?;
-        share("red.weight", self.weight)?;
-        check(self.packet > 0, "red.packet", "at least 1 byte", 0)?;
-        let one_unit = std::mem::discriminant(&self.min) == std::mem::discriminant(&self.max);
-        check(one_unit, "red.max", "in the unit of min: packets or bytes", format!("{:?}", self.max))?;
-        check(self.max.number() > self.min.number(), "red.max", "more than min", self.max.number())
-    }
-}
-
-impl CodelConfig {
-    fn validate(&self) -> Result<(), HopError> {
-        check(self.target > Duration::ZERO, "codel.target", "more than no time", 0)?;
-        check(
-            self.interval > self.target,
-            "codel.interval",
-            "longer than target",
-            self.interval.as_millis_f64(),
-        )
-    }
-}
-
-impl FqCodelConfig {
-    fn validate(&self) -> Result<(), HopError> {
-        check((1..=65_536).contains(&self.flows), "fq_codel.flows", "1 to 65536 queues", self.flows)?;
-        check(self.quantum > 0, "fq_codel.quantum", "at least 1 byte", 0)?;
-        self.codel.validate()
-    }
-}
-
-fn check(ok: bool, field: &'static str, need: &'static str, got: impl ToString) -> Result<(), HopError> {
-    if ok { Ok(()) } else { Err(HopError { field, need, got: got.to_string() }) }
 }

@@ -1,7 +1,10 @@
 //! FQ-CoDel (RFC 8290) in front of a sender that takes packets when it can, not at a rate.
 
+use std::fmt::Debug;
+
 use polypath_wire::{Duration, Instant, Seed};
 
+use crate::aqm::Queue;
 use crate::codel::CodelConfig;
 use crate::fifo::Waiting;
 use crate::fq_codel::{FqCodel, FqCodelConfig};
@@ -17,7 +20,7 @@ pub struct FairQueue<T> {
     marked: u64,
 }
 
-impl<T> FairQueue<T> {
+impl<T: Debug + Send> FairQueue<T> {
     /// Holds up to `most` bytes. `salt` decides which flows share a queue.
     pub fn new(config: FqCodelConfig, most: u64, salt: Seed) -> Self {
         Self { queues: FqCodel::new(config, salt), bytes: 0, most, dropped: 0, marked: 0 }

@@ -2,7 +2,8 @@
 
 use polypath_wire::{Duration, Instant};
 
-use crate::hop::{Aqm, Hop, Rare};
+use crate::discipline::Aqm;
+use crate::hop::{Hop, Rare};
 use crate::packet::{Chance, Departure};
 use crate::stats::Drop;
 use crate::store::{Store, Waiting};

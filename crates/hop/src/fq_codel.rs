@@ -2,11 +2,14 @@
 //! bytes; one that was empty goes first.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 use polypath_wire::{Instant, Seed};
 use serde::{Deserialize, Serialize};
 
+use crate::aqm::Queue;
 use crate::codel::{Codel, CodelConfig};
+use crate::error::{HopError, check};
 use crate::fifo::{Fifo, Waiting};
 
 /// Parameters of FQ-CoDel. Its limit, over all queues, is the hop's: RFC 8290 §5.2.3, 10240 packets.
@@ -27,6 +30,15 @@ impl Default for FqCodelConfig {
     }
 }
 
+impl FqCodelConfig {
+    /// Checks the ranges of its parameters.
+    pub(crate) fn check(&self) -> Result<(), HopError> {
+        check((1..=65_536).contains(&self.flows), "fq_codel.flows", "1 to 65536 queues", self.flows)?;
+        check(self.quantum > 0, "fq_codel.quantum", "at least 1 byte", 0)?;
+        self.codel.check()
+    }
+}
+
 /// Most packets given up at once (§4.1).
 const MOST_SHED: usize = 64;
 
@@ -35,15 +47,16 @@ const MOST_SHED: usize = 64;
 pub(crate) struct FqCodel<T> {
     config: FqCodelConfig,
     salt: Seed,
-    queues: Vec<Queue<T>>,
+    queues: Vec<OfFlows<T>>,
     /// Indices of the queues that became active since their last turn …
     new: VecDeque<usize>,
     /// … and of the other active ones.
     old: VecDeque<usize>,
 }
 
+/// The queue of the flows with one hash.
 #[derive(Debug)]
-struct Queue<T> {
+struct OfFlows<T> {
     fifo: Fifo<T>,
     codel: Codel,
     /// Bytes it may still send in its turn.
@@ -54,7 +67,7 @@ struct Queue<T> {
 
 impl<T> FqCodel<T> {
     pub fn new(config: FqCodelConfig, salt: Seed) -> Self {
-        let queue = |_| Queue { fifo: Fifo::default(), codel: Codel::default(), credits: 0, active: false };
+        let queue = |_| OfFlows { fifo: Fifo::default(), codel: Codel::default(), credits: 0, active: false };
         let queues = (0..config.flows.max(1)).map(queue).collect();
         Self { config, salt, queues, new: VecDeque::new(), old: VecDeque::new() }
     }
@@ -62,16 +75,6 @@ impl<T> FqCodel<T> {
     /// CoDel in each queue.
     pub fn codel(&self) -> CodelConfig {
         self.config.codel
-    }
-
-    pub fn push(&mut self, packet: Waiting<T>) {
-        let index = self.index(packet.label.flow);
-        let queue = &mut self.queues[index];
-        queue.fifo.push(packet);
-        if !queue.active {
-            (queue.active, queue.credits) = (true, i64::from(self.config.quantum));
-            self.new.push_back(index);
-        }
     }
 
     /// The queue of a flow (§4.1): its number, salted and mixed.
@@ -83,13 +86,8 @@ impl<T> FqCodel<T> {
         ((mixed >> 32) % self.queues.len() as u64) as usize
     }
 
-    /// The next packet by turns (§4.2); those that CoDel drops before it are appended to `dropped`.
-    pub fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<T>>) -> Option<Waiting<T>> {
-        let codel = self.config.codel;
-        self.dequeue_under(&codel, now, dropped)
-    }
-
-    /// The same under another CoDel than the configured one.
+    /// The next packet by turns (§4.2), under another CoDel than the configured one; those that CoDel drops before it are
+    /// appended to `dropped`.
     pub fn dequeue_under(
         &mut self,
         codel: &CodelConfig,
@@ -127,19 +125,39 @@ impl<T> FqCodel<T> {
             self.queues[index].active = false;
         }
     }
+}
+
+impl<T: Debug + Send> Queue<T> for FqCodel<T> {
+    fn push(&mut self, packet: Waiting<T>) {
+        let index = self.index(packet.label.flow);
+        let queue = &mut self.queues[index];
+        queue.fifo.push(packet);
+        if !queue.active {
+            (queue.active, queue.credits) = (true, i64::from(self.config.quantum));
+            self.new.push_back(index);
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<T>>) -> Option<Waiting<T>> {
+        let codel = self.config.codel;
+        self.dequeue_under(&codel, now, dropped)
+    }
+
+    fn pop(&mut self) -> Option<Waiting<T>> {
+        self.queues.iter_mut().find_map(|queue| queue.fifo.pop())
+    }
+
+    fn refuses(&self) -> bool {
+        false
+    }
 
     /// Gives up half the packets of the queue with the most bytes, 64 at most, from its head.
-    pub fn shed(&mut self) -> Vec<Waiting<T>> {
+    fn shed(&mut self) -> Vec<Waiting<T>> {
         let longest = (0..self.queues.len()).rev().max_by_key(|index| self.queues[*index].fifo.bytes());
         let Some(index) = longest else { return Vec::new() };
         let fifo = &mut self.queues[index].fifo;
         let number = (fifo.len() / 2).clamp(1, MOST_SHED);
         std::iter::from_fn(|| fifo.pop()).take(number).collect()
-    }
-
-    /// Any packet, to empty all queues.
-    pub fn pop(&mut self) -> Option<Waiting<T>> {
-        self.queues.iter_mut().find_map(|queue| queue.fifo.pop())
     }
 }
 

@@ -9,17 +9,20 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::fmt::Debug;
 
 use polypath_wire::{Duration, Instant, Seed};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::config::{Discipline, HopConfig, QueueLimit};
+use crate::aqm::Verdict;
+use crate::config::HopConfig;
+use crate::discipline::Aqm;
+use crate::limit::QueueLimit;
 use crate::packet::{Chance, Departure, Fate, HeldBack, Label, Packet};
-use crate::red::{Red, Verdict};
 use crate::server::Server;
 use crate::stats::{Drop, HopStats};
-use crate::store::{Store, Waiting};
+use crate::store::Waiting;
 use crate::trace::Cursor;
 
 /// One direction of a link that carries items of type `T` (a datagram, the index of a packet).
@@ -62,15 +65,6 @@ pub(crate) struct Counts {
     pub bytes_left: u64,
 }
 
-/// Active queue management (RFC 7567).
-#[derive(Debug)]
-pub(crate) enum Aqm<T> {
-    /// Judges a packet when it comes.
-    Red(Red),
-    /// Keeps a packet until it leaves.
-    Store(Store<T>),
-}
-
 /// What most packets have nothing to do with: it stays out of the cache.
 #[derive(Debug)]
 pub(crate) struct Rare<T> {
@@ -87,7 +81,7 @@ pub(crate) struct Rare<T> {
     rng: Pcg64Mcg,
 }
 
-impl<T> Hop<T> {
+impl<T: Debug + Send + 'static> Hop<T> {
     /// A hop that draws its chance from `seed`. Rates below 1 bit/s count as 1 bit/s.
     pub fn new(config: HopConfig, seed: Seed) -> Self {
         let chances = [config.loss, config.duplication, config.reordering, config.corruption];
@@ -107,7 +101,7 @@ impl<T> Hop<T> {
             rare: Box::new(Rare {
                 next_step: 0,
                 trace: config.trace.clone().map(Cursor::new),
-                aqm: Aqm::new(&config, seed.child("queue")),
+                aqm: config.discipline.build(config.queue, seed.child("queue")),
                 stats: HopStats::default(),
                 held_back: BinaryHeap::new(),
                 held_back_count: 0,
@@ -118,7 +112,9 @@ impl<T> Hop<T> {
         hop.classify();
         hop
     }
+}
 
+impl<T> Hop<T> {
     /// Finds out whether it is plain.
     pub(crate) fn classify(&mut self) {
         let Rare { aqm, trace, .. } = &*self.rare;
@@ -325,14 +321,5 @@ impl<T> Hop<T> {
     pub(crate) fn lose(&mut self, item: T, size: u32, cause: Drop) -> Departure<T> {
         self.count_drop(cause);
         Departure { item, size, fate: Fate::Lost(cause) }
-    }
-}
-
-impl<T> Aqm<T> {
-    fn new(config: &HopConfig, seed: Seed) -> Option<Self> {
-        match config.discipline {
-            Discipline::Red(red) => Some(Self::Red(Red::new(red, seed))),
-            _ => Store::new(&config.discipline, config.queue, seed).map(Self::Store),
-        }
     }
 }

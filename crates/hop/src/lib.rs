@@ -5,8 +5,11 @@
 //! same value.
 
 mod admit;
+mod aqm;
 mod codel;
 mod config;
+mod discipline;
+mod error;
 mod fair_queue;
 mod feed;
 mod fifo;
@@ -26,10 +29,13 @@ mod tests;
 pub mod trace;
 
 pub use codel::CodelConfig;
-pub use config::{Change, Discipline, HopConfig, HopError, QueueLimit, Step};
+pub use config::{Change, HopConfig, Step};
+pub use discipline::Discipline;
+pub use error::HopError;
 pub use fair_queue::FairQueue;
 pub use fq_codel::FqCodelConfig;
 pub use hop::Hop;
+pub use limit::QueueLimit;
 pub use packet::{Departure, Fate, Label};
 pub use red::RedConfig;
 pub use stats::{Drop, HopStats};

@@ -12,11 +12,13 @@
 //! | avg | `average` |
 //! | count | `since` |
 
-use polypath_wire::{Duration, Seed};
+use polypath_wire::{Duration, Rate, Seed};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
+use crate::aqm::{Found, Judge, Verdict};
+use crate::error::{HopError, check};
 use crate::limit::QueueLimit;
 
 /// Parameters of RED.
@@ -53,12 +55,17 @@ impl Default for RedConfig {
     }
 }
 
-/// What RED does with a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    Pass,
-    Mark,
-    Drop,
+impl RedConfig {
+    /// Checks the ranges of its parameters.
+    pub(crate) fn check(&self) -> Result<(), HopError> {
+        let share = |field, p: f64| check(p > 0.0 && p <= 1.0, field, "above 0, at most 1", p);
+        share("red.probability", self.probability)?;
+        share("red.weight", self.weight)?;
+        check(self.packet > 0, "red.packet", "at least 1 byte", 0)?;
+        let one_unit = std::mem::discriminant(&self.min) == std::mem::discriminant(&self.max);
+        check(one_unit, "red.max", "in the unit of min: packets or bytes", format!("{:?}", self.max))?;
+        check(self.max.number() > self.min.number(), "red.max", "more than min", self.max.number())
+    }
 }
 
 /// The state of RED for one queue.
@@ -74,28 +81,6 @@ pub(crate) struct Red {
 impl Red {
     pub fn new(config: RedConfig, seed: Seed) -> Self {
         Self { config, average: 0.0, since: None, rng: Pcg64Mcg::seed_from_u64(seed.0) }
-    }
-
-    /// Judges a packet that finds `packets` and `bytes` waiting. `idle` is how long the link has been so, in
-    /// times of a typical packet; zero while it is busy.
-    pub fn judge(&mut self, (packets, bytes): (u64, u64), idle: u64, ecn_capable: bool) -> Verdict {
-        let RedConfig { min, max, weight, ecn, .. } = self.config;
-        let waiting = if matches!(min, QueueLimit::Bytes(_)) { bytes } else { packets };
-        self.average = self.average * power(1.0 - weight, idle + 1) + weight * waiting as f64;
-        let Some(probability) = self.probability().filter(|_| packets > 1) else {
-            self.since = None;
-            return Verdict::Pass;
-        };
-        let Some(since) = self.since else {
-            self.since = Some(1);
-            return Verdict::Pass;
-        };
-        self.since = Some(since + 1);
-        if !self.happens(probability, since + 1) {
-            return Verdict::Pass;
-        }
-        self.since = Some(0);
-        if ecn && ecn_capable && self.average < max.number() { Verdict::Mark } else { Verdict::Drop }
     }
 
     /// The probability for this average, p_b; none below `min`.
@@ -120,10 +105,34 @@ impl Red {
         ((self.rng.next_u64() >> 11) as f64) < p * (1u64 << 53) as f64
     }
 
-    /// How many typical packets a link of `rate` bit/s sends in `idle`.
-    pub fn packets_in(&self, idle: Duration, rate: u64) -> u64 {
-        let bits = u128::from(idle.0) * u128::from(rate) / 1_000_000_000;
+    /// How many typical packets a link of `rate` sends in `idle`.
+    fn packets_in(&self, idle: Duration, rate: Rate) -> u64 {
+        let bits = u128::from(idle.0) * u128::from(rate.0) / 1_000_000_000;
         u64::try_from(bits / (8 * u128::from(self.config.packet.max(1)))).unwrap_or(u64::MAX)
+    }
+}
+
+impl Judge for Red {
+    fn judge(&mut self, found: &Found, ecn_capable: bool) -> Verdict {
+        let RedConfig { min, max, weight, ecn, .. } = self.config;
+        let Found { packets, bytes, .. } = *found;
+        let waiting = if matches!(min, QueueLimit::Bytes(_)) { bytes } else { packets };
+        let idle = self.packets_in(found.idle, found.rate);
+        self.average = self.average * power(1.0 - weight, idle + 1) + weight * waiting as f64;
+        let Some(probability) = self.probability().filter(|_| packets > 1) else {
+            self.since = None;
+            return Verdict::Pass;
+        };
+        let Some(since) = self.since else {
+            self.since = Some(1);
+            return Verdict::Pass;
+        };
+        self.since = Some(since + 1);
+        if !self.happens(probability, since + 1) {
+            return Verdict::Pass;
+        }
+        self.since = Some(0);
+        if ecn && ecn_capable && self.average < max.number() { Verdict::Mark } else { Verdict::Drop }
     }
 }
 
@@ -148,23 +157,30 @@ mod tests {
         Red::new(config, Seed(3))
     }
 
-    /// Judges `times` packets that find `waiting` before them; how many are dropped, after the average settled.
-    fn dropped(red: &mut Red, waiting: u64, times: u32) -> u32 {
-        (0..10_000).for_each(|_| _ = red.judge((waiting, 0), 0, false));
-        (0..times).map(|_| u32::from(red.judge((waiting, 0), 0, false) == Verdict::Drop)).sum()
+    fn waiting(packets: u64, bytes: u64) -> Found {
+        Found { packets, bytes, ..Found::default() }
+    }
+
+    /// Judges `times` packets that find `packets` before them; how many are dropped, after the average settled.
+    fn dropped(red: &mut Red, packets: u64, times: u32) -> u32 {
+        (0..10_000).for_each(|_| _ = red.judge(&waiting(packets, 0), false));
+        (0..times).map(|_| u32::from(red.judge(&waiting(packets, 0), false) == Verdict::Drop)).sum()
     }
 
     #[test]
     fn the_average_is_exponentially_weighted() {
         let mut red = red(RedConfig { weight: 0.25, ..RedConfig::default() });
-        let averages: Vec<_> = [4, 4, 0].map(|waiting| drop_average(&mut red, waiting, 0)).into();
+        let averages: Vec<_> = [4, 4, 0].map(|packets| average(&mut red, packets, 0)).into();
         assert_eq!(averages, [1.0, 1.75, 1.3125]);
         // Idle for two packets' time: aged by them, and by the packet that comes.
-        assert_eq!(drop_average(&mut red, 0, 2), 1.3125 * 0.75 * 0.75 * 0.75);
+        assert_eq!(average(&mut red, 0, 2), 1.3125 * 0.75 * 0.75 * 0.75);
     }
 
-    fn drop_average(red: &mut Red, waiting: u64, idle: u64) -> f64 {
-        red.judge((waiting, 0), idle, false);
+    /// The average after a packet that finds `packets`; before it the link was idle for `idle` packets' time.
+    fn average(red: &mut Red, packets: u64, idle: u64) -> f64 {
+        let rate = Rate(u64::from(red.config.packet) * 8 * 1_000);
+        let idle = Duration::from_millis(idle);
+        red.judge(&Found { packets, idle, rate, ..Found::default() }, false);
         red.average
     }
 
@@ -191,31 +207,31 @@ mod tests {
     #[test]
     fn what_can_be_marked_is_marked_below_max() {
         let mut red = red(RedConfig { weight: 1.0, probability: 1.0, ..RedConfig::default() });
-        let verdicts: Vec<_> = (0..50).map(|_| red.judge((14, 0), 0, true)).collect();
+        let verdicts: Vec<_> = (0..50).map(|_| red.judge(&waiting(14, 0), true)).collect();
         assert!(verdicts.contains(&Verdict::Mark) && !verdicts.contains(&Verdict::Drop));
-        assert_eq!(red.judge((40, 0), 0, true), Verdict::Drop);
+        assert_eq!(red.judge(&waiting(40, 0), true), Verdict::Drop);
     }
 
     #[test]
     fn thresholds_may_count_bytes() {
         let (min, max) = (QueueLimit::Bytes(5_000), QueueLimit::Bytes(15_000));
         let mut red = red(RedConfig { min, max, weight: 1.0, ..RedConfig::default() });
-        assert_eq!([0; 2].map(|_| red.judge((100, 4_000), 0, false)), [Verdict::Pass; 2]);
-        assert_eq!([0; 2].map(|_| red.judge((20, 31_000), 0, false)), [Verdict::Pass, Verdict::Drop]);
+        assert_eq!([0; 2].map(|_| red.judge(&waiting(100, 4_000), false)), [Verdict::Pass; 2]);
+        assert_eq!([0; 2].map(|_| red.judge(&waiting(20, 31_000), false)), [Verdict::Pass, Verdict::Drop]);
     }
 
     #[test]
     fn an_empty_queue_loses_nothing_however_high_its_average() {
         let mut red = red(RedConfig::default());
         assert_eq!(dropped(&mut red, 31, 100), 100);
-        let verdicts: Vec<_> = (0..20).map(|n| red.judge((n % 2, 0), 0, false)).collect();
+        let verdicts: Vec<_> = (0..20).map(|n| red.judge(&waiting(n % 2, 0), false)).collect();
         assert!(red.average > 29.0 && verdicts.iter().all(|v| *v == Verdict::Pass));
     }
 
     #[test]
     fn an_idle_link_could_have_sent_this_many() {
         let red = red(RedConfig { packet: 1000, ..RedConfig::default() });
-        assert_eq!(red.packets_in(Duration::from_millis(10), 8_000_000), 10);
+        assert_eq!(red.packets_in(Duration::from_millis(10), Rate(8_000_000)), 10);
         assert_eq!(power(0.5, 10), 1.0 / 1024.0);
         assert_eq!(power(0.9, 0), 1.0);
     }

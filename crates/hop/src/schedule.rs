@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use polypath_wire::{Duration, Instant};
 
 use crate::config::{Change, Step};
-use crate::hop::{Aqm, Hop, Rare};
+use crate::discipline::Aqm;
+use crate::hop::{Hop, Rare};
 use crate::packet::Chance;
 use crate::server::Server;
 use crate::stats::Drop;

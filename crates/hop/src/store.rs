@@ -2,12 +2,9 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, Seed};
+use polypath_wire::Instant;
 
-use crate::codel::{Codel, CodelConfig};
-use crate::config::Discipline;
-use crate::fifo::Fifo;
-use crate::fq_codel::FqCodel;
+use crate::aqm::Queue;
 use crate::limit::QueueLimit;
 use crate::stats::Drop;
 
@@ -16,7 +13,7 @@ pub(crate) use crate::fifo::Waiting;
 /// What waits, under a discipline that decides when the server takes a packet.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
-    queue: Queue<T>,
+    queue: Box<dyn Queue<T>>,
     limit: QueueLimit,
     packets: usize,
     bytes: u64,
@@ -26,22 +23,9 @@ pub(crate) struct Store<T> {
     pub dropped: VecDeque<(Instant, Waiting<T>, Drop)>,
 }
 
-#[derive(Debug)]
-enum Queue<T> {
-    Codel(CodelConfig, Codel, Fifo<T>),
-    FqCodel(FqCodel<T>),
-}
-
 impl<T> Store<T> {
-    /// None under a discipline that decides when a packet comes.
-    pub fn new(discipline: &Discipline, limit: QueueLimit, seed: Seed) -> Option<Self> {
-        let queue = match discipline {
-            Discipline::DropTail | Discipline::Red(_) => return None,
-            Discipline::Codel(config) => Queue::Codel(*config, Codel::default(), Fifo::default()),
-            Discipline::FqCodel(config) => Queue::FqCodel(FqCodel::new(*config, seed)),
-        };
-        let (next, dropped) = (Instant::MAX, VecDeque::new());
-        Some(Self { queue, limit, packets: 0, bytes: 0, next, dropped })
+    pub fn new(queue: Box<dyn Queue<T>>, limit: QueueLimit) -> Self {
+        Self { queue, limit, packets: 0, bytes: 0, next: Instant::MAX, dropped: VecDeque::new() }
     }
 
     /// Packets that wait, and their bytes.
@@ -62,16 +46,11 @@ impl<T> Store<T> {
     /// Takes a packet in; it needs no place if the server takes it `at_once`.
     pub fn enqueue(&mut self, now: Instant, packet: Waiting<T>, at_once: bool) -> Result<(), Drop> {
         let size = packet.label.size;
-        match &mut self.queue {
-            Queue::Codel(_, _, fifo) => {
-                let free = self.limit.holds(self.packets as u64 + 1, self.bytes + u64::from(size));
-                if !free && !at_once {
-                    return Err(Drop::QueueFull);
-                }
-                fifo.push(packet);
-            }
-            Queue::FqCodel(queues) => queues.push(packet),
+        let free = self.limit.holds(self.packets as u64 + 1, self.bytes + u64::from(size));
+        if self.queue.refuses() && !free && !at_once {
+            return Err(Drop::QueueFull);
         }
+        self.queue.push(packet);
         (self.packets, self.bytes) = (self.packets + 1, self.bytes + u64::from(size));
         if !at_once {
             self.shed(now);
@@ -79,11 +58,10 @@ impl<T> Store<T> {
         Ok(())
     }
 
-    /// Gives up packets of the longest queue while all hold more than the limit (RFC 8290 §4.1).
+    /// Gives up packets while more wait than the limit allows.
     fn shed(&mut self, now: Instant) {
-        let Queue::FqCodel(queues) = &mut self.queue else { return };
-        while !self.limit.holds(self.packets as u64, self.bytes) {
-            for packet in queues.shed() {
+        while !self.queue.refuses() && !self.limit.holds(self.packets as u64, self.bytes) {
+            for packet in self.queue.shed() {
                 (self.packets, self.bytes) = (self.packets - 1, self.bytes - u64::from(packet.label.size));
                 self.dropped.push_back((now, packet, Drop::QueueFull));
             }
@@ -93,10 +71,7 @@ impl<T> Store<T> {
     /// The packet that is served from `now` on.
     pub fn dequeue(&mut self, now: Instant) -> Option<Waiting<T>> {
         let mut dropped = Vec::new();
-        let packet = match &mut self.queue {
-            Queue::Codel(config, codel, fifo) => codel.dequeue(config, now, fifo, &mut dropped),
-            Queue::FqCodel(queues) => queues.dequeue(now, &mut dropped),
-        };
+        let packet = self.queue.dequeue(now, &mut dropped);
         for gone in dropped.iter().chain(&packet) {
             (self.packets, self.bytes) = (self.packets - 1, self.bytes - u64::from(gone.label.size));
         }
@@ -106,12 +81,7 @@ impl<T> Store<T> {
 
     /// Loses all that wait to `cause`.
     pub fn clear(&mut self, now: Instant, cause: Drop) {
-        loop {
-            let packet = match &mut self.queue {
-                Queue::Codel(_, _, fifo) => fifo.pop(),
-                Queue::FqCodel(queues) => queues.pop(),
-            };
-            let Some(packet) = packet else { break };
+        while let Some(packet) = self.queue.pop() {
             self.dropped.push_back((now, packet, cause));
         }
         (self.packets, self.bytes) = (0, 0);

@@ -2,13 +2,15 @@
 //! answers to all of their expectations.
 
 mod done;
+mod needed;
 mod nulls;
-mod published;
 mod settle;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 pub use done::Done;
+use needed::needed;
 pub use nulls::Nulls;
 
 use crate::check::{Ensemble, Verdict, check};
@@ -16,7 +18,7 @@ use crate::results::Run;
 use crate::run::{Keep, RunError};
 use crate::seeds::{SeedRange, TooManyRuns};
 use crate::shelf::{Shelf, Unknown};
-use crate::spec::{Experiment, LoadError, What};
+use crate::spec::{Cell, Experiment, LoadError, What};
 use crate::stop::Stop;
 use crate::sweep::{Job, run_all};
 
@@ -65,6 +67,8 @@ pub struct Group {
 struct Part {
     experiment: Experiment,
     seeds: SeedRange,
+    /// Labels of the cells of which only the first seed is run.
+    brief: BTreeSet<String>,
     /// What is asked of it as a null.
     also: Vec<What>,
     own: bool,
@@ -102,14 +106,26 @@ impl Group {
         }
         let part = |(n, experiment): (usize, Experiment)| {
             let also = asked.get(&experiment.name).cloned().unwrap_or_default();
-            Part { seeds: seeds.of(&experiment), also, own: n < own, experiment }
+            Part { seeds: seeds.of(&experiment), brief: BTreeSet::new(), also, own: n < own, experiment }
         };
         Ok(Self { name: name.to_owned(), parts: experiments.into_iter().enumerate().map(part).collect() })
     }
 
+    /// Only the first seed of the cells that no expectation needs: enough for every answer, and to see that every figure
+    /// has data.
+    #[must_use]
+    pub fn only_asked(mut self) -> Self {
+        let needed = needed(&self.parts.iter().map(|part| &part.experiment).collect::<Vec<_>>());
+        for (part, needed) in iter::zip(&mut self.parts, needed) {
+            let labels = part.experiment.cells.iter().map(|cell| cell.label.clone());
+            part.brief = labels.filter(|label| !needed.contains(label)).collect();
+        }
+        self
+    }
+
     /// How many runs there will be.
     pub fn runs(&self) -> u64 {
-        self.parts.iter().map(|p| (p.experiment.cells.len() * p.seeds.iter().count()) as u64).sum()
+        self.parts.iter().flat_map(Part::runs).count() as u64
     }
 
     /// Runs all of it; `done` is called after each run. If it was stopped, ended runs are there, and verdicts on them.
@@ -117,11 +133,10 @@ impl Group {
         let keeps: Vec<Keep> = self.parts.iter().map(Part::keep).collect();
         let mut jobs: Vec<Job<'_>> = Vec::new();
         for (part, keep) in self.parts.iter().zip(&keeps) {
-            let of = |cell| part.seeds.iter().map(move |seed| Job { cell, seed, keep });
-            jobs.extend(part.experiment.cells.iter().flat_map(of));
+            jobs.extend(part.runs().map(|(cell, seed)| Job { cell, seed, keep }));
         }
         let mut results = run_all(&jobs, stop, |_| done())?.into_iter();
-        let of_each = self.parts.iter().map(|p| p.experiment.cells.len() * p.seeds.iter().count());
+        let of_each = self.parts.iter().map(|part| part.runs().count());
         let runs: Vec<Vec<Run>> = of_each.map(|n| results.by_ref().take(n).flatten().collect()).collect();
         let ensembles: Vec<Ensemble<'_>> =
             self.parts.iter().zip(&runs).map(|(p, runs)| (&p.experiment, &runs[..])).collect();
@@ -144,6 +159,15 @@ impl Group {
 }
 
 impl Part {
+    /// Its cells and their seeds.
+    fn runs(&self) -> impl Iterator<Item = (&Cell, u64)> {
+        let seeds = |cell: &Cell| match self.brief.contains(&cell.label) {
+            true => SeedRange { last: self.seeds.first, ..self.seeds },
+            false => self.seeds,
+        };
+        self.experiment.cells.iter().flat_map(move |cell| seeds(cell).iter().map(move |seed| (cell, seed)))
+    }
+
     fn keep(&self) -> Keep {
         Keep { also: self.also.clone(), ..Keep::default() }
     }

@@ -298,6 +298,23 @@ fn seeds_may_be_fewer_and_a_group_that_is_not_there_is_told() {
 }
 
 #[test]
+fn cells_that_nothing_is_expected_of_run_once_and_the_answers_are_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = group(dir.path(), Seeds::Spec);
+    let load = || Group::load(&Shelf::Dir(dir.path().to_owned()), "g", Seeds::Spec).unwrap().only_asked();
+    assert_eq!(load().runs(), 6 + 1 + 6);
+    let asked = load().run(&Stop::default(), || ()).unwrap();
+    let seeds =
+        |cell: &str| asked[0].runs.iter().filter(|r| r.cell == cell).map(|r| r.seed).collect::<Vec<_>>();
+    assert_eq!(
+        (seeds("64"), seeds("8"), seeds("9")),
+        (vec![1], vec![1, 2, 3, 4, 5, 6], vec![1, 2, 3, 4, 5, 6])
+    );
+    assert_eq!(asked[0].verdicts, whole[0].verdicts);
+    assert_eq!(charts(asked[0].ensemble()).unwrap().len(), 2, "every figure has data");
+}
+
+#[test]
 fn other_seeds_draw_every_figure_too() {
     let dir = tempfile::tempdir().unwrap();
     let done = group(dir.path(), Seeds::Only("1001..1003".parse().unwrap()));

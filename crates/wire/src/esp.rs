@@ -1,5 +1,5 @@
-//! ESP on the wire (RFC 4303 §2) and inside UDP (RFC 3948, 5770 §5.1, 9028 §5.1): what stands
-//! outside the cipher. Keys, sequence numbers and windows are `polypath-esp`'s.
+//! ESP on the wire (RFC 4303 §2): what stands outside the cipher. Keys, sequence numbers and windows are `polypath-esp`'s; what ESP
+//! and HIP are inside UDP stands in [`hip::udp`](crate::hip::udp).
 
 mod suite;
 
@@ -16,14 +16,6 @@ pub const HEADER_LEN: usize = 8;
 pub const TRAILER_LEN: usize = 2;
 /// Next header of a dummy packet, which the receiver drops without a word (RFC 4303 §2.6).
 pub const NO_NEXT_HEADER: u8 = 59;
-/// UDP port of HIP and its ESP (RFC 5770 §5.1).
-pub const HIP_PORT: u16 = 10500;
-/// UDP port of IKE and its ESP (RFC 3948 §2.1).
-pub const NAT_T_PORT: u16 = 4500;
-/// The four bytes that stand before a control packet where an SPI would be (RFC 3948 §2.2).
-pub const NON_ESP_MARKER: [u8; 4] = [0; 4];
-/// The whole payload of a keep-alive that the receiver ignores (RFC 3948 §2.3).
-pub const KEEP_ALIVE: [u8; 1] = [0xff];
 
 /// Security parameters index: names an inbound security association.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -118,46 +110,11 @@ impl EspTrailer {
     }
 }
 
-/// What the payload of a UDP datagram on a HIP or NAT-traversal port is (RFC 3948 §2, 5770 §5.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Encapsulated {
-    /// A HIP (or IKE) packet after [`NON_ESP_MARKER`].
-    Control,
-    /// An ESP packet from the first byte on.
-    Esp(EspHeader),
-    /// Keeps the mapping of a NAT open and says nothing.
-    KeepAlive,
-}
-
-impl Encapsulated {
-    /// Tells them apart by the first four bytes.
-    pub fn classify(udp_payload: &[u8]) -> Result<Self, WireError> {
-        if udp_payload == KEEP_ALIVE {
-            Ok(Self::KeepAlive)
-        } else if udp_payload.starts_with(&NON_ESP_MARKER) {
-            Ok(Self::Control)
-        } else {
-            EspHeader::parse(udp_payload).map(Self::Esp)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn datagrams_are_told_apart() {
-        assert_eq!(Encapsulated::classify(&[0xff]), Ok(Encapsulated::KeepAlive));
-        assert_eq!(Encapsulated::classify(&[0, 0, 0, 0, 59, 4]), Ok(Encapsulated::Control));
-        let esp = EspHeader { spi: Spi(0x1234_5678), seq: 9 };
-        assert_eq!(Encapsulated::classify(&esp.emit()), Ok(Encapsulated::Esp(esp)));
-        for bad in [&[][..], &[0xff, 0xff], &[0, 0, 0], &[0, 0, 0, 255, 0, 0, 0, 1], &[1; 7]] {
-            assert!(Encapsulated::classify(bad).is_err(), "{bad:?}");
-        }
-    }
 
     #[test]
     fn a_trailer_must_fit_and_count() {
@@ -194,7 +151,6 @@ mod tests {
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             let _ = EspHeader::parse(&bytes);
             let _ = EspTrailer::parse(&bytes);
-            let _ = Encapsulated::classify(&bytes);
         }
     }
 }

@@ -201,7 +201,8 @@ Examples:
 Each line has two answers. The band (our own min and max) is met or UNMET and decides the exit status. The
 finding says what our ensemble makes of the paper's value: reproduced, direction only, not
 identifiable, refuted; the rule is in docs/experiments.md. The null is the same number where nothing
-distinguishes the flows.";
+distinguishes the flows. Cells that no expectation needs run with one seed only, unless --out, --report or
+--figures want them.";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -274,6 +275,14 @@ pub struct CheckArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+impl CheckArgs {
+    /// Whether nothing but the answers is wanted.
+    #[cfg(feature = "lab")]
+    pub fn only_answers(&self) -> bool {
+        self.out.is_none() && self.report.is_none() && self.figures.is_none()
+    }
 }
 
 #[derive(Args, Debug)]

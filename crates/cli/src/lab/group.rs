@@ -25,7 +25,10 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let group = load(&args.group)?;
     let (done, all) = match args.settle {
         Some(first) => (settle(group, first, &interrupt, args.json)?, None),
-        None => run(group, &interrupt, args.json).map(|(done, all)| (done, Some(all)))?,
+        None => {
+            let group = if args.only_answers() { group.only_asked() } else { group };
+            run(group, &interrupt, args.json).map(|(done, all)| (done, Some(all)))?
+        }
     };
     if let Some(dir) = &args.out {
         with_runs(&done).try_for_each(|d| output::write_verdicts(d, &place(d, dir)))?;

@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use polypath_endpoint::frame::encode_datagram;
-use polypath_endpoint::log::LogWriter;
 use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, Event, Input, ListenConfig, Locators, Outlet, pump,
 };
@@ -22,6 +21,9 @@ pub const SERVER: usize = 1;
 /// side sees them, and the segment.
 pub type Loses = Box<dyn FnMut(usize, &Locators, &Segment) -> bool>;
 
+/// When an endpoint was given what; nothing for a turn without arrival.
+pub type Log = Vec<(Instant, Option<Input>)>;
+
 /// Two endpoints and the wire between them: a fixed delay, everything else by `loses`.
 pub struct Pair {
     pub now: Instant,
@@ -32,7 +34,7 @@ pub struct Pair {
     pub sent: Vec<(Instant, usize, Locators, Bytes)>,
     pub delay: Duration,
     /// What the server was given, if that is to be logged.
-    pub log: Option<LogWriter>,
+    pub log: Option<Log>,
     wire: BTreeMap<(Instant, u64), (usize, Locators, Segment)>,
     number: u64,
     timeouts: [Option<Instant>; 2],
@@ -91,7 +93,7 @@ impl Pair {
                 let (side, locators, segment) = entry.remove();
                 let input = Input::Segment { locators, segment };
                 if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
-                    log.input(self.now, &input).unwrap();
+                    log.push((self.now, Some(input.clone())));
                 }
                 self.endpoints[side].handle(self.now, input);
             }
@@ -101,7 +103,7 @@ impl Pair {
 
     fn turn(&mut self, side: usize) {
         if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
-            log.turn(self.now);
+            log.push((self.now, None));
         }
         let out = Out::default();
         let endpoint = &mut self.endpoints[side];

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::BytesMut;
-use polypath_endpoint::log::LogWriter;
 use polypath_endpoint::*;
 use polypath_hip::{HipConfig, Identity, KeyKind, Random, dh::DhGroup};
 use polypath_transport::{ConnectionConfig, Pattern, Payload, Segment};
@@ -53,8 +52,8 @@ pub struct Bed {
     pub keeps: bool,
     /// All that travels.
     pub seen: Vec<Vec<u8>>,
-    /// What the server is given, and what it sends.
-    pub log: LogWriter,
+    /// What the server is given, nothing in a turn without arrival; and what it sends.
+    pub log: Vec<(Instant, Option<Input>)>,
     pub sent: Vec<(Instant, Locators, Vec<u8>)>,
     /// All links lead through the queue of the first.
     pub joined: bool,
@@ -152,7 +151,7 @@ impl Bed {
             fetched: 0,
             keeps: true,
             seen: Vec::new(),
-            log: LogWriter::default(),
+            log: Vec::new(),
             sent: Vec::new(),
             joined: false,
             loss: None,
@@ -237,7 +236,7 @@ impl Bed {
 
     pub fn give(&mut self, side: usize, input: Input) {
         if side == SERVER && self.keeps {
-            self.log.input(self.now, &input).unwrap();
+            self.log.push((self.now, Some(input.clone())));
         }
         self.endpoints[side].handle(self.now, input);
     }
@@ -267,7 +266,7 @@ impl Bed {
             let mut out = Out::default();
             let due = pump(&mut self.endpoints[side], self.now, &mut out);
             if side == SERVER && self.keeps {
-                self.log.turn(self.now);
+                self.log.push((self.now, None));
                 self.sent.extend(out.0.iter().map(|(locators, bytes)| (self.now, *locators, bytes.clone())));
             }
             out.0.into_iter().for_each(|(locators, payload)| self.carry(side, &locators, payload));

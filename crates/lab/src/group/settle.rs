@@ -5,7 +5,7 @@ use std::iter;
 
 use polypath_wire::Duration;
 
-use super::{Done, Group, GroupError, Part, published};
+use super::{Done, Group, GroupError, Part, needed};
 use crate::check::{Ensemble, Verdict, answers, faults};
 use crate::judge::{Finding, LOOKS};
 use crate::results::Run;
@@ -134,15 +134,15 @@ fn longest(experiment: &Experiment) -> Duration {
 
 /// `all` with the `open` claims, the cells that these and their nulls need, and as much time as they need.
 fn reduced(all: &[Experiment], open: &[&Claim]) -> Vec<Experiment> {
-    let mut needed: Vec<Experiment> = all.to_vec();
-    for (part, experiment) in needed.iter_mut().enumerate() {
+    let mut reduced: Vec<Experiment> = all.to_vec();
+    for (part, experiment) in reduced.iter_mut().enumerate() {
         let is_open = |n: usize| open.iter().any(|claim| claim.part == part && claim.expect == n);
         let expects = std::mem::take(&mut experiment.spec.expect).into_iter().enumerate();
         experiment.spec.expect = expects.filter(|(n, _)| is_open(*n)).map(|(_, e)| e).collect();
     }
-    published::reduce(needed.iter_mut().collect());
+    needed::reduce(&mut reduced);
     let most = open.iter().map(|claim| claim.needs).max().unwrap_or_default();
-    for (part, experiment) in needed.iter_mut().enumerate() {
+    for (part, experiment) in reduced.iter_mut().enumerate() {
         let own = open.iter().filter(|claim| claim.part == part).map(|claim| claim.needs).max();
         let null_of = open.iter().filter(|claim| {
             let null = all[claim.part].spec.expect[claim.expect].null.as_deref().unwrap_or_default();
@@ -155,7 +155,7 @@ fn reduced(all: &[Experiment], open: &[&Claim]) -> Vec<Experiment> {
             spec.measure_from = Human(spec.measure_from.0.min(needs));
         }
     }
-    needed
+    reduced
 }
 
 /// The runs of `needed` with `seeds`, of each experiment.

@@ -1,20 +1,21 @@
-//! A group without what no published value needs.
+//! Which cells the expectations of a group need.
 
 use std::collections::BTreeSet;
 
 use crate::spec::{Cell, Expect, Experiment, beside, chosen};
 
-/// Leaves of `experiments`, which are all that name one another as nulls, only expectations of published values and the
-/// cells that these need; figures have no data then, so they go too.
-pub(super) fn reduce(mut experiments: Vec<&mut Experiment>) {
-    for experiment in &mut experiments {
-        experiment.spec.expect.retain(|expect| expect.published.is_some());
-        experiment.spec.figure.clear();
-    }
+/// Labels of the cells that expectations need, of each of `experiments`, which are all that name one another as nulls.
+pub(super) fn needed(experiments: &[&Experiment]) -> Vec<BTreeSet<String>> {
     let nulls: BTreeSet<String> =
         experiments.iter().flat_map(|e| &e.spec.expect).filter_map(elsewhere).collect();
-    for experiment in experiments {
-        let needed = needed(experiment, &nulls);
+    experiments.iter().map(|experiment| of_one(experiment, &nulls)).collect()
+}
+
+/// Leaves of `experiments` only those cells; figures have no data then, so they go too.
+pub(super) fn reduce(experiments: &mut [Experiment]) {
+    let needed = needed(&experiments.iter().collect::<Vec<_>>());
+    for (experiment, needed) in std::iter::zip(experiments, needed) {
+        experiment.spec.figure.clear();
         experiment.cells.retain(|cell| needed.contains(&cell.label));
         for cell in &mut experiment.cells {
             cell.spec.expect.clone_from(&experiment.spec.expect);
@@ -28,8 +29,8 @@ fn elsewhere(expect: &Expect) -> Option<String> {
     expect.null.clone().filter(|null| null.contains('/'))
 }
 
-/// The labels of the cells that expectations of `experiment` and `nulls` of others need.
-fn needed(experiment: &Experiment, nulls: &BTreeSet<String>) -> BTreeSet<String> {
+/// Those that expectations of `experiment` and `nulls` of others need.
+fn of_one(experiment: &Experiment, nulls: &BTreeSet<String>) -> BTreeSet<String> {
     let mut needed = BTreeSet::new();
     for null in nulls {
         let (name, label) = null.split_once(':').unwrap_or((null, ""));
