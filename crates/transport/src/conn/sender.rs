@@ -171,7 +171,7 @@ impl Sender {
 
     /// `path` is gone from the engine.
     pub(super) fn remove_path(&mut self, path: PathId) {
-        self.copies.under_way.remove(path);
+        self.forget_copies(path);
         self.first.remove(path);
     }
 

@@ -78,14 +78,22 @@ impl Engine {
         self.why = Some(why).filter(|_| self.explains && self.views.len() > 1);
     }
 
-    /// The path that was chosen, and those that get a copy. Of several it is the one with the smallest
-    /// segments: what fits there fits all. If none was, a timer says when pacing opens one.
+    /// The paths that get a copy of what leaves on `path` without having been chosen.
+    pub(crate) fn copies_beside(&self, path: PathId) -> PathSet {
+        let mut others = self.scheduler.copies(self.views.as_slice());
+        others.remove(path);
+        others
+    }
+
+    /// The path that was chosen, and those that get a copy. Of several it is the open one with the smallest
+    /// segments: what fits there fits all that are open. If none was, a timer says when pacing opens one.
     #[inline]
-    pub(crate) fn paths_of(&mut self, choice: Choice) -> Option<(PathId, PathSet)> {
+    pub(crate) fn paths_of(&mut self, now: Instant, choice: Choice) -> Option<(PathId, PathSet)> {
         match choice {
             Choice::Send(path) => Some((path, PathSet::EMPTY)),
             Choice::Copies(mut paths) => {
-                let path = self.views.iter().filter(|v| paths.contains(v.id)).min_by_key(|v| v.mss)?.id;
+                let of = self.views.iter().filter(|v| paths.contains(v.id));
+                let path = of.min_by_key(|v| (!is_open(now, v, v.mss), v.mss))?.id;
                 paths.remove(path);
                 Some((path, paths))
             }

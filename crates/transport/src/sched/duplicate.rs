@@ -2,7 +2,7 @@
 //! die without a pause; or only what is sent again.
 //!
 //! A path that is full holds the others back, or its copies would be missing when another dies; but not
-//! for longer than one and a half round trips, for then it may be dead itself.
+//! for longer than one and a half round trips, for then it may be dead itself. If it is not, it gets the copies that it missed.
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 use serde::{Deserialize, Serialize};
@@ -73,11 +73,16 @@ impl Scheduler for Duplicate {
         if !self.config.lost_only && held_until.is_some() {
             return Choice::Wait(held_until.into_iter().chain(opens).min());
         }
-        let open = paths.iter().filter(|p| is_open(now, p, parcel.len)).map(|p| p.id);
-        match open.collect() {
-            none if none == PathSet::EMPTY => Choice::Wait(opens),
-            several => Choice::Copies(several),
+        let open: PathSet = paths.iter().filter(|p| is_open(now, p, parcel.len)).map(|p| p.id).collect();
+        match open {
+            PathSet::EMPTY => Choice::Wait(opens),
+            open if self.config.lost_only => Choice::Copies(open),
+            _ => Choice::Copies(active(paths)),
         }
+    }
+
+    fn copies(&self, paths: &[PathView]) -> PathSet {
+        if self.config.lost_only { PathSet::EMPTY } else { active(paths) }
     }
 
     fn on_path_removed(&mut self, path: PathId) {
@@ -87,6 +92,11 @@ impl Scheduler for Duplicate {
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
         self.in_turn.why(now, parcel, paths, path)
     }
+}
+
+/// The paths that have not failed.
+fn active(paths: &[PathView]) -> PathSet {
+    paths.iter().filter(|p| p.state == PathState::Active).map(|p| p.id).collect()
 }
 
 #[cfg(test)]
@@ -112,7 +122,7 @@ mod tests {
         let full = [view(0, 9000), view(1, 0)];
         assert_eq!(scheduler.pick(at(5), &NEW, &full), Choice::Wait(Some(at(35))));
         assert_eq!(scheduler.pick(at(34), &NEW, &full), Choice::Wait(Some(at(35))));
-        assert_eq!(scheduler.pick(at(35), &NEW, &full), set(&[0]));
+        assert_eq!(scheduler.pick(at(35), &NEW, &full), set(&[0, 1]), "the full one gets its copy later");
         assert_eq!(scheduler.pick(at(36), &NEW, &[view(0, 9000), view(1, 9000)]), set(&[0, 1]));
         assert_eq!(scheduler.pick(at(37), &NEW, &full), Choice::Wait(Some(at(67))));
         let failed = [view(0, 9000), PathView { state: PathState::Failed, ..view(1, 0) }];

@@ -9,7 +9,8 @@ use crate::facts::{Parcel, PathState, PathView, Why};
 pub enum Choice {
     /// On this path.
     Send(PathId),
-    /// On each of these paths, a copy each; there is at least one.
+    /// On each of these paths, a copy each; at least one is open. One that is full gets its copy when it is open again, if
+    /// that is still of use then.
     Copies(PathSet),
     /// Nowhere now; ask again after the next acknowledgment, or at this instant.
     Wait(Option<Instant>),
@@ -27,6 +28,11 @@ pub trait Scheduler: std::fmt::Debug + Send {
     /// on which it was lost.
     fn urgent(&self, _now: Instant, _parcel: &Parcel, _paths: &[PathView]) -> Option<PathId> {
         None
+    }
+
+    /// The paths that get a copy of what leaves without a choice: probes of a tail, and what is [urgent](Self::urgent).
+    fn copies(&self, _paths: &[PathView]) -> PathSet {
+        PathSet::EMPTY
     }
 
     /// Why [`pick`](Self::pick) has just sent `parcel` on `path`; asked only where that is observed.

@@ -9,8 +9,11 @@ use super::ack::Ack;
 use super::copies::{Answered, Copies, Copy};
 use super::next::Outgoing;
 use crate::engine::Engine;
+use crate::engine::timers::Timer;
 use crate::facts::PathState;
 use crate::path::transmission::{Cargo, History};
+use crate::path_map::{OfPath, PathMap};
+use crate::sched::scheduler::is_open;
 
 /// The sender's side of duplication.
 #[derive(Debug, Default)]
@@ -18,27 +21,85 @@ pub(super) struct Duplication {
     pub(super) under_way: Copies,
     /// Copies that leave next, on which paths.
     waiting: VecDeque<(PathId, u64, u32)>,
+    /// Copies that paths missed while they were full.
+    missed: PathMap<Missed>,
+}
+
+/// Copies that a path missed, in the order in which the others left: offset and length.
+#[derive(Debug)]
+struct Missed {
+    path: PathId,
+    copies: VecDeque<(u64, u32)>,
+}
+
+impl OfPath for Missed {
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 impl Sender {
     /// `outgoing` goes on `others` too.
     #[inline(always)]
-    pub(super) fn copy(&mut self, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
+    pub(super) fn copy(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
         if !others.is_empty() {
-            self.copy_on(outgoing, others, engine);
+            self.copy_on(now, outgoing, others, engine);
         }
     }
 
     #[cold]
-    fn copy_on(&mut self, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
-        let others = engine.views().ids().filter(|p| others.contains(*p));
-        self.copies.waiting.extend(others.map(|p| (p, outgoing.offset, outgoing.len)));
+    fn copy_on(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
+        let Outgoing { offset, len, .. } = *outgoing;
+        for view in engine.views().iter().filter(|view| others.contains(view.id)) {
+            if is_open(now, view, len) {
+                self.copies.waiting.push_back((view.id, offset, len));
+            } else {
+                let missed = |path| Missed { path, copies: VecDeque::new() };
+                self.copies.missed.or_insert(view.id, missed).copies.push_back((offset, len));
+            }
+        }
     }
 
     /// Whether copies wait to be sent.
     #[inline]
     pub(super) fn has_copies(&self) -> bool {
         !self.copies.waiting.is_empty()
+    }
+
+    /// Whether paths missed copies that may still be of use.
+    #[inline]
+    pub(super) fn has_missed_copies(&self) -> bool {
+        self.copies.missed.iter().any(|missed| !missed.copies.is_empty())
+    }
+
+    /// The next copy that an open path missed and that was not acknowledged since.
+    #[cold]
+    pub(super) fn next_missed_copy(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
+        let una = self.map.una();
+        for Missed { path, copies } in self.copies.missed.iter_mut() {
+            while copies.pop_front_if(|(offset, len)| *offset + u64::from(*len) <= una).is_some() {}
+            let Some(&(offset, len)) = copies.front() else { continue };
+            let view = engine.views().get(*path).filter(|view| view.state == PathState::Active);
+            match view.copied() {
+                None => copies.clear(),
+                Some(view) if is_open(now, &view, len) => {
+                    copies.pop_front();
+                    self.copies.waiting.push_back((*path, offset, len));
+                    return self.next_copy(now, engine);
+                }
+                Some(view) if view.earliest_send > now => {
+                    engine.timers.set_earlier(Timer::Pacing, view.earliest_send);
+                }
+                Some(_) => {} // an acknowledgment opens it
+            }
+        }
+        None
+    }
+
+    /// The path is gone.
+    pub(super) fn forget_copies(&mut self, path: PathId) {
+        self.copies.under_way.remove(path);
+        self.copies.missed.remove(path);
     }
 
     /// The next copy that waits.

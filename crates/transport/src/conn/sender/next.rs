@@ -32,7 +32,7 @@ impl Sender {
         let views = engine.views().as_slice();
         let full = matches!(views, [only] if only.room < i64::from(only.mss).min(waiting as i64));
         let held = waiting == 0 || (full && !self.map.is_idle());
-        !held || engine.wants_probe() || self.map.has_lost() || self.has_copies()
+        !held || engine.wants_probe() || self.map.has_lost() || self.has_copies() || self.has_missed_copies()
     }
 
     /// What goes next, if anything may. It counts as sent.
@@ -49,7 +49,12 @@ impl Sender {
             engine.explain(Why::Copy);
             return Some(copy);
         }
-        if self.map.has_lost() { self.next_again(now, engine) } else { self.next_new(now, engine) }
+        let next =
+            if self.map.has_lost() { self.next_again(now, engine) } else { self.next_new(now, engine) };
+        if next.is_none() && self.has_missed_copies() {
+            return self.next_missed_copy(now, engine);
+        }
+        next
     }
 
     #[cold]
@@ -64,19 +69,19 @@ impl Sender {
             Some(choice) => choice,
             None => engine.pick(now, &parcel),
         };
-        let choice = match choice {
+        let (path, others) = match choice {
             Choice::Wait(_) if self.exceptions.urgent > 0 => {
-                Choice::Send(engine.pick_urgent(now, &parcel, last_path))
+                let path = engine.pick_urgent(now, &parcel, last_path);
+                (path, engine.copies_beside(path))
             }
-            choice => choice,
+            choice => engine.paths_of(now, choice)?,
         };
-        let (path, others) = engine.paths_of(choice)?;
         self.exceptions.urgent = self.exceptions.urgent.saturating_sub(1);
         let (outgoing, head) = self.send_again(now, path, &lost, engine);
         if head {
             engine.head_left_again(now, path);
         }
-        self.copy(&outgoing, others, engine);
+        self.copy(now, &outgoing, others, engine);
         Some(outgoing)
     }
 
@@ -114,6 +119,8 @@ impl Sender {
             let lost = self.map.lost_at(offset)?;
             self.send_again(now, path, &lost, engine).0
         };
+        let others = engine.copies_beside(path);
+        self.copy(now, &outgoing, others, engine);
         engine.probe_left(now, path);
         Some(outgoing)
     }
@@ -131,10 +138,10 @@ impl Sender {
         let known = if self.cut_short { u64::MAX } else { waiting };
         let parcel = Parcel { offset, len, waiting: known, window, ..Parcel::default() };
         let choice = engine.pick(now, &parcel);
-        let (path, others) = engine.paths_of(choice)?;
+        let (path, others) = engine.paths_of(now, choice)?;
         let len = self.worth_sending(engine.views()[path].mss.into(), usable, waiting)?;
         let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, engine);
-        self.copy(&outgoing, others, engine);
+        self.copy(now, &outgoing, others, engine);
         engine.arm_tail(now, path);
         Some(outgoing)
     }
