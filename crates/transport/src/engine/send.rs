@@ -88,12 +88,17 @@ impl Engine {
     /// The path that was chosen, and those that get a copy. Of several it is the open one with the smallest
     /// segments: what fits there fits all that are open. If none was, a timer says when pacing opens one.
     #[inline]
-    pub(crate) fn paths_of(&mut self, now: Instant, choice: Choice) -> Option<(PathId, PathSet)> {
+    pub(crate) fn paths_of(
+        &mut self,
+        now: Instant,
+        parcel: &Parcel,
+        choice: Choice,
+    ) -> Option<(PathId, PathSet)> {
         match choice {
             Choice::Send(path) => Some((path, PathSet::EMPTY)),
             Choice::Copies(mut paths) => {
                 let of = self.views.iter().filter(|v| paths.contains(v.id));
-                let path = of.min_by_key(|v| (!is_open(now, v, v.mss), v.mss))?.id;
+                let path = of.min_by_key(|v| (!is_open(now, v, parcel.len), v.mss))?.id;
                 paths.remove(path);
                 Some((path, paths))
             }

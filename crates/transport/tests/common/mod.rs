@@ -197,7 +197,12 @@ impl Pair {
 
     /// A path with this one-way delay, added at both ends.
     pub fn add_path(&mut self, delay: u64) -> PathId {
-        let (now, config) = (self.now, self.paths[0]);
+        self.add_path_with(delay, self.paths[0])
+    }
+
+    /// The same with a configuration of its own.
+    pub fn add_path_with(&mut self, delay: u64, config: PathConfig) -> PathId {
+        let now = self.now;
         self.paths.push(config);
         let ids: Vec<_> = self.ends.iter_mut().flatten().filter_map(|e| e.add_path(now, config)).collect();
         let places = self.delays.len().max(ids[0].index() + 1);

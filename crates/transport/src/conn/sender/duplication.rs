@@ -39,7 +39,7 @@ impl OfPath for Missed {
 }
 
 impl Sender {
-    /// `outgoing` goes on `others` too.
+    /// `outgoing` goes on `others` too, in pieces where their segments are shorter.
     #[inline(always)]
     pub(super) fn copy(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
         if !others.is_empty() {
@@ -49,13 +49,20 @@ impl Sender {
 
     #[cold]
     fn copy_on(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
-        let Outgoing { offset, len, .. } = *outgoing;
+        let end = outgoing.offset + u64::from(outgoing.len);
+        let fin = u64::from(end > self.stream.end());
         for view in engine.views().iter().filter(|view| others.contains(view.id)) {
-            if is_open(now, view, len) {
-                self.copies.waiting.push_back((view.id, offset, len));
-            } else {
-                let missed = |path| Missed { path, copies: VecDeque::new() };
-                self.copies.missed.or_insert(view.id, missed).copies.push_back((offset, len));
+            let most = u64::from(view.mss) + fin;
+            let mut offset = outgoing.offset;
+            while offset < end {
+                let len = most.min(end - offset) as u32;
+                if is_open(now, view, len) {
+                    self.copies.waiting.push_back((view.id, offset, len));
+                } else {
+                    let missed = |path| Missed { path, copies: VecDeque::new() };
+                    self.copies.missed.or_insert(view.id, missed).copies.push_back((offset, len));
+                }
+                offset += u64::from(len);
             }
         }
     }

@@ -74,7 +74,7 @@ impl Sender {
                 let path = engine.pick_urgent(now, &parcel, last_path);
                 (path, engine.copies_beside(path))
             }
-            choice => engine.paths_of(now, choice)?,
+            choice => engine.paths_of(now, &parcel, choice)?,
         };
         self.exceptions.urgent = self.exceptions.urgent.saturating_sub(1);
         let (outgoing, head) = self.send_again(now, path, &lost, engine);
@@ -138,7 +138,7 @@ impl Sender {
         let known = if self.cut_short { u64::MAX } else { waiting };
         let parcel = Parcel { offset, len, waiting: known, window, ..Parcel::default() };
         let choice = engine.pick(now, &parcel);
-        let (path, others) = engine.paths_of(now, choice)?;
+        let (path, others) = engine.paths_of(now, &parcel, choice)?;
         let len = self.worth_sending(engine.views()[path].mss.into(), usable, waiting)?;
         let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, engine);
         self.copy(now, &outgoing, others, engine);

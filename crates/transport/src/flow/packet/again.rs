@@ -73,7 +73,7 @@ impl PacketFlow {
         let parcel =
             Parcel { len, retransmission: true, waiting: len.into(), window: u64::MAX, ..Parcel::default() };
         let choice = self.engine.pick_whole(now, &parcel);
-        let (path, _) = self.engine.paths_of(now, choice)?;
+        let (path, _) = self.engine.paths_of(now, &parcel, choice)?;
         let kept = self.again.pop_front()?;
         self.stats.again += 1;
         let shim = Shim { stamp: stamp_of(now), ..kept.shim };

@@ -116,7 +116,7 @@ impl PacketFlow {
             true => self.engine.pick_soonest(now, &parcel, |_| true),
             false => self.engine.pick_whole(now, &parcel),
         };
-        self.engine.paths_of(now, choice)
+        self.engine.paths_of(now, &parcel, choice)
     }
 
     /// How much later a packet that leaves now arrives on the slowest path than on the quickest: who waits no longer than that for
