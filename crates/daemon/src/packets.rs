@@ -46,7 +46,7 @@ struct Batch {
     errors: Vec<(Bytes, Trouble)>,
 }
 
-/// Divides `packets` among `peers` and counts those that do not travel.
+/// Divides `packets` among `peers`. Those that do not travel are counted, unless they were for no other network.
 fn divide(packets: VecDeque<Bytes>, peers: &Table, counters: &NotCarried) -> Batch {
     let mut batch = Batch { addressed: Vec::with_capacity(packets.len()), ..Batch::default() };
     for packet in packets {

@@ -111,8 +111,8 @@ impl Group {
         Ok(Self { name: name.to_owned(), parts: experiments.into_iter().enumerate().map(part).collect() })
     }
 
-    /// Only the first seed of the cells that no expectation needs: enough for every answer, and to see that every figure
-    /// has data.
+    /// Only the first seed of the cells that no expectation needs: enough to answer every expectation, and to see that every
+    /// figure has data. A connection that fails there with another seed is not seen.
     #[must_use]
     pub fn only_asked(mut self) -> Self {
         let needed = needed(&self.parts.iter().map(|part| &part.experiment).collect::<Vec<_>>());

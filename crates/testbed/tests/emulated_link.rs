@@ -44,6 +44,8 @@ struct Reading {
     got: f64,
     want: f64,
     tolerance: f64,
+    /// Less of it is no wonder where packets left the link late.
+    is_rate: bool,
 }
 
 impl Reading {
@@ -52,8 +54,8 @@ impl Reading {
     }
 }
 
-/// Measures until everything lies within its tolerance. Fails if it never does although the machine
-/// woke its threads in time and the link delivered in time in one attempt; skips loudly if the machine
+/// Measures until everything lies within its tolerance. Fails if it never does although in one attempt the machine
+/// woke its threads in time (and the link delivered in time, where a rate is too low); skips loudly if the machine
 /// was always too busy to tell.
 fn judge(test: &str, mut measure: impl FnMut() -> (LinkStats, Vec<Reading>)) {
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,8 +65,8 @@ fn judge(test: &str, mut measure: impl FnMut() -> (LinkStats, Vec<Reading>)) {
         let (link, readings) = measure();
         let (lateness, busy) = probe.finish();
         let delivered: u64 = link.hops.iter().map(|hop| hop.left).sum();
-        let late = link.late as f64 / delivered as f64;
-        for Reading { what, got, want, tolerance } in &readings {
+        let late = link.late as f64 / delivered.max(1) as f64;
+        for Reading { what, got, want, tolerance, .. } in &readings {
             println!("attempt {attempt}: {what}: {got:.3}, expected {want:.3} ± {tolerance:.3}");
         }
         println!(
@@ -74,13 +76,14 @@ fn judge(test: &str, mut measure: impl FnMut() -> (LinkStats, Vec<Reading>)) {
             link.worst_lateness,
             link.refused
         );
-        let Some(miss) = readings.into_iter().find(|r| !r.ok()) else { return };
-        if !busy && late <= LATE_SHARE {
-            wrong = Some(miss);
+        if readings.iter().all(Reading::ok) {
+            return;
         }
+        let excused = |r: &Reading| busy || r.is_rate && r.got < r.want && late > LATE_SHARE;
+        wrong = readings.into_iter().find(|r| !r.ok() && !excused(r)).or(wrong);
     }
     match wrong {
-        Some(Reading { what, got, want, tolerance }) => {
+        Some(Reading { what, got, want, tolerance, .. }) => {
             panic!("{test}: {what}: {got:.3}, expected {want:.3} ± {tolerance:.3}, {ATTEMPTS} times")
         }
         None => excuse("the machine was too busy to measure in every attempt"),
@@ -134,15 +137,23 @@ fn kernel_tools_see_200_mbit_and_20_ms() {
             got,
             want: 200.0 * share,
             tolerance: 200.0 * RATE_TOLERANCE,
+            is_rate: true,
         };
         let readings = vec![
-            Reading { what: "ping, ms", got: median(idle), want: 40.007, tolerance: DELAY_TOLERANCE },
+            Reading {
+                what: "ping, ms",
+                got: median(idle),
+                want: 40.007,
+                tolerance: DELAY_TOLERANCE,
+                is_rate: false,
+            },
             rate("UDP, Mbit/s", udp, 1400.0 / 1428.0),
             Reading {
                 what: "whether 240 Mbit/s overflow the queue",
                 got: f64::from(u8::from(overflowed)),
                 want: 1.0,
                 tolerance: 0.0,
+                is_rate: true,
             },
             rate("TCP there, Mbit/s", tcp, 1448.0 / 1500.0),
             rate("TCP back, Mbit/s", tcp_back, 1448.0 / 1500.0),
@@ -168,7 +179,7 @@ fn datagrams_between_sockets_keep_rate_and_delay() {
         let there = delay(&a.socket, a.locators.remote, &b.socket);
         let back = delay(&b.socket, b.locators.remote, &a.socket);
         let mbps = saturate(&a.socket, a.locators.remote, &b.socket);
-        let delay = |what, got, want| Reading { what, got, want, tolerance: DELAY_TOLERANCE };
+        let delay = |what, got, want| Reading { what, got, want, tolerance: DELAY_TOLERANCE, is_rate: false };
         let readings = vec![
             delay("there, ms", there, 20.0 + 128.0 * 8.0 / 200e3),
             delay("back, ms", back, 5.0 + 128.0 * 8.0 / 200e3),
@@ -177,6 +188,7 @@ fn datagrams_between_sockets_keep_rate_and_delay() {
                 got: mbps,
                 want: 200.0 * 1400.0 / 1428.0,
                 tolerance: 200.0 * RATE_TOLERANCE,
+                is_rate: true,
             },
         ];
         (bed.paths[0].link.stats(), readings)

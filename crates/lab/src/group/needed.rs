@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::spec::{Cell, Expect, Experiment, beside, chosen};
+use crate::spec::{Cell, Expect, Experiment, Statistic, beside, chosen};
 
 /// Labels of the cells that expectations need, of each of `experiments`, which are all that name one another as nulls.
 pub(super) fn needed(experiments: &[&Experiment]) -> Vec<BTreeSet<String>> {
@@ -45,10 +45,13 @@ fn of_one(experiment: &Experiment, nulls: &BTreeSet<String>) -> BTreeSet<String>
 }
 
 fn of(expect: &Expect, cells: &[Cell]) -> BTreeSet<String> {
-    let named = match &expect.ascending[..] {
-        [] => chosen(cells, expect.of.cell.as_deref()),
-        steps => steps.iter().flat_map(|step| chosen(cells, Some(step))).collect(),
-    };
+    let steps = expect.ascending.iter().flat_map(|step| chosen(cells, Some(step)));
+    let mut named: Vec<&Cell> = steps.collect();
+    let wanted =
+        [expect.min, expect.max, expect.published].iter().any(Option::is_some) || expect.within.is_some();
+    if named.is_empty() || wanted && expect.of.statistic != Statistic::Spearman {
+        named.extend(chosen(cells, expect.of.cell.as_deref()));
+    }
     let others = [&expect.null, &expect.of.over_cell, &expect.of.solo];
     let others = others.into_iter().flatten().filter(|name| !name.contains('/'));
     let beside = others.flat_map(|name| named.iter().filter_map(|cell| beside(cells, cell, name)));

@@ -120,6 +120,12 @@ impl StreamMap {
         self.sent.front().is_some_and(|head| head.path != path && head.status == Status::InFlight)
     }
 
+    /// Whether the segment that begins at `offset` is on its way, and by another path than `path`.
+    pub(super) fn is_under_way_beside(&self, offset: u64, path: PathId) -> bool {
+        let sent = self.position(offset).map(|at| &self.sent[at]);
+        sent.is_some_and(|sent| sent.status == Status::InFlight && sent.path != path)
+    }
+
     /// Where the segment that begins at `offset` is.
     fn position(&self, offset: u64) -> Option<usize> {
         let at = self.sent.partition_point(|s| s.offset < offset);

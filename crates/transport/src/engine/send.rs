@@ -85,8 +85,14 @@ impl Engine {
         others
     }
 
-    /// The path that was chosen, and those that get a copy. Of several it is the open one with the smallest
-    /// segments: what fits there fits all that are open. If none was, a timer says when pacing opens one.
+    /// The longest payload of a segment that leaves on `path` and, as a copy, on `others`.
+    pub(crate) fn mss_of(&self, path: PathId, others: PathSet) -> u32 {
+        let of = self.views.iter().filter(|v| v.id == path || others.contains(v.id));
+        of.map(|v| v.mss).min().unwrap_or_default()
+    }
+
+    /// The path that was chosen, and those that get a copy. Of several it is an open one. If none was, a timer says when
+    /// pacing opens one.
     #[inline]
     pub(crate) fn paths_of(
         &mut self,

@@ -39,7 +39,7 @@ impl OfPath for Missed {
 }
 
 impl Sender {
-    /// `outgoing` goes on `others` too, in pieces where their segments are shorter.
+    /// `outgoing` goes on `others` too.
     #[inline(always)]
     pub(super) fn copy(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
         if !others.is_empty() {
@@ -49,20 +49,13 @@ impl Sender {
 
     #[cold]
     fn copy_on(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
-        let end = outgoing.offset + u64::from(outgoing.len);
-        let fin = u64::from(end > self.stream.end());
+        let Outgoing { offset, len, .. } = *outgoing;
         for view in engine.views().iter().filter(|view| others.contains(view.id)) {
-            let most = u64::from(view.mss) + fin;
-            let mut offset = outgoing.offset;
-            while offset < end {
-                let len = most.min(end - offset) as u32;
-                if is_open(now, view, len) {
-                    self.copies.waiting.push_back((view.id, offset, len));
-                } else {
-                    let missed = |path| Missed { path, copies: VecDeque::new() };
-                    self.copies.missed.or_insert(view.id, missed).copies.push_back((offset, len));
-                }
-                offset += u64::from(len);
+            if is_open(now, view, len) {
+                self.copies.waiting.push_back((view.id, offset, len));
+            } else {
+                let missed = |path| Missed { path, copies: VecDeque::new() };
+                self.copies.missed.or_insert(view.id, missed).copies.push_back((offset, len));
             }
         }
     }
@@ -79,12 +72,12 @@ impl Sender {
         self.copies.missed.iter().any(|missed| !missed.copies.is_empty())
     }
 
-    /// The next copy that an open path missed and that was not acknowledged since.
+    /// The next copy that an open path missed, if what it is of is still under way on another.
     #[cold]
     pub(super) fn next_missed_copy(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
-        let una = self.map.una();
         for Missed { path, copies } in self.copies.missed.iter_mut() {
-            while copies.pop_front_if(|(offset, len)| *offset + u64::from(*len) <= una).is_some() {}
+            while copies.pop_front_if(|(offset, _)| !self.map.is_under_way_beside(*offset, *path)).is_some() {
+            }
             let Some(&(offset, len)) = copies.front() else { continue };
             let view = engine.views().get(*path).filter(|view| view.state == PathState::Active);
             match view.copied() {

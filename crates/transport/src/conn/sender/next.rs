@@ -51,8 +51,12 @@ impl Sender {
         }
         let next =
             if self.map.has_lost() { self.next_again(now, engine) } else { self.next_new(now, engine) };
-        if next.is_none() && self.has_missed_copies() {
-            return self.next_missed_copy(now, engine);
+        if next.is_none()
+            && self.has_missed_copies()
+            && let Some(copy) = self.next_missed_copy(now, engine)
+        {
+            engine.explain(Why::Copy);
+            return Some(copy);
         }
         next
     }
@@ -77,7 +81,8 @@ impl Sender {
             choice => engine.paths_of(now, &parcel, choice)?,
         };
         self.exceptions.urgent = self.exceptions.urgent.saturating_sub(1);
-        let (outgoing, head) = self.send_again(now, path, &lost, engine);
+        let mss = engine.mss_of(path, others);
+        let (outgoing, head) = self.send_again(now, path, &lost, mss, engine);
         if head {
             engine.head_left_again(now, path);
         }
@@ -85,16 +90,17 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// The `lost` segment leaves on `path`. Also whether it is the oldest of all.
+    /// The `lost` segment leaves on `path`, cut to `mss`. Also whether it is the oldest of all.
     fn send_again(
         &mut self,
         now: Instant,
         path: PathId,
         lost: &Lost,
+        mss: u32,
         engine: &mut Engine,
     ) -> (Outgoing, bool) {
         let Lost { offset, sent_at, .. } = *lost;
-        let len = self.fit(lost, engine.views()[path].mss);
+        let len = self.fit(lost, mss);
         let later = now.0 / TIMESTAMP_TICK > sent_at.0 / TIMESTAMP_TICK;
         let history = if later { History::AgainLater } else { History::Again };
         let number = engine.send(now, path, Cargo { key: offset, len, history }, false);
@@ -108,18 +114,19 @@ impl Sender {
         let (number, last) = engine.lanes()[path].flight.iter().next_back()?;
         let offset = last.cargo.key;
         engine.begin_probe(path);
+        let others = engine.copies_beside(path);
+        let mss = engine.mss_of(path, others);
         let waiting = self.waiting();
         let usable = self.window.left(self.map.nxt()).min(waiting);
         let view = &engine.views()[path];
         let outgoing = if usable > 0 && view.room >= 0 {
-            let len = usable.min(u64::from(view.mss)) as u32;
+            let len = usable.min(u64::from(mss)) as u32;
             self.send_new(now, path, len, u64::from(len) == waiting, engine)
         } else {
             self.map.take_again(path, number, offset, engine)?;
             let lost = self.map.lost_at(offset)?;
-            self.send_again(now, path, &lost, engine).0
+            self.send_again(now, path, &lost, mss, engine).0
         };
-        let others = engine.copies_beside(path);
         self.copy(now, &outgoing, others, engine);
         engine.probe_left(now, path);
         Some(outgoing)
@@ -139,7 +146,8 @@ impl Sender {
         let parcel = Parcel { offset, len, waiting: known, window, ..Parcel::default() };
         let choice = engine.pick(now, &parcel);
         let (path, others) = engine.paths_of(now, &parcel, choice)?;
-        let len = self.worth_sending(engine.views()[path].mss.into(), usable, waiting)?;
+        let mss = if others.is_empty() { engine.views()[path].mss } else { engine.mss_of(path, others) };
+        let len = self.worth_sending(mss.into(), usable, waiting)?;
         let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, engine);
         self.copy(now, &outgoing, others, engine);
         engine.arm_tail(now, path);

@@ -13,7 +13,7 @@ use super::{PacketFlow, Path};
 use crate::engine::timers::Timer;
 use crate::facts::{Parcel, PathState, PathView};
 use crate::path::transmission::{Cargo, History};
-use crate::sched::scheduler::{Choice, arrival};
+use crate::sched::scheduler::{Choice, arrival, is_open};
 
 /// Key of a transmission without a packet.
 pub(super) const ASK: u64 = u64::MAX;
@@ -102,7 +102,7 @@ impl PacketFlow {
         }
     }
 
-    /// The path that takes `packet` now, and those that take copies besides. What leaves twice waits for no better path than
+    /// The path that takes `packet` now, and those that have room for copies besides. What leaves twice waits for no better path than
     /// those that have room: any may be dead.
     fn paths_of(&mut self, now: Instant, packet: &Packet) -> Option<(PathId, PathSet)> {
         let len = frame_len(packet.bytes.len());
@@ -116,7 +116,9 @@ impl PacketFlow {
             true => self.engine.pick_soonest(now, &parcel, |_| true),
             false => self.engine.pick_whole(now, &parcel),
         };
-        self.engine.paths_of(now, &parcel, choice)
+        let (path, others) = self.engine.paths_of(now, &parcel, choice)?;
+        let open = |view: &&PathView| others.contains(view.id) && is_open(now, view, len);
+        Some((path, self.engine.views().iter().filter(open).map(|view| view.id).collect()))
     }
 
     /// How much later a packet that leaves now arrives on the slowest path than on the quickest: who waits no longer than that for
