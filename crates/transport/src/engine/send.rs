@@ -86,7 +86,11 @@ impl Engine {
     }
 
     /// The longest payload of a segment that leaves on `path` and, as a copy, on `others`.
+    #[inline]
     pub(crate) fn mss_of(&self, path: PathId, others: PathSet) -> u32 {
+        if others.is_empty() {
+            return self.views[path].mss;
+        }
         let of = self.views.iter().filter(|v| v.id == path || others.contains(v.id));
         of.map(|v| v.mss).min().unwrap_or_default()
     }

@@ -146,8 +146,7 @@ impl Sender {
         let parcel = Parcel { offset, len, waiting: known, window, ..Parcel::default() };
         let choice = engine.pick(now, &parcel);
         let (path, others) = engine.paths_of(now, &parcel, choice)?;
-        let mss = if others.is_empty() { engine.views()[path].mss } else { engine.mss_of(path, others) };
-        let len = self.worth_sending(mss.into(), usable, waiting)?;
+        let len = self.worth_sending(engine.mss_of(path, others).into(), usable, waiting)?;
         let outgoing = self.send_new(now, path, len, u64::from(len) == waiting, engine);
         self.copy(now, &outgoing, others, engine);
         engine.arm_tail(now, path);
