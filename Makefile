@@ -17,8 +17,8 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 15
 
 .PHONY: build
-build: ## compile the binary, optimised
-	cargo build --release -p polypath-cli
+build: ## compile the binary, optimised for what it executes most
+	tools/build -p polypath-cli
 
 .PHONY: deb
 deb: build ## a Debian package of it in out/, with the service, manual pages and completions
@@ -74,9 +74,14 @@ lint: ## rustfmt and clippy, warnings are errors; the fuzz targets still compile
 bench: ## speed, side by side with ns-2 where it is installed
 	tools/bench
 
+.PHONY: train
+train: ## learn anew what the program executes most, for `make build` (as root, 11 minutes)
+	tools/deps train
+	tools/train
+
 .PHONY: flame
 flame: ## flame graphs of send and receive between two fast hosts, in docs (as root, with perf)
-	CARGO_PROFILE_RELEASE_STRIP=none cargo build --release -p polypath-cli
+	RUSTFLAGS=-Cstrip=none tools/build -p polypath-cli
 	tools/flame
 
 .PHONY: figures

@@ -1,11 +1,11 @@
 """Our simulator beside htsim and ns-2 on the same scenarios, in turns: user CPU per delivered packet.
 
-    speed.py target/release/examples/speed [--beside NAME=PROGRAM ...] [--rounds N] [--case WORD]
+    speed.py target/release/polypath [--beside NAME=PROGRAM ...] [--rounds N] [--case WORD]
 
 Each round runs every program once, for the same simulated time, in an order that alternates; set-up, the user CPU of a
 run of 1 ms, is taken off. The ratio of a round is their time a packet over ours: medians with quartiles over the
-rounds. A program beside ours takes the same arguments: htsim's is `validate/htsim/speed.cpp`, and an older build of
-ours does as well. ns-2 is run where `ns` is installed. Prints a table in Markdown.
+rounds. A program beside ours is another `polypath…`, or takes a case's words and the seconds, as htsim's
+`validate/htsim/speed.cpp` does. ns-2 is run where `ns` is installed. Prints a table in Markdown.
 """
 
 import argparse
@@ -59,17 +59,26 @@ def spread(values, digits):
     return f"{middle:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
 
 
+def command(program, words, t):
+    if not Path(program).name.startswith("polypath"):
+        return [program, *words, str(t)]
+    scenario, *flows = words
+    return [program, "lab", "speed", scenario, str(t), *(f"--flows={n}" for n in flows), "--json"]
+
+
 def programs(ours, beside, case):
     """Those that run `case`, ours first."""
     _, args, params, duration = case
     found = [
-        Program(name, lambda t, path=path: [path, *args, str(t)], duration)
+        Program(name, lambda t, path=path: command(path, args, t), duration)
         for name, path in [("ours", ours), *beside]
     ]
     ns = shutil.which("ns")
     if ns and params and params.get("flows", 1) <= MOST_FLOWS_NS2:
         pairs = [f"{k}={v}" for k, v in params.items()]
         found.append(Program("ns-2", lambda t: [ns, str(SCRIPT), *pairs, f"duration={t}"], duration))
+    if not found[0].runs:
+        sys.exit(f"error: {' '.join(found[0].command(0.001))} failed")
     return [program for program in found if program.runs]
 
 

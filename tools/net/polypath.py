@@ -13,8 +13,8 @@ WITHIN = 120
 class Pair:
     """An identity for each host, and the runs between them."""
 
-    def __init__(self, bed):
-        self.bed = bed
+    def __init__(self, bed, binary=BINARY):
+        self.bed, self.binary = bed, binary
         # Words before the program on each host.
         self.under = [[], []]
         self.hits = [self._hit(side) for side in (0, 1)]
@@ -23,7 +23,7 @@ class Pair:
 
     def _command(self, side, *words, **more):
         config = self.bed.dir / f"config{side}"
-        return self.bed.spawn(side, *self.under[side], BINARY, *words, env={**os.environ, "XDG_CONFIG_HOME": str(config)}, **more)
+        return self.bed.spawn(side, *self.under[side], self.binary, *words, env={**os.environ, "XDG_CONFIG_HOME": str(config)}, **more)
 
     def _hit(self, side):
         self._command(side, "keygen").wait()

@@ -32,8 +32,8 @@ LINKS = {
 class Tunnel:
     """A daemon on each host; host a calls host b over all links."""
 
-    def __init__(self, bed, paths=None, lane="", transport="polypath"):
-        self.bed, self.daemons = bed, []
+    def __init__(self, bed, paths=None, lane="", transport="polypath", binary=BINARY):
+        self.bed, self.binary, self.daemons = bed, binary, []
         self.sockets = [bed.dir / f"control{side}.sock" for side in (0, 1)]
         keys = [bed.dir / f"identity{side}.pem" for side in (0, 1)]
         for side in (0, 1):
@@ -61,11 +61,11 @@ addresses = {addresses}
 prefixes = ["{INNER[1 - side]}/32"]
 """)
             os.chmod(config, 0o600)
-            self.daemons.append(bed.spawn(side, BINARY, "up", config, stderr=subprocess.DEVNULL))
+            self.daemons.append(bed.spawn(side, binary, "up", config, stderr=subprocess.DEVNULL))
         self._wait(paths)
 
     def _run(self, side, *words):
-        child = self.bed.spawn(side, BINARY, *words)
+        child = self.bed.spawn(side, self.binary, *words)
         out, err = child.communicate()
         if child.returncode != 0:
             raise RuntimeError(err)

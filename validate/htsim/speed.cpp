@@ -1,4 +1,4 @@
-// The scenarios of crates/sim/examples/scenarios in htsim (github.com/Broadcom/csg-htsim), over its public classes:
+// The scenarios of crates/sim/src/scenarios.rs in htsim (github.com/Broadcom/csg-htsim), over its public classes:
 // speed link T | dumbbell N T. Prints one JSON object like ours.
 //
 // TCP there is a model in packets: no handshake beyond one packet, no receive window, no reordering buffer.

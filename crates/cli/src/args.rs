@@ -20,7 +20,10 @@ use polypath_transport::sched::SchedulerConfig;
 pub use files::{Allow, LinkArgs, ReceiveArgs, SendArgs};
 pub use lab::LabCommand;
 #[cfg(feature = "lab")]
-pub use lab::{CheckArgs, FrontierArgs, GroupArgs, NewArgs, ReplayArgs, ReportArgs, RunArgs, TraceArgs};
+pub use lab::{
+    CheckArgs, FrontierArgs, GroupArgs, NewArgs, ReplayArgs, ReportArgs, RunArgs, SpeedArgs, SpeedScenario,
+    TraceArgs,
+};
 #[cfg(feature = "lab")]
 pub use record::RecordArgs;
 #[cfg(feature = "daemon")]

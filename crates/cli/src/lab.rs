@@ -6,6 +6,7 @@ mod list;
 mod new;
 mod output;
 mod replay;
+mod speed;
 mod trace;
 
 use std::io::{self, Write};
@@ -40,6 +41,7 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Trace(args) => trace::draw(args),
         LabCommand::Record(args) => crate::record::record(args),
         LabCommand::Replay(args) => replay::replay(args),
+        LabCommand::Speed(args) => speed::speed(args),
         LabCommand::Schema => {
             let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");
             printed(writeln!(io::stdout(), "{schema}"))

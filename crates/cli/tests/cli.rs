@@ -174,6 +174,18 @@ fn the_lab_draws_a_trace_by_seed() {
 }
 
 #[test]
+fn the_lab_times_the_simulator() {
+    for (scenario, flows) in [("link", 1), ("secure", 1), ("dumbbell", 3), ("mhip", 2)] {
+        let report = json_of(&["lab", "speed", scenario, "1", "--flows", "3", "--json"]);
+        assert_eq!(report["flows"], flows, "{report:#}");
+        assert!(report["delivered"].as_u64().unwrap() > 100, "{report:#}");
+        assert!(report["nanoseconds_a_packet"].as_f64().unwrap() > 0.0, "{report:#}");
+    }
+    assert!(error_of(&["lab", "speed", "link", "-1"], 2).contains("unexpected argument"));
+    assert!(error_of(&["lab", "speed", "link", "nan"], 2).contains("0 to 1000000"));
+}
+
+#[test]
 fn a_capture_of_a_link_that_is_not_there_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();

@@ -1,13 +1,9 @@
 //! What a packet costs in the steady state, with its acknowledgment, on all its hops.
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
 
-#[path = "../examples/scenarios/mod.rs"]
-#[allow(dead_code, reason = "the example uses the rest")]
-mod scenarios;
-
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use polypath_sim::scenarios::{Scenario, dumbbell, link};
 use polypath_wire::{Duration, Instant};
-use scenarios::{Scenario, dumbbell, link};
 
 const WARM_UP: f64 = 5.0;
 const STEP: Duration = Duration::from_millis(10);

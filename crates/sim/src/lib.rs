@@ -12,6 +12,7 @@ mod packet;
 mod pcapng;
 mod reordering;
 mod route;
+pub mod scenarios;
 mod source;
 mod tap;
 mod topology;

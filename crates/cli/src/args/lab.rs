@@ -62,6 +62,9 @@ pub enum LabCommand {
     /// Run in the simulator what a daemon did over its links
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
+    /// Time the simulator on this machine, in scenarios that other simulators are timed with
+    #[command(after_long_help = SPEED_EXAMPLES)]
+    Speed(SpeedArgs),
     /// Print the JSON Schema of spec files
     Schema,
 }
@@ -145,6 +148,49 @@ fn kinds() -> PossibleValuesParser {
     ]
     .map(|(name, help)| PossibleValue::new(name).help(help))
     .into()
+}
+
+const SPEED_EXAMPLES: &str = "\
+Examples:
+  polypath lab speed link 20                 one TCP flow, 1 Gbit/s, 20 ms, for 20 simulated seconds
+  polypath lab speed dumbbell 10 --flows 100
+
+A packet of 1250 bytes has an acknowledgment of its own. docs/performance.md has the figures beside ns-2 and htsim,
+and how they were measured: one run on a busy machine says little.";
+
+#[derive(Args, Debug)]
+pub struct SpeedArgs {
+    /// What is simulated
+    #[arg(value_name = "SCENARIO", value_enum)]
+    pub scenario: SpeedScenario,
+    /// Simulated time
+    #[arg(value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: f64,
+    /// Flows of the dumbbell, each between hosts of its own
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub flows: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum SpeedScenario {
+    /// One flow over 1 Gbit/s and 20 ms
+    Link,
+    /// The same flow in ESP, after a base exchange
+    Secure,
+    /// Flows over one bottleneck of 1 Gbit/s, 20 ms from host to host
+    Dumbbell,
+    /// Two flows on the first path of the mHIP paper's topology
+    Mhip,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=1e6).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds, 0 to 1000000, is needed".into()),
+    }
 }
 
 const REPLAY_EXAMPLES: &str = "\

@@ -1,31 +1,40 @@
-//! The worlds that other simulators were timed with: NewReno in packets of 1250 bytes, and an
-//! acknowledgment for each.
-
-use std::error::Error;
+//! Worlds that other simulators are timed with: NewReno in packets of 1250 bytes, and an acknowledgment for each
+//! (docs/performance.md).
 
 use polypath_endpoint::SecurityConfig;
-use polypath_sim::{
-    FlowConfig, FlowId, Headers, HopConfig, HostConfig, NodeId, Path, QueueLimit, Via, World, WorldConfig,
-    identity,
-};
-use polypath_transport::LossConfig;
+use polypath_hop::{HopConfig, QueueLimit};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
-use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_transport::{ConnectionConfig, LossConfig, PathConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed};
 
-pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+use crate::host::{Headers, HostConfig, identity};
+use crate::route::Path;
+use crate::topology::{NodeId, Via};
+use crate::traffic::{FlowConfig, FlowId};
+use crate::world::{World, WorldConfig, WorldError};
 
 /// Size of a packet on the wire, bytes.
 pub const PACKET: u32 = 1250;
 
 /// A world and its flows.
+#[derive(Debug)]
 pub struct Scenario {
+    /// With everything in it, before its first packet.
     pub world: World,
+    /// The flows, as many as were asked for.
     pub flows: Vec<FlowId>,
 }
 
+impl Scenario {
+    /// Packets that the receivers have got in order.
+    pub fn delivered(&self) -> u64 {
+        let bytes: u64 = self.flows.iter().map(|flow| self.world.flow_report(*flow).bytes).sum();
+        bytes / u64::from(PACKET)
+    }
+}
+
 /// One flow over 1 Gbit/s and 20 ms.
-pub fn link() -> Result<Scenario> {
+pub fn link() -> Result<Scenario, WorldError> {
     let mut world = world();
     let [a, b] = hosts(&mut world, ["a", "b"])?;
     world.link(a, b, hop(1000, 20, 5999), hop(1000, 20, 5999))?;
@@ -35,7 +44,7 @@ pub fn link() -> Result<Scenario> {
 }
 
 /// One flow over 1 Gbit/s and 20 ms in ESP, with keys from a base exchange.
-pub fn secure() -> Result<Scenario> {
+pub fn secure() -> Result<Scenario, WorldError> {
     let mut world = world();
     let [a, b] = ["a", "b"].map(|name| {
         let identity = identity(Seed(1).child(name));
@@ -49,8 +58,8 @@ pub fn secure() -> Result<Scenario> {
 }
 
 /// N flows, each between its own hosts, over one bottleneck of 1 Gbit/s and 18 ms. Slow start ends at
-/// each flow's share of the pipe.
-pub fn dumbbell(n: u32) -> Result<Scenario> {
+/// each flow's share of the pipe. Fails with more than 60,000 flows.
+pub fn dumbbell(n: u32) -> Result<Scenario, WorldError> {
     let mut world = world();
     let [r1, r2] = ["r1", "r2"].map(|name| world.router(name));
     let (r1, r2) = (r1?, r2?);
@@ -69,7 +78,7 @@ pub fn dumbbell(n: u32) -> Result<Scenario> {
 }
 
 /// Two flows on the first path of the mHIP paper's Fig. 1, as TCP: n0 → n1 over n2.
-pub fn mhip() -> Result<Scenario> {
+pub fn mhip() -> Result<Scenario, WorldError> {
     let mut world = world();
     let [n0, n1, n2, n3, n4] = hosts(&mut world, ["n0", "n1", "n2", "n3", "n4"])?;
     for (a, b, mbps, packets) in
@@ -88,12 +97,12 @@ fn world() -> World {
     World::new(WorldConfig { headers, ..WorldConfig::default() })
 }
 
-fn hosts<const N: usize>(world: &mut World, names: [&str; N]) -> Result<[NodeId; N]> {
-    let nodes: Vec<_> = names
-        .iter()
-        .map(|name| world.host(name, HostConfig::default()))
-        .collect::<std::result::Result<_, _>>()?;
-    nodes.try_into().map_err(|_| "as many nodes as names".into())
+fn hosts<const N: usize>(world: &mut World, names: [&str; N]) -> Result<[NodeId; N], WorldError> {
+    let mut nodes = [NodeId(0); N];
+    for (node, name) in nodes.iter_mut().zip(names) {
+        *node = world.host(name, HostConfig::default())?;
+    }
+    Ok(nodes)
 }
 
 fn hop(mbps: u64, delay_ms: u64, packets: u32) -> HopConfig {
@@ -102,7 +111,7 @@ fn hop(mbps: u64, delay_ms: u64, packets: u32) -> HopConfig {
 }
 
 /// NewReno as ns-2 has it: no SACK, no timestamps, an acknowledgment for every packet.
-fn flow(world: &mut World, path: Path, start: Instant, ssthresh: u32) -> Result<FlowId> {
+fn flow(world: &mut World, path: Path, start: Instant, ssthresh: u32) -> Result<FlowId, WorldError> {
     let config = ConnectionConfig {
         cc: CcConfig::Newreno(NewRenoConfig {
             initial_window: 2,
@@ -118,5 +127,5 @@ fn flow(world: &mut World, path: Path, start: Instant, ssthresh: u32) -> Result<
     };
     let paths = vec![(path, PathConfig { mss: PACKET, ..PathConfig::default() })];
     let (sender, receiver) = (config.clone(), config);
-    Ok(world.flow(FlowConfig { paths, start, sender, receiver, ..FlowConfig::default() })?)
+    world.flow(FlowConfig { paths, start, sender, receiver, ..FlowConfig::default() })
 }
