@@ -6,8 +6,10 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -26,6 +28,13 @@ BEDS = itertools.count()
 
 def run(*words, **more):
     return subprocess.run(words, check=True, capture_output=True, text=True, **more)
+
+
+def end_on_signals():
+    """SIGTERM and SIGHUP end Python as an error does, so that beds are closed."""
+    for kind in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(kind) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(kind, lambda number, _: sys.exit(128 + number))
 
 
 class Child(subprocess.Popen):
@@ -157,6 +166,11 @@ class Bed:
             for at in range(0, size, len(block)):
                 out.write(block[: size - at])
         return path
+
+    def warm(self, size):
+        """Writes and frees memory: a virtual machine may have given away what is free, and whoever runs first would pay
+        for its return."""
+        self.file("warm", size).unlink()
 
     @property
     def worst_lateness(self):

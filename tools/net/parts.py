@@ -32,8 +32,7 @@ def raw(runs, size=1_000_000_000):
     rates, cpu = {}, {}
 
     def note(name, transfer):
-        # A virtual machine may have given away what is free: whoever runs first would pay for its return.
-        bed.file("warm", size).unlink()
+        bed.warm(size)
         took, seconds = transfer()
         rates.setdefault(name, []).append(size * 8 / took / 1e9)
         cpu.setdefault(name, []).append(seconds / size * 1e9)

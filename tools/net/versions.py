@@ -15,34 +15,36 @@ def versions(runs, size=1_000_000_000, seconds=4):
     """This build over the one that $POLYPATH_BEFORE names, pair by pair: a file, and a TCP connection through the daemons."""
     if not BEFORE:
         return print("\nversions: skipped, $POLYPATH_BEFORE names no program")
+    rows = {}
     with Bed([None]) as bed:
-        path = bed.file("file", size)
+        pairs, path = {binary: Pair(bed, binary) for binary in (BINARY, BEFORE)}, bed.file("file", size)
 
         def transfer(binary):
-            bed.file("warm", size).unlink()
-            took, cpu = Pair(bed, binary).transfer(path)
+            bed.warm(size)
+            took, cpu = pairs[binary].transfer(path)
             return size * 8 / took / 1e9, cpu
 
-        rates, cpu = zip(*in_turns(runs, transfer))
-    print(f"\nthis build over {BEFORE}, {runs} pairs")
-    rows = {"file, Gbit/s": rates, "file, CPU seconds of both ends": cpu}
+        rows["file, Gbit/s"], rows["file, CPU seconds of both ends"] = in_turns(runs, transfer)
     for name, lane in LANES.items():
-        def through_daemons(binary):
+        def through_daemons(binary, lane=lane):
             with Bed([None]) as bed:
                 Tunnel(bed, lane=lane, binary=binary)
-                return (iperf(bed, INNER[1], seconds),)
+                return [iperf(bed, INNER[1], seconds)]
 
-        (rows[f"{name}, Gbit/s"],) = zip(*in_turns(runs, through_daemons))
+        [rows[f"{name}, Gbit/s"]] = in_turns(runs, through_daemons)
+    print(f"\nthis build over {BEFORE}, {runs} pairs")
     for name, ratios in rows.items():
         print(f"  {name:34}{median(ratios)}", flush=True)
 
 
 def in_turns(runs, measure):
-    """What `measure` finds with this build over what it finds with the other: a tuple for each pair."""
+    """Of each figure of `measure` what it is with this build over what it is with the other, in `runs` pairs."""
+    pairs = []
     for n in range(runs):
         order = (BINARY, BEFORE) if n % 2 == 0 else (BEFORE, BINARY)
         found = {binary: measure(binary) for binary in order}
-        yield tuple(this / other for this, other in zip(found[BINARY], found[BEFORE]))
+        pairs.append([this / other for this, other in zip(found[BINARY], found[BEFORE])])
+    return list(zip(*pairs))
 
 
 PARTS = {"versions": versions}
