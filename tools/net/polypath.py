@@ -40,7 +40,10 @@ class Pair:
         return f"{self.hits[1]}@{','.join(ends)}"
 
     def send(self, *files, paths=None, more=()):
-        return self._command(0, "send", *files, self.target(paths), "--json", *more)
+        """Starts a sender over the first `paths` links, or all. Hosts find all addresses of each other, so interfaces are named."""
+        few = paths is not None and paths < self.bed.paths
+        only = [word for n in range(paths) for word in ("--only", f"path{n}")] if few else []
+        return self._command(0, "send", *files, self.target(paths), "--json", *only, *more)
 
     def flood(self, kind, rate, *more):
         """Starts a flood of HIP packets from host a to host b, in the name of host a."""

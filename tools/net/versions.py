@@ -12,19 +12,20 @@ BEFORE = os.environ.get("POLYPATH_BEFORE")
 
 
 def versions(runs, size=1_000_000_000, seconds=4):
-    """This build over the one that $POLYPATH_BEFORE names, pair by pair: a file, and a TCP connection through the daemons."""
+    """This build over the one that $POLYPATH_BEFORE names, pair by pair: a file over one path and over two, and a TCP
+    connection through the daemons."""
     if not BEFORE:
         return print("\nversions: skipped, $POLYPATH_BEFORE names no program")
     rows = {}
-    with Bed([None]) as bed:
+    with Bed([None, None]) as bed:
         pairs, path = {binary: Pair(bed, binary) for binary in (BINARY, BEFORE)}, bed.file("file", size)
+        for paths, name in ((1, "file, one path"), (2, "file, two paths")):
+            def transfer(binary, paths=paths):
+                bed.warm(size)
+                took, cpu = pairs[binary].transfer(path, paths)
+                return size * 8 / took / 1e9, cpu
 
-        def transfer(binary):
-            bed.warm(size)
-            took, cpu = pairs[binary].transfer(path)
-            return size * 8 / took / 1e9, cpu
-
-        rows["file, Gbit/s"], rows["file, CPU seconds of both ends"] = in_turns(runs, transfer)
+            rows[f"{name}, Gbit/s"], rows[f"{name}, CPU seconds of both ends"] = in_turns(runs, transfer)
     for name, lane in LANES.items():
         def through_daemons(binary, lane=lane):
             with Bed([None]) as bed:
@@ -34,7 +35,7 @@ def versions(runs, size=1_000_000_000, seconds=4):
         [rows[f"{name}, Gbit/s"]] = in_turns(runs, through_daemons)
     print(f"\nthis build over {BEFORE}, {runs} pairs")
     for name, ratios in rows.items():
-        print(f"  {name:34}{median(ratios)}", flush=True)
+        print(f"  {name:42}{median(ratios)}", flush=True)
 
 
 def in_turns(runs, measure):

@@ -12,19 +12,20 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::detector::Detector;
-use super::series::{BIN, Series};
+use super::series::{BIN, Bin, Series, widen};
 use crate::path_map::{OfPath, PathMap};
 
 /// Longest time that is looked back.
 const WINDOW: Duration = Duration::from_secs(10);
-/// Widths of the bins that are tried, in bins of a series.
-const WIDTHS: [u64; 5] = [1, 2, 4, 8, 16];
-/// Share of the bins that must have a delay; wider ones are tried otherwise.
-const FILLED: f64 = 0.6;
+/// So often bins are widened to twice the width, until both have enough. A short queue rises and falls within a few
+/// milliseconds, so the narrowest that will do are taken.
+const WIDENED: u32 = 5;
 /// Fewest bins that both must have.
 const LEAST: f64 = 40.0;
 /// Smallest standard deviation, ms: below it there is no queue to compare.
 const SPREAD: f64 = 0.4;
+/// Products that are summed at once.
+const LANES: usize = 8;
 /// Lags that are always tried: jitter of hosts, and what is unlike in the ways to the bottleneck.
 const LAG: Duration = Duration::from_millis(30);
 
@@ -46,6 +47,8 @@ impl OfPath for Path {
 #[derive(Debug, Default)]
 pub(crate) struct Concordance {
     paths: PathMap<Path>,
+    /// Of the two that are compared.
+    lines: [Line; 2],
 }
 
 impl Detector for Concordance {
@@ -60,41 +63,90 @@ impl Detector for Concordance {
     }
 
     fn likeness(&mut self, now: Instant, since: Instant, (a, b): (PathId, PathId)) -> Option<f64> {
-        let (a, b) = (self.paths.get(a)?, self.paths.get(b)?);
+        let Self { paths, lines: [x, y] } = self;
+        let (a, b) = (paths.get(a)?, paths.get(b)?);
         let from = since.max(now - WINDOW);
         let lag = (a.rtt - b.rtt).max(b.rtt - a.rtt).max(LAG);
-        WIDTHS.iter().find_map(|width| compare(a, b, (from, now), *width, lag))
+        x.read(a.series.between(from, now));
+        y.read(b.series.between(from, now));
+        for widened in 0..=WIDENED {
+            let lags = lag.0.div_ceil(BIN.0 << widened) as usize;
+            if let Some(c) = best(x, y, lags) {
+                return Some(c);
+            }
+            [&mut *x, &mut *y].into_iter().for_each(Line::widen);
+        }
+        None
     }
 }
 
-/// The best concordance within `lag`, if bins of this width are filled well enough.
-fn compare(a: &Path, b: &Path, (from, to): (Instant, Instant), width: u64, lag: Duration) -> Option<f64> {
-    let [x, y] = [a, b].map(|path| path.series.means(from, to, width));
-    let filled = |line: &[f32]| line.iter().filter(|v| !v.is_nan()).count() as f64 / line.len() as f64;
-    if filled(&x).min(filled(&y)) < FILLED {
+/// The best concordance of all lags; none if both have too few bins at one time.
+fn best(x: &Line, y: &Line, lags: usize) -> Option<f64> {
+    if dot(&x.there, &y.there) < LEAST {
         return None;
     }
-    let lags = lag.0.div_ceil(BIN.0 * width) as usize;
-    let ahead = (0..=lags).map(|l| concordance(x.get(l..).unwrap_or_default(), &y));
-    let behind = (1..=lags).map(|l| concordance(&x, y.get(l..).unwrap_or_default()));
+    let ahead = (0..=lags).map(|lag| concordance((x, lag), (y, 0)));
+    let behind = (1..=lags).map(|lag| concordance((x, 0), (y, lag)));
     ahead.chain(behind).flatten().reduce(f64::max)
 }
 
-/// The concordance of two series; none if there is too little of them, or no queue.
-fn concordance(x: &[f32], y: &[f32]) -> Option<f64> {
-    let both = x.iter().zip(y).filter(|(x, y)| !x.is_nan() && !y.is_nan());
-    let (mut n, mut sx, mut sy, mut sxx, mut syy, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
-    for (x, y) in both {
-        let (x, y) = (f64::from(*x), f64::from(*y));
-        n += 1.0;
-        sx += x;
-        sy += y;
-        sxx += x * x;
-        syy += y * y;
-        sxy += x * y;
+/// The bins of a path, and of each its mean delay less that of all, the square of that, and 1: all 0 where there is none. Its memory is
+/// used again.
+#[derive(Debug, Default)]
+struct Line {
+    bins: Vec<Bin>,
+    delay: Vec<f32>,
+    square: Vec<f32>,
+    there: Vec<f32>,
+}
+
+impl Line {
+    fn read(&mut self, bins: impl Iterator<Item = Bin>) {
+        self.bins.clear();
+        self.bins.extend(bins);
+        self.centre();
     }
-    let (vx, vy, cov) = (sxx / n - sx * sx / n / n, syy / n - sy * sy / n / n, sxy / n - sx * sy / n / n);
-    (n >= LEAST && vx.max(vy) >= SPREAD * SPREAD).then(|| 2.0 * cov / (vx + vy))
+
+    fn widen(&mut self) {
+        widen(&mut self.bins);
+        self.centre();
+    }
+
+    fn centre(&mut self) {
+        let Self { bins, delay, square, there } = self;
+        let means = || bins.iter().map(|bin| bin.mean());
+        let (sum, count) = means().flatten().fold((0.0, 0.0_f32), |(sum, n), mean| (sum + mean, n + 1.0));
+        [&mut *delay, square, there].into_iter().for_each(Vec::clear);
+        delay.extend(means().map(|mean| mean.map_or(0.0, |mean| mean - sum / count)));
+        square.extend(delay.iter().map(|delay| delay * delay));
+        there.extend(means().map(|mean| f32::from(u8::from(mean.is_some()))));
+    }
+}
+
+/// The concordance of what is left of each after so many bins, where both are there; none if that is seldom, or there is no queue.
+fn concordance((x, ahead): (&Line, usize), (y, behind): (&Line, usize)) -> Option<f64> {
+    let dot =
+        |x: &[f32], y: &[f32]| dot(x.get(ahead..).unwrap_or_default(), y.get(behind..).unwrap_or_default());
+    let n = dot(&x.there, &y.there);
+    if n < LEAST {
+        return None;
+    }
+    let (sx, sy) = (dot(&x.delay, &y.there) / n, dot(&x.there, &y.delay) / n);
+    let (vx, vy) = (dot(&x.square, &y.there) / n - sx * sx, dot(&x.there, &y.square) / n - sy * sy);
+    let cov = dot(&x.delay, &y.delay) / n - sx * sy;
+    (vx.max(vy) >= SPREAD * SPREAD).then(|| 2.0 * cov / (vx + vy))
+}
+
+/// The sum of the products of as many as both have, in lanes that the compiler puts into vectors.
+fn dot(x: &[f32], y: &[f32]) -> f64 {
+    let len = x.len().min(y.len());
+    let ((x, x_rest), (y, y_rest)) = (x[..len].as_chunks::<LANES>(), y[..len].as_chunks::<LANES>());
+    let mut sums = [0.0_f32; LANES];
+    for (x, y) in x.iter().zip(y) {
+        sums.iter_mut().zip(x).zip(y).for_each(|((sum, x), y)| *sum += x * y);
+    }
+    let rest = x_rest.iter().zip(y_rest).map(|(x, y)| x * y);
+    sums.into_iter().chain(rest).map(f64::from).sum()
 }
 
 #[cfg(test)]
@@ -139,6 +191,20 @@ mod tests {
         let of = |rtts| likeness(|n| (saw(n), saw(n)), 200, rtts);
         assert!(of([50, 300]).is_some_and(|c| c > 0.95), "{:?}", of([50, 300]));
         assert!(of([50, 60]).is_some_and(|c| c < 0.8), "{:?}", of([50, 60]));
+    }
+
+    /// It rises for 30 ms and falls for 30, and packets meet it 25 and 35 ms apart.
+    #[test]
+    fn few_packets_tell_of_a_queue_that_changes_between_them() {
+        let queue = |ms: u64| MS((ms % 60).min(60 - ms % 60));
+        let mut c = Concordance::default();
+        for (path, step) in [(PATHS.0, 25), (PATHS.1, 35)] {
+            for ms in (1000..11_000).step_by(step) {
+                c.on_delay(path, Instant::ZERO + MS(ms), queue(ms), MS(50));
+            }
+        }
+        let alike = c.likeness(Instant::ZERO + MS(11_000), Instant::ZERO + MS(1000), PATHS);
+        assert!(alike.is_some_and(|c| c > 0.99), "{alike:?}");
     }
 
     #[test]

@@ -35,11 +35,11 @@ pub(crate) struct Detection {
 impl DetectionConfig {
     /// Ready to be fed.
     pub(crate) fn build(self) -> Detection {
-        let thresholds = |join, leave, trial| Judge::new(Thresholds { join, leave, trial });
+        let thresholds = |trial, join, leave| Judge::new(Thresholds { trial, join, leave });
         let (detector, judge): (Option<Box<dyn Detector>>, _) = match self {
-            Self::Concordance => (Some(Box::<Concordance>::default()), thresholds(0.6, 0.3, true)),
-            Self::Statistics => (Some(Box::<Statistics>::default()), thresholds(0.9, 0.5, false)),
-            Self::Separate | Self::Shared => (None, thresholds(1.0, 0.0, false)),
+            Self::Concordance => (Some(Box::<Concordance>::default()), thresholds(Some(0.4), 0.55, 0.3)),
+            Self::Statistics => (Some(Box::<Statistics>::default()), thresholds(None, 0.9, 0.5)),
+            Self::Separate | Self::Shared => (None, thresholds(None, 1.0, 0.0)),
         };
         Detection { detector, judge }
     }

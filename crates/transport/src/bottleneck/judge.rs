@@ -23,12 +23,12 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
 /// What a method calls alike.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Thresholds {
+    /// At least so alike are paths that go on trial; none if there are no trials.
+    pub trial: Option<f64>,
     /// At least so alike are paths that share.
     pub join: f64,
     /// At most so alike are paths that shared and no longer do.
     pub leave: f64,
-    /// Whether they are put on trial before they join.
-    pub trial: bool,
 }
 
 /// What is held of two paths.
@@ -206,10 +206,11 @@ fn look(
     detector: &mut dyn Detector,
 ) -> Option<Held> {
     let likeness = detector.likeness(now, Instant::ZERO, paths)?;
-    (likeness >= thresholds.join).then_some(match thresholds.trial {
-        true => Held::Trial { since: now, failures },
-        false => Held::Shared { since: now, measured: true },
-    })
+    let held = match thresholds.trial {
+        Some(_) => Held::Trial { since: now, failures },
+        None => Held::Shared { since: now, measured: true },
+    };
+    (likeness >= thresholds.trial.unwrap_or(thresholds.join)).then_some(held)
 }
 
 /// A trial counts from the first of `times` on, may end from the second on and ends at the third.
@@ -257,7 +258,7 @@ mod tests {
     }
 
     fn judge(links: [Option<u32>; 2]) -> Judge {
-        let mut judge = Judge::new(Thresholds { join: 0.6, leave: 0.3, trial: true });
+        let mut judge = Judge::new(Thresholds { trial: Some(0.6), join: 0.6, leave: 0.3 });
         [PathId(0), PathId(1)].iter().zip(links).for_each(|(path, link)| judge.add(at(0), *path, link));
         judge
     }

@@ -3,17 +3,25 @@
 use polypath_wire::{Duration, Instant};
 
 /// Width of a bin.
-pub(crate) const BIN: Duration = Duration::from_millis(10);
+pub(crate) const BIN: Duration = Duration::from_millis(5);
 /// How many bins are remembered.
 const BINS: u64 = 2048;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Bin {
+/// The delays of one bin, ms.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Bin {
     sum: f32,
     count: f32,
 }
 
-/// The last 20 s of one path.
+impl Bin {
+    /// Their mean; none if nothing was measured.
+    pub(crate) fn mean(self) -> Option<f32> {
+        (self.count > 0.0).then(|| self.sum / self.count)
+    }
+}
+
+/// The last 10 s of one path.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     bins: Vec<Bin>,
@@ -42,20 +50,25 @@ impl Series {
         bin.count += 1.0;
     }
 
-    /// Mean delays between two instants, ms, `width` bins each; NaN where nothing was measured.
-    pub(crate) fn means(&self, from: Instant, to: Instant, width: u64) -> Vec<f32> {
-        let width = width.max(1);
-        let oldest = (self.newest + 1).saturating_sub(BINS);
-        let (first, last) = (from.0 / BIN.0 / width, to.0 / BIN.0 / width);
-        let mean = |n: u64| {
-            let known = (n * width..(n + 1) * width).filter(|b| (oldest..=self.newest).contains(b));
-            let all = known.map(|b| self.bins[(b % BINS) as usize]);
-            let Bin { sum, count } =
-                all.fold(Bin::default(), |a, b| Bin { sum: a.sum + b.sum, count: a.count + b.count });
-            sum / count
+    /// The bins between two instants.
+    pub(crate) fn between(&self, from: Instant, to: Instant) -> impl Iterator<Item = Bin> {
+        let known = (self.newest + 1).saturating_sub(BINS)..=self.newest;
+        let bin = move |n: u64| match known.contains(&n) {
+            true => self.bins[(n % BINS) as usize],
+            false => Bin::default(),
         };
-        (first..last).map(mean).collect()
+        (from.0 / BIN.0..to.0 / BIN.0).map(bin)
     }
+}
+
+/// Makes bins of twice the width of them.
+pub(crate) fn widen(bins: &mut Vec<Bin>) {
+    let pairs = bins.len().div_ceil(2);
+    for n in 0..pairs {
+        let (a, b) = (bins[2 * n], bins.get(2 * n + 1).copied().unwrap_or_default());
+        bins[n] = Bin { sum: a.sum + b.sum, count: a.count + b.count };
+    }
+    bins.truncate(pairs);
 }
 
 #[cfg(test)]
@@ -68,23 +81,27 @@ mod tests {
         Instant::ZERO + MS(ms)
     }
 
+    fn means(bins: &[Bin]) -> Vec<Option<f32>> {
+        bins.iter().map(|bin| bin.mean()).collect()
+    }
+
     #[test]
     fn bins_have_the_mean_of_what_left_in_them_and_none_where_nothing_did() {
         let mut series = Series::default();
-        [(1000, 4), (1005, 6), (1021, 8), (1045, 2)].iter().for_each(|(t, q)| series.add(at(*t), MS(*q)));
-        let narrow = series.means(at(1000), at(1050), 1);
-        assert_eq!((narrow[0], narrow[2], narrow[4]), (5.0, 8.0, 2.0));
-        assert!(narrow[1].is_nan() && narrow[3].is_nan());
-        assert_eq!(series.means(at(1000), at(1040), 2), [5.0, 8.0]);
+        [(1000, 4), (1002, 6), (1010, 8), (1022, 2)].iter().for_each(|(t, q)| series.add(at(*t), MS(*q)));
+        let mut bins: Vec<Bin> = series.between(at(1000), at(1025)).collect();
+        assert_eq!(means(&bins), [Some(5.0), None, Some(8.0), None, Some(2.0)]);
+        widen(&mut bins);
+        assert_eq!(means(&bins), [Some(5.0), Some(8.0), Some(2.0)]);
     }
 
     #[test]
     fn what_is_older_than_the_memory_is_gone() {
         let mut series = Series::default();
         series.add(at(5), MS(9));
-        series.add(at(20_485), MS(3));
-        assert!(series.means(at(0), at(10), 1)[0].is_nan());
+        series.add(at(10_245), MS(3));
+        assert_eq!(series.between(at(5), at(10)).map(Bin::mean).collect::<Vec<_>>(), [None]);
         series.add(at(5), MS(9));
-        assert_eq!(series.means(at(20_480), at(20_490), 1), [3.0]);
+        assert_eq!(series.between(at(10_245), at(10_250)).map(Bin::mean).collect::<Vec<_>>(), [Some(3.0)]);
     }
 }

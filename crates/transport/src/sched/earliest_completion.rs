@@ -57,10 +57,10 @@ impl Scheduler for EarliestCompletion {
 /// on `path`.
 fn finisher(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) -> Option<PathId> {
     let arrives = |p: &PathView| clocked_arrival(now, p, parcel.len);
+    let open = paths.iter().filter(|p| is_open(now, p, parcel.len));
+    let quickest = open.min_by_key(|p| (arrives(p), p.id)).filter(|p| p.id != path)?;
     let end = arrives(paths.iter().find(|p| p.id == path)?);
-    let quickest = paths.iter().filter(|p| is_open(now, p, parcel.len)).min_by_key(|p| (arrives(p), p.id))?;
-    let delivered = capacity(quickest, arrives(quickest), end);
-    (quickest.id != path && delivered > parcel.waiting).then_some(quickest.id)
+    (capacity(quickest, arrives(quickest), end) > parcel.waiting).then_some(quickest.id)
 }
 
 /// Whether `parcel` on `path` would hold up what the quicker paths can send.
