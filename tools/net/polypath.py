@@ -1,5 +1,6 @@
 """`polypath receive` and `polypath send` on a test bed, timed from outside."""
 
+import json
 import os
 import time
 
@@ -71,6 +72,9 @@ class Pair:
         if not whole:
             raise RuntimeError(f"{path.name} did not arrive: {report}")
         final.unlink()
+        used = len(json.loads(report)["paths"])
+        if paths and used > paths:
+            raise RuntimeError(f"the transfer had {used} paths where {paths} were asked for")
         return took, cpu
 
     def _finish(self, sender):

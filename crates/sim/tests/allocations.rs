@@ -57,13 +57,13 @@ fn two_paths_with_loss_and_reordering() {
     assert_none_per_packet(allocations(&[lossy(80, 5), lossy(40, 10)], 10.0, 40.0));
 }
 
-/// Which paths share is judged four times a second, which may allocate; packets do not.
+/// Which paths share is judged four times a second, which may allocate, a dozen times for a pair; packets do not.
 #[test]
 fn one_window_per_bottleneck_on_paths_apart_and_on_paths_that_share() {
     let hops = [hop(80, 5, 200), hop(40, 10, 200)];
     for bottlenecks in [DetectionConfig::default(), DetectionConfig::Shared] {
         let cc = CcConfig::Polypath(PolypathConfig { bottlenecks, ..PolypathConfig::default() });
         let (allocations, packets) = allocations_of(&hops, cc, 10.0, 30.0);
-        assert!(packets >= LEAST_PACKETS && allocations * 1000 <= packets, "{allocations} for {packets}");
+        assert!(packets >= LEAST_PACKETS && allocations <= MOST + 12 * 80, "{allocations} for {packets}");
     }
 }

@@ -17,8 +17,8 @@ use crate::path_map::{OfPath, PathMap};
 
 /// Longest time that is looked back.
 const WINDOW: Duration = Duration::from_secs(10);
-/// So often bins are widened to twice the width, until both have enough. A short queue rises and falls within a few
-/// milliseconds, so the narrowest that will do are taken.
+/// So often bins are widened to twice the width, until both have enough of them and a queue shows. A short queue rises and
+/// falls within a few milliseconds, so the narrowest that will do are taken.
 const WIDENED: u32 = 5;
 /// Fewest bins that both must have.
 const LEAST: f64 = 40.0;
@@ -47,8 +47,6 @@ impl OfPath for Path {
 #[derive(Debug, Default)]
 pub(crate) struct Concordance {
     paths: PathMap<Path>,
-    /// Of the two that are compared.
-    lines: [Line; 2],
 }
 
 impl Detector for Concordance {
@@ -63,24 +61,22 @@ impl Detector for Concordance {
     }
 
     fn likeness(&mut self, now: Instant, since: Instant, (a, b): (PathId, PathId)) -> Option<f64> {
-        let Self { paths, lines: [x, y] } = self;
-        let (a, b) = (paths.get(a)?, paths.get(b)?);
+        let (a, b) = (self.paths.get(a)?, self.paths.get(b)?);
         let from = since.max(now - WINDOW);
         let lag = (a.rtt - b.rtt).max(b.rtt - a.rtt).max(LAG);
-        x.read(a.series.between(from, now));
-        y.read(b.series.between(from, now));
+        let [mut x, mut y] = [a, b].map(|path| Line::of(path.series.between(from, now).collect()));
         for widened in 0..=WIDENED {
             let lags = lag.0.div_ceil(BIN.0 << widened) as usize;
-            if let Some(c) = best(x, y, lags) {
+            if let Some(c) = best(&x, &y, lags) {
                 return Some(c);
             }
-            [&mut *x, &mut *y].into_iter().for_each(Line::widen);
+            [&mut x, &mut y].into_iter().for_each(Line::widen);
         }
         None
     }
 }
 
-/// The best concordance of all lags; none if both have too few bins at one time.
+/// The best concordance of all lags; none if both have too few bins at one time, or no queue shows with any lag.
 fn best(x: &Line, y: &Line, lags: usize) -> Option<f64> {
     if dot(&x.there, &y.there) < LEAST {
         return None;
@@ -90,9 +86,8 @@ fn best(x: &Line, y: &Line, lags: usize) -> Option<f64> {
     ahead.chain(behind).flatten().reduce(f64::max)
 }
 
-/// The bins of a path, and of each its mean delay less that of all, the square of that, and 1: all 0 where there is none. Its memory is
-/// used again.
-#[derive(Debug, Default)]
+/// The bins of a path, and of each its mean delay less that of all, the square of that, and 1: all 0 where there is none.
+#[derive(Default)]
 struct Line {
     bins: Vec<Bin>,
     delay: Vec<f32>,
@@ -101,10 +96,10 @@ struct Line {
 }
 
 impl Line {
-    fn read(&mut self, bins: impl Iterator<Item = Bin>) {
-        self.bins.clear();
-        self.bins.extend(bins);
-        self.centre();
+    fn of(bins: Vec<Bin>) -> Self {
+        let mut line = Self { bins, ..Self::default() };
+        line.centre();
+        line
     }
 
     fn widen(&mut self) {
@@ -134,7 +129,9 @@ fn concordance((x, ahead): (&Line, usize), (y, behind): (&Line, usize)) -> Optio
     let (sx, sy) = (dot(&x.delay, &y.there) / n, dot(&x.there, &y.delay) / n);
     let (vx, vy) = (dot(&x.square, &y.there) / n - sx * sx, dot(&x.there, &y.square) / n - sy * sy);
     let cov = dot(&x.delay, &y.delay) / n - sx * sy;
-    (vx.max(vy) >= SPREAD * SPREAD).then(|| 2.0 * cov / (vx + vy))
+    // The lanes' rounding shows where what both have is seconds away from the means.
+    let (vx, vy) = (vx.max(0.0), vy.max(0.0));
+    (vx.max(vy) >= SPREAD * SPREAD).then(|| (2.0 * cov / (vx + vy)).clamp(-1.0, 1.0))
 }
 
 /// The sum of the products of as many as both have, in lanes that the compiler puts into vectors.
@@ -205,6 +202,24 @@ mod tests {
         }
         let alike = c.likeness(Instant::ZERO + MS(11_000), Instant::ZERO + MS(1000), PATHS);
         assert!(alike.is_some_and(|c| c > 0.99), "{alike:?}");
+    }
+
+    /// Packets met the queue at different times until it grew by half a minute, and opposite waits since.
+    #[test]
+    fn likeness_stays_within_its_bounds_where_rounding_shows() {
+        let us = Duration::from_micros;
+        let mut c = Concordance::default();
+        for n in 0..2000 {
+            let (at, wait) = (Instant::ZERO + MS(1000 + 5 * n), us(997 * n % 1777));
+            match n < 1000 {
+                true => c.on_delay(PathId((n % 2) as u16), at, wait, MS(50)),
+                false => [(PATHS.0, MS(30_000) + wait), (PATHS.1, MS(30_002) - wait)]
+                    .iter()
+                    .for_each(|(path, wait)| c.on_delay(*path, at, *wait, MS(50))),
+            }
+        }
+        let alike = c.likeness(Instant::ZERO + MS(11_000), Instant::ZERO + MS(1000), PATHS);
+        assert!(alike.is_some_and(|c| (-1.0..=1.0).contains(&c)), "{alike:?}");
     }
 
     #[test]

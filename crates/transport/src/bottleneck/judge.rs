@@ -46,6 +46,8 @@ enum Held {
 struct Pair {
     paths: (PathId, PathId),
     held: Held,
+    /// Facts of this connection were against their sharing: a trial that ended undecided is none.
+    refuted: bool,
 }
 
 /// A path, and what is known of it before anything was measured.
@@ -95,7 +97,7 @@ impl Judge {
                 true => Held::Shared { since: now, measured: false },
                 false => Held::Separate { retry: now + LEAST, failures: 0 },
             };
-            self.pairs.push(Pair { paths: (other.path, new.path), held });
+            self.pairs.push(Pair { paths: (other.path, new.path), held, refuted: false });
         }
         self.paths.push(new);
     }
@@ -116,7 +118,7 @@ impl Judge {
         let same = |p: &PathId| self.paths.iter().any(|m| m.path == *p && m.bottleneck == Some(bottleneck));
         let alike = |pair: &&mut Pair| same(&pair.paths.0) && same(&pair.paths.1);
         for pair in self.pairs.iter_mut().filter(alike) {
-            if matches!(pair.held, Held::Separate { failures: 0, .. } | Held::Trial { failures: 0, .. }) {
+            if !pair.refuted && !matches!(pair.held, Held::Shared { .. }) {
                 pair.held = Held::Shared { since: now, measured: false };
             }
         }
@@ -127,8 +129,8 @@ impl Judge {
     pub(crate) fn found(&self) -> Vec<([PathId; 2], bool)> {
         let told = |pair: &Pair| match pair.held {
             Held::Shared { measured: true, .. } => Some(([pair.paths.0, pair.paths.1], true)),
-            Held::Shared { .. } | Held::Separate { failures: 0, .. } | Held::Trial { .. } => None,
-            Held::Separate { .. } => Some(([pair.paths.0, pair.paths.1], false)),
+            Held::Separate { .. } if pair.refuted => Some(([pair.paths.0, pair.paths.1], false)),
+            Held::Shared { .. } | Held::Separate { .. } | Held::Trial { .. } => None,
         };
         self.pairs.iter().filter_map(told).collect()
     }
@@ -171,11 +173,12 @@ impl Judge {
                 }
                 Held::Trial { since, failures } => {
                     let times = [SETTLE, SETTLE + TRIAL[0], SETTLE + TRIAL[1]].map(|n| since + half.times(n));
-                    try_on(now, times, pair.paths, failures, thresholds, detector)
+                    try_on(now, times, pair, failures, thresholds, detector)
                         .unwrap_or(Held::Trial { since, failures })
                 }
                 Held::Shared { since, measured } => match detector.likeness(now, since, pair.paths) {
                     Some(likeness) if likeness <= thresholds.leave && now >= since + LEAST => {
+                        pair.refuted = true;
                         Held::Separate { retry: now + PAUSES[0], failures: 1 }
                     }
                     _ => Held::Shared { since, measured },
@@ -217,7 +220,7 @@ fn look(
 fn try_on(
     now: Instant,
     [from, least, most]: [Instant; 3],
-    paths: (PathId, PathId),
+    pair: &mut Pair,
     failures: u32,
     thresholds: Thresholds,
     detector: &mut dyn Detector,
@@ -228,11 +231,14 @@ fn try_on(
     let [first, last] = PAUSES;
     let separate =
         Held::Separate { retry: now + first.times(1 << failures.min(8)).min(last), failures: failures + 1 };
-    match detector.likeness(now, from, paths) {
-        Some(likeness) if likeness >= thresholds.join => Some(Held::Shared { since: now, measured: true }),
-        Some(likeness) if likeness <= thresholds.leave => Some(separate),
-        _ => (now >= most).then_some(separate),
+    let likeness = detector.likeness(now, from, pair.paths);
+    if likeness.is_some_and(|likeness| likeness >= thresholds.join) {
+        pair.refuted = false;
+        return Some(Held::Shared { since: now, measured: true });
     }
+    let unlike = likeness.is_some_and(|likeness| likeness <= thresholds.leave);
+    pair.refuted |= unlike;
+    (unlike || now >= most).then_some(separate)
 }
 
 #[cfg(test)]
@@ -258,7 +264,7 @@ mod tests {
     }
 
     fn judge(links: [Option<u32>; 2]) -> Judge {
-        let mut judge = Judge::new(Thresholds { trial: Some(0.6), join: 0.6, leave: 0.3 });
+        let mut judge = Judge::new(Thresholds { trial: Some(0.4), join: 0.6, leave: 0.3 });
         [PathId(0), PathId(1)].iter().zip(links).for_each(|(path, link)| judge.add(at(0), *path, link));
         judge
     }
@@ -293,6 +299,18 @@ mod tests {
         assert!(!judge.is_on_trial(PathId(0)));
         course(&mut judge, 6500, 8250, Some(0.9));
         assert_eq!(judge.verdict().bottlenecks().count(), 1);
+    }
+
+    #[test]
+    fn a_trial_that_ends_undecided_is_no_fact_against() {
+        let mut judge = judge([Some(1), Some(2)]);
+        let [a, b] = [PathId(0), PathId(1)];
+        course(&mut judge, 2000, 2250, Some(0.5));
+        assert!(judge.is_on_trial(a), "alike enough for a trial");
+        assert!(course(&mut judge, 2250, 4500, Some(0.5)).iter().all(|shares| !shares), "and not to share");
+        assert!(!judge.is_on_trial(a), "it is over");
+        assert_eq!(judge.found(), []);
+        assert!(!judge.set_bottleneck(at(4500), a, 5) && judge.set_bottleneck(at(4500), b, 5));
     }
 
     #[test]

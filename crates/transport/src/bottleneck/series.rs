@@ -50,7 +50,7 @@ impl Series {
         bin.count += 1.0;
     }
 
-    /// The bins between two instants.
+    /// The bins from the one that `from` is in to before the one that `to` is in.
     pub(crate) fn between(&self, from: Instant, to: Instant) -> impl Iterator<Item = Bin> {
         let known = (self.newest + 1).saturating_sub(BINS)..=self.newest;
         let bin = move |n: u64| match known.contains(&n) {
@@ -61,7 +61,7 @@ impl Series {
     }
 }
 
-/// Makes bins of twice the width of them.
+/// Makes bins of twice the width of them, from the first on; the last may stay as it was.
 pub(crate) fn widen(bins: &mut Vec<Bin>) {
     let pairs = bins.len().div_ceil(2);
     for n in 0..pairs {
