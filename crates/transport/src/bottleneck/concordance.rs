@@ -12,13 +12,13 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::detector::Detector;
-use super::series::{BIN, Bin, Series, widen};
+use super::series::{BIN, Bin, Series, widened};
 use crate::path_map::{OfPath, PathMap};
 
 /// Longest time that is looked back.
 const WINDOW: Duration = Duration::from_secs(10);
-/// So often bins are widened to twice the width, until both have enough of them and a queue shows. A short queue rises and
-/// falls within a few milliseconds, so the narrowest that will do are taken.
+/// How often bins are doubled in width at most, until both paths have enough of them and a queue shows. A short queue rises and
+/// falls within a few milliseconds, so the narrowest bins that will do are taken.
 const WIDENED: u32 = 5;
 /// Fewest bins that both must have.
 const LEAST: f64 = 40.0;
@@ -64,20 +64,20 @@ impl Detector for Concordance {
         let (a, b) = (self.paths.get(a)?, self.paths.get(b)?);
         let from = since.max(now - WINDOW);
         let lag = (a.rtt - b.rtt).max(b.rtt - a.rtt).max(LAG);
-        let [mut x, mut y] = [a, b].map(|path| Line::of(path.series.between(from, now).collect()));
-        for widened in 0..=WIDENED {
-            let lags = lag.0.div_ceil(BIN.0 << widened) as usize;
-            if let Some(c) = best(&x, &y, lags) {
+        let mut lines = [a, b].map(|path| Line::of(path.series.between(from, now).collect()));
+        for times in 0..=WIDENED {
+            let lags = lag.0.div_ceil(BIN.0 << times) as usize;
+            if let Some(c) = best(&lines, lags) {
                 return Some(c);
             }
-            [&mut x, &mut y].into_iter().for_each(Line::widen);
+            lines = lines.map(|line| Line::of(widened(&line.bins)));
         }
         None
     }
 }
 
 /// The best concordance of all lags; none if both have too few bins at one time, or no queue shows with any lag.
-fn best(x: &Line, y: &Line, lags: usize) -> Option<f64> {
+fn best([x, y]: &[Line; 2], lags: usize) -> Option<f64> {
     if dot(&x.there, &y.there) < LEAST {
         return None;
     }
@@ -86,50 +86,42 @@ fn best(x: &Line, y: &Line, lags: usize) -> Option<f64> {
     ahead.chain(behind).flatten().reduce(f64::max)
 }
 
-/// The bins of a path, and of each its mean delay less that of all, the square of that, and 1: all 0 where there is none.
-#[derive(Default)]
+/// The bins of a path, prepared so that sums over the bins that two paths have are sums of products. A bin without a delay is 0 in all
+/// three.
 struct Line {
     bins: Vec<Bin>,
+    /// The mean delay of each bin, less the mean of all bins, ms.
     delay: Vec<f32>,
+    /// The square of that.
     square: Vec<f32>,
+    /// 1 in each bin that has a delay.
     there: Vec<f32>,
 }
 
 impl Line {
     fn of(bins: Vec<Bin>) -> Self {
-        let mut line = Self { bins, ..Self::default() };
-        line.centre();
-        line
-    }
-
-    fn widen(&mut self) {
-        widen(&mut self.bins);
-        self.centre();
-    }
-
-    fn centre(&mut self) {
-        let Self { bins, delay, square, there } = self;
         let means = || bins.iter().map(|bin| bin.mean());
         let (sum, count) = means().flatten().fold((0.0, 0.0_f32), |(sum, n), mean| (sum + mean, n + 1.0));
-        [&mut *delay, square, there].into_iter().for_each(Vec::clear);
-        delay.extend(means().map(|mean| mean.map_or(0.0, |mean| mean - sum / count)));
-        square.extend(delay.iter().map(|delay| delay * delay));
-        there.extend(means().map(|mean| f32::from(u8::from(mean.is_some()))));
+        let delay: Vec<f32> = means().map(|mean| mean.map_or(0.0, |mean| mean - sum / count)).collect();
+        let square = delay.iter().map(|delay| delay * delay).collect();
+        let there = means().map(|mean| f32::from(u8::from(mean.is_some()))).collect();
+        Self { bins, delay, square, there }
     }
 }
 
-/// The concordance of what is left of each after so many bins, where both are there; none if that is seldom, or there is no queue.
-fn concordance((x, ahead): (&Line, usize), (y, behind): (&Line, usize)) -> Option<f64> {
-    let dot =
-        |x: &[f32], y: &[f32]| dot(x.get(ahead..).unwrap_or_default(), y.get(behind..).unwrap_or_default());
-    let n = dot(&x.there, &y.there);
+/// The concordance of two lines, each without its first `skip` bins. None if they have too few bins in common, or if neither shows a
+/// queue.
+fn concordance((x, skip_x): (&Line, usize), (y, skip_y): (&Line, usize)) -> Option<f64> {
+    let sum =
+        |x: &[f32], y: &[f32]| dot(x.get(skip_x..).unwrap_or_default(), y.get(skip_y..).unwrap_or_default());
+    let n = sum(&x.there, &y.there);
     if n < LEAST {
         return None;
     }
-    let (sx, sy) = (dot(&x.delay, &y.there) / n, dot(&x.there, &y.delay) / n);
-    let (vx, vy) = (dot(&x.square, &y.there) / n - sx * sx, dot(&x.there, &y.square) / n - sy * sy);
-    let cov = dot(&x.delay, &y.delay) / n - sx * sy;
-    // The lanes' rounding shows where what both have is seconds away from the means.
+    let (mx, my) = (sum(&x.delay, &y.there) / n, sum(&x.there, &y.delay) / n);
+    let (vx, vy) = (sum(&x.square, &y.there) / n - mx * mx, sum(&x.there, &y.square) / n - my * my);
+    let cov = sum(&x.delay, &y.delay) / n - mx * my;
+    // Sums of f32 are rounded: where the common bins are seconds away from the mean of all, a variance may come out below 0.
     let (vx, vy) = (vx.max(0.0), vy.max(0.0));
     (vx.max(vy) >= SPREAD * SPREAD).then(|| (2.0 * cov / (vx + vy)).clamp(-1.0, 1.0))
 }

@@ -46,7 +46,7 @@ enum Held {
 struct Pair {
     paths: (PathId, PathId),
     held: Held,
-    /// Facts of this connection were against their sharing: a trial that ended undecided is none.
+    /// This connection measured that they do not share. A trial that ended undecided does not set it.
     refuted: bool,
 }
 

@@ -8,7 +8,7 @@ pub(crate) const BIN: Duration = Duration::from_millis(5);
 const BINS: u64 = 2048;
 
 /// The delays of one bin, ms.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bin {
     sum: f32,
     count: f32,
@@ -61,14 +61,10 @@ impl Series {
     }
 }
 
-/// Makes bins of twice the width of them, from the first on; the last may stay as it was.
-pub(crate) fn widen(bins: &mut Vec<Bin>) {
-    let pairs = bins.len().div_ceil(2);
-    for n in 0..pairs {
-        let (a, b) = (bins[2 * n], bins.get(2 * n + 1).copied().unwrap_or_default());
-        bins[n] = Bin { sum: a.sum + b.sum, count: a.count + b.count };
-    }
-    bins.truncate(pairs);
+/// The same delays in bins of twice the width, counted from the first; the last may be half as wide.
+pub(crate) fn widened(bins: &[Bin]) -> Vec<Bin> {
+    let join = |a: Bin, b: &Bin| Bin { sum: a.sum + b.sum, count: a.count + b.count };
+    bins.chunks(2).map(|pair| pair.iter().fold(Bin::default(), join)).collect()
 }
 
 #[cfg(test)]
@@ -81,18 +77,17 @@ mod tests {
         Instant::ZERO + MS(ms)
     }
 
-    fn means(bins: &[Bin]) -> Vec<Option<f32>> {
-        bins.iter().map(|bin| bin.mean()).collect()
+    fn means(bins: impl IntoIterator<Item = Bin>) -> Vec<Option<f32>> {
+        bins.into_iter().map(Bin::mean).collect()
     }
 
     #[test]
     fn bins_have_the_mean_of_what_left_in_them_and_none_where_nothing_did() {
         let mut series = Series::default();
         [(1000, 4), (1002, 6), (1010, 8), (1022, 2)].iter().for_each(|(t, q)| series.add(at(*t), MS(*q)));
-        let mut bins: Vec<Bin> = series.between(at(1000), at(1025)).collect();
-        assert_eq!(means(&bins), [Some(5.0), None, Some(8.0), None, Some(2.0)]);
-        widen(&mut bins);
-        assert_eq!(means(&bins), [Some(5.0), Some(8.0), Some(2.0)]);
+        let bins: Vec<Bin> = series.between(at(1000), at(1025)).collect();
+        assert_eq!(means(widened(&bins)), [Some(5.0), Some(8.0), Some(2.0)]);
+        assert_eq!(means(bins), [Some(5.0), None, Some(8.0), None, Some(2.0)]);
     }
 
     #[test]
@@ -100,8 +95,8 @@ mod tests {
         let mut series = Series::default();
         series.add(at(5), MS(9));
         series.add(at(10_245), MS(3));
-        assert_eq!(series.between(at(5), at(10)).map(Bin::mean).collect::<Vec<_>>(), [None]);
+        assert_eq!(means(series.between(at(5), at(10))), [None]);
         series.add(at(5), MS(9));
-        assert_eq!(series.between(at(10_245), at(10_250)).map(Bin::mean).collect::<Vec<_>>(), [Some(3.0)]);
+        assert_eq!(means(series.between(at(10_245), at(10_250))), [Some(3.0)]);
     }
 }
