@@ -7,11 +7,13 @@
 //! | how the paths divide it, and shift load for trials | `polypath/shares.rs` |
 //! | a target for the queue that stands | `polypath/standing.rs` |
 //! | losses that no queue explains | `polypath/random_loss.rs`, `polypath/waits.rs` |
+//! | losses that the other paths of a bottleneck do not have | `polypath/blame.rs` |
 //!
 //! Every context runs the base law, CUBIC or NewReno, paced. A context of one path gives the law what the path gives, and
 //! so is the law, packet for packet, as long as no loss is found to be random.
 
 mod base;
+mod blame;
 mod config;
 mod context;
 mod random_loss;
@@ -29,6 +31,7 @@ use crate::facts::{
     AckSample, ConfigError, Episode, KnownPath, LossEvent, LostSegment, Pace, PathState, PathView,
 };
 use base::Base;
+use blame::Losses;
 pub use config::{BaseLaw, PolypathConfig};
 use context::Context;
 use random_loss::{Origin, RandomLoss};
@@ -38,6 +41,8 @@ use shares::Shares;
 const MADE_UP: f64 = 1.0 / 8.0;
 /// Share of what is delivered in a smallest round trip that a loss leaves which chance or a queue made.
 const KEPT: f64 = 0.9;
+/// Segments that a path has at least that loses more than others of its bottleneck: later ones tell of those that are lost.
+const LEAST: u64 = 4;
 
 /// The controller.
 #[derive(Debug)]
@@ -65,6 +70,8 @@ struct Path {
     /// When something was delivered on it last.
     delivered: Instant,
     random: RandomLoss,
+    /// Since its bottleneck has these paths and was reduced for the first time.
+    losses: Losses,
     /// The present loss episode is not of congestion.
     excused: bool,
 }
@@ -139,6 +146,7 @@ impl Polypath {
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery;
         p.random.on_delivered(sample.newly_acked_segments);
+        p.losses.on_delivered(sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
         p.random.on_delay(now - rtt, queueing, least);
         let context = self.context_mut(path);
@@ -180,11 +188,11 @@ impl Polypath {
     /// How the paths of each context divide its window.
     fn divide(&mut self) {
         let judge = &self.detection.judge;
-        let srtt = |id: PathId| {
+        let carries = |id: PathId| {
             let path = self.paths.iter().find(|path| path.id == id)?;
-            path.active.then(|| path.srtt.unwrap_or_default())
+            path.active.then(|| (path.srtt.unwrap_or_default(), path.losses.weight()))
         };
-        self.shares.divide(judge.verdict(), |path| judge.is_on_trial(path), srtt);
+        self.shares.divide(judge.verdict(), |path| judge.is_on_trial(path), carries);
     }
 
     /// The verdict changed: contexts join, and what joined before parts.
@@ -205,6 +213,7 @@ impl Polypath {
             contexts.push(context);
         }
         (self.contexts, self.news) = (contexts, true);
+        self.paths.iter_mut().for_each(|path| path.losses = Losses::new(now));
         self.divide();
     }
 
@@ -232,6 +241,23 @@ impl Polypath {
     fn works_elsewhere(&self, now: Instant, path: PathId) -> bool {
         let works = |p: &Path| p.srtt.is_some_and(|srtt| now.since(p.delivered) <= srtt.times(2));
         self.sharing(path).any(|p| p.id != path && works(p))
+    }
+
+    /// Whether a loss is to reduce the window of a bottleneck, as far as its paths can be compared.
+    fn is_shared(&mut self, now: Instant, path: PathId, loss: &LossEvent) -> bool {
+        let Some(context) = self.contexts.iter().find(|context| context.has(path)) else { return true };
+        if context.is_alone() || context.was_reduced_for(loss) {
+            return true;
+        }
+        self.paths.iter_mut().filter(|p| p.id == path).for_each(|p| p.losses.on_episode());
+        let mut losses: Vec<&mut Losses> =
+            self.paths.iter_mut().filter(|p| context.has(p.id)).map(|p| &mut p.losses).collect();
+        if !context.was_reduced() {
+            losses.into_iter().for_each(|losses| *losses = Losses::new(now)); // the end of slow start tells of no path
+            return true;
+        }
+        blame::compare(&mut losses);
+        self.path_mut(path).is_none_or(|p| p.losses.is_shared())
     }
 
     /// What leaves together: nothing while losses are random on any path, for which a window makes up less so.
@@ -270,6 +296,7 @@ impl Controller for Polypath {
             rate: None,
             delivered: now,
             random: RandomLoss::default(),
+            losses: Losses::new(now),
             excused: false,
         });
         self.detection.judge.add(now, path, self.config.link());
@@ -332,7 +359,9 @@ impl Controller for Polypath {
 
     fn on_lost(&mut self, _: Instant, path: PathId, segment: &LostSegment) {
         self.detection.detector.iter_mut().for_each(|d| d.on_loss(path, segment.sent_at));
-        self.path_mut(path).into_iter().for_each(|p| p.random.on_lost());
+        let Some(p) = self.path_mut(path) else { return };
+        p.random.on_lost();
+        p.losses.on_lost(segment.sent_at);
     }
 
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, views: &[PathView]) {
@@ -340,11 +369,12 @@ impl Controller for Polypath {
         let guards = self.config.random_loss;
         let Some(p) = self.path_mut(path) else { return };
         let origin = if guards { p.random.judge(loss) } else { Origin::Queue };
-        p.excused = origin == Origin::Chance;
-        if p.excused {
+        let srtt = p.srtt.unwrap_or_default();
+        let is_chance = origin == Origin::Chance || guards && works && !self.is_shared(now, path, loss);
+        self.path_mut(path).into_iter().for_each(|p| p.excused = is_chance);
+        if is_chance {
             return;
         }
-        let srtt = p.srtt.unwrap_or_default();
         let kept = self.path(path).map_or(0, |p| p.kept(self.window(path)));
         let Some(context) = self.context_mut(path) else { return };
         context.on_loss(now, loss, elsewhere, works, srtt);
@@ -366,7 +396,8 @@ impl Controller for Polypath {
             self.sharing(path).filter(|other| other.id != path).map(|other| other.in_flight).sum();
         let (free, mss) = (window.saturating_sub(others), u64::from(p.mss));
         let more = if others > 0 { mss } else { 0 };
-        ((window as f64 * share) as u64 + more).min(free).max(mss)
+        let least = if p.active && p.losses.has_own() { LEAST * mss } else { 0 };
+        ((window as f64 * share) as u64 + more).max(least).min(free).max(mss)
     }
 
     fn pace(&self, path: PathId) -> Option<Pace> {

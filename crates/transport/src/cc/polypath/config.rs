@@ -28,7 +28,7 @@ pub struct PolypathConfig {
     pub base: BaseLaw,
     /// How paths are found that share a bottleneck.
     pub bottlenecks: DetectionConfig,
-    /// A loss that no queue explains is repaired without a reduction.
+    /// A loss that no queue explains, or that other paths of the bottleneck do not have, is repaired without a reduction.
     pub random_loss: bool,
     /// Longest that packets are to wait in the queue of a bottleneck with one path, ms, as long as nobody else fills it; 0 leaves its
     /// length to the base law.

@@ -84,6 +84,16 @@ impl Context {
         self.members.len() < 2
     }
 
+    /// Whether a loss reduced the window that its paths share.
+    pub(super) fn was_reduced(&self) -> bool {
+        self.reduced.is_some()
+    }
+
+    /// Whether that was for what left before `loss` ended.
+    pub(super) fn was_reduced_for(&self, loss: &LossEvent) -> bool {
+        self.reduced.is_some_and(|(at, _)| loss.oldest_sent <= at)
+    }
+
     pub(super) fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         let recovers = !self.is_alone() && self.reduced.is_some_and(|(_, until)| now < until);
         self.srtt = sample.srtt.unwrap_or(self.srtt);
@@ -128,7 +138,7 @@ impl Context {
             let loss = self.after_trial(loss);
             return self.law_mut().on_loss(now, &loss);
         }
-        if works && self.reduced.is_some_and(|(at, _)| loss.oldest_sent <= at) {
+        if works && self.was_reduced_for(loss) {
             return;
         }
         self.reduced = Some((now, now + srtt));

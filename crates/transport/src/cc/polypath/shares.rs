@@ -1,8 +1,8 @@
 //! How paths divide the window of their bottleneck, and how load is shifted between them.
 //!
 //! Shares are as the inverse squares of the round trips: the quickest path has most of it, and the bundle behaves as a TCP on about that
-//! path. On trial, and always where they share, the windows of paths are larger and smaller by `SHIFT` in turn, each in a
-//! pattern of its own: between any two there are times when one is up and the other is down.
+//! path. One that loses more than the others has less (`blame.rs`). On trial, and always where they share, the windows of paths are
+//! larger and smaller by `SHIFT` in turn, each in a pattern of its own: between any two there are times when one is up and the other is down.
 
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -37,18 +37,19 @@ impl Shares {
         half
     }
 
-    /// Divides the windows, between some of which load `shifts`; `srtt` of a path, none if it carries nothing.
+    /// Divides the windows, between some of which load `shifts`. What a path `carries`: its round trip, and its weight for
+    /// what it loses.
     pub(super) fn divide(
         &mut self,
         verdict: &Verdict,
         shifts: impl Fn(PathId) -> bool,
-        srtt: impl Fn(PathId) -> Option<Duration>,
+        carries: impl Fn(PathId) -> Option<(Duration, f64)>,
     ) {
         self.shares.clear();
         for first in verdict.bottlenecks() {
             let members = verdict.sharing(first);
             if members.clone().nth(1).is_some() {
-                self.share(members, &srtt);
+                self.share(members, &carries);
             } else if shifts(first) {
                 self.shares.push((first, self.shifted(first)));
             }
@@ -59,18 +60,18 @@ impl Shares {
     fn share(
         &mut self,
         members: impl Iterator<Item = PathId> + Clone,
-        srtt: impl Fn(PathId) -> Option<Duration>,
+        carries: impl Fn(PathId) -> Option<(Duration, f64)>,
     ) {
         let known = |srtt: &Duration| *srtt > Duration::ZERO;
-        let least = members.clone().filter_map(&srtt).filter(known).min();
+        let least = members.clone().filter_map(&carries).map(|(srtt, _)| srtt).filter(known).min();
         let quick = |srtt: Duration| match least.filter(|_| known(&srtt)) {
             Some(least) => (least.0 as f64 / srtt.0 as f64).powi(2),
             None => 1.0,
         };
         let first = self.shares.len();
         for path in members {
-            let weight = srtt(path).map_or(0.0, quick) * self.shifted(path);
-            self.shares.push((path, weight));
+            let weight = carries(path).map_or(0.0, |(srtt, weight)| quick(srtt) * weight);
+            self.shares.push((path, weight * self.shifted(path)));
         }
         let weights = &mut self.shares[first..];
         let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();

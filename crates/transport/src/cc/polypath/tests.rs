@@ -156,3 +156,39 @@ fn a_loss_that_chance_or_a_queue_made_leaves_what_the_path_holds() {
         "{left} of {before}"
     );
 }
+
+/// Both paths deliver 50 segments between losses, of which A has nine in ten: what its window becomes with the next one, and that of both.
+fn mostly_of_a(c: &mut Polypath, cause: LossCause) -> ([u64; 2], [u64; 2]) {
+    let (all, idle) = (views([10, 10]), views([0, 0]));
+    let queued = AckSample { min_rtt: Some(MS(20)), ..acked(50) }; // so that chance alone excuses nothing
+    let mut now = 1000;
+    let mut lose = |c: &mut Polypath, path: PathId, cause: LossCause, episode: u32| {
+        (0..100).for_each(|n| c.on_ack(at(now + n), [A, B][n as usize % 2], &queued, &idle));
+        now += 200;
+        c.on_lost(at(now), path, &LostSegment { offset: 0, bytes: 1000, sent_at: at(now - 60) });
+        c.on_ack(at(now), [B, A][path.index()], &queued, &idle);
+        let before = segments(c);
+        c.on_loss(at(now), path, &lost(cause, episode, at(now - 60), 10), &all);
+        (before, segments(c))
+    };
+    for episode in 1..=40 {
+        let path = if episode % 10 == 0 { B } else { A };
+        lose(c, path, LossCause::LaterDelivered, episode);
+    }
+    lose(c, A, cause, 41)
+}
+
+#[test]
+fn what_one_path_loses_beyond_its_sibling_reduces_nothing_that_they_share() {
+    for cause in [LossCause::LaterDelivered, LossCause::Timeout] {
+        let (before, after) = mostly_of_a(&mut two(DetectionConfig::Shared), cause);
+        assert_eq!(before, after, "{cause:?}");
+        assert!(after[0] == LEAST && after[1] > 2 * LEAST, "{after:?}: B carries what A had");
+    }
+    let every =
+        PolypathConfig { random_loss: false, bottlenecks: DetectionConfig::Shared, ..Default::default() };
+    let mut c = Polypath::new(every);
+    [A, B].iter().for_each(|path| c.on_path_added(at(0), *path, 1000));
+    let ([a, b], after) = mostly_of_a(&mut c, LossCause::LaterDelivered);
+    assert!(after[0] < a && after[1] < b, "{a} {b} {after:?}");
+}

@@ -1,0 +1,169 @@
+//! What part of its losses a path has from the bottleneck that it shares with others.
+//!
+//! A full queue loses about the same share of the packets of each path through it. What a path loses beyond `MARGIN` times what the
+//! cleanest path of its bottleneck loses is its own: it is lost before the bottleneck or after it. Of the path's losses only the
+//! part that the bottleneck explains reduces the window, and the path has less of the window, which its siblings carry with fewer losses.
+//! Where also the cleanest path loses much, windows are of a few segments, and a path's losses tell how many of its packets left together: nothing
+//! is told. A path that was held to share wrongly is no burden for those at its own bottleneck (docs/controller.md).
+
+use polypath_wire::Instant;
+
+/// A path may lose so many times what the cleanest one loses before any of it is its own.
+const MARGIN: f64 = 1.5;
+/// Nothing is told where the cleanest path loses more.
+const MOST: f64 = 1.0 / 200.0;
+/// What an earlier loss episode of the bottleneck counts to the next one.
+const KEEPS: f64 = 31.0 / 32.0;
+
+/// Losses of one path.
+#[derive(Clone, Debug)]
+pub(super) struct Losses {
+    /// Only packets count that left later.
+    since: Instant,
+    /// Packets, and loss episodes: the last ones count most.
+    delivered: f64,
+    lost: f64,
+    episodes: f64,
+    /// The part that the bottleneck explains, and what of earlier episodes it explains that reduced nothing.
+    part: f64,
+    due: f64,
+}
+
+impl Losses {
+    pub(super) fn new(since: Instant) -> Self {
+        Self { since, delivered: 0.0, lost: 0.0, episodes: 0.0, part: 1.0, due: 0.0 }
+    }
+
+    /// So many packets were delivered.
+    pub(super) fn on_delivered(&mut self, packets: u32) {
+        self.delivered += f64::from(packets);
+    }
+
+    /// A packet that left at `sent` was lost.
+    pub(super) fn on_lost(&mut self, sent: Instant) {
+        if sent > self.since {
+            self.lost += 1.0;
+        }
+    }
+
+    /// Whether it loses more than the bottleneck explains.
+    pub(super) fn has_own(&self) -> bool {
+        self.part < 1.0
+    }
+
+    /// What it has of what it would have of the window with no losses of its own.
+    pub(super) fn weight(&self) -> f64 {
+        self.part * self.part
+    }
+
+    /// A loss episode began.
+    pub(super) fn on_episode(&mut self) {
+        self.episodes += 1.0;
+    }
+
+    /// Whether the bottleneck answers for that: it does for that part of them.
+    pub(super) fn is_shared(&mut self) -> bool {
+        self.due += self.part;
+        let is_due = self.due >= 1.0;
+        if is_due {
+            self.due -= 1.0;
+        }
+        is_due
+    }
+
+    /// Share of the packets that were lost, were there `more`.
+    fn ratio(&self, more: f64) -> f64 {
+        let lost = self.lost + more;
+        lost / (lost + self.delivered)
+    }
+}
+
+/// An episode began on one of the `paths` of a bottleneck: what part of the losses of each the bottleneck explains.
+///
+/// The cleanest path is taken to have lost half a burst more, of average length: few losses tell little.
+pub(super) fn compare(paths: &mut [&mut Losses]) {
+    let sum = |of: fn(&Losses) -> f64| paths.iter().map(|path| of(path)).sum::<f64>();
+    let burst = (sum(|path| path.lost) / sum(|path| path.episodes)).max(1.0);
+    let least = paths.iter().map(|path| path.ratio(burst / 2.0)).fold(1.0, f64::min);
+    for path in paths {
+        let tells = least <= MOST && path.lost > 0.0;
+        path.part = if tells { (MARGIN * least / path.ratio(0.0)).min(1.0) } else { 1.0 };
+        path.delivered *= KEEPS;
+        path.lost *= KEEPS;
+        path.episodes *= KEEPS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polypath_wire::Duration;
+
+    const MS: fn(u64) -> Instant = |ms| Instant::ZERO + Duration::from_millis(ms);
+
+    fn path() -> Losses {
+        Losses::new(MS(0))
+    }
+
+    /// So many packets are delivered on each path, then each loses a burst of so many packets.
+    fn lose(paths: &mut [Losses; 2], delivered: [u32; 2], bursts: [usize; 2]) {
+        paths.iter_mut().zip(delivered).for_each(|(path, packets)| path.on_delivered(packets));
+        for (at, lost) in bursts.into_iter().enumerate() {
+            (0..lost).for_each(|_| paths[at].on_lost(MS(1)));
+            if lost > 0 {
+                paths[at].on_episode();
+                compare(&mut paths.each_mut());
+            }
+        }
+    }
+
+    /// How many of the next 100 episodes the bottleneck answers for.
+    fn shared(path: &mut Losses) -> usize {
+        (0..100).filter(|_| path.is_shared()).count()
+    }
+
+    #[test]
+    fn what_a_path_loses_beyond_the_others_is_its_own() {
+        let mut paths = [path(), path()];
+        (0..100).for_each(|n| lose(&mut paths, [1000, 1000], [10, if n % 10 == 0 { 10 } else { 0 }]));
+        let [lossy, clean] = &mut paths;
+        assert_eq!(shared(clean), 100);
+        let of_lossy = shared(lossy);
+        assert!((10..=25).contains(&of_lossy), "{of_lossy}: a tenth is the bottleneck's, and the margin");
+        assert!(lossy.has_own() && !clean.has_own());
+        assert!(lossy.weight() < 0.07 && clean.weight() == 1.0, "{}", lossy.weight());
+    }
+
+    #[test]
+    fn paths_of_different_shares_lose_as_much_of_what_they_carry() {
+        let mut paths = [path(), path()];
+        (0..100).for_each(|_| lose(&mut paths, [10_000, 1000], [10, 1]));
+        assert_eq!(paths.each_mut().map(shared), [100, 100]);
+    }
+
+    #[test]
+    fn a_few_losses_tell_nothing() {
+        let mut paths = [path(), path()];
+        lose(&mut paths, [10_000, 10_000], [20, 0]);
+        assert_eq!(paths.each_mut().map(shared), [75, 100], "a burst that met one path by chance");
+        let mut idle = [path(), path()];
+        (0..9).for_each(|_| lose(&mut idle, [100, 0], [5, 0]));
+        assert_eq!(shared(&mut idle[0]), 100, "a path that carries nothing shows nothing");
+    }
+
+    #[test]
+    fn paths_that_all_lose_much_are_not_compared() {
+        let mut paths = [path(), path()];
+        (0..100).for_each(|_| lose(&mut paths, [100, 100], [10, 1]));
+        assert_eq!(paths.each_mut().map(shared), [100, 100]);
+    }
+
+    #[test]
+    fn what_left_before_counts_for_nothing() {
+        let mut path = Losses::new(MS(5));
+        path.on_lost(MS(5));
+        assert_eq!(path.lost, 0.0);
+        path.on_lost(MS(6));
+        assert_eq!(path.lost, 1.0);
+    }
+}
