@@ -70,13 +70,18 @@ struct Path {
     /// When something was delivered on it last.
     delivered: Instant,
     random: RandomLoss,
-    /// Since its bottleneck has these paths and was reduced for the first time.
+    /// Counted since the first loss at its bottleneck with these paths.
     losses: Losses,
     /// The present loss episode is not of congestion.
     excused: bool,
 }
 
 impl Path {
+    /// Whether something was delivered on it lately.
+    fn works(&self, now: Instant) -> bool {
+        self.srtt.is_some_and(|srtt| now.since(self.delivered) <= srtt.times(2))
+    }
+
     /// What of a window of `before` a loss leaves at least that chance may have made, bytes.
     fn kept(&self, before: u64) -> u64 {
         let delivers = self.rate.map_or(0, |rate| rate.bytes_in(self.random.least()));
@@ -139,7 +144,11 @@ impl Polypath {
     fn learn(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
         for p in &mut self.paths {
             let view = views.iter().find(|v| v.id == p.id);
-            p.active = view.is_none_or(|v| v.state == PathState::Active);
+            let active = view.is_none_or(|v| v.state == PathState::Active);
+            if active && !p.active {
+                p.losses = Losses::new(now);
+            }
+            p.active = active;
             p.in_flight = view.map_or(0, |v| v.in_flight);
         }
         let Some(p) = self.path_mut(path) else { return };
@@ -212,8 +221,11 @@ impl Polypath {
             context.set_mss(mss);
             contexts.push(context);
         }
+        for context in contexts.iter().filter(|context| !before.iter().any(|other| other.is_as(context))) {
+            let members = self.paths.iter_mut().filter(|path| context.has(path.id));
+            members.for_each(|path| path.losses = Losses::new(now));
+        }
         (self.contexts, self.news) = (contexts, true);
-        self.paths.iter_mut().for_each(|path| path.losses = Losses::new(now));
         self.divide();
     }
 
@@ -239,25 +251,24 @@ impl Polypath {
 
     /// Whether a path that shares with `path` works, although its own timer ran out.
     fn works_elsewhere(&self, now: Instant, path: PathId) -> bool {
-        let works = |p: &Path| p.srtt.is_some_and(|srtt| now.since(p.delivered) <= srtt.times(2));
-        self.sharing(path).any(|p| p.id != path && works(p))
+        self.sharing(path).any(|p| p.id != path && p.works(now))
     }
 
-    /// Whether a loss is to reduce the window of a bottleneck, as far as its paths can be compared.
-    fn is_shared(&mut self, now: Instant, path: PathId, loss: &LossEvent) -> bool {
-        let Some(context) = self.contexts.iter().find(|context| context.has(path)) else { return true };
+    /// Charges the bottleneck of `path` with a loss, as far as its paths can be compared: whether it answers for it.
+    fn charge(&mut self, now: Instant, path: PathId, loss: &LossEvent) -> bool {
+        let Some(context) = self.contexts.iter_mut().find(|context| context.has(path)) else { return true };
         if context.is_alone() || context.was_reduced_for(loss) {
             return true;
         }
-        self.paths.iter_mut().filter(|p| p.id == path).for_each(|p| p.losses.on_episode());
-        let mut losses: Vec<&mut Losses> =
-            self.paths.iter_mut().filter(|p| context.has(p.id)).map(|p| &mut p.losses).collect();
-        if !context.was_reduced() {
-            losses.into_iter().for_each(|losses| *losses = Losses::new(now)); // the end of slow start tells of no path
+        let compares = context.compare();
+        let members = self.paths.iter_mut().filter(|p| context.has(p.id));
+        if !compares {
+            members.for_each(|p| p.losses = Losses::new(now)); // the end of slow start tells of no path
             return true;
         }
-        blame::compare(&mut losses);
-        self.path_mut(path).is_none_or(|p| p.losses.is_shared())
+        let carry = members.filter(|p| p.id == path || p.works(now));
+        blame::compare(&mut carry.map(|p| &mut p.losses).collect::<Vec<_>>());
+        self.path_mut(path).is_none_or(|p| p.losses.charge())
     }
 
     /// What leaves together: nothing while losses are random on any path, for which a window makes up less so.
@@ -368,11 +379,13 @@ impl Controller for Polypath {
         let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
         let guards = self.config.random_loss;
         let Some(p) = self.path_mut(path) else { return };
+        p.losses.on_loss(now, loss.cause);
         let origin = if guards { p.random.judge(loss) } else { Origin::Queue };
+        let compares = guards && works && p.random.may_excuse(loss);
         let srtt = p.srtt.unwrap_or_default();
-        let is_chance = origin == Origin::Chance || guards && works && !self.is_shared(now, path, loss);
-        self.path_mut(path).into_iter().for_each(|p| p.excused = is_chance);
-        if is_chance {
+        let excused = origin == Origin::Chance || compares && !self.charge(now, path, loss);
+        self.path_mut(path).into_iter().for_each(|p| p.excused = excused);
+        if excused {
             return;
         }
         let kept = self.path(path).map_or(0, |p| p.kept(self.window(path)));
@@ -396,7 +409,8 @@ impl Controller for Polypath {
             self.sharing(path).filter(|other| other.id != path).map(|other| other.in_flight).sum();
         let (free, mss) = (window.saturating_sub(others), u64::from(p.mss));
         let more = if others > 0 { mss } else { 0 };
-        let least = if p.active && p.losses.has_own() { LEAST * mss } else { 0 };
+        let paths = self.sharing(path).count() as u64;
+        let least = if p.active && p.losses.has_own() { (LEAST * mss).min(window / (2 * paths)) } else { 0 };
         ((window as f64 * share) as u64 + more).max(least).min(free).max(mss)
     }
 

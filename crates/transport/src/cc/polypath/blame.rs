@@ -4,21 +4,23 @@
 //! cleanest path of its bottleneck loses is its own: it is lost before the bottleneck or after it. Of the path's losses only the
 //! part that the bottleneck explains reduces the window, and the path has less of the window, which its siblings carry with fewer losses.
 //! Where also the cleanest path loses much, windows are of a few segments, and a path's losses tell how many of its packets left together: nothing
-//! is told. A path that was held to share wrongly is no burden for those at its own bottleneck (docs/controller.md).
+//! is told. What a path that was held to share wrongly may take at its own bottleneck: docs/controller.md.
 
 use polypath_wire::Instant;
+
+use crate::facts::LossCause;
 
 /// A path may lose so many times what the cleanest one loses before any of it is its own.
 const MARGIN: f64 = 1.5;
 /// Nothing is told where the cleanest path loses more.
 const MOST: f64 = 1.0 / 200.0;
 /// What an earlier loss episode of the bottleneck counts to the next one.
-const KEEPS: f64 = 31.0 / 32.0;
+const DECAY: f64 = 31.0 / 32.0;
 
 /// Losses of one path.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
-    /// Only packets count that left later.
+    /// Only losses of packets count that left later.
     since: Instant,
     /// Packets, and loss episodes: the last ones count most.
     delivered: f64,
@@ -56,13 +58,23 @@ impl Losses {
         self.part * self.part
     }
 
-    /// A loss episode began.
-    pub(super) fn on_episode(&mut self) {
-        self.episodes += 1.0;
+    /// A loss episode began. All that was in flight is taken to be lost where nothing came back: that tells of an outage, and
+    /// what was counted is forgotten.
+    pub(super) fn on_loss(&mut self, now: Instant, cause: LossCause) {
+        match cause {
+            LossCause::DupAck | LossCause::PartialAck | LossCause::LaterDelivered => self.episodes += 1.0,
+            LossCause::TailProbe => {
+                self.lost += 1.0; // it arrived with the probe, and nobody was told
+                self.episodes += 1.0;
+            }
+            LossCause::Timeout | LossCause::Silence | LossCause::TooBig | LossCause::PathRemoved => {
+                *self = Self::new(now);
+            }
+        }
     }
 
-    /// Whether the bottleneck answers for that: it does for that part of them.
-    pub(super) fn is_shared(&mut self) -> bool {
+    /// Charges the bottleneck with an episode: whether it answers for it, as it does for that part of them.
+    pub(super) fn charge(&mut self) -> bool {
         self.due += self.part;
         let is_due = self.due >= 1.0;
         if is_due {
@@ -88,9 +100,9 @@ pub(super) fn compare(paths: &mut [&mut Losses]) {
     for path in paths {
         let tells = least <= MOST && path.lost > 0.0;
         path.part = if tells { (MARGIN * least / path.ratio(0.0)).min(1.0) } else { 1.0 };
-        path.delivered *= KEEPS;
-        path.lost *= KEEPS;
-        path.episodes *= KEEPS;
+        path.delivered *= DECAY;
+        path.lost *= DECAY;
+        path.episodes *= DECAY;
     }
 }
 
@@ -111,7 +123,7 @@ mod tests {
         for (at, lost) in bursts.into_iter().enumerate() {
             (0..lost).for_each(|_| paths[at].on_lost(MS(1)));
             if lost > 0 {
-                paths[at].on_episode();
+                paths[at].on_loss(MS(1), LossCause::LaterDelivered);
                 compare(&mut paths.each_mut());
             }
         }
@@ -119,7 +131,7 @@ mod tests {
 
     /// How many of the next 100 episodes the bottleneck answers for.
     fn shared(path: &mut Losses) -> usize {
-        (0..100).filter(|_| path.is_shared()).count()
+        (0..100).filter(|_| path.charge()).count()
     }
 
     #[test]
@@ -142,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_losses_tell_nothing() {
+    fn a_few_losses_tell_little() {
         let mut paths = [path(), path()];
         lose(&mut paths, [10_000, 10_000], [20, 0]);
         assert_eq!(paths.each_mut().map(shared), [75, 100], "a burst that met one path by chance");
@@ -155,6 +167,16 @@ mod tests {
     fn paths_that_all_lose_much_are_not_compared() {
         let mut paths = [path(), path()];
         (0..100).for_each(|_| lose(&mut paths, [100, 100], [10, 1]));
+        assert_eq!(paths.each_mut().map(shared), [100, 100]);
+    }
+
+    #[test]
+    fn an_outage_is_no_loss_of_packets() {
+        let mut paths = [path(), path()];
+        paths.iter_mut().for_each(|path| path.on_delivered(3000));
+        (0..100).for_each(|_| paths[0].on_lost(MS(1)));
+        paths[0].on_loss(MS(2), LossCause::Timeout);
+        lose(&mut paths, [3000, 3000], [1, 1]);
         assert_eq!(paths.each_mut().map(shared), [100, 100]);
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Context {
     members: Vec<PathId>,
     /// When a loss last reduced the window, and until when it recovers: a round trip.
     reduced: Option<(Instant, Instant)>,
+    /// Whether what its paths lose is compared: since the first loss with these members.
+    compares: bool,
     /// Smoothed round trip that the law knows.
     srtt: Duration,
     /// The target for the queue, if there is one, and the law before its last reduction.
@@ -30,7 +32,8 @@ impl Context {
     pub(super) fn new(config: &PolypathConfig, base: Base, members: Vec<PathId>) -> Self {
         let target = Some(config.queue_target).filter(|target| *target > Duration::ZERO);
         let standing = target.map(Standing::new);
-        Self { base, members, reduced: None, srtt: Duration::ZERO, standing, before: None }
+        let (reduced, compares, srtt, before) = (None, false, Duration::ZERO, None);
+        Self { base, members, reduced, compares, srtt, standing, before }
     }
 
     /// The context of `members` after `before`: that of the largest window among those that they were in, which becomes at most
@@ -44,7 +47,8 @@ impl Context {
         let of = |context: &Self| context.members.iter().filter(stays).map(|path| window(*path)).sum::<u64>();
         let had = before.iter().filter(|context| context.members.iter().any(|path| members.contains(path)));
         let largest = had.max_by_key(|context| of(context))?;
-        let mut context = Self { members: members.to_vec(), ..largest.clone() };
+        let compares = largest.compares && largest.members == members;
+        let mut context = Self { members: members.to_vec(), compares, ..largest.clone() };
         if !largest.members.iter().all(|path| members.contains(path)) {
             context.law_mut().limit_window(of(largest).max(1));
         }
@@ -84,12 +88,17 @@ impl Context {
         self.members.len() < 2
     }
 
-    /// Whether a loss reduced the window that its paths share.
-    pub(super) fn was_reduced(&self) -> bool {
-        self.reduced.is_some()
+    /// Whether it has the same paths as `other`.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        self.members == other.members
     }
 
-    /// Whether that was for what left before `loss` ended.
+    /// What its paths lose is compared from now on; whether it was before.
+    pub(super) fn compare(&mut self) -> bool {
+        std::mem::replace(&mut self.compares, true)
+    }
+
+    /// Whether the last reduction was for what left before `loss` ended.
     pub(super) fn was_reduced_for(&self, loss: &LossEvent) -> bool {
         self.reduced.is_some_and(|(at, _)| loss.oldest_sent <= at)
     }

@@ -94,16 +94,21 @@ impl RandomLoss {
 
     /// Where the loss comes from that begins an episode.
     pub(super) fn judge(&mut self, loss: &LossEvent) -> Origin {
-        if !matches!(loss.cause, LossCause::LaterDelivered | LossCause::DupAck | LossCause::PartialAck) {
+        if !is_of_packets(loss) {
             return Origin::Queue;
         }
         self.ranked += 1.0;
         self.ranks += (self.waits.rank(loss.oldest_sent) - self.ranks) * GAIN.max(1.0 / self.ranked);
-        match self.lost <= MOST && self.is_random() {
+        match self.may_excuse(loss) && self.is_random() {
             false => Origin::Queue,
             true if self.is_full() => Origin::Either,
             true => Origin::Chance,
         }
+    }
+
+    /// Whether a loss may leave the window as it is, if there is a reason.
+    pub(super) fn may_excuse(&self, loss: &LossEvent) -> bool {
+        is_of_packets(loss) && self.lost <= MOST
     }
 
     /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
@@ -139,6 +144,11 @@ impl RandomLoss {
         let counts = move |(n, last): &(usize, &(Instant, Duration))| *n < LEAST_WITNESSES || recent(last.0);
         self.last.iter().enumerate().filter(counts).map(|(_, last)| last.1)
     }
+}
+
+/// Later packets were delivered: the path works.
+fn is_of_packets(loss: &LossEvent) -> bool {
+    matches!(loss.cause, LossCause::LaterDelivered | LossCause::DupAck | LossCause::PartialAck)
 }
 
 #[cfg(test)]

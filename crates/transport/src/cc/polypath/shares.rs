@@ -69,13 +69,25 @@ impl Shares {
             None => 1.0,
         };
         let first = self.shares.len();
-        for path in members {
-            let weight = carries(path).map_or(0.0, |(srtt, weight)| quick(srtt) * weight);
-            self.shares.push((path, weight * self.shifted(path)));
+        for path in members.clone() {
+            let share = carries(path).map_or(0.0, |(srtt, _)| quick(srtt));
+            self.shares.push((path, share * self.shifted(path)));
         }
-        let weights = &mut self.shares[first..];
-        let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
-        weights.iter_mut().for_each(|(_, weight)| *weight = if sum > 0.0 { *weight / sum } else { 0.0 });
+        let shares = &mut self.shares[first..];
+        let sum = |shares: &[(PathId, f64)]| shares.iter().map(|(_, share)| share).sum::<f64>();
+        let all = sum(shares);
+        if all <= 0.0 {
+            return;
+        }
+        // What a path gives up for its losses is for those that give up nothing.
+        let weight = |path: PathId| carries(path).map_or(0.0, |(_, weight)| weight);
+        shares.iter_mut().for_each(|(path, share)| *share = *share / all * weight(*path));
+        let given_up = 1.0 - sum(shares);
+        let gives_up = |path: PathId| weight(path) < 1.0;
+        let others: f64 = shares.iter().filter(|(path, _)| !gives_up(*path)).map(|(_, share)| share).sum();
+        let of = if others > 0.0 { others } else { sum(shares) };
+        let take = shares.iter_mut().filter(|(path, _)| others <= 0.0 || !gives_up(*path));
+        take.for_each(|(_, share)| *share *= 1.0 + given_up / of);
     }
 
     /// What load on `path` is now to what it is on average.

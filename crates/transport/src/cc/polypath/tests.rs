@@ -157,38 +157,54 @@ fn a_loss_that_chance_or_a_queue_made_leaves_what_the_path_holds() {
     );
 }
 
-/// Both paths deliver 50 segments between losses, of which A has nine in ten: what its window becomes with the next one, and that of both.
-fn mostly_of_a(c: &mut Polypath, cause: LossCause) -> ([u64; 2], [u64; 2]) {
+/// Both paths deliver 50 segments between losses, of which A has nine in ten. The windows before and after one more of A.
+fn mostly_of_a(c: &mut Polypath, cause: LossCause, delivers: &[PathId]) -> ([u64; 2], [u64; 2]) {
     let (all, idle) = (views([10, 10]), views([0, 0]));
     let queued = AckSample { min_rtt: Some(MS(20)), ..acked(50) }; // so that chance alone excuses nothing
     let mut now = 1000;
-    let mut lose = |c: &mut Polypath, path: PathId, cause: LossCause, episode: u32| {
+    let mut lose = |c: &mut Polypath, path: PathId, cause: LossCause, episode: u32, delivers: &[PathId]| {
         (0..100).for_each(|n| c.on_ack(at(now + n), [A, B][n as usize % 2], &queued, &idle));
-        now += 200;
+        now += 1000;
         c.on_lost(at(now), path, &LostSegment { offset: 0, bytes: 1000, sent_at: at(now - 60) });
-        c.on_ack(at(now), [B, A][path.index()], &queued, &idle);
+        delivers.iter().for_each(|path| c.on_ack(at(now), *path, &queued, &idle));
         let before = segments(c);
         c.on_loss(at(now), path, &lost(cause, episode, at(now - 60), 10), &all);
         (before, segments(c))
     };
     for episode in 1..=40 {
         let path = if episode % 10 == 0 { B } else { A };
-        lose(c, path, LossCause::LaterDelivered, episode);
+        lose(c, path, LossCause::LaterDelivered, episode, &[A, B]);
     }
-    lose(c, A, cause, 41)
+    lose(c, A, cause, 41, delivers)
 }
 
 #[test]
 fn what_one_path_loses_beyond_its_sibling_reduces_nothing_that_they_share() {
-    for cause in [LossCause::LaterDelivered, LossCause::Timeout] {
-        let (before, after) = mostly_of_a(&mut two(DetectionConfig::Shared), cause);
-        assert_eq!(before, after, "{cause:?}");
-        assert!(after[0] == LEAST && after[1] > 2 * LEAST, "{after:?}: B carries what A had");
-    }
+    let shared = || two(DetectionConfig::Shared);
+    let (before, after) = mostly_of_a(&mut shared(), LossCause::LaterDelivered, &[A, B]);
+    assert_eq!(before, after);
+    assert!(after[0] <= LEAST && after[1] > 2 * LEAST, "{after:?}: B carries what A had");
+    let falls = |mut c: Polypath, cause, delivers: &[PathId]| {
+        let ([a, b], after) = mostly_of_a(&mut c, cause, delivers);
+        assert!(after.iter().sum::<u64>() < a + b, "{a} {b} {after:?}");
+    };
+    falls(shared(), LossCause::Timeout, &[B]);
+    falls(shared(), LossCause::LaterDelivered, &[]);
     let every =
         PolypathConfig { random_loss: false, bottlenecks: DetectionConfig::Shared, ..Default::default() };
     let mut c = Polypath::new(every);
     [A, B].iter().for_each(|path| c.on_path_added(at(0), *path, 1000));
-    let ([a, b], after) = mostly_of_a(&mut c, LossCause::LaterDelivered);
-    assert!(after[0] < a && after[1] < b, "{a} {b} {after:?}");
+    falls(c, LossCause::LaterDelivered, &[A, B]);
+}
+
+#[test]
+fn a_quick_path_that_gives_up_its_share_keeps_no_more_than_that_part_of_it() {
+    let mut shares = Shares::default();
+    let verdict = two(DetectionConfig::Shared).detection.judge.verdict().clone();
+    let carries = |path: PathId| Some(if path == A { (MS(10), 0.01) } else { (MS(100), 1.0) });
+    shares.divide(&verdict, |_| false, carries);
+    let [a, b] = [A, B].map(|path| shares.of(path).unwrap());
+    assert!(a <= 0.01 && (a + b - 1.0).abs() < 1e-9, "{a} {b}");
+    shares.divide(&verdict, |_| false, |_| Some((MS(10), 0.01)));
+    assert!(shares.of(A).unwrap() > 0.3, "if both do, nobody gives up anything");
 }
