@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::common::{Host, INNER, Pair, ip, link, ready};
 use polypath_testing::{installed, skip};
@@ -16,8 +16,17 @@ fn pair() -> Option<Pair> {
     ready().then(|| Pair::start(&[link(80, 5), link(40, 10)], |_, text| text))
 }
 
+/// A socket of the host. What another test starts holds a closed one until it is executed: so long it is waited for.
 fn bind(host: &Host, at: SocketAddr) -> UdpSocket {
-    let socket = host.ns.run(|| UdpSocket::bind(at).unwrap()).unwrap();
+    let until = Instant::now() + PATIENCE;
+    let socket = loop {
+        match host.ns.run(|| UdpSocket::bind(at)).unwrap() {
+            Err(e) if e.kind() == ErrorKind::AddrInUse && Instant::now() < until => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            bound => break bound.unwrap(),
+        }
+    };
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
 }
