@@ -41,7 +41,7 @@ use shares::Shares;
 const MADE_UP: f64 = 1.0 / 8.0;
 /// Share of what is delivered in a smallest round trip that a loss leaves which chance or a queue made.
 const KEPT: f64 = 0.9;
-/// Segments that a path has at least that loses more than others of its bottleneck: later ones tell of those that are lost.
+/// A path that loses more than others of its bottleneck has at least this many segments: later ones tell which are lost.
 const LEAST: u64 = 4;
 
 /// The controller.
@@ -221,7 +221,7 @@ impl Polypath {
             context.set_mss(mss);
             contexts.push(context);
         }
-        for context in contexts.iter().filter(|context| !before.iter().any(|other| other.is_as(context))) {
+        for context in contexts.iter().filter(|context| !context.compares()) {
             let members = self.paths.iter_mut().filter(|path| context.has(path.id));
             members.for_each(|path| path.losses = Losses::new(now));
         }
@@ -260,9 +260,10 @@ impl Polypath {
         if context.is_alone() || context.was_reduced_for(loss) {
             return true;
         }
-        let compares = context.compare();
+        let begins = !context.compares();
+        context.begin_comparing();
         let members = self.paths.iter_mut().filter(|p| context.has(p.id));
-        if !compares {
+        if begins {
             members.for_each(|p| p.losses = Losses::new(now)); // the end of slow start tells of no path
             return true;
         }
@@ -409,8 +410,10 @@ impl Controller for Polypath {
             self.sharing(path).filter(|other| other.id != path).map(|other| other.in_flight).sum();
         let (free, mss) = (window.saturating_sub(others), u64::from(p.mss));
         let more = if others > 0 { mss } else { 0 };
-        let paths = self.sharing(path).count() as u64;
-        let least = if p.active && p.losses.has_own() { (LEAST * mss).min(window / (2 * paths)) } else { 0 };
+        let least = match p.active && p.losses.has_own() {
+            true => (LEAST * mss).min(window / (2 * self.sharing(path).count() as u64)),
+            false => 0,
+        };
         ((window as f64 * share) as u64 + more).max(least).min(free).max(mss)
     }
 

@@ -10,11 +10,11 @@ use polypath_wire::Instant;
 
 use crate::facts::LossCause;
 
-/// A path may lose so many times what the cleanest one loses before any of it is its own.
+/// The bottleneck explains a path's losses up to this multiple of what its cleanest path loses.
 const MARGIN: f64 = 1.5;
-/// Nothing is told where the cleanest path loses more.
+/// Paths are not compared where the cleanest one loses a larger share of its packets.
 const MOST: f64 = 1.0 / 200.0;
-/// What an earlier loss episode of the bottleneck counts to the next one.
+/// Each comparison multiplies the counts by this.
 const DECAY: f64 = 31.0 / 32.0;
 
 /// Losses of one path.
@@ -36,7 +36,7 @@ impl Losses {
         Self { since, delivered: 0.0, lost: 0.0, episodes: 0.0, part: 1.0, due: 0.0 }
     }
 
-    /// So many packets were delivered.
+    /// `packets` were delivered.
     pub(super) fn on_delivered(&mut self, packets: u32) {
         self.delivered += f64::from(packets);
     }
@@ -117,7 +117,7 @@ mod tests {
         Losses::new(MS(0))
     }
 
-    /// So many packets are delivered on each path, then each loses a burst of so many packets.
+    /// Each path delivers its number of packets, then loses its burst.
     fn lose(paths: &mut [Losses; 2], delivered: [u32; 2], bursts: [usize; 2]) {
         paths.iter_mut().zip(delivered).for_each(|(path, packets)| path.on_delivered(packets));
         for (at, lost) in bursts.into_iter().enumerate() {
@@ -146,11 +146,21 @@ mod tests {
         assert!(lossy.weight() < 0.07 && clean.weight() == 1.0, "{}", lossy.weight());
     }
 
+    /// A hundred times the same: how many episodes of each path the bottleneck answers for then.
+    fn shared_after(delivered: [u32; 2], bursts: [usize; 2]) -> [usize; 2] {
+        let mut paths = [path(), path()];
+        (0..100).for_each(|_| lose(&mut paths, delivered, bursts));
+        paths.each_mut().map(shared)
+    }
+
     #[test]
     fn paths_of_different_shares_lose_as_much_of_what_they_carry() {
-        let mut paths = [path(), path()];
-        (0..100).for_each(|_| lose(&mut paths, [10_000, 1000], [10, 1]));
-        assert_eq!(paths.each_mut().map(shared), [100, 100]);
+        assert_eq!(shared_after([10_000, 1000], [10, 1]), [100, 100]);
+    }
+
+    #[test]
+    fn paths_that_all_lose_much_are_not_compared() {
+        assert_eq!(shared_after([100, 100], [10, 1]), [100, 100]);
     }
 
     #[test]
@@ -161,13 +171,6 @@ mod tests {
         let mut idle = [path(), path()];
         (0..9).for_each(|_| lose(&mut idle, [100, 0], [5, 0]));
         assert_eq!(shared(&mut idle[0]), 100, "a path that carries nothing shows nothing");
-    }
-
-    #[test]
-    fn paths_that_all_lose_much_are_not_compared() {
-        let mut paths = [path(), path()];
-        (0..100).for_each(|_| lose(&mut paths, [100, 100], [10, 1]));
-        assert_eq!(paths.each_mut().map(shared), [100, 100]);
     }
 
     #[test]

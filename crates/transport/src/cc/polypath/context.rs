@@ -88,14 +88,14 @@ impl Context {
         self.members.len() < 2
     }
 
-    /// Whether it has the same paths as `other`.
-    pub(super) fn is_as(&self, other: &Self) -> bool {
-        self.members == other.members
+    /// Whether what its paths lose is compared.
+    pub(super) fn compares(&self) -> bool {
+        self.compares
     }
 
-    /// What its paths lose is compared from now on; whether it was before.
-    pub(super) fn compare(&mut self) -> bool {
-        std::mem::replace(&mut self.compares, true)
+    /// What its paths lose is compared from now on.
+    pub(super) fn begin_comparing(&mut self) {
+        self.compares = true;
     }
 
     /// Whether the last reduction was for what left before `loss` ended.

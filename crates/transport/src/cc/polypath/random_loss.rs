@@ -82,7 +82,7 @@ impl RandomLoss {
         self.last.push_front((sent, wait));
     }
 
-    /// So many packets were delivered.
+    /// `packets` were delivered.
     pub(super) fn on_delivered(&mut self, packets: u32) {
         self.lost *= (1.0 - f64::from(packets) / PACKETS).max(0.0);
     }

@@ -20,10 +20,38 @@ const LIMITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     /// Of paths that do not have all of a window as it is.
-    shares: Vec<(PathId, f64)>,
+    shares: Vec<Share>,
     /// How often load was shifted, and when it is next.
     shifts: usize,
     next: Instant,
+}
+
+/// What one path has of a window.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    path: PathId,
+    share: f64,
+    /// What its losses leave of that.
+    weight: f64,
+}
+
+impl Share {
+    /// Whether it gives up nothing.
+    fn is_whole(&self) -> bool {
+        self.weight >= 1.0
+    }
+}
+
+fn sum(shares: &[Share], of: impl Fn(&Share) -> bool) -> f64 {
+    shares.iter().filter(|share| of(share)).map(|share| share.share).sum()
+}
+
+/// Makes those shares add up to `to`, if there are any.
+fn scale(shares: &mut [Share], of: impl Fn(&Share) -> bool, to: f64) {
+    let sum = sum(shares, &of);
+    if sum > 0.0 {
+        shares.iter_mut().filter(|share| of(share)).for_each(|share| share.share = share.share * to / sum);
+    }
 }
 
 impl Shares {
@@ -51,7 +79,7 @@ impl Shares {
             if members.clone().nth(1).is_some() {
                 self.share(members, &carries);
             } else if shifts(first) {
-                self.shares.push((first, self.shifted(first)));
+                self.shares.push(Share { path: first, share: self.shifted(first), weight: 1.0 });
             }
         }
     }
@@ -69,25 +97,22 @@ impl Shares {
             None => 1.0,
         };
         let first = self.shares.len();
-        for path in members.clone() {
-            let share = carries(path).map_or(0.0, |(srtt, _)| quick(srtt));
-            self.shares.push((path, share * self.shifted(path)));
+        for path in members {
+            let (share, weight) = carries(path).map_or((0.0, 1.0), |(srtt, weight)| (quick(srtt), weight));
+            self.shares.push(Share { path, share: share * self.shifted(path), weight });
         }
         let shares = &mut self.shares[first..];
-        let sum = |shares: &[(PathId, f64)]| shares.iter().map(|(_, share)| share).sum::<f64>();
-        let all = sum(shares);
-        if all <= 0.0 {
+        scale(shares, |_| true, 1.0);
+        if shares.iter().all(Share::is_whole) {
             return;
         }
+        shares.iter_mut().for_each(|share| share.share *= share.weight);
         // What a path gives up for its losses is for those that give up nothing.
-        let weight = |path: PathId| carries(path).map_or(0.0, |(_, weight)| weight);
-        shares.iter_mut().for_each(|(path, share)| *share = *share / all * weight(*path));
-        let given_up = 1.0 - sum(shares);
-        let gives_up = |path: PathId| weight(path) < 1.0;
-        let others: f64 = shares.iter().filter(|(path, _)| !gives_up(*path)).map(|(_, share)| share).sum();
-        let of = if others > 0.0 { others } else { sum(shares) };
-        let take = shares.iter_mut().filter(|(path, _)| others <= 0.0 || !gives_up(*path));
-        take.for_each(|(_, share)| *share *= 1.0 + given_up / of);
+        let kept = sum(shares, |share| !share.is_whole());
+        match sum(shares, Share::is_whole) > 0.0 {
+            true => scale(shares, Share::is_whole, 1.0 - kept),
+            false => scale(shares, |_| true, 1.0),
+        }
     }
 
     /// What load on `path` is now to what it is on average.
@@ -97,6 +122,6 @@ impl Shares {
 
     /// The share of `path`; none if it has all.
     pub(super) fn of(&self, path: PathId) -> Option<f64> {
-        self.shares.iter().find(|(other, _)| *other == path).map(|(_, share)| *share)
+        self.shares.iter().find(|share| share.path == path).map(|share| share.share)
     }
 }
