@@ -236,22 +236,35 @@ def ping(bed, address):
     return took
 
 
-def tunnel_pages(runs, count=200, at_once=20):
-    """Seconds that 200 HTTP connections of 30 kB take over links 2, 20 at a time: through the daemons and over path 1, in turns."""
-    took, words = {}, (sys.executable, Path(__file__).with_name("pages.py"))
+def tunnel_pages(runs):
+    """Seconds that HTTP connections take over links 2, many at a time and one after the other, before and after the daemons have
+    measured the paths: through them and over path 1, in turns."""
+    words = (sys.executable, Path(__file__).with_name("pages.py"))
     with Bed(FIBRE_LTE) as bed:
         Tunnel(bed)
         ways = {"polypath up": INNER[1], "TCP, path 1": bed.links[0][1]}
         for address in ways.values():
             bed.spawn(1, *words, "serve", address)
         time.sleep(1)
-        for _ in range(runs):
-            for name, address in ways.items():
-                out, err = bed.spawn(0, *words, "get", address, count, at_once).communicate(timeout=120)
-                if not out:
-                    raise RuntimeError(err)
-                took.setdefault(name, []).append(float(out))
-    table("200 connections of 30 kB, 20 at a time, s", took)
+
+        def get(address, *numbers):
+            out, err = bed.spawn(0, *words, "get", address, *numbers).communicate(timeout=120)
+            if not out:
+                raise RuntimeError(err)
+            return float(out)
+
+        def pages(what, *numbers):
+            took = {}
+            for _ in range(runs):
+                for name, address in ways.items():
+                    took.setdefault(name, []).append(get(address, *numbers))
+            table(f"{what}, s", took)
+
+        pages("200 connections of 30 kB, 20 at a time", 200, 20, 30_000)
+        get(ways["polypath up"], 1, 1, 30_000_000)
+        pages("the same after one of 30 MB", 200, 20, 30_000)
+        pages("10 of 30 kB, one after the other", 10, 1, 30_000)
+        pages("20 of 1 MB, 20 at a time", 20, 20, 1_000_000)
 
 
 def tunnel_gone(runs):

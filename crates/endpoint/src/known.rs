@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use polypath_transport::KnownPath;
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 /// What was measured longer ago is not used.
@@ -23,15 +23,29 @@ pub struct PathName {
     pub remote: IpAddr,
 }
 
+/// Most connections starting on a path that are counted.
+const STARTS: usize = 64;
+
+/// With what a connection begins that knows nothing, bytes (RFC 6928).
+const INITIAL_WINDOW: u64 = 10 * 1460;
+
 /// What is known of the paths of one endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPaths {
     /// Each until when it counts.
-    paths: BTreeMap<PathName, (Instant, KnownPath)>,
+    paths: BTreeMap<PathName, (Instant, Known)>,
     /// The bottlenecks that paths share, each until when it counts.
     bottlenecks: BTreeMap<PathName, (Instant, u32)>,
     /// The number of the next one.
     next: u32,
+}
+
+/// What is known of a path.
+#[derive(Debug)]
+struct Known {
+    path: KnownPath,
+    /// When connections started with it of late.
+    starts: Vec<Instant>,
 }
 
 impl KnownPaths {
@@ -46,7 +60,21 @@ impl KnownPaths {
 
     /// `path` was measured `age` ago.
     pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
-        insert(&mut self.paths, name, (now + (LIFE - age), path));
+        let starts = self.paths.remove(&name).map(|(_, known)| known.starts).unwrap_or_default();
+        insert(&mut self.paths, name, (now + (LIFE - age), Known { path, starts }));
+    }
+
+    /// What a connection that starts now may expect of `name`. First flights of the last two round trips may not be acknowledged
+    /// yet: the nth connection in that time gets an nth of the rate, and none at all if half of that is no more than an initial window.
+    pub fn start(&mut self, now: Instant, name: &PathName) -> Option<KnownPath> {
+        let (_, Known { path, starts }) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
+        starts.retain(|start| now.since(*start) < path.rtt.times(2));
+        if starts.len() < STARTS {
+            starts.push(now);
+        }
+        let part = KnownPath { rate: Rate(path.rate.0 / starts.len() as u64), ..*path };
+        let gains = starts.len() == 1 || part.rate.bytes_in(part.rtt) / 2 > INITIAL_WINDOW;
+        gains.then_some(part)
     }
 
     /// A connection found two paths to share a bottleneck, or not to.
@@ -71,13 +99,14 @@ impl KnownPaths {
 
     /// What is known of `name`, if it is not too old.
     pub fn at(&self, now: Instant, name: &PathName) -> Option<KnownPath> {
-        let (until, path) = self.paths.get(name)?;
-        (*until > now).then_some(*path)
+        let (until, known) = self.paths.get(name)?;
+        (*until > now).then_some(known.path)
     }
 
     /// All that is not too old, with its age.
     pub fn iter(&self, now: Instant) -> impl Iterator<Item = (PathName, KnownPath, Duration)> {
-        let all = self.paths.iter().map(move |(name, (until, path))| (*name, *path, LIFE - until.since(now)));
+        let all =
+            self.paths.iter().map(move |(name, (until, known))| (*name, known.path, LIFE - until.since(now)));
         all.filter(|(_, _, age)| *age < LIFE)
     }
 }
@@ -93,8 +122,6 @@ fn insert<T>(all: &mut BTreeMap<PathName, (Instant, T)>, name: PathName, value: 
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::Rate;
-
     use super::*;
 
     fn name(last: u8) -> PathName {
@@ -120,6 +147,29 @@ mod tests {
         known.measured(at(601), name(1), path(5), Duration::ZERO);
         assert_eq!(known.at(at(602), &name(1)), Some(path(5)));
         assert_eq!(known.at(at(602), &name(2)), None);
+    }
+
+    #[test]
+    fn connections_that_start_together_get_an_equal_part_each() {
+        let mut known = KnownPaths::default();
+        let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let start = |known: &mut KnownPaths, at| known.start(at, &name(1)).map(|path| path.rate);
+        assert_eq!(start(&mut known, ms(0)), None);
+        known.insert(ms(0), name(1), path(80), Duration::ZERO);
+        let parts = [1, 2, 40].map(|at| start(&mut known, ms(at)));
+        assert_eq!(parts, [1, 2, 3].map(|n| Some(Rate(path(80).rate.0 / n))));
+        known.measured(ms(41), name(1), path(90), Duration::ZERO);
+        assert_eq!(start(&mut known, ms(81)), Some(Rate::from_mbps(30)), "a new measurement ends no start");
+        assert_eq!(start(&mut known, ms(200)), Some(Rate::from_mbps(90)), "those have been acknowledged");
+        let together: Vec<_> = (1..1000).map(|_| start(&mut known, ms(200))).collect();
+        let gaining = 90_000_000 / 8 / 25 / 2 / INITIAL_WINDOW as usize;
+        assert_eq!(
+            together.iter().flatten().count(),
+            gaining - 1,
+            "the others start as if nothing were known"
+        );
+        assert_eq!(known.paths[&name(1)].1.starts.len(), STARTS);
+        assert_eq!(known.at(ms(200), &name(1)), Some(path(90)), "what is told others is the whole");
     }
 
     #[test]

@@ -190,8 +190,9 @@ impl Endpoint {
         let mut config = listener.connection.clone();
         config.early_data = self.cover.takes_early_data(remote);
         let covered = self.cover.config_of(&locators);
-        let path = self.recalled(now, &locators, covered.unwrap_or(listener.path));
         let takes_paths = listener.accept_paths || covered.is_some();
+        let path = covered.unwrap_or(listener.path);
+        let path = self.recalled(now, &locators, path);
         let join = takes_paths.then_some(Join { isn: syn.header.seq, path });
         let connection = Connection::accept(now, config, ports, isn, &[path], PathId::FIRST, syn);
         self.stats.accepted += 1;

@@ -23,11 +23,12 @@ impl Endpoint {
         open.into_iter().for_each(|index| self.remember(now, index));
     }
 
-    /// `config` of a path between `locators`, with what is known of it.
-    pub(super) fn recalled(&self, now: Instant, locators: &Locators, config: PathConfig) -> PathConfig {
+    /// `config` of a path between `locators` on which a connection starts, with what is known of it.
+    pub(super) fn recalled(&mut self, now: Instant, locators: &Locators, config: PathConfig) -> PathConfig {
         let Some(name) = self.name_of(locators) else { return config };
-        let (known, bottleneck) = (self.known.at(now, &name), self.known.bottleneck(now, &name));
-        PathConfig { known: config.known.or(known), bottleneck: config.bottleneck.or(bottleneck), ..config }
+        let bottleneck = self.known.bottleneck(now, &name);
+        let known = config.known.or_else(|| self.known.start(now, &name));
+        PathConfig { known, bottleneck: config.bottleneck.or(bottleneck), ..config }
     }
 
     /// Keeps what a connection measured.
