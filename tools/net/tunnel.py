@@ -260,10 +260,14 @@ def tunnel_pages(runs):
                     took.setdefault(name, []).append(get(address, *numbers))
             table(f"{what}, s", took)
 
-        pages("200 connections of 30 kB, 20 at a time", 200, 20, 30_000)
-        get(ways["polypath up"], 1, 1, 30_000_000)
-        pages("the same after one of 30 MB", 200, 20, 30_000)
-        pages("10 of 30 kB, one after the other", 10, 1, 30_000)
+        many, few = ("200 connections of 30 kB, 20 at a time", 200, 20, 30_000), ("10 of 30 kB, one after the other", 10, 1, 30_000)
+        pages(*many)
+        pages(*few)
+        for address in ways.values():
+            get(address, 1, 1, 30_000_000)
+        print("\nafter one of 30 MB:")
+        pages(*many)
+        pages(*few)
         pages("20 of 1 MB, 20 at a time", 20, 20, 1_000_000)
 
 

@@ -160,9 +160,9 @@ impl Endpoint {
         if self.slots.len() >= self.config.max_connections as usize {
             return Err(OpenError::TooManyConnections { max: self.config.max_connections });
         }
+        config.check_on(&paths.iter().map(|(_, config)| *config).collect::<Vec<_>>())?;
         let path_configs: Vec<_> =
             paths.iter().map(|(locators, config)| self.recalled(now, locators, *config)).collect();
-        config.check_on(&path_configs)?;
         let isn = self.isn.at(now, first, ports);
         let connection = Connection::connect(now, config, ports, isn, &path_configs);
         self.stats.connected += 1;
@@ -251,7 +251,7 @@ impl Endpoint {
         locators: Locators,
         config: PathConfig,
     ) -> Result<PathId, OpenError> {
-        let (max, config) = (self.max_paths(), self.recalled(now, &locators, config));
+        let max = self.max_paths();
         let index = self.slots.index(handle).ok_or(OpenError::NoConnection)?;
         let slot = self.slots.at(index).filter(|s| !s.retired).ok_or(OpenError::NoConnection)?;
         if slot.paths.len() >= max {
@@ -260,6 +260,8 @@ impl Endpoint {
         if self.demux.find(&locators, slot.ports).is_some() {
             return Err(OpenError::InUse(locators));
         }
+        let config = self.recalled(now, &locators, config);
+        let slot = self.slots.at(index).ok_or(OpenError::NoConnection)?;
         let path = slot.connection.add_path(now, config);
         let path = path.ok_or(OpenError::TooManyPaths { max: self.config.max_paths })?;
         slot.connection.announce(now, path);

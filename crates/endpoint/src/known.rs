@@ -1,16 +1,18 @@
 //! Path measurements that connections leave to later ones (RFC 9040), and to the next process if the owner stores them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use polypath_transport::KnownPath;
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// What was measured longer ago is not used.
 pub const LIFE: Duration = Duration::from_secs(600);
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
+/// At most so many starts on a path are counted.
+const STARTS: usize = 64;
 
 /// Names a path by the peer and both addresses. Behind a NAT, ours is the one on its inside.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -22,12 +24,6 @@ pub struct PathName {
     /// The peer's.
     pub remote: IpAddr,
 }
-
-/// Most connections starting on a path that are counted.
-const STARTS: usize = 64;
-
-/// With what a connection begins that knows nothing, bytes (RFC 6928).
-const INITIAL_WINDOW: u64 = 10 * 1460;
 
 /// What is known of the paths of one endpoint.
 #[derive(Debug, Default)]
@@ -44,8 +40,8 @@ pub(crate) struct KnownPaths {
 #[derive(Debug)]
 struct Known {
     path: KnownPath,
-    /// When connections started with it of late.
-    starts: Vec<Instant>,
+    /// When connections started there of late.
+    starts: VecDeque<Instant>,
 }
 
 impl KnownPaths {
@@ -64,17 +60,19 @@ impl KnownPaths {
         insert(&mut self.paths, name, (now + (LIFE - age), Known { path, starts }));
     }
 
-    /// What a connection that starts now may expect of `name`. First flights of the last two round trips may not be acknowledged
-    /// yet: the nth connection in that time gets an nth of the rate, and none at all if half of that is no more than an initial window.
-    pub fn start(&mut self, now: Instant, name: &PathName) -> Option<KnownPath> {
+    /// What is known of `name`, for a connection that starts there now, and how many others did in the last two round trips: nothing of
+    /// their first flights may have been acknowledged. Nothing is known while more start than are counted.
+    pub fn start(&mut self, now: Instant, name: &PathName) -> Option<(KnownPath, u32)> {
         let (_, Known { path, starts }) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
-        starts.retain(|start| now.since(*start) < path.rtt.times(2));
-        if starts.len() < STARTS {
-            starts.push(now);
+        while starts.front().is_some_and(|start| now.since(*start) >= path.rtt.times(2)) {
+            starts.pop_front();
         }
-        let part = KnownPath { rate: Rate(path.rate.0 / starts.len() as u64), ..*path };
-        let gains = starts.len() == 1 || part.rate.bytes_in(part.rtt) / 2 > INITIAL_WINDOW;
-        gains.then_some(part)
+        let others = starts.len();
+        if others == STARTS {
+            starts.pop_front();
+        }
+        starts.push_back(now);
+        (others < STARTS).then_some((*path, others as u32))
     }
 
     /// A connection found two paths to share a bottleneck, or not to.
@@ -122,6 +120,8 @@ fn insert<T>(all: &mut BTreeMap<PathName, (Instant, T)>, name: PathName, value: 
 
 #[cfg(test)]
 mod tests {
+    use polypath_wire::Rate;
+
     use super::*;
 
     fn name(last: u8) -> PathName {
@@ -150,26 +150,28 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_start_together_get_an_equal_part_each() {
+    fn starts_count_for_two_round_trips() {
         let mut known = KnownPaths::default();
         let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let start = |known: &mut KnownPaths, at| known.start(at, &name(1)).map(|path| path.rate);
-        assert_eq!(start(&mut known, ms(0)), None);
+        let start = |known: &mut KnownPaths, at| known.start(ms(at), &name(1));
+        assert_eq!(start(&mut known, 0), None);
         known.insert(ms(0), name(1), path(80), Duration::ZERO);
-        let parts = [1, 2, 40].map(|at| start(&mut known, ms(at)));
-        assert_eq!(parts, [1, 2, 3].map(|n| Some(Rate(path(80).rate.0 / n))));
-        known.measured(ms(41), name(1), path(90), Duration::ZERO);
-        assert_eq!(start(&mut known, ms(81)), Some(Rate::from_mbps(30)), "a new measurement ends no start");
-        assert_eq!(start(&mut known, ms(200)), Some(Rate::from_mbps(90)), "those have been acknowledged");
-        let together: Vec<_> = (1..1000).map(|_| start(&mut known, ms(200))).collect();
-        let gaining = 90_000_000 / 8 / 25 / 2 / INITIAL_WINDOW as usize;
         assert_eq!(
-            together.iter().flatten().count(),
-            gaining - 1,
-            "the others start as if nothing were known"
+            [1, 2, 40].map(|at| start(&mut known, at)),
+            [0, 1, 2].map(|others| Some((path(80), others)))
         );
-        assert_eq!(known.paths[&name(1)].1.starts.len(), STARTS);
-        assert_eq!(known.at(ms(200), &name(1)), Some(path(90)), "what is told others is the whole");
+        known.measured(ms(41), name(1), path(90), Duration::ZERO);
+        assert_eq!(start(&mut known, 81), Some((path(90), 2)), "a new measurement ends no start");
+        assert_eq!(start(&mut known, 200), Some((path(90), 0)));
+    }
+
+    #[test]
+    fn nothing_is_known_while_more_start_than_are_counted() {
+        let mut known = KnownPaths::default();
+        known.insert(at(0), name(1), path(80), Duration::ZERO);
+        let told = (0..1000).filter_map(|_| known.start(at(1), &name(1))).count();
+        assert_eq!((told, known.paths[&name(1)].1.starts.len()), (STARTS, STARTS));
+        assert_eq!(known.start(at(2), &name(1)), Some((path(80), 0)));
     }
 
     #[test]

@@ -192,9 +192,9 @@ impl Endpoint {
         let covered = self.cover.config_of(&locators);
         let takes_paths = listener.accept_paths || covered.is_some();
         let path = covered.unwrap_or(listener.path);
-        let path = self.recalled(now, &locators, path);
         let join = takes_paths.then_some(Join { isn: syn.header.seq, path });
-        let connection = Connection::accept(now, config, ports, isn, &[path], PathId::FIRST, syn);
+        let first = self.recalled(now, &locators, path);
+        let connection = Connection::accept(now, config, ports, isn, &[first], PathId::FIRST, syn);
         self.stats.accepted += 1;
         self.half_open += 1;
         let handle = self.install(connection, ports, PathTable::new([locators]), join);

@@ -75,21 +75,28 @@ impl Endpoint {
         }
     }
 
-    /// A connection has one more path; what it kept for want of another goes.
-    fn path_up(&mut self, now: Instant, index: u32, inner: Locators) {
-        let max = self.max_paths();
+    /// Adds a path that is up to a connection.
+    fn join_path(&mut self, now: Instant, index: u32, inner: Locators) {
         let config = self.recalled(now, &inner, self.cover.config_of(&inner).unwrap_or_default());
-        let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
-        let known = slot.paths.iter().find(|(_, l)| *l == inner);
-        if let Some((path, _)) = known {
-            slot.connection.path_proved(now, path);
-        } else if slot.paths.iter().filter(|(_, l)| self.cover.is_up(l)).count() < max
-            && let Some(path) = slot.connection.add_path(now, config)
-        {
+        let Some(slot) = self.slots.at(index) else { return };
+        if let Some(path) = slot.connection.add_path(now, config) {
             slot.connection.announce(now, path);
             slot.paths.insert(path, inner);
             self.demux.insert(&inner, slot.ports, Route { index, path });
         }
+    }
+
+    /// A connection has one more path; what it kept for want of another goes.
+    fn path_up(&mut self, now: Instant, index: u32, inner: Locators) {
+        let max = self.max_paths();
+        let Some(slot) = self.slots.at(index).filter(|s| s.takes_paths()) else { return };
+        let known = slot.paths.iter().find(|(_, l)| *l == inner);
+        if let Some((path, _)) = known {
+            slot.connection.path_proved(now, path);
+        } else if slot.paths.iter().filter(|(_, l)| self.cover.is_up(l)).count() < max {
+            self.join_path(now, index, inner);
+        }
+        let Some(slot) = self.slots.at(index) else { return };
         let stale = slot.paths.iter().map(|(_, l)| l).filter(|l| !self.cover.is_up(l));
         let stale: Vec<Locators> = stale.collect();
         stale.into_iter().for_each(|inner| self.path_down(now, index, inner));

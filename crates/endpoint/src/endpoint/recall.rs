@@ -27,8 +27,10 @@ impl Endpoint {
     pub(super) fn recalled(&mut self, now: Instant, locators: &Locators, config: PathConfig) -> PathConfig {
         let Some(name) = self.name_of(locators) else { return config };
         let bottleneck = self.known.bottleneck(now, &name);
-        let known = config.known.or_else(|| self.known.start(now, &name));
-        PathConfig { known, bottleneck: config.bottleneck.or(bottleneck), ..config }
+        let told = config.known.map(|known| (known, config.others));
+        let (known, others) = told.or_else(|| self.known.start(now, &name)).unzip();
+        let others = others.unwrap_or_default();
+        PathConfig { known, others, bottleneck: config.bottleneck.or(bottleneck), ..config }
     }
 
     /// Keeps what a connection measured.

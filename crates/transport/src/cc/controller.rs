@@ -60,8 +60,8 @@ pub trait Controller: Debug + Send {
     /// less than the initial window.
     fn limit_window(&mut self, path: PathId, bytes: u64);
     /// An earlier connection measured `known` on `path`, and the first round trip is like it: the window may begin with
-    /// half of what the path held.
-    fn on_known(&mut self, _path: PathId, _known: &KnownPath) {}
+    /// half of what the path held, or with its part of that if `others` start there, too.
+    fn on_known(&mut self, _path: PathId, _known: &KnownPath, _others: u32) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
     /// A segment was judged lost.

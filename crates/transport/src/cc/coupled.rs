@@ -170,8 +170,8 @@ impl<L: Coupling> Controller for Coupled<L> {
         self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.limit(bytes));
     }
 
-    fn on_known(&mut self, path: PathId, known: &KnownPath) {
-        self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.on_known(known));
+    fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
+        self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.on_known(known, others));
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]) {

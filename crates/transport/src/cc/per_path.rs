@@ -12,7 +12,7 @@ use crate::path_map::PathMap;
 pub(crate) trait Algorithm: std::fmt::Debug + Send {
     fn on_mss(&mut self, mss: u32);
     fn limit_window(&mut self, bytes: u64);
-    fn on_known(&mut self, _known: &KnownPath) {}
+    fn on_known(&mut self, _known: &KnownPath, _others: u32) {}
     fn on_sent(&mut self, _now: Instant, _bytes: u64) {}
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     fn on_lost(&mut self, _now: Instant, _segment: &LostSegment) {}
@@ -49,8 +49,8 @@ impl<W: WindowLaw> Algorithm for W {
         self.state_mut().limit(bytes);
     }
 
-    fn on_known(&mut self, known: &KnownPath) {
-        self.state_mut().on_known(known);
+    fn on_known(&mut self, known: &KnownPath, others: u32) {
+        self.state_mut().on_known(known, others);
     }
 
     #[inline]
@@ -147,9 +147,9 @@ impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPa
         }
     }
 
-    fn on_known(&mut self, path: PathId, known: &KnownPath) {
+    fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
         if let Some(a) = self.get_mut(path) {
-            a.on_known(known);
+            a.on_known(known, others);
         }
     }
 

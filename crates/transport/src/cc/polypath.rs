@@ -349,8 +349,8 @@ impl Controller for Polypath {
         context.into_iter().for_each(|context| context.law_mut().limit_window(bytes));
     }
 
-    fn on_known(&mut self, path: PathId, known: &KnownPath) {
-        self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_known(known));
+    fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
+        self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_known(known, others));
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {

@@ -213,13 +213,17 @@ impl Window {
 
     /// The window holds half of what the path held, and leaves at half the known rate until the next acknowledgment
     /// (draft-ietf-tsvwg-careful-resume, "Unvalidated"); it leaps to all of that as trains confirm it. A loss leaves what was delivered, or a share of what was in flight
-    /// ("Safe Retreat").
-    pub(crate) fn on_known(&mut self, known: &KnownPath) {
+    /// ("Safe Retreat"). While `others` start there, too, it begins with its part of that, if that is more than it has.
+    pub(crate) fn on_known(&mut self, known: &KnownPath, others: u32) {
         let (Start::Paced(start), Some(paced)) = (&mut self.start, &mut self.paced) else { return };
         let pipe = known.rate.bytes_in(known.rtt) as f64;
         start.expect(pipe);
-        self.cwnd = self.cwnd.max(pipe / 2.0);
-        *paced = Known { srtt: Some(known.rtt), train_rate: Some(Rate(known.rate.0 / 2)), ..*paced };
+        let begins = pipe / 2.0 / f64::from(others + 1);
+        if others == 0 || begins > self.cwnd {
+            self.cwnd = self.cwnd.max(begins);
+            let rate = Rate(known.rate.0 / 2 / u64::from(others + 1));
+            *paced = Known { srtt: Some(known.rtt), train_rate: Some(rate), ..*paced };
+        }
     }
 
     /// How the path sends, if it is paced and its round trip is known.

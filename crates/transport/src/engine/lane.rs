@@ -39,7 +39,7 @@ pub(crate) struct Lane {
     /// What it is limited to.
     pub(super) limit: Option<Limit>,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.
-    pub(super) known: Option<KnownPath>,
+    pub(super) known: Option<(KnownPath, u32)>,
 }
 
 /// A timeout that may have been for nothing.

@@ -44,7 +44,7 @@ impl Engine {
             burst: 0,
             was_full: false,
             together: 0,
-            known: config.known,
+            known: config.known.map(|known| (known, config.others)),
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
         });
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
@@ -158,12 +158,12 @@ impl Engine {
 
     /// The first round trip of `path`: if it is like the known one, the controller hears what was known.
     pub(super) fn recall(&mut self, path: PathId, rtt: Duration) {
-        let Some(known) = self.lanes[path].known.take() else { return };
+        let Some((known, others)) = self.lanes[path].known.take() else { return };
         if rtt.times(2) >= known.rtt && rtt <= known.rtt.times(2) {
             if self.rules.trains {
                 self.lanes[path].estimator.show(known.rate);
             }
-            self.controller.on_known(path, &KnownPath { rtt: rtt.min(known.rtt), ..known });
+            self.controller.on_known(path, &KnownPath { rtt: rtt.min(known.rtt), ..known }, others);
         }
     }
 

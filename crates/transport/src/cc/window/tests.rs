@@ -79,21 +79,35 @@ fn paced_is_what_leaves_at_twice_the_window_then_as_fast_as_the_bottleneck_then_
 fn a_path_that_is_known_begins_with_half_of_what_it_holds_at_half_its_rate() {
     let known = KnownPath { rate: Rate::from_mbps(80), rtt: Duration::from_millis(40) };
     let mut r = paced(10);
-    r.on_known(&known);
+    r.on_known(&known, 0);
     assert_eq!(r.bytes(), 200_000);
     assert_eq!(r.pace().map(|p| p.rate), Some(Rate::from_mbps(40)));
     lose(&mut r, &loss(LossCause::LaterDelivered, 200_000));
     assert_eq!(r.bytes(), 100_000, "it was too much");
     for (mbps, kilobytes) in [(80, 400), (8, 208)] {
         let mut r = paced(10);
-        r.on_known(&known);
+        r.on_known(&known, 0);
         let told = |sample: AckSample| AckSample { train_rate: Some(Rate::from_mbps(mbps)), ..sample };
         (0..70).for_each(|_| ack_with(&mut r, &told(of_path(40, 200_000))));
         assert_eq!(r.bytes() / 1000, kilobytes, "trains show {mbps} Mbit/s");
     }
     let mut standard = Window::new(WindowConfig::default(), 1000);
-    standard.on_known(&known);
+    standard.on_known(&known, 0);
     assert_eq!(standard.bytes(), 10_000);
+}
+
+#[test]
+fn of_connections_that_start_together_each_begins_with_its_part_if_that_is_more() {
+    let known = KnownPath { rate: Rate::from_mbps(80), rtt: Duration::from_millis(40) };
+    for (others, bytes, mbps) in [(0, 200_000, Some(40)), (4, 40_000, Some(8)), (19, 10_000, None)] {
+        let mut r = paced(10);
+        r.on_known(&known, others);
+        assert_eq!(
+            (r.bytes(), r.pace().map(|p| p.rate)),
+            (bytes, mbps.map(Rate::from_mbps)),
+            "{others} others"
+        );
+    }
 }
 
 #[test]
