@@ -260,13 +260,8 @@ impl Endpoint {
         if self.demux.find(&locators, slot.ports).is_some() {
             return Err(OpenError::InUse(locators));
         }
-        let config = self.recalled(now, &locators, config);
-        let slot = self.slots.at(index).ok_or(OpenError::NoConnection)?;
-        let path = slot.connection.add_path(now, config);
+        let path = self.start_path(now, index, locators, config);
         let path = path.ok_or(OpenError::TooManyPaths { max: self.config.max_paths })?;
-        slot.connection.announce(now, path);
-        slot.paths.insert(path, locators);
-        self.demux.insert(&locators, slot.ports, Route { index, path });
         self.mark(index);
         Ok(path)
     }

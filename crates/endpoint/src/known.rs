@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const LIFE: Duration = Duration::from_secs(600);
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
-/// At most so many starts on a path are counted.
+/// The maximum number of recent starts kept per path.
 const STARTS: usize = 64;
 
 /// Names a path by the peer and both addresses. Behind a NAT, ours is the one on its inside.
@@ -60,8 +60,8 @@ impl KnownPaths {
         insert(&mut self.paths, name, (now + (LIFE - age), Known { path, starts }));
     }
 
-    /// What is known of `name`, for a connection that starts there now, and how many others did in the last two round trips: nothing of
-    /// their first flights may have been acknowledged. Nothing is known while more start than are counted.
+    /// What is known of `name`, for a connection that starts there now, and how many others started in the last two round trips, whose
+    /// first flights may not be acknowledged yet. `None` too if these are [`STARTS`] or more.
     pub fn start(&mut self, now: Instant, name: &PathName) -> Option<(KnownPath, u32)> {
         let (_, Known { path, starts }) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
         while starts.front().is_some_and(|start| now.since(*start) >= path.rtt.times(2)) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use polypath_transport::Connection;
+use polypath_transport::{Connection, PathConfig};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, PathId};
 
@@ -75,15 +75,21 @@ impl Endpoint {
         }
     }
 
-    /// Adds a path that is up to a connection.
-    fn join_path(&mut self, now: Instant, index: u32, inner: Locators) {
-        let config = self.recalled(now, &inner, self.cover.config_of(&inner).unwrap_or_default());
-        let Some(slot) = self.slots.at(index) else { return };
-        if let Some(path) = slot.connection.add_path(now, config) {
-            slot.connection.announce(now, path);
-            slot.paths.insert(path, inner);
-            self.demux.insert(&inner, slot.ports, Route { index, path });
-        }
+    /// Adds a path to a connection, which announces it, if it takes one more.
+    pub(super) fn start_path(
+        &mut self,
+        now: Instant,
+        index: u32,
+        locators: Locators,
+        config: PathConfig,
+    ) -> Option<PathId> {
+        let config = self.recalled(now, &locators, config);
+        let slot = self.slots.at(index)?;
+        let path = slot.connection.add_path(now, config)?;
+        slot.connection.announce(now, path);
+        slot.paths.insert(path, locators);
+        self.demux.insert(&locators, slot.ports, Route { index, path });
+        Some(path)
     }
 
     /// A connection has one more path; what it kept for want of another goes.
@@ -94,7 +100,8 @@ impl Endpoint {
         if let Some((path, _)) = known {
             slot.connection.path_proved(now, path);
         } else if slot.paths.iter().filter(|(_, l)| self.cover.is_up(l)).count() < max {
-            self.join_path(now, index, inner);
+            let config = self.cover.config_of(&inner).unwrap_or_default();
+            self.start_path(now, index, inner, config);
         }
         let Some(slot) = self.slots.at(index) else { return };
         let stale = slot.paths.iter().map(|(_, l)| l).filter(|l| !self.cover.is_up(l));
