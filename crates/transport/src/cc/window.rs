@@ -218,10 +218,11 @@ impl Window {
         let (Start::Paced(start), Some(paced)) = (&mut self.start, &mut self.paced) else { return };
         let pipe = known.rate.bytes_in(known.rtt) as f64;
         start.expect(pipe);
-        let begins = pipe / 2.0 / f64::from(others + 1);
+        let starting = u64::from(others) + 1;
+        let begins = pipe / 2.0 / starting as f64;
         if others == 0 || begins > self.cwnd {
             self.cwnd = self.cwnd.max(begins);
-            let rate = Rate(known.rate.0 / 2 / u64::from(others + 1));
+            let rate = Rate(known.rate.0 / 2 / starting);
             *paced = Known { srtt: Some(known.rtt), train_rate: Some(rate), ..*paced };
         }
     }

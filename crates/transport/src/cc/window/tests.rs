@@ -99,7 +99,9 @@ fn a_path_that_is_known_begins_with_half_of_what_it_holds_at_half_its_rate() {
 #[test]
 fn of_connections_that_start_together_each_begins_with_its_part_if_that_is_more() {
     let known = KnownPath { rate: Rate::from_mbps(80), rtt: Duration::from_millis(40) };
-    for (others, bytes, mbps) in [(0, 200_000, Some(40)), (4, 40_000, Some(8)), (19, 10_000, None)] {
+    for (others, bytes, mbps) in
+        [(0, 200_000, Some(40)), (4, 40_000, Some(8)), (19, 10_000, None), (u32::MAX, 10_000, None)]
+    {
         let mut r = paced(10);
         r.on_known(&known, others);
         assert_eq!(
