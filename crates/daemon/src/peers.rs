@@ -307,4 +307,18 @@ mod tests {
         old.link.sent.fetch_add(5, Relaxed);
         assert_eq!(peers.with_hit(Hit([1; 16])).unwrap().link.sent.load(Relaxed), 5);
     }
+
+    #[test]
+    fn no_more_are_counted_than_there_may_be_and_what_ends_makes_room() {
+        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
+        let link = peers.with_hit(Hit([1; 16])).unwrap().link.clone();
+        let count = || link.count(|link| &link.waiting, 3);
+        let mut counted: Vec<_> = (0..10).filter_map(|_| count()).collect();
+        assert_eq!(counted.len(), 3);
+        counted.pop();
+        counted.extend(count());
+        assert_eq!((counted.len(), count().is_none()), (3, true));
+        drop(counted);
+        assert_eq!(link.waiting.load(Relaxed), 0);
+    }
 }

@@ -157,35 +157,53 @@ fn a_loss_that_chance_or_a_queue_made_leaves_what_the_path_holds() {
     );
 }
 
-/// Both paths deliver 50 segments between losses, of which A has nine in ten. The windows before and after one more of A.
-fn mostly_of_a(c: &mut Polypath, cause: LossCause, delivers: &[PathId]) -> ([u64; 2], [u64; 2]) {
+/// Of a packet that waited in a queue, so that chance alone excuses nothing.
+fn queued() -> AckSample {
+    AckSample { min_rtt: Some(MS(20)), ..acked(50) }
+}
+
+/// Each path delivers `packets` in 100 ms.
+fn deliver(c: &mut Polypath, now: u64, packets: u64) {
+    for n in 0..2 * packets {
+        c.on_ack(at(now + 50 * n / packets), [A, B][n as usize % 2], &queued(), &views([0, 0]));
+    }
+}
+
+/// Both paths deliver 50 packets, `path` loses some, and later packets of `delivers` arrive. The windows before and after.
+fn lose(
+    c: &mut Polypath,
+    now: u64,
+    (path, packets): (PathId, u64),
+    event: (LossCause, u32),
+    delivers: &[PathId],
+) -> [[u64; 2]; 2] {
     let (all, idle) = (views([10, 10]), views([0, 0]));
-    let queued = AckSample { min_rtt: Some(MS(20)), ..acked(50) }; // so that chance alone excuses nothing
-    let mut now = 1000;
-    let mut lose = |c: &mut Polypath, path: PathId, cause: LossCause, episode: u32, delivers: &[PathId]| {
-        (0..100).for_each(|n| c.on_ack(at(now + n), [A, B][n as usize % 2], &queued, &idle));
-        now += 1000;
-        c.on_lost(at(now), path, &LostSegment { offset: 0, bytes: 1000, sent_at: at(now - 60) });
-        delivers.iter().for_each(|path| c.on_ack(at(now), *path, &queued, &idle));
-        let before = segments(c);
-        c.on_loss(at(now), path, &lost(cause, episode, at(now - 60), 10), &all);
-        (before, segments(c))
-    };
+    deliver(c, now, 50);
+    let (now, sent_at) = (at(now + 1000), at(now + 940));
+    (0..packets).for_each(|n| c.on_lost(now, path, &LostSegment { offset: 1000 * n, bytes: 1000, sent_at }));
+    delivers.iter().for_each(|path| c.on_ack(now, *path, &queued(), &idle));
+    let before = segments(c);
+    c.on_loss(now, path, &lost(event.0, event.1, sent_at, 10), &all);
+    [before, segments(c)]
+}
+
+/// A has nine of ten losses. The windows before and after one more of A.
+fn mostly_of_a(c: &mut Polypath, cause: LossCause, delivers: &[PathId]) -> [[u64; 2]; 2] {
     for episode in 1..=40 {
         let path = if episode % 10 == 0 { B } else { A };
-        lose(c, path, LossCause::LaterDelivered, episode, &[A, B]);
+        lose(c, 1000 * u64::from(episode), (path, 1), (LossCause::LaterDelivered, episode), &[A, B]);
     }
-    lose(c, A, cause, 41, delivers)
+    lose(c, 41_000, (A, 1), (cause, 41), delivers)
 }
 
 #[test]
 fn what_one_path_loses_beyond_its_sibling_reduces_nothing_that_they_share() {
     let shared = || two(DetectionConfig::Shared);
-    let (before, after) = mostly_of_a(&mut shared(), LossCause::LaterDelivered, &[A, B]);
+    let [before, after] = mostly_of_a(&mut shared(), LossCause::LaterDelivered, &[A, B]);
     assert_eq!(before, after);
     assert!(after[0] <= LEAST && after[1] > 2 * LEAST, "{after:?}: B carries what A had");
     let falls = |mut c: Polypath, cause, delivers: &[PathId]| {
-        let ([a, b], after) = mostly_of_a(&mut c, cause, delivers);
+        let [[a, b], after] = mostly_of_a(&mut c, cause, delivers);
         assert!(after.iter().sum::<u64>() < a + b, "{a} {b} {after:?}");
     };
     falls(shared(), LossCause::Timeout, &[B]);
@@ -195,6 +213,17 @@ fn what_one_path_loses_beyond_its_sibling_reduces_nothing_that_they_share() {
     let mut c = Polypath::new(every);
     [A, B].iter().for_each(|path| c.on_path_added(at(0), *path, 1000));
     falls(c, LossCause::LaterDelivered, &[A, B]);
+}
+
+#[test]
+fn what_a_path_loses_at_the_end_of_slow_start_tells_nothing_of_it() {
+    let mut c = two(DetectionConfig::Shared);
+    for (n, loss) in (1..).zip([(A, 6), (B, 1), (A, 1)]) {
+        let now = 1000 * u64::from(n);
+        deliver(&mut c, now - 500, 5000);
+        lose(&mut c, now, loss, (LossCause::LaterDelivered, n), &[A, B]);
+    }
+    assert!(!c.paths.iter().any(|p| p.losses.has_own()), "since then each lost one packet");
 }
 
 #[test]
