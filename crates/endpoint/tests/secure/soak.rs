@@ -229,7 +229,7 @@ fn play(rekeys: bool) -> (u64, u32) {
         if round <= rounds / 2 {
             first = [0, 1].map(|side| weight[side].max(first[side]));
         }
-        let grew = (0..2).any(|side| weight[side] > first[side] * 5 / 4);
+        let grew = (0..2).any(|side| weight[side] > first[side] * 21 / 20);
         assert!(!grew, "{round}: {incident:?}: {weight:?}, in the first half {first:?}");
     }
     let rekeyed = day.bed.endpoints[CLIENT].secure_paths().map(|path| path.rekeyed).sum();

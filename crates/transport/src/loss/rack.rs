@@ -249,6 +249,10 @@ impl Track {
         while let Some(told) = self.ahead.pop_front_if(|d| d.number < flight.told()) {
             self.newest = Some(told);
         }
+        let settled = flight.first_number();
+        while self.ahead.get(1).is_some_and(|next| next.number < settled) {
+            self.ahead.pop_front(); // acknowledgments need not tell of it again
+        }
     }
 
     /// Step 4, but for its end: the peer reports that it had what we sent again.
@@ -282,5 +286,46 @@ impl Track {
         if self.persist == 0 {
             self.multiplier = 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::bandwidth::DeliveryMark;
+    use crate::path::transmission::{Cargo, History, Transmission};
+
+    fn send(flight: &mut Flight) -> u64 {
+        let cargo = Cargo { key: 0, len: 1000, history: History::Once };
+        flight.push(Transmission::new(cargo, Instant::ZERO, DeliveryMark::default()))
+    }
+
+    /// An acknowledgment, on the path itself or another one, tells that `number` arrived.
+    fn deliver(flight: &mut Flight, track: &mut Track, number: u64, by_own: bool) {
+        flight.begin_account();
+        flight.deliver(number, false);
+        if by_own {
+            flight.vouch(|_| true);
+        }
+        flight.trim();
+        track.learn(Instant::ZERO + DELAYED_ACK, flight, &PathView::new(PathId(0), 1000));
+    }
+
+    #[test]
+    fn what_was_delivered_before_all_that_is_in_flight_takes_no_room() {
+        let (mut flight, mut track) = (Flight::new(false), Track::new(PathId(0)));
+        for by_own in [false, true] {
+            for _ in 0..1000 {
+                let number = send(&mut flight);
+                deliver(&mut flight, &mut track, number, by_own);
+                assert!(track.ahead.len() <= 2, "{number}: {}", track.ahead.len());
+            }
+        }
+        let missing = send(&mut flight);
+        let later = send(&mut flight);
+        deliver(&mut flight, &mut track, later, false);
+        assert!(track.newest.is_none_or(|newest| newest.number < missing));
+        deliver(&mut flight, &mut track, later, true);
+        assert_eq!((track.newest.map(|newest| newest.number), track.ahead.len()), (Some(later), 0));
     }
 }
