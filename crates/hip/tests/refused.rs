@@ -259,3 +259,42 @@ fn a_refused_request_that_is_repeated_costs_nothing_and_draws_no_packet_to_stran
     assert!(!drawn.contains(&stranger), "nothing goes where a repeated request says");
     assert!(drawn.len() <= 30, "{} packets", drawn.len());
 }
+
+/// `span` in which the NAT of `host` has another address: what that host sends arrives from there, and what goes to the old one is lost.
+fn behind(pair: &mut Pair<'_>, host: usize, nat: SocketAddr, span: Duration) {
+    let end = pair.now + span;
+    pair.set_network(|_| vec![]);
+    while pair.now < end {
+        let first = pair.sent.len();
+        pair.run(DELAY);
+        for mut sent in pair.sent.split_off(first) {
+            let inside = address(host, 0);
+            let outside = if sent.from == host { &mut sent.route.local } else { &mut sent.route.remote };
+            let (from, to) = if sent.from == host { (inside, nat) } else { (nat, inside) };
+            if *outside == from {
+                *outside = to;
+                pair.deliver(&sent);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_request_that_was_refused_is_heard_from_behind_another_nat_if_a_path_is_sought_there() {
+    let mut pair = Pair::quick().established();
+    pair.set_network(without(rekeys));
+    let asks = usize::from(pair.hit(1) > pair.hit(0));
+    let old = [0, 1].map(|host| pair.sas(host)[0].inbound);
+    for host in [asks, 1 - asks] {
+        act(&mut pair, host, |h, now, peer| h.rekey(now, peer, old[host], false));
+        pair.run(Duration::from_millis(1));
+    }
+    let refused = pair.sent.iter().rfind(|s| s.from != asks && rekeys(s)).unwrap().clone();
+    pair.deliver(&refused);
+    pair.run(Duration::from_millis(1));
+    let moved = pair.now;
+    add(&mut pair, 1 - asks, 0);
+    behind(&mut pair, 1 - asks, SocketAddr::from(([192, 0, 2, 7], 4000)), SECS(20));
+    assert!(pair.association(1 - asks).unwrap().heard() > moved, "nobody answers there");
+    assert!(pair.sas(asks).iter().any(|sa| sa.replaces == Some(old[asks])), "nor are there new keys");
+}

@@ -2,8 +2,8 @@
 //! renewed in each transfer too. A stream and packets go on where they can, a stream is reset and not stuck where they cannot, and
 //! nothing grows.
 //!
-//! `POLYPATH_SOAK_HOURS=24 cargo test -p polypath-endpoint --test secure soak` plays whole days (`make soak`); without it an hour of each.
-//! `POLYPATH_SOAK_SEED` has other incidents happen.
+//! `POLYPATH_SOAK_HOURS=24 cargo test -p polypath-endpoint --test secure soak` plays whole days; without it an hour of each.
+//! `POLYPATH_SOAK_SEED` has other incidents happen; `make soak` plays a day of each of ten.
 
 use polypath_endpoint::*;
 use polypath_hip::HipConfig;

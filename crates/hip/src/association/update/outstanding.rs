@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use polypath_wire::Instant;
+use polypath_wire::hip::Param;
 
 use super::{MOST_AHEAD, Update, WINDOW};
 use crate::association::Path;
@@ -103,6 +104,8 @@ pub(super) struct Retired {
 /// An UPDATE of ours that is not acknowledged.
 pub(super) struct Pending {
     pub(super) id: u32,
+    /// What it says, and that as a packet.
+    pub(super) params: Vec<Param>,
     pub(super) packet: Vec<u8>,
     pub(super) route: Route,
     pub(super) sent: Instant,

@@ -179,7 +179,7 @@ impl Association {
     ) -> Option<()> {
         let id = self.updates.next_id;
         params.push(Param::Seq(id));
-        let packet = self.update_packet(ctx, params)?;
+        let packet = self.update_packet(ctx, params.clone())?;
         self.updates.next_id = id.wrapping_add(1);
         ctx.send(route, &packet);
         let sent = ctx.now;
@@ -187,6 +187,7 @@ impl Association {
         let (tries, unheeded, rests) = (0, 0, false);
         self.updates.pending.push(Pending {
             id,
+            params,
             packet,
             route,
             sent,
@@ -268,12 +269,29 @@ impl Association {
         let pending = &self.updates.pending[n];
         let tries = pending.tries + 1;
         let route = self.way(pending, tries);
+        self.freshen(ctx, n, route);
+        let pending = &self.updates.pending[n];
         ctx.send(route, &pending.packet);
         let refused = pending.unheeded > ctx.config.retries;
         let doublings = if refused { 0 } else { tries.min(ctx.config.retries) };
         let due = ctx.now + wait(ctx.config, round_trip(&self.paths, route), doublings);
         let pending = &mut self.updates.pending[n];
         (pending.tries, pending.left, pending.due) = (tries, ctx.now, due);
+    }
+
+    /// Where a path is sought the peer may see us at an address that it does not know. What it refused before draws nothing there, as anybody
+    /// can repeat a packet; so a request for new keys leaves as another packet with the same number.
+    fn freshen(&mut self, ctx: &mut Context<'_>, n: usize, route: Route) {
+        let pending = &self.updates.pending[n];
+        let rekeys = matches!(pending.request(), Some(Request::Rekey { .. }));
+        if !rekeys || !self.updates.waiting.contains(&Request::Add(route)) {
+            return;
+        }
+        let nonce = Param::EchoRequestSigned(ctx.random.vec(16));
+        let params = pending.params.iter().cloned().chain([nonce]).collect();
+        if let Some(packet) = self.update_packet(ctx, params) {
+            self.updates.pending[n].packet = packet;
+        }
     }
 
     /// Where an UPDATE goes for the `tries`-th time beyond the first: what is not about one route, by all paths in turn, and
