@@ -77,7 +77,7 @@ struct Track {
     path: PathId,
     /// The latest transmission that the path's own acknowledgments told of.
     newest: Option<Delivered>,
-    /// Later ones, of which so far only faster paths told.
+    /// Later ones, of which the path's own acknowledgments have not told as evidence; of those before all that is in flight only the last.
     ahead: VecDeque<Delivered>,
     reordering: bool,
     multiplier: u64,
@@ -251,7 +251,7 @@ impl Track {
         }
         let settled = flight.first_number();
         while self.ahead.get(1).is_some_and(|next| next.number < settled) {
-            self.ahead.pop_front(); // acknowledgments need not tell of it again
+            self.ahead.pop_front(); // nothing older is left that it could be evidence of
         }
     }
 

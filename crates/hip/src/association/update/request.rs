@@ -267,12 +267,10 @@ impl Association {
     /// Sends UPDATE number `n` of those pending again.
     fn repeat(&mut self, ctx: &mut Context<'_>, n: usize) {
         let pending = &self.updates.pending[n];
-        let tries = pending.tries + 1;
+        let (tries, refused) = (pending.tries + 1, pending.unheeded > ctx.config.retries);
         let route = self.way(pending, tries);
         self.freshen(ctx, n, route);
-        let pending = &self.updates.pending[n];
-        ctx.send(route, &pending.packet);
-        let refused = pending.unheeded > ctx.config.retries;
+        ctx.send(route, &self.updates.pending[n].packet);
         let doublings = if refused { 0 } else { tries.min(ctx.config.retries) };
         let due = ctx.now + wait(ctx.config, round_trip(&self.paths, route), doublings);
         let pending = &mut self.updates.pending[n];
