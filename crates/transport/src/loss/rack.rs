@@ -119,23 +119,15 @@ impl LossPolicy for Rack {
         let track = self.track(path);
         track.learn(now, flight, view);
         track.adapt(flight, order);
-        let Some(newest) = track.newest else { return };
-        let limit = newest.rtt + track.window(view, flight.vouched(), recovering);
+        let window = track.window(view, flight.vouched(), recovering);
+        let evidence = track.newest;
         if self.probe_answered(case) {
             let begun = self.begin(path, flight);
             self.count_lost(path);
             out.push(Verdict::Repaired(begun.episode));
         }
-        for (number, sent) in flight.iter().take_while(|(number, _)| *number < newest.number) {
-            if sent.sent_at + limit > now {
-                out.push(Verdict::RecheckAt(sent.sent_at + limit));
-                break;
-            }
-            let present = self.episodes.present(path).filter(|begun| number < begun.until);
-            let begun = present.unwrap_or_else(|| self.begin(path, flight));
-            self.count_lost(path);
-            let what = case.departure(number, sent.cargo.key);
-            out.push(Verdict::Lost { what, cause: LossCause::LaterDelivered, episode: begun.episode });
+        if let Some(newest) = evidence {
+            self.lose_overdue(case, newest, window, out);
         }
         self.end_recovery(path, flight, out);
     }
@@ -217,6 +209,22 @@ impl Rack {
 
     fn count_lost(&mut self, path: PathId) {
         self.track(path).tally.iter_mut().for_each(|t| t.lost += 1);
+    }
+
+    /// Step 5: what was sent before `newest`, and should have been acknowledged more than `window` ago.
+    fn lose_overdue(&mut self, case: &Case<'_>, newest: Delivered, window: Duration, out: &mut Vec<Verdict>) {
+        let (path, flight, limit) = (case.path(), case.flight, newest.rtt + window);
+        for (number, sent) in flight.iter().take_while(|(number, _)| *number < newest.number) {
+            if sent.sent_at + limit > case.now {
+                out.push(Verdict::RecheckAt(sent.sent_at + limit));
+                break;
+            }
+            let present = self.episodes.present(path).filter(|begun| number < begun.until);
+            let begun = present.unwrap_or_else(|| self.begin(path, flight));
+            self.count_lost(path);
+            let what = case.departure(number, sent.cargo.key);
+            out.push(Verdict::Lost { what, cause: LossCause::LaterDelivered, episode: begun.episode });
+        }
     }
 
     fn end_recovery(&mut self, path: PathId, flight: &Flight, out: &mut Vec<Verdict>) {

@@ -274,6 +274,23 @@ fn a_tail_is_probed() {
     }
 }
 
+/// Each tail of each path: nothing was missing before that an acknowledgment on the path itself could have told of.
+#[test]
+fn every_tail_of_several_paths_is_probed() {
+    let slow_timer = ConnectionConfig { min_rto: Duration::from_secs(5), ..prompt() };
+    let mut pair = Pair::open(slow_timer, &[10, 15]);
+    lose_once(&mut pair, &[2, 4, 6]);
+    for segment in 0..8 {
+        let asked = pair.now;
+        pair.write(CLIENT, MSS);
+        pair.run_until_received(SERVER, (segment + 1) * MSS);
+        assert!(pair.now.since(asked) < ms(400), "segment {segment}: {:?}", pair.now.since(asked));
+        pair.run_for(ms(200));
+    }
+    let stats = pair.end(CLIENT).stats();
+    assert_eq!((stats.timeouts, stats.fast_recoveries), (0, 3), "each is a loss, and was repaired by the probe");
+}
+
 /// RFC 2018 §4: data tells of what came early where it leaves room; duplicates such segments are not (RFC 5681 §2).
 #[test]
 fn data_tells_of_what_came_early_if_there_is_room() {
