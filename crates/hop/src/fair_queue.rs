@@ -40,11 +40,11 @@ impl<T: Debug + Send> FairQueue<T> {
     }
 
     /// The next packet, and whether it is to be marked with congestion experienced. So much more than CoDel's target is a
-    /// `tolerable` wait.
-    pub fn pop(&mut self, now: Instant, tolerable: Duration) -> Option<(T, bool)> {
+    /// `tolerable` wait for a packet, and for those behind it.
+    pub fn pop(&mut self, now: Instant, tolerable: impl Fn(&T) -> Duration) -> Option<(T, bool)> {
         let (mut dropped, codel) = (Vec::new(), self.queues.codel());
-        let codel = CodelConfig { target: codel.target + tolerable, ..codel };
-        let packet = self.queues.dequeue_under(&codel, now, &mut dropped);
+        let of = |item: &T| CodelConfig { target: codel.target + tolerable(item), ..codel };
+        let packet = self.queues.dequeue_under(of, now, &mut dropped);
         self.lose(&dropped);
         let packet = packet?;
         self.bytes -= u64::from(packet.label.size);
@@ -87,8 +87,9 @@ mod tests {
         queue.push(Instant::ZERO, label(2, false), 0);
         (1..=40).for_each(|n| queue.push(Instant::ZERO, label(1, false), n));
         assert!(queue.bytes() <= 10_000 && queue.dropped() >= 31, "{} bytes", queue.bytes());
-        let left: Vec<_> =
-            std::iter::from_fn(|| queue.pop(Instant::ZERO, Duration::ZERO)).map(|(item, _)| item).collect();
+        let left: Vec<_> = std::iter::from_fn(|| queue.pop(Instant::ZERO, |_| Duration::ZERO))
+            .map(|(item, _)| item)
+            .collect();
         assert!(left.contains(&0) && left.contains(&40), "{left:?}");
         assert_eq!((queue.bytes(), left.len() as u64 + queue.dropped()), (0, 41));
     }
@@ -99,7 +100,7 @@ mod tests {
             let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
             (0..1000).for_each(|n| queue.push(Instant::ZERO, label(1, ecn_capable), n));
             let at = |n: u64| Instant::ZERO + Duration::from_millis(50 + n);
-            let popped = (0..500).filter_map(|n| queue.pop(at(n), Duration::ZERO));
+            let popped = (0..500).filter_map(|n| queue.pop(at(n), |_| Duration::ZERO));
             let marked = popped.filter(|(_, marked)| *marked).count() as u64;
             let (expected, other) = match ecn_capable {
                 true => (marked, queue.dropped()),
@@ -116,10 +117,23 @@ mod tests {
             let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
             (0..1000).for_each(|n| queue.push(Instant::ZERO, label(1, false), n));
             let at = |n: u64| Instant::ZERO + Duration::from_millis(50) + Duration::from_micros(500 * n);
-            (0..500).for_each(|n| _ = queue.pop(at(n), Duration::from_millis(tolerable)));
+            (0..500).for_each(|n| _ = queue.pop(at(n), |_| Duration::from_millis(tolerable)));
             queue.dropped()
         };
         assert!(dropped(0) > 0 && dropped(100) > 0 && dropped(100) < dropped(0));
         assert_eq!(dropped(300), 0);
+    }
+
+    #[test]
+    fn each_flow_waits_for_as_long_as_its_own_packets_may() {
+        let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
+        (0..2000).for_each(|n| queue.push(Instant::ZERO, label(1 + n % 2, false), n));
+        let patient = |n: &u64| if n % 2 == 0 { Duration::from_millis(300) } else { Duration::ZERO };
+        let at = |n: u64| Instant::ZERO + Duration::from_millis(50) + Duration::from_micros(250 * n);
+        let sent: Vec<u64> =
+            (0..800).filter_map(|n| queue.pop(at(n), patient)).map(|(item, _)| item).collect();
+        let of = |flow: u64| sent.iter().filter(|n| **n % 2 == flow).copied().collect::<Vec<_>>();
+        assert_eq!(of(0), (0..of(0).len() as u64).map(|n| 2 * n).collect::<Vec<_>>(), "none is missing");
+        assert!(queue.dropped() > 0 && of(1).len() > 300, "{} dropped", queue.dropped());
     }
 }

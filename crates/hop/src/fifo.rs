@@ -42,6 +42,10 @@ impl<T> Fifo<T> {
         Some(packet)
     }
 
+    pub fn front(&self) -> Option<&Waiting<T>> {
+        self.packets.front()
+    }
+
     pub fn len(&self) -> usize {
         self.packets.len()
     }

@@ -86,11 +86,11 @@ impl<T> FqCodel<T> {
         ((mixed >> 32) % self.queues.len() as u64) as usize
     }
 
-    /// The next packet by turns (§4.2), under another CoDel than the configured one; those that CoDel drops before it are
-    /// appended to `dropped`.
+    /// The next packet by turns (§4.2), its queue under the CoDel that its first packet has; those that CoDel drops before it
+    /// are appended to `dropped`.
     pub fn dequeue_under(
         &mut self,
-        codel: &CodelConfig,
+        codel: impl Fn(&T) -> CodelConfig,
         now: Instant,
         dropped: &mut Vec<Waiting<T>>,
     ) -> Option<Waiting<T>> {
@@ -105,7 +105,9 @@ impl<T> FqCodel<T> {
                 self.old.push_back(index);
                 continue;
             }
-            match queue.codel.dequeue(codel, now, &mut queue.fifo, dropped) {
+            let first = queue.fifo.front().map(|first| codel(&first.item));
+            let codel = first.unwrap_or(self.config.codel);
+            match queue.codel.dequeue(&codel, now, &mut queue.fifo, dropped) {
                 Some(packet) => {
                     queue.credits -= i64::from(packet.label.size);
                     return Some(packet);
@@ -140,7 +142,7 @@ impl<T: Debug + Send> Queue<T> for FqCodel<T> {
 
     fn dequeue(&mut self, now: Instant, dropped: &mut Vec<Waiting<T>>) -> Option<Waiting<T>> {
         let codel = self.config.codel;
-        self.dequeue_under(&codel, now, dropped)
+        self.dequeue_under(|_| codel, now, dropped)
     }
 
     fn pop(&mut self) -> Option<Waiting<T>> {

@@ -1,8 +1,8 @@
 //! What waits for a path: FQ-CoDel over flows of IP packets, which marks those that may be marked.
 
 use polypath_hop::{FairQueue, FqCodelConfig, Label};
-use polypath_transport::flow::{Packet, PacketQueue, QueueStats};
-use polypath_wire::{Duration, Instant, Seed};
+use polypath_transport::flow::{Packet, PacketQueue, QueueStats, Tolerable};
+use polypath_wire::{Instant, Seed};
 
 use crate::inner::{InnerPacket, marked};
 
@@ -32,8 +32,8 @@ impl PacketQueue for Fair {
         true
     }
 
-    fn pop(&mut self, now: Instant, tolerable: Duration) -> Option<Packet> {
-        let (packet, congested) = self.queue.as_mut()?.pop(now, tolerable)?;
+    fn pop(&mut self, now: Instant, tolerable: Tolerable) -> Option<Packet> {
+        let (packet, congested) = self.queue.as_mut()?.pop(now, |packet| tolerable.of(packet))?;
         Some(match congested {
             true => Packet { bytes: marked(&packet.bytes), ..packet },
             false => packet,

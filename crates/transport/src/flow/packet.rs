@@ -37,7 +37,7 @@ pub use config::PacketConfig;
 use copies::Copies;
 pub use leaving::Leaving;
 use numbering::Numbering;
-pub use queue::{Packet, PacketQueue, QueueStats};
+pub use queue::{Packet, PacketQueue, QueueStats, Tolerable};
 use receipts::Receipts;
 use reports::Sent;
 use resequencer::Resequencer;
@@ -82,6 +82,8 @@ struct Path {
     /// What goes again if it is lost, by the numbers of its transmissions, while it is not known to have come.
     kept: BTreeMap<u64, Kept>,
     receipts: Receipts,
+    /// When the latest left that was lost there.
+    lost_of: Option<Instant>,
     /// The peer is to be asked for a report.
     ask: bool,
 }

@@ -125,13 +125,14 @@ pub(crate) fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
 /// The same without the network: when the bottleneck will have sent it.
 pub(crate) fn departure(now: Instant, path: &PathView, len: u32) -> Instant {
     let size = u64::from(len.min(path.mss) + path.overhead);
-    let transmission = path.rate.map_or_else(|| excess(path), |rate| rate.transmission_time(size));
+    let transmission =
+        path.rate.map(|rate| rate.transmission_time(size)).or_else(|| excess(path)).unwrap_or_default();
     path.idle_at.max(now) + transmission
 }
 
-/// What data took longer than the smallest packets, where the rate is not known: on a slow path that is its transmission.
-fn excess(path: &PathView) -> Duration {
-    path.srtt.zip(path.min_rtt).map_or(Duration::ZERO, |(srtt, min)| srtt - min)
+/// What data took longer than the smallest packets: on a slow path that is its transmission.
+pub(crate) fn excess(path: &PathView) -> Option<Duration> {
+    path.srtt.zip(path.min_rtt).map(|(srtt, min)| srtt - min)
 }
 
 #[cfg(test)]

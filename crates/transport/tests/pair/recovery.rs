@@ -288,7 +288,11 @@ fn every_tail_of_several_paths_is_probed() {
         pair.run_for(ms(200));
     }
     let stats = pair.end(CLIENT).stats();
-    assert_eq!((stats.timeouts, stats.fast_recoveries), (0, 3), "each is a loss, and was repaired by the probe");
+    assert_eq!(
+        (stats.timeouts, stats.fast_recoveries),
+        (0, 3),
+        "each is a loss, and was repaired by the probe"
+    );
 }
 
 /// RFC 2018 §4: data tells of what came early where it leaves room; duplicates such segments are not (RFC 5681 §2).

@@ -21,6 +21,7 @@ impl PacketFlow {
             sent: Sent::default(),
             kept: BTreeMap::new(),
             receipts: Receipts::default(),
+            lost_of: None,
             ask: false,
         };
         self.paths.insert(new);

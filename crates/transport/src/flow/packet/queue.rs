@@ -20,12 +20,28 @@ pub struct Packet {
     pub bytes: Bytes,
 }
 
+/// How much more than usual packets may wait, as they would have arrived no sooner otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tolerable {
+    /// Those that go again if they are lost.
+    pub repaired: Duration,
+    /// Others.
+    pub others: Duration,
+}
+
+impl Tolerable {
+    /// For `packet`.
+    pub fn of(&self, packet: &Packet) -> Duration {
+        if packet.repaired { self.repaired } else { self.others }
+    }
+}
+
 /// A queue of packets; it may drop.
 pub trait PacketQueue: std::fmt::Debug + Send {
     /// Adds `packet`. Returns whether it was taken.
     fn push(&mut self, now: Instant, packet: Packet) -> bool;
-    /// The next to be sent. So much more than usual is a `tolerable` wait: no other path would have brought it sooner.
-    fn pop(&mut self, now: Instant, tolerable: Duration) -> Option<Packet>;
+    /// The next to be sent.
+    fn pop(&mut self, now: Instant, tolerable: Tolerable) -> Option<Packet>;
     /// Bytes that wait.
     fn bytes(&self) -> u64;
     /// Whether nothing waits.

@@ -104,6 +104,7 @@ impl PacketFlow {
             if let Fact::Lost { what, transmission, .. } = fact {
                 self.stats.lost += u64::from(transmission.cargo.key != ASK);
                 if let Some(path) = self.paths.get_mut(what.path) {
+                    path.lost_of = Some(transmission.sent_at).max(path.lost_of);
                     path.sent.give_up(what.number, *transmission);
                     let kept = path.kept.remove(&what.number);
                     kept.into_iter().for_each(|kept| self.send_again(kept));

@@ -7,7 +7,7 @@ use super::again::Kept;
 use super::copies::Copy;
 use super::leaving::{Leaving, What};
 use super::numbering::ALONE;
-use super::queue::Packet;
+use super::queue::{Packet, Tolerable};
 use super::resequencer::stamp_of;
 use super::{PacketFlow, Path};
 use crate::engine::timers::Timer;
@@ -20,6 +20,9 @@ pub(super) const ASK: u64 = u64::MAX;
 
 /// Packets wait no longer for a quick path than this, on top of what they may anyway: CoDel's interval.
 const LONGEST_DETOUR: Duration = Duration::from_millis(100);
+
+/// For so long a path counts as one that loses packets after it lost one.
+const LOSSY: Duration = Duration::from_secs(10);
 
 impl PacketFlow {
     /// The next frame to send. It counts as sent.
@@ -60,7 +63,7 @@ impl PacketFlow {
         let largest = self.largest()?;
         loop {
             if self.head.is_none() {
-                self.head = self.queue.pop(now, self.detour(now));
+                self.head = self.queue.pop(now, self.tolerable(now));
             }
             let packet = self.head.as_ref()?;
             if packet.bytes.len() <= largest as usize {
@@ -122,12 +125,23 @@ impl PacketFlow {
     }
 
     /// How much later a packet that leaves now arrives on the slowest path than on the quickest: who waits no longer than that for
-    /// the quickest loses nothing.
-    fn detour(&self, now: Instant) -> Duration {
+    /// the quickest loses nothing. What goes again if it is lost may arrive a round trip later on a path that loses packets, and
+    /// all that follows waits for it.
+    pub(super) fn tolerable(&self, now: Instant) -> Tolerable {
         let active = self.engine.views().iter().filter(|view| view.state == PathState::Active);
-        let arrivals = || active.clone().map(|view| arrival(now, view, view.mss));
-        let detour = arrivals().max().zip(arrivals().min()).map(|(last, first)| last.since(first));
-        detour.unwrap_or_default().min(LONGEST_DETOUR)
+        let (mut first, mut last, mut repaired) = (Instant::MAX, now, now);
+        for view in active {
+            let arrives = arrival(now, view, view.mss);
+            let is_lossy = self
+                .paths
+                .get(view.id)
+                .and_then(|path| path.lost_of)
+                .is_some_and(|left| now.since(left) < LOSSY);
+            let again = view.srtt.filter(|_| is_lossy).unwrap_or_default();
+            (first, last, repaired) = (first.min(arrives), last.max(arrives), repaired.max(arrives + again));
+        }
+        let detour = |last: Instant| last.since(first).min(LONGEST_DETOUR);
+        Tolerable { repaired: detour(repaired), others: detour(last) }
     }
 
     /// The first copy for which a second path has room.

@@ -39,7 +39,7 @@ impl PacketQueue for Bounded {
         fits
     }
 
-    fn pop(&mut self, _: Instant, _: Duration) -> Option<Packet> {
+    fn pop(&mut self, _: Instant, _: Tolerable) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.bytes.len() as u64;
         Some(packet)
@@ -378,6 +378,26 @@ fn what_is_repaired_arrives_whole_and_in_order() {
     let dropped: u64 = bench.links[0].iter().map(|link| link.dropped).sum();
     let again = bench.ends[0].stats().again;
     assert!(dropped >= 10 && again >= dropped && again < 2 * dropped, "{again} again, {dropped} dropped");
+}
+
+/// On the slower path it comes 60 ms and a little later if it is lost once.
+#[test]
+fn what_is_repaired_may_wait_for_as_long_as_a_repair_takes_where_packets_are_lost() {
+    let lossy = Link { lossy: 50, ..Link::new(10, 30) };
+    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(2, 10), lossy]);
+    assert_eq!(bench.ends[0].tolerable(bench.now), Tolerable::default(), "nothing is known");
+    for number in 0..1000 {
+        bench.push_repaired(number);
+        bench.run_until(bench.now + MS(3));
+    }
+    let more = |bench: &Bench| {
+        let Tolerable { repaired, others } = bench.ends[0].tolerable(bench.now);
+        repaired - others
+    };
+    let repair = more(&bench);
+    assert!((MS(55)..MS(90)).contains(&repair), "{repair:?}");
+    bench.run_until(bench.now + MS(11_000));
+    assert_eq!(more(&bench), Duration::ZERO, "ten seconds after the last loss");
 }
 
 #[test]
