@@ -128,7 +128,7 @@ mod tests {
     fn each_flow_waits_for_as_long_as_its_own_packets_may() {
         let mut queue = FairQueue::new(FqCodelConfig::default(), 10_000_000, Seed(1));
         (0..2000).for_each(|n| queue.push(Instant::ZERO, label(1 + n % 2, false), n));
-        let patient = |n: &u64| if n % 2 == 0 { Duration::from_millis(300) } else { Duration::ZERO };
+        let patient = |n: &u64| if n.is_multiple_of(2) { Duration::from_millis(300) } else { Duration::ZERO };
         let at = |n: u64| Instant::ZERO + Duration::from_millis(50) + Duration::from_micros(250 * n);
         let sent: Vec<u64> =
             (0..800).filter_map(|n| queue.pop(at(n), patient)).map(|(item, _)| item).collect();

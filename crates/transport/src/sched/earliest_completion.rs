@@ -166,7 +166,7 @@ mod tests {
             min_rtt: Some(ms(200)),
             window: 20_000,
             room: 20_000,
-            ..paths[1].clone()
+            ..paths[1]
         };
         for (waiting, choice) in [(910_000, Choice::Wait(None)), (930_000, Choice::Send(PathId(1)))] {
             assert_eq!(pick(&Parcel { waiting, window: u64::MAX, ..PARCEL }, &paths), choice, "{waiting}");
