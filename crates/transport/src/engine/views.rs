@@ -12,12 +12,29 @@ const QUEUED: u64 = 8;
 impl Engine {
     /// Brings all views up to date.
     pub(crate) fn refresh_all(&mut self, now: Instant) {
-        (0..self.lanes.len()).for_each(|i| self.refresh(now, self.lanes.id_at(i)));
+        for i in 0..self.lanes.len() {
+            self.refresh_alone(now, self.lanes.id_at(i));
+        }
+        self.share_room();
     }
 
     /// Brings the view of `path` up to date.
     #[inline(always)]
     pub(crate) fn refresh(&mut self, now: Instant, path: PathId) {
+        self.refresh_alone(now, path);
+        self.share_room();
+    }
+
+    /// The part of it that changes with what is in flight.
+    #[inline(always)]
+    pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
+        self.refresh_flight(now, path);
+        self.share_room();
+    }
+
+    /// All of it but what others leave of its room.
+    #[inline(always)]
+    fn refresh_alone(&mut self, now: Instant, path: PathId) {
         let (view, lane) = (&mut self.views[path], &self.lanes[path]);
         let estimator = &lane.estimator;
         view.srtt = estimator.rtt.srtt();
@@ -28,46 +45,63 @@ impl Engine {
         view.one_way = estimator.base_one_way().map(|base| base + excess);
         view.rate = estimator.bottleneck();
         view.least = 0;
-        self.refresh_room(now, path);
+        self.refresh_flight(now, path);
     }
 
-    /// The part of it that changes with what is in flight.
     #[inline(always)]
-    pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
+    fn refresh_flight(&mut self, now: Instant, path: PathId) {
         let (view, lane) = (&mut self.views[path], &self.lanes[path]);
         view.take_up(lane.in_flight());
         view.idle_at = lane.estimator.idle_at(now, view.in_flight);
         if self.lanes.len() > 1 {
-            self.refresh_among_others(path);
+            self.compare_with_others(path);
         }
     }
 
+    /// What only matters among several paths.
     #[inline(never)]
-    fn refresh_among_others(&mut self, path: PathId) {
+    fn compare_with_others(&mut self, path: PathId) {
         let (view, lane) = (&mut self.views[path], &self.lanes[path]);
         let excess = self.observers.watch.excess(path);
         view.clocked = lane.estimator.clocked_one_way(&self.clock).map(|base| base + excess);
         view.least = least(lane, view);
-        self.share_room();
     }
 
-    /// Cuts the room of each path to what all have together: the controller's total window, or the
+    /// Cuts the room of each of several paths to what all have together: the controller's total window, or the
     /// path's share of the peer's.
+    #[inline(always)]
     fn share_room(&mut self) {
-        let total = self.controller.total_window();
-        if total.is_none() && !self.rules.divide_window {
-            return;
+        if self.lanes.len() > 1 {
+            self.share_among_several();
         }
-        let offered = self.offered;
-        let open = || self.views.iter().filter(|v| v.state == PathState::Active);
+    }
+
+    #[inline(never)]
+    fn share_among_several(&mut self) {
+        let total = self.controller.total_window();
+        if self.rules.divide_window {
+            self.divide_room();
+        }
+        let Some(total) = total else { return };
         let in_flight: u64 = self.views.iter().map(|v| v.in_flight).sum();
+        let left = total as i64 - in_flight as i64;
+        for view in self.views.iter_mut() {
+            let own = match self.rules.divide_window {
+                true => view.room,
+                false => view.window as i64 - view.in_flight as i64,
+            };
+            view.room = own.min(left);
+        }
+    }
+
+    /// Cuts the room of each path to its share of the peer's window.
+    fn divide_room(&mut self) {
+        let open = || self.views.iter().filter(|v| v.state == PathState::Active);
         let windows: u64 = open().map(|v| self.controller.window(v.id)).sum();
         for view in self.views.iter_mut() {
             let window = self.controller.window(view.id);
-            let share = u128::from(offered) * u128::from(window) / u128::from(windows.max(1));
-            let own = if self.rules.divide_window { window.min(share as u64) } else { window };
-            let left = total.map_or(i64::MAX, |total| total as i64 - in_flight as i64);
-            view.room = (own as i64 - view.in_flight as i64).min(left);
+            let share = u128::from(self.offered) * u128::from(window) / u128::from(windows.max(1));
+            view.room = window.min(share as u64) as i64 - view.in_flight as i64;
         }
     }
 
