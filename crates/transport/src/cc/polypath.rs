@@ -154,7 +154,7 @@ impl Polypath {
         let Some(p) = self.path_mut(path) else { return };
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery;
-        p.random.on_delivered(sample.newly_acked_segments);
+        p.random.on_delivered(sample);
         p.losses.on_delivered(sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
         p.random.on_delay(now - rtt, queueing, least);
@@ -379,17 +379,19 @@ impl Controller for Polypath {
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, views: &[PathView]) {
         let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
         let guards = self.config.random_loss;
+        let (window, starts) = (self.window(path), self.context(path).is_some_and(Context::starts));
         let Some(p) = self.path_mut(path) else { return };
         p.losses.on_loss(now, loss.cause);
         let origin = if guards { p.random.judge(loss) } else { Origin::Queue };
         let compares = guards && works && p.random.may_excuse(loss);
+        let by_chance = origin == Origin::Chance || guards && starts && p.random.is_early(loss, window);
         let srtt = p.srtt.unwrap_or_default();
-        let excused = origin == Origin::Chance || compares && !self.charge(now, path, loss);
+        let excused = by_chance || compares && !self.charge(now, path, loss);
         self.path_mut(path).into_iter().for_each(|p| p.excused = excused);
         if excused {
             return;
         }
-        let kept = self.path(path).map_or(0, |p| p.kept(self.window(path)));
+        let kept = self.path(path).map_or(0, |p| p.kept(window));
         let Some(context) = self.context_mut(path) else { return };
         context.on_loss(now, loss, elsewhere, works, srtt);
         if origin == Origin::Either && context.is_alone() {

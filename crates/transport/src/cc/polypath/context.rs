@@ -88,6 +88,11 @@ impl Context {
         self.members.len() < 2
     }
 
+    /// Whether its only path is in its first slow start.
+    pub(super) fn starts(&self) -> bool {
+        self.is_alone() && self.law().snapshot().ssthresh.is_none()
+    }
+
     /// Whether what its paths lose is compared.
     pub(super) fn compares(&self) -> bool {
         self.compares

@@ -9,16 +9,19 @@
 //! at least HyStart++'s threshold. A queue that drops on purpose may let some by: one that waited half of the smallest round trip is
 //! enough. Such a loss does reduce the window, but not far below what the path delivers.
 //!
+//! While nothing is known yet, in the first slow start, packet trains tell: a window of less than what the path holds by them, of
+//! whose packets none waits, fills no queue. Otherwise one random loss would end slow start for good.
+//!
 //! It cannot tell where a queue is so shallow that waits mean nothing (below that threshold) and random losses
 //! outnumber those of the queue. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets are lost.
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Instant, Rate};
 
 use super::waits::Waits;
 use crate::cc::hystart::threshold;
-use crate::facts::{LossCause, LossEvent};
+use crate::facts::{AckSample, LossCause, LossEvent};
 
 /// Acknowledgments that say what packets wait now: those of packets that left within this share of a round trip, so many at least and at most.
 const NOW: u64 = 8;
@@ -53,6 +56,8 @@ pub(super) struct RandomLoss {
     last: VecDeque<(Instant, Duration)>,
     /// Smallest round trip.
     least: Duration,
+    /// What packet trains say of the bottleneck.
+    trains: Option<Rate>,
     /// Share of the packets of late that were lost.
     lost: f64,
     /// Average rank of the waits before lost packets, and of how many.
@@ -66,6 +71,7 @@ impl Default for RandomLoss {
             waits: Waits::default(),
             last: VecDeque::new(),
             least: Duration::ZERO,
+            trains: None,
             lost: 0.0,
             ranks: 1.0,
             ranked: DOUBT,
@@ -82,9 +88,10 @@ impl RandomLoss {
         self.last.push_front((sent, wait));
     }
 
-    /// `packets` were delivered.
-    pub(super) fn on_delivered(&mut self, packets: u32) {
-        self.lost *= (1.0 - f64::from(packets) / PACKETS).max(0.0);
+    /// Something was delivered.
+    pub(super) fn on_delivered(&mut self, sample: &AckSample) {
+        self.trains = sample.train_rate.or(self.trains);
+        self.lost *= (1.0 - f64::from(sample.newly_acked_segments) / PACKETS).max(0.0);
     }
 
     /// A packet was lost.
@@ -109,6 +116,12 @@ impl RandomLoss {
     /// Whether a loss may leave the window as it is, if there is a reason.
     pub(super) fn may_excuse(&self, loss: &LossEvent) -> bool {
         is_of_packets(loss) && self.lost <= MOST
+    }
+
+    /// Whether the first slow start, with a `window` of so many bytes, goes on after the loss: that window fills no queue.
+    pub(super) fn is_early(&self, loss: &LossEvent, window: u64) -> bool {
+        let pipe = self.trains.map_or(0, |rate| rate.bytes_in(self.least));
+        self.may_excuse(loss) && window < pipe && !self.is_full()
     }
 
     /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
@@ -173,7 +186,7 @@ mod tests {
             for wait in waits {
                 let sent = Instant::ZERO + MS(self.1);
                 self.0.on_delay(sent, MS(*wait), RTT);
-                self.0.on_delivered(1);
+                self.0.on_delivered(&AckSample { newly_acked_segments: 1, ..AckSample::default() });
                 self.1 += 10;
             }
             self

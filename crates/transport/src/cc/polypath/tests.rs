@@ -157,6 +157,28 @@ fn a_loss_that_chance_or_a_queue_made_leaves_what_the_path_holds() {
     );
 }
 
+/// One packet of the first window on A is lost, after acknowledgments of packets that waited so long, ms, and whose trains had this rate,
+/// Mbit/s; the window before and after.
+fn lose_first(wait: u64, trains: u64, cause: LossCause) -> [u64; 2] {
+    let mut c = two(DetectionConfig::Separate);
+    let (rtt, train_rate) = (Some(MS(50)), Some(Rate::from_mbps(trains)));
+    let sample = AckSample { min_rtt: rtt, train_rate, prior_in_flight: 1000, ..acked(50 + wait) };
+    (0..4).for_each(|n| c.on_ack(at(60 + n), A, &sample, &views([1, 0])));
+    let before = c.window(A);
+    c.on_loss(at(70), A, &lost(cause, 1, at(10), 10), &views([10, 0]));
+    [before, c.window(A)]
+}
+
+#[test]
+fn a_loss_in_slow_start_below_what_the_path_holds_does_not_end_it() {
+    let later = LossCause::LaterDelivered;
+    let goes_on = |[before, after]: [u64; 2]| before == after;
+    assert!(goes_on(lose_first(0, 40, later)), "of 250 kB");
+    assert!(!goes_on(lose_first(0, 1, later)), "more than 6 kB");
+    assert!(!goes_on(lose_first(10, 40, later)), "a queue stands");
+    assert!(!goes_on(lose_first(0, 40, LossCause::Timeout)));
+}
+
 /// Of a packet that waited in a queue, so that chance alone excuses nothing.
 fn queued() -> AckSample {
     AckSample { min_rtt: Some(MS(20)), ..acked(50) }
