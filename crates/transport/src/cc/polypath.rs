@@ -10,7 +10,7 @@
 //! | losses that the other paths of a bottleneck do not have | `polypath/blame.rs` |
 //!
 //! Every context runs the base law, CUBIC or NewReno, paced. A context of one path gives the law what the path gives, and
-//! so is the law, packet for packet, as long as no loss is found to be random.
+//! so is the law, packet for packet, as long as no loss is excused.
 
 mod base;
 mod blame;
@@ -153,7 +153,7 @@ impl Polypath {
         }
         let Some(p) = self.path_mut(path) else { return };
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
-        p.excused &= sample.in_recovery;
+        p.excused &= sample.in_recovery && p.random.is_moderate();
         p.random.on_delivered(sample);
         p.losses.on_delivered(sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
@@ -350,6 +350,7 @@ impl Controller for Polypath {
     }
 
     fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
+        self.path_mut(path).into_iter().for_each(|p| p.random.on_known());
         self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_known(known, others));
     }
 
@@ -383,9 +384,8 @@ impl Controller for Polypath {
         let Some(p) = self.path_mut(path) else { return };
         p.losses.on_loss(now, loss.cause);
         let origin = if guards { p.random.judge(loss) } else { Origin::Queue };
-        let compares = guards && works && p.random.may_excuse(loss);
+        let (compares, srtt) = (guards && works && p.random.may_excuse(loss), p.srtt.unwrap_or_default());
         let by_chance = origin == Origin::Chance || guards && starts && p.random.is_early(loss, window);
-        let srtt = p.srtt.unwrap_or_default();
         let excused = by_chance || compares && !self.charge(now, path, loss);
         self.path_mut(path).into_iter().for_each(|p| p.excused = excused);
         if excused {

@@ -88,7 +88,7 @@ impl Engine {
         for view in self.views.iter_mut() {
             let own = match self.rules.divide_window {
                 true => view.room,
-                false => view.window as i64 - view.in_flight as i64,
+                false => self.controller.window(view.id) as i64 - view.in_flight as i64,
             };
             view.room = own.min(left);
         }

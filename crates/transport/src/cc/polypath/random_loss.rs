@@ -9,8 +9,9 @@
 //! at least HyStart++'s threshold. A queue that drops on purpose may let some by: one that waited half of the smallest round trip is
 //! enough. Such a loss does reduce the window, but not far below what the path delivers.
 //!
-//! While nothing is known yet, in the first slow start, packet trains tell: a window of less than what the path holds by them, of
-//! whose packets none waits, fills no queue. Otherwise one random loss would end slow start for good.
+//! While nothing is known yet, in the first slow start, packet trains tell: a window of less than what the path holds by them is taken
+//! to fill no queue as long as none shows. Otherwise one random loss would end slow start for good. That is over with the first loss
+//! that does reduce the window, and after a few.
 //!
 //! It cannot tell where a queue is so shallow that waits mean nothing (below that threshold) and random losses
 //! outnumber those of the queue. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets are lost.
@@ -34,6 +35,8 @@ const MOST: f64 = 0.1;
 /// How much each episode counts at least in the average rank, and as how many ranks of 1 that begins.
 const GAIN: f64 = 1.0 / 16.0;
 const DOUBT: f64 = 3.0;
+/// So many episodes at most are excused for want of ranks.
+const EARLY: f64 = 8.0;
 /// The rank above which losses come with queues: lost at random they are one half on average, in a queue that is full one.
 const HIGH: f64 = 0.7;
 
@@ -58,6 +61,8 @@ pub(super) struct RandomLoss {
     least: Duration,
     /// What packet trains say of the bottleneck.
     trains: Option<Rate>,
+    /// Nothing was known of the path when it began, and no loss has counted.
+    begins: bool,
     /// Share of the packets of late that were lost.
     lost: f64,
     /// Average rank of the waits before lost packets, and of how many.
@@ -72,6 +77,7 @@ impl Default for RandomLoss {
             last: VecDeque::new(),
             least: Duration::ZERO,
             trains: None,
+            begins: true,
             lost: 0.0,
             ranks: 1.0,
             ranked: DOUBT,
@@ -115,18 +121,31 @@ impl RandomLoss {
 
     /// Whether a loss may leave the window as it is, if there is a reason.
     pub(super) fn may_excuse(&self, loss: &LossEvent) -> bool {
-        is_of_packets(loss) && self.lost <= MOST
+        is_of_packets(loss) && self.is_moderate()
     }
 
-    /// Whether the first slow start, with a `window` of so many bytes, goes on after the loss: that window fills no queue.
-    pub(super) fn is_early(&self, loss: &LossEvent, window: u64) -> bool {
+    /// Whether the first slow start, with a `window` of so many bytes, goes on after the loss, whose episode was judged: that window fills
+    /// no queue.
+    pub(super) fn is_early(&mut self, loss: &LossEvent, window: u64) -> bool {
         let pipe = self.trains.map_or(0, |rate| rate.bytes_in(self.least));
-        self.may_excuse(loss) && window < pipe && !self.is_full()
+        let fits = window < pipe && !self.is_full();
+        self.begins &= self.may_excuse(loss) && fits && self.ranked <= DOUBT + EARLY;
+        self.begins
+    }
+
+    /// The window began with what an earlier connection measured: what is lost now tells whether that still holds.
+    pub(super) fn on_known(&mut self) {
+        self.begins = false;
+    }
+
+    /// Whether few enough packets are lost for a loss to be excused.
+    pub(super) fn is_moderate(&self) -> bool {
+        self.lost <= MOST
     }
 
     /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
     pub(super) fn is_free(&self) -> bool {
-        self.is_random() && self.lost <= MOST && self.lately().all(|wait| wait < self.shallow())
+        self.is_random() && self.is_moderate() && self.lately().all(|wait| wait < self.shallow())
     }
 
     /// Whether losses came whatever packets waited.

@@ -157,26 +157,87 @@ fn a_loss_that_chance_or_a_queue_made_leaves_what_the_path_holds() {
     );
 }
 
-/// One packet of the first window on A is lost, after acknowledgments of packets that waited so long, ms, and whose trains had this rate,
-/// Mbit/s; the window before and after.
-fn lose_first(wait: u64, trains: u64, cause: LossCause) -> [u64; 2] {
-    let mut c = two(DetectionConfig::Separate);
+/// The first window on A, after acknowledgments of packets that waited so long, ms, and whose trains had this rate, Mbit/s.
+fn first_window(c: &mut Polypath, wait: u64, trains: u64) {
     let (rtt, train_rate) = (Some(MS(50)), Some(Rate::from_mbps(trains)));
     let sample = AckSample { min_rtt: rtt, train_rate, prior_in_flight: 1000, ..acked(50 + wait) };
     (0..4).for_each(|n| c.on_ack(at(60 + n), A, &sample, &views([1, 0])));
+}
+
+/// Whether the window stays what it is after a loss on A.
+fn goes_on(c: &mut Polypath, cause: LossCause, episode: u32) -> bool {
     let before = c.window(A);
-    c.on_loss(at(70), A, &lost(cause, 1, at(10), 10), &views([10, 0]));
-    [before, c.window(A)]
+    c.on_loss(at(70), A, &lost(cause, episode, at(10), 10), &views([10, 0]));
+    c.window(A) == before
 }
 
 #[test]
 fn a_loss_in_slow_start_below_what_the_path_holds_does_not_end_it() {
     let later = LossCause::LaterDelivered;
-    let goes_on = |[before, after]: [u64; 2]| before == after;
-    assert!(goes_on(lose_first(0, 40, later)), "of 250 kB");
-    assert!(!goes_on(lose_first(0, 1, later)), "more than 6 kB");
-    assert!(!goes_on(lose_first(10, 40, later)), "a queue stands");
-    assert!(!goes_on(lose_first(0, 40, LossCause::Timeout)));
+    let after = |wait, trains, cause| {
+        let mut c = two(DetectionConfig::Separate);
+        first_window(&mut c, wait, trains);
+        goes_on(&mut c, cause, 1)
+    };
+    assert!(after(0, 40, later), "of 250 kB");
+    assert!(!after(0, 1, later), "more than 6 kB");
+    assert!(!after(10, 40, later), "a queue stands");
+    assert!(!after(0, 40, LossCause::Timeout));
+    let config = PolypathConfig { bottlenecks: DetectionConfig::Separate, ..PolypathConfig::default() };
+    let mut c = Polypath::new(PolypathConfig { random_loss: false, ..config });
+    c.on_path_added(at(0), A, 1000);
+    first_window(&mut c, 0, 40);
+    assert!(!goes_on(&mut c, later, 1), "no loss is excused");
+}
+
+#[test]
+fn slow_start_goes_on_after_few_losses_only() {
+    let later = LossCause::LaterDelivered;
+    let mut c = two(DetectionConfig::Separate);
+    for wait in 0..6 {
+        let train_rate = Some(Rate::from_mbps(40));
+        let sample =
+            AckSample { min_rtt: Some(MS(50)), train_rate, prior_in_flight: 1000, ..acked(50 + wait) };
+        c.on_ack(at(100 + 20 * wait), A, &sample, &views([1, 0]));
+    }
+    let mut loses = |episode| {
+        let before = c.window(A);
+        c.on_loss(at(250), A, &lost(later, episode, at(160), 10), &views([10, 0]));
+        c.window(A) == before
+    };
+    let excused = (1..=20).take_while(|episode| loses(*episode)).count();
+    assert_eq!(excused, 8, "each after the longest wait");
+    let mut c = two(DetectionConfig::Separate);
+    first_window(&mut c, 0, 40);
+    let sent_at = at(10);
+    (0..8).for_each(|n| c.on_lost(at(65), A, &LostSegment { offset: 1000 * n, bytes: 1000, sent_at }));
+    assert!(!goes_on(&mut c, later, 1), "more than a tenth is lost");
+}
+
+#[test]
+fn an_excused_loss_lets_the_window_grow_until_more_than_a_tenth_is_lost() {
+    let mut c = two(DetectionConfig::Separate);
+    first_window(&mut c, 0, 40);
+    assert!(goes_on(&mut c, LossCause::LaterDelivered, 1));
+    let recovers = |c: &mut Polypath| {
+        let before = c.window(A);
+        let sample = AckSample { in_recovery: true, prior_in_flight: 10_000, ..acked(50) };
+        c.on_ack(at(80), A, &sample, &views([10, 0]));
+        c.window(A) > before
+    };
+    assert!(recovers(&mut c));
+    let sent_at = at(10);
+    (0..8).for_each(|n| c.on_lost(at(85), A, &LostSegment { offset: 1000 * n, bytes: 1000, sent_at }));
+    assert!(!recovers(&mut c));
+}
+
+#[test]
+fn what_is_lost_where_the_window_began_with_what_was_known_counts() {
+    let mut c = two(DetectionConfig::Separate);
+    let known = KnownPath { rate: Rate::from_mbps(40), rtt: MS(50) };
+    c.on_known(A, &known, 0);
+    first_window(&mut c, 0, 40);
+    assert!(!goes_on(&mut c, LossCause::LaterDelivered, 1));
 }
 
 /// Of a packet that waited in a queue, so that chance alone excuses nothing.
