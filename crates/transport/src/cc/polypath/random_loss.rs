@@ -10,8 +10,8 @@
 //! enough. Such a loss does reduce the window, but not far below what the path delivers.
 //!
 //! While nothing is known yet, in the first slow start, packet trains tell: a window of less than what the path holds by them is taken
-//! to fill no queue as long as none shows. Otherwise one random loss would end slow start for good. That is over with the first loss
-//! that does reduce the window, and after a few.
+//! to fill no queue as long as none shows. Otherwise one random loss would end slow start for good. The first loss
+//! that does reduce the window ends this, and so does the ninth episode.
 //!
 //! It cannot tell where a queue is so shallow that waits mean nothing (below that threshold) and random losses
 //! outnumber those of the queue. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets are lost.
@@ -35,7 +35,7 @@ const MOST: f64 = 0.1;
 /// How much each episode counts at least in the average rank, and as how many ranks of 1 that begins.
 const GAIN: f64 = 1.0 / 16.0;
 const DOUBT: f64 = 3.0;
-/// So many episodes at most are excused for want of ranks.
+/// The first slow start excuses at most this many loss episodes.
 const EARLY: f64 = 8.0;
 /// The rank above which losses come with queues: lost at random they are one half on average, in a queue that is full one.
 const HIGH: f64 = 0.7;
@@ -61,7 +61,7 @@ pub(super) struct RandomLoss {
     least: Duration,
     /// What packet trains say of the bottleneck.
     trains: Option<Rate>,
-    /// Nothing was known of the path when it began, and no loss has counted.
+    /// The path began with nothing known, and no loss has reduced its window.
     begins: bool,
     /// Share of the packets of late that were lost.
     lost: f64,
@@ -124,8 +124,8 @@ impl RandomLoss {
         is_of_packets(loss) && self.is_moderate()
     }
 
-    /// Whether the first slow start, with a `window` of so many bytes, goes on after the loss, whose episode was judged: that window fills
-    /// no queue.
+    /// Whether the first slow start continues after `loss`: the `window`, bytes, is below what packet trains say that the path holds, and no
+    /// queue shows. [`judge`](Self::judge) comes first.
     pub(super) fn is_early(&mut self, loss: &LossEvent, window: u64) -> bool {
         let pipe = self.trains.map_or(0, |rate| rate.bytes_in(self.least));
         let fits = window < pipe && !self.is_full();

@@ -164,11 +164,17 @@ fn first_window(c: &mut Polypath, wait: u64, trains: u64) {
     (0..4).for_each(|n| c.on_ack(at(60 + n), A, &sample, &views([1, 0])));
 }
 
-/// Whether the window stays what it is after a loss on A.
-fn goes_on(c: &mut Polypath, cause: LossCause, episode: u32) -> bool {
+/// Whether the window stays what it is after the loss on A of what left at `sent`, ms.
+fn goes_on(c: &mut Polypath, cause: LossCause, episode: u32, sent: u64) -> bool {
     let before = c.window(A);
-    c.on_loss(at(70), A, &lost(cause, episode, at(10), 10), &views([10, 0]));
+    c.on_loss(at(sent + 60), A, &lost(cause, episode, at(sent), 10), &views([10, 0]));
     c.window(A) == before
+}
+
+/// Eight packets are lost on A: more than a tenth of those of late.
+fn lose_many(c: &mut Polypath) {
+    let segment = |n: u64| LostSegment { offset: 1000 * n, bytes: 1000, sent_at: at(10) };
+    (0..8).for_each(|n| c.on_lost(at(65), A, &segment(n)));
 }
 
 #[test]
@@ -177,7 +183,7 @@ fn a_loss_in_slow_start_below_what_the_path_holds_does_not_end_it() {
     let after = |wait, trains, cause| {
         let mut c = two(DetectionConfig::Separate);
         first_window(&mut c, wait, trains);
-        goes_on(&mut c, cause, 1)
+        goes_on(&mut c, cause, 1, 10)
     };
     assert!(after(0, 40, later), "of 250 kB");
     assert!(!after(0, 1, later), "more than 6 kB");
@@ -187,7 +193,7 @@ fn a_loss_in_slow_start_below_what_the_path_holds_does_not_end_it() {
     let mut c = Polypath::new(PolypathConfig { random_loss: false, ..config });
     c.on_path_added(at(0), A, 1000);
     first_window(&mut c, 0, 40);
-    assert!(!goes_on(&mut c, later, 1), "no loss is excused");
+    assert!(!goes_on(&mut c, later, 1, 10), "no loss is excused");
 }
 
 #[test]
@@ -200,25 +206,19 @@ fn slow_start_goes_on_after_few_losses_only() {
             AckSample { min_rtt: Some(MS(50)), train_rate, prior_in_flight: 1000, ..acked(50 + wait) };
         c.on_ack(at(100 + 20 * wait), A, &sample, &views([1, 0]));
     }
-    let mut loses = |episode| {
-        let before = c.window(A);
-        c.on_loss(at(250), A, &lost(later, episode, at(160), 10), &views([10, 0]));
-        c.window(A) == before
-    };
-    let excused = (1..=20).take_while(|episode| loses(*episode)).count();
+    let excused = (1..=20).take_while(|episode| goes_on(&mut c, later, *episode, 160)).count();
     assert_eq!(excused, 8, "each after the longest wait");
     let mut c = two(DetectionConfig::Separate);
     first_window(&mut c, 0, 40);
-    let sent_at = at(10);
-    (0..8).for_each(|n| c.on_lost(at(65), A, &LostSegment { offset: 1000 * n, bytes: 1000, sent_at }));
-    assert!(!goes_on(&mut c, later, 1), "more than a tenth is lost");
+    lose_many(&mut c);
+    assert!(!goes_on(&mut c, later, 1, 10), "more than a tenth is lost");
 }
 
 #[test]
 fn an_excused_loss_lets_the_window_grow_until_more_than_a_tenth_is_lost() {
     let mut c = two(DetectionConfig::Separate);
     first_window(&mut c, 0, 40);
-    assert!(goes_on(&mut c, LossCause::LaterDelivered, 1));
+    assert!(goes_on(&mut c, LossCause::LaterDelivered, 1, 10));
     let recovers = |c: &mut Polypath| {
         let before = c.window(A);
         let sample = AckSample { in_recovery: true, prior_in_flight: 10_000, ..acked(50) };
@@ -226,8 +226,7 @@ fn an_excused_loss_lets_the_window_grow_until_more_than_a_tenth_is_lost() {
         c.window(A) > before
     };
     assert!(recovers(&mut c));
-    let sent_at = at(10);
-    (0..8).for_each(|n| c.on_lost(at(85), A, &LostSegment { offset: 1000 * n, bytes: 1000, sent_at }));
+    lose_many(&mut c);
     assert!(!recovers(&mut c));
 }
 
@@ -237,7 +236,7 @@ fn what_is_lost_where_the_window_began_with_what_was_known_counts() {
     let known = KnownPath { rate: Rate::from_mbps(40), rtt: MS(50) };
     c.on_known(A, &known, 0);
     first_window(&mut c, 0, 40);
-    assert!(!goes_on(&mut c, LossCause::LaterDelivered, 1));
+    assert!(!goes_on(&mut c, LossCause::LaterDelivered, 1, 10));
 }
 
 /// Of a packet that waited in a queue, so that chance alone excuses nothing.
