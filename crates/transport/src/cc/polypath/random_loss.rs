@@ -10,7 +10,7 @@
 //! enough. Such a loss does reduce the window, but not far below what the path delivers.
 //!
 //! While nothing is known yet, in the first slow start, packet trains tell: a window of less than what the path holds by them is taken
-//! to fill no queue as long as none shows. Otherwise one random loss would end slow start for good. The first loss
+//! to fill no queue as long as none shows or fills. Otherwise one random loss would end slow start for good. The first loss
 //! that does reduce the window ends this, and so does the ninth episode.
 //!
 //! It cannot tell where a queue is so shallow that waits mean nothing (below that threshold) and random losses
@@ -125,10 +125,10 @@ impl RandomLoss {
     }
 
     /// Whether the first slow start continues after `loss`: the `window`, bytes, is below what packet trains say that the path holds, and no
-    /// queue shows. [`judge`](Self::judge) comes first.
+    /// queue shows or fills. [`judge`](Self::judge) comes first.
     pub(super) fn is_early(&mut self, loss: &LossEvent, window: u64) -> bool {
         let pipe = self.trains.map_or(0, |rate| rate.bytes_in(self.least));
-        let fits = window < pipe && !self.is_full();
+        let fits = window < pipe && !self.is_full() && !self.is_filling();
         self.begins &= self.may_excuse(loss) && fits && self.ranked <= DOUBT + EARLY;
         self.begins
     }
@@ -162,6 +162,11 @@ impl RandomLoss {
     fn is_full(&self) -> bool {
         let stands = self.lately().min().is_some_and(|wait| wait >= self.shallow());
         stands || self.lately().any(|wait| wait >= self.shallow().max(self.least.over(2)))
+    }
+
+    /// Whether the last packet heard of waited half as long as shows a queue: in slow start that may be full by now.
+    fn is_filling(&self) -> bool {
+        self.last.front().is_some_and(|(_, wait)| *wait >= self.shallow().over(2))
     }
 
     /// A queue that is not as deep tells nothing.
