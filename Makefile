@@ -38,6 +38,7 @@ test: lint ## formatting, lints, every test; tests that need root run when they 
 	cargo test --workspace
 	$(MAKE) pure
 	tools/python-test
+	tools/paper out/reproduction.pdf
 
 .PHONY: pure
 pure: ## the crates up to the simulator without a C compiler; both libraries of ciphers give the same

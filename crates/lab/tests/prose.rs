@@ -18,11 +18,7 @@ const WHOLE: [(&str, &[&str]); 4] =
 /// What sentences have from elsewhere: the page, what stands in the sentence, why.
 const ELSEWHERE: [Elsewhere; 4] = [
     ("mhip.md", "An independent simulator goes from", "of issue 16, which asked why ours does not"),
-    (
-        "reproduction.md",
-        "the simulator of a feasibility study",
-        "it is not in the repository, as the sentence says",
-    ),
+    ("reproduction.md", "An independent simulator had", "of issue 16, as above"),
     ("reproduction.md", "The published sums of path 1", "each of two published numbers"),
     (
         "mhip.md",

@@ -138,12 +138,7 @@ fn wrong_finding(question: &Question<'_>, kept: &Value) -> Option<String> {
         return Some(format!("is kept with the finding {}", kept["finding"]));
     }
     let (claim, scale) = claim.zip(question.scale())?;
-    let is_beside = !kept["null"].is_null();
-    let fits = match kept["power"].is_null() {
-        true => !is_beside || claim.equal, // older results have none of equality
-        false => is_beside,
-    };
-    if !fits {
+    if kept["power"].is_null() != kept["null"].is_null() {
         return Some(format!("is kept with a power of {}", kept["power"]));
     }
     let ours = ensemble(kept, "value", "single", scale)?;
@@ -161,11 +156,12 @@ fn wrong_finding(question: &Question<'_>, kept: &Value) -> Option<String> {
     Some(format!("is kept as {} ({}); from its numbers follows: {follows}", kept["finding"], kept["reason"]))
 }
 
-/// Older results have none.
 fn wrong_likeness(kept: &Value, margin: f64, ours: &Kept, null: Option<&Kept>) -> Option<String> {
-    let said = kept.get("as_tcp").filter(|said| !said.is_null())?;
-    let may_be = null.map_or(Vec::new(), |null| may_be_like(ours, null, margin));
-    let follows = may_be.iter().any(|answer| *said == json!(answer));
+    let said = &kept["as_tcp"];
+    let follows = match null {
+        Some(null) => may_be_like(ours, null, margin).iter().any(|answer| *said == json!(answer)),
+        None => said.is_null(),
+    };
     (!follows).then(|| format!("is kept as plain TCP: {said}, which does not follow from its numbers"))
 }
 

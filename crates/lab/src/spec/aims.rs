@@ -33,6 +33,7 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
         return Err(no_metric(aim.at));
     }
     aim.selector(&expect.selector(), expect.of.cell.as_deref(), &expect.ascending)?;
+    aim.over_itself(&expect.selector(), expect.of.cell.as_deref())?;
     if expect.min.is_none()
         && expect.max.is_none()
         && expect.published.is_none()
@@ -88,6 +89,11 @@ fn claim(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
             "no difference from what?",
             "add null = \"…\": plain TCP in the place of the path (docs/experiments.md)",
         ),
+        _ if expect.null.is_none() && is_beside_another(expect) => refused(
+            "published",
+            "one flow over another, and nothing says what plain TCP has in its place",
+            "add null = \"…\": plain TCP in the place of the path (docs/experiments.md)",
+        ),
         _ if !expect.of.statistic.is_judged() => refused(
             "statistic",
             "no error rate of a finding on it is known",
@@ -96,6 +102,13 @@ fn claim(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
         _ if expect.runs == Some(0) => refused("runs", "a mean of no runs", "leave it out for one run"),
         _ => Ok(()),
     }
+}
+
+/// Whether a value of its own is claimed of one flow over another, and not only an order of cells.
+fn is_beside_another(expect: &Expect) -> bool {
+    let selector = expect.selector();
+    let other = selector.over.is_some_and(|over| over.flows != selector.what.flows);
+    other && expect.of.statistic != Statistic::Spearman
 }
 
 /// Its numbers are some, and the band holds any.
@@ -156,6 +169,20 @@ impl Aim<'_> {
             cells = cells.iter().filter_map(|c| beside(self.cells, c, other)).collect();
         }
         selector.over.as_ref().map_or(Ok(()), |over| self.what(over, &cells, "over"))
+    }
+
+    /// A number over itself is 1 whatever happens.
+    fn over_itself(&self, selector: &Selector, cell: Option<&str>) -> Result<(), Problem> {
+        let itself = |c: &&Cell| match &selector.over_cell {
+            Some(other) => beside(self.cells, c, other) == Some(*c),
+            None => true,
+        };
+        if selector.over.as_ref() != Some(&selector.what) || !chosen(self.cells, cell).iter().any(itself) {
+            return Ok(());
+        }
+        let key = if selector.over_cell.is_some() { "over_cell" } else { "over" };
+        Err(Problem::new(self.key(key), "a number over itself is 1 in every run")
+            .help("name another flow, path, metric or cell"))
     }
 
     /// Seen from each chosen cell there is the other one.

@@ -268,18 +268,22 @@ const MANY: usize = 40;
 
 /// The nearest of `known`, and all of them unless there are many.
 pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
-    let mut by_likeness: Vec<_> = known.iter().map(|k| (strsim::jaro_winkler(word, k), *k)).collect();
+    let mut by_likeness: Vec<(f64, &str)> =
+        known.iter().map(|k| (strsim::jaro_winkler(word, k), *k)).collect();
     by_likeness.sort_by(|a, b| b.0.total_cmp(&a.0));
     // Labels of cells have commas in them.
     let all = known.join(if known.iter().any(|k| k.contains(',')) { "  " } else { ", " });
-    match by_likeness[..] {
-        [(likeness, name), ref others @ ..] if likeness > 0.75 && others.len() >= MANY => {
-            let next: Vec<_> = others.iter().take(3).map(|(_, name)| *name).collect();
-            format!("did you mean \"{name}\"? Next to it are {}; there are {}", next.join(", "), known.len())
+    let first = |n| by_likeness.iter().take(n).map(|(_, name)| format!("\"{name}\"")).collect::<Vec<_>>();
+    let is_near = by_likeness.first().is_some_and(|(likeness, _)| *likeness > 0.75);
+    match (known.len(), is_near) {
+        (0, _) => "there are none".to_owned(),
+        (n, true) if n > MANY => {
+            let near = first(4);
+            format!("did you mean {}? Next to it are {}; there are {n}", near[0], near[1..].join(", "))
         }
-        [(likeness, name), ..] if likeness > 0.75 => format!("did you mean \"{name}\"? There are: {all}"),
-        [_, ..] => format!("there are: {all}"),
-        [] => "there are none".to_owned(),
+        (n, false) if n > MANY => format!("the nearest of {n} are {}", first(3).join(", ")),
+        (_, true) => format!("did you mean {}? There are: {all}", first(1)[0]),
+        (_, false) => format!("there are: {all}"),
     }
 }
 
