@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 
 use polypath_daemon::control::Command;
-use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, QuotaStatus, Status, Use};
+use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, PeerStatus, QuotaStatus, Status, Use};
 use serde_json::json;
 
 use super::ask::{current, human, order};
@@ -98,11 +98,20 @@ pub fn peers(args: &PeersArgs) -> Result<(), Failure> {
         table.add_row(vec![
             peer.name.clone(),
             peer.hit.to_string(),
-            if peer.associated { "up" } else { "down" }.into(),
+            state_of_peer(peer).into(),
             peer.paths.iter().filter(|path| path.works()).count().to_string(),
             human(peer.sent),
             human(peer.received),
         ]);
     }
     printed(writeln!(io::stdout(), "{}", table.trim_fmt()))
+}
+
+/// As `polypath status` says it.
+fn state_of_peer(peer: &PeerStatus) -> &'static str {
+    match (peer.associated, peer.silent) {
+        (true, true) => "silent",
+        (true, false) => "up",
+        (false, _) => "down",
+    }
 }

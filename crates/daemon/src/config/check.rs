@@ -19,6 +19,7 @@ impl Config {
     /// The first thing that is wrong. The peers stand in `sources`.
     pub(super) fn check(&self, sources: &Sources) -> Result<(), Problem> {
         self.check_tunnel()?;
+        self.check_paths()?;
         self.check_lane()?;
         self.check_metrics()?;
         self.check_control()?;
@@ -64,6 +65,20 @@ impl Config {
             return Err(wrong("mtu", &why, "1400 is the default"));
         }
         Ok(())
+    }
+
+    /// A limit and a quota are of one interface each.
+    fn check_paths(&self) -> Result<(), Problem> {
+        let limits = self.paths.limit.keys().map(|name| ("limit", name));
+        let mut named = limits.chain(self.paths.quota.keys().map(|name| ("quota", name)));
+        match named.find(|(_, name)| name.contains(['*', '?'])) {
+            Some((key, name)) => Err(Problem::new(
+                &["paths", key, name],
+                format!("\"{name}\" is a pattern, and no interface's name"),
+            )
+            .help("write each interface by its name, as `ip link` shows it, for example wwan0")),
+            None => Ok(()),
+        }
     }
 
     fn check_lane(&self) -> Result<(), Problem> {
@@ -117,7 +132,8 @@ impl Config {
         for (n, peer) in self.peers.iter().enumerate() {
             let at = |key: &str| Problem::at(&["peer"], n, key);
             if let Some(other) = hits.insert(peer.hit, n) {
-                return Err(at("hit").says(format!("the peer at {} has the same tag", sources.place(other))));
+                let why = format!("the peer at {} has the same tag", sources.place(other));
+                return Err(at("hit").says(why).help("leave one of the two out"));
             }
             if peer.prefixes.is_empty() && self.tunnel.assign.is_none() {
                 let help =
@@ -144,7 +160,9 @@ impl Config {
                 }
                 if let Some(other) = prefixes.insert(prefix.trunc(), n) {
                     let why = format!("{prefix} is behind the peer at {} too", sources.place(other));
-                    return Err(at("prefixes").says(why));
+                    return Err(at("prefixes")
+                        .says(why)
+                        .help("a network is behind one peer: write it at that one only"));
                 }
             }
         }
@@ -158,5 +176,42 @@ impl Config {
                 && self.tunnel.addresses.iter().any(|net| net.addr() == prefix.addr())
         };
         peer.prefixes.iter().find(is_ours).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::GOOD;
+    use crate::config::Config;
+
+    /// What is said of [`GOOD`] with `more` before it.
+    fn said(more: &str) -> String {
+        Config::parse("a", &format!("{more}\n{GOOD}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_limit_or_a_quota_of_a_pattern_is_refused() {
+        for (key, value) in [("limit", "10Mbit/s"), ("quota", "5GB")] {
+            let said = said(&format!("[paths]\n{key} = {{ \"wwan*\" = \"{value}\" }}"));
+            let parts = [":2:", key, "\"wwan*\" is a pattern", "help: write each interface by its name"];
+            assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_answered_with_what_to_write() {
+        for (text, help) in [
+            ("[metrics]\nallow_remote = \"yes\"", "write true or false"),
+            ("[paths]\ninclude = \"eth0\"", "write a list"),
+            ("[lane]\nspare = \"8\"", "write it without quotes"),
+            ("[lane]\nspare = \"eight\"", "write a whole number"),
+            ("[lane]\ncc = { algorithm = \"polypath\", queue_target = \"10ms\" }", "write a number"),
+        ] {
+            let said = said(text);
+            assert!(said.contains(&format!("help: {help}")), "{said}");
+        }
+        let single = GOOD.replace("[[peer]]", "[peer]");
+        let said = Config::parse("a", &single).unwrap_err().to_string();
+        assert!(said.contains("help: write two brackets"), "{said}");
     }
 }

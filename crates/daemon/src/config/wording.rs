@@ -23,6 +23,19 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
             let message = "a table is needed here, which names the algorithm".to_owned();
             (message, Some(format!("write {{ algorithm = \"{cc}\" }}")))
         }
+        _ if said.ends_with("expected a boolean") => {
+            (said.to_owned(), Some("write true or false, without quotes".to_owned()))
+        }
+        _ if said.ends_with("map, expected a sequence") => {
+            (said.to_owned(), Some("write two brackets, [[peer]]: there may be several".to_owned()))
+        }
+        _ if said.ends_with("expected a sequence") => {
+            (said.to_owned(), Some("write a list, for example [\"10.99.0.1/24\"]".to_owned()))
+        }
+        _ if said.ends_with("expected a string") => (said.to_owned(), Some("write it in quotes".to_owned())),
+        _ if said.ends_with("expected f64") => {
+            (said.to_owned(), Some("write a number, without quotes and without a unit".to_owned()))
+        }
         _ if number(said).is_some() => {
             let (message, help) = number(said).unwrap_or_default();
             (message, Some(help))
@@ -50,9 +63,11 @@ fn number(said: &str) -> Option<(String, String)> {
     };
     let found = found.rsplit_once(": ")?.1;
     let help = match (found.strip_prefix("string "), most) {
-        (Some(_), _) => "write it without quotes".to_owned(),
-        (None, u64::MAX) => "write a whole number, not below 0".to_owned(),
-        (None, most) => format!("write a whole number from 0 to {most}"),
+        (Some(text), _) if text.trim_matches('"').parse::<u64>().is_ok() => {
+            "write it without quotes".to_owned()
+        }
+        (_, u64::MAX) => "write a whole number, not below 0".to_owned(),
+        (_, most) => format!("write a whole number from 0 to {most}"),
     };
     Some((format!("{} is no number that fits here", found.replace('`', "")), help))
 }

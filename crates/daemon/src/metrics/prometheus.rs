@@ -50,7 +50,9 @@ fn of_peers(status: &Status, out: &mut String) {
         let samples = status.peers.iter().map(|peer| (vec![("peer", peer.name.clone())], value(peer)));
         family(out, (name, kind, help), samples);
     };
-    each("peer_up", "gauge", "Whether there is an association.", |p| f64::from(u8::from(p.associated)));
+    each("peer_up", "gauge", "Whether there is an association and the peer answers.", |p| {
+        f64::from(u8::from(p.associated && !p.silent))
+    });
     each("peer_sent_bytes_total", "counter", "Bytes of connections carried to it.", |p| p.sent as f64);
     each("peer_received_bytes_total", "counter", "Bytes of connections carried from it.", |p| {
         p.received as f64

@@ -316,7 +316,7 @@ impl Controller for Polypath {
     }
 
     fn on_link(&mut self, now: Instant, path: PathId, link: u32) {
-        if self.config.link().is_none() && self.detection.judge.set_link(now, path, link) {
+        if self.detection.detector.is_some() && self.detection.judge.set_link(now, path, link) {
             self.regroup(now);
         }
     }

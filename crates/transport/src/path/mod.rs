@@ -1,6 +1,7 @@
 //! What the sender knows of each path.
 
 pub(crate) mod bandwidth;
+mod drift;
 pub(crate) mod estimator;
 pub(crate) mod flight;
 pub(crate) mod knowledge;

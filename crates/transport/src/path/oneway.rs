@@ -7,10 +7,12 @@
 //!
 //! The delay without queueing, the base, is the smallest one seen. It may not be forgotten while a standing queue of
 //! our own hides it, nor kept when the clocks drift. So it is kept between two bounds: below what arrived lately, and
-//! above the smallest round trip less what came back fastest lately, which an idle way back makes exact.
+//! above the smallest round trip less what came back fastest lately, which an idle way back makes exact. What the peer's
+//! clock loses ([`Drift`]) is taken off it.
 
 use polypath_wire::{Duration, Instant};
 
+use super::drift::Drift;
 use crate::windowed::WindowedMin;
 
 /// The bounds of the base are of this long, so that drifting clocks are followed.
@@ -28,6 +30,7 @@ pub(crate) struct OneWay {
     round_trip: Option<i64>,
     /// Forward delay without queueing.
     base: Option<i64>,
+    drift: Drift,
 }
 
 impl OneWay {
@@ -37,6 +40,8 @@ impl OneWay {
         let forward = rtt.0 as i64 - reverse;
         if same {
             self.fastest_back.add(now, reverse, MEMORY);
+            let lost = self.drift.add(now, reverse);
+            self.base = self.base.map(|base| base - lost);
             self.round_trip = Some(self.round_trip.map_or(rtt.0 as i64, |least| least.min(rtt.0 as i64)));
         }
         self.forward = Some(forward);
@@ -103,10 +108,12 @@ mod tests {
 
     #[test]
     fn a_clock_that_drifts_is_followed_behind_a_standing_queue() {
-        let (mut way, drift) = (OneWay::default(), |s: u32| i64::from(s) / 10);
-        watch(&mut way, 0, 1, |_| (50, 50));
-        watch(&mut way, 1, 600, |s| (90 + drift(s), 50 - drift(s)));
-        let queueing = way.forward_queueing().map(|q| q.0);
-        assert!(queueing.is_some_and(|q| (35..=45).contains(&q)), "{queueing:?}");
+        for sign in [1, -1] {
+            let (mut way, drift) = (OneWay::default(), |s: u32| sign * i64::from(s) / 5);
+            watch(&mut way, 0, 1, |_| (50, 50));
+            watch(&mut way, 1, 600, |s| (90 + drift(s), 50 - drift(s)));
+            let queueing = way.forward_queueing().map(|q| q.0);
+            assert!(queueing.is_some_and(|q| (24..=56).contains(&q)), "but for 80 s: {queueing:?}");
+        }
     }
 }

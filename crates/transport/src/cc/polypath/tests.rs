@@ -54,6 +54,13 @@ fn paths_that_leave_by_one_link_share_from_the_start() {
     assert!(c.poll_verdict().is_some() && c.poll_verdict().is_none());
     c.on_link(at(0), B, 8);
     assert_eq!(c.bottleneck(B), Some(B));
+    let mut apart = two(DetectionConfig::Separate);
+    [A, B].iter().for_each(|path| apart.on_link(at(0), *path, 7));
+    assert_eq!(
+        segments(&apart),
+        [10, 10],
+        "each has its own, whatever the link: nothing would part them again"
+    );
 }
 
 #[test]
