@@ -322,12 +322,13 @@ fn other_seeds_draw_every_figure_too() {
     assert!(charts.iter().flat_map(|c| &c.lines).all(|line| !line.band.is_empty()));
 }
 
-/// What is found of [`SPEC`] with its first claim of the first seconds, beside `null` and `published`, from seed 9 on.
-fn settled(published: &str) -> Done {
+/// What is found of [`SPEC`] with its first claim of the first seconds and with `changes`, from seed 9 on.
+fn settled(changes: &[(&str, &str)]) -> Done {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("g")).unwrap();
     let spec = SPEC.replace("cell = \"8\"", "cell = \"8\"\nfrom = \"1s\"\nto = \"3s\"");
-    let spec = spec.replace("null = \"9\"\npublished = 1.5", published).replace("ff.csv", "none.csv");
+    let spec =
+        changes.iter().fold(spec, |spec, (from, to)| spec.replace(from, to)).replace("ff.csv", "none.csv");
     std::fs::write(dir.path().join("g/small.toml"), spec.split("[[figure]]").next().unwrap()).unwrap();
     let group = Group::load(&Shelf::Dir(dir.path().to_owned()), "g", Seeds::Spec).unwrap();
     group.settle(9, &Stop::default(), || ()).unwrap().remove(0)
@@ -335,7 +336,7 @@ fn settled(published: &str) -> Done {
 
 #[test]
 fn a_published_value_is_settled_with_no_more_runs_cells_and_time_than_it_needs() {
-    let done = settled("null = \"9\"\npublished = 1.5");
+    let done = settled(&[]);
     assert_eq!((done.verdicts.len(), done.verdicts[0].finding), (1, Some(Finding::Refuted)));
     assert_eq!(
         (done.seeds.to_string(), done.runs.len()),
@@ -350,8 +351,11 @@ fn a_published_value_is_settled_with_no_more_runs_cells_and_time_than_it_needs()
 
 #[test]
 fn more_seeds_settle_what_fifty_leave_open() {
-    let mean = settled("null = \"9\"\npublished = 1.5").verdicts[0].value.unwrap();
-    let done = settled(&format!("published = {}", mean + 0.1));
+    let alone = ("over = \"other\"\n", "");
+    let claim = "null = \"9\"\npublished = 1.5\nmargin = 0.1";
+    let mean = settled(&[alone, (claim, "published = 1\nmargin = 0.1")]).verdicts[0].value.unwrap();
+    let near = format!("published = {}\nmargin = {}", mean * 1.01, mean * 0.01);
+    let done = settled(&[alone, (claim, &near)]);
     let verdict = &done.verdicts[0];
     assert!(verdict.n > 50 && done.runs.len() == verdict.n, "{verdict:?}");
     let mut seeds: Vec<u64> = done.runs.iter().filter(|r| r.cell == "8").map(|r| r.seed).collect();

@@ -107,7 +107,7 @@ pub fn peers(args: &PeersArgs) -> Result<(), Failure> {
     printed(writeln!(io::stdout(), "{}", table.trim_fmt()))
 }
 
-/// As `polypath status` says it.
+/// Its state in one word.
 fn state_of_peer(peer: &PeerStatus) -> &'static str {
     match (peer.associated, peer.silent) {
         (true, true) => "silent",

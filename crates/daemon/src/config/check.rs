@@ -212,6 +212,6 @@ mod tests {
         }
         let single = GOOD.replace("[[peer]]", "[peer]");
         let said = Config::parse("a", &single).unwrap_err().to_string();
-        assert!(said.contains("help: write two brackets"), "{said}");
+        assert!(said.contains("write two brackets, [[peer]]"), "{said}");
     }
 }

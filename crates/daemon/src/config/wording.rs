@@ -26,9 +26,10 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
         _ if said.ends_with("expected a boolean") => {
             (said.to_owned(), Some("write true or false, without quotes".to_owned()))
         }
-        _ if said.ends_with("map, expected a sequence") => {
-            (said.to_owned(), Some("write two brackets, [[peer]]: there may be several".to_owned()))
-        }
+        _ if said.ends_with("map, expected a sequence") => (
+            said.to_owned(),
+            Some("there may be several: write two brackets, [[peer]], or a list, [{ … }]".to_owned()),
+        ),
         _ if said.ends_with("expected a sequence") => {
             (said.to_owned(), Some("write a list, for example [\"10.99.0.1/24\"]".to_owned()))
         }

@@ -40,7 +40,7 @@ impl Drift {
         self.present = Some((back, now));
         if let Some(last) = self.last.replace(fastest) {
             self.steps.rotate_left(1);
-            self.steps[STEPS - 1] = Step { by: fastest - last, told: false };
+            self.steps[STEPS - 1] = Step { by: fastest.saturating_sub(last), told: false };
         }
         if self.is_steady() { self.tell() } else { 0 }
     }
@@ -49,7 +49,7 @@ impl Drift {
     fn is_steady(&self) -> bool {
         let all = || self.steps.iter().map(|step| step.by);
         let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
-        least > 0 && most <= 2 * least && most <= MOST
+        least > 0 && most <= MOST && most <= 2 * least
     }
 
     fn tell(&mut self) -> i64 {
