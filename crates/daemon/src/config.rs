@@ -345,7 +345,7 @@ addresses = ["192.0.2.1"]
 prefixes = ["10.99.0.2/32", "192.168.7.0/24"]
 "#;
 
-    fn error(text: &str) -> String {
+    pub(crate) fn error(text: &str) -> String {
         Config::parse("polypath.toml", text).unwrap_err().to_string()
     }
 

@@ -181,12 +181,11 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::GOOD;
-    use crate::config::Config;
+    use super::super::tests::{GOOD, error};
 
     /// What is said of [`GOOD`] with `more` before it.
     fn said(more: &str) -> String {
-        Config::parse("a", &format!("{more}\n{GOOD}")).unwrap_err().to_string()
+        error(&format!("{more}\n{GOOD}"))
     }
 
     #[test]
@@ -210,8 +209,7 @@ mod tests {
             let said = said(text);
             assert!(said.contains(&format!("help: {help}")), "{said}");
         }
-        let single = GOOD.replace("[[peer]]", "[peer]");
-        let said = Config::parse("a", &single).unwrap_err().to_string();
+        let said = error(&GOOD.replace("[[peer]]", "[peer]"));
         assert!(said.contains("write two brackets, [[peer]]"), "{said}");
     }
 }

@@ -7,7 +7,7 @@ use polypath_wire::{Duration, Instant};
 
 /// What came back fastest is compared between windows of this length.
 const WINDOW: Duration = Duration::from_secs(20);
-/// So many steps between windows tell a clock.
+/// Consecutive steps from window to window that show a drifting clock.
 const STEPS: usize = 3;
 /// No clock loses more in one window: 500 millionths.
 const MOST: i64 = WINDOW.0 as i64 / 2000;
@@ -45,7 +45,7 @@ impl Drift {
         if self.is_steady() { self.tell() } else { 0 }
     }
 
-    /// Whether the steps are those of a clock: none is more than twice another.
+    /// Whether a drifting clock explains the steps: all are positive, and the largest is at most twice the smallest.
     fn is_steady(&self) -> bool {
         let all = || self.steps.iter().map(|step| step.by);
         let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
