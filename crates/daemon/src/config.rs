@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use nix::sys::sysinfo::sysinfo;
 use polypath_endpoint::PacketClass;
 use polypath_transport::cc::PolypathConfig;
 use polypath_transport::flow::PacketConfig;
@@ -136,6 +137,8 @@ pub struct LaneConfig {
     /// What a connection holds at most between the peers in each direction, MiB, 1 to 1024: rate times round trip time of
     /// all paths together.
     pub buffer_mib: u64,
+    /// What all connections hold at most, MiB, 16 or more; none: a quarter of this machine's memory.
+    pub memory_mib: Option<u64>,
     /// Congestion control of each path, with its parameters: as in experiments.
     pub cc: CcConfig,
     /// TCP connections with these addresses at either end travel as packets, and end at their hosts.
@@ -220,6 +223,7 @@ impl Default for LaneConfig {
             connections: 4096,
             spare: 8,
             buffer_mib: 16,
+            memory_mib: None,
             cc: CcConfig::Polypath(PolypathConfig { queue_target: QUEUE_TARGET, ..Default::default() }),
             exclude: Vec::new(),
             exclude_ports: Vec::new(),
@@ -263,6 +267,12 @@ impl Config {
 }
 
 impl LaneConfig {
+    /// What all connections hold at most, bytes.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        let quarter = || sysinfo().ok().map(|info| info.ram_total() / 4);
+        self.memory_mib.map(|mib| mib.saturating_mul(1 << 20)).or_else(quarter)
+    }
+
     /// Connections between the peers: over all paths.
     fn outer(&self) -> ConnectionConfig {
         let buffer = self.buffer_mib << 20;

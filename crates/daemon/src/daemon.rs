@@ -251,12 +251,13 @@ pub(crate) fn outer_connections(config: &Config) -> u32 {
     limits(config).max_connections.saturating_add(u32::try_from(spare).unwrap_or(u32::MAX))
 }
 
-/// Connections that are ending count too.
+/// Limits of either endpoint: each may hold half of the memory. Connections that are ending count too.
 fn limits(config: &Config) -> EndpointConfig {
     let (max_unserved, max_unserved_of_peer) = UNSERVED;
     let max_connections = config.lane.connections.saturating_mul(2);
     let defaults = EndpointConfig::default();
     // A SYN beyond this waits for its next copy.
     let max_half_open = max_connections.max(defaults.max_half_open);
-    EndpointConfig { max_connections, max_half_open, max_unserved, max_unserved_of_peer, ..defaults }
+    let memory = config.lane.memory().map(|all| all / 2);
+    EndpointConfig { max_connections, max_half_open, max_unserved, max_unserved_of_peer, memory, ..defaults }
 }

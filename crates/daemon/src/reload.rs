@@ -61,6 +61,7 @@ impl Config {
             ("lane.connections", lane.0.connections != lane.1.connections),
             ("lane.spare", lane.0.spare != lane.1.spare),
             ("lane.buffer_mib", lane.0.buffer_mib != lane.1.buffer_mib),
+            ("lane.memory_mib", lane.0.memory_mib != lane.1.memory_mib),
             ("lane.cc", lane.0.cc != lane.1.cc),
             ("control", self.control != other.control),
             ("daemon", self.daemon != other.daemon),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::associations::name;
 use crate::backups::SILENT;
 use crate::interfaces::InterfaceStatus;
-use crate::lane::{Counters, Lane};
+use crate::lane::Lane;
 use crate::packets::{PacketStatus, PathPackets, PeerPackets};
 use crate::peers::Peer;
 use crate::view::View;
@@ -39,6 +39,9 @@ pub struct Status {
 pub struct LaneStatus {
     /// Connections being carried now, those that wait for an answer included.
     pub open: usize,
+    /// Bytes that they hold, between the peers and on the device's side.
+    #[serde(default)]
+    pub memory: u64,
     /// Connections that entered here and were carried.
     pub outgoing: u64,
     /// Connections of peers that left here.
@@ -157,7 +160,7 @@ impl Status {
         Self {
             hit: lane.outer.hit().unwrap_or_default(),
             device: view.device.clone(),
-            lane: LaneStatus::of(&lane.counters, &view.gateway, open),
+            lane: LaneStatus::of(lane, &view.gateway, open),
             packets: PacketStatus::of(&lane.packets),
             interfaces,
             peers: lane.peers.now().iter().map(|peer| PeerStatus::of(lane, peer, &seen)).collect(),
@@ -203,9 +206,11 @@ impl View {
 }
 
 impl LaneStatus {
-    fn of(counters: &Counters, gateway: &GatewayStats, open: usize) -> Self {
+    fn of(lane: &Lane, gateway: &GatewayStats, open: usize) -> Self {
+        let counters = &lane.counters;
         Self {
             open,
+            memory: lane.inner.memory() + lane.outer.memory(),
             outgoing: counters.outgoing.load(Relaxed),
             incoming: counters.incoming.load(Relaxed),
             no_peer: counters.no_peer.load(Relaxed),

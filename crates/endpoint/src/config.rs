@@ -19,6 +19,9 @@ pub struct EndpointConfig {
     pub max_paths: u8,
     /// Most resets a second in answer to segments of no connection; 0 sends none.
     pub resets_per_second: u32,
+    /// Most bytes that all connections hold together, written and not acknowledged or received and not read; none: their buffers
+    /// alone limit. Each may hold half of what is left, and always 16 KiB in each direction.
+    pub memory: Option<u64>,
     /// What connections record from their first segment on, and with `events` the states of HIP.
     pub record: RecordFilter,
 }
@@ -32,6 +35,7 @@ impl Default for EndpointConfig {
             max_unserved_of_peer: 4096,
             max_paths: 64,
             resets_per_second: 1000,
+            memory: None,
             record: RecordFilter::default(),
         }
     }

@@ -194,6 +194,7 @@ impl Endpoint {
     /// now on.
     pub fn connection_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
         let index = self.slots.index(handle)?;
+        self.share_memory(index);
         let slot = self.slots.at(index)?;
         slot.unserved.take().into_iter().for_each(|peer| self.unserved.leave(peer));
         if !std::mem::replace(&mut slot.queued, true) {
@@ -236,6 +237,11 @@ impl Endpoint {
     /// Locators of a path in use.
     pub fn locators(&self, handle: ConnectionHandle, path: PathId) -> Option<Locators> {
         self.slots.find(handle)?.paths.locators(path).copied()
+    }
+
+    /// Bytes that all connections hold, if they are [limited](EndpointConfig::memory).
+    pub fn memory(&self) -> u64 {
+        self.slots.memory()
     }
 
     /// Counters.
@@ -380,6 +386,7 @@ impl Endpoint {
             queued: false,
             retired: false,
             released: false,
+            memory: 0,
         });
         let slot = self.slots.at(index).expect("it was inserted just now");
         for (path, locators) in slot.paths.iter() {
@@ -412,6 +419,7 @@ impl Endpoint {
     /// Takes what a connection has to say beside segments.
     #[inline]
     fn settle(&mut self, now: Instant, index: u32) {
+        self.share_memory(index);
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;
         let (mut more, mut finished) = (false, false);
@@ -445,6 +453,14 @@ impl Endpoint {
             slot.connection.limit_fin_wait(now);
         }
         self.timers.set(index, slot.connection.poll_timeout());
+    }
+
+    /// Counts what a connection holds, and limits it if memory is short.
+    #[inline]
+    fn share_memory(&mut self, index: u32) {
+        if let Some(most) = self.config.memory {
+            self.slots.share_memory(index, most);
+        }
     }
 
     /// Ends the connection with that key if it only waits for late segments.

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::looks::Looks;
 use crate::paths::PathTable;
 
+/// What a connection may hold in each direction however little memory is left, bytes.
+const LEAST: u64 = 16 << 10;
+
 /// Names one connection of one endpoint. It is never given to another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ConnectionHandle {
@@ -57,6 +60,8 @@ pub(crate) struct Slot {
     pub retired: bool,
     /// The application has no more interest in it.
     pub released: bool,
+    /// Bytes that it held when they were last counted.
+    pub memory: u64,
 }
 
 impl Slot {
@@ -82,6 +87,8 @@ pub(crate) struct Slots {
     free: Vec<u32>,
     /// Secure connections by the name of their association.
     of_peers: BTreeSet<(IpAddr, u32)>,
+    /// Bytes that all of them hold.
+    memory: u64,
     /// How many were looked at.
     pub looks: Looks,
 }
@@ -113,10 +120,24 @@ impl Slots {
     pub fn remove(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         if let Some(slot) = entry.slot.take() {
+            self.memory -= slot.memory;
             slot.association().into_iter().for_each(|name| _ = self.of_peers.remove(&(name, index)));
             entry.generation = entry.generation.wrapping_add(1);
             self.free.push(index);
         }
+    }
+
+    /// Bytes that all connections held when they were last counted.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Counts what the connection at `index` holds, and limits it to half of what is left of `most` bytes.
+    pub fn share_memory(&mut self, index: u32, most: u64) {
+        let Some(slot) = self.entries.get_mut(index as usize).and_then(|e| e.slot.as_mut()) else { return };
+        let held = slot.connection.held();
+        self.memory = self.memory - std::mem::replace(&mut slot.memory, held) + held;
+        slot.connection.limit_memory((most.saturating_sub(self.memory) / 2).max(LEAST));
     }
 
     /// The slot at `index`, if it is in use.

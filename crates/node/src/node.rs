@@ -304,6 +304,11 @@ impl Node {
         })
     }
 
+    /// Bytes that all connections hold, if [that is limited](EndpointConfig::memory).
+    pub fn memory(&self) -> u64 {
+        self.shared.lock().endpoint.memory()
+    }
+
     /// Counters of the endpoint.
     pub fn stats(&self) -> EndpointStats {
         self.shared.lock().endpoint.stats().clone()

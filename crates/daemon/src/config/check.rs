@@ -93,6 +93,13 @@ impl Config {
         if !(1..=1024).contains(&lane.buffer_mib) {
             return wrong("buffer_mib", "not between 1 and 1024", "16 is the default: 1 Gbit/s over 128 ms");
         }
+        if lane.memory_mib.is_some_and(|memory| memory < 16) {
+            return wrong(
+                "memory_mib",
+                "less than 16",
+                "leave it out: a quarter of the memory is the default",
+            );
+        }
         for (n, class) in lane.duplicate.iter().enumerate() {
             if let Some((key, message, help)) = class.wrong() {
                 return Err(Problem::at(&["lane", "duplicate"], n, key).says(message).help(help));

@@ -40,6 +40,7 @@ fn of_lane(status: &Status, out: &mut String) {
     let lane = &status.lane;
     let one = |value: f64| [(Vec::new(), value)];
     family(out, ("connections_open", "gauge", "Connections being carried."), one(lane.open as f64));
+    family(out, ("connections_memory_bytes", "gauge", "Bytes that they hold."), one(lane.memory as f64));
     let ways = [("out", lane.outgoing), ("in", lane.incoming), ("by_packets", lane.by_packets)];
     let ways = ways.map(|(way, count)| (vec![("way", way.to_owned())], count as f64));
     family(out, ("connections_total", "counter", "Connections since the start, by the way they went."), ways);

@@ -118,6 +118,8 @@ pub struct Connection {
     pub(super) blocked: bool,
     /// Something to read has come since that was told.
     pub(super) readable_news: bool,
+    /// Most bytes it may hold in each direction.
+    pub(super) memory: u64,
     pub(super) finish_told: bool,
     pub(super) peer_finish_told: bool,
     pub(super) events: VecDeque<Event>,
@@ -189,6 +191,7 @@ impl Connection {
             burst: 0,
             blocked: false,
             readable_news: false,
+            memory: u64::MAX,
             finish_told: false,
             peer_finish_told: false,
             events: VecDeque::new(),
@@ -230,7 +233,23 @@ impl Connection {
     /// Bytes that [`write`](Self::write) would take now.
     pub fn writable(&self) -> u64 {
         let ahead = |most: u64| most.saturating_sub(self.sender.waiting());
-        self.sender.stream.room().min(self.config.send_ahead.map_or(u64::MAX, ahead))
+        let left = self.memory.saturating_sub(self.sender.stream.stored());
+        self.sender.stream.room().min(self.config.send_ahead.map_or(u64::MAX, ahead)).min(left)
+    }
+
+    /// Bytes it holds: written and not acknowledged, and received and not read.
+    pub fn held(&self) -> u64 {
+        self.sender.stream.stored() + self.receiver.held()
+    }
+
+    /// It holds at most `limit` bytes in each direction from now on, or the buffers of its configuration, if these are smaller. What it holds
+    /// already stays. The window may shrink below what was advertised, which a peer must survive (RFC 9293 §3.8.6): this is for when memory is
+    /// short.
+    pub fn limit_memory(&mut self, limit: u64) {
+        if self.memory != limit {
+            self.memory = limit;
+            self.receiver.limit(limit);
+        }
     }
 
     /// Appends to the stream as much of `data` as the send buffer has room for; returns how many

@@ -30,12 +30,16 @@ impl Connection {
         }
         let una = una.max(0) as u64;
         let window = u64::from(segment.header.window) << self.handshake.peer_shift;
-        let moved = self.sender.window.update(offset, una, window);
+        let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
+        let shut = !self.sender.map.is_idle() && self.sender.window.left(self.sender.map.una()) == 0;
+        let moved = self.sender.window.update(offset, una, window, ts.map(|ts| ts.value));
+        if shut && self.sender.window.left(una) > 0 {
+            self.engine.on_window_reopened(now);
+        }
         self.sender.offer(&mut self.engine);
         if self.sender.map.is_idle() && n == 0 {
             return true; // nothing is outstanding: it can say nothing more
         }
-        let ts = segment.header.options.timestamps.filter(|_| self.handshake.timestamps);
         let reply = segment.header.options.multi_route.filter(|_| self.handshake.multi_route);
         let ours = |place| self.paths.at_place(place).filter(|route| self.engine.has_joined(*route));
         let bare = segment.payload.is_empty();

@@ -13,7 +13,7 @@ impl Connection {
     }
 
     pub(super) fn tell_writable(&mut self) {
-        let most = self.config.send_ahead.unwrap_or(u64::MAX).min(self.config.send_buffer);
+        let most = self.config.send_ahead.unwrap_or(u64::MAX).min(self.config.send_buffer).min(self.memory);
         if self.blocked && self.writable() >= most / 2 {
             self.blocked = false;
             self.events.push_back(Event::Writable);

@@ -37,7 +37,11 @@ pub(super) struct Receiver {
     last_ack: u64,
     /// Right edge of the window as last advertised.
     edge: u64,
+    /// Largest window: of the configuration, what the reads so far allow of it, and what a
+    /// [limit](super::Connection::limit_memory) leaves.
     capacity: u64,
+    opened: u64,
+    limit: u64,
     /// Offset of the peer's FIN, once seen.
     fin: Option<u64>,
     /// Everything before it has come, too.
@@ -66,6 +70,8 @@ impl Receiver {
             last_ack: 0,
             edge: unread.min(65_535),
             capacity: config.receive_buffer,
+            opened: unread,
+            limit: u64::MAX,
             fin: None,
             finished: false,
             delay: config.delayed_ack,
@@ -164,7 +170,7 @@ impl Receiver {
             let PathReceiver { clock, skipped, .. } = known;
             let gap = std::mem::take(skipped) || (only && offset > end);
             clock.on_segment(now, (offset, offset + len), gap, &thinning);
-            if fin || inserted.duplicate > 0 {
+            if fin || inserted.duplicate > 0 || inserted.refused > 0 {
                 clock.hurry();
             }
             self.consult(now, path, &thinning, timers);
@@ -191,8 +197,9 @@ impl Receiver {
         self.last_ack = self.next();
         self.unacked = 0;
         let end = self.buffer.next() + self.buffer.window();
-        // RFC 9293 §3.8.6.2.2: the edge stays until it can move by a segment
-        let end = if end >= self.edge + self.worth_telling() { end } else { self.edge };
+        // RFC 9293 §3.8.6.2.2: the edge stays until it can move by a segment; it goes back only if memory is short
+        let moves = end >= self.edge + self.worth_telling() || end < self.edge;
+        let end = if moves { end } else { self.edge };
         let field = (end.saturating_sub(self.next()) >> shift).min(65_535);
         self.edge = end.min(self.next() + (65_535 << shift)); // the field may fall short by its scale
         field as u16
@@ -205,7 +212,23 @@ impl Receiver {
 
     /// The application reads: from the first time on the whole buffer is the window. Whether this was the first time.
     pub(super) fn open(&mut self) -> bool {
-        self.buffer.extend(self.capacity)
+        let first = self.opened < self.capacity;
+        if first {
+            self.opened = self.capacity;
+            self.buffer.resize(self.opened.min(self.limit));
+        }
+        first
+    }
+
+    /// The window is at most `limit` bytes from now on, even if more was advertised: what comes beyond it is dropped.
+    pub(super) fn limit(&mut self, limit: u64) {
+        self.limit = limit;
+        self.buffer.resize(self.opened.min(limit));
+    }
+
+    /// Bytes held, in order or not.
+    pub(super) fn held(&self) -> u64 {
+        self.buffer.readable() + self.buffer.occupancy()
     }
 
     /// After a read: tells the peer if the window has become worth telling of (RFC 9293 §3.8.6.2.2).

@@ -48,6 +48,16 @@ impl Engine {
         failed
     }
 
+    /// What is in flight lay beyond the peer's window, which opens again: what the peer dropped is not to wait for timers that were backed off.
+    #[cold]
+    pub(crate) fn on_window_reopened(&mut self, now: Instant) {
+        for i in 0..self.lanes.len() {
+            let path = self.lanes.id_at(i);
+            self.lanes[path].estimator.rtt.forgive();
+            self.restart_rto(now, path);
+        }
+    }
+
     /// Whether so many timeouts in a row fail `path`: the last path never fails.
     fn failed_too_often(&self, path: PathId) -> bool {
         let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);

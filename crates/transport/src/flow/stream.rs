@@ -34,6 +34,11 @@ impl SendStream {
         if self.finished { 0 } else { self.capacity.saturating_sub(self.stored) }
     }
 
+    /// Real bytes that are written and not acknowledged.
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
+    }
+
     /// Appends as much of `data` as there is room for; patterns take no room.
     pub(crate) fn write(&mut self, data: &Payload) -> u64 {
         if self.finished {

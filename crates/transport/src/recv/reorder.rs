@@ -57,11 +57,9 @@ impl ReorderBuffer {
         }
     }
 
-    /// Makes the capacity `capacity` if it was less; whether it was.
-    pub(crate) fn extend(&mut self, capacity: u64) -> bool {
-        let less = self.capacity < capacity;
-        self.capacity = self.capacity.max(capacity);
-        less
+    /// Makes the capacity `capacity`. What is held beyond it stays.
+    pub(crate) fn resize(&mut self, capacity: u64) {
+        self.capacity = capacity;
     }
 
     /// Next offset expected (RCV.NXT).
