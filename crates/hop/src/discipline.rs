@@ -19,6 +19,7 @@ use crate::store::Store;
 pub enum Discipline {
     /// First in, first out; a packet that finds the queue full is dropped.
     #[default]
+    #[serde(deserialize_with = "polypath_wire::no_keys::deserialize")]
     DropTail,
     /// Random Early Detection: a packet is judged when it comes.
     Red(RedConfig),

@@ -11,6 +11,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod maybe_millis;
 pub mod millis;
+pub mod no_keys;
 pub mod shim;
 pub mod tcp;
 pub mod udp;

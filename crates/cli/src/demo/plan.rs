@@ -167,7 +167,7 @@ fn round_trip_bytes(link: &Link) -> u64 {
 /// What the types of the arguments cannot say.
 fn check(args: &DemoArgs, cc: &CcConfig) -> Result<(), Failure> {
     check_paths(&args.paths)?;
-    if cc.is_coupled() && args.paths.len() == 1 {
+    if cc.coupled_by().is_some() && args.paths.len() == 1 {
         return Err(Failure::usage(format!("--cc {} couples several paths, and there is one", args.cc))
             .help("repeat --path, or take --cc newreno or cubic"));
     }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Range;
 
 use serde_path_to_error::Segment;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
 
 /// What is wrong with a spec file, where, and what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -83,6 +83,25 @@ impl Key {
             Self::Index(_) => None,
         }
     }
+
+    /// The way to the value that serde did not take.
+    pub fn steps<E>(error: &serde_path_to_error::Error<E>) -> Vec<Self> {
+        let steps = error.path().iter().filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(Self::Index(*index)),
+            Segment::Map { key } => Some(Self::Name(key.clone())),
+            Segment::Enum { variant } => Some(Self::Name(variant.clone())),
+            Segment::Unknown => None,
+        });
+        steps.collect()
+    }
+
+    /// The value at the end of the way `at` from `value`.
+    pub fn find<'a>(value: &'a Value, at: &[Self]) -> Option<&'a Value> {
+        at.iter().try_fold(value, |value, key| match key {
+            Self::Name(name) => value.get(name),
+            Self::Index(n) => value.get(n),
+        })
+    }
 }
 
 /// What is wrong, and where in the document; [`SpecError`] once the text is at hand.
@@ -116,15 +135,8 @@ impl Problem {
         problem.help(suggestion(name, known))
     }
 
-    /// What serde says, in our words, found below `prefix`.
-    pub fn from_serde(mut prefix: Vec<Key>, error: &serde_path_to_error::Error<toml::de::Error>) -> Self {
-        prefix.extend(error.path().iter().filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(Key::Index(*index)),
-            Segment::Map { key } => Some(Key::Name(key.clone())),
-            Segment::Enum { variant } => Some(Key::Name(variant.clone())),
-            Segment::Unknown => None,
-        }));
-        let message = error.inner().message();
+    /// What serde says of the value at the end of `prefix`, in our words.
+    pub fn from_serde(mut prefix: Vec<Key>, message: &str) -> Self {
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         match quoted.split_first() {
             Some((field, known)) if message.starts_with("unknown field") => {
@@ -276,7 +288,7 @@ pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
     let first = |n| by_likeness.iter().take(n).map(|(_, name)| format!("\"{name}\"")).collect::<Vec<_>>();
     let is_near = by_likeness.first().is_some_and(|(likeness, _)| *likeness > 0.75);
     match (known.len(), is_near) {
-        (0, _) => "there are none".to_owned(),
+        (0, _) => "leave it out: there are none here".to_owned(),
         (n, true) if n > MANY => {
             let near = first(4);
             format!("did you mean {}? Next to it are {}; there are {n}", near[0], near[1..].join(", "))

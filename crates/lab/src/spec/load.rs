@@ -194,10 +194,11 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     let flow = &spec.flow[n];
     let rtt = flow.paths.iter().map(|via| spec.path_rtt(flow, via)).min();
     let connection = spec.connection_of(flow);
-    if connection.cc.is_coupled() && (flow.apart || flow.paths.len() == 1) {
-        return Err(coupled_over_one(spec, n, connection.cc.about().name));
-    }
-    let Err(error) = connection.check(rtt) else { return Ok(()) };
+    let Err(error) = connection.check(rtt) else {
+        let has_one = flow.apart || flow.paths.len() == 1;
+        let coupled = connection.cc.coupled_by().filter(|_| has_one);
+        return coupled.map_or(Ok(()), |coupled| Err(coupled_over_one(spec, n, coupled)));
+    };
     let at = where_written(spec, n, error.key);
     let help = match (connection.check(None), rtt) {
         (Ok(()), Some(rtt)) => {
@@ -208,14 +209,15 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     Err(Problem::new(at, error.reason).help(help))
 }
 
-/// A law that couples paths and has one.
-fn coupled_over_one(spec: &Spec, n: usize, law: &str) -> Problem {
+/// What couples paths and has one.
+fn coupled_over_one(spec: &Spec, n: usize, (key, value): (&str, &str)) -> Problem {
     let name = &spec.flow[n].name;
-    Problem::new(
-        where_written(spec, n, "cc.algorithm"),
-        format!("\"{law}\" couples the windows of several paths, and \"{name}\" has one"),
-    )
-    .help("give the flow more paths, or a law of one path: \"newreno\" or \"cubic\"")
+    let help = match key {
+        "algorithm" => "give the flow more paths, or a law of one path: \"newreno\" or \"cubic\"",
+        _ => "give the flow more paths, or leave this key out",
+    };
+    let why = format!("\"{value}\" couples the windows of several paths, and \"{name}\" has one");
+    Problem::new(where_written(spec, n, &format!("cc.{key}")), why).help(help)
 }
 
 /// Where `key` of flow `n`'s connection stands: with the experiment's, if that is all the flow has of it.
@@ -254,7 +256,28 @@ pub(super) fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionC
 }
 
 fn read<T: DeserializeOwned>(value: Value, at: Vec<Key>) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(value).map_err(|e| Problem::from_serde(at, &e))
+    serde_path_to_error::deserialize(value.clone()).map_err(|error| {
+        let (steps, said) = (Key::steps(&error), error.inner().message());
+        let wrong = wrong_key::<T>(&value, &steps, said);
+        Problem::from_serde(at.into_iter().chain(steps).chain(wrong).collect(), said)
+    })
+}
+
+/// In a table that a tag tells apart (`algorithm`, `policy`) serde names no key: it is the one without which something else is
+/// wrong, or nothing.
+fn wrong_key<T: DeserializeOwned>(value: &Value, at: &[Key], said: &str) -> Option<Key> {
+    let is_wrong = |key: &&String| {
+        let mut rest = value.clone();
+        let table = at.iter().try_fold(&mut rest, |value, key| match key {
+            Key::Name(name) => value.get_mut(name),
+            Key::Index(n) => value.get_mut(n),
+        });
+        table.and_then(Value::as_table_mut).map(|table| table.remove(*key));
+        let other = T::deserialize(rest).err();
+        other.is_none_or(|error| error.message() != said && !error.message().starts_with("missing field"))
+    };
+    let table = Key::find(value, at)?.as_table()?;
+    table.keys().find(is_wrong).map(|key| Key::from(key.as_str()))
 }
 
 /// In a struct with flattened keys serde names neither the key of a bad value nor the keys there are.
@@ -272,16 +295,13 @@ fn in_number(doc: &Table, problem: Problem) -> Problem {
             Problem { help: Some(suggestion(key, &known)), ..problem }
         }
         [] => {
-            let table = problem.at.iter().try_fold(Value::Table(doc.clone()), |value, key| match key {
-                Key::Name(name) => value.get(name).cloned(),
-                Key::Index(n) => value.get(n).cloned(),
-            });
+            let doc = Value::Table(doc.clone());
+            let table = Key::find(&doc, &problem.at).and_then(Value::as_table).cloned();
             let alone = |(key, value)| {
                 let one = Table::from_iter([(key, value)]);
                 read::<Number>(Value::Table(one), problem.at.clone()).err()
             };
-            let Some(Value::Table(table)) = table else { return problem };
-            table.into_iter().find_map(alone).unwrap_or(problem)
+            table.unwrap_or_default().into_iter().find_map(alone).unwrap_or(problem)
         }
         _ => problem,
     }

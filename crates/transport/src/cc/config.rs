@@ -61,11 +61,11 @@ macro_rules! laws {
                 }
             }
 
-            /// Whether it couples the windows of several paths, and so means nothing over one only.
-            pub fn is_coupled(&self) -> bool {
+            /// The key and the value that couple the windows of several paths, if any do, and so mean nothing over one only.
+            pub fn coupled_by(&self) -> Option<(&'static str, &'static str)> {
                 match self {
-                    $(Self::$variant(_) => <$law>::COUPLED,)+
-                    Self::External(_) => false,
+                    $(Self::$variant(config) => <$law>::coupled_by(config),)+
+                    Self::External(_) => None,
                 }
             }
 

@@ -134,7 +134,10 @@ impl<L: Coupling> Coupled<L> {
 impl<L: Coupling> Law for Coupled<L> {
     type Config = WindowConfig;
     const ABOUT: About = L::ABOUT;
-    const COUPLED: bool = true;
+
+    fn coupled_by(_: &WindowConfig) -> Option<(&'static str, &'static str)> {
+        Some(("algorithm", Self::ABOUT.name))
+    }
 
     fn check(config: &WindowConfig) -> Result<(), ConfigError> {
         config.check()

@@ -18,6 +18,10 @@ impl Law for FastOneWindow {
         help: "Reproduction of \"simple FAST\": one FAST window over all paths",
     };
 
+    fn coupled_by(_: &FastConfig) -> Option<(&'static str, &'static str)> {
+        Some(("algorithm", Self::ABOUT.name))
+    }
+
     fn check(config: &FastConfig) -> Result<(), ConfigError> {
         config.check()
     }

@@ -21,8 +21,10 @@ pub trait Law {
     type Config;
     /// Name and help.
     const ABOUT: About;
-    /// It couples the windows of several paths: over one path only it is another algorithm.
-    const COUPLED: bool = false;
+    /// The key and the value that couple the windows of several paths, if any do: over one path only it is another algorithm.
+    fn coupled_by(_: &Self::Config) -> Option<(&'static str, &'static str)> {
+        None
+    }
 
     /// Whether the parameters mean something together.
     fn check(config: &Self::Config) -> Result<(), ConfigError>;

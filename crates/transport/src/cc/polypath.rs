@@ -24,12 +24,8 @@ mod waits;
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::controller::{Controller, Snapshot};
-use super::law::{Env, Law};
-use crate::about::About;
 use crate::bottleneck::{Detection, Verdict};
-use crate::facts::{
-    AckSample, ConfigError, Episode, KnownPath, LossEvent, LostSegment, Pace, PathState, PathView,
-};
+use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathState, PathView};
 use base::Base;
 use blame::Losses;
 pub use config::{BaseLaw, PolypathConfig};
@@ -86,22 +82,6 @@ impl Path {
     fn kept(&self, before: u64) -> u64 {
         let delivers = self.rate.map_or(0, |rate| rate.bytes_in(self.random.least()));
         (delivers.min(before) as f64 * KEPT) as u64
-    }
-}
-
-impl Law for Polypath {
-    type Config = PolypathConfig;
-    const ABOUT: About = About {
-        name: "polypath",
-        help: "One window per bottleneck, shared by the paths that lead through it, about one TCP at each: what to use",
-    };
-
-    fn check(config: &PolypathConfig) -> Result<(), ConfigError> {
-        config.check()
-    }
-
-    fn build(config: PolypathConfig, _: &Env) -> Box<dyn Controller> {
-        Box::new(Self::new(config))
     }
 }
 

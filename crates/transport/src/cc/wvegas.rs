@@ -87,7 +87,10 @@ impl Law for WVegas {
     type Config = WVegasConfig;
     const ABOUT: About =
         About { name: "wvegas", help: "Coupled: wVegas, a few packets queued on all paths together" };
-    const COUPLED: bool = true;
+
+    fn coupled_by(_: &WVegasConfig) -> Option<(&'static str, &'static str)> {
+        Some(("algorithm", Self::ABOUT.name))
+    }
 
     fn check(config: &WVegasConfig) -> Result<(), ConfigError> {
         let few = ConfigError::new("cc.total_alpha", "not above 0", "the paper's is 10 packets");

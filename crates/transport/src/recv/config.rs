@@ -14,6 +14,7 @@ pub enum AckConfig {
     /// Every second segment, and at once whatever comes out of order or fills a gap (RFC 5681 §4.2): with
     /// several paths nearly each.
     #[default]
+    #[serde(deserialize_with = "polypath_wire::no_keys::deserialize")]
     Standard,
     /// A few times a round trip of each path. Without SACK the same as `standard`.
     Thinned(Thinning),

@@ -28,6 +28,7 @@ macro_rules! schedulers {
             $(
                 #[doc = concat!("[`", stringify!($plain), "`].")]
                 $(#[$attribute])?
+                #[serde(deserialize_with = "polypath_wire::no_keys::deserialize")]
                 $plain,
             )+
             $(

@@ -1,11 +1,18 @@
-//! Parameters of the controller.
+//! Name and parameters of the controller.
 
 use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
 
+use super::Polypath;
+use crate::about::About;
 use crate::bottleneck::DetectionConfig;
+use crate::cc::controller::Controller;
+use crate::cc::law::{Env, Law};
 use crate::cc::window::no_window;
 use crate::facts::ConfigError;
+
+/// Longest target for a queue.
+const LONGEST_TARGET: Duration = Duration::from_secs(10);
 
 /// The law of a bottleneck's window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -46,9 +53,41 @@ impl Default for PolypathConfig {
     }
 }
 
+impl Law for Polypath {
+    type Config = PolypathConfig;
+    const ABOUT: About = About {
+        name: "polypath",
+        help: "One window per bottleneck, shared by the paths that lead through it, about one TCP at each: what to use",
+    };
+
+    fn coupled_by(config: &PolypathConfig) -> Option<(&'static str, &'static str)> {
+        (config.bottlenecks == DetectionConfig::Shared).then_some(("bottlenecks", "shared"))
+    }
+
+    fn check(config: &PolypathConfig) -> Result<(), ConfigError> {
+        config.check()
+    }
+
+    fn build(config: PolypathConfig, _: &Env) -> Box<dyn Controller> {
+        Box::new(Self::new(config))
+    }
+}
+
 impl PolypathConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::first(&[(self.initial_window == 0, no_window())])
+    fn check(&self) -> Result<(), ConfigError> {
+        let target = |reason, remedy| ConfigError::new("cc.queue_target", reason, remedy);
+        let long = target("longer than 10 s", "times are in ms: 10 is the daemon's");
+        let of_one = target(
+            "it is for a bottleneck with one path, and bottlenecks = \"shared\" puts all paths through one",
+            "leave out one of the two keys",
+        );
+        let (has_target, shared) =
+            (!is_zero(&self.queue_target), self.bottlenecks == DetectionConfig::Shared);
+        ConfigError::first(&[
+            (self.initial_window == 0, no_window()),
+            (self.queue_target > LONGEST_TARGET, long),
+            (has_target && shared, of_one),
+        ])
     }
 
     /// The link of ours that all paths are said to leave by, if all are to share.
