@@ -35,6 +35,7 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::List { dir, json } => list::list(dir.as_deref(), *json),
         LabCommand::Run(args) => run_experiment(args),
         LabCommand::Check(args) => group::check(args),
+        LabCommand::Report(args) if args.group.group == "frontier" => frontier::page(args),
         LabCommand::Report(args) => group::page(args),
         LabCommand::New(args) => new::new(args),
         LabCommand::Frontier(args) => frontier::run(args),

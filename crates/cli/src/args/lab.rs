@@ -72,7 +72,7 @@ pub enum LabCommand {
 const FRONTIER_EXAMPLES: &str = "\
 Examples:
   polypath lab frontier                                       all controllers in scenarios 1 to 20
-  polypath lab frontier --scenarios 1..300 --out frontier.csv
+  polypath lab frontier --scenarios 1..300 --out frontier.csv --report frontier.html
   polypath lab frontier --controllers cubic,polypath --worst 5
   polypath lab frontier --controllers polypath,polypath_separate   with a part of it off (docs/controller.md, Ablation)
   polypath lab frontier --spec 17                             scenario 17 as a spec file
@@ -87,10 +87,16 @@ connection by one TCP at each bottleneck, over the quickest path there; every co
 over three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns
 without a name belong to the named one before them: medians first, then where the lowest and the highest twentieth begin.";
 
+/// The scenarios of the frontier, if nothing else is said, and of a quick look at it.
+const SCENARIOS: SeedRange = SeedRange { first: 1, last: 20 };
+const FEW: SeedRange = SeedRange { first: 1, last: 4 };
+/// What a bottleneck holds at least to count, packets.
+const PIPE: u64 = 25;
+
 #[derive(Args, Debug)]
 pub struct FrontierArgs {
     /// Which scenarios, by number
-    #[arg(long, value_name = "A..B", default_value = "1..20")]
+    #[arg(long, value_name = "A..B", default_value_t = SCENARIOS)]
     pub scenarios: SeedRange,
     /// Only these controllers
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -99,7 +105,7 @@ pub struct FrontierArgs {
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
     /// Per-bottleneck figures: minimum BDP plus queue, in packets
-    #[arg(long, value_name = "PACKETS", default_value_t = 25)]
+    #[arg(long, value_name = "PACKETS", default_value_t = PIPE)]
     pub pipe: u64,
     /// Number of worst scenarios to list per controller
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -107,12 +113,33 @@ pub struct FrontierArgs {
     /// Write a row for each run and bottleneck, as CSV
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write an HTML page: harm against utilisation, distributions, worst scenarios
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Print this scenario as a spec file, and run nothing
     #[arg(long, value_name = "N")]
     pub spec: Option<u64>,
     /// Print a JSON object instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+impl FrontierArgs {
+    /// What `lab report frontier` asks for.
+    #[cfg(feature = "lab")]
+    pub fn of_page(args: &ReportArgs) -> Self {
+        Self {
+            scenarios: args.group.seeds.unwrap_or(if args.group.quick { FEW } else { SCENARIOS }),
+            controllers: Vec::new(),
+            jobs: None,
+            pipe: PIPE,
+            worst: 5,
+            out: None,
+            report: Some(args.out.clone()),
+            spec: None,
+            json: false,
+        }
+    }
 }
 
 const TRACE_EXAMPLES: &str = "\
@@ -255,6 +282,7 @@ Examples:
   polypath lab report mhip --out mhip.html
   polypath lab report foundation --quick
   polypath lab report my.toml --out my.html              one experiment
+  polypath lab report frontier --seeds 1..100            random scenarios by number (lab frontier has more options)
 
 The page opens with one row per claim: the paper's value, ours, the null, the verdict. Set-up, readings and our own bands are folded
 below. Figures have zoom and tooltips; it needs no network: open it in any browser.";
@@ -263,7 +291,7 @@ below. Figures have zoom and tooltips; it needs no network: open it in any brows
 #[derive(Args, Debug)]
 pub struct GroupArgs {
     /// A directory below experiments/, or a group built into this program: foundation, mhip, rmtcp, fast. `lab report` also
-    /// takes one experiment, by its name or its file
+    /// takes one experiment, by its name or its file, and `frontier`
     pub group: String,
     /// These seeds instead of the specs', the last included
     #[arg(long, value_name = "A..B", conflicts_with = "quick")]

@@ -6,12 +6,14 @@ use std::path::Path;
 
 use polypath_lab::columns;
 use polypath_lab::frontier::{self, Outcome, Plan, Score, Spread};
+use polypath_lab::report::{self, Frontier};
 use polypath_lab::scenarios::{self, CONTROLLERS, NULL, VARIANTS};
 use polypath_lab::sweep::on_cores;
 use serde_json::json;
 
 use super::bar;
-use crate::args::FrontierArgs;
+use super::output::write_page;
+use crate::args::{FrontierArgs, ReportArgs};
 use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
 use crate::table;
@@ -21,6 +23,24 @@ pub fn run(args: &FrontierArgs) -> Result<(), Failure> {
     if let Some(number) = args.spec {
         return printed(write!(io::stdout(), "{}", scenarios::experiment(number).text));
     }
+    let interrupt = Interrupt::listen()?;
+    let outcomes = outcomes(args, &interrupt)?;
+    let scores = frontier::scores(&outcomes, args.pipe);
+    let text = if args.json { json_of(args, &scores, &outcomes) } else { text_of(args, &scores, &outcomes) };
+    printed(writeln!(io::stdout(), "{text}"))?;
+    interrupt.check()
+}
+
+/// Runs the scenarios whose numbers are the seeds, and writes the page.
+pub fn page(args: &ReportArgs) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen()?;
+    outcomes(&FrontierArgs::of_page(args), &interrupt)?;
+    interrupt.check()?;
+    printed(writeln!(io::stdout(), "{}", args.out.display()))
+}
+
+/// What came out, kept where the arguments say.
+fn outcomes(args: &FrontierArgs, interrupt: &Interrupt) -> Result<Vec<Outcome>, Failure> {
     let controllers: Vec<&str> = match &args.controllers[..] {
         [] => CONTROLLERS.to_vec(),
         some => some.iter().map(String::as_str).collect(),
@@ -31,7 +51,6 @@ pub fn run(args: &FrontierArgs) -> Result<(), Failure> {
         let known = format!("there are {}", all.join(", "));
         return Err(Failure::usage(format!("the frontier has no controller \"{name}\"")).help(known));
     }
-    let interrupt = Interrupt::listen()?;
     let stop = interrupt.stop();
     let plan = Plan::new(args.scenarios, &controllers);
     let bar = bar(plan.runs(), args.json);
@@ -41,10 +60,21 @@ pub fn run(args: &FrontierArgs) -> Result<(), Failure> {
     if let Some(file) = &args.out {
         keep(&outcomes, file)?;
     }
-    let scores = frontier::scores(&outcomes, args.pipe);
-    let text = if args.json { json_of(args, &scores, &outcomes) } else { text_of(args, &scores, &outcomes) };
-    printed(writeln!(io::stdout(), "{text}"))?;
-    interrupt.check()
+    if let Some(file) = &args.report {
+        draw(args, &outcomes, file)?;
+    }
+    Ok(outcomes)
+}
+
+fn draw(args: &FrontierArgs, outcomes: &[Outcome], file: &Path) -> Result<(), Failure> {
+    let only = match &args.controllers[..] {
+        [] => String::new(),
+        some => format!(" --controllers {}", some.join(",")),
+    };
+    let again =
+        format!("polypath lab frontier --scenarios {}{only} --report {}", args.scenarios, file.display());
+    let about = Frontier { scenarios: args.scenarios, pipe: args.pipe, worst: args.worst, again: &again };
+    write_page(&report::frontier(&about, outcomes), file)
 }
 
 fn keep(outcomes: &[Outcome], file: &Path) -> Result<(), Failure> {
@@ -74,11 +104,13 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         "\np5",
     ];
     let mut table = table::wrapped(headers, 1);
-    let two = |value: f64| format!("{value:.2}");
-    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    let none = || "–".to_owned();
+    let two =
+        |of: Option<Spread>, value: fn(Spread) -> f64| of.map_or_else(none, |of| format!("{:.2}", value(of)));
+    let percent = |share: Option<f64>| share.map_or_else(none, |share| format!("{:.0}", share * 100.0));
     for s in scores {
-        let spread = |of: Spread| [two(of.median), two(of.p5), two(of.p95)];
-        let low = |of: Spread| [two(of.median), two(of.p5)];
+        let low = |of| [two(of, |of| of.median), two(of, |of| of.p5)];
+        let spread = |of| [two(of, |of| of.median), two(of, |of| of.p5), two(of, |of| of.p95)];
         let mut row = vec![s.controller.clone(), s.bottlenecks.to_string()];
         row.extend(spread(s.ff));
         row.push(percent(s.starved));

@@ -223,9 +223,5 @@ fn write_page(args: &GroupArgs, done: &[Done], file: &Path) -> Result<(), Failur
     let again = report::Again::Command(args.dir.as_deref());
     let about = report::About { name: &args.group, seeds: args.chosen(), again };
     let page = report::page(&about, done).map_err(|e| Failure::usage(e.to_string()))?;
-    if let Some(dir) = file.parent() {
-        std::fs::create_dir_all(dir)
-            .map_err(|e| Failure::system(format!("cannot create {}", dir.display()), e))?;
-    }
-    std::fs::write(file, page).map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))
+    output::write_page(&page, file)
 }

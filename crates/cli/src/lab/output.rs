@@ -123,3 +123,12 @@ pub fn draw(ensemble: Ensemble<'_>, whole: bool, dir: Option<&Path>) -> Result<(
 fn unwritten(error: &StoreError, dir: &Path) -> Failure {
     Failure::system(format!("cannot write results to {}", dir.display()), error)
 }
+
+/// Writes a page, and the directory it is to be in.
+pub fn write_page(page: &str, file: &Path) -> Result<(), Failure> {
+    if let Some(dir) = file.parent() {
+        std::fs::create_dir_all(dir)
+            .map_err(|e| Failure::system(format!("cannot create {}", dir.display()), e))?;
+    }
+    std::fs::write(file, page).map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))
+}

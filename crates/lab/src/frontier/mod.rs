@@ -2,9 +2,11 @@
 //! what it leaves unused. The numbers of scenarios are the seeds: the same number is the same scenario everywhere.
 
 mod outcome;
+mod samples;
 mod score;
 
 pub use outcome::{At, Outcome, table};
+pub use samples::{Samples, samples};
 pub use score::{Score, Spread, Worst, scores, worst};
 
 use crate::run::{Keep, RunError};

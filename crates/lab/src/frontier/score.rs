@@ -1,18 +1,14 @@
 //! How a controller did over all scenarios, beside the null of each.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::{Outcome, REFERENCE};
-use crate::scenarios::{ALONE, Scenario};
+use super::Outcome;
+use super::samples::{Samples, beside, samples};
+use crate::scenarios::Scenario;
 
 /// Starved: less of a bottleneck than this share of what a TCP beside it has.
 const STARVED: f64 = 0.3;
-/// No more harm than this times the null's.
-const HARM: f64 = 1.05;
-
-/// One controller over all scenarios.
+/// One controller over all scenarios. What there is nothing of is none.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Score {
     /// Which.
@@ -22,23 +18,25 @@ pub struct Score {
     /// At how many bottlenecks with TCPs beside it.
     pub bottlenecks: usize,
     /// Friendliness there: goodput over the mean of those TCPs.
-    pub ff: Spread,
+    pub ff: Option<Spread>,
     /// Goodput there over what one TCP has in its place.
-    pub taken: Spread,
+    pub taken: Option<Spread>,
     /// Share of these bottlenecks at which it has less than 0.3 of such a TCP.
-    pub starved: f64,
+    pub starved: Option<f64>,
     /// Goodput over what one TCP at each bottleneck has, by scenario.
-    pub share: Spread,
+    pub share: Option<Spread>,
     /// Goodput of all over what all have in the null, by scenario.
-    pub used: Spread,
-    /// Share of these bottlenecks at which the harm, what the TCPs lose against being alone, is at most 1.05 of the null's.
-    pub harmless: f64,
+    pub used: Option<Spread>,
+    /// Harm: what the TCPs there lose against being alone, over what they lose to the null.
+    pub harm: Option<Spread>,
+    /// Share of these bottlenecks at which the harm is at most 1.05.
+    pub harmless: Option<f64>,
     /// What the TCPs there have over what they have in the null.
-    pub left: Spread,
+    pub left: Option<Spread>,
 }
 
 /// How numbers lie.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
     /// Arithmetic mean.
     pub mean: f64,
@@ -63,22 +61,9 @@ pub struct Worst {
     pub taken: f64,
 }
 
-/// The outcomes of a scenario that all others are compared with.
-struct Beside<'a> {
-    null: &'a Outcome,
-    alone: &'a Outcome,
-}
-
 /// The scores of all controllers, in the order of their outcomes; of single bottlenecks those count that hold `pipe` packets.
 pub fn scores(outcomes: &[Outcome], pipe: u64) -> Vec<Score> {
-    let beside = beside(outcomes);
-    let mut names: Vec<&str> = Vec::new();
-    for outcome in outcomes.iter().filter(|o| ![ALONE, REFERENCE].contains(&o.controller.as_str())) {
-        if !names.contains(&outcome.controller.as_str()) {
-            names.push(&outcome.controller);
-        }
-    }
-    names.into_iter().map(|name| score(name, outcomes, &beside, pipe)).collect()
+    samples(outcomes, pipe).iter().map(|(name, samples)| Score::of(name, samples)).collect()
 }
 
 /// The `count` scenarios in which `controller` takes most from others.
@@ -98,69 +83,66 @@ pub fn worst(controller: &str, outcomes: &[Outcome], pipe: u64, count: usize) ->
     all
 }
 
-fn beside(outcomes: &[Outcome]) -> BTreeMap<u64, Beside<'_>> {
-    let find = |scenario, name| outcomes.iter().find(|o| o.scenario == scenario && o.controller == name);
-    let of = |o: &Outcome| {
-        Some((o.scenario, Beside { null: find(o.scenario, REFERENCE)?, alone: find(o.scenario, ALONE)? }))
-    };
-    outcomes.iter().filter_map(of).collect()
-}
-
-fn score(name: &str, outcomes: &[Outcome], beside: &BTreeMap<u64, Beside<'_>>, pipe: u64) -> Score {
-    let (mut ff, mut taken, mut left, mut harmless) = (vec![], vec![], vec![], vec![]);
-    let (mut share, mut used) = (vec![], vec![]);
-    for outcome in outcomes.iter().filter(|o| o.controller == name) {
-        let Some(Beside { null, alone }) = beside.get(&outcome.scenario) else { continue };
-        share.push(outcome.ours() / null.ours());
-        used.push(outcome.all() / null.all());
-        let scenario = Scenario::draw(outcome.scenario);
-        let all = outcome.at.iter().zip(&null.at).zip(&alone.at).enumerate();
-        for (_, ((at, null), alone)) in all.filter(|(n, _)| scenario.pipe(*n) >= pipe) {
-            let (Some(rival), Some(in_null), Some(alone)) = (at.rival, null.rival, alone.rival) else {
-                continue;
-            };
-            ff.push(at.ours / rival);
-            taken.push(at.ours / null.ours);
-            left.push(rival / in_null);
-            harmless.push(f64::from(u8::from(alone - rival <= HARM * (alone - in_null))));
+impl Score {
+    /// Of what was sampled of `controller`.
+    fn of(controller: &str, samples: &Samples) -> Self {
+        let part = |all: &[f64], counts: fn(f64) -> bool| {
+            let counted = all.iter().filter(|value| counts(**value)).count();
+            (!all.is_empty()).then(|| counted as f64 / all.len() as f64)
+        };
+        Self {
+            controller: controller.to_owned(),
+            scenarios: samples.share.len(),
+            bottlenecks: samples.ff.len(),
+            ff: Spread::of(&samples.ff),
+            taken: Spread::of(&samples.taken),
+            starved: part(&samples.ff, |ff| ff < STARVED),
+            share: Spread::of(&samples.share),
+            used: Spread::of(&samples.used),
+            harm: Spread::of(&samples.harm),
+            harmless: part(&samples.excess, |excess| excess <= 0.0),
+            left: Spread::of(&samples.left),
         }
-    }
-    let starved: Vec<f64> = ff.iter().map(|ff| f64::from(u8::from(*ff < STARVED))).collect();
-    Score {
-        controller: name.to_owned(),
-        scenarios: share.len(),
-        bottlenecks: ff.len(),
-        starved: Spread::of(starved).mean,
-        ff: Spread::of(ff),
-        taken: Spread::of(taken),
-        share: Spread::of(share),
-        used: Spread::of(used),
-        harmless: Spread::of(harmless).mean,
-        left: Spread::of(left),
     }
 }
 
 impl Spread {
-    fn of(mut values: Vec<f64>) -> Self {
-        values.retain(|v| v.is_finite());
+    /// Of those `values` that are finite; none without any.
+    fn of(values: &[f64]) -> Option<Self> {
+        let mut values: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         values.sort_by(f64::total_cmp);
-        let Some(last) = values.len().checked_sub(1) else { return Self::default() };
+        let last = values.len().checked_sub(1)?;
         let at = |share: f64| values[(last as f64 * share).round() as usize];
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let logs: f64 = values.iter().map(|v| v.max(1e-3).ln()).sum();
         let geometric_mean = (logs / values.len() as f64).exp();
-        Self { mean, geometric_mean, median: at(0.5), p5: at(0.05), p95: at(0.95) }
+        Some(Self { mean, geometric_mean, median: at(0.5), p5: at(0.05), p95: at(0.95) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::At;
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::{At, REFERENCE};
     use super::*;
+    use crate::scenarios::ALONE;
 
     fn outcome(scenario: u64, controller: &str, ours: f64, rival: f64) -> Outcome {
         let at = vec![At { ours, rival: Some(rival), all: ours + rival }];
         Outcome { scenario, controller: controller.to_owned(), at }
+    }
+
+    #[test]
+    fn what_there_is_nothing_of_has_no_number() {
+        let at = vec![At { ours: 4.0, rival: None, all: 4.0 }];
+        let alone = |controller: &str| Outcome { at: at.clone(), ..outcome(1, controller, 0.0, 0.0) };
+        let scores = scores(&[alone(REFERENCE), alone(ALONE), alone("polite")], 0);
+        assert_eq!(
+            (scores[0].bottlenecks, scores[0].ff, scores[0].starved, scores[0].harmless),
+            (0, None, None, None)
+        );
+        assert_eq!(scores[0].share.unwrap().mean, 1.0);
     }
 
     #[test]
@@ -177,11 +159,14 @@ mod tests {
         ];
         let scores = scores(&outcomes, 0);
         let [null, greedy] = &scores[..] else { panic!("{scores:?}") };
-        assert_eq!((null.ff.mean, null.harmless, null.used.mean), (1.0, 1.0, 1.0));
+        assert_eq!(null.harmless, Some(1.0));
+        assert!([null.ff, null.used, null.harm].iter().all(|all| all.unwrap().mean == 1.0));
         assert_eq!((greedy.scenarios, greedy.bottlenecks), (2, 2));
-        assert_eq!((greedy.ff.p95, greedy.starved, greedy.harmless), (3.0, 0.5, 0.5));
-        assert_eq!((greedy.share.p5, greedy.left.p5, greedy.taken.p95), (0.4, 0.5, 1.5));
-        assert!((greedy.share.geometric_mean - 0.6f64.sqrt()).abs() < 1e-9);
+        assert_eq!((greedy.starved, greedy.harmless), (Some(0.5), Some(0.5)));
+        let [ff, share, left] = [greedy.ff, greedy.share, greedy.left].map(Option::unwrap);
+        assert_eq!((ff.p95, share.p5, left.p5), (3.0, 0.4, 0.5));
+        assert_eq!((greedy.taken.unwrap().p95, greedy.harm.unwrap().p95), (1.5, 1.5));
+        assert!((share.geometric_mean - 0.6f64.sqrt()).abs() < 1e-9);
         let worst = worst("greedy", &outcomes, 0, 1);
         assert_eq!((worst[0].scenario, worst[0].ff, worst[0].taken), (1, 3.0, 1.5));
     }

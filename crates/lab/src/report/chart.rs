@@ -78,7 +78,7 @@ pub(super) struct Hit {
 }
 
 /// Number of colours that the page defines.
-pub const COLOURS: usize = 6;
+pub const COLOURS: usize = 9;
 /// Lines of no more points than this have their points marked.
 pub const MARKED: usize = 40;
 /// Width and height of a drawing.

@@ -7,7 +7,8 @@ use super::chart::{COLOURS, Chart, Mark, SIZE, svg};
 /// Ink and lines of the axes, then the colours of the lines: as in `style.css`.
 const INK: &str = "#1d232a";
 const GRID: &str = "#d9dee4";
-const LINES: [&str; COLOURS] = ["#0072b2", "#d55e00", "#007a5a", "#a8488a", "#8a6d00", "#56606b"];
+const LINES: [&str; COLOURS] =
+    ["#0072b2", "#d55e00", "#007a5a", "#a8488a", "#8a6d00", "#56606b", "#c1121f", "#3a3fb5", "#5f8f00"];
 /// Height of the title and of a row of the legend.
 const TITLE: u32 = 30;
 const ROW: u32 = 22;

@@ -16,6 +16,6 @@ pub use chart::{Chart, Line, Mark, svg};
 pub use drawing::drawing;
 pub use files::files;
 pub use lines::{FigureError, charts, charts_with_data};
-pub use page::{About, Again, page};
+pub use page::{About, Again, Frontier, frontier, page};
 pub use pdf::{PdfError, pdf};
 pub use points::points;

@@ -4,6 +4,7 @@
 mod bands;
 mod claims;
 mod figure;
+mod frontier;
 mod section;
 mod topology;
 
@@ -17,6 +18,8 @@ use crate::check::Verdict;
 use crate::group::{Done, Seeds};
 use crate::judge::Finding;
 use crate::shelf::VERSION;
+
+pub use frontier::{Frontier, frontier};
 
 const STYLE: &str = include_str!("style.css");
 /// Draws what the page has as SVG anew, with zoom and tooltips.
@@ -77,6 +80,15 @@ pub fn page(about: &About<'_>, done: &[Done]) -> Result<String, FigureError> {
     let own: Vec<&Done> = done.iter().filter(|d| d.own).collect();
     let is_whole = own.len() == 1 && about.name.contains(['/', '.']) || matches!(about.again, Again::Python);
     let sections = own.iter().map(|d| section::section(about, d, is_whole)).collect::<Result<Vec<_>, _>>()?;
+    let body = html! {
+        (header(about, &own, is_whole))
+        main { @for section in sections { (section) } }
+    };
+    Ok(shell(about.name, &body, &rule()))
+}
+
+/// A page with `body` and, at its foot, `notes`.
+fn shell(title: &str, body: &Markup, notes: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -84,19 +96,18 @@ pub fn page(about: &About<'_>, done: &[Done]) -> Result<String, FigureError> {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { "Polypath: " (about.name) }
+                title { "Polypath: " (title) }
                 style { (PreEscaped(LIBRARY[2])) (PreEscaped(STYLE)) }
             }
             body {
-                (header(about, &own, is_whole))
-                main { @for section in sections { (section) } }
-                footer { (rule()) p { "Drawn with uPlot (MIT licence). Made by polypath " (VERSION) "." } }
+                (body)
+                footer { (notes) p { "Drawn with uPlot (MIT licence). Made by polypath " (VERSION) "." } }
                 script { (PreEscaped(format!("/*! {} */\n{}", LIBRARY[0], LIBRARY[1]))) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     };
-    Ok(page.into_string())
+    page.into_string()
 }
 
 /// The first screen.

@@ -48,7 +48,7 @@
     const [data, series, bands, told] = [[spec.x], [{}], [], []];
     const add = (values, options) => data.push(values) && series.push(options) - 1;
     spec.lines.forEach((line, n) => {
-      const colour = css("--c" + (n % 6));
+      const colour = css("--c" + (n % 9));
       const entry = { label: line.label };
       if (line.high) {
         const edge = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };

@@ -1,0 +1,85 @@
+//! What was measured of each controller at each bottleneck and in each scenario, beside the null there.
+
+use std::collections::BTreeMap;
+
+use super::{Outcome, REFERENCE};
+use crate::scenarios::{ALONE, Scenario};
+
+/// No more harm than this times the null's.
+const HARM: f64 = 1.05;
+
+/// Of one controller.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Samples {
+    /// At each bottleneck with TCPs beside it: goodput over the mean of those TCPs.
+    pub ff: Vec<f64>,
+    /// There: goodput over what one TCP has in its place.
+    pub taken: Vec<f64>,
+    /// What the TCPs there have over what they have in the null.
+    pub left: Vec<f64>,
+    /// What the TCPs there lose against being alone, over what they lose to the null, where they lose to that.
+    pub harm: Vec<f64>,
+    /// What they lose beyond 1.05 of what they lose to the null, bit/s.
+    pub excess: Vec<f64>,
+    /// In each scenario: goodput over what one TCP at each bottleneck has.
+    pub share: Vec<f64>,
+    /// Goodput of all over what all have in the null.
+    pub used: Vec<f64>,
+}
+
+/// The outcomes of a scenario that all others are compared with.
+pub(super) struct Beside<'a> {
+    pub null: &'a Outcome,
+    alone: &'a Outcome,
+}
+
+/// Of each controller, in the order of their outcomes; single bottlenecks count if they hold `pipe` packets.
+pub fn samples(outcomes: &[Outcome], pipe: u64) -> Vec<(&str, Samples)> {
+    let beside = beside(outcomes);
+    let mut all: Vec<(&str, Samples)> = Vec::new();
+    for outcome in outcomes.iter().filter(|o| ![ALONE, REFERENCE].contains(&o.controller.as_str())) {
+        let Some(beside) = beside.get(&outcome.scenario) else { continue };
+        let at = all.iter().position(|(name, _)| *name == outcome.controller).unwrap_or_else(|| {
+            all.push((&outcome.controller, Samples::default()));
+            all.len() - 1
+        });
+        all[at].1.add(outcome, beside, pipe);
+    }
+    all
+}
+
+/// By the number of the scenario.
+pub(super) fn beside(outcomes: &[Outcome]) -> BTreeMap<u64, Beside<'_>> {
+    let mut found: BTreeMap<u64, (Option<&Outcome>, Option<&Outcome>)> = BTreeMap::new();
+    for outcome in outcomes {
+        match outcome.controller.as_str() {
+            REFERENCE => found.entry(outcome.scenario).or_default().0 = Some(outcome),
+            ALONE => found.entry(outcome.scenario).or_default().1 = Some(outcome),
+            _ => {}
+        }
+    }
+    let both = |(number, (null, alone))| Some((number, Beside { null: null?, alone: alone? }));
+    found.into_iter().filter_map(both).collect()
+}
+
+impl Samples {
+    fn add(&mut self, outcome: &Outcome, Beside { null, alone }: &Beside<'_>, pipe: u64) {
+        self.share.push(outcome.ours() / null.ours());
+        self.used.push(outcome.all() / null.all());
+        let scenario = Scenario::draw(outcome.scenario);
+        let all = outcome.at.iter().zip(&null.at).zip(&alone.at).enumerate();
+        for (_, ((at, null), alone)) in all.filter(|(n, _)| scenario.pipe(*n) >= pipe) {
+            let (Some(rival), Some(in_null), Some(alone)) = (at.rival, null.rival, alone.rival) else {
+                continue;
+            };
+            let (lost, lost_in_null) = (alone - rival, alone - in_null);
+            self.ff.push(at.ours / rival);
+            self.taken.push(at.ours / null.ours);
+            self.left.push(rival / in_null);
+            self.excess.push(lost - HARM * lost_in_null);
+            if lost_in_null > 0.0 {
+                self.harm.push(lost / lost_in_null);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The frontier as one page: harm against utilisation, how each controller's numbers lie, and where it does worst.
+
+use maud::{Markup, html};
+
+use super::figure::figure;
+use super::shell;
+use crate::frontier::{Outcome, Samples, Score, Spread, Worst, samples, scores, worst};
+use crate::report::chart::{Chart, Line};
+use crate::scenarios::NULL;
+use crate::seeds::SeedRange;
+
+/// Points of a distribution, but for its ends.
+const STEPS: usize = 100;
+/// Ratios below this are drawn there, as an axis of ratios has no zero.
+const LEAST: f64 = 0.01;
+
+/// What a page of the frontier is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Frontier<'a> {
+    /// Which scenarios.
+    pub scenarios: SeedRange,
+    /// Packets that a bottleneck must hold to count.
+    pub pipe: u64,
+    /// How many of the worst scenarios of each controller are named.
+    pub worst: usize,
+    /// The command that makes the page again.
+    pub again: &'a str,
+}
+
+/// The page of `outcomes`.
+pub fn frontier(about: &Frontier<'_>, outcomes: &[Outcome]) -> String {
+    let (scores, samples) = (scores(outcomes, about.pipe), samples(outcomes, about.pipe));
+    let title = format!("Frontier: scenarios {}", about.scenarios);
+    let body = html! {
+        header {
+            h1 { (title) }
+            p.how {
+                "Each controller in the same random scenarios, beside the null: one TCP at each bottleneck in its place, the mean of three other \
+                 seeds. Of single bottlenecks those count that have TCPs beside it and hold " (about.pipe) " packets. Again: " code { (about.again) }
+            }
+            (table(&scores))
+        }
+        main {
+            (figure(&harm(&scores)))
+            @for chart in distributions(&samples) { (figure(&chart)) }
+            h2 { "Worst scenarios" }
+            p.how { "Where each takes most of what one TCP has in its place. The command repeats the scenario." }
+            @for score in scores.iter().filter(|score| score.controller != NULL) {
+                (named(&score.controller, &worst(&score.controller, outcomes, about.pipe, about.worst)))
+            }
+        }
+    };
+    shell(&title, &body, &html! {})
+}
+
+/// A row for each controller.
+fn table(scores: &[Score]) -> Markup {
+    let two = |value: f64| format!("{value:.2}");
+    let spread = |of: Option<Spread>| {
+        of.map_or("–".to_owned(), |of| format!("{} ({}–{})", two(of.median), two(of.p5), two(of.p95)))
+    };
+    let percent =
+        |share: Option<f64>| share.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    html! {
+        div.scroll { table {
+            thead { tr {
+                th { "controller" } th.number { "bottlenecks" } th.number { "of a TCP in its place" } th.number { "harm" }
+                th.number { "harm at most 1.05" } th.number { "TCPs keep" } th.number { "starved" } th.number { "scenarios" }
+                th.number { "of its fair share" } th.number { "used" }
+            } }
+            tbody { @for s in scores { tr {
+                td { (s.controller) } td.number { (s.bottlenecks) } td.number { (spread(s.taken)) } td.number { (spread(s.harm)) }
+                td.number { (percent(s.harmless)) } td.number { (spread(s.left)) } td.number { (percent(s.starved)) } td.number { (s.scenarios) }
+                td.number { (spread(s.share)) } td.number { (spread(s.used)) }
+            } } }
+        } }
+        p.how { "Medians, and where the lowest and the highest twentieth begin. Harm: what the TCPs beside it lose against being alone, over what \
+                 they lose to the null. Starved: less than 0.3 of such a TCP. Fair share: what one TCP at each bottleneck has. Used: by all, over what all \
+                 use in the null." }
+    }
+}
+
+/// Harm against utilisation: a point for each controller.
+fn harm(scores: &[Score]) -> Chart {
+    let point = |s: &Score| Some((s.used?.geometric_mean, s.harm?.median));
+    Chart {
+        title: "Harm against utilisation".into(),
+        caption: "Low and to the right is best. At 1 the TCPs beside it lose as much as to one TCP in its place; below 0 they have more than alone."
+            .into(),
+        x_label: "goodput of all, over the null's (geometric mean)".into(),
+        y_label: "harm, over the null's (median)".into(),
+        level: Some(1.0),
+        lines: lines(scores.iter().map(|s| (s.controller.as_str(), point(s).into_iter().collect()))),
+        ..Chart::default()
+    }
+}
+
+/// How the numbers of each controller lie.
+fn distributions(samples: &[(&str, Samples)]) -> Vec<Chart> {
+    type Of = fn(&Samples) -> &[f64];
+    let all: [(&str, &str, Of); 5] = [
+        ("What it takes", "goodput at a bottleneck, over that of one TCP in its place", |s| &s.taken),
+        ("What it leaves", "goodput of the TCPs at a bottleneck, over what one TCP leaves them", |s| &s.left),
+        ("Friendliness", "goodput at a bottleneck, over that of the TCPs there", |s| &s.ff),
+        ("Its own share", "goodput in a scenario, over that of one TCP at each bottleneck", |s| &s.share),
+        ("What is used", "goodput of all in a scenario, over the null's", |s| &s.used),
+    ];
+    let chart = |(title, x_label, of): (&str, &str, Of)| Chart {
+        title: title.to_owned(),
+        caption: format!("Ratios below {LEAST} are drawn there."),
+        x_label: x_label.to_owned(),
+        y_label: "share of them at or below".into(),
+        log: (true, false),
+        y_max: Some(1.0),
+        lines: lines(samples.iter().map(|(name, samples)| (*name, distribution(of(samples))))),
+        ..Chart::default()
+    };
+    all.into_iter().map(chart).collect()
+}
+
+fn lines<'a>(all: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Vec<Line> {
+    let line = |(label, points): (&str, _)| Line { label: label.to_owned(), points, ..Line::default() };
+    all.map(line).collect()
+}
+
+/// Which share of `values` lies at or below each of them, at [`STEPS`] steps.
+fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
+    let mut values: Vec<f64> = values.iter().filter(|v| v.is_finite()).map(|v| v.max(LEAST)).collect();
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    let step = |n: usize| n * last / STEPS;
+    let mut chosen: Vec<usize> = (0..=STEPS).map(step).collect();
+    chosen.dedup();
+    let at = |n: usize| Some((*values.get(n)?, (n + 1) as f64 / values.len() as f64));
+    let mut points: Vec<(f64, f64)> = chosen.into_iter().filter_map(at).collect();
+    points.reverse();
+    points.dedup_by(|lower, upper| lower.0 == upper.0); // of equal values the last counts them all
+    points.reverse();
+    points
+}
+
+/// The worst scenarios of one controller, with the command that repeats each.
+fn named(controller: &str, worst: &[Worst]) -> Markup {
+    html! {
+        @if !worst.is_empty() {
+            h3 { (controller) }
+            ol { @for w in worst { li {
+                (format!("{:.2} of a TCP, FF {:.2}: ", w.taken, w.ff))
+                code { "polypath lab run frontier/" (w.scenario) " --cell " (controller) }
+            } } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_rises_to_one_and_has_each_value_once() {
+        assert_eq!(distribution(&[2.0, 1.0, 2.0, 0.0]), [(LEAST, 0.25), (1.0, 0.5), (2.0, 1.0)]);
+        assert_eq!(distribution(&[f64::NAN]), []);
+        let many: Vec<f64> = (1..=1000).map(f64::from).collect();
+        let points = distribution(&many);
+        assert_eq!((points.len(), points[0], points[STEPS]), (STEPS + 1, (1.0, 0.001), (1000.0, 1.0)));
+        assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
+    }
+}
