@@ -22,7 +22,7 @@ use polypath_transport::RecordFilter;
 use tracing_subscriber::prelude::*;
 
 use crate::args::{Detail, TunnelCommand, UpArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
 use crate::interrupt::Interrupt;
 use crate::keys;
 use log::Recent;
@@ -44,8 +44,9 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 
 /// Carries connections until it is told to end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
-    let wrong = |e: Box<ConfigError>| Failure::usage(e.to_string());
-    let identity = keys::file::load(&Config::load(&args.config).map_err(wrong)?.identity.key)?;
+    let key = Config::load(&args.config).map_err(wrong)?.identity.key;
+    let named = || format!("{}: [identity] key", args.config.display());
+    let identity = keys::file::load(&key).map_err(|failure| failure.about(named()))?;
     let config = Config::load_as(&args.config, identity.hit()).map_err(wrong)?;
     let user = config.daemon.user.as_ref().or(args.user.as_ref());
     let user = user.map(|name| privileges::user(name)).transpose()?;
@@ -76,6 +77,12 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
         events.map_or(Ok(()), finish)?;
         ended
     })
+}
+
+/// What is wrong with a configuration, or why it cannot be read.
+fn wrong(error: Box<ConfigError>) -> Failure {
+    let status = if error.refused { Status::System } else { Status::Usage };
+    Failure::with(status, error.to_string())
 }
 
 /// The file of events, as the user who starts it may write it.
