@@ -110,6 +110,7 @@ impl Daemon {
             self.settle(config).await;
         }
         info!("configuration read again");
+        self.look_over_paths();
         Ok(())
     }
 

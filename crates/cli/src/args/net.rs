@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use polypath_daemon::config::wrong_host;
+use polypath_daemon::config::{ADDRESS_EXAMPLE, wrong_address, wrong_host};
 
 /// The address of a host in the tunnel, with the length of the network's prefix.
 pub fn host(text: &str) -> Result<IpNet, String> {
@@ -37,6 +37,11 @@ pub fn prefix(text: &str) -> Result<IpNet, String> {
             IpNet::from(net.addr())
         )),
     }
+}
+
+/// Where a host is reached: an address or a name, with or without a port.
+pub fn reached(text: &str) -> Result<String, String> {
+    wrong_address(text).map_or_else(|| Ok(text.to_owned()), |why| Err(format!("{why}: {ADDRESS_EXAMPLE}")))
 }
 
 fn read(text: &str) -> Result<IpNet, String> {

@@ -1,6 +1,5 @@
 //! The command line of `polypath init`, `up`, `down`, `reload`, `status`, `paths` and `peers`.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -127,8 +126,8 @@ pub struct InitArgs {
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
-    #[arg(long, value_name = "ADDR")]
-    pub at: Vec<IpAddr>,
+    #[arg(long, value_name = "ADDR", value_parser = net::reached)]
+    pub at: Vec<String>,
 }
 
 #[derive(Args, Debug)]

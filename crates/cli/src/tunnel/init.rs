@@ -52,6 +52,12 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
 fn existing(args: &InitArgs, from: Option<Hit>) -> Result<String, Failure> {
     let there =
         |help: String| Failure::usage(format!("{} is there already", args.config.display())).help(help);
+    if args.config.is_dir() {
+        return Err(Failure::usage(format!("{} is a directory", args.config.display())).help(format!(
+            "name a file in it, for example {}",
+            args.config.join("polypath.toml").display()
+        )));
+    }
     if args.peer.is_none() {
         return Err(there("--peer adds a peer to it; to begin anew, remove it first".into()));
     }
@@ -76,6 +82,10 @@ fn fresh(args: &InitArgs, from: Option<Hit>) -> Result<String, Failure> {
     let key = args.identity.clone().unwrap_or_else(|| IdentityConfig::default().key);
     let key = written(&args.config, &key).map_err(|e| Failure::system("no working directory", e))?;
     let address = args.address.or_else(|| other_host(args.assign?, None)).unwrap_or(FIRST);
+    if args.address.is_none() && !args.assigned && args.behind.contains(&address.addr().into()) {
+        return Err(Failure::usage(format!("--behind {}: this host would have that address", address.addr()))
+            .help("write --address and another one, as the line of the other host has it, for example --address 10.99.0.2/24"));
+    }
     let is_alone = address.prefix_len() == address.max_prefix_len();
     if is_alone && args.peer.is_none() && args.assign.is_none() {
         return Err(Failure::usage(format!(
@@ -196,15 +206,19 @@ fn line(config: &Config, hit: Hit, args: &InitArgs, call: bool) -> String {
 
 /// Where this host is to be found.
 fn places(config: &Config, args: &InitArgs) -> String {
-    let usable = || {
+    let usable = || -> Vec<String> {
         let all = addresses::advertised().unwrap_or_default();
         let own = |ip| config.tunnel.addresses.iter().any(|net| net.addr() == ip);
-        all.into_iter().map(|a| a.ip).filter(|ip| !ip.is_loopback() && !own(*ip)).collect()
+        all.into_iter()
+            .map(|a| a.ip)
+            .filter(|ip| !ip.is_loopback() && !own(*ip))
+            .map(|ip| ip.to_string())
+            .collect()
     };
-    let all: Vec<IpAddr> = if args.at.is_empty() { usable() } else { args.at.clone() };
+    let all = if args.at.is_empty() { usable() } else { args.at.clone() };
     match all.is_empty() {
         true => "ADDRESS".to_owned(),
-        false => all.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        false => all.join(","),
     }
 }
 

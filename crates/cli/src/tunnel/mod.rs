@@ -16,7 +16,6 @@ use std::path::Path;
 use nix::unistd::User;
 use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
 use polypath_daemon::{Config, ConfigError, Daemon, DaemonError};
-use polypath_node::Choice;
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
 use tracing_subscriber::prelude::*;
@@ -112,11 +111,7 @@ async fn carry(
 ) -> Result<(), Failure> {
     user.map_or(Ok(()), privileges::become_user)?;
     notify::ready();
-    let chosen = Choice { only: daemon.config().paths.include, ..Choice::default() };
-    chosen
-        .unmatched()
-        .iter()
-        .for_each(|one| tracing::warn!("[paths] include: no interface fits {one:?} now"));
+    daemon.look_over_paths();
     tracing::info!(device = daemon.config().tunnel.name, hit = %daemon.status().hit, "up");
     let answers = async {
         tokio::select! {
@@ -183,7 +178,18 @@ fn listen_to_ourselves(verbose: bool) -> Recent {
 fn refused(error: &DaemonError) -> Failure {
     let failure = Failure::system("cannot start", error);
     match error {
-        DaemonError::Device(_) => failure.help("it needs root (CAP_NET_ADMIN) and /dev/net/tun"),
+        DaemonError::Device(e) => failure.help(match e.kind() {
+            io::ErrorKind::InvalidInput => {
+                "another interface has that name: set [tunnel] name, for example \"polypath1\""
+            }
+            io::ErrorKind::ResourceBusy => {
+                "another program uses that device: set [tunnel] name, for example \"polypath1\""
+            }
+            _ => "it needs root (CAP_NET_ADMIN) and /dev/net/tun",
+        }),
+        DaemonError::Metrics { .. } => {
+            failure.help("name an address of this host, and a port that no other program has")
+        }
         DaemonError::Sockets { .. } => {
             failure.help("another program may use the port: set [listen] port, here and at the peers")
         }

@@ -127,6 +127,7 @@ fn the_line_of_a_network_to_assign_from_is_one_that_the_other_host_takes() {
 fn an_option_that_makes_no_sense_is_refused_with_what_to_write() {
     let peer = format!("{PEER}@192.0.2.1");
     let wrong = format!("{PEER}@192.0.2.1:99999");
+    let inside = format!("{PEER}@10.99.0.2");
     let nowhere = format!("{PEER}@");
     for (args, parts) in [
         (&["--address", "10.99.0.0/24"][..], ["--address", "the network itself", "10.99.0.1/24"]),
@@ -141,6 +142,15 @@ fn an_option_that_makes_no_sense_is_refused_with_what_to_write() {
         (&["--peer", &nowhere, "--behind", "10.99.0.2"], ["--peer", "neither an address", "203.0.113.5"]),
         (
             &["--peer", &peer, "--behind", "10.99.0.1"],
+            ["--behind 10.99.0.1", "this host would", "--address 10.99.0.2/24"],
+        ),
+        (&["--at", "0.0.0.0"], ["--at", "no host", "203.0.113.5"]),
+        (
+            &["--peer", &inside, "--behind", "10.99.0.2"],
+            ["the daemon would refuse it", "in the tunnel", "help: "],
+        ),
+        (
+            &["--peer", &peer, "--behind", "10.99.0.9", "--address", "10.99.0.9/24"],
             ["the daemon would refuse it", "own address", "help: "],
         ),
     ] {
@@ -150,6 +160,22 @@ fn an_option_that_makes_no_sense_is_refused_with_what_to_write() {
     }
     let alone = ["--address", "10.99.0.7/32", "--peer", &peer, "--behind", "10.99.0.1"];
     assert_eq!(init(&alone).0, Some(0), "nobody needs an address of it");
+}
+
+#[test]
+fn a_directory_is_no_configuration_and_a_name_may_be_where_this_host_is_reached() {
+    let dir = tempfile::tempdir().unwrap();
+    for command in ["init", "up"] {
+        let refused = polypath(dir.path(), &[command, "."]);
+        assert!(
+            refused.status.code() == Some(2)
+                && said(&refused).contains("help: name a file in it, for example ./polypath.toml"),
+            "{}",
+            said(&refused)
+        );
+    }
+    let named = polypath(dir.path(), &["init", "a.toml", "--identity", "x.pem", "--at", "vpn.example.org:7"]);
+    assert!(String::from_utf8(named.stdout).unwrap().contains("@vpn.example.org:7 --behind"));
 }
 
 #[test]

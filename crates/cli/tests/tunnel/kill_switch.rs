@@ -1,6 +1,6 @@
 //! What leaves for a peer's prefixes when there is no tunnel.
 
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Output};
@@ -105,7 +105,11 @@ fn without_a_kill_switch_all_leaves_as_if_there_were_no_tunnel() {
 fn an_end_that_leaves_a_kill_switch_is_no_success() {
     let Some([router, _server]) = hosts() else { return };
     let daemon = UnixListener::bind(router.socket()).unwrap();
-    let ends = thread::spawn(move || daemon.accept().unwrap().0.write_all(b"\"ending\"\n").unwrap());
+    let ends = thread::spawn(move || {
+        let mut asking = daemon.accept().unwrap().0;
+        BufReader::new(&asking).read_line(&mut String::new()).unwrap();
+        asking.write_all(b"\"ending\"\n").unwrap();
+    });
     router.ns.run(|| shell("ip rule add to 10.98.0.0/24 unreachable pref 10501 protocol 105")).unwrap();
     let socket = router.socket();
     let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));

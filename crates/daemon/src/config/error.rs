@@ -134,7 +134,10 @@ impl ConfigError {
     }
 
     pub(super) fn no_file(file: &str) -> Box<Self> {
-        let help = format!("remove it, or write a configuration there: ls -lL {file}");
+        let help = match std::path::Path::new(file).is_dir() {
+            true => format!("name a file in it, for example {}/polypath.toml", file.trim_end_matches('/')),
+            false => format!("remove it, or write a configuration there: ls -lL {file}"),
+        };
         Self::whole(file, format!("{file} is no regular file"), help)
     }
 

@@ -35,6 +35,11 @@ pub fn wrong_address(address: &str) -> Option<String> {
     }
 }
 
+/// The address, if it is no name.
+pub(super) fn ip_of(address: &str) -> Option<IpAddr> {
+    split(address).0.trim_matches(['[', ']']).parse().ok()
+}
+
 /// Where a peer's address is to be asked for, with the port that it has if none is written.
 pub(crate) fn with_port(address: &str) -> String {
     match split(address) {

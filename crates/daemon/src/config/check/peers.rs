@@ -7,6 +7,7 @@ use polypath_wire::hip::Hit;
 
 use crate::config::error::Problem;
 use crate::config::files::Sources;
+use crate::config::reached::ip_of;
 use crate::config::{ADDRESS_EXAMPLE, Config, Peer, wrong_address};
 
 impl Config {
@@ -48,6 +49,11 @@ impl Config {
         if let Some((m, why)) = addresses.find_map(|(m, address)| Some((m, wrong_address(address)?))) {
             return Err(at("addresses").nth(m).says(why).help(ADDRESS_EXAMPLE));
         }
+        if let Some(m) = peer.addresses.iter().position(|address| self.is_inside(peer, address)) {
+            let why = format!("{} is its address in the tunnel", peer.addresses[m]);
+            let help = "write the address at which that host is reached without the tunnel";
+            return Err(at("addresses").nth(m).says(why).help(help));
+        }
         if peer.prefixes.is_empty() && self.tunnel.assign.is_none() {
             let help =
                 "write for example [\"10.99.0.2/32\"]: its own address in the tunnel; or [tunnel] assign";
@@ -69,6 +75,13 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Whether `address` leads to the peer through the tunnel only: it is behind that peer, and of a network of the tunnel.
+    fn is_inside(&self, peer: &Peer, address: &str) -> bool {
+        ip_of(address).is_some_and(|ip| {
+            peer.prefixes.contains(&ip.into()) && self.tunnel.addresses.iter().any(|net| net.contains(&ip))
+        })
     }
 
     /// A prefix of `peer` that is one address, and ours.
@@ -94,6 +107,17 @@ mod tests {
                 ["polypath.toml:7:", "peer[0].addresses[1]: ", wrong, "help: write an address or a name"];
             assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         }
+    }
+
+    #[test]
+    fn an_address_that_is_reached_through_the_tunnel_only_is_refused() {
+        for inside in ["10.99.0.2", "10.99.0.2:10500"] {
+            let said = error(&GOOD.replace("192.0.2.1", inside));
+            let parts = [":7:", "peer[0].addresses[0]", "in the tunnel", "help: write the address"];
+            assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        }
+        let outside = GOOD.replace("192.168.7.0/24", "192.0.2.1/32");
+        assert!(Config::parse("a", &outside).is_ok(), "what is said to that address travels in the tunnel");
     }
 
     #[test]
