@@ -142,7 +142,7 @@ mod tests {
             ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics")),
             ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\nduplicate = [{ dscp = 46 }]\n", None),
             (
-                "[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nquota = { wwan0 = \"5 GB\" }\nprefer = [\"eth0\"]\n",
+                "[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nquota = { wwan0 = \"5 GB\" }\nprefer = [\"wlan0\"]\n",
                 None,
             ),
         ] {
