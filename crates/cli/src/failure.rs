@@ -71,6 +71,7 @@ impl Failure {
     }
 
     /// The same about `what`, which the message names first.
+    #[cfg(feature = "daemon")]
     #[must_use]
     pub fn about(self, what: impl fmt::Display) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
