@@ -2,6 +2,8 @@
 
 mod files;
 mod lab;
+#[cfg(feature = "daemon")]
+mod net;
 #[cfg(feature = "lab")]
 mod record;
 #[cfg(feature = "daemon")]
@@ -49,8 +51,8 @@ Examples:
 Exit status:
   0    done, and everything as expected
   1    done, but an expectation failed, or a file arrived changed or was refused
-  2    bad arguments or a bad spec file
-  3    the system did not allow it, or the paths did not carry it
+  2    bad arguments, or what is written in a spec file or a configuration is wrong
+  3    the system did not allow it, as with a file that cannot be read, or the paths did not carry it
   130  interrupted by Ctrl-C (129 by SIGHUP, 143 by SIGTERM)";
 
 /// Moves data between two hosts over all their network links at once, in one encrypted connection
@@ -112,8 +114,8 @@ Examples:
   sudo polypath demo --curl                         a program's download, through `polypath up`
   polypath demo --json | jq .utilisation
 
-A path is RATE/DELAY: the rate of its link and its one-way propagation delay, the same in both
-directions, with a queue of one round trip at that rate. There may be 64 of them. --json prints one object; its keys are
+A path is RATE/DELAY: the rate of its link and its one-way propagation delay, the same in both \
+directions, with a queue of one round trip at that rate. There may be 64 of them. --json prints one object; its keys are \
 described in docs/demo-json.md.";
 
 #[derive(Args, Clone, Debug)]
@@ -159,7 +161,7 @@ Examples:
   polypath hit                             the tag to give to your peers
   polypath hit alice.pub                   the HIT of somebody's public key
 
-The key is a PKCS#8 file in PEM without a passphrase, mode 0600; the default is
+The key is a PKCS#8 file in PEM without a passphrase, mode 0600; the default is \
 $XDG_CONFIG_HOME/polypath/identity.pem, or ~/.config/polypath/identity.pem.";
 
 #[derive(Args, Debug)]
@@ -236,5 +238,21 @@ mod tests {
         let Command::Demo(demo) = Cli::parse_from(["polypath", "demo"]).command else { panic!() };
         let shown: Vec<_> = demo.paths.iter().map(Link::to_string).collect();
         assert_eq!(shown, ["80Mbit/s 20ms", "40Mbit/s 40ms"]);
+    }
+
+    /// The help after the options of a command, and of those below it.
+    fn texts(command: &clap::Command) -> Vec<String> {
+        let own = command.get_after_long_help().map(ToString::to_string);
+        own.into_iter().chain(command.get_subcommands().flat_map(texts)).collect()
+    }
+
+    #[test]
+    fn paragraphs_of_the_help_are_wrapped_by_the_width_of_the_terminal_alone() {
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        for text in texts(&Cli::command()) {
+            let lines: Vec<&str> = text.lines().collect();
+            let by_hand = lines.windows(2).find(|two| two.iter().all(|line| is_prose(line)));
+            assert_eq!(by_hand, None);
+        }
     }
 }

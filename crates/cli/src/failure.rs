@@ -11,9 +11,9 @@ use serde::Serialize;
 pub enum Status {
     /// It ran, and what came out is not what should: an expectation failed, a file arrived changed.
     Unmet = 1,
-    /// The arguments or a spec file make no sense (clap uses the same for arguments).
+    /// The arguments, or what is written in a file, make no sense (clap uses the same for arguments).
     Usage = 2,
-    /// The system did not allow it: a file, a socket, a privilege.
+    /// The system did not allow it: a file that cannot be read or written, a socket, a privilege.
     System = 3,
     /// SIGHUP: the terminal is gone.
     HungUp = 129,
@@ -50,7 +50,7 @@ impl Failure {
         Self { status: Status::Unmet, message: message.into(), help: None }
     }
 
-    /// Arguments or a spec that make no sense.
+    /// Arguments, or what is written in a file, that make no sense.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { status: Status::Usage, message: message.into(), help: None }
     }
@@ -62,7 +62,19 @@ impl Failure {
 
     /// A signal, with its status.
     pub fn interrupted(status: Status) -> Self {
-        Self { status, message: "interrupted".into(), help: None }
+        Self::with(status, "interrupted")
+    }
+
+    /// Any other.
+    pub fn with(status: Status, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), help: None }
+    }
+
+    /// The same about `what`, which the message names first.
+    #[cfg(feature = "daemon")]
+    #[must_use]
+    pub fn about(self, what: impl fmt::Display) -> Self {
+        Self { message: format!("{what}: {}", self.message), ..self }
     }
 
     /// What went wrong, without what to do about it.

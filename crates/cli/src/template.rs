@@ -8,11 +8,9 @@ use polypath_wire::hip::Hit;
 /// A configuration without peers, of a host that has `address`, or else the one that a peer says, and gives peers
 /// addresses of `assign`.
 pub fn config(identity: &Path, address: Result<IpNet, Hit>, assign: Option<IpNet>) -> String {
-    let address = match address {
-        Ok(address) => format!("addresses = [\"{address}\"]"),
-        Err(peer) => format!(
-            "addresses = []\n# The tag of the peer that says which one this host has.\naddresses_from = \"{peer}\""
-        ),
+    let (addresses, from) = match address {
+        Ok(address) => (format!("[\"{address}\"]"), "# addresses_from = \"2001:22:…\"".to_owned()),
+        Err(peer) => ("[]".to_owned(), format!("addresses_from = \"{peer}\"")),
     };
     let assign = match assign {
         Some(network) => format!("assign = \"{network}\""),
@@ -29,7 +27,9 @@ key = {key:?}
 # The device that connections are routed to.
 name = \"polypath0\"
 # Addresses of this host in the tunnel, each with the length of the network's prefix.
-{address}
+addresses = {addresses}
+# The tag of the peer that assigns the address of this host; `addresses` may then be omitted.
+{from}
 # A network from which each peer without prefixes gets an address.
 {assign}
 # Largest packet on the device, bytes.
@@ -64,6 +64,8 @@ connections = 4096
 spare = 8
 # Most data of a connection in flight in each direction, MiB: rate times round trip time of all paths together.
 buffer_mib = 16
+# Congestion control over the paths. Queues with a longer standing delay than queue_target, ms, are shortened; 0: none.
+# cc = {{ algorithm = \"polypath\", queue_target = 10 }}
 # TCP connections from or to these addresses, or ports, travel as packets and end at their hosts.
 exclude = []
 exclude_ports = []
@@ -83,8 +85,10 @@ socket = \"/run/polypath.sock\"
 # state = \"/var/lib/polypath\"
 
 [metrics]
-# Where Prometheus (/metrics) and a browser (/) may ask, on this host only.
+# Where Prometheus (/metrics) and a browser (/) may ask.
 # listen = \"127.0.0.1:9510\"
+# Whether that may be an address that other hosts reach: they need no password.
+# allow_remote = false
 
 [peers]
 # A directory of files *.toml with further peers; `polypath init --peer` then writes one there for each.
@@ -108,5 +112,82 @@ pub fn peer(hit: Hit, addresses: &[String], behind: &[IpNet]) -> String {
             "# What is behind it: its address in the tunnel, and networks that it routes.\nprefixes = [{all}]"
         ),
     };
-    format!("\n[[peer]]\nhit = \"{hit}\"\n{called}\n{behind}\n")
+    format!(
+        "\n[[peer]]\n# Its name in messages; without one, its tag.\n# name = \"office\"\nhit = \"{hit}\"\n{called}\n{behind}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use polypath_daemon::Config;
+
+    use super::*;
+
+    /// The page that has a row for each key.
+    const PAGE: &str = include_str!("../../../docs/daemon.md");
+    const HIT: &str = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19";
+
+    /// A new configuration with a peer.
+    fn text() -> String {
+        let net = |text: &str| text.parse::<IpNet>().unwrap();
+        config(Path::new("identity.pem"), Ok(net("10.99.0.1/24")), None)
+            + &peer(HIT.parse().unwrap(), &["192.0.2.1".to_owned()], &[net("10.99.0.2/32")])
+    }
+
+    /// A key and its table, as in `[tunnel] mtu`.
+    fn key(table: &str, name: &str) -> String {
+        format!("{table} {name}")
+    }
+
+    /// The keys that there are: a wrong one is answered with all of its table.
+    fn known() -> BTreeSet<String> {
+        let listed = |text: &str| {
+            let help = Config::parse("a", text).unwrap_err().help.unwrap();
+            let (_, names) = help.rsplit_once("ne of: ").unwrap();
+            names.split(", ").map(str::to_owned).collect::<Vec<_>>()
+        };
+        let tables = listed("no-such-key = 1");
+        let of_table = |name: &String| {
+            let table = if name == "peer" { "[[peer]]".to_owned() } else { format!("[{name}]") };
+            listed(&format!("{table}\nno-such-key = 1")).into_iter().map(move |name| key(&table, &name))
+        };
+        tables.iter().flat_map(of_table).collect()
+    }
+
+    #[test]
+    fn every_key_has_a_row_in_the_docs() {
+        let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `[")?.split('`').next());
+        let rows: BTreeSet<String> = rows.map(|row| format!("[{row}")).collect();
+        assert_eq!(rows, known());
+    }
+
+    #[test]
+    fn every_key_is_in_a_new_configuration_as_a_comment_at_least() {
+        let (mut table, mut there) = (String::new(), BTreeSet::new());
+        for line in text().lines() {
+            if line.starts_with('[') {
+                table = line.to_owned();
+            }
+            let is_key = |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            let name = line.trim_start_matches("# ").split_once(" = ").map(|(name, _)| name).filter(is_key);
+            there.extend(name.map(|name| key(&table, name)));
+        }
+        assert_eq!(there, known());
+    }
+
+    #[test]
+    fn the_comments_of_a_new_configuration_become_keys_that_are_read() {
+        let commented =
+            |line: &str| line.starts_with("# ") && line.contains(" = ") && !line.contains("example");
+        let uncommented = |line: &str| line.trim_start_matches("# ").replace("2001:22:…", HIT);
+        let text: Vec<String> = text()
+            .lines()
+            .filter(|line| !line.starts_with("# directory"))
+            .map(|line| if commented(line) { uncommented(line) } else { line.to_owned() })
+            .collect();
+        let read = Config::parse("polypath.toml", &text.join("\n"));
+        assert!(read.is_ok(), "{}", read.unwrap_err());
+    }
 }

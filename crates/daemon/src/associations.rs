@@ -127,8 +127,5 @@ fn tell(hit: Hit, name: Option<String>, event: &PeerEvent) {
 
 /// What a peer is called.
 pub(crate) fn name(peer: &Peer) -> String {
-    match peer.config.name.as_str() {
-        "" => peer.config.hit.to_string(),
-        name => name.to_owned(),
-    }
+    peer.config.called()
 }

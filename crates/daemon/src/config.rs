@@ -4,6 +4,7 @@ mod check;
 mod class;
 mod error;
 mod files;
+mod reached;
 mod transport;
 mod wording;
 
@@ -23,8 +24,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::rate::Limit;
 use crate::volume::Volume;
+pub use check::wrong_host;
 pub use class::{Class, Ports, Protocol};
 pub use error::ConfigError;
+pub(crate) use reached::with_port;
+pub use reached::{EXAMPLE as ADDRESS_EXAMPLE, wrong_address};
 pub use transport::Transport;
 
 /// Packets of calls and games are to wait no longer behind bulk data in the queues of links that nobody else fills.
@@ -254,6 +258,13 @@ impl Tunnel {
     }
 }
 
+impl Peer {
+    /// What it is called in messages and metrics.
+    pub(crate) fn called(&self) -> String {
+        if self.name.is_empty() { self.hit.to_string() } else { self.name.clone() }
+    }
+}
+
 impl Config {
     /// Connections between the peers.
     pub(crate) fn outer(&self) -> ConnectionConfig {
@@ -326,159 +337,5 @@ const UNREAD: u64 = 64 << 10;
 /// What a connection with a host behind the device holds in each direction, bytes: 1 Gbit/s over 16 ms.
 const INNER: u64 = 2 << 20;
 
-/// Where a peer's address is to be asked for, with the port that it has if none is written.
-pub(crate) fn with_port(address: &str) -> String {
-    let has_port = address.parse::<SocketAddr>().is_ok()
-        || address
-            .rsplit_once(':')
-            .is_some_and(|(host, port)| !host.contains(':') && port.parse::<u16>().is_ok());
-    match address.parse::<std::net::Ipv6Addr>() {
-        Ok(ip) => format!("[{ip}]:{}", udp::PORT),
-        Err(_) if has_port => address.to_owned(),
-        Err(_) => format!("{address}:{}", udp::PORT),
-    }
-}
-
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    pub(crate) const GOOD: &str = r#"
-[tunnel]
-addresses = ["10.99.0.1/24"]
-
-[[peer]]
-hit = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19"
-addresses = ["192.0.2.1"]
-prefixes = ["10.99.0.2/32", "192.168.7.0/24"]
-"#;
-
-    pub(crate) fn error(text: &str) -> String {
-        Config::parse("polypath.toml", text).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_short_configuration_has_defaults_for_the_rest() {
-        let config = Config::parse("polypath.toml", GOOD).unwrap();
-        assert_eq!((config.listen.port, config.tunnel.mtu), (10_500, 1400));
-        assert_eq!(config.identity.key, Path::new("/etc/polypath/identity.pem"));
-        let queue_target = Duration::from_millis(10);
-        assert_eq!(config.lane.cc, CcConfig::Polypath(PolypathConfig { queue_target, ..Default::default() }));
-        let again = toml::to_string(&config).unwrap();
-        assert_eq!(Config::parse("again.toml", &again).unwrap(), config);
-    }
-
-    #[test]
-    fn an_error_names_line_key_and_remedy() {
-        let misspelt = error(&GOOD.replace("prefixes", "prefixs"));
-        let expected = "peer[0].prefixs: unknown key `prefixs`
- --> polypath.toml:8:1
-  |
-8 | prefixs = [\"10.99.0.2/32\", \"192.168.7.0/24\"]
-  | ^^^^^^^
-help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
-        assert_eq!(misspelt, expected);
-        for (from, to, parts) in [
-            ("10.99.0.1/24", "10.99.0.1/240", ["polypath.toml:3:", "tunnel.addresses[0]", "prefix"]),
-            ("2001:22:", "2001:db8:", [":6:", "peer[0].hit", "`polypath hit`"]),
-            ("10.99.0.2/32", "10.99.0.1/32", [":8:", "peer[0].prefixes", "own address"]),
-            ("[tunnel]", "[tunnel]\ntransport = \"rmtcp\"", [":3:", "tunnel.transport", "`rm_tcp`"]),
-            ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),
-            ("[tunnel]", "[lane]\ncc = { algorithm = \"newrino\" }\n[tunnel]", [":3:", "lane.cc", "newreno"]),
-            (
-                "[tunnel]",
-                "[lane]\ncc = { algorithm = \"polypath\", initial_window = 0 }\n[tunnel]\ntransport = \"rm_tcp\"",
-                [":3:", "lane.cc", "sends nothing"],
-            ),
-            ("[tunnel]", "[lane]\nbuffer_mib = 0\n[tunnel]", [":3:", "lane.buffer_mib", "16 is the default"]),
-            (
-                "[tunnel]",
-                "[lane]\nduplicate = [{ dscp = 64 }]\n[tunnel]",
-                [":3:", "lane.duplicate[0].dscp", "46"],
-            ),
-            (
-                "[tunnel]",
-                "[lane]\nduplicate = [{ ports = [5060, \"9-7\"] }]\n[tunnel]",
-                [":3:", "lane.duplicate[0].ports[1]", "\"9-7\" is no range"],
-            ),
-            ("[tunnel]", "[lane]\nduplicate = [{ ports = [true] }]\n[tunnel]", [":3:", "ports[0]", "65535"]),
-            ("[tunnel]", "[paths]\nquota = { wwan0 = \"5 G\" }\n[tunnel]", [":3:", "paths.quota", "5 GB"]),
-            ("[tunnel]", "[lane]\nduplicate = [{}]\n[tunnel]", [":3:", "lane.duplicate[0]", "name a dscp"]),
-            ("addresses = [\"10.99.0.1/24\"]", "", [":2:", "tunnel", "10.99.0.1/24"]),
-            (
-                "prefixes = [\"10.99.0.2/32\", \"192.168.7.0/24\"]",
-                "",
-                [":5:", "peer[0].prefixes", "[tunnel] assign"],
-            ),
-            (
-                "[tunnel]",
-                "[tunnel]\naddresses_from = \"2001:22:a7c6:c53:8d7b:5b0a:a1cf:a9c8\"",
-                [":3:", "tunnel.addresses_from", "no peer"],
-            ),
-            (
-                "[tunnel]",
-                "[metrics]\nlisten = \"0.0.0.0:9510\"\n[tunnel]",
-                [":3:", "metrics.listen", "127.0.0.1:9510"],
-            ),
-            (
-                "[tunnel]",
-                "[metrics]\nlisten = \"127.0.0.1\"\n[tunnel]",
-                [":3:", "metrics.listen", "127.0.0.1:9510"],
-            ),
-            ("[tunnel]", "[tunnel]\nmtu = 70000", [":3:", "tunnel.mtu: integer 70000", "from 0 to 65535"]),
-            ("[tunnel]", "[lane]\nspare = \"8\"\n[tunnel]", [":3:", "lane.spare: string", "without quotes"]),
-            ("[tunnel]", "[lane]\nspare = -8\n[tunnel]", [":3:", "lane.spare: integer -8", "not below 0"]),
-            ("[tunnel]", "[lane]\ncc = \"cubic\"\n[tunnel]", [":3:", "lane.cc", "{ algorithm = \"cubic\" }"]),
-            ("[tunnel]", "[tunnel]\nname = \"lo\"", [":3:", "tunnel.name", "polypath0"]),
-            ("[tunnel]", "[tunnel]\nname = \"a\\u0000\"", [":3:", "tunnel.name", "polypath0"]),
-            (
-                "10.99.0.1/24",
-                "127.0.0.1/8",
-                [":3:", "tunnel.addresses[0]: 127.0.0.1 cannot be", "10.99.0.1/24"],
-            ),
-            ("192.168.7.0/24", "224.0.0.0/4", [":8:", "peer[0].prefixes: 224.0.0.0/4", "leave it out"]),
-            ("192.168.7.0/24", "127.0.0.0/8", [":8:", "peer[0].prefixes: 127.0.0.0/8", "leave it out"]),
-            (
-                "192.168.7.0/24",
-                "10.99.0.3/24",
-                [":8:", "10.99.0.3/24", "\"10.99.0.0/24\" or \"10.99.0.3/32\""],
-            ),
-            ("192.0.2.1", "ADDRESS", [":7:", "peer[0].addresses", "203.0.113.5"]),
-            ("[tunnel]", "[tunnel", [":2:", "not TOML", "tunnel"]),
-        ] {
-            let said = error(&GOOD.replacen(from, to, 1));
-            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
-        }
-    }
-
-    #[test]
-    fn what_carries_ipv6_has_the_size_that_ipv6_needs() {
-        let small = GOOD.replace("[tunnel]", "[tunnel]\nmtu = 600");
-        assert!(Config::parse("a", &small).is_ok());
-        let said = error(&small.replace("192.168.7.0/24", "fd99::2/128"));
-        assert!(said.contains("tunnel.mtu: below 1280"), "{said}");
-    }
-
-    #[test]
-    fn a_socket_whose_path_is_too_long_is_refused() {
-        let said = error(&format!("[control]\nsocket = \"/{}\"\n{GOOD}", "x".repeat(107)));
-        let parts = [":2:", "control.socket: longer than 107 bytes", "/run/polypath.sock"];
-        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
-    }
-
-    #[test]
-    fn ports_are_added_where_there_are_none() {
-        for (address, expected) in [
-            ("192.0.2.1", "192.0.2.1:10500"),
-            ("192.0.2.1:7", "192.0.2.1:7"),
-            ("2001:db8::1", "[2001:db8::1]:10500"),
-            ("[2001:db8::1]:7", "[2001:db8::1]:7"),
-            ("host.example", "host.example:10500"),
-            ("host.example:7", "host.example:7"),
-        ] {
-            assert_eq!(with_port(address), expected);
-        }
-    }
-}
+pub(crate) mod tests;

@@ -4,10 +4,11 @@ use polypath_node::Choice;
 use polypath_node::addresses::usable;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use tracing::warn;
 
 use crate::config::{Config, Paths};
 use crate::daemon::Daemon;
-use crate::interfaces::devices;
+use crate::interfaces::{Use, devices};
 use crate::kill_switch::MARK;
 use crate::rate::Limit;
 
@@ -36,6 +37,9 @@ pub enum PathsError {
         /// Those that there are.
         all: Vec<String>,
     },
+    /// It is the loopback interface.
+    #[error("{0} leads to no other host")]
+    Loopback(String),
     /// It is the TUN device.
     #[error("{0} is the tunnel itself")]
     Tunnel(String),
@@ -52,7 +56,7 @@ impl PathsError {
                 "none has a usable address: see `ip address`".into()
             }
             Self::Unknown { all, .. } => format!("those with a usable address: {}", all.join(", ")),
-            Self::Tunnel(_) => {
+            Self::Loopback(_) | Self::Tunnel(_) => {
                 "name an interface that leads to the Internet: `polypath paths` lists them".into()
             }
             Self::Last => {
@@ -70,6 +74,24 @@ impl Config {
 }
 
 impl Paths {
+    /// What `[paths]` names and no interface fits now: the key, and the name or pattern.
+    fn unmatched(&self) -> Vec<(&'static str, String)> {
+        let (limit, quota) = (self.limit.keys().cloned().collect(), self.quota.keys().cloned().collect());
+        let lists = [
+            ("include", self.include.clone()),
+            ("exclude", self.exclude.clone()),
+            ("prefer", self.prefer.clone()),
+            ("backup", self.backup.clone()),
+            ("limit", limit),
+            ("quota", quota),
+        ];
+        let of_list = |(key, only)| {
+            let missing = Choice { only, ..Choice::default() }.unmatched();
+            missing.into_iter().map(move |one| (key, one))
+        };
+        lists.into_iter().flat_map(of_list).collect()
+    }
+
     fn choice(&self, device: &str) -> Choice {
         Choice {
             only: self.include.clone(),
@@ -108,6 +130,18 @@ impl PathsChange {
 }
 
 impl Daemon {
+    /// Warns of what `[paths]` names in vain, which may be a mistake, and if nothing carries paths now.
+    pub fn look_over_paths(&self) {
+        for (key, one) in self.config().paths.unmatched() {
+            warn!("[paths] {key}: no interface fits {one:?} now");
+        }
+        let all = self.view.interfaces();
+        if all.iter().all(|interface| interface.used == Use::Excluded) {
+            let why = if all.is_empty() { "none has a usable address" } else { "[paths] excludes all" };
+            warn!("no interface carries paths: {why} (`polypath paths` lists them)");
+        }
+    }
+
     /// Changes which interfaces carry paths. Connections stay: what was under way over one that goes is sent again over others.
     pub fn change_paths(&self, change: &PathsChange) -> Result<(), PathsError> {
         let all = usable().unwrap_or_default();
@@ -115,6 +149,9 @@ impl Daemon {
         for name in change.names() {
             if name == self.view.device {
                 return Err(PathsError::Tunnel(name));
+            }
+            if name == "lo" {
+                return Err(PathsError::Loopback(name));
             }
             if !devices.contains_key(&name) && nix::net::if_::if_nametoindex(name.as_str()).is_err() {
                 let all = devices.into_keys().filter(|other| *other != self.view.device).collect();

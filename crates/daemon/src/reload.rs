@@ -111,6 +111,7 @@ impl Daemon {
             self.settle(config).await;
         }
         info!("configuration read again");
+        self.look_over_paths();
         Ok(())
     }
 
@@ -142,7 +143,7 @@ mod tests {
             ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics")),
             ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\nduplicate = [{ dscp = 46 }]\n", None),
             (
-                "[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nquota = { wwan0 = \"5 GB\" }\nprefer = [\"eth0\"]\n",
+                "[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nquota = { wwan0 = \"5 GB\" }\nprefer = [\"wlan0\"]\n",
                 None,
             ),
         ] {

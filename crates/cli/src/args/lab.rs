@@ -18,12 +18,12 @@ Examples:
   polypath lab run my.toml --seeds 1..100 --out out/my   a file, an ensemble, results kept
   polypath lab run my.toml --seed 7 --pcap --out out/7   one run with a capture of every link
 
-With --out it writes values.parquet and values.csv (every number of every run), results.csv and
-results.arrow (one row per run and flow), results.json (the summary), and its figures: figure-1.svg,
-figure-1.pdf, figure-1.csv and so on, all points in figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with
+With --out it writes values.parquet and values.csv (every number of every run), results.csv and \
+results.arrow (one row per run and flow), results.json (the summary), and its figures: figure-1.svg, \
+figure-1.pdf, figure-1.csv and so on, all points in figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with \
 --trace also RUN.arrow (every observation), where RUN is the run's id in the results.
 
-A cluster is the Python package's part: python -m polypath run my.toml --out out/my --dask tcp://host:8786
+A cluster is the Python package's part: python -m polypath run my.toml --out out/my --dask tcp://host:8786 \
 (docs/python.md).";
 
 #[derive(Subcommand, Debug)]
@@ -78,13 +78,13 @@ Examples:
   polypath lab frontier --spec 17                             scenario 17 as a spec file
   polypath lab run frontier/17                                the same scenario, every controller, more numbers
 
-Each scenario has one to four paths, apart, shared or partly shared; 1 to 1000 Mbit/s; round trips of 2 to
-300 ms; queues of 0.25 to 8 BDP; up to two TCPs at each bottleneck; and some have random loss, reordering, rates
-that change, bursts, traffic the other way. FF: its goodput at a bottleneck, divided by the mean goodput of
-the TCPs there.
-The baseline (null) replaces the
-connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean
-over three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns
+Each scenario has one to four paths, apart, shared or partly shared; 1 to 1000 Mbit/s; round trips of 2 to \
+300 ms; queues of 0.25 to 8 BDP; up to two TCPs at each bottleneck; and some have random loss, reordering, rates \
+that change, bursts, traffic the other way. FF: its goodput at a bottleneck, divided by the mean goodput of \
+the TCPs there. \
+The baseline (null) replaces the \
+connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean \
+over three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns \
 without a name belong to the named one before them: medians first, then where the lowest and the highest twentieth begin.";
 
 /// The scenarios of the frontier, if nothing else is said, and of a quick look at it.
@@ -148,7 +148,7 @@ Examples:
   polypath lab trace starlink --seconds 300 --mean 100Mbit/s > sat.trace
   polypath lab trace wifi --seed 7 > wifi.trace
 
-The format is mahimahi's: each line is the millisecond at which 1500 bytes may leave. The same seed draws the same
+The format is mahimahi's: each line is the millisecond at which 1500 bytes may leave. The same seed draws the same \
 trace everywhere. docs/experiments.md says where the numbers of each kind come from.";
 
 #[derive(Args, Debug)]
@@ -182,7 +182,7 @@ Examples:
   polypath lab speed link 20                 one TCP flow, 1 Gbit/s, 20 ms, for 20 simulated seconds
   polypath lab speed dumbbell 10 --flows 100
 
-A packet of 1250 bytes has an acknowledgment of its own. docs/performance.md has the figures beside ns-2 and htsim,
+A packet of 1250 bytes has an acknowledgment of its own. docs/performance.md has the figures beside ns-2 and htsim, \
 and how they were measured: one run on a busy machine says little.";
 
 #[derive(Args, Debug)]
@@ -271,10 +271,10 @@ Examples:
   polypath lab check mhip --settle 9001 --against docs/results/mhip-*.json
                                                          the same findings on other seeds?
 
-Each line has two answers. The band (our own min and max) is met or UNMET and decides the exit status. The
-finding says what our ensemble makes of the paper's value: reproduced, direction only, not
-identifiable, refuted; the rule is in docs/experiments.md. The null is the same number where nothing
-distinguishes the flows. Cells that no expectation needs run with one seed only, unless --out, --report or
+Each line has two answers. The band (our own min and max) is met or UNMET and decides the exit status. The \
+finding says what our ensemble makes of the paper's value: reproduced, direction only, not \
+identifiable, refuted; the rule is in docs/experiments.md. The null is the same number where nothing \
+distinguishes the flows. Cells that no expectation needs run with one seed only, unless --out, --report or \
 --figures want them.";
 
 const REPORT_EXAMPLES: &str = "\
@@ -284,7 +284,7 @@ Examples:
   polypath lab report my.toml --out my.html              one experiment
   polypath lab report frontier --seeds 1..100            random scenarios by number (lab frontier has more options)
 
-The page opens with one row per claim: the paper's value, ours, the null, the verdict. Set-up, readings and our own bands are folded
+The page opens with one row per claim: the paper's value, ours, the null, the verdict. Set-up, readings and our own bands are folded \
 below. Figures have zoom and tooltips; it needs no network: open it in any browser.";
 
 /// A group of experiments.

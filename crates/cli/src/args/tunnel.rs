@@ -1,12 +1,13 @@
 //! The command line of `polypath init`, `up`, `down`, `reload`, `status`, `paths` and `peers`.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use polypath_daemon::Limit;
+
+use super::net;
 
 /// Where the configuration is if nobody says otherwise.
 pub const CONFIG: &str = "/etc/polypath/polypath.toml";
@@ -53,8 +54,8 @@ Examples:
   polypath testbed up fibre-lte      makes the hosts and prints commands to try; ends with Ctrl-C
   polypath testbed down              the same as Ctrl-C, from another terminal
 
-It needs root, /dev/net/tun and ip(8). The namespaces are polypath-a and polypath-b; keys and configurations of both are in
-/run/polypath-testbed, and go with them.";
+It needs root, /dev/net/tun and ip(8). The namespaces are polypath-a and polypath-b; keys and configurations of both \
+are in /run/polypath-testbed, and go with them.";
 
 #[derive(Subcommand, Clone, Debug)]
 pub enum TestbedCommand {
@@ -77,10 +78,10 @@ Examples:
   polypath init --peer 2001:22:… --behind 10.99.0.2/32     the line that it prints, back on the server
   polypath up                                              on both
 
-Each host needs an address of its own in the tunnel (--address), and of each peer its Host Identity Tag, the
-addresses behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, the
-address at which it is reached (after the @). An existing configuration is kept, and only the peer is added. Where it has a
-[peers] directory, the peer gets a file of its own there, and `polypath reload` loads it.";
+Each host needs an address of its own in the tunnel (--address), and of each peer its Host Identity Tag, the addresses \
+behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, the address at \
+which it is reached (after the @). An existing configuration is kept, and only the peer is added: `polypath reload` \
+loads it. Where it has a [peers] directory, the peer gets a file of its own there.";
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -90,9 +91,9 @@ Examples:
   polypath status                    in another terminal
   polypath down                      or Ctrl-C: device and routes go with the daemon
 
-It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the foreground, writes
-what happens to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). What is not TCP, and TCP
-connections beyond [lane] connections, travel as packets (docs/daemon.md).";
+It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the \
+foreground, writes what happens to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
+What is not TCP, and TCP connections beyond [lane] connections, travel as packets (docs/daemon.md).";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -106,27 +107,27 @@ pub struct InitArgs {
     /// The file to write or to add a peer to
     #[arg(value_name = "CONFIG", default_value = CONFIG)]
     pub config: PathBuf,
-    /// The address of this host in the tunnel, with the length of the network's prefix
-    #[arg(long, value_name = "ADDR/LEN", default_value = "10.99.0.1/24")]
-    pub address: IpNet,
+    /// The address of this host in the tunnel, with the length of the network's prefix [default: the first of --assign, or 10.99.0.1/24]
+    #[arg(long, value_name = "ADDR/LEN", value_parser = net::host)]
+    pub address: Option<IpNet>,
     /// The peer says which address that is ([tunnel] assign there)
     #[arg(long, requires = "peer", conflicts_with = "address")]
     pub assigned: bool,
     /// The network out of which this host gives each peer without --behind an address ([tunnel] assign)
-    #[arg(long, value_name = "ADDR/LEN", conflicts_with = "assigned")]
+    #[arg(long, value_name = "ADDR/LEN", conflicts_with = "assigned", value_parser = net::network)]
     pub assign: Option<IpNet>,
     /// A peer: its Host Identity Tag and, if this host calls it, its addresses
     #[arg(long, value_name = "HIT[@ADDR,…]")]
     pub peer: Option<String>,
     /// An address or network behind that peer; repeat it for more. None where [tunnel] assign gives it one
-    #[arg(long, value_name = "ADDR/LEN", requires = "peer")]
+    #[arg(long, value_name = "ADDR/LEN", requires = "peer", value_parser = net::prefix)]
     pub behind: Vec<IpNet>,
     /// The key file, created if it does not exist [default: the one that the configuration names, or /etc/polypath/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
-    #[arg(long, value_name = "ADDR")]
-    pub at: Vec<IpAddr>,
+    #[arg(long, value_name = "ADDR", value_parser = net::reached)]
+    pub at: Vec<String>,
 }
 
 #[derive(Args, Debug)]
@@ -197,14 +198,13 @@ pub struct LogArgs {
 }
 
 const DOWN_HELP: &str = "\
-Connections are reset; device and routes are removed, and so is a kill switch
-([tunnel] kill_switch). A signal, an error or kill -9 leaves the kill switch in place:
-`polypath up` then continues behind it, and --lift-kill-switch removes it. While it is in
-place, traffic to the peers' prefixes uses the tunnel or a more specific route, or is
-dropped.
+Connections are reset; device and routes are removed, and so is a kill switch ([tunnel] kill_switch). A signal, an \
+error or kill -9 leaves the kill switch in place: `polypath up` then continues behind it, and --lift-kill-switch \
+removes it. While it is in place, traffic to the peers' prefixes uses the tunnel or a more specific route, or is dropped.
 
-Exit status: 0 when the daemon has ended; 1 when it has not within 10 s; 3 when none answers
-or the system refused to ask.";
+Exit status: 0 when the daemon has ended and no kill switch stands; 1 when it has not ended within 10 s, or a kill \
+switch stands; 2 when --lift-kill-switch is refused because a daemon answers; 3 when no daemon answers or the system \
+refused to ask.";
 
 #[derive(Args, Debug)]
 pub struct DownArgs {
@@ -241,9 +241,12 @@ impl FromStr for MaybeLimit {
 }
 
 const RELOAD_HELP: &str = "\
-Peers with their addresses and prefixes, [lane] exclude, exclude_ports and duplicate, and [paths] take effect at once, and
-connections stay; those with peers that are gone are reset. What cannot change while the daemon runs is named, and then nothing changes.
-Changes by `polypath paths` end.";
+Peers with their addresses and prefixes, [lane] exclude, exclude_ports and duplicate, and [paths] take effect at once, \
+and connections stay; those with peers that are gone are reset. What cannot change while the daemon runs is named, and \
+then nothing changes. Changes by `polypath paths` end.
+
+Exit status: 0 when it is done; 2 when the daemon refused it, and nothing has changed; 3 when no daemon answers or the \
+system refused to ask.";
 
 const PATHS_EXAMPLES: &str = "\
 Examples:

@@ -78,7 +78,9 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
     let failed = |e: io::Error| {
         let failure = Failure::system(format!("cannot read {}", file.display()), &e);
         match e.kind() {
-            io::ErrorKind::NotFound => failure.help("make an identity with: polypath keygen"),
+            io::ErrorKind::NotFound => {
+                failure.help(format!("make an identity with: polypath keygen --out {}", file.display()))
+            }
             io::ErrorKind::PermissionDenied => {
                 failure.help("only its owner and root may read it: run it as one of them")
             }

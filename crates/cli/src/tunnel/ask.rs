@@ -106,6 +106,9 @@ pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, F
             ControlError::Nobody(_) => {
                 failure.help("`polypath up` starts one; --socket names another one's [control] socket")
             }
+            ControlError::Os { ref source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+                failure.help("--socket names the daemon's [control] socket, 107 bytes at most")
+            }
             ControlError::Os { .. } => failure.help("only root may ask, the daemon's user, and members of [control] group"),
             _ => failure,
         }

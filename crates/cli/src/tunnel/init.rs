@@ -2,54 +2,43 @@
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf, absolute};
 
-use ipnet::IpNet;
-use polypath_daemon::{Config, ConfigError, IdentityConfig};
+use ipnet::{IpNet, Ipv4Net};
+use polypath_daemon::config::{ADDRESS_EXAMPLE, wrong_address, wrong_host};
+use polypath_daemon::{Config, IdentityConfig};
 use polypath_node::addresses;
 use polypath_wire::hip::Hit;
 
+use super::wrong;
 use crate::args::{InitArgs, KeyAlgorithm};
 use crate::failure::{Failure, printed};
 use crate::keys;
 use crate::template;
 
+/// The address of the first host in a tunnel.
+const FIRST: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(10, 99, 0, 1), 24));
+
 /// Writes a configuration, or adds a peer to one.
 pub fn init(args: &InitArgs) -> Result<(), Failure> {
-    let exists = args.config.exists();
     let peer = args.peer.as_deref().map(parse).transpose()?;
     let from = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
-    let instead = match (from, args.assign) {
-        _ if args.peer.is_none() => {
-            Some("--peer adds a peer to it; to begin anew, remove it first".to_owned())
-        }
-        (Some(from), _) => {
-            Some(format!("write addresses_from = \"{from}\" under [tunnel] there, and leave out --assigned"))
-        }
-        (_, Some(_)) => Some("write assign under [tunnel] there, and leave out --assign".to_owned()),
-        _ => None,
-    };
-    if let Some(help) = instead.filter(|_| exists) {
-        return Err(Failure::usage(format!("{} is there already", args.config.display())).help(help));
-    }
-    let text = match exists {
-        true => Config::text(&args.config).map_err(wrong)?,
-        false => {
-            let key = args.identity.clone().unwrap_or_else(|| IdentityConfig::default().key);
-            let key = written(&args.config, &key).map_err(|e| Failure::system("no working directory", e))?;
-            template::config(&key, from.map_or(Ok(args.address), Err), args.assign)
-        }
-    };
-    let hit = identity(args, &text)?;
+    let exists = args.config.exists();
+    let text = if exists { existing(args, from)? } else { fresh(args, from)? };
+    let (file, text, config) = planned(args, text, peer.as_ref())?;
+    let hit = identity(args, &config)?;
     if peer.as_ref().is_some_and(|(theirs, _)| *theirs == hit) {
         return Err(Failure::usage(format!("--peer {hit}: this host's own tag"))
             .help("`polypath hit` on the other host prints its tag"));
     }
-    let (file, text, config) = planned(args, text, peer.as_ref())?;
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
     eprintln!("{done} {}", file.display());
+    if exists {
+        eprintln!("a daemon that runs takes it with: polypath reload");
+    }
     let calls = peer.as_ref().is_some_and(|(_, addresses)| !addresses.is_empty());
     if exists && !calls {
         eprintln!("start it here and there with: polypath up");
@@ -59,22 +48,87 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     printed(writeln!(io::stdout(), "{}", line(&config, hit, args, calls)))
 }
 
+/// The text of the configuration that is there: it gets a peer, and is left alone otherwise.
+fn existing(args: &InitArgs, from: Option<Hit>) -> Result<String, Failure> {
+    let there =
+        |help: String| Failure::usage(format!("{} is there already", args.config.display())).help(help);
+    if args.config.is_dir() {
+        return Err(Failure::usage(format!("{} is a directory", args.config.display())).help(format!(
+            "name a file in it, for example {}",
+            args.config.join("polypath.toml").display()
+        )));
+    }
+    if args.peer.is_none() {
+        return Err(there("--peer adds a peer to it; to begin anew, remove it first".into()));
+    }
+    let text = Config::text(&args.config).map_err(wrong)?;
+    let tunnel = Config::unchecked(&args.config, &text).map_err(wrong)?.tunnel;
+    let address = args.address.filter(|address| !tunnel.addresses.contains(address));
+    let (line, option) = match (address, args.assign, from) {
+        (Some(address), ..) => (format!("addresses = [\"{address}\"]"), "--address"),
+        (_, Some(network), _) if tunnel.assign != Some(network) => {
+            (format!("assign = \"{network}\""), "--assign")
+        }
+        (.., Some(from)) if tunnel.addresses_from != Some(from) => {
+            (format!("addresses_from = \"{from}\""), "--assigned")
+        }
+        _ => return Ok(text),
+    };
+    Err(there(format!("write {line} under [tunnel] there, or leave out {option}")))
+}
+
+/// The text of a new one, without the peer.
+fn fresh(args: &InitArgs, from: Option<Hit>) -> Result<String, Failure> {
+    let key = args.identity.clone().unwrap_or_else(|| IdentityConfig::default().key);
+    let key = written(&args.config, &key).map_err(|e| Failure::system("no working directory", e))?;
+    let address = args.address.or_else(|| other_host(args.assign?, None)).unwrap_or(FIRST);
+    if args.address.is_none() && !args.assigned && args.behind.contains(&address.addr().into()) {
+        return Err(Failure::usage(format!("--behind {}: this host would have that address", address.addr()))
+            .help("write --address and another one, as the line of the other host has it, for example --address 10.99.0.2/24"));
+    }
+    let is_alone = address.prefix_len() == address.max_prefix_len();
+    if is_alone && args.peer.is_none() && args.assign.is_none() {
+        return Err(Failure::usage(format!(
+            "--address {address}: no other host has an address in that network"
+        ))
+        .help(format!("write the length of the tunnel's network, for example {FIRST}")));
+    }
+    Ok(template::config(&key, from.map_or(Ok(address), Err), args.assign))
+}
+
+/// The first host in a network but `host`, with the length of the prefix.
+fn other_host(network: IpNet, host: Option<IpAddr>) -> Option<IpNet> {
+    let is_host = |ip: &IpAddr| {
+        Some(*ip) != host && wrong_host(&IpNet::new_assert(*ip, network.prefix_len())).is_none()
+    };
+    let ip = network.hosts().find(is_host)?;
+    IpNet::new(ip, network.prefix_len()).ok()
+}
+
 /// The file to write, its text, and the configuration that there is then. `text` is what the configuration has without the peer.
 fn planned(
     args: &InitArgs,
     text: String,
     peer: Option<&(Hit, Vec<String>)>,
 ) -> Result<(PathBuf, String, Config), Failure> {
+    let refused = |e| wrong(e).about("the daemon would refuse it");
+    if peer.is_some()
+        && args.behind.is_empty()
+        && Config::unchecked(&args.config, &text).map_err(wrong)?.tunnel.assign.is_none()
+    {
+        return Err(Failure::usage("--peer: nothing is behind it")
+            .help("write --behind and its address in the tunnel, for example --behind 10.99.0.2/32"));
+    }
     let added =
         peer.map(|(hit, addresses)| template::peer(*hit, addresses, &args.behind)).unwrap_or_default();
     let own = peer.map_or(Ok(None), |(hit, _)| own_file(args, &text, *hit))?;
     let Some(own) = own else {
         let text = text + &added;
-        let config = Config::load_with(&args.config, &text, None).map_err(wrong)?;
+        let config = Config::load_with(&args.config, &text, None).map_err(refused)?;
         return Ok((args.config.clone(), text, config));
     };
     let added = added.trim_start().to_owned();
-    let config = Config::load_with(&args.config, &text, Some((&own, &added))).map_err(wrong)?;
+    let config = Config::load_with(&args.config, &text, Some((&own, &added))).map_err(refused)?;
     Ok((own, added, config))
 }
 
@@ -90,10 +144,6 @@ fn own_file(args: &InitArgs, text: &str, hit: Hit) -> Result<Option<PathBuf>, Fa
     }
 }
 
-fn wrong(error: Box<ConfigError>) -> Failure {
-    Failure::usage(error.to_string())
-}
-
 /// `identity` as it is written in the configuration `file`, at which relative paths begin.
 fn written(file: &Path, identity: &Path) -> io::Result<PathBuf> {
     let dir = file.parent().unwrap_or(Path::new(""));
@@ -103,9 +153,9 @@ fn written(file: &Path, identity: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The identity that the configuration `text` names, which is made if it is not there.
-fn identity(args: &InitArgs, text: &str) -> Result<Hit, Failure> {
-    let file = &Config::unchecked(&args.config, text).map_err(wrong)?.identity.key;
+/// The identity that the configuration names, which is made if it is not there.
+fn identity(args: &InitArgs, config: &Config) -> Result<Hit, Failure> {
+    let file = &config.identity.key;
     let is_it = |other: &PathBuf| absolute(other).ok() == absolute(file).ok();
     if let Some(other) = args.identity.as_ref().filter(|other| !is_it(other)) {
         let (config, other) = (args.config.display(), other.display());
@@ -121,11 +171,16 @@ fn identity(args: &InitArgs, text: &str) -> Result<Hit, Failure> {
 
 /// A tag, and addresses behind an @.
 fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
-    let (hit, addresses) = peer.split_once('@').unwrap_or((peer, ""));
+    let (hit, addresses) = peer.split_once('@').map_or((peer, None), |(hit, at)| (hit, Some(at)));
     let hit = hit.parse::<Hit>().map_err(|e| {
         Failure::usage(format!("--peer {peer}: {e}")).help("`polypath hit` on that host prints its tag")
     })?;
-    Ok((hit, addresses.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect()))
+    let addresses: Vec<String> =
+        addresses.into_iter().flat_map(|all| all.split(',')).map(|one| one.trim().to_owned()).collect();
+    match addresses.iter().find_map(|address| wrong_address(address)) {
+        Some(why) => Err(Failure::usage(format!("--peer {peer}: {why}")).help(ADDRESS_EXAMPLE)),
+        None => Ok((hit, addresses)),
+    }
 }
 
 /// The command that makes this host known to the other one, which has not called us if we `call` it.
@@ -136,27 +191,34 @@ fn line(config: &Config, hit: Hit, args: &InitArgs, call: bool) -> String {
         return format!("polypath init --peer {hit}{behind}");
     }
     if let Some(network) = config.tunnel.assign {
-        return format!("polypath init --assigned --peer {hit}@{} --behind {network}", places(config, args));
+        let network = network.trunc();
+        let outside = ours.is_some_and(|ours| !network.contains(&ours.addr()));
+        let behind = if outside { behind } else { String::new() };
+        return format!(
+            "polypath init --assigned --peer {hit}@{} --behind {network}{behind}",
+            places(config, args)
+        );
     }
-    let theirs = ours.and_then(|ours| {
-        let other = ours.hosts().find(|ip| *ip != ours.addr())?;
-        IpNet::new(other, ours.prefix_len()).ok()
-    });
+    let theirs = ours.and_then(|ours| other_host(*ours, Some(ours.addr())));
     let address = theirs.map(|net| format!(" --address {net}")).unwrap_or_default();
     format!("polypath init{address} --peer {hit}@{}{behind}", places(config, args))
 }
 
 /// Where this host is to be found.
 fn places(config: &Config, args: &InitArgs) -> String {
-    let usable = || {
+    let usable = || -> Vec<String> {
         let all = addresses::advertised().unwrap_or_default();
         let own = |ip| config.tunnel.addresses.iter().any(|net| net.addr() == ip);
-        all.into_iter().map(|a| a.ip).filter(|ip| !ip.is_loopback() && !own(*ip)).collect()
+        all.into_iter()
+            .map(|a| a.ip)
+            .filter(|ip| !ip.is_loopback() && !own(*ip))
+            .map(|ip| ip.to_string())
+            .collect()
     };
-    let all: Vec<std::net::IpAddr> = if args.at.is_empty() { usable() } else { args.at.clone() };
+    let all = if args.at.is_empty() { usable() } else { args.at.clone() };
     match all.is_empty() {
         true => "ADDRESS".to_owned(),
-        false => all.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        false => all.join(","),
     }
 }
 

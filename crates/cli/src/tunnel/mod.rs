@@ -16,13 +16,12 @@ use std::path::Path;
 use nix::unistd::User;
 use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
 use polypath_daemon::{Config, ConfigError, Daemon, DaemonError};
-use polypath_node::Choice;
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
 use tracing_subscriber::prelude::*;
 
 use crate::args::{Detail, TunnelCommand, UpArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
 use crate::interrupt::Interrupt;
 use crate::keys;
 use log::Recent;
@@ -44,8 +43,9 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 
 /// Carries connections until it is told to end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
-    let wrong = |e: Box<ConfigError>| Failure::usage(e.to_string());
-    let identity = keys::file::load(&Config::load(&args.config).map_err(wrong)?.identity.key)?;
+    let key = Config::load(&args.config).map_err(wrong)?.identity.key;
+    let named = || format!("{}: [identity] key", args.config.display());
+    let identity = keys::file::load(&key).map_err(|failure| failure.about(named()))?;
     let config = Config::load_as(&args.config, identity.hit()).map_err(wrong)?;
     let user = config.daemon.user.as_ref().or(args.user.as_ref());
     let user = user.map(|name| privileges::user(name)).transpose()?;
@@ -78,6 +78,12 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     })
 }
 
+/// What is wrong with a configuration, or why it cannot be read.
+fn wrong(error: Box<ConfigError>) -> Failure {
+    let status = if error.refused { Status::System } else { Status::Usage };
+    Failure::with(status, error.to_string())
+}
+
 /// The file of events, as the user who starts it may write it.
 fn observe(file: &Path, detail: Detail) -> Result<(Observer, EventFile), Failure> {
     let filter =
@@ -105,11 +111,7 @@ async fn carry(
 ) -> Result<(), Failure> {
     user.map_or(Ok(()), privileges::become_user)?;
     notify::ready();
-    let chosen = Choice { only: daemon.config().paths.include, ..Choice::default() };
-    chosen
-        .unmatched()
-        .iter()
-        .for_each(|one| tracing::warn!("[paths] include: no interface fits {one:?} now"));
+    daemon.look_over_paths();
     tracing::info!(device = daemon.config().tunnel.name, hit = %daemon.status().hit, "up");
     let answers = async {
         tokio::select! {
@@ -176,7 +178,18 @@ fn listen_to_ourselves(verbose: bool) -> Recent {
 fn refused(error: &DaemonError) -> Failure {
     let failure = Failure::system("cannot start", error);
     match error {
-        DaemonError::Device(_) => failure.help("it needs root (CAP_NET_ADMIN) and /dev/net/tun"),
+        DaemonError::Device(e) => failure.help(match e.kind() {
+            io::ErrorKind::InvalidInput => {
+                "another interface has that name: set [tunnel] name, for example \"polypath1\""
+            }
+            io::ErrorKind::ResourceBusy => {
+                "another program uses that device: set [tunnel] name, for example \"polypath1\""
+            }
+            _ => "it needs root (CAP_NET_ADMIN) and /dev/net/tun",
+        }),
+        DaemonError::Metrics { .. } => {
+            failure.help("name an address of this host, and a port that no other program has")
+        }
         DaemonError::Sockets { .. } => {
             failure.help("another program may use the port: set [listen] port, here and at the peers")
         }

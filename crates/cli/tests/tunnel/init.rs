@@ -92,3 +92,161 @@ fn from_another_directory_the_key_is_found_and_the_own_tag_is_no_peer() {
         said(&up)
     );
 }
+
+/// What `polypath init` says with `args` and a new configuration, and the line that it prints.
+fn init(args: &[&str]) -> (Option<i32>, String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let done = polypath(
+        dir.path(),
+        &[&["init", "a.toml", "--identity", "x.pem", "--at", "192.0.2.1"], args].concat(),
+    );
+    assert_eq!(done.status.success(), dir.path().join("a.toml").exists(), "{}", said(&done));
+    assert_eq!(done.status.success(), dir.path().join("x.pem").exists(), "no key is left either");
+    (done.status.code(), said(&done), String::from_utf8(done.stdout).unwrap())
+}
+
+#[test]
+fn the_line_of_a_network_to_assign_from_is_one_that_the_other_host_takes() {
+    for (args, behind) in [
+        (&["--assign", "10.99.0.5/24"][..], "--behind 10.99.0.0/24"),
+        (&["--assign", "10.98.0.0/24"], "--behind 10.98.0.0/24"),
+        (
+            &["--assign", "10.98.0.0/24", "--address", "10.99.0.1/24"],
+            "--behind 10.98.0.0/24 --behind 10.99.0.1/32",
+        ),
+    ] {
+        let (code, said, line) = init(args);
+        assert!(code == Some(0) && line.trim().ends_with(&format!("@192.0.2.1 {behind}")), "{said}{line}");
+        let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+        let (code, said, _) = init(&words);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn an_option_that_makes_no_sense_is_refused_with_what_to_write() {
+    let peer = format!("{PEER}@192.0.2.1");
+    let wrong = format!("{PEER}@192.0.2.1:99999");
+    let inside = format!("{PEER}@10.99.0.2");
+    let nowhere = format!("{PEER}@");
+    for (args, parts) in [
+        (&["--address", "10.99.0.0/24"][..], ["--address", "the network itself", "10.99.0.1/24"]),
+        (&["--address", "10.99.0.255/24"], ["--address", "broadcast", "10.99.0.1/24"]),
+        (&["--address", "10.99.0.7/32"], ["--address 10.99.0.7/32", "no other host", "10.99.0.1/24"]),
+        (&["--address", "fd99::7/128"], ["--address fd99::7/128", "no other host", "help: "]),
+        (&["--address", "10.99.0.1"], ["--address", "length", "10.99.0.1/24"]),
+        (&["--assign", "10.99.0.1/32"], ["--assign", "no address for a peer", "10.99.0.1/24"]),
+        (&["--peer", &peer], ["--peer", "nothing is behind it", "--behind 10.99.0.2/32"]),
+        (&["--peer", &peer, "--behind", "10.99.0.2/24"], ["--behind", "10.99.0.0/24", "10.99.0.2/32"]),
+        (&["--peer", &wrong, "--behind", "10.99.0.2"], ["--peer", "port", "203.0.113.5"]),
+        (&["--peer", &nowhere, "--behind", "10.99.0.2"], ["--peer", "neither an address", "203.0.113.5"]),
+        (
+            &["--peer", &peer, "--behind", "10.99.0.1"],
+            ["--behind 10.99.0.1", "this host would", "--address 10.99.0.2/24"],
+        ),
+        (&["--at", "0.0.0.0"], ["--at", "no host", "203.0.113.5"]),
+        (
+            &["--peer", &inside, "--behind", "10.99.0.2"],
+            ["the daemon would refuse it", "in the tunnel", "help: "],
+        ),
+        (
+            &["--peer", &peer, "--behind", "10.99.0.9", "--address", "10.99.0.9/24"],
+            ["the daemon would refuse it", "own address", "help: "],
+        ),
+    ] {
+        let (code, said, line) = init(args);
+        assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{args:?}: {said}");
+        assert_eq!(line, "");
+    }
+    let alone = ["--address", "10.99.0.7/32", "--peer", &peer, "--behind", "10.99.0.1"];
+    assert_eq!(init(&alone).0, Some(0), "nobody needs an address of it");
+}
+
+#[test]
+fn a_directory_is_no_configuration_and_a_name_may_be_where_this_host_is_reached() {
+    let dir = tempfile::tempdir().unwrap();
+    for command in ["init", "up"] {
+        let refused = polypath(dir.path(), &[command, "."]);
+        assert!(
+            refused.status.code() == Some(2)
+                && said(&refused).contains("help: name a file in it, for example ./polypath.toml"),
+            "{}",
+            said(&refused)
+        );
+    }
+    let named = polypath(dir.path(), &["init", "a.toml", "--identity", "x.pem", "--at", "vpn.example.org:7"]);
+    assert!(String::from_utf8(named.stdout).unwrap().contains("@vpn.example.org:7 --behind"));
+}
+
+#[test]
+fn an_option_that_an_existing_configuration_does_not_have_is_refused_and_a_running_daemon_is_thought_of() {
+    let (dir, _) = host();
+    let add = |hit: &str, behind: &str, more: &[&str]| {
+        polypath(dir.path(), &[&["init", "a/a.toml", "--peer", hit, "--behind", behind], more].concat())
+    };
+    for (more, line) in [
+        (["--address", "10.99.0.7/24"], "addresses = [\"10.99.0.7/24\"]"),
+        (["--assign", "10.98.0.0/24"], "assign = \"10.98.0.0/24\""),
+    ] {
+        let refused = add(PEER, "10.99.0.2/32", &more);
+        let parts = ["a/a.toml is there already", line, more[0]];
+        assert!(
+            refused.status.code() == Some(2) && parts.iter().all(|part| said(&refused).contains(part)),
+            "{}",
+            said(&refused)
+        );
+    }
+    let added = add(PEER, "10.99.0.2/32", &["--address", "10.99.0.1/24"]);
+    assert!(added.status.success(), "it has that address: {}", said(&added));
+    assert!(
+        said(&added).contains("polypath reload") && said(&added).contains("polypath up"),
+        "{}",
+        said(&added)
+    );
+}
+
+#[test]
+fn a_key_that_is_missing_is_named_with_the_configuration_and_the_command_that_makes_it() {
+    let (dir, _) = host();
+    fs::remove_file(dir.path().join("a/x.pem")).unwrap();
+    let up = polypath(dir.path(), &["up", "a/a.toml"]);
+    let parts = [
+        "a/a.toml: [identity] key: cannot read a/x.pem",
+        "help: make an identity with: polypath keygen --out a/x.pem",
+    ];
+    assert!(
+        up.status.code() == Some(3) && parts.iter().all(|part| said(&up).contains(part)),
+        "{}",
+        said(&up)
+    );
+}
+
+#[test]
+fn what_is_written_wrongly_ends_with_2_and_what_cannot_be_read_with_3() {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, _) = host();
+    let file = dir.path().join("a/a.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let up = |change: &dyn Fn(&str) -> String| {
+        fs::write(&file, change(&text)).unwrap();
+        polypath(dir.path(), &["up", "a/a.toml"])
+    };
+    let code = |output: &Output| output.status.code();
+    assert_eq!(code(&up(&|text| text.replace("[lane]", "[lane"))), Some(2));
+    assert_eq!(code(&up(&|text| text.replace("mtu = 1400", "mtu = 14"))), Some(2));
+    assert_eq!(code(&up(&|text| text.replace("x.pem", "y.pem"))), Some(3));
+    assert_eq!(
+        code(&up(&|text| text.replace("# directory = \"/etc/polypath/", "directory = \"/nowhere/"))),
+        Some(3)
+    );
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(code(&polypath(dir.path(), &["up", "a/a.toml"])), Some(2));
+    let add = ["--peer", PEER, "--behind", "10.99.0.2/32"];
+    assert_eq!(code(&polypath(dir.path(), &[&["init", "a/a.toml"], &add[..]].concat())), Some(2));
+    for command in
+        [&["up", "a/none.toml"][..], &["reload", "--socket", "none.sock"], &["down", "--socket", "none.sock"]]
+    {
+        let done = polypath(dir.path(), command);
+        assert!(code(&done) == Some(3) && said(&done).contains("help: "), "{command:?}: {}", said(&done));
+    }
+}

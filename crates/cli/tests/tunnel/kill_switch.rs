@@ -1,8 +1,10 @@
 //! What leaves for a peer's prefixes when there is no tunnel.
 
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixListener;
 use std::process::{Command, Output};
+use std::thread;
 use std::time::Duration;
 
 use super::host::{Host, hosts, lists, shell, wait};
@@ -97,6 +99,25 @@ fn without_a_kill_switch_all_leaves_as_if_there_were_no_tunnel() {
     assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
     end(&mut router, "-KILL");
     assert_eq!(asks(&router, &server).as_deref(), Ok("192.0.2.1"));
+}
+
+#[test]
+fn an_end_that_leaves_a_kill_switch_is_no_success() {
+    let Some([router, _server]) = hosts() else { return };
+    let daemon = UnixListener::bind(router.socket()).unwrap();
+    let ends = thread::spawn(move || {
+        let mut asking = daemon.accept().unwrap().0;
+        BufReader::new(&asking).read_line(&mut String::new()).unwrap();
+        asking.write_all(b"\"ending\"\n").unwrap();
+    });
+    router.ns.run(|| shell("ip rule add to 10.98.0.0/24 unreachable pref 10501 protocol 105")).unwrap();
+    let socket = router.socket();
+    let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    ends.join().unwrap();
+    let said = String::from_utf8_lossy(&down.stderr).into_owned();
+    let parts = ["a kill switch stands", "help: `polypath down --lift-kill-switch`"];
+    assert!(down.status.code() == Some(1) && parts.iter().all(|part| said.contains(part)), "{said}");
+    assert!(lift(&router).status.success() && !rules(&router).contains("10501"));
 }
 
 /// `down --lift-kill-switch`, asked at the router's own socket.

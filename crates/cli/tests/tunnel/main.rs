@@ -4,6 +4,7 @@
 mod host;
 mod init;
 mod kill_switch;
+mod mistakes;
 mod package;
 mod peers;
 mod service;
@@ -60,7 +61,10 @@ fn a_stranger_hears_nothing_and_is_told_what_to_look_at() {
 fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
     let Some([mut router, server]) = hosts() else { return };
     router.init(&[]);
-    router.edit(|text| text.replace("include = []", "include = [\"eth*\", \"nope*\"]"));
+    router.edit(|text| {
+        text.replace("include = []", "include = [\"eth*\", \"nope*\"]")
+            .replace("limit = {}", "limit = { wwan0 = \"5M\" }")
+    });
     let taken = router.ns.run(|| UdpSocket::bind("192.0.2.1:10500").unwrap()).unwrap();
     let socket = router.socket();
     router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
@@ -75,7 +79,11 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
     std::thread::sleep(std::time::Duration::from_secs(5)); // it looks again every 2 s
     let log = router.run(router.command(&["log", "--socket", socket.to_str().unwrap()]));
     let log = String::from_utf8(log.stdout).unwrap();
-    for once in ["UDP socket on 192.0.2.1:10500", "[paths] include: no interface fits \"nope*\""] {
+    for once in [
+        "UDP socket on 192.0.2.1:10500",
+        "[paths] include: no interface fits \"nope*\"",
+        "[paths] limit: no interface fits \"wwan0\"",
+    ] {
         assert_eq!(log.matches(once).count(), 1, "{once}: {log}");
     }
     drop(taken);
@@ -103,6 +111,7 @@ fn lists_and_changes(host: &Host) {
     assert!(ask(&["paths"]).1.contains("50 Mbit/s"));
     for (args, parts) in [
         (&["paths", "remove", "eth0"][..], ["no other interface", "help: `polypath paths add IFACE`"]),
+        (&["paths", "add", "lo"], ["leads to no other host", "help: name an interface"]),
         (&["paths", "prefer", "eth7"], ["called eth7", "usable address: eth0"]),
         (&["paths", "limit", "eth0", "fast"], ["is not a rate", "10M"]),
     ] {

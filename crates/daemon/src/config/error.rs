@@ -23,6 +23,8 @@ pub struct ConfigError {
     pub message: String,
     /// The remedy.
     pub help: Option<String>,
+    /// Whether the system refused to read it: what is written may be right.
+    pub refused: bool,
     /// The line, and the part of it that is meant: its beginning and its width in characters.
     shown: (String, usize, usize),
 }
@@ -33,6 +35,7 @@ pub(super) struct Problem {
     at: Vec<Segment>,
     message: String,
     help: Option<String>,
+    refused: bool,
 }
 
 /// Most characters of a line that are shown.
@@ -59,7 +62,7 @@ impl Problem {
     /// Of the value at `keys`.
     pub fn new(keys: &[&str], message: impl Into<String>) -> Self {
         let at = keys.iter().map(|key| Segment::Map { key: (*key).to_owned() }).collect();
-        Self { at, message: message.into(), help: None }
+        Self { at, message: message.into(), help: None, refused: false }
     }
 
     /// Of value `index` of the list at `keys`.
@@ -75,6 +78,12 @@ impl Problem {
         problem
     }
 
+    /// Value `index` of the list that it is about.
+    pub fn nth(mut self, index: usize) -> Self {
+        self.at.push(Segment::Seq { index });
+        self
+    }
+
     /// What is wrong with it.
     pub fn says(self, message: impl Into<String>) -> Self {
         Self { message: message.into(), ..self }
@@ -83,6 +92,11 @@ impl Problem {
     /// What to do about it.
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
+    }
+
+    /// The system refused it.
+    pub fn refused(self) -> Self {
+        Self { refused: true, ..self }
     }
 
     /// The number of the peer that it is about.
@@ -97,7 +111,8 @@ impl Problem {
     pub fn locate(self, file: &str, text: &str) -> Box<ConfigError> {
         let document = DeTable::parse(text).ok();
         let span = document.and_then(|document| find(document.get_ref(), &self.at)).unwrap_or(0..0);
-        ConfigError::new(file, text, span, key(self.at.iter()), self.message, self.help)
+        let error = ConfigError::new(file, text, span, key(self.at.iter()), self.message, self.help);
+        Box::new(ConfigError { refused: self.refused, ..*error })
     }
 }
 
@@ -109,7 +124,8 @@ impl ConfigError {
             }
             _ => "`polypath init` writes a configuration",
         };
-        Self::whole(file, format!("cannot read {file}: {source}"), help.into())
+        let error = Self::whole(file, format!("cannot read {file}: {source}"), help.into());
+        Box::new(Self { refused: true, ..*error })
     }
 
     pub(super) fn loose(file: &str, mode: u32) -> Box<Self> {
@@ -118,7 +134,10 @@ impl ConfigError {
     }
 
     pub(super) fn no_file(file: &str) -> Box<Self> {
-        let help = format!("remove it, or write a configuration there: ls -lL {file}");
+        let help = match std::path::Path::new(file).is_dir() {
+            true => format!("name a file in it, for example {}/polypath.toml", file.trim_end_matches('/')),
+            false => format!("remove it, or write a configuration there: ls -lL {file}"),
+        };
         Self::whole(file, format!("{file} is no regular file"), help)
     }
 
@@ -130,8 +149,14 @@ impl ConfigError {
     }
 
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Box<Self> {
-        let message = format!("not TOML: {}", error.message().trim_end().replace('\n', "; "));
-        Self::new(file, text, error.span().unwrap_or(0..0), String::new(), message, None)
+        let (message, help) = wording::of_syntax(error.message());
+        let mut span = error.span().unwrap_or(0..0);
+        if message.contains("missing comma") {
+            // It is missed where something else begins, which may be lines below.
+            span.start = text.get(..span.start).unwrap_or_default().trim_end().len();
+            span.end = span.start;
+        }
+        Self::new(file, text, span, String::new(), message, Some(help))
     }
 
     pub(super) fn of_serde(file: &str, text: &str, path: &Path, error: &toml::de::Error) -> Box<Self> {
@@ -154,7 +179,15 @@ impl ConfigError {
         let column = text[line_start..start].chars().count().min(SHOWN);
         let meant = text.get(start..span.end).and_then(|meant| meant.lines().next()).unwrap_or("");
         let width = meant.chars().count().clamp(1, SHOWN - column.min(SHOWN - 1));
-        Box::new(Self { file: file.to_owned(), line, key, message, help, shown: (shown, column, width) })
+        Box::new(Self {
+            file: file.to_owned(),
+            line,
+            key,
+            message,
+            help,
+            refused: false,
+            shown: (shown, column, width),
+        })
     }
 }
 

@@ -159,7 +159,7 @@ fn listed(directory: &Path, missing: bool) -> Result<Vec<PathBuf>, Problem> {
             io::ErrorKind::NotFound => format!("mkdir -m 750 {shown}"),
             _ => format!("let the group of the daemon's user read it: chgrp, chmod g+rx {shown}"),
         };
-        problem(format!("cannot read {shown}: {error}")).help(help)
+        problem(format!("cannot read {shown}: {error}")).help(help).refused()
     };
     let entries = match fs::read_dir(directory) {
         Err(error) if missing && error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -344,6 +344,8 @@ mod tests {
         let parts = ["polypath.toml:2:", "peers.directory", "(mode 0777)", "help: chmod go-w"];
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         fs::remove_dir(&peers).unwrap();
+        let refused = |file: &Path| Config::load(file).unwrap_err().refused;
+        assert!(refused(&file) && refused(&peers), "no directory, and no configuration");
         let said = error(&file);
         assert!(said.contains("polypath.toml:2:") && said.contains("help: mkdir"), "{said}");
         // Whoever is about to write the first file of it makes it.

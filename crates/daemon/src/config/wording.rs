@@ -1,4 +1,27 @@
-//! What serde says, in our words, with a remedy.
+//! What serde and the parser of TOML say, in our words, with a remedy.
+
+/// What is no TOML: what the parser says contains the first, and the second is to be written.
+const SYNTAX: [(&str, &str); 11] = [
+    ("duplicate key", "leave one of the two out; all keys of a table stand under one [table]"),
+    ("comma between key-value", "write , between the keys of the table, and } at its end"),
+    ("unclosed inline table", "write , between the keys of the table, and } at its end"),
+    ("comma between array", "write , between the values of the list, and ] at its end"),
+    ("unclosed array, ", "write , between the values of the list, and ] at its end"),
+    ("unclosed", "write brackets on both sides: [tunnel], or [[peer]]"),
+    ("must be quoted", "write a value after =: text in quotes, numbers and true or false without"),
+    ("string", "write the second quote in the same line; in \"…\" a \\ is written \\\\"),
+    ("boolean", "write true or false, in small letters"),
+    ("unexpected key or value", "write one key = value in a line, and a [table] in a line of its own"),
+    ("float", "write an address in quotes, and a number without a unit"),
+];
+
+/// The message and the help for what the parser says.
+pub(super) fn of_syntax(said: &str) -> (String, String) {
+    let what = said.split(", expected").next().unwrap_or(said).trim_end();
+    let known = SYNTAX.iter().find(|(part, _)| said.contains(part));
+    let help = known.map_or("write key = value, with text in quotes", |(_, help)| help);
+    (format!("not TOML: {what}"), help.to_owned())
+}
 
 /// The message and the help for what serde says.
 pub(super) fn of(said: &str) -> (String, Option<String>) {

@@ -1,0 +1,47 @@
+//! Mistakes that only the system shows, and what is said of them.
+
+use super::host::{hosts, wait};
+
+#[test]
+fn what_a_start_cannot_have_is_told_with_the_remedy() {
+    let Some([router, _server]) = hosts() else { return };
+    router.init(&[]);
+    let (socket, config) = (router.socket(), router.dir.path().join("polypath.toml"));
+    router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+    let right = std::fs::read_to_string(&config).unwrap();
+    let metrics = "listen = \"192.0.2.77:9510\"\nallow_remote = true";
+    for (from, to, parts) in [
+        ("name = \"polypath0\"", "name = \"eth0\"", ["`eth0`", "help: another interface has that name"]),
+        ("# listen = \"127.0.0.1:9510\"", metrics, ["192.0.2.77:9510", "help: name an address of this host"]),
+    ] {
+        std::fs::write(&config, right.replace(from, to)).unwrap();
+        let up = router.run(router.command(&["up", "polypath.toml"]));
+        let said = String::from_utf8_lossy(&up.stderr).into_owned();
+        assert!(up.status.code() == Some(3) && parts.iter().all(|part| said.contains(part)), "{said}");
+    }
+    let long = router.run(router.command(&["status", "--socket", &"x".repeat(200)]));
+    let said = String::from_utf8_lossy(&long.stderr).into_owned();
+    assert!(long.status.code() == Some(3) && said.contains("107 bytes at most"), "{said}");
+}
+
+#[test]
+fn a_daemon_over_whose_interfaces_nothing_goes_says_so() {
+    let Some([mut router, _server]) = hosts() else { return };
+    router.init(&[]);
+    router.edit(|text| text.replacen("exclude = []", "exclude = [\"eth*\"]", 1));
+    router.up();
+    wait("an answer", || router.status(&[]).status.success());
+    let socket = router.socket();
+    let ask = |what: &str| {
+        let done = router.run(router.command(&[what, "--socket", socket.to_str().unwrap()]));
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let warning = "no interface carries paths: [paths] excludes all";
+    wait("a warning", || ask("log").contains(warning));
+    ask("reload");
+    wait("another one", || ask("log").matches(warning).count() == 2);
+    router.edit(|text| text.replacen("exclude = [\"eth*\"]", "exclude = []", 1));
+    ask("reload");
+    assert_eq!(ask("log").matches(warning).count(), 2);
+}
