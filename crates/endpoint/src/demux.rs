@@ -35,7 +35,7 @@ pub(crate) struct Demux {
     version: u64,
     v4: BTreeMap<u128, Route>,
     v6: BTreeMap<KeyV6, Route>,
-    /// Connections that take new paths, by their ports.
+    /// Connections whose segments may come on other paths than theirs, by their ports.
     open: BTreeSet<(Ports, u32)>,
 }
 
@@ -99,7 +99,7 @@ impl Demux {
         self.open.remove(&(ports, index));
     }
 
-    /// The connections with these ports that take new paths.
+    /// The connections with these ports whose segments may come on other paths than theirs.
     pub fn candidates(&self, ports: Ports) -> impl Iterator<Item = u32> {
         self.open.range((ports, 0)..=(ports, u32::MAX)).map(|(_, index)| *index)
     }

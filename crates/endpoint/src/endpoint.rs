@@ -278,6 +278,7 @@ impl Endpoint {
         let Some(slot) = self.slots.at(index) else { return };
         if let Some(locators) = slot.paths.remove(path) {
             self.demux.remove(&locators, slot.ports);
+            self.demux.open(slot.ports, index); // late segments of the path are of no connection otherwise, and reset it
             slot.connection.remove_path(now, path);
             self.mark(index);
         }

@@ -108,6 +108,25 @@ fn a_path_added_later_is_used_and_a_removed_one_is_not() {
     assert_eq!(pair.endpoints[CLIENT].locators(client, PathId::FIRST), None);
 }
 
+/// The peer sends on a path until it hears that it is gone; nobody may take that for segments of no connection.
+#[test]
+fn late_segments_of_a_removed_path_reset_nothing() {
+    for sender in [CLIENT, SERVER] {
+        let mut pair = Pair::listening(true);
+        let client = pair.connect(2);
+        pair.run(secs(1));
+        let handles = [client, pair.only(SERVER)];
+        pair.write(sender, handles[sender], 20_000_000);
+        pair.run(Duration::from_millis(1200));
+        let (now, receiver) = (pair.now, 1 - sender);
+        pair.endpoints[receiver].remove_path(now, handles[receiver], PathId(1));
+        pair.run(secs(60));
+        assert_eq!(pair.endpoints[receiver].stats().resets_sent, 0);
+        assert_eq!(pair.read(receiver, handles[receiver]), 4 << 20, "the receive buffer");
+        assert!(pair.endpoints.iter().all(|e| e.connections().all(|(_, c)| c.state() == State::Established)));
+    }
+}
+
 /// Each time it is a new path: what counts is how many there are, not how many there were.
 #[test]
 fn a_link_that_flaps_keeps_getting_paths() {
