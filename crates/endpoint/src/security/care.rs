@@ -283,10 +283,11 @@ impl Security {
             let live = |w: &Wanted| {
                 self.paths.of(hit).any(|(_, p)| p.locators == w.locators && !p.heart.is_lost(now, lost))
             };
-            let taken = |w: &&Wanted| w.asked || live(w);
-            let mut busy: BTreeSet<usize> = peer.wanted.iter().filter(taken).map(|w| w.link).collect();
+            let taken = peer.wanted.iter().filter(|w| w.asked || live(w));
+            let mut busy: BTreeSet<(usize, bool)> = taken.map(|w| (w.link, w.spare)).collect();
             for wanted in peer.wanted.iter_mut().filter(|w| is_due(w)) {
-                if busy.insert(wanted.link) {
+                let waits = wanted.spare && busy.contains(&(wanted.link, false));
+                if !waits && busy.insert((wanted.link, wanted.spare)) {
                     wanted.asked = true;
                     self.hip.add_path(now, hit, route(wanted.locators));
                 }

@@ -129,7 +129,7 @@ impl Peer {
         let before = std::mem::take(&mut self.wanted);
         let known = |pair: &Pair| before.iter().find(|w| w.locators == pair.locators).cloned();
         let wanted = |pair: Pair| match known(&pair) {
-            Some(wanted) => wanted.on(pair.link),
+            Some(wanted) => wanted.placed(pair),
             None => Wanted::new(pair, now),
         };
         self.wanted = pairs.into_iter().map(wanted).collect();

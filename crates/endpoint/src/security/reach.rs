@@ -21,6 +21,8 @@ pub(super) struct Wanted {
     pub locators: Locators,
     /// The number of its link to the peer: of each link, the first pair that works is used.
     pub link: usize,
+    /// It leads to another link of the peer than its own does: it is used while no other pair of the link works.
+    pub spare: bool,
     /// Not before this instant.
     pub at: Instant,
     /// Since when.
@@ -32,13 +34,13 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub fn new(Pair { locators, link }: Pair, now: Instant) -> Self {
-        Self { locators, link, at: now, since: now, tries: 0, asked: false }
+    pub fn new(Pair { locators, link, spare }: Pair, now: Instant) -> Self {
+        Self { locators, link, spare, at: now, since: now, tries: 0, asked: false }
     }
 
-    /// The same, on that link.
-    pub fn on(self, link: usize) -> Self {
-        Self { link, ..self }
+    /// The same in the place of `pair`.
+    pub fn placed(self, Pair { link, spare, .. }: Pair) -> Self {
+        Self { link, spare, ..self }
     }
 
     /// The attempt failed: the next one follows after `retry`, and later each time unless data `flows` to the peer.
@@ -65,6 +67,8 @@ impl Wanted {
 pub(super) struct Pair {
     pub locators: Locators,
     pub link: usize,
+    /// To another link of the peer than the one that this link leads to.
+    pub spare: bool,
 }
 
 /// An address of ours and the link that it is on.
@@ -83,7 +87,8 @@ pub(super) enum OwnLink {
 
 impl Reach {
     /// The pairs for our addresses `locals`, in the order in which they are tried: first one for each link, then other
-    /// pairs over the same links. An address that the peer `announced` counts like a configured one once a path has proved
+    /// pairs over the same links, then pairs from our end of a link to all other addresses of the peer, as the one that was chosen may be
+    /// out of reach from there. An address that the peer `announced` counts like a configured one once a path has proved
     /// it; before, it is tried beside the others, if it is on a link that none of them is on.
     pub(super) fn pairs(
         &self,
@@ -93,7 +98,8 @@ impl Reach {
     ) -> Vec<Pair> {
         let told = match self {
             Self::Pairs(pairs) => {
-                return pairs.iter().enumerate().map(|(link, &locators)| Pair { locators, link }).collect();
+                let pair = |(link, &locators)| Pair { locators, link, spare: false };
+                return pairs.iter().enumerate().map(pair).collect();
             }
             Self::Addresses(remotes) => remotes,
         };
@@ -112,13 +118,16 @@ impl Reach {
             });
             links.extend(nearest);
         }
-        let stands_for = |c: &Candidate| {
-            let link = links.iter().position(|l| (l.ours, l.theirs) == (c.ours, c.theirs))?;
-            (links[link].locators != c.locators).then_some(Pair { locators: c.locators, link })
+        let stands_for = |c: &Candidate, spare: bool| {
+            let same = links.iter().position(|l| (l.ours, l.theirs) == (c.ours, c.theirs));
+            let link = if spare { links.iter().position(|l| l.ours == c.ours) } else { same }?;
+            let new = if spare { same.is_none() } else { links[link].locators != c.locators };
+            new.then_some(Pair { locators: c.locators, link, spare })
         };
-        let others = sure.iter().chain(&tried).filter_map(stands_for);
-        let first = links.iter().enumerate().map(|(link, c)| Pair { locators: c.locators, link });
-        first.chain(others).collect()
+        let others = |spare| sure.iter().chain(&tried).filter_map(move |c| stands_for(c, spare));
+        let first = links.iter().enumerate();
+        let first = first.map(|(link, c)| Pair { locators: c.locators, link, spare: false });
+        first.chain(others(false)).chain(others(true)).collect()
     }
 }
 
@@ -155,7 +164,7 @@ impl End {
     }
 }
 
-/// All pairs; addresses that look alike, as those on one link do, first.
+/// All pairs; addresses that look alike, as those on one link do, first, then those that everybody reaches.
 fn candidates(locals: &[End], remotes: &[(SocketAddr, usize)]) -> Vec<Candidate> {
     let pair = |end: &End, (remote, theirs): (SocketAddr, usize)| Candidate {
         locators: Locators { local: end.address, remote },
@@ -167,8 +176,22 @@ fn candidates(locals: &[End], remotes: &[(SocketAddr, usize)]) -> Vec<Candidate>
         .flat_map(|end| remotes.iter().map(move |&remote| pair(end, remote)))
         .filter(|c| usable(&c.locators))
         .collect();
-    all.sort_by_key(|c| std::cmp::Reverse(likeness(&c.locators)));
+    all.sort_by_key(|c| std::cmp::Reverse((network(&c.locators), is_public(c.locators.remote.ip()))));
     all
+}
+
+/// Length of the common prefix, bits; 0 if it is too short for one network.
+fn network(pair: &Locators) -> u32 {
+    let least = if pair.remote.is_ipv4() { 16 } else { 32 };
+    Some(likeness(pair)).filter(|bits| *bits >= least).unwrap_or(0)
+}
+
+/// Whether the address is not of a private or shared network (RFC 1918, 4193, 6598).
+fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !ip.is_private() && !(ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64),
+        IpAddr::V6(ip) => !ip.is_unique_local(),
+    }
 }
 
 /// Every link of either side in at least one pair, and no more pairs than that takes: paths that share a link gain
@@ -212,8 +235,10 @@ mod tests {
         shown(&Reach::Addresses(parse(remotes)).pairs(&ends(&parse(locals)), &[], |_| false))
     }
 
+    /// Without those that are spare.
     fn shown(pairs: &[Pair]) -> Vec<String> {
-        pairs.iter().map(|p| format!("{} {}", p.locators.local.ip(), p.locators.remote.ip())).collect()
+        let used = pairs.iter().filter(|p| !p.spare);
+        used.map(|p| format!("{} {}", p.locators.local.ip(), p.locators.remote.ip())).collect()
     }
 
     /// Each on a link of its own.
@@ -245,6 +270,21 @@ mod tests {
         assert_eq!(pairs(true), ["192.0.2.9 192.0.2.1", "10.0.0.9 10.0.0.1"]);
     }
 
+    #[test]
+    fn a_link_may_lead_to_every_address_of_the_peer() {
+        let at = |ip: &&str| SocketAddr::new(ip.parse().unwrap(), 1);
+        let locals: Vec<SocketAddr> = ["198.51.100.2", "192.168.8.2", "100.64.5.2"].iter().map(at).collect();
+        let remotes: Vec<SocketAddr> = ["10.50.0.1", "203.0.113.5"].iter().map(at).collect();
+        let pairs = Reach::Addresses(remotes.clone()).pairs(&ends(&locals), &[], |_| false);
+        assert_eq!(shown(&pairs)[0], "198.51.100.2 203.0.113.5", "whom everybody reaches first");
+        for local in locals {
+            let to: Vec<_> = pairs.iter().filter(|p| p.locators.local == local).collect();
+            assert!(remotes.iter().all(|r| to.iter().any(|p| p.locators.remote == *r)), "{pairs:?}");
+            assert_eq!(to.iter().filter(|p| !p.spare).count(), 1);
+            assert!(to.iter().all(|p| p.link == to[0].link));
+        }
+    }
+
     /// Addresses of interfaces, `1 10.1.0.1`, and of the peer: the pairs of addresses, each with its link.
     fn links(locals: &[&str], remotes: &[&str]) -> Vec<(usize, String)> {
         let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 1);
@@ -255,7 +295,7 @@ mod tests {
         let locals: Vec<End> = locals.iter().map(end).collect();
         let pairs =
             Reach::Addresses(remotes.iter().map(|ip| at(ip)).collect()).pairs(&locals, &[], |_| false);
-        pairs.iter().map(|p| p.link).zip(shown(&pairs)).collect()
+        pairs.iter().filter(|p| !p.spare).map(|p| p.link).zip(shown(&pairs)).collect()
     }
 
     #[test]
