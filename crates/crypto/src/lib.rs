@@ -6,6 +6,7 @@
 
 #[cfg(feature = "aws-lc")]
 pub mod aws;
+mod digest;
 mod hash;
 mod names;
 #[cfg(feature = "pure")]
@@ -18,8 +19,8 @@ pub use pure as library;
 #[cfg(not(any(feature = "aws-lc", feature = "pure")))]
 compile_error!("one of the features `aws-lc` and `pure` must be on");
 
-pub use hash::{Digest, Hash};
+pub use digest::Digest;
 pub use library::{
     AeadKey, AgreementKey, Cbc, EcdsaKey, EcdsaPublic, MacKey, Prk, RSA, RsaKey, RsaPublic, equal,
 };
-pub use names::{Aead, BLOCK, Curve, NONCE_LEN, Private, TAG_LEN};
+pub use names::{Aead, BLOCK, Curve, Hash, NONCE_LEN, Private, TAG_LEN};

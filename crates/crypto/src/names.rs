@@ -18,6 +18,26 @@ pub enum Aead {
     Chacha20Poly1305,
 }
 
+/// SHA-2 of two lengths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hash {
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+}
+
+impl Hash {
+    /// Length of a digest, bytes.
+    #[expect(clippy::len_without_is_empty, reason = "no digest is empty")]
+    pub const fn len(self) -> usize {
+        match self {
+            Self::Sha256 => 32,
+            Self::Sha384 => 48,
+        }
+    }
+}
+
 /// NIST curves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Curve {

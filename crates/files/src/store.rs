@@ -5,6 +5,7 @@
 
 mod ledger;
 mod part;
+mod receipt;
 mod receipts;
 mod settle;
 
@@ -26,7 +27,8 @@ use crate::digest::Digest;
 use crate::message::{Modified, Offer};
 use crate::name::{BadName, SafePath};
 pub(crate) use part::Part;
-use receipts::{Receipts, Stamp};
+use receipt::Stamp;
+use receipts::Receipts;
 pub(crate) use settle::Stored;
 
 /// How a directory is opened to be walked through.

@@ -1,12 +1,16 @@
 //! TCP segments (RFC 9293 §3.1) with the options we speak.
 
+mod flags;
 mod header;
+mod option;
 mod options;
 mod view;
 
-pub use header::{TcpFlags, TcpHeader};
-pub use options::{MAX_OPTIONS_LEN, MultiRoute, SackBlock, SackBlocks, TcpOptions, Timestamps};
-pub use view::{TcpOption, TcpOptionsIter, TcpView};
+pub use flags::TcpFlags;
+pub use header::TcpHeader;
+pub use option::{MultiRoute, SackBlock, SackBlocks, TcpOption, TcpOptionsIter, Timestamps};
+pub use options::{MAX_OPTIONS_LEN, TcpOptions};
+pub use view::TcpView;
 
 /// Length of a header without options, bytes.
 pub const MIN_HEADER_LEN: usize = 20;

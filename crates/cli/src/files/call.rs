@@ -1,21 +1,13 @@
-//! A host that we call, to send to it or to fetch from it.
+//! What is asked for: a transfer with a host that we call.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use polypath_hip::{Accept, HipConfig};
+use polypath_files::{Entry, Store};
 use polypath_transport::ConnectionConfig;
-use polypath_wire::hip::udp;
 
-use polypath_node::LiveChoice;
-
-use super::report::Report;
-use super::transfer::{Transfer, Way};
-use super::{GRACE, choice, known, node};
 use crate::args::LinkArgs;
-use crate::failure::Failure;
-use crate::interrupt::Interrupt;
-use crate::keys;
 use crate::target::Target;
 
 /// A transfer as the arguments ask for it.
@@ -30,40 +22,20 @@ pub struct Call<'a> {
     pub way: Way,
 }
 
-impl Call<'_> {
-    /// Carries it out and prints the report.
-    pub fn run(self) -> Result<(), Failure> {
-        let key = keys::ensure(self.identity)?;
-        let (identity, paths) = (keys::file::load(&key)?, known::beside(&key));
-        let (ours, peer) = (identity.hit(), self.to.hit);
-        let default_port = if self.native { 0 } else { udp::PORT };
-        let addresses = self.to.resolve(default_port).map_err(|e| Failure::system("no such address", e))?;
-        let choice = LiveChoice::from(choice(self.links));
-        let interrupt = Interrupt::listen_meanwhile()?;
-        interrupt.block_on(async {
-            let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::of_today() };
-            let node = node(identity, hip, (!self.native).then_some(0), choice.clone())?;
-            known::recall(&node, &paths);
-            let (sent, json) = (matches!(self.way, Way::Send(_)), self.json);
-            let mut transfer = Transfer::new(&node, self, addresses, choice);
-            let result = transfer.run(&interrupt).await;
-            let (seconds, outcome, bars) = transfer.end();
-            known::keep(&node, &paths);
-            node.shutdown(GRACE).await;
-            bars.clear();
-            let (done, failed, carried) = (outcome.done, outcome.failed, bars.carried());
-            let error = result.as_ref().err().map(|failure| failure.message().to_owned());
-            let report = Report { sent, ours, peer, seconds, done, failed, carried, error };
-            match result {
-                Ok(()) => report.finish(json),
-                Err(failure) => {
-                    // Who interrupts it does not wait for a report.
-                    if json && !failure.status.is_interruption() {
-                        report.print(json)?;
-                    }
-                    Err(failure)
-                }
-            }
-        })
+/// The direction, and what is transferred.
+pub enum Way {
+    /// Sends these entries: those that are left.
+    Send(Vec<Entry>),
+    /// Fetches what the peer offers into this directory.
+    Fetch(Arc<Store>),
+}
+
+impl Way {
+    /// Number of entries and sum of their lengths; 0 and `None` where they are not known.
+    pub fn extent(&self) -> (usize, Option<u64>) {
+        match self {
+            Self::Send(entries) => (entries.len(), entries.iter().map(|entry| entry.size).sum()),
+            Self::Fetch(_) => (0, None),
+        }
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use polypath_endpoint::{PeerFailure, Reach};
 use polypath_node::AssociateError;
 
+use super::call::Way;
 use super::diagnose::Diagnosis;
-use super::transfer::{End, PAUSE, Transfer, WAIT, Way};
+use super::transfer::{End, PAUSE, Transfer, WAIT};
 use crate::failure::Failure;
 
 /// After this long without an answer, its addresses are asked who is there.

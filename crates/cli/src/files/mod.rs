@@ -8,6 +8,7 @@ mod meet;
 mod progress;
 mod receive;
 mod report;
+mod run;
 mod send;
 mod serve;
 mod transfer;

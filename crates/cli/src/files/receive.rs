@@ -8,10 +8,9 @@ use std::time::Duration;
 use polypath_files::Store;
 use polypath_node::{Sha256, hex};
 
-use super::call::Call;
+use super::call::{Call, Way};
 use super::connection;
 use super::serve::{Serve, Work};
-use super::transfer::Way;
 use crate::args::ReceiveArgs;
 use crate::failure::Failure;
 use crate::keys;

@@ -11,10 +11,9 @@ use polypath_files::{Entry, Plan};
 use polypath_lab::registry;
 use polypath_transport::{CcConfig, ConnectionConfig};
 
-use super::call::Call;
+use super::call::{Call, Way};
 use super::connection;
 use super::serve::{Serve, Work};
-use super::transfer::Way;
 use crate::args::SendArgs;
 use crate::failure::Failure;
 use crate::target::Target;

@@ -3,16 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use polypath_endpoint::PathReport;
-use polypath_files::{Entry, Failed, FileError, Step, Store, Transferred};
+use polypath_files::{Entry, Failed, FileError, Step, Transferred};
 use polypath_node::{LiveChoice, Node, Stream, StreamError, StreamStats};
 use polypath_transport::CloseReason;
 
 use super::bars::Bars;
-use super::call::Call;
+use super::call::{Call, Way};
 use super::progress::Progress;
 use super::report;
 use crate::failure::Failure;
@@ -32,24 +31,6 @@ const SILENCE: Duration = Duration::from_secs(1);
 const LOST: &str = "the connection was lost";
 /// Pause between two attempts.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
-
-/// The direction, and what is transferred.
-pub enum Way {
-    /// Sends these entries: those that are left.
-    Send(Vec<Entry>),
-    /// Fetches what the peer offers into this directory.
-    Fetch(Arc<Store>),
-}
-
-impl Way {
-    /// Number of entries and sum of their lengths; 0 and `None` where they are not known.
-    fn extent(&self) -> (usize, Option<u64>) {
-        match self {
-            Self::Send(entries) => (entries.len(), entries.iter().map(|entry| entry.size).sum()),
-            Self::Fetch(_) => (0, None),
-        }
-    }
-}
 
 /// A transfer and how far it is.
 pub struct Transfer<'a> {

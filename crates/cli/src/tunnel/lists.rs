@@ -7,7 +7,7 @@ use polypath_daemon::control::Command;
 use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, PeerStatus, QuotaStatus, Status, Use};
 use serde_json::json;
 
-use super::ask::{current, human, order};
+use super::ask::{current, order};
 use crate::args::{PathsArgs, PathsCommand, PeersArgs};
 use crate::failure::{Failure, print_json, printed};
 use crate::table::plain;
@@ -56,6 +56,16 @@ fn of_interfaces(status: &Status) -> String {
 pub(super) fn of_quota(quota: &QuotaStatus) -> String {
     let left = if quota.left == 0 { "used up".to_owned() } else { format!("{} left", human(quota.left)) };
     format!("{} of {}, {left}", human(quota.used), human(quota.bytes))
+}
+
+/// A number of bytes, in the unit that makes it short.
+pub(super) fn human(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
 }
 
 fn of_paths(status: &Status) -> String {

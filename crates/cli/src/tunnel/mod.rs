@@ -6,6 +6,7 @@ mod lists;
 mod log;
 mod notify;
 mod privileges;
+mod status;
 mod testbed;
 mod watch;
 
@@ -35,7 +36,7 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
         TunnelCommand::Reload(args) => ask::reload(args),
         TunnelCommand::Paths(args) => lists::paths(args),
         TunnelCommand::Peers(args) => lists::peers(args),
-        TunnelCommand::Status(args) => ask::status(args),
+        TunnelCommand::Status(args) => status::status(args),
         TunnelCommand::Log(args) => log::log(args),
         TunnelCommand::Testbed { command } => testbed::run(command),
     }

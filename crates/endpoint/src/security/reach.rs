@@ -189,7 +189,10 @@ fn network(pair: &Locators) -> u32 {
 /// Whether the address is not of a private or shared network (RFC 1918, 4193, 6598).
 fn is_public(ip: IpAddr) -> bool {
     match ip {
-        IpAddr::V4(ip) => !ip.is_private() && !(ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64),
+        IpAddr::V4(ip) => {
+            let is_shared = ip.to_bits() >> 22 == u32::from_be_bytes([100, 64, 0, 0]) >> 22;
+            !ip.is_private() && !is_shared
+        }
         IpAddr::V6(ip) => !ip.is_unique_local(),
     }
 }

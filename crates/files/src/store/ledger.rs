@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
-use super::receipts::{Receipt, Stamp};
+use super::receipt::{Receipt, Stamp};
 use crate::digest::Digest;
 use crate::name::SafePath;
 

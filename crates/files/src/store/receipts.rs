@@ -5,10 +5,9 @@ use std::io;
 use std::path::Path;
 
 use polypath_wire::hip::Hit;
-use rustix::fs::Stat;
-use serde::{Deserialize, Serialize};
 
 use super::ledger::{Ledger, Line};
+use super::receipt::{Receipt, Stamp};
 use crate::digest::Digest;
 use crate::name::SafePath;
 
@@ -24,35 +23,6 @@ pub struct Receipts {
     bytes: usize,
     /// Where the next run of the program finds them.
     ledger: Option<Ledger>,
-}
-
-#[derive(Debug)]
-pub struct Receipt {
-    /// Where it is, below the directory.
-    pub stored: String,
-    pub stamp: Stamp,
-    pub digest: Digest,
-}
-
-/// What changes when a file is changed or replaced.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub struct Stamp {
-    pub size: u64,
-    device: u64,
-    inode: u64,
-    changed: (i64, u64),
-}
-
-impl Stamp {
-    #[allow(clippy::unnecessary_cast, reason = "the types differ between architectures")]
-    pub fn of(stat: &Stat) -> Self {
-        Self {
-            size: stat.st_size as u64,
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
-        }
-    }
 }
 
 impl Receipts {

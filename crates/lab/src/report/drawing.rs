@@ -2,7 +2,9 @@
 
 use maud::html;
 
-use super::chart::{COLOURS, Chart, Mark, SIZE, svg};
+use super::chart::{Chart, Mark};
+use super::colours::COLOURS;
+use super::svg::{SIZE, svg};
 
 /// Ink and lines of the axes, then the colours of the lines: as in `style.css`.
 const INK: &str = "#1d232a";

@@ -5,7 +5,8 @@ use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::chart::{Chart, Hit, Mark, colour};
+use super::chart::{Chart, Mark};
+use super::colours::colour;
 use super::spread::{Spread, density, spread};
 use crate::check::short;
 
@@ -21,6 +22,30 @@ impl<T: Ranged<ValueType = f64>> Axis for T {}
 const HALF_BOX: f64 = 0.16;
 /// Values of a violin's outline.
 const OUTLINE: usize = 60;
+
+/// Part of a drawing that says what it is where a pointer stands on it.
+pub(super) struct Hit {
+    /// Middle and half the size, in pixels.
+    pub at: (i32, i32),
+    pub half: (i32, i32),
+    pub text: String,
+}
+
+impl Hit {
+    /// As an element of SVG that says it when the pointer stands there.
+    pub(super) fn svg(&self) -> String {
+        let ((x, y), (wide, high)) = (self.at, self.half);
+        let text = maud::html! { (self.text) }.into_string();
+        format!(
+            "<rect class=\"hit\" fill=\"none\" pointer-events=\"all\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">\
+             <title>{text}</title></rect>\n",
+            x - wide,
+            y - high,
+            2 * wide,
+            2 * high
+        )
+    }
+}
 
 /// Lines through the points over their bands.
 pub(super) fn curves<'a, X: Axis, Y: Axis>(

@@ -1,7 +1,7 @@
 //! Figures of all runs of cells: distributions, and squares over two axes.
 
 use super::chart::{Chart, Line};
-use super::lines::{blank, places, unit};
+use super::frame::{blank, places, unit};
 use super::spread::distribution;
 use crate::check::{Ensemble, statistic, values};
 use crate::spec::{Cell, Figure, Series, chosen, labels};

@@ -2,8 +2,9 @@
 
 mod figures;
 
+use super::cell::{beside, chosen};
 use super::error::{Key, Problem, at};
-use super::select::{beside, chosen, ends};
+use super::link::ends;
 use super::{Cell, Expect, Selector, Spec, Statistic, What};
 use crate::metric::Scope;
 

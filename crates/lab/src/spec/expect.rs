@@ -56,44 +56,6 @@ pub struct Measure {
     pub of: Number,
 }
 
-/// A statistic over the seeds of an ensemble.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Statistic {
-    /// Arithmetic mean.
-    #[default]
-    Mean,
-    /// Geometric mean: right for ratios.
-    GeometricMean,
-    /// Median.
-    Median,
-    /// Standard deviation.
-    Sd,
-    /// Smallest.
-    Min,
-    /// Largest.
-    Max,
-    /// Share of the seeds for which the value lies in `within`, 0 to 1.
-    ShareWithin,
-    /// Share of the seeds for which each of `flows`, over their mean, or each path of `flow`, over `over`, lies
-    /// in `within`, 0 to 1.
-    ShareAllWithin,
-    /// Spearman's rank correlation between the place of a cell in `ascending` and its mean, −1 to 1.
-    Spearman,
-}
-
-impl Statistic {
-    /// Whether it is a share of the seeds.
-    pub fn is_share(self) -> bool {
-        matches!(self, Self::ShareWithin | Self::ShareAllWithin)
-    }
-
-    /// Whether the error rates of a finding on it are known.
-    pub fn is_judged(self) -> bool {
-        matches!(self, Self::Mean | Self::GeometricMean | Self::Spearman) || self.is_share()
-    }
-}
-
 impl Expect {
     /// The number that is meant.
     pub fn selector(&self) -> Selector {

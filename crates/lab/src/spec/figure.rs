@@ -6,7 +6,8 @@ use polypath_wire::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::select::{Number, Selector, chosen};
+use super::cell::chosen;
+use super::select::{Number, Selector};
 use super::{Cell, Metric, Spec};
 use crate::units::Human;
 

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::Spec;
 use super::error::{Key, Problem, at, suggestion};
-use super::select::ends;
+use super::link::ends;
 use crate::seeds::SeedRange;
 
 /// A key of the spec and the values to try for it, or values that set several keys together.
@@ -29,17 +28,6 @@ pub struct Axis {
     /// What to call the values in labels. Default: the values.
     #[serde(default)]
     pub labels: Vec<String>,
-}
-
-/// One combination of the grid.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Cell {
-    /// The values of its axes, `round_robin,144p`; empty without a grid.
-    pub label: String,
-    /// The labels of its values, one per axis.
-    pub values: Vec<String>,
-    /// The spec with those values, and without the grid.
-    pub spec: Spec,
 }
 
 /// A value of an axis: what it is called and what it sets.

@@ -103,6 +103,11 @@ pub struct Change {
     pub up: Option<bool>,
 }
 
+/// The ends of a direction of a link, `r->b`.
+pub fn ends(link: &str) -> Option<(&str, &str)> {
+    link.split_once("->").map(|(from, to)| (from.trim(), to.trim()))
+}
+
 fn yes() -> bool {
     true
 }

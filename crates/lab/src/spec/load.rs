@@ -4,20 +4,17 @@ use std::path::Path;
 
 use polypath_transport::ConnectionConfig;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
+use super::connection::{in_bytes, merge, read_connection};
 use super::error::{Key, Problem, at, dotted, suggestion};
-use super::limit::is_whole;
+use super::read::read;
 use super::{
     Cell, Expect, Measure, Number, Series, Spec, SpecError, Supplied, Traffic, VERSION, aims, beside, chosen,
     grid, nulls, validate,
 };
 use crate::place::{Place, Unknown};
-
-/// Keys of a connection that count bytes, or packets.
-pub(super) const BUFFERS: [&str; 4] = ["send_buffer", "receive_buffer", "unread_window", "reorder_store"];
 
 /// An experiment: the spec as written, and one spec per cell of its grid.
 #[derive(Clone, PartialEq, Debug)]
@@ -230,56 +227,6 @@ fn where_written(spec: &Spec, n: usize, key: &str) -> Vec<Key> {
     at
 }
 
-/// What is said of more packets than there can be.
-const MOST_PACKETS: &str = "at most 4294967295p";
-
-/// Buffers in packets, `"453p"`, hold that many full segments of the flow.
-pub(super) fn in_bytes(connection: &mut Table, mss: Option<u32>, at: Vec<Key>) -> Result<(), Problem> {
-    for key in BUFFERS {
-        let Some(Value::String(text)) = connection.get(key) else { continue };
-        let problem = |message: String| Problem::new([&at[..], &[Key::from(key)]].concat(), message);
-        let packets = text.strip_suffix('p').map(str::trim).filter(|n| is_whole(n)).ok_or_else(|| {
-            problem(format!("\"{text}\" is no buffer")).help("write bytes, or packets as in \"453p\"")
-        })?;
-        let packets: u32 =
-            packets.parse().map_err(|_| problem(format!("\"{text}\" is too large")).help(MOST_PACKETS))?;
-        let mss = mss.ok_or_else(|| {
-            problem("packets of which size?".into()).help("give the flow an mss, or write bytes")
-        })?;
-        connection.insert(key.to_owned(), Value::Integer(i64::from(packets) * i64::from(mss)));
-    }
-    Ok(())
-}
-
-pub(super) fn read_connection(table: &Table, at: Vec<Key>) -> Result<ConnectionConfig, Problem> {
-    read(Value::Table(table.clone()), at)
-}
-
-fn read<T: DeserializeOwned>(value: Value, at: Vec<Key>) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(value.clone()).map_err(|error| {
-        let (steps, said) = (Key::steps(&error), error.inner().message());
-        let wrong = wrong_key::<T>(&value, &steps, said);
-        Problem::from_serde(at.into_iter().chain(steps).chain(wrong).collect(), said)
-    })
-}
-
-/// In a table that a tag tells apart (`algorithm`, `policy`) serde names no key: it is the one without which something else is
-/// wrong, or nothing.
-fn wrong_key<T: DeserializeOwned>(value: &Value, at: &[Key], said: &str) -> Option<Key> {
-    let is_wrong = |key: &&String| {
-        let mut rest = value.clone();
-        let table = at.iter().try_fold(&mut rest, |value, key| match key {
-            Key::Name(name) => value.get_mut(name),
-            Key::Index(n) => value.get_mut(n),
-        });
-        table.and_then(Value::as_table_mut).map(|table| table.remove(*key));
-        let other = T::deserialize(rest).err();
-        other.is_none_or(|error| error.message() != said && !error.message().starts_with("missing field"))
-    };
-    let table = Key::find(value, at)?.as_table()?;
-    table.keys().find(is_wrong).map(|key| Key::from(key.as_str()))
-}
-
 /// In a struct with flattened keys serde names neither the key of a bad value nor the keys there are.
 fn in_number(doc: &Table, problem: Problem) -> Problem {
     let at: Vec<&str> = problem.at.iter().filter_map(Key::name).collect();
@@ -325,27 +272,6 @@ fn in_cell(label: &str, problem: Problem) -> Problem {
         message: format!("in cell {label}, {key}: {}", problem.message),
         ..problem
     }
-}
-
-/// `base` with the keys of `over`; a table with another tag (`algorithm`, `policy`) replaces its base.
-pub(super) fn merge(mut base: Table, over: Table) -> Table {
-    for (key, value) in over {
-        let merged = match (base.remove(&key), value) {
-            (Some(Value::Table(old)), Value::Table(new)) if same_tag(&old, &new) => {
-                Value::Table(merge(old, new))
-            }
-            (_, new) => new,
-        };
-        base.insert(key, merged);
-    }
-    base
-}
-
-fn same_tag(old: &Table, new: &Table) -> bool {
-    ["algorithm", "policy"].iter().all(|tag| match (old.get(*tag), new.get(*tag)) {
-        (Some(a), Some(b)) => a == b,
-        _ => true,
-    })
 }
 
 impl Spec {

@@ -21,6 +21,8 @@
 //! ```
 
 mod aims;
+mod cell;
+mod connection;
 mod error;
 mod expect;
 mod figure;
@@ -33,6 +35,7 @@ mod nulls;
 mod published;
 mod queue;
 mod rate;
+mod read;
 mod schema;
 mod select;
 mod supplied;
@@ -44,15 +47,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::metric::Metric;
+pub use cell::{Cell, beside, chosen};
 pub use error::SpecError;
 pub(crate) use error::suggestion;
-pub use expect::{Expect, Measure, Statistic};
+pub use expect::{Expect, Measure};
 pub(crate) use figure::labels;
 pub use figure::{Band, Figure, FigureKind, Series};
 pub use flow::{Flow, Start, Traffic};
-pub use grid::{Axis, Cell};
+pub use grid::Axis;
 pub use limit::Limit;
-pub use link::{Back, Change, Link, Reordering};
+pub use link::{Back, Change, Link, Reordering, ends};
 pub use load::{Experiment, LoadError, from_document, load, parse, parse_at};
 pub use nulls::in_null;
 pub use published::Unreadable;
@@ -60,7 +64,7 @@ pub(crate) use published::{Point, read as published_points};
 pub use queue::{Managed, Queue};
 pub use rate::{LinkRate, TraceFile};
 pub use schema::schema;
-pub use select::{Number, Selector, What, beside, chosen, ends};
+pub use select::{Number, Selector, Statistic, What};
 pub use supplied::Supplied;
 
 use crate::seeds::SeedRange;

@@ -7,7 +7,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::Spec;
-use super::load::BUFFERS;
+use super::connection::BUFFERS;
 
 /// The JSON Schema of spec files.
 pub fn schema() -> Schema {

@@ -4,7 +4,7 @@ use polypath_wire::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Metric, Spec, Statistic};
+use super::{Metric, Spec};
 use crate::units::Human;
 
 /// The keys that say which number is meant, in expectations and in the series of figures alike.
@@ -75,6 +75,44 @@ pub struct Selector {
     pub over_cell: Option<String>,
 }
 
+/// A statistic over the seeds of an ensemble.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Statistic {
+    /// Arithmetic mean.
+    #[default]
+    Mean,
+    /// Geometric mean: right for ratios.
+    GeometricMean,
+    /// Median.
+    Median,
+    /// Standard deviation.
+    Sd,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+    /// Share of the seeds for which the value lies in `within`, 0 to 1.
+    ShareWithin,
+    /// Share of the seeds for which each of `flows`, over their mean, or each path of `flow`, over `over`, lies
+    /// in `within`, 0 to 1.
+    ShareAllWithin,
+    /// Spearman's rank correlation between the place of a cell in `ascending` and its mean, −1 to 1.
+    Spearman,
+}
+
+impl Statistic {
+    /// Whether it is a share of the seeds.
+    pub fn is_share(self) -> bool {
+        matches!(self, Self::ShareWithin | Self::ShareAllWithin)
+    }
+
+    /// Whether the error rates of a finding on it are known.
+    pub fn is_judged(self) -> bool {
+        matches!(self, Self::Mean | Self::GeometricMean | Self::Spearman) || self.is_share()
+    }
+}
+
 impl Number {
     /// The number that is meant; `metric` if none is named.
     pub fn selector(&self, metric: Metric) -> Selector {
@@ -119,46 +157,4 @@ impl Selector {
     pub fn is_ratio(&self) -> bool {
         self.over.is_some()
     }
-}
-
-impl Cell {
-    /// Whether `selector` means this cell: its label, or some of the values that it is made of.
-    pub fn matches(&self, selector: &str) -> bool {
-        self.label == selector || selector.split(',').all(|part| self.values.iter().any(|v| v == part.trim()))
-    }
-
-    /// Its values on the axes beside `axis`.
-    pub(crate) fn beside(&self, axis: Option<usize>) -> String {
-        let others = self.values.iter().enumerate().filter(|(n, _)| Some(*n) != axis);
-        others.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// The cells that `selector` means; all without one.
-pub fn chosen<'a>(cells: &'a [Cell], selector: Option<&str>) -> Vec<&'a Cell> {
-    let exact: Vec<&Cell> = cells.iter().filter(|c| Some(c.label.as_str()) == selector).collect();
-    match selector {
-        Some(selector) if exact.is_empty() => cells.iter().filter(|c| c.matches(selector)).collect(),
-        Some(_) => exact,
-        None => cells.iter().collect(),
-    }
-}
-
-/// The cell that `other` means seen from `cell`: the one with that label, or the one that differs
-/// from `cell` in the values that `other` names.
-pub fn beside<'a>(cells: &'a [Cell], cell: &Cell, other: &str) -> Option<&'a Cell> {
-    let exact = cells.iter().find(|c| c.label == other);
-    exact.or_else(|| {
-        let mut values = cell.values.clone();
-        for part in other.split(',').map(str::trim) {
-            let axis = cells.iter().find_map(|c| c.values.iter().position(|v| v == part))?;
-            *values.get_mut(axis)? = part.to_owned();
-        }
-        cells.iter().find(|c| c.values == values)
-    })
-}
-
-/// The ends of a direction of a link, `r->b`.
-pub fn ends(link: &str) -> Option<(&str, &str)> {
-    link.split_once("->").map(|(from, to)| (from.trim(), to.trim()))
 }

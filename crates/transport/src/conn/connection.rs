@@ -83,8 +83,8 @@ pub struct Ports {
 /// *reads* ([`read`](Self::read)) and *questions* ([`state`](Self::state), [`stats`](Self::stats), …).
 /// After any input poll in this order: transmit until `None`, events and records until `None`, then the timeout.
 ///
-/// The parts: `handshake.rs` opens it and `closing.rs` ends it; `input.rs` says which segments count and
-/// `contents.rs` what they say, `early.rs` what need not wait for the handshake, `output.rs` makes them, `timeouts.rs` does what is due; `paths.rs` adds and
+/// The parts: `opening.rs` opens it and `closing.rs` ends it; `input.rs` says which segments count and
+/// `contents.rs` what they say, `early.rs` what need not wait for the handshake, `output.rs` makes them, `timeouts.rs` does what is due; `changes.rs` adds and
 /// removes paths, `heartbeat.rs` probes them. `sender.rs` is the sending half, `receiver.rs` the receiving
 /// one; `observe.rs` tells of it all.
 #[derive(Debug)]

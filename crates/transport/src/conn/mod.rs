@@ -1,5 +1,6 @@
 //! The connection: a TCP byte stream over an engine.
 
+mod changes;
 mod closing;
 pub(crate) mod config;
 pub(crate) mod connection;
@@ -9,6 +10,7 @@ mod handshake;
 mod heartbeat;
 mod input;
 mod observe;
+mod opening;
 mod output;
 mod paths;
 mod receiver;

@@ -1,10 +1,9 @@
 //! What the engine knows of one path.
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId};
 
-use super::silence::Silence;
 use super::stats::PathStats;
-use crate::facts::{Episode, KnownPath};
+use crate::facts::{Episode, KnownPath, LossEvent};
 use crate::path::estimator::PathEstimator;
 use crate::path::flight::Flight;
 use crate::path::limit::Limit;
@@ -49,6 +48,34 @@ pub(crate) struct Doubt {
     pub since: Instant,
     /// What the controller calls it.
     pub episode: Episode,
+}
+
+/// How silent a path is.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// When something that left on it was delivered last, or it began to have something in flight.
+    pub heard: Instant,
+    /// For how long only others delivered.
+    pub unheard: Duration,
+    /// Set while the path is failed for its silence.
+    pub failure: Option<Failure>,
+}
+
+/// A path that failed for its silence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    pub since: Instant,
+    /// The controller has not heard of it.
+    pub loss: LossEvent,
+    /// The first heartbeat that probed it.
+    pub asked: Option<u32>,
+}
+
+impl Silence {
+    /// Something is in flight again, or was delivered.
+    pub(super) fn begin(&mut self, now: Instant) {
+        (self.heard, self.unheard) = (now, Duration::ZERO);
+    }
 }
 
 impl OfPath for Lane {

@@ -3,9 +3,8 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::config::PathConfig;
-use super::lane::Lane;
+use super::lane::{Lane, Silence};
 use super::machine::Engine;
-use super::silence::Silence;
 use super::stats::PathStats;
 use super::timers::Timer;
 use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};

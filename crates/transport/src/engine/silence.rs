@@ -7,7 +7,7 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-use super::lane::Lane;
+use super::lane::{Failure, Lane};
 use super::machine::{Engine, case};
 use super::timers::Timer;
 use crate::facts::{LossCause, LossEvent, PathState};
@@ -19,33 +19,6 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const PART: u64 = 2;
 /// The window of a path that is back, segments (RFC 6928), as after any idle time (RFC 5681 §4.1).
 const RESTART: u64 = 10;
-
-/// How silent a path is.
-#[derive(Debug, Default)]
-pub(super) struct Silence {
-    /// When something that left on it was delivered last, or it began to have something in flight.
-    heard: Instant,
-    /// For how long only others delivered.
-    unheard: Duration,
-    /// Set while the path is failed for its silence.
-    failure: Option<Failure>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Failure {
-    since: Instant,
-    /// The controller has not heard of it.
-    loss: LossEvent,
-    /// The first heartbeat that probed it.
-    asked: Option<u32>,
-}
-
-impl Silence {
-    /// Something is in flight again, or was delivered.
-    pub(super) fn begin(&mut self, now: Instant) {
-        (self.heard, self.unheard) = (now, Duration::ZERO);
-    }
-}
 
 impl Engine {
     /// An acknowledgment delivered something: paths that are silent meanwhile fail. Returns them.

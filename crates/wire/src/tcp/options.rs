@@ -1,15 +1,13 @@
 //! The TCP options as a value.
 
 use super::kind;
-use super::view::{TcpOption, TcpOptionsIter};
+use super::option::{
+    MULTI_ROUTE_EXID, MultiRoute, SackBlock, SackBlocks, TcpOption, TcpOptionsIter, Timestamps,
+};
 use crate::error::WireError;
-use crate::units::Seq;
 
 /// Room for options in a header, bytes (RFC 9293 §3.1: the data offset has four bits).
 pub const MAX_OPTIONS_LEN: usize = 40;
-
-/// Our experiment identifier, "Poly": 32 bits because it is not registered (RFC 6994 §3.1).
-pub(super) const MULTI_ROUTE_EXID: [u8; 4] = *b"Poly";
 
 /// The options of one segment.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -178,64 +176,4 @@ impl Writer<'_> {
     fn end(self) {
         self.out[self.at..].fill(kind::END);
     }
-}
-
-/// One SACK block: `start..end` arrived (RFC 2018 §3).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct SackBlock {
-    /// First sequence number of the block.
-    pub start: Seq,
-    /// The sequence number after the last one of the block.
-    pub end: Seq,
-}
-
-/// Up to four SACK blocks, most recent first.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct SackBlocks {
-    blocks: [SackBlock; SackBlocks::CAPACITY],
-    len: u8,
-}
-
-impl SackBlocks {
-    /// As many as fit in a header without other options.
-    pub const CAPACITY: usize = 4;
-
-    /// Appends a block; `false` if there are four already.
-    pub fn push(&mut self, block: SackBlock) -> bool {
-        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
-        *slot = block;
-        self.len += 1;
-        true
-    }
-}
-
-impl std::ops::Deref for SackBlocks {
-    type Target = [SackBlock];
-    fn deref(&self) -> &[SackBlock] {
-        &self.blocks[..usize::from(self.len)]
-    }
-}
-
-/// The timestamps option (RFC 7323 §3).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Timestamps {
-    /// TSval: the sender's clock.
-    pub value: u32,
-    /// TSecr: the peer's clock as last seen.
-    pub echo: u32,
-}
-
-/// The multi-route option of R-M/TCP (§2.1, Fig. 4): kind, length, four bytes of experiment
-/// identifier, route and reply in a byte each.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct MultiRoute {
-    /// Route ID: the place of the path this segment took, among the sender's. 255 is no path.
-    pub route: u8,
-    /// Route ID Reply: the Route ID of the segment that this one acknowledges, if it does.
-    pub reply: Option<u8>,
-}
-
-impl MultiRoute {
-    /// Stands on the wire for no reply.
-    pub(super) const NO_REPLY: u8 = u8::MAX;
 }

@@ -3,7 +3,9 @@
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Map, Value, json};
 
-use crate::report::chart::{COLOURS, Chart, Line, MARKED, Mark, svg};
+use crate::report::chart::{Chart, Line, Mark};
+use crate::report::colours::COLOURS;
+use crate::report::svg::{MARKED, svg};
 
 /// The figure of `chart`.
 pub fn figure(chart: &Chart) -> Markup {

@@ -3,7 +3,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::report::chart::COLOURS;
+use crate::report::colours::COLOURS;
 use crate::spec::{Flow, Link, LinkRate, Spec, Traffic};
 
 /// Distance of columns and of rows, size of a node's box, distance of lines beside one another.

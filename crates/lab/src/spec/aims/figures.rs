@@ -2,9 +2,9 @@
 
 use polypath_wire::Duration;
 
+use super::super::cell::chosen;
 use super::super::error::{Problem, at, suggestion};
 use super::super::published::{Point, read};
-use super::super::select::chosen;
 use super::super::{Axis, Cell, Figure, FigureKind, Metric, Spec};
 use super::Aim;
 use crate::place::Place;

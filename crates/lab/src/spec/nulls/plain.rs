@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toml::{Table, toml};
 
-use super::super::load::{in_bytes, merge, read_connection};
+use super::super::connection::{in_bytes, merge, read_connection};
 use super::super::{Cell, Flow, Selector, Spec, Traffic};
 use super::{OF_PATHS, WINDOWS, replaced};
 

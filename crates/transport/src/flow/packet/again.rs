@@ -8,9 +8,8 @@ use polypath_wire::Instant;
 use polypath_wire::shim::Shim;
 
 use super::PacketFlow;
-use super::leaving::Leaving;
+use super::leaving::{Leaving, frame_len};
 use super::resequencer::stamp_of;
-use super::send::frame_len;
 use crate::facts::Parcel;
 use crate::path::transmission::Transmission;
 

@@ -57,3 +57,8 @@ impl Leaving {
         }
     }
 }
+
+/// Bytes of the frame of a packet.
+pub(super) fn frame_len(packet: usize) -> u32 {
+    (packet + Shim::LEN) as u32
+}

@@ -5,7 +5,7 @@ use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::again::Kept;
 use super::copies::Copy;
-use super::leaving::{Leaving, What};
+use super::leaving::{Leaving, What, frame_len};
 use super::numbering::ALONE;
 use super::queue::{Packet, Tolerable};
 use super::resequencer::stamp_of;
@@ -197,9 +197,4 @@ impl PacketFlow {
             None => self.engine.timers.stop(Timer::GAP),
         }
     }
-}
-
-/// Bytes of the frame of a packet.
-pub(super) fn frame_len(packet: usize) -> u32 {
-    (packet + Shim::LEN) as u32
 }

@@ -1,10 +1,14 @@
 //! Rules of the whole repository that no compiler checks.
 
+mod modules;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
+
+use modules::Modules;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -89,52 +93,16 @@ fn the_demo_compiles_without_the_laboratory() {
     }
 }
 
-/// Which other modules each module at the top of a crate names: in code, and in strings that serde reads as code.
-fn modules(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let mut modules = BTreeMap::<_, BTreeSet<_>>::new();
-    for entry in std::fs::read_dir(source).expect("a crate has sources").flatten() {
-        let name = entry.file_name().to_string_lossy().trim_end_matches(".rs").to_owned();
-        if matches!(name.as_str(), "lib" | "main") {
-            continue;
-        }
-        let mut text = String::new();
-        read(&entry.path(), &mut text);
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let named = code.flat_map(|line| line.split("crate::").skip(1)).map(|rest| {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            rest[..end].to_owned()
-        });
-        let others = named.filter(|other| *other != name).collect::<Vec<_>>();
-        modules.entry(name).or_default().extend(others);
-    }
-    modules
-}
-
-/// Appends all Rust below `path` to `text`.
-fn read(path: &Path, text: &mut String) {
-    if path.is_dir() {
-        let entries = std::fs::read_dir(path).expect("it is a directory").flatten();
-        entries.for_each(|entry| read(&entry.path(), text));
-    } else if path.extension().is_some_and(|e| e == "rs") {
-        text.push_str(&std::fs::read_to_string(path).expect("sources are text"));
-    }
-}
-
+/// At every level: the children of one parent, and what is below them.
 #[test]
-fn modules_import_one_another_in_no_circle() {
+fn modules_use_one_another_in_no_circle() {
+    let mut circles = vec![];
     for entry in std::fs::read_dir(root().join("crates")).expect("there are crates").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !entry.path().join("src").is_dir() {
-            continue;
-        }
-        let mut left = modules(&entry.path().join("src"));
-        // Whoever names nobody that is left is below all others.
-        while let Some(lowest) = left.iter().find(|(_, named)| !named.iter().any(|n| left.contains_key(n))) {
-            let lowest = lowest.0.clone();
-            left.remove(&lowest);
-        }
-        assert!(left.is_empty(), "{name}: in a circle or above one: {left:#?}");
+        let lines = Modules::read(&entry.path().join("src")).circles();
+        circles.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
     }
+    assert!(circles.is_empty(), "in a circle:\n{}", circles.join("\n"));
 }
 
 #[test]
