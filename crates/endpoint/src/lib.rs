@@ -37,6 +37,7 @@ pub use paths::Locators;
 pub use pump::pump;
 pub use security::{
     HipRecord, LocalInfo, PathLoad, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
+    is_public,
 };
 pub use slots::ConnectionHandle;
 pub use stats::EndpointStats;

@@ -10,6 +10,7 @@ use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{
     AddressFamily, NetlinkAddr, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, socket,
 };
+use polypath_endpoint::is_public;
 use tokio::net::UnixDatagram;
 
 /// One usable address.
@@ -23,7 +24,7 @@ pub struct Address {
     pub mtu: Option<u32>,
 }
 
-/// The addresses to advertise: of the [usable] ones, the first of each family for each interface.
+/// The addresses to advertise: of the [usable] ones, the first of each family for each interface; those first that everybody reaches.
 pub fn advertised() -> io::Result<Vec<Address>> {
     let mut found: Vec<Address> = Vec::new();
     for address in usable()? {
@@ -32,7 +33,7 @@ pub fn advertised() -> io::Result<Vec<Address>> {
             found.push(address);
         }
     }
-    found.sort();
+    found.sort_by_cached_key(|address| (!is_public(address.ip), address.clone()));
     Ok(found)
 }
 

@@ -36,7 +36,7 @@ use reach::{Pair, Wanted};
 use table::{Paths, Peers};
 
 pub use config::SecurityConfig;
-pub use reach::Reach;
+pub use reach::{Reach, is_public};
 pub use report::{HipRecord, PathLoad, PathReport, PeerEvent, PeerFailure, SecurityStats};
 
 /// Unanswered heartbeats after which a path may be lost, or the peer if all its paths are so.

@@ -187,7 +187,7 @@ fn network(pair: &Locators) -> u32 {
 }
 
 /// Whether the address is not of a private or shared network (RFC 1918, 4193, 6598).
-fn is_public(ip: IpAddr) -> bool {
+pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
             let is_shared = ip.to_bits() >> 22 == u32::from_be_bytes([100, 64, 0, 0]) >> 22;
@@ -286,6 +286,13 @@ mod tests {
             assert_eq!(to.iter().filter(|p| !p.spare).count(), 1);
             assert!(to.iter().all(|p| p.link == to[0].link));
         }
+    }
+
+    #[test]
+    fn addresses_of_private_networks_are_not_public() {
+        let public = |ip: &&str| is_public(ip.parse().unwrap());
+        assert!(["203.0.113.5", "100.63.0.1", "100.128.0.1", "172.32.0.1", "2001:db8::1"].iter().all(public));
+        assert!(!["10.0.0.1", "100.64.0.1", "100.127.0.1", "192.168.1.1", "fd00::1"].iter().any(public));
     }
 
     /// Addresses of interfaces, `1 10.1.0.1`, and of the peer: the pairs of addresses, each with its link.
