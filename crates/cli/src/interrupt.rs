@@ -10,10 +10,19 @@ use std::time::Duration;
 #[cfg(feature = "lab")]
 use polypath_lab::stop::Stop;
 use tokio::runtime::{Builder, Runtime};
+#[cfg(feature = "daemon")]
+use tokio::signal::unix::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::failure::{Failure, Status};
+
+/// What ends a program.
+const ENDS: [(SignalKind, Status); 3] = [
+    (SignalKind::interrupt(), Status::Interrupted),
+    (SignalKind::terminate(), Status::Terminated),
+    (SignalKind::hangup(), Status::HungUp),
+];
 
 /// Ends by itself what has to be taken down or removed. Until there is one, such a signal ends the program at once.
 pub struct Interrupt {
@@ -25,24 +34,33 @@ pub struct Interrupt {
 impl Interrupt {
     /// Listens from now on, also while nothing waits in [`block_on`](Self::block_on).
     pub fn listen() -> Result<Self, Failure> {
-        Self::on(Builder::new_multi_thread())
+        Self::on(Builder::new_multi_thread(), &ENDS)
     }
 
     /// For work that waits in [`block_on`](Self::block_on) from first to last: this thread does all of it but for what
     /// blocks, so that none has to wake another for each packet.
     pub fn listen_meanwhile() -> Result<Self, Failure> {
-        Self::on(Builder::new_current_thread())
+        Self::on(Builder::new_current_thread(), &ENDS)
     }
 
-    fn on(mut runtime: Builder) -> Result<Self, Failure> {
+    /// The same for a daemon, to which SIGHUP means [something else](Self::hangups).
+    #[cfg(feature = "daemon")]
+    pub fn listen_but_for_hangups() -> Result<Self, Failure> {
+        Self::on(Builder::new_current_thread(), &ENDS[..2])
+    }
+
+    /// Each SIGHUP from now on: it does not end this program any more.
+    #[cfg(feature = "daemon")]
+    pub fn hangups(&self) -> Result<Signal, Failure> {
+        let hangups = self.block_on(async { signal(SignalKind::hangup()) });
+        hangups.map_err(|e| Failure::system("cannot listen for signals", e))
+    }
+
+    fn on(mut runtime: Builder, signals: &[(SignalKind, Status)]) -> Result<Self, Failure> {
         let runtime = runtime.enable_all().build();
         let runtime = runtime.map_err(|e| Failure::system("no runtime", e))?;
         let (tell, came) = watch::channel(None);
-        for (kind, status) in [
-            (SignalKind::interrupt(), Status::Interrupted),
-            (SignalKind::terminate(), Status::Terminated),
-            (SignalKind::hangup(), Status::HungUp),
-        ] {
+        for &(kind, status) in signals {
             if kind == SignalKind::hangup() && is_ignored(kind) {
                 continue;
             }

@@ -21,6 +21,7 @@ mod template;
 #[cfg(feature = "daemon")]
 mod tunnel;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -33,7 +34,8 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{failure}");
+            // The terminal may be gone.
+            let _ = writeln!(std::io::stderr(), "{failure}");
             failure.status.into()
         }
     }

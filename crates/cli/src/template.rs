@@ -64,6 +64,8 @@ connections = 4096
 spare = 8
 # Most data of a connection in flight in each direction, MiB: rate times round trip time of all paths together.
 buffer_mib = 16
+# Most data that all connections hold together, MiB; without it, a quarter of this machine's memory.
+# memory_mib = 1024
 # Congestion control over the paths. Queues with a longer standing delay than queue_target, ms, are shortened; 0: none.
 # cc = {{ algorithm = \"polypath\", queue_target = 10 }}
 # TCP connections from or to these addresses, or ports, travel as packets and end at their hosts.

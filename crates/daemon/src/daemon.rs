@@ -26,7 +26,7 @@ use crate::own::Own;
 use crate::peers::Peers;
 use crate::quota::Quotas;
 use crate::request::PORT;
-use crate::routes;
+use crate::routes::Routes;
 use crate::status::Status;
 use crate::view::View;
 use crate::{address, associations, backups, far, metrics, near, packets};
@@ -80,7 +80,10 @@ pub struct Daemon {
     pub(crate) view: View,
     pub(crate) exclusion: Exclusion,
     pub(crate) rules: KillSwitch,
+    pub(crate) routes: Routes,
     config: Mutex<Config>,
+    /// Held while it changes to another one.
+    pub(crate) changing: tokio::sync::Mutex<()>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -129,8 +132,9 @@ impl Daemon {
         };
         let (lane, places) = (Arc::new(lane), config.lane.connections as usize);
         let view = View { lane, device, choice, quotas, gateway: stats, places };
-        let config = Mutex::new(config.clone());
-        let daemon = Self { view, exclusion, rules, config, tasks: Mutex::default() };
+        let (config, routes) = (Mutex::new(config.clone()), Routes::through(&view.device)?);
+        let changing = tokio::sync::Mutex::default();
+        let daemon = Self { view, exclusion, rules, routes, config, changing, tasks: Mutex::default() };
         daemon.run().await?;
         Ok(daemon)
     }
@@ -159,8 +163,9 @@ impl Daemon {
                 TcpListener::bind(at).await.map_err(|source| DaemonError::Metrics { at, source })?;
             self.spawn(metrics::serve(listener, self.view.clone()));
         }
-        routes::add(&self.view.device, &config).await?;
+        self.routes.add(&config).await?;
         self.settle(&config).await;
+        self.spawn(self.routes.clone().keep());
         self.spawn(self.rules.clone().keep());
         Ok(())
     }

@@ -20,10 +20,10 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use crate::config::Config;
-use crate::netlink::{Netlink, RouteError};
+use crate::netlink::{Netlink, OURS, RouteError};
 use crate::routes::routes;
 pub(crate) use rules::MARK;
-use rules::{OURS, is_in, rules};
+use rules::{is_in, rules};
 
 /// Interval between two checks of the rules: systemd-networkd removes foreign ones when it starts.
 const LOOK: Duration = Duration::from_secs(5);

@@ -1,8 +1,16 @@
 //! A connection with the kernel about routes and rules.
 
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use ipnet::IpNet;
-use rtnetlink::{Handle, new_connection};
+use rtnetlink::packet_core::NetlinkPayload;
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::packet_route::route::{RouteAttribute, RouteProtocol};
+use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection};
 use tokio::task::JoinHandle;
+
+/// Whose routes and rules ours are: a protocol number that nobody else uses (rt_protos of iproute2).
+pub(crate) const OURS: RouteProtocol = RouteProtocol::Other(105);
 
 /// Why there is no route.
 #[derive(Debug, thiserror::Error)]
@@ -18,9 +26,29 @@ pub enum RouteError {
         /// What it said.
         why: String,
     },
+    /// There is one of somebody else.
+    #[error("[[peer]] prefixes: there is another route to {to} already: {by}")]
+    Taken {
+        /// Where to.
+        to: IpNet,
+        /// The other, as ip-route(8) takes it.
+        by: String,
+    },
     /// The kernel refused a rule of the kill switch, or to list them.
     #[error("kill switch: {0}")]
     Rule(String),
+}
+
+impl RouteError {
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Taken { by, .. } => {
+                format!("`ip route del {by}` removes it; or name more specific prefixes, which precede it")
+            }
+            _ => "see `ip route` and `ip rule`".into(),
+        }
+    }
 }
 
 /// A connection with the kernel, in the network namespace of the calling thread. Needs a tokio runtime.
@@ -37,6 +65,43 @@ impl Netlink {
 }
 
 impl Drop for Netlink {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Word of routes that are deleted.
+pub(crate) struct Deletions {
+    messages: BoxStream<'static, RouteNetlinkMessage>,
+    task: JoinHandle<()>,
+}
+
+impl Deletions {
+    /// Listens from now on, in the network namespace of the calling thread. Needs a tokio runtime.
+    pub fn open() -> std::io::Result<Self> {
+        let groups = [MulticastGroup::Ipv4Route, MulticastGroup::Ipv6Route];
+        let (connection, _, messages) = new_multicast_connection(&groups)?;
+        let messages = messages.filter_map(async |(message, _)| match message.payload {
+            NetlinkPayload::InnerMessage(message) => Some(message),
+            _ => None,
+        });
+        Ok(Self { messages: messages.boxed(), task: tokio::spawn(connection) })
+    }
+
+    /// Waits for the end of one through the device of that number.
+    pub async fn next(&mut self, device: u32) {
+        while let Some(message) = self.messages.next().await {
+            if let RouteNetlinkMessage::DelRoute(route) = message
+                && route.attributes.contains(&RouteAttribute::Oif(device))
+            {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+impl Drop for Deletions {
     fn drop(&mut self) {
         self.task.abort();
     }

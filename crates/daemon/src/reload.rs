@@ -12,16 +12,15 @@ use crate::daemon::{Daemon, outer_connections};
 use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
 use crate::peers::Changed;
-use crate::routes;
 
 /// Why nothing was changed.
 #[derive(Debug, Error)]
 pub enum ReloadError {
     /// What it changes is settled when the daemon starts.
-    #[error("{key} cannot change while the daemon runs")]
+    #[error("{} cannot change while the daemon runs", keys.join(", "))]
     Fixed {
         /// Where it is in the configuration.
-        key: &'static str,
+        keys: Vec<&'static str>,
     },
     /// There is no address for a peer.
     #[error(transparent)]
@@ -35,18 +34,19 @@ impl ReloadError {
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {
-            Self::Fixed { key } => format!(
-                "nothing was changed: put {key} back, or `polypath down` and `polypath up`, which resets all connections"
+            Self::Fixed { keys } => format!(
+                "nothing was changed: put {} back, or `polypath down` and `polypath up`, which resets all connections",
+                keys.join(", ")
             ),
             Self::Lease(_) => "nothing was changed".into(),
-            Self::Route(_) => "nothing was changed: see `ip route` and `ip rule`".into(),
+            Self::Route(error) => format!("nothing was changed: {}", error.help()),
         }
     }
 }
 
 impl Config {
-    /// The first key that cannot change at run time and is another one in `other`.
-    pub(crate) fn fixed_difference(&self, other: &Self) -> Option<&'static str> {
+    /// The keys that cannot change at run time and are others in `other`.
+    pub(crate) fn fixed_differences(&self, other: &Self) -> Vec<&'static str> {
         let (tunnel, lane) = ((&self.tunnel, &other.tunnel), (&self.lane, &other.lane));
         let keys = [
             ("identity.key", self.identity != other.identity),
@@ -67,7 +67,7 @@ impl Config {
             ("daemon", self.daemon != other.daemon),
             ("metrics", self.metrics != other.metrics),
         ];
-        keys.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+        keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
 
     /// The prefixes behind all peers.
@@ -84,15 +84,15 @@ impl Config {
 impl Daemon {
     /// Goes on with another configuration. An error leaves everything as it was.
     pub async fn reload(&self, config: &Config) -> Result<(), ReloadError> {
+        let _alone = self.changing.lock().await;
         let before = self.config();
-        if let Some(key) = before.fixed_difference(config) {
-            return Err(ReloadError::Fixed { key });
+        let keys = before.fixed_differences(config);
+        if !keys.is_empty() {
+            return Err(ReloadError::Fixed { keys });
         }
         let config = &leases::assign(config)?;
         self.rules.arm(&config.protected()).await?;
-        let device = &self.view.device;
-        if let Err(error) = routes::add(device, config).await {
-            routes::remove(device, [config, &before]).await;
+        if let Err(error) = self.routes.add(config).await {
             self.settle(&before).await;
             return Err(error.into());
         }
@@ -106,7 +106,7 @@ impl Daemon {
         let changed = self.view.lane.peers.replace(&config.peers);
         self.follow(&changed);
         self.set_config(config);
-        routes::remove(device, [&before, config]).await;
+        self.routes.settle(config).await;
         if before.protected() != config.protected() {
             self.settle(config).await;
         }
@@ -148,11 +148,12 @@ mod tests {
             ),
         ] {
             let after = Config::parse("b", &GOOD.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();
-            assert_eq!(before.fixed_difference(&after), fixed);
+            assert_eq!(before.fixed_differences(&after), fixed.as_slice());
         }
-        let after = Config::parse("b", &GOOD.replace("[tunnel]", "[tunnel]\nmtu = 1300")).unwrap();
-        assert_eq!(before.fixed_difference(&after), Some("tunnel.mtu"));
+        let after =
+            Config::parse("b", &GOOD.replace("[tunnel]", "[lane]\nspare = 3\n[tunnel]\nmtu = 1300")).unwrap();
+        assert_eq!(before.fixed_differences(&after), ["tunnel.mtu", "lane.spare"]);
         let after = Config::parse("b", &GOOD.replace("10.99.0.2", "10.99.0.3")).unwrap();
-        assert_eq!(before.fixed_difference(&after), None);
+        assert!(before.fixed_differences(&after).is_empty());
     }
 }

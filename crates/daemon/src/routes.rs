@@ -1,63 +1,166 @@
 //! Routes to the peers' prefixes. They go with the device.
 
+mod theirs;
+
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
+use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::route::{RouteHeader, RouteMessage};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+use tracing::warn;
 
 use crate::config::Config;
-use crate::netlink::{Netlink, RouteError};
+use crate::netlink::{Deletions, Netlink, OURS, RouteError};
 
 /// The table of the routes into the tunnel that the kill switch goes by.
 pub(crate) const TABLE: u32 = 10_500;
+/// Interval between two looks at the routes, should the kernel's word of a deletion be lost.
+const LOOK: Duration = Duration::from_secs(5);
+/// Whoever deletes one route may be about to delete others.
+const FLUSH: Duration = Duration::from_millis(200);
+/// The metric that the kernel gives an IPv6 route of which nobody says another, and one to a network of its own.
+const METRIC_V6: [u32; 2] = [1024, 256];
 
 /// A route into the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Route {
     to: IpNet,
     table: u32,
+    metric: u32,
     /// The address that this host has there.
     source: Option<Ipv4Addr>,
 }
 
-/// Routes the peers' prefixes to `device`, but for those that one of its own networks contains.
-pub async fn add(device: &str, config: &Config) -> Result<(), RouteError> {
-    let (netlink, index) = (Netlink::open()?, index(device)?);
-    for route in all(config) {
-        let added = netlink.handle.route().add(message(index, &route)).replace().execute().await;
-        added.map_err(|e| RouteError::Refused { to: route.to, why: e.to_string() })?;
-    }
-    Ok(())
+/// The routes of a running daemon. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Routes {
+    /// The number of the device.
+    index: u32,
+    all: Arc<Mutex<BTreeSet<Route>>>,
 }
 
-/// Takes the routes of the first configuration away, but for those that the second has too.
-pub async fn remove(device: &str, [old, new]: [&Config; 2]) {
-    let (Ok(netlink), Ok(index)) = (Netlink::open(), index(device)) else { return };
-    let stay: BTreeSet<Route> = all(new).into_iter().collect();
-    for route in all(old).iter().filter(|route| !stay.contains(route)) {
+impl Routes {
+    /// None yet.
+    pub fn through(device: &str) -> Result<Self, RouteError> {
+        let index = if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))?;
+        Ok(Self { index, all: Arc::default() })
+    }
+
+    /// Routes the prefixes of `config` to the device too, but for those that one of its own networks contains. An error, as
+    /// somebody else's route to such a prefix is, leaves things as they were.
+    pub async fn add(&self, config: &Config) -> Result<(), RouteError> {
+        let (mut all, netlink, new) = (self.all.lock().await, Netlink::open()?, all(config));
+        theirs::check(&netlink, self.index, &new).await?;
+        for route in &new {
+            let added = netlink.handle.route().add(message(self.index, route)).replace().execute().await;
+            if let Err(error) = added {
+                remove(&netlink, self.index, new.iter().filter(|route| !all.contains(route))).await;
+                return Err(RouteError::Refused { to: route.to, why: error.to_string() });
+            }
+        }
+        all.extend(new);
+        all.extend(connected(config));
+        Ok(())
+    }
+
+    /// Takes away all but those of `config`.
+    pub async fn settle(&self, config: &Config) {
+        let (mut all, mut stay) = (self.all.lock().await, all(config));
+        stay.extend(connected(config));
+        let Ok(netlink) = Netlink::open() else { return };
+        remove(&netlink, self.index, all.difference(&stay)).await;
+        *all = stay;
+    }
+
+    /// Puts back what somebody else deletes, for ever.
+    pub async fn keep(self) {
+        let (mut deletions, mut said) = (Deletions::open().ok(), None);
+        loop {
+            let deleted = async {
+                match &mut deletions {
+                    Some(deletions) => deletions.next(self.index).await,
+                    None => std::future::pending().await,
+                }
+                sleep(FLUSH).await;
+            };
+            // Either way it is time to look.
+            let _ = timeout(LOOK, deleted).await;
+            let failed = match self.restore().await {
+                Ok(missing) => {
+                    if !missing.is_empty() {
+                        let missing = missing.iter().map(IpNet::to_string).collect::<Vec<_>>().join(", ");
+                        warn!("another program deleted routes into the tunnel: {missing}; they are restored");
+                    }
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(why) = failed.as_ref().filter(|_| said != failed) {
+                warn!("routes may be missing: {why}; trying again");
+            }
+            said = failed;
+        }
+    }
+
+    /// Adds those that are not there; where they lead.
+    async fn restore(&self) -> Result<BTreeSet<IpNet>, RouteError> {
+        let (all, netlink) = (self.all.lock().await, Netlink::open()?);
+        let mut missing = BTreeSet::new();
+        for route in all.iter() {
+            match netlink.handle.route().add(message(self.index, route)).execute().await {
+                Ok(()) => _ = missing.insert(route.to),
+                Err(rtnetlink::Error::NetlinkError(e)) if e.raw_code() == -(Errno::EEXIST as i32) => {}
+                Err(error) => return Err(RouteError::Refused { to: route.to, why: error.to_string() }),
+            }
+        }
+        Ok(missing)
+    }
+}
+
+async fn remove(netlink: &Netlink, index: u32, routes: impl Iterator<Item = &Route>) {
+    for route in routes {
         // Somebody else may have removed it.
         let _ = netlink.handle.route().del(message(index, route)).execute().await;
     }
 }
 
 /// Those that programs see, and, where the [kill switch](crate::kill_switch) looks, those to what it protects.
-fn all(config: &Config) -> Vec<Route> {
+fn all(config: &Config) -> BTreeSet<Route> {
     let own = &config.tunnel.addresses;
-    let source = |to: IpNet| match own.iter().find(|net| net.trunc() == to).map(IpNet::addr) {
-        Some(IpAddr::V4(ip)) => Some(ip),
-        _ => None,
-    };
+    let source = |to: IpNet| own.iter().find(|net| net.trunc() == to).and_then(source);
     let main = routes(&config.prefixes(), own).into_iter();
-    let main = main.map(|to| Route { to, table: u32::from(RouteHeader::RT_TABLE_MAIN), source: None });
-    let protected = config.protected().into_iter();
-    main.chain(protected.map(|to| Route { to, table: TABLE, source: source(to) })).collect()
+    let main = main.map(|to| route(to, RouteHeader::RT_TABLE_MAIN.into(), None));
+    let protected = config.protected().into_iter().map(|to| route(to, TABLE, source(to)));
+    main.chain(protected).collect()
 }
 
-fn index(device: &str) -> Result<u32, RouteError> {
-    if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))
+/// Those that the kernel makes by itself, to the networks of the own addresses.
+fn connected(config: &Config) -> impl Iterator<Item = Route> {
+    let networks = config.tunnel.addresses.iter().filter(|net| net.prefix_len() < net.max_prefix_len());
+    let own = |net: &IpNet| route(net.trunc(), RouteHeader::RT_TABLE_MAIN.into(), source(net));
+    networks.map(move |net| match own(net) {
+        route if net.addr().is_ipv6() => Route { metric: METRIC_V6[1], ..route },
+        route => route,
+    })
+}
+
+fn route(to: IpNet, table: u32, source: Option<Ipv4Addr>) -> Route {
+    let metric = if to.addr().is_ipv4() { 0 } else { METRIC_V6[0] };
+    Route { to, table, metric, source }
+}
+
+fn source(own: &IpNet) -> Option<Ipv4Addr> {
+    match own.addr() {
+        IpAddr::V4(ip) => Some(ip),
+        IpAddr::V6(_) => None,
+    }
 }
 
 fn message(index: u32, route: &Route) -> RouteMessage {
@@ -65,13 +168,15 @@ fn message(index: u32, route: &Route) -> RouteMessage {
     match route.to.network() {
         IpAddr::V4(ip) => {
             let builder = RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(ip, len);
-            let builder = builder.output_interface(index).table_id(route.table);
+            let builder = builder.output_interface(index).table_id(route.table).protocol(OURS);
             route.source.into_iter().fold(builder, RouteMessageBuilder::<Ipv4Addr>::pref_source).build()
         }
         IpAddr::V6(ip) => RouteMessageBuilder::<Ipv6Addr>::new()
             .destination_prefix(ip, len)
             .output_interface(index)
             .table_id(route.table)
+            .priority(route.metric)
+            .protocol(OURS)
             .build(),
     }
 }

@@ -119,7 +119,9 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         let (content, offer) = match self.looking(out, &Said::Working, move || open(&wanted)).await? {
             Ok(opened) => opened,
             Err(error) => {
-                self.failed(index, Verdict::Abandoned, error.to_string());
+                let misnamed = error.kind() == io::ErrorKind::InvalidFilename;
+                let verdict = if misnamed { Verdict::Name } else { Verdict::Abandoned };
+                self.failed(index, verdict, error.to_string());
                 return Ok(None);
             }
         };

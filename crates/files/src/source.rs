@@ -31,6 +31,8 @@ enum From {
     Input,
     /// What the system does not let us look at, in its words: it fails when it is its turn.
     Unreadable(String),
+    /// What no receiver would take, and why: it fails likewise.
+    Misnamed(&'static str),
 }
 
 /// What is not sent, and why.
@@ -102,37 +104,33 @@ impl Plan {
     }
 
     fn found(&mut self, entry: &fs::DirEntry, above: &str) {
-        let path = entry.path();
-        let name = entry.file_name().to_str().map(|name| format!("{above}/{name}"));
-        let why = match &name {
-            None => Some("its name is not UTF-8"),
-            Some(name) => refused(name),
+        let (path, raw) = (entry.path(), entry.file_name());
+        let name = format!("{above}/{}", raw.to_string_lossy());
+        let bad = if raw.to_str().is_some() { refused(&name) } else { Some("its name is not UTF-8") };
+        let meta = match entry.metadata() {
+            Ok(meta) => meta,
+            Err(error) => return self.unreadable(name, &error),
         };
-        let meta = match (entry.metadata(), &name) {
-            (Ok(meta), _) => meta,
-            (Err(error), Some(name)) if why.is_none() => return self.unreadable(name.clone(), &error),
-            _ => return self.skipped.push(Skipped { path, why: why.unwrap_or("cannot be looked at") }),
+        let from = match bad {
+            _ if meta.is_symlink() => return self.skipped.push(Skipped { path, why: "is a symbolic link" }),
+            Some(why @ UNFINISHED) => return self.skipped.push(Skipped { path, why }),
+            Some(why) => From::Misnamed(why),
+            None if meta.is_dir() => return self.walk(&path, name, &meta),
+            None if meta.is_file() => From::File { path, named: false },
+            None => return self.skipped.push(Skipped { path, why: "is neither a file nor a directory" }),
         };
-        let why = why.or_else(|| meta.is_symlink().then_some("is a symbolic link"));
-        match (name, why) {
-            (Some(name), None) if meta.is_dir() => self.walk(&path, name, &meta),
-            (Some(name), None) if meta.is_file() => {
-                let from = From::File { path, named: false };
-                self.entries.push(Entry { name, size: Some(meta.len()), from });
-            }
-            (_, why) => {
-                self.skipped.push(Skipped { path, why: why.unwrap_or("is neither a file nor a directory") });
-            }
-        }
+        self.entries.push(Entry { name, size: Some(meta.len()), from });
     }
 }
+
+const UNFINISHED: &str = "is an unfinished file";
 
 /// Why no receiver takes such a name. Whether it takes hidden ones is its own choice.
 fn refused(name: &str) -> Option<&'static str> {
     use crate::name::BadName as B;
     match SafePath::new(name, true).err()? {
         B::Outside => Some("has no name of its own"),
-        B::Part => Some("is an unfinished file"),
+        B::Part => Some(UNFINISHED),
         B::Invisible => Some("its name has invisible characters"),
         B::Long => Some("its path is too long"),
         B::Hidden => None,
@@ -188,6 +186,7 @@ impl Entry {
                 return Ok((Opened::Directory, offer(Some(0), *mode, *modified)));
             }
             From::Unreadable(why) => return Err(io::Error::other(why.clone())),
+            From::Misnamed(why) => return Err(io::Error::new(io::ErrorKind::InvalidFilename, *why)),
             From::Input => return Ok((Opened::Input, offer(None, 0o666, now()))),
             From::File { path, named } => (path, *named),
         };

@@ -13,6 +13,9 @@ use polypath_wire::Rate;
 
 use crate::addresses::{Address, index, usable};
 
+/// How the names of tunnels of a daemon begin, unless its configuration has another one.
+const TUNNELS: &str = "polypath";
+
 /// A choice among the interfaces of this host, by their names or by patterns with `*` and `?`. Loopback, which reaches this host itself, is always used.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Choice {
@@ -77,9 +80,10 @@ impl Choice {
         address.device.as_ref().is_none_or(|device| self.admits_device(device))
     }
 
-    /// Whether the addresses of an interface may be used at all.
+    /// Whether the addresses of an interface may be used at all. Tunnels of ours only if they are named.
     pub fn admits_device(&self, device: &str) -> bool {
-        let chosen = self.only.is_empty() || contains(&self.only, device) || contains(&self.backup, device);
+        let any = self.only.is_empty() && !device.starts_with(TUNNELS);
+        let chosen = any || contains(&self.only, device) || contains(&self.backup, device);
         contains(&self.always, device) || chosen && !contains(&self.except, device)
     }
 
@@ -201,8 +205,17 @@ mod tests {
         let some = Choice { only: text(&["eth*", "wwan0"]), except: text(&["eth1?"]), ..Choice::default() };
         let used = ["eth0", "eth1", "eth10", "wwan0", "wwan1", "lo"].map(|device| admits(&some, device));
         assert_eq!(used, [true, true, false, true, false, true]);
-        let most = Choice { except: text(&["polypath0"]), ..Choice::default() };
-        assert!(admits(&most, "eth0") && !admits(&most, "polypath0"));
+        let most = Choice { except: text(&["eth1"]), ..Choice::default() };
+        assert!(admits(&most, "eth0") && !admits(&most, "eth1"));
+    }
+
+    #[test]
+    fn a_tunnel_is_no_uplink_unless_it_is_named() {
+        let tunnel = address(1, "polypath0");
+        let named = || vec!["polypath0".to_owned()];
+        assert!(!Choice::default().admits(&tunnel));
+        assert!(Choice { only: named(), ..Choice::default() }.admits(&tunnel));
+        assert!(Choice { always: named(), ..Choice::default() }.admits(&tunnel));
     }
 
     #[test]

@@ -339,9 +339,10 @@ impl Node {
         self.shared.act(|state, _| state.ask_to_stop());
     }
 
-    /// Ends all associations, and waits a little for the peers to say that they know.
+    /// Ends all associations, begins none for peers that call, and waits a little for the peers to say that they know.
     async fn close_associations(&self, grace: Duration) {
         let any = self.shared.act(|state, now| {
+            state.endpoint.accept_peers(Accept::Nobody);
             let peers: Vec<Hit> = state.endpoint.associations().collect();
             peers.iter().for_each(|peer| state.endpoint.dissociate(now, *peer));
             !peers.is_empty()

@@ -31,7 +31,8 @@ resumed.
 With --allow this host waits for the other one, and prints the arguments of its `receive --from`. Use it where the \
 receiver is behind a NAT and the sender is not.
 
-Symbolic links in directories are skipped, and so is everything that is neither a file nor a directory.";
+Symbolic links in directories are skipped, and so is everything that is neither a file nor a directory. \
+Names that no receiver takes, such as those with invisible characters, make the exit status 1.";
 
 pub const RECEIVE_EXAMPLES: &str = "\
 Examples:

@@ -100,7 +100,7 @@ fn plan(what: &[impl AsRef<OsStr>], name: Option<&str>) -> Result<Plan, Failure>
     }
     for skipped in &plan.skipped {
         let path = shown(&skipped.path.to_string_lossy());
-        eprintln!("left out: {path} {}", skipped.why);
+        eprintln!("left out: {path}: {}", skipped.why);
     }
     Ok(plan)
 }

@@ -38,7 +38,9 @@ fn change(command: &PathsCommand) -> PathsChange {
 fn of_interfaces(status: &Status) -> String {
     let mut table = plain(vec!["interface", "use", "addresses", "limit", "quota"], 3);
     for InterfaceStatus { name, addresses, used, limit_mbps, quota } in &status.interfaces {
+        let has_path = status.paths().any(|(_, path)| addresses.contains(&path.local.ip()));
         let used = match used {
+            Use::Used | Use::Spill if !has_path => "no path yet",
             Use::Used => "used",
             Use::Spill => "spill",
             Use::Backup => "backup",

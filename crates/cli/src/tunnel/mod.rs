@@ -19,6 +19,7 @@ use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
 use polypath_daemon::{Config, ConfigError, Daemon, DaemonError};
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
+use tokio::signal::unix::Signal;
 use tracing_subscriber::prelude::*;
 
 use crate::args::{Detail, TunnelCommand, UpArgs};
@@ -51,7 +52,8 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     let user = config.daemon.user.as_ref().or(args.user.as_ref());
     let user = user.map(|name| privileges::user(name)).transpose()?;
     let said = listen_to_ourselves(args.verbose);
-    let interrupt = Interrupt::listen_meanwhile()?;
+    let interrupt = Interrupt::listen_but_for_hangups()?;
+    let hangups = interrupt.hangups()?;
     interrupt.block_on(async {
         state(&config, user.as_ref())?;
         let socket = socket(&config, user.as_ref())?;
@@ -61,7 +63,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
             say_what_stays(&config);
             refused(&e)
         })?;
-        let ended = carry(&daemon, &socket, &said, args, user.as_ref(), &interrupt).await;
+        let ended = carry(&daemon, (&socket, hangups), &said, args, user.as_ref(), &interrupt).await;
         tracing::info!("ending");
         notify::stopping();
         let ended = match ended {
@@ -101,10 +103,11 @@ fn finish(events: EventFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Carries connections and answers, as `user`, until it is asked to end or a signal comes.
+/// Carries connections and answers, as `user`, until it is asked to end or a signal comes. A hangup asks to read the
+/// configuration again.
 async fn carry(
     daemon: &Daemon,
-    socket: &ControlSocket,
+    (socket, mut hangups): (&ControlSocket, Signal),
     said: &Recent,
     args: &UpArgs,
     user: Option<&User>,
@@ -121,10 +124,20 @@ async fn carry(
                 other => daemon.answer(other, &args.config).await,
             }) => {}
             () = notify::live(daemon) => {}
+            () = read_again(daemon, &args.config, &mut hangups) => {}
         }
         Ok(())
     };
     interrupt.or(answers).await
+}
+
+/// Has the configuration read again at each hangup.
+async fn read_again(daemon: &Daemon, config: &Path, hangups: &mut Signal) {
+    while hangups.recv().await.is_some() {
+        if let Answer::Refused { why, help } = daemon.answer(Command::Reload, config).await {
+            tracing::warn!("SIGHUP: {why}; {help}");
+        }
+    }
 }
 
 /// Where it is asked, by its user and root, or by a group.
@@ -169,7 +182,8 @@ fn listen_to_ourselves(verbose: bool) -> Recent {
     let level = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
     let ours = |target: &tracing::Metadata<'_>| target.target().starts_with("polypath");
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
-    let lines = lines.with_ansi(io::stderr().is_terminal());
+    // A terminal may go while the daemon stays.
+    let lines = lines.with_ansi(io::stderr().is_terminal()).log_internal_errors(false);
     let filter = tracing_subscriber::filter::filter_fn(move |m| ours(m) && *m.level() <= level);
     let recent = Recent::default();
     tracing_subscriber::registry().with(lines.and_then(recent.clone()).with_filter(filter)).init();
@@ -194,6 +208,7 @@ fn refused(error: &DaemonError) -> Failure {
         DaemonError::Sockets { .. } => {
             failure.help("another program may use the port: set [listen] port, here and at the peers")
         }
+        DaemonError::Route(e) => failure.help(e.help()),
         _ => failure,
     }
 }

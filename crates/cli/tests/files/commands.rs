@@ -79,7 +79,7 @@ fn a_directory_and_standard_input_go_in_one_command() {
     assert!(received.status.success(), "{received:?}");
     let report = json(&sent);
     assert_eq!(report["files"].as_array().unwrap().len(), 33, "30 photos, two directories, what was said");
-    assert!(String::from_utf8_lossy(&sent.stderr).contains("link is a symbolic link"), "{sent:?}");
+    assert!(String::from_utf8_lossy(&sent.stderr).contains("link: is a symbolic link"), "{sent:?}");
     let inbox = bed.path("in");
     for n in 0..30u8 {
         let stored = std::fs::read(inbox.join(format!("album/2024/{n}.jpg"))).unwrap();

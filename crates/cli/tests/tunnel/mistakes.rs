@@ -1,6 +1,6 @@
 //! Mistakes that only the system shows, and what is said of them.
 
-use super::host::{hosts, wait};
+use super::host::{hosts, lists, shell, wait};
 
 #[test]
 fn what_a_start_cannot_have_is_told_with_the_remedy() {
@@ -44,4 +44,47 @@ fn a_daemon_over_whose_interfaces_nothing_goes_says_so() {
     router.edit(|text| text.replacen("exclude = [\"eth*\"]", "exclude = []", 1));
     ask("reload");
     assert_eq!(ask("log").matches(warning).count(), 2);
+    assert!(ask("paths").contains("eth0       no path yet  192.0.2.1"), "there is no peer");
+}
+
+#[test]
+fn the_tunnel_of_one_daemon_carries_no_paths_of_another_unless_it_is_named() {
+    let Some([mut router, _server]) = hosts() else { return };
+    router.init(&[]);
+    router.ns.run(|| shell("ip link add polypath8 type veth peer name far")).unwrap();
+    router
+        .ns
+        .run(|| {
+            shell("ip address add 10.97.0.1/24 dev polypath8; ip link set polypath8 up; ip link set far up")
+        })
+        .unwrap();
+    router.up();
+    wait("an answer", || router.status(&[]).status.success());
+    let socket = router.socket();
+    let ask = |args: &[&str]| {
+        let done = router.run(router.command(&[args, &["--socket", socket.to_str().unwrap()]].concat()));
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    assert!(ask(&["paths"]).contains("polypath8  excluded     10.97.0.1"), "{}", ask(&["paths"]));
+    ask(&["paths", "add", "polypath8"]);
+    assert!(ask(&["paths"]).contains("polypath8  no path yet  10.97.0.1"));
+}
+
+#[test]
+fn a_route_that_leads_elsewhere_already_is_named_at_the_start() {
+    let Some([mut router, server]) = hosts() else { return };
+    let there = server.init(&[]);
+    router.obey(&format!("{there} --behind 10.98.0.0/24"));
+    let socket = router.socket();
+    router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+    router.ns.run(|| shell("ip route add 10.98.0.0/24 via 192.0.2.2")).unwrap();
+    let up = router.run(router.command(&["up", "polypath.toml"]));
+    let said = String::from_utf8_lossy(&up.stderr).into_owned();
+    let remedy = "help: `ip route del 10.98.0.0/24 via 192.0.2.2 dev eth0` removes it";
+    assert!(up.status.code() == Some(3) && said.contains(remedy), "{said}");
+    assert!(lists(&router, "route", "10.98.0.0/24 via 192.0.2.2") && !lists(&router, "link", "polypath0"));
+    router.ns.run(|| shell("ip route del 10.98.0.0/24")).unwrap();
+    router.up();
+    wait("a route", || lists(&router, "route", "10.98.0.0/24 dev polypath0"));
 }

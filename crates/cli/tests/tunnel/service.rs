@@ -131,6 +131,26 @@ fn the_rights_of_the_unit_are_enough_to_start_again_over_a_dead_daemons_socket_a
 }
 
 #[test]
+fn a_hangup_has_the_configuration_read_again_and_what_is_wrong_with_it_logged() {
+    let Some([mut router, _server]) = pair() else { return };
+    router.up_under(&[], &[]);
+    wait("an answer", || router.status(&[]).status.success());
+    let hang_up = || {
+        let pid = router.daemon.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    };
+    router.edit(|text| text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "));
+    hang_up();
+    wait("a route", || lists(&router, "route", "10.98.0.0/24 dev polypath0"));
+    router.edit(|text| text.replace("mtu = 1400", "mtu = 1300").replace("spare = 8", "spare = 7"));
+    hang_up();
+    let socket = router.socket();
+    let log = || router.run(router.command(&["log", "--socket", socket.to_str().unwrap()])).stdout;
+    let refused = "SIGHUP: tunnel.mtu, lane.spare cannot change while the daemon runs";
+    wait("a refusal", || String::from_utf8_lossy(&log()).contains(refused));
+}
+
+#[test]
 fn a_server_that_gives_addresses_reads_its_configuration_again_as_its_user() {
     let Some([_router, mut server]) = hosts() else { return };
     server.init(&["--assign", "10.99.0.0/24"]);

@@ -4,17 +4,16 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::route::{RouteHeader, RouteProtocol};
+use rtnetlink::packet_route::route::RouteHeader;
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 
+use crate::netlink::OURS;
 use crate::routes::TABLE;
 
 /// The mark of the daemon's own packets (`SO_MARK`).
 pub(crate) const MARK: u32 = 10_500;
 /// Priority of the rule for those packets; at most 387 more follow, three for each length of a prefix.
 const FIRST: u32 = 10_499;
-/// Whose rules they are: a protocol number that nobody else uses (rt_protos of iproute2).
-pub(super) const OURS: RouteProtocol = RouteProtocol::Other(105);
 
 /// What tells rules apart: family, priority, destination.
 type Id = (u8, u32, Option<IpAddr>, u8);

@@ -10,5 +10,6 @@ mod page;
 mod quic;
 mod reload;
 mod rm_tcp;
+mod routes;
 mod silent;
 mod tcp;

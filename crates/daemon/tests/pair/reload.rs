@@ -38,7 +38,7 @@ fn paths_up(host: &Host) -> usize {
 }
 
 /// What was not done, and what to do about it.
-fn refusal(answer: Answer) -> String {
+pub fn refusal(answer: Answer) -> String {
     match answer {
         Answer::Refused { why, help } => format!("{why}; {help}"),
         other => panic!("{other:?}"),

@@ -92,3 +92,16 @@ fn a_peer_that_was_only_away_keeps_its_connections() {
     pair.wait(|pair| pair.hosts.iter().all(|host| !host.status().peers[0].silent));
     transfer(client, server, 1 << 20);
 }
+
+#[test]
+fn a_daemon_that_ends_is_not_called_back() {
+    if !ready() {
+        return;
+    }
+    let mut pair = Pair::start(&[link(80, 5)], |_, text| text);
+    pair.hosts[1].stop();
+    for _ in 0..20 {
+        assert!(!pair.hosts[0].status().peers[0].associated);
+        thread::sleep(Duration::from_millis(100));
+    }
+}

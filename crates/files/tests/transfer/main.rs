@@ -49,6 +49,19 @@ async fn a_directory_arrives_with_all_that_is_in_it() {
 }
 
 #[tokio::test]
+async fn a_name_that_no_receiver_takes_fails_alone() {
+    let bed = Bed::new();
+    let root = bed.file("album/readme", b"hello").parent().unwrap().to_owned();
+    bed.file("album/in\u{200e}visible", b"x");
+    let plan = plan(&[&root]);
+    assert_eq!(plan.skipped, []);
+    let ended = bed.send_plan(&plan, ALICE).await.ok();
+    let why = "its name has invisible characters".to_owned();
+    assert_eq!(ended.failed(), [("album/in\u{fffd}visible".to_owned(), why)]);
+    assert_eq!(bed.found()["album/readme"], Some(b"hello".to_vec()));
+}
+
+#[tokio::test]
 async fn mode_and_time_are_carried_but_no_more_than_the_umask_admits() {
     let bed = Bed::new();
     let time = UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
