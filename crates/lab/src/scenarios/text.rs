@@ -159,14 +159,16 @@ fn law(name: &str) -> String {
 
 fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
     writeln!(out, "\n[[grid]]\nname = \"controller\"\nvalues = [")?;
-    for name in CONTROLLERS.iter().filter(|name| s.paths.len() > 1 || !COUPLED.contains(name)) {
+    let possible = |name: &str| s.paths.len() > 1 || !COUPLED.contains(&name);
+    for name in CONTROLLERS.iter().filter(|name| possible(name)) {
         let cc = match *name {
             "polypath" => polypath(s, ""),
             name => law(name),
         };
         cell(out, name, &cc)?;
     }
-    VARIANTS.iter().try_for_each(|(name, keys)| cell(out, name, &polypath(s, keys)))?;
+    let mut variants = VARIANTS.iter().filter(|(name, _)| possible(name));
+    variants.try_for_each(|(name, keys)| cell(out, name, &polypath(s, keys)))?;
     let twins: Vec<String> =
         (0..s.bottlenecks.len()).map(|n| format!(", \"flow.{}.size\" = \"1000GB\"", twin(n))).collect();
     writeln!(
@@ -189,8 +191,8 @@ fn polypath(s: &Scenario, keys: &str) -> String {
     format!("{{ algorithm = \"polypath\"{base}{keys} }}")
 }
 
-/// Laws that couple paths: of one path they are refused.
-const COUPLED: [&str; 4] = ["lia", "olia", "balia", "wvegas"];
+/// What couples paths: of one path it is refused.
+const COUPLED: [&str; 5] = ["lia", "olia", "balia", "wvegas", "polypath_shared"];
 
 #[cfg(test)]
 mod tests {
