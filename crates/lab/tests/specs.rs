@@ -157,7 +157,7 @@ fn what_means_nothing_is_refused() {
         link("change = [{ at = \"3s\" }]"),
         "link[0].change[0]",
         "changes nothing",
-        "rate, delay, loss or up",
+        "rate, delay, loss, up or back",
     );
     told(link("change = [{ at = \"9s\", up = false }]"), "link[0].change[0].at", "after the end", "9s");
     let flow = |keys: &str| refused(SECONDS, "", keys, "");

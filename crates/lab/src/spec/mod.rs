@@ -21,6 +21,7 @@
 //! ```
 
 mod aims;
+mod capacity;
 mod error;
 mod expect;
 mod figure;
@@ -44,6 +45,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::metric::Metric;
+pub use capacity::Capacity;
 pub use error::SpecError;
 pub(crate) use error::suggestion;
 pub use expect::{Expect, Measure, Statistic};
@@ -52,7 +54,7 @@ pub use figure::{Band, Figure, FigureKind, Series};
 pub use flow::{Flow, Start, Traffic};
 pub use grid::{Axis, Cell};
 pub use limit::Limit;
-pub use link::{Back, Change, Link, Reordering};
+pub use link::{Back, Change, ChangeBack, Link, Reordering};
 pub use load::{Experiment, LoadError, from_document, load, parse, parse_at};
 pub use nulls::in_null;
 pub use published::Unreadable;
