@@ -7,9 +7,7 @@ use super::spread::spread;
 use crate::check::{Ensemble, statistic, values};
 use crate::metric::Merge;
 use crate::results::{Run, Summary};
-use crate::spec::{
-    Band, Cell, Figure, FigureKind, Series, Statistic, Unreadable, chosen, labels, published_points,
-};
+use crate::spec::{Band, Cell, Figure, FigureKind, Series, Unreadable, chosen, labels, published_points};
 
 /// Most points of a line over time.
 const POINTS: usize = 500;
@@ -82,7 +80,7 @@ fn drawn_in_full(
 
 pub(super) fn blank(figure: &Figure) -> Chart {
     let (unit, _) = figure.series.first().map_or(("", 1.0), |s| unit(s, figure));
-    let metric = serde_json::json!(figure.metric).as_str().unwrap_or_default().replace('_', " ");
+    let metric = metrics(figure);
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
     let ratio = figure.series.first().is_some_and(|s| s.selector(figure).is_ratio());
     let y_label = if ratio { format!("ratio of {metric}") } else { format!("{metric}{unit}") };
@@ -112,9 +110,21 @@ pub(super) fn blank(figure: &Figure) -> Chart {
     }
 }
 
+/// What its series show; each once.
+fn metrics(figure: &Figure) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for series in &figure.series {
+        let name = series.selector(figure).what.metric.name().replace('_', " ");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(" and ")
+}
+
 pub(super) fn unit(series: &Series, figure: &Figure) -> (&'static str, f64) {
     let selector = series.selector(figure);
-    let bare = selector.is_ratio() || series.of.statistic == Statistic::ShareWithin;
+    let bare = selector.is_ratio() || series.of.statistic.is_bare();
     if bare { ("", 1.0) } else { selector.what.metric.unit() }
 }
 
