@@ -96,7 +96,9 @@ fn what_a_daemon_did_takes_as_long_in_the_simulator_and_is_kept_as_an_experiment
     std::fs::write(dir.path().join("run.log"), "hello\n").unwrap();
     let (code, _, error) = told(&polypath(dir.path(), &["lab", "replay", "run.log"]));
     assert!(
-        code == Some(2) && error.contains("run.log: line 1: ") && error.contains("help: `polypath status"),
+        code == Some(2)
+            && error.contains("run.log: line 1 is not what")
+            && error.contains("help: `polypath status"),
         "{error}"
     );
 }

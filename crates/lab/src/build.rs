@@ -118,22 +118,23 @@ fn hop(link: &Link, there: bool) -> HopConfig {
         delay: link.delay(there),
         queue: queue.limit(bdp),
         discipline: queue.discipline(bdp),
-        loss: link.back.loss.filter(|_| !there).unwrap_or(link.loss),
+        loss: link.loss(there),
         duplication: link.duplication,
         reordering: link.reordering.map_or(0.0, |r| r.probability),
         reorder_delay: link.reordering.map_or(Duration::ZERO, |r| r.delay.0),
         corruption: link.corruption,
         mtu: Some(link.mtu),
         up: link.up,
-        schedule: link.change.iter().flat_map(steps).collect(),
+        schedule: link.change.iter().flat_map(|change| steps(link, change, there)).collect(),
     }
 }
 
-fn steps(change: &crate::spec::Change) -> Vec<Step> {
+/// What `change` does to `link` from its `from` to its `to`, or back.
+fn steps(link: &Link, change: &crate::spec::Change, there: bool) -> Vec<Step> {
     let changes = [
-        change.rate.map(|r| Change::Rate(r.0)),
-        change.delay.map(|d| Change::Delay(d.0)),
-        change.loss.map(Change::Loss),
+        link.changed_rate(change, there).map(Change::Rate),
+        link.changed_delay(change, there).map(Change::Delay),
+        link.changed_loss(change, there).map(Change::Loss),
         change.up.map(|up| if up { Change::Up } else { Change::Down }),
     ];
     let at = Instant::ZERO + change.at.0;

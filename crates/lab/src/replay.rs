@@ -39,7 +39,7 @@ const LONGEST: f64 = 86_400.0;
 #[derive(Debug, Error)]
 pub enum ReplayError {
     /// A line is not one of `polypath status --watch --json`.
-    #[error("line {line}: {source}")]
+    #[error("line {line} is not what `polypath status --watch --json` writes{}", detail(source))]
     Line {
         /// Its number, from 1.
         line: usize,
@@ -72,6 +72,11 @@ pub enum ReplayError {
         /// The peer.
         peer: String,
     },
+}
+
+/// What JSON of another form lacks.
+fn detail(error: &serde_json::Error) -> String {
+    if error.is_data() { format!(": {error}") } else { String::new() }
 }
 
 /// Data that were sent without a pause.
@@ -299,7 +304,7 @@ mod tests {
     fn what_is_no_log_says_where_and_why() {
         let said = |text: &str, peer| Replay::of(text, peer).unwrap_err().to_string();
         let log = log(25);
-        assert!(said("{\"time\":1,\"peers\":[]}\nhello\n", None).starts_with("line 2: "));
+        assert!(said("{\"time\":1,\"peers\":[]}\nhello\n", None).starts_with("line 2 is not what"));
         assert!(said(&log.lines().take(2).collect::<Vec<_>>().join("\n"), None).contains("at least 3"));
         assert!(said(&log, Some("near")).contains("the log has far"));
         assert!(

@@ -226,7 +226,7 @@ impl Watch {
             if at == bin || at == mark {
                 let now = self.snapshot(built);
                 for (n, next) in next_bins.iter_mut().enumerate().filter(|(_, next)| **next == at) {
-                    self.draw(n, &now);
+                    self.draw(n, &now, at);
                     *next = at + self.courses[n].0;
                 }
                 if marks.next_if_eq(&at).is_some() {
@@ -257,11 +257,11 @@ impl Watch {
         }
     }
 
-    /// One more bin of the course `n`.
-    fn draw(&mut self, n: usize, now: &Snapshot) {
+    /// One more bin of the course `n`, which ends `at`.
+    fn draw(&mut self, n: usize, now: &Snapshot, at: Duration) {
         let (bin, series, before) = &mut self.courses[n];
         for (what, line) in series.iter().zip(&mut self.timeline.courses[n].series) {
-            let value = self.timeline.layout.value(what, before, now, bin.as_secs_f64());
+            let value = self.timeline.layout.value(what, before, now, (at - *bin, at));
             line.push(value.unwrap_or(f64::NAN));
         }
         before.clone_from(now);
@@ -333,11 +333,11 @@ fn result(built: &Built, spec: &Spec, n: usize, timeline: &Timeline) -> FlowResu
     let counted = |count: fn(&FlowLevel) -> u64| count(after).saturating_sub(count(before));
     let measured = (spec.duration.0 - spec.measure_from.0).as_secs_f64();
     let arriving = counted(|level| level.bytes) as f64 * 8.0 / measured;
-    let capacity = spec.capacity(flow).0 as f64;
+    let capacity = spec.capacity(flow);
     let result = FlowResult {
         name: flow.name.clone(),
         goodput_bps: arriving,
-        utilisation: arriving / capacity,
+        utilisation: arriving / capacity.mean(spec.measure_from.0, spec.duration.0),
         out_of_order: counted(|level| level.out_of_order),
         timeouts: counted(|level| level.timeouts),
         ..FlowResult::default()
@@ -356,6 +356,9 @@ fn result(built: &Built, spec: &Spec, n: usize, timeline: &Timeline) -> FlowResu
             let lives: Option<Vec<f64>> = reports.iter().map(life).collect();
             let completion_s = lives.and_then(|lives| lives.into_iter().reduce(f64::max));
             let goodput_bps = completion_s.map_or(arriving, |seconds| bytes as f64 * 8.0 / seconds);
+            let began = reports.iter().map(|r| r.started.since(Instant::ZERO)).min().unwrap_or_default();
+            let life = completion_s.map(|seconds| (began, began + Duration::from_secs_f64(seconds)));
+            let (from, to) = life.unwrap_or((spec.measure_from.0, spec.duration.0));
             let again = |level: &FlowLevel, p: usize| level.paths.get(p).map_or(0, |l| l.retransmissions);
             let of_paths =
                 reports.iter().flat_map(|r| (0..).zip(&r.sender_paths).map(|(p, stats)| (stats, spi(r, p))));
@@ -369,7 +372,7 @@ fn result(built: &Built, spec: &Spec, n: usize, timeline: &Timeline) -> FlowResu
             FlowResult {
                 bytes,
                 goodput_bps,
-                utilisation: goodput_bps / capacity,
+                utilisation: goodput_bps / capacity.mean(from, to),
                 completion_s,
                 retransmissions: paths.iter().map(|path| path.retransmissions).sum(),
                 intact: !reports.iter().any(|report| report.corrupted),

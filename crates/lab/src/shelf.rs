@@ -52,6 +52,13 @@ impl Shelf {
         if !own.is_empty() {
             return Ok(own);
         }
+        if name.contains('/') || name.ends_with(".toml") {
+            let help = format!(
+                "a group is a directory of experiments; of one, `polypath lab run {name}` answers the expectations, \
+                 and `polypath lab report {name}` writes the page"
+            );
+            return Err(Unknown { what: "group", name: name.to_owned(), help });
+        }
         let mut groups: Vec<String> = all.iter().filter_map(of).collect();
         groups.dedup();
         Err(unknown("group", name, &groups.iter().map(String::as_str).collect::<Vec<_>>()))
@@ -80,6 +87,12 @@ impl Shelf {
 
     fn unknown(&self, name: &str) -> Unknown {
         let all = self.names().unwrap_or_default();
+        let so_called = |n: &&String| n.rsplit('/').next() == Some(name);
+        let found: Vec<String> = all.iter().filter(so_called).map(|n| format!("\"{n}\"")).collect();
+        if !found.is_empty() {
+            let help = format!("did you mean {}?", found.join(" or "));
+            return Unknown { what: "experiment", name: name.to_owned(), help };
+        }
         unknown("experiment", name, &all.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
@@ -176,6 +189,10 @@ mod tests {
         let nearest =
             "no experiment is named \"foundation/two_path\": did you mean \"foundation/two_paths\"?";
         assert!(text.starts_with(nearest), "{text}");
+        let text = told(Shelf::BuiltIn.load("one_link").unwrap_err());
+        assert!(text.ends_with("did you mean \"foundation/one_link\"?"), "{text}");
+        let file = Shelf::BuiltIn.group("three.toml").unwrap_err();
+        assert!(file.help.contains("lab run three.toml") && file.help.contains("lab report three.toml"));
         let group = Shelf::BuiltIn.group("mhpi").unwrap_err();
         assert!(group.help.starts_with("did you mean \"mhip\"?"), "{group:?}");
         assert!(template("two_pats").unwrap_err().help.starts_with("did you mean \"two_paths\"?"));

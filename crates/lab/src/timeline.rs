@@ -7,7 +7,7 @@ use polypath_wire::Duration;
 
 use crate::counters::{FlowLevel, Snapshot};
 use crate::metric::{FlowPart, LinkPart, Read};
-use crate::spec::{Spec, Traffic, What, ends};
+use crate::spec::{Capacity, Spec, Traffic, What, ends};
 
 /// How often windows and queues are looked at, if anybody asks for them.
 pub const SAMPLE: Duration = Duration::from_millis(10);
@@ -20,12 +20,12 @@ pub struct Layout {
     measured: (Duration, Duration),
 }
 
-/// A flow's name, its capacity (bit/s), and of each of its paths the payload of a full segment (bytes).
+/// A flow's name, its capacity, and of each of its paths the payload of a full segment (bytes).
 #[derive(Clone, PartialEq, Debug, Default)]
 struct FlowLayout {
     name: String,
     is_tcp: bool,
-    capacity: f64,
+    capacity: Capacity,
     packets: Vec<f64>,
     /// The hops of each path, by their places in [`Layout::hops`].
     ways: Vec<Vec<usize>>,
@@ -57,7 +57,7 @@ impl Layout {
         let flows = spec.flow.iter().enumerate().map(|(n, f)| FlowLayout {
             name: f.name.clone(),
             is_tcp: f.traffic == Traffic::Tcp,
-            capacity: spec.capacity(f).0 as f64,
+            capacity: spec.capacity(f),
             packets: (0..f.paths.len()).map(|p| packet(n, p)).collect(),
             ways: f.paths.iter().map(|via| spec.hops_of(f, via)).collect(),
         });
@@ -69,15 +69,15 @@ impl Layout {
         }
     }
 
-    /// The number `what` of what happened between `a` and `b`, which took `seconds`.
-    pub fn value(&self, what: &What, a: &Snapshot, b: &Snapshot, seconds: f64) -> Option<f64> {
+    /// The number `what` of what happened between `a` and `b`, which were taken at `times`.
+    pub fn value(&self, what: &What, a: &Snapshot, b: &Snapshot, times: (Duration, Duration)) -> Option<f64> {
         let def = what.metric.def();
         match def.read {
-            Read::Link(read) => read(&self.at_link(what, (a, b), seconds)?),
+            Read::Link(read) => read(&self.at_link(what, (a, b), times)?),
             Read::Rivals => self.at_bottleneck(what, (a, b)),
             Read::Elsewhere => None,
             Read::Flow(read) => {
-                let of = |name: &String| read(&self.of_flow(name, what.path, (a, b), seconds)?);
+                let of = |name: &String| read(&self.of_flow(name, what.path, (a, b), times)?);
                 let all: Vec<f64> = what.flows.iter().map(of).collect::<Option<_>>()?;
                 def.several.of(&all)
             }
@@ -88,11 +88,11 @@ impl Layout {
         &self,
         what: &What,
         (a, b): (&Snapshot, &'a Snapshot),
-        seconds: f64,
+        (from, to): (Duration, Duration),
     ) -> Option<LinkPart<'a>> {
         let n = self.hop(what)?;
         let (before, after) = (a.hops.get(n).copied().unwrap_or_default(), b.hops.get(n)?);
-        Some(LinkPart { before, after, samples: b.samples - a.samples, seconds })
+        Some(LinkPart { before, after, samples: b.samples - a.samples, seconds: (to - from).as_secs_f64() })
     }
 
     fn hop(&self, what: &What) -> Option<usize> {
@@ -128,7 +128,7 @@ impl Layout {
         name: &str,
         path: Option<usize>,
         (a, b): (&'a Snapshot, &'a Snapshot),
-        seconds: f64,
+        (from, to): (Duration, Duration),
     ) -> Option<FlowPart<'a>> {
         const NONE: &FlowLevel = &FlowLevel::NONE;
         let n = self.flows.iter().position(|f| f.name == name)?;
@@ -136,7 +136,8 @@ impl Layout {
         let only = |p: &usize| path.is_none_or(|path| path == *p);
         let paths: Vec<usize> = (0..after.paths.len()).filter(only).collect();
         let FlowLayout { packets, capacity, .. } = &self.flows[n];
-        let (whole, samples, capacity) = (path.is_none(), b.samples - a.samples, *capacity);
+        let (whole, samples, capacity) = (path.is_none(), b.samples - a.samples, capacity.mean(from, to));
+        let seconds = (to - from).as_secs_f64();
         let part = FlowPart { before, after, paths, whole, packets, capacity, samples, seconds };
         Some(part).filter(|part| !part.paths.is_empty())
     }
@@ -148,7 +149,7 @@ impl Timeline {
         let (from, to) =
             (what.from.unwrap_or(self.layout.measured.0), what.to.unwrap_or(self.layout.measured.1));
         let at = |time: Duration| self.marks.iter().find(|(t, _)| *t == time).map(|(_, s)| s);
-        self.layout.value(what, at(from)?, at(to)?, (to - from).as_secs_f64())
+        self.layout.value(what, at(from)?, at(to)?, (from, to))
     }
 
     /// Counters of flow `n` where the measured time begins, and where it ends.

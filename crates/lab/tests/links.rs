@@ -1,4 +1,5 @@
-//! Queues with a discipline, and links that follow a trace.
+//! Queues with a discipline, links that follow a trace, and links that change.
+#![allow(clippy::unwrap_used)]
 
 use polypath_hop::{CodelConfig, Discipline, FqCodelConfig, QueueLimit, RedConfig};
 use polypath_lab::run::{Keep, id, run};
@@ -75,4 +76,57 @@ fn what_a_trace_says_decides_what_a_run_is() {
     };
     assert_eq!(of("1\n2\n"), of("1\r\n2\r\n"));
     assert_ne!(of("1\n2\n"), of("1\n3\n"));
+}
+
+/// What reaches `b` and what reaches `a` of UDP both ways in the last seconds, Mbit/s.
+fn carried(keys: &str) -> [f64; 2] {
+    let udp = |from, to| {
+        format!(
+            "[[flow]]\nname = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             traffic = {{ cbr = {{ rate = \"40Mbit/s\", packet = \"1000B\" }} }}\n"
+        )
+    };
+    let text = format!(
+        "version = 1\ntitle = \"x\"\nduration = \"5s\"\nmeasure_from = \"3s\"\n\
+         [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"4Mbit/s\"\ndelay = \"20ms\"\n{keys}\n{}{}",
+        udp("a", "b"),
+        udp("b", "a")
+    );
+    let experiment = spec::parse(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+    let run = run(&experiment.cells[0], 1, &Keep::default()).unwrap();
+    [0, 1].map(|n: usize| (run.flows[n].goodput_bps / 1e5).round() / 10.0)
+}
+
+#[test]
+fn a_change_leaves_what_back_names_and_may_name_it_itself() {
+    let change = "change = [{ at = \"1s\", rate = \"20Mbit/s\" }]";
+    assert_eq!(carried(change), [20.0, 20.0]);
+    assert_eq!(carried(&format!("back = {{ rate = \"1Mbit/s\" }}\n{change}")), [20.0, 1.0]);
+    let lossy = "change = [{ at = \"1s\", loss = 1.0 }]";
+    assert_eq!(carried(&format!("back = {{ rate = \"1Mbit/s\", loss = 0.0 }}\n{lossy}")), [0.0, 1.0]);
+    let both = "change = [{ at = \"1s\", rate = \"20Mbit/s\", back = { rate = \"8Mbit/s\" } }]";
+    assert_eq!(carried(both), [20.0, 8.0]);
+    let only_back = "change = [{ at = \"1s\", back = { rate = \"8Mbit/s\" } }]";
+    assert_eq!(carried(&format!("back = {{ rate = \"1Mbit/s\" }}\n{only_back}")), [4.0, 8.0]);
+}
+
+#[test]
+fn utilisation_is_of_the_mean_rate_in_the_measured_time() {
+    let of = |measured: &str| {
+        let text = format!(
+            "version = 1\ntitle = \"x\"\nduration = \"20s\"\nmeasure_from = \"{measured}\"\n\
+             [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"4Mbit/s\"\ndelay = \"1ms\"\n\
+             change = [{{ at = \"10s\", rate = \"16Mbit/s\" }}]\n\
+             [[flow]]\nname = \"udp\"\nfrom = \"a\"\nto = \"b\"\n\
+             traffic = {{ cbr = {{ rate = \"40Mbit/s\", packet = \"1000B\" }} }}\n\
+             [[measure]]\nmetric = \"utilisation\"\nflow = \"udp\"\nfrom = \"5s\"\n"
+        );
+        let experiment = spec::parse(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+        let run = run(&experiment.cells[0], 1, &Keep::default()).unwrap();
+        let own = run.value(&experiment.spec.measure[0].selector().what).unwrap();
+        [run.flows[0].utilisation, own]
+    };
+    for value in [of("0s"), of("5s"), of("12s")].concat() {
+        assert!((value - 1.0).abs() < 0.002, "{value}");
+    }
 }

@@ -157,7 +157,7 @@ fn what_means_nothing_is_refused() {
         link("change = [{ at = \"3s\" }]"),
         "link[0].change[0]",
         "changes nothing",
-        "rate, delay, loss or up",
+        "rate, delay, loss, up or back",
     );
     told(link("change = [{ at = \"9s\", up = false }]"), "link[0].change[0].at", "after the end", "9s");
     let flow = |keys: &str| refused(SECONDS, "", keys, "");
@@ -277,4 +277,57 @@ fn a_long_line_is_shown_where_it_matters() {
     let far = format!("back = {{ rate = \"1Mbit/s\",{} loss = 7 }}", " ".repeat(9_000));
     let error = refused(SECONDS, &far, "", "").to_string();
     assert!(error.contains("loss = 7") && error.contains(":10:9035\n") && error.len() < 900, "{error}");
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let flow = |keys: &str| refused(SECONDS, "", keys, "");
+    let udp = "traffic = { cbr = { rate = \"1Mbit/s\", packet = \"1501B\" } }";
+    told(flow(udp), "flow[0].traffic.cbr.packet", "1501 bytes do not fit", "\"1500B\"");
+    let udp = udp.replace("1501B", "1500B");
+    told(flow(&format!("{udp}\ntold = true")), "flow[0].told", "no connection", "leave it out");
+    told(
+        flow(&format!("{udp}\nconnection = {{ sack = false }}")),
+        "flow[0].connection",
+        "UDP",
+        "leave it out",
+    );
+    let both = refused(SECONDS, "", "", "[connection]\nearly_data = true\nmulti_route = true");
+    told(both, "connection.early_data", "multi_route", "one of the two");
+    let nameless = "[[flow]]\nname = \"\"\nfrom = \"a\"\nto = \"b\"";
+    told(refused(SECONDS, "", "", nameless), "flow[1].name", "without a name", "bulk");
+}
+
+#[test]
+fn what_is_nearly_right_is_told_the_right_way() {
+    let rest = |text: &str| refused(SECONDS, "", "", text);
+    told(
+        rest("[[grid]]\nkey = \"link.b->a.loss\"\nvalues = [0.1]"),
+        "grid[0].key",
+        "b->a",
+        "link.a->b.back.loss",
+    );
+    told(rest("[[grid]]\nkey = \"link.b->a.mtu\"\nvalues = [900]"), "grid[0].key", "b->a", "link.a->b.mtu");
+    let expect = "[[expect]]\nmetric = \"goodput\"\nflow = \"f\"\n";
+    told(rest(&format!("{expect}min = \"5Mbit/s\"")), "expect[0].min", "a number", "bit/s");
+    told(
+        rest(&format!("{expect}min = 1\nfrom = \"5s\"\nto = \"3s\"")),
+        "expect[0].from",
+        "no time",
+        "ends at 3s",
+    );
+    told(rest(&format!("{expect}min = 1\nto = \"30s\"")), "expect[0].to", "after the end", "9s");
+    let start = refused(SECONDS, "", "start = [\"0s\", \"1s\", \"2s\"]", "");
+    told(start, "flow[0].start", "none of the forms", "[\"0s\", \"1s\"]");
+    let figure = "[[figure]]\nkind = \"sweep\"\ntitle = \"t\"\nseries = [{ flow = \"f\" }]\n";
+    told(rest(figure), "figure[0]", "`axis` is missing", "[[grid]]");
+    let grid = "[[grid]]\nkey = \"flow.f.mss\"\nvalues = [400]\n";
+    told(
+        rest(&format!("{grid}{figure}")),
+        "figure[0]",
+        "`axis` is missing",
+        "axis = \"…\"; axes of the grid are: flow.f.mss",
+    );
+    let red = "queue = { discipline = \"red\", min = \"50p\", max = \"10p\" }";
+    told(refused(SECONDS, red, "", ""), "link[0].queue.max", "\"10p\" is not above min = \"50p\"", "15p");
 }

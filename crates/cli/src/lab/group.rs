@@ -45,6 +45,11 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     done.iter().filter(|d| d.own).try_for_each(|d| draw(d, args.figures.as_deref()))?;
     let text = if args.json { json_of(&args.group.group, &done) } else { table_of(&done, args.group.quick) };
     printed(writeln!(io::stdout(), "{text}"))?;
+    let fixed: Vec<&str> = done.iter().filter(|d| d.own && d.is_fixed()).map(Done::short_name).collect();
+    if !fixed.is_empty() {
+        let which = fixed.join(", ");
+        printed(writeln!(io::stderr(), "all seeds of {which} give {}", output::NOTHING_RANDOM))?;
+    }
     if !args.against.is_empty() {
         return compare(&done, &args.against, args.settle.is_some());
     }

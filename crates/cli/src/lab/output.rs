@@ -13,6 +13,9 @@ use polypath_lab::store::{self, StoreError};
 use crate::failure::{Failure, printed};
 use crate::table;
 
+/// Said of seeds that are no ensemble.
+pub const NOTHING_RANDOM: &str = "the same numbers: nothing is random here (start range, jitter, loss)";
+
 /// What the table shows, with its header and the factor it is shown in.
 fn shown() -> Vec<(Metric, &'static str, f64)> {
     let column = |metric: &Metric| match metric.def().printed {
@@ -26,15 +29,13 @@ fn shown() -> Vec<(Metric, &'static str, f64)> {
 pub fn print_table(done: &Done) -> Result<(), Failure> {
     let spec = &done.experiment.spec;
     let n = done.seeds.iter().count();
-    let runs = match done.runs.len() {
-        all if all > n => format!(" ({all} runs: {} cells × {n} seeds)", all / n),
-        _ => String::new(),
+    let runs = counted(done.runs.len(), done.runs.chunk_by(|a, b| a.cell == b.cell).count(), n);
+    let many = match n {
+        1 => format!("seed {}{runs}", done.seeds.first),
+        _ => format!("mean ± 95 % confidence over {n} seeds{runs}"),
     };
-    let many = if n > 1 {
-        format!("mean ± 95 % confidence over {n} seeds{runs}")
-    } else {
-        format!("seed {}{runs}", done.seeds.first)
-    };
+    let fixed =
+        if done.is_fixed() { format!("\nall {n} seeds give {NOTHING_RANDOM}") } else { String::new() };
     let verdicts: String = done.verdicts.iter().map(|v| format!("\n{v}")).collect();
     let (table, hidden) = table_of(done);
     let hidden = match &hidden[..] {
@@ -42,7 +43,18 @@ pub fn print_table(done: &Done) -> Result<(), Failure> {
         names => format!("too narrow for: {}; --json has all\n", names.join("; ")),
     };
     let title = format!("{}: {}", done.experiment.name, spec.title);
-    printed(writeln!(io::stdout(), "{title}\n{many}\n\n{table}\n{hidden}{verdicts}"))
+    printed(writeln!(io::stdout(), "{title}\n{many}{fixed}\n\n{table}\n{hidden}{verdicts}"))
+}
+
+/// How many runs there are, if that is not the number of seeds; fewer after an interrupt.
+fn counted(runs: usize, cells: usize, seeds: usize) -> String {
+    let of = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    let (all, cells_, seeds_) = (of(runs, "run"), of(cells, "cell"), of(seeds, "seed"));
+    match runs == cells * seeds {
+        true if cells == 1 => String::new(),
+        true => format!(" ({all}: {cells_} × {seeds_})"),
+        false => format!(" ({all} ended, in {cells_} with at most {seeds_} each)"),
+    }
 }
 
 /// The table with as many of its columns as the terminal has room for, and the names of the others.
@@ -131,4 +143,18 @@ pub fn write_page(page: &str, file: &Path) -> Result<(), Failure> {
             .map_err(|e| Failure::system(format!("cannot create {}", dir.display()), e))?;
     }
     std::fs::write(file, page).map_err(|e| Failure::system(format!("cannot write {}", file.display()), e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_counted_by_cells_and_seeds_and_without_them_where_some_are_missing() {
+        assert_eq!(counted(20, 1, 20), "");
+        assert_eq!(counted(45, 9, 5), " (45 runs: 9 cells × 5 seeds)");
+        assert_eq!(counted(9, 9, 1), " (9 runs: 9 cells × 1 seed)");
+        assert_eq!(counted(48, 10, 5), " (48 runs ended, in 10 cells with at most 5 seeds each)");
+        assert_eq!(counted(1, 1, 5), " (1 run ended, in 1 cell with at most 5 seeds each)");
+    }
 }

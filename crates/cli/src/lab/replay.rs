@@ -27,8 +27,10 @@ pub fn replay(args: &ReplayArgs) -> Result<(), Failure> {
     };
     let text = text.map_err(|e| Failure::system(format!("cannot read {name}"), e))?;
     let replay = Replay::of(&text, args.peer.as_deref()).map_err(|e| {
-        Failure::usage(format!("{name}: {e}"))
-            .help("`polypath status --watch --json > LOG` writes one, on the host that sends")
+        Failure::usage(format!("{name}: {e}")).help(match args.log.extension() {
+            Some(toml) if toml == "toml" => format!("`polypath lab run {name}` runs an experiment"),
+            _ => "`polypath status --watch --json > LOG` writes one, on the host that sends".to_owned(),
+        })
     })?;
     if let Some(file) = &args.write {
         return new::keep(file, &replay.spec);

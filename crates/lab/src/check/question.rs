@@ -224,7 +224,7 @@ impl Question<'_> {
     }
 
     fn unit(&self) -> (&'static str, f64) {
-        match self.selector.is_ratio() || self.expect.of.statistic.is_share() {
+        match self.selector.is_ratio() || self.expect.of.statistic.is_bare() {
             true => ("", 1.0),
             false => self.selector.what.metric.unit(),
         }

@@ -57,6 +57,14 @@ impl Done {
             .collect()
     }
 
+    /// Whether several seeds gave the same numbers in every cell: nothing in it is random.
+    pub fn is_fixed(&self) -> bool {
+        let cells: Vec<&[Run]> = self.runs.chunk_by(|a, b| a.cell == b.cell).collect();
+        let numbers = |run: &Run| (run.flows.clone(), run.timeline.marks.clone());
+        let same = |cell: &&[Run]| cell.windows(2).all(|two| numbers(&two[0]) == numbers(&two[1]));
+        cells.iter().any(|cell| cell.len() > 1) && cells.iter().all(same)
+    }
+
     /// All of it as one object: `results.json`, and what `lab run --json` prints.
     pub fn json(&self) -> Value {
         json!({

@@ -1,7 +1,7 @@
 //! What stands around the lines of a figure: titles, units, the places of an axis.
 
 use super::chart::{Chart, Mark};
-use crate::spec::{Band, Figure, FigureKind, Series, Statistic};
+use crate::spec::{Band, Figure, FigureKind, Series};
 
 /// Characters for which there is room along an axis.
 const AXIS_WIDTH: usize = 90;
@@ -14,7 +14,7 @@ const VIOLINS: &str = "Width: density of the seeds' runs (Gaussian kernel); dot:
 /// The chart of `figure` without its lines.
 pub(super) fn blank(figure: &Figure) -> Chart {
     let (unit, _) = figure.series.first().map_or(("", 1.0), |s| unit(s, figure));
-    let metric = serde_json::json!(figure.metric).as_str().unwrap_or_default().replace('_', " ");
+    let metric = metrics(figure);
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
     let ratio = figure.series.first().is_some_and(|s| s.selector(figure).is_ratio());
     let y_label = if ratio { format!("ratio of {metric}") } else { format!("{metric}{unit}") };
@@ -44,10 +44,22 @@ pub(super) fn blank(figure: &Figure) -> Chart {
     }
 }
 
+/// What its series show; each once.
+fn metrics(figure: &Figure) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for series in &figure.series {
+        let name = series.selector(figure).what.metric.name().replace('_', " ");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(" and ")
+}
+
 /// The unit of `series` in `figure`, and what its values are multiplied by for that.
 pub(super) fn unit(series: &Series, figure: &Figure) -> (&'static str, f64) {
     let selector = series.selector(figure);
-    let bare = selector.is_ratio() || series.of.statistic == Statistic::ShareWithin;
+    let bare = selector.is_ratio() || series.of.statistic.is_bare();
     if bare { ("", 1.0) } else { selector.what.metric.unit() }
 }
 

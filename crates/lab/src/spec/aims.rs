@@ -7,6 +7,7 @@ use super::error::{Key, Problem, at};
 use super::link::ends;
 use super::{Cell, Expect, Selector, Spec, Statistic, What};
 use crate::metric::Scope;
+use crate::units::Human;
 
 pub(super) use figures::figures;
 
@@ -296,11 +297,13 @@ impl Aim<'_> {
                 if cell.label.is_empty() { String::new() } else { format!(" in cell {}", cell.label) };
             if to > cell.spec.duration.0 {
                 let [_, at] = at;
-                return Err(Problem::new(at, format!("after the end of the run{within}")));
+                return Err(Problem::new(at, format!("after the end of the run{within}"))
+                    .help(format!("the run takes {}", cell.spec.duration)));
             }
             if from >= to {
                 let [at, _] = at;
-                return Err(Problem::new(at, format!("no time from here to the end{within}")));
+                return Err(Problem::new(at, format!("no time from here to the end{within}"))
+                    .help(format!("what is measured ends at {}: begin earlier", Human(to))));
             }
         }
         Ok(())

@@ -155,6 +155,10 @@ impl Problem {
                 let help = example_of(field, within);
                 Self::new(prefix, format!("the key `{field}` is missing")).help(help)
             }
+            _ if message.starts_with("data did not match any variant") => {
+                let help = form_of(&prefix).map(|form| format!("write for example {form}"));
+                Self { help, ..Self::new(prefix, "it has none of the forms that are possible here") }
+            }
             _ => match message.trim_end().split_once(", expected ") {
                 Some((found, expected)) if found.starts_with("invalid ") => {
                     Self::of_type(prefix, found, expected)
@@ -180,8 +184,10 @@ impl Problem {
             _ if names("a map") || names("struct") || names("internally tagged enum") => "a table",
             other => other,
         };
-        let help = form_of(&at)
-            .map_or_else(|| format!("write {expected}"), |form| format!("write for example {form}"));
+        let is_band = at.first() == Some(&Key::from("expect")) && expected == "a number";
+        let form = if is_band { Some("5e6, without a unit: rates are in bit/s") } else { form_of(&at) };
+        let help =
+            form.map_or_else(|| format!("write {expected}"), |form| format!("write for example {form}"));
         Self::new(at, format!("{}, expected {expected}", found.replace('`', ""))).help(help)
     }
 

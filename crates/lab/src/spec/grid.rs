@@ -169,6 +169,9 @@ fn flatten(prefix: &str, table: Option<&Table>, set: &mut Vec<(String, Value)>) 
     }
 }
 
+/// What a link may have otherwise on the way back.
+const BACK: [&str; 4] = ["rate", "delay", "queue", "loss"];
+
 /// Sets `key` of `doc`; tables on the way come to be, elements of arrays must exist.
 fn set(doc: &mut Table, key: &str, value: Value) -> Result<(), Problem> {
     let mut names = key.split('.').peekable();
@@ -181,15 +184,24 @@ fn set(doc: &mut Table, key: &str, value: Value) -> Result<(), Problem> {
         let inner = table.entry(name).or_insert_with(|| Value::Table(Table::new()));
         table = match inner {
             Value::Table(t) => t,
-            Value::Array(elements) => element(elements, name, names.next().unwrap_or_default())?,
+            Value::Array(elements) => {
+                let which = names.next().unwrap_or_default();
+                let rest: Vec<&str> = names.clone().collect();
+                element(elements, name, which, &rest.join("."))?
+            }
             _ => return Err(Problem::new(vec![], format!("{name} is a value, not a table"))),
         };
     }
     Ok(())
 }
 
-/// The element of the array `array` with this name, number or ends.
-fn element<'a>(elements: &'a mut [Value], array: &str, which: &str) -> Result<&'a mut Table, Problem> {
+/// The element of the array `array` with this name, number or ends, of which `key` is set.
+fn element<'a>(
+    elements: &'a mut [Value],
+    array: &str,
+    which: &str,
+    key: &str,
+) -> Result<&'a mut Table, Problem> {
     let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).map(str::to_owned);
     let name_of = |v: &Value| match array {
         "link" => Some(format!("{}->{}", text(v, "from")?, text(v, "to")?)),
@@ -203,7 +215,15 @@ fn element<'a>(elements: &'a mut [Value], array: &str, which: &str) -> Result<&'
     };
     found.and_then(Value::as_table_mut).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        Problem::new(vec![], format!("no {array} is named \"{which}\"")).help(suggestion(which, &known))
+        let other = ends(which).map(|(a, b)| format!("{b}->{a}")).filter(|other| names.contains(other));
+        let help = match other {
+            Some(link) if BACK.iter().any(|own| key.starts_with(own)) => {
+                format!("it is written {link}: the way back is link.{link}.back.{key}")
+            }
+            Some(link) => format!("it is written {link}: link.{link}.{key}"),
+            None => suggestion(which, &known),
+        };
+        Problem::new(vec![], format!("no {array} is named \"{which}\"")).help(help)
     })
 }
 

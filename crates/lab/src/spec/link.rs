@@ -82,8 +82,9 @@ pub struct Reordering {
     pub delay: Human<Duration>,
 }
 
-/// A change of a link at some time; what it does not name stays.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+/// A change of a link at some time; what it does not name stays. On the way back, what the link's `back` names stays, too, unless
+/// the change has a `back` that names it.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// When, from the start of the run.
@@ -98,9 +99,35 @@ pub struct Change {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub loss: Option<f64>,
-    /// Up or down.
+    /// Up or down, both ways.
     #[serde(default)]
     pub up: Option<bool>,
+    /// New values of the way back.
+    #[serde(default, skip_serializing_if = "ChangeBack::is_none")]
+    pub back: ChangeBack,
+}
+
+/// New values of the other direction of a link.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeBack {
+    /// New rate.
+    #[serde(default)]
+    pub rate: Option<Human<Rate>>,
+    /// New one-way delay.
+    #[serde(default)]
+    pub delay: Option<Human<Duration>>,
+    /// New loss probability, 0 to 1.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
+    pub loss: Option<f64>,
+}
+
+impl ChangeBack {
+    /// Whether it names nothing.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The ends of a direction of a link, `r->b`.

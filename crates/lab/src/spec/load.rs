@@ -176,6 +176,11 @@ fn read_spec(doc: Table, place: &Place, supplied: &Supplied) -> Result<Spec, Pro
     read_connection(&shared, at!["connection"])?;
     for (n, flow) in spec.flow.iter_mut().enumerate() {
         let own = std::mem::take(&mut flow.connection);
+        if flow.traffic != Traffic::Tcp && !own.is_empty() {
+            return Err(
+                Problem::new(at!["flow", n, "connection"], "UDP has no connection").help("leave it out")
+            );
+        }
         flow.connection = merge(spec.connection.clone(), own);
         let packet = if flow.traffic == Traffic::Tcp { flow.mss } else { Some(1) }; // UDP has no use for it
         in_bytes(&mut flow.connection, packet, at!["flow", n, "connection"])?;
@@ -191,6 +196,12 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     let flow = &spec.flow[n];
     let rtt = flow.paths.iter().map(|via| spec.path_rtt(flow, via)).min();
     let connection = spec.connection_of(flow);
+    if connection.early_data && connection.multi_route {
+        let problem = "with multi_route no data leaves before the peer's SYN";
+        return Err(
+            Problem::new(where_written(spec, n, "early_data"), problem).help("leave out one of the two")
+        );
+    }
     let Err(error) = connection.check(rtt) else {
         let has_one = flow.apart || flow.paths.len() == 1;
         let coupled = connection.cc.coupled_by().filter(|_| has_one);

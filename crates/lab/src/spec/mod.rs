@@ -21,6 +21,7 @@
 //! ```
 
 mod aims;
+mod capacity;
 mod cell;
 mod connection;
 mod error;
@@ -47,6 +48,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::metric::Metric;
+pub use capacity::Capacity;
 pub use cell::{Cell, beside, chosen};
 pub use error::SpecError;
 pub(crate) use error::suggestion;
@@ -56,7 +58,7 @@ pub use figure::{Band, Figure, FigureKind, Series};
 pub use flow::{Flow, Start, Traffic};
 pub use grid::Axis;
 pub use limit::Limit;
-pub use link::{Back, Change, Link, Reordering, ends};
+pub use link::{Back, Change, ChangeBack, Link, Reordering, ends};
 pub use load::{Experiment, LoadError, from_document, load, parse, parse_at};
 pub use nulls::in_null;
 pub use published::Unreadable;

@@ -114,6 +114,12 @@ impl Queue {
         }
         self.discipline(bdp).check().map_err(|HopError { field, need, got }| {
             let key = field.rsplit('.').next().unwrap_or(field);
+            if field == "red.max" {
+                let [min, max] =
+                    [managed.min.unwrap_or(Limit::Packets(5)), managed.max.unwrap_or(Limit::Packets(15))];
+                return Problem::new(below(key), format!("\"{max}\" is not above min = \"{min}\""))
+                    .help("write for example min = \"5p\", max = \"15p\": both in packets or both in bytes");
+            }
             Problem::new(below(key), format!("{got} is not possible")).help(format!("write {need}"))
         })
     }

@@ -107,6 +107,11 @@ impl Statistic {
         matches!(self, Self::ShareWithin | Self::ShareAllWithin)
     }
 
+    /// Whether it has no unit, whatever it is of.
+    pub fn is_bare(self) -> bool {
+        self.is_share() || self == Self::Spearman
+    }
+
     /// Whether the error rates of a finding on it are known.
     pub fn is_judged(self) -> bool {
         matches!(self, Self::Mean | Self::GeometricMean | Self::Spearman) || self.is_share()

@@ -3,7 +3,7 @@
 use polypath_wire::{Duration, Rate};
 
 use super::validate::{HEADERS, SECURE_HEADERS};
-use super::{Flow, Link, LinkRate, Queue, Spec};
+use super::{Change, Flow, Link, LinkRate, Queue, Spec};
 
 impl Spec {
     /// All nodes of a path, ends included.
@@ -56,23 +56,11 @@ impl Spec {
         self.links_of(flow, via).iter().fold(Duration::ZERO, both)
     }
 
-    /// Sum of the rates of a flow's bottlenecks; one that several paths share counts once.
-    pub fn capacity(&self, flow: &Flow) -> Rate {
-        let mut bottlenecks: Vec<(&Link, bool)> = Vec::new();
-        for via in &flow.paths {
-            let slowest = self.links_of(flow, via).into_iter().min_by_key(|(l, there)| l.rate(*there));
-            let is_new = |(l, there): &(&Link, bool)| {
-                !bottlenecks.iter().any(|(seen, way)| std::ptr::eq(*seen, *l) && way == there)
-            };
-            bottlenecks.extend(slowest.filter(is_new));
-        }
-        Rate(bottlenecks.iter().map(|(l, there)| l.rate(*there).0).sum())
-    }
-
     /// Bits that the flows of a run carry at most: what a run costs, roughly.
     pub fn work(&self) -> u128 {
-        let rates: u64 = self.flow.iter().map(|f| self.capacity(f).0).sum();
-        u128::from(rates) * u128::from(self.duration.0.0 / 1_000_000_000)
+        let mean = |flow| self.capacity(flow).mean(Duration::ZERO, self.duration.0);
+        let rates: f64 = self.flow.iter().map(mean).sum();
+        rates as u128 * u128::from(self.duration.0.0 / 1_000_000_000)
     }
 }
 
@@ -108,4 +96,29 @@ impl Link {
     pub fn delay(&self, there: bool) -> Duration {
         self.back.delay.filter(|_| !there).unwrap_or(self.delay).0
     }
+
+    /// Loss probability from `from` to `to`, or back.
+    pub fn loss(&self, there: bool) -> f64 {
+        self.back.loss.filter(|_| !there).unwrap_or(self.loss)
+    }
+
+    /// The rate that `change` sets from `from` to `to`, or back.
+    pub fn changed_rate(&self, change: &Change, there: bool) -> Option<Rate> {
+        Some(changed(there, change.rate, change.back.rate, self.back.rate.is_some())?.0)
+    }
+
+    /// The delay that `change` sets from `from` to `to`, or back.
+    pub fn changed_delay(&self, change: &Change, there: bool) -> Option<Duration> {
+        Some(changed(there, change.delay, change.back.delay, self.back.delay.is_some())?.0)
+    }
+
+    /// The loss probability that `change` sets from `from` to `to`, or back.
+    pub fn changed_loss(&self, change: &Change, there: bool) -> Option<f64> {
+        changed(there, change.loss, change.back.loss, self.back.loss.is_some())
+    }
+}
+
+/// The way back has the `first` direction's value, but where `back` has a value or the link's `back` names one.
+fn changed<T>(there: bool, first: Option<T>, back: Option<T>, named: bool) -> Option<T> {
+    if there { first } else { back.or(first.filter(|_| !named)) }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use polypath_wire::{Duration, Rate};
 
 use super::error::{Key, Problem, at};
-use super::{Flow, Host, Link, Spec, Start, Traffic};
+use super::{Change, Flow, Host, Link, Spec, Start, Traffic};
 use crate::units::Human;
 
 /// Most paths of one connection.
@@ -51,6 +51,10 @@ pub(super) fn spec(spec: &Spec) -> Result<(), Problem> {
     }
     let mut names = BTreeSet::new();
     for (n, f) in spec.flow.iter().enumerate() {
+        if f.name.is_empty() {
+            return Err(Problem::new(at!["flow", n, "name"], "a flow without a name")
+                .help("write for example name = \"bulk\""));
+        }
         if !names.insert(&f.name) {
             return Err(Problem::new(at!["flow", n, "name"], format!("two flows are named \"{}\"", f.name))
                 .help("give each a name of its own"));
@@ -119,8 +123,8 @@ fn changes(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem>
     for (n, change) in link.change.iter().enumerate() {
         let here: Vec<Key> = at.iter().cloned().chain(at!["change", n]).collect();
         let at = |key: &str| below(&here, key);
-        if (change.rate, change.delay, change.loss, change.up) == (None, None, None, None) {
-            return Err(Problem::new(here, "changes nothing").help("add rate, delay, loss or up"));
+        if (Change { at: change.at, ..Change::default() }) == *change {
+            return Err(Problem::new(here, "changes nothing").help("add rate, delay, loss, up or back"));
         }
         if change.at.0 >= duration {
             return Err(Problem::new(at("at"), "after the end of the run")
@@ -131,12 +135,16 @@ fn changes(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem>
                 .help("put changes in order of time"));
         }
         before = change.at.0;
-        change.rate.map_or(Ok(()), |r| positive(r.0, at("rate")))?;
-        if change.rate.is_some() && [true, false].iter().any(|there| link.rate_of(*there).trace().is_some()) {
-            return Err(Problem::new(at("rate"), "the rate of this link follows a trace")
-                .help("leave it out: the trace says what the rate is at any time"));
+        for (there, at) in [(true, here.clone()), (false, at("back"))] {
+            let own = if there { (change.rate, change.loss) } else { (change.back.rate, change.back.loss) };
+            own.0.map_or(Ok(()), |r| positive(r.0, below(&at, "rate")))?;
+            own.1.map_or(Ok(()), |p| probability(p, below(&at, "loss")))?;
+            if link.changed_rate(change, there).is_some() && link.rate_of(there).trace().is_some() {
+                let at = if own.0.is_some() { below(&at, "rate") } else { below(&here, "rate") };
+                return Err(Problem::new(at, "the rate of this link follows a trace")
+                    .help("leave it out: the trace says what the rate is at any time"));
+            }
         }
-        change.loss.map_or(Ok(()), |p| probability(p, at("loss")))?;
     }
     Ok(())
 }
@@ -175,7 +183,7 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     for (m, via) in flow.paths.iter().enumerate() {
         route(spec, flow, via, at!["flow", n, "paths", m], nodes)?;
     }
-    traffic(flow, n)?;
+    traffic(spec, flow, n)?;
     secure(spec, flow, at("secure"))?;
     if flow.oracle && (!flow.told || flow.secure) {
         let problem = Problem::new(at("oracle"), "who sees the queues must know the rates, and in the clear");
@@ -222,7 +230,7 @@ fn route(spec: &Spec, flow: &Flow, via: &[String], at: Vec<Key>, nodes: &[&str])
     )))
 }
 
-fn traffic(flow: &Flow, n: usize) -> Result<(), Problem> {
+fn traffic(spec: &Spec, flow: &Flow, n: usize) -> Result<(), Problem> {
     let (kind, rate, packet) = match flow.traffic {
         Traffic::Tcp => return Ok(()),
         Traffic::Cbr { rate, packet } => ("cbr", rate, packet),
@@ -232,6 +240,16 @@ fn traffic(flow: &Flow, n: usize) -> Result<(), Problem> {
     if !(28..=65_535).contains(&packet.0.0) {
         let problem = Problem::new(at!["flow", n, "traffic", kind, "packet"], format!("{packet}"));
         return Err(problem.help("with its IP and UDP headers a packet has 28 to 65535 bytes"));
+    }
+    let mtu = flow.paths.iter().map(|via| spec.path_mtu(flow, via)).min().unwrap_or(0);
+    if packet.0.0 > u64::from(mtu) {
+        let problem = format!("{} bytes do not fit the path's MTU of {mtu}", packet.0.0);
+        return Err(Problem::new(at!["flow", n, "traffic", kind, "packet"], problem)
+            .help(format!("at most \"{mtu}B\", headers included; or give its links a larger mtu")));
+    }
+    if flow.told {
+        return Err(Problem::new(at!["flow", n, "told"], "UDP has no connection that could be told")
+            .help("leave it out"));
     }
     if flow.paths.len() > 1 {
         return Err(

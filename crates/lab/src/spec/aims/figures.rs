@@ -131,7 +131,13 @@ fn published(
 /// The axis of the grid that `key` names.
 fn axis<'a>(spec: &'a Spec, key: &str, name: Option<&str>, aim: &Aim<'_>) -> Result<&'a Axis, Problem> {
     let names: Vec<&str> = spec.grid.iter().map(|a| a.called()).collect();
-    let name = name.unwrap_or_default();
+    let Some(name) = name else {
+        let problem = Problem::new(aim.at.clone(), format!("the key `{key}` is missing"));
+        return Err(problem.help(match names[..] {
+            [] => "add a [[grid]] and name its axis here, or draw kind = \"time\" or \"cdf\"".to_owned(),
+            _ => format!("add {key} = \"…\"; axes of the grid are: {}", names.join(", ")),
+        }));
+    };
     let found = spec.grid.iter().find(|a| a.called() == name || a.key.as_deref() == Some(name));
     found.ok_or_else(|| Problem::unknown(aim.key(key), "axis of the grid", name, &names))
 }
