@@ -155,6 +155,35 @@ fn named(controller: &str, worst: &[Worst]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontier::{At, REFERENCE};
+    use crate::scenarios::ALONE;
+
+    #[test]
+    fn the_page_has_a_row_for_each_controller_and_the_command_of_its_worst_scenario() {
+        let outcome = |controller: &str, ours: f64, rival: f64| {
+            let at = vec![At { ours, rival: Some(rival), all: ours + rival }];
+            Outcome { scenario: 7, controller: controller.to_owned(), at }
+        };
+        let all = [
+            outcome(REFERENCE, 4.0, 4.0),
+            outcome(ALONE, 0.0, 8.0),
+            outcome(NULL, 4.0, 4.0),
+            outcome("greedy", 6.0, 2.0),
+        ];
+        let about =
+            Frontier { scenarios: SeedRange::one(7), pipe: 0, worst: 3, again: "polypath lab frontier" };
+        let page = frontier(&about, &all);
+        for part in [
+            "<td>greedy</td><td class=\"number\">1</td><td class=\"number\">1.50 (1.50–1.50)</td>",
+            "1.50 of a TCP, FF 3.00: <code>polypath lab run frontier/7 --cell greedy</code>",
+            "Harm against utilisation",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("--cell null"));
+        let nothing = frontier(&about, &[]);
+        assert!(nothing.contains("</html>"));
+    }
 
     #[test]
     fn a_distribution_rises_to_one_and_has_each_value_once() {
