@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use crate::config::Config;
-use crate::netlink::{Netlink, OURS, RouteError};
+use crate::netlink::{Netlink, OURS, RouteError, Trouble};
 use crate::routes::routes;
 pub(crate) use rules::MARK;
 use rules::{is_in, rules};
@@ -51,23 +51,15 @@ impl KillSwitch {
 
     /// Puts back what somebody else removes, for ever.
     pub async fn keep(self) {
-        let mut said = None;
+        let mut trouble = Trouble::default();
         loop {
             sleep(LOOK).await;
             let all = self.0.lock().await;
-            let failed = match arm(&all).await {
-                Ok(missing) => {
-                    if missing {
-                        warn!("another program removed rules of the kill switch; they are restored");
-                    }
-                    None
-                }
-                Err(error) => Some(error.to_string()),
-            };
-            if let Some(why) = failed.as_ref().filter(|_| said != failed) {
-                warn!("rules may be missing: {why}; trying again");
+            let restored = arm(&all).await;
+            if matches!(restored, Ok(true)) {
+                warn!("another program removed rules of the kill switch; they are restored");
             }
-            said = failed;
+            trouble.note("rules", restored.err());
         }
     }
 }

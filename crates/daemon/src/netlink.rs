@@ -8,6 +8,7 @@ use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::route::{RouteAttribute, RouteProtocol};
 use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection};
 use tokio::task::JoinHandle;
+use tracing::warn;
 
 /// Whose routes and rules ours are: a protocol number that nobody else uses (rt_protos of iproute2).
 pub(crate) const OURS: RouteProtocol = RouteProtocol::Other(105);
@@ -37,6 +38,21 @@ pub enum RouteError {
     /// The kernel refused a rule of the kill switch, or to list them.
     #[error("kill switch: {0}")]
     Rule(String),
+}
+
+/// Why something could not be restored, so that the log names each reason once.
+#[derive(Default)]
+pub(crate) struct Trouble(Option<String>);
+
+impl Trouble {
+    /// `what` was restored, or `error` prevented it.
+    pub fn note(&mut self, what: &str, error: Option<RouteError>) {
+        let why = error.map(|error| error.to_string());
+        if let Some(new) = why.as_ref().filter(|_| self.0 != why) {
+            warn!("{what} may be missing: {new}; trying again");
+        }
+        self.0 = why;
+    }
 }
 
 impl RouteError {

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use crate::config::Config;
-use crate::netlink::{Deletions, Netlink, OURS, RouteError};
+use crate::netlink::{Deletions, Netlink, OURS, RouteError, Trouble};
 
 /// The table of the routes into the tunnel that the kill switch goes by.
 pub(crate) const TABLE: u32 = 10_500;
@@ -70,7 +70,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Takes away all but those of `config`.
+    /// Removes all routes except those of `config`.
     pub async fn settle(&self, config: &Config) {
         let (mut all, mut stay) = (self.all.lock().await, all(config));
         stay.extend(connected(config));
@@ -81,7 +81,7 @@ impl Routes {
 
     /// Puts back what somebody else deletes, for ever.
     pub async fn keep(self) {
-        let (mut deletions, mut said) = (Deletions::open().ok(), None);
+        let (mut deletions, mut trouble) = (Deletions::open().ok(), Trouble::default());
         loop {
             let deleted = async {
                 match &mut deletions {
@@ -92,20 +92,14 @@ impl Routes {
             };
             // Either way it is time to look.
             let _ = timeout(LOOK, deleted).await;
-            let failed = match self.restore().await {
-                Ok(missing) => {
-                    if !missing.is_empty() {
-                        let missing = missing.iter().map(IpNet::to_string).collect::<Vec<_>>().join(", ");
-                        warn!("another program deleted routes into the tunnel: {missing}; they are restored");
-                    }
-                    None
-                }
-                Err(error) => Some(error.to_string()),
-            };
-            if let Some(why) = failed.as_ref().filter(|_| said != failed) {
-                warn!("routes may be missing: {why}; trying again");
+            let restored = self.restore().await;
+            if let Ok(missing) = &restored
+                && !missing.is_empty()
+            {
+                let missing = missing.iter().map(IpNet::to_string).collect::<Vec<_>>().join(", ");
+                warn!("another program deleted routes into the tunnel: {missing}; they are restored");
             }
-            said = failed;
+            trouble.note("routes", restored.err());
         }
     }
 

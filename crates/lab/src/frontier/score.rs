@@ -8,7 +8,7 @@ use crate::scenarios::Scenario;
 
 /// Starved: less of a bottleneck than this share of what a TCP beside it has.
 const STARVED: f64 = 0.3;
-/// One controller over all scenarios. What there is nothing of is none.
+/// One controller over all scenarios. A measure without samples is `None`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Score {
     /// Which.

@@ -99,11 +99,11 @@ fn harm(scores: &[Score]) -> Chart {
 fn distributions(samples: &[(&str, Samples)]) -> Vec<Chart> {
     type Of = fn(&Samples) -> &[f64];
     let all: [(&str, &str, Of); 5] = [
-        ("What it takes", "goodput at a bottleneck, over that of one TCP in its place", |s| &s.taken),
-        ("What it leaves", "goodput of the TCPs at a bottleneck, over what one TCP leaves them", |s| &s.left),
-        ("Friendliness", "goodput at a bottleneck, over that of the TCPs there", |s| &s.ff),
-        ("Its own share", "goodput in a scenario, over that of one TCP at each bottleneck", |s| &s.share),
-        ("What is used", "goodput of all in a scenario, over the null's", |s| &s.used),
+        ("Goodput taken", "goodput at a bottleneck ÷ goodput of one TCP in its place", |s| &s.taken),
+        ("Goodput left", "goodput of the TCPs beside it ÷ their goodput beside one TCP", |s| &s.left),
+        ("Friendliness", "goodput at a bottleneck ÷ mean goodput of the TCPs there", |s| &s.ff),
+        ("Fair share", "goodput in a scenario ÷ goodput of one TCP at each bottleneck", |s| &s.share),
+        ("Utilisation", "goodput of all flows in a scenario ÷ the same in the null", |s| &s.used),
     ];
     let chart = |(title, x_label, of): (&str, &str, Of)| Chart {
         title: title.to_owned(),
