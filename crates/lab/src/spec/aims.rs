@@ -70,6 +70,11 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
 fn claim(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
     let refused = |key: &str, message: &str, help: &str| Err(Problem::new(aim.key(key), message).help(help));
     match (expect.published, expect.margin) {
+        _ if expect.null.is_some() && !expect.of.statistic.is_judged() => refused(
+            "null",
+            "what is compared with a null is a mean or a share, not this statistic",
+            "leave null out; an expectation of its own says what the null's cell has",
+        ),
         (None, None) if expect.runs.is_some() => refused("runs", "of which value?", "add published = …"),
         (None, None) => Ok(()),
         (None, Some(_)) => refused("margin", "around which value?", "add published = …"),
