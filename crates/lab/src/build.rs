@@ -28,6 +28,8 @@ pub(crate) struct Built {
     pub world: World,
     /// In the order of the spec's flows.
     pub sources: Vec<Carried>,
+    /// When each of them begins.
+    pub starts: Vec<Instant>,
     /// Each link there and back, in the order of the spec.
     pub hops: Vec<HopId>,
 }
@@ -59,8 +61,9 @@ impl Built {
                 }
             });
         }
+        let starts = spec.flow.iter().map(|flow| start(flow, seed)).collect();
         let hops = links.iter().flat_map(|l| [l.there(), l.back()]).collect();
-        Ok(Self { world, sources, hops })
+        Ok(Self { world, sources, starts, hops })
     }
 }
 

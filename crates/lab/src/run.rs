@@ -226,7 +226,7 @@ impl Watch {
             if at == bin || at == mark {
                 let now = self.snapshot(built);
                 for (n, next) in next_bins.iter_mut().enumerate().filter(|(_, next)| **next == at) {
-                    self.draw(n, &now, at);
+                    self.draw(n, &now, at, &built.starts);
                     *next = at + self.courses[n].0;
                 }
                 if marks.next_if_eq(&at).is_some() {
@@ -257,12 +257,14 @@ impl Watch {
         }
     }
 
-    /// One more bin of the course `n`, which ends `at`.
-    fn draw(&mut self, n: usize, now: &Snapshot, at: Duration) {
+    /// One more bin of the course `n`, which ends `at`; flows begin at `starts`.
+    fn draw(&mut self, n: usize, now: &Snapshot, at: Duration, starts: &[Instant]) {
         let (bin, series, before) = &mut self.courses[n];
-        for (what, line) in series.iter().zip(&mut self.timeline.courses[n].series) {
-            let value = self.timeline.layout.value(what, before, now, (at - *bin, at));
-            line.push(value.unwrap_or(f64::NAN));
+        let Timeline { layout, courses, .. } = &mut self.timeline;
+        for (what, line) in series.iter().zip(&mut courses[n].series) {
+            let value = layout.value(what, before, now, (at - *bin, at));
+            let begun = layout.has_begun(what, starts, Instant::ZERO + at);
+            line.push(value.filter(|_| begun).unwrap_or(f64::NAN));
         }
         before.clone_from(now);
     }

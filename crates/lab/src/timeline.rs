@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use polypath_wire::Duration;
+use polypath_wire::{Duration, Instant};
 
 use crate::counters::{FlowLevel, Snapshot};
 use crate::metric::{FlowPart, LinkPart, Read};
@@ -47,7 +47,7 @@ pub struct Timeline {
 pub struct Course {
     /// Number of the figure in the spec.
     pub figure: usize,
-    /// Per series the value of each bin; NaN where there is none.
+    /// Per series the value of each bin; NaN where there is none, as before its flow begins.
     pub series: Vec<Vec<f64>>,
 }
 
@@ -82,6 +82,12 @@ impl Layout {
                 def.several.of(&all)
             }
         }
+    }
+
+    /// Whether one of the flows of `what`, which begin at `starts`, has begun by `now`; a link always has.
+    pub(crate) fn has_begun(&self, what: &What, starts: &[Instant], now: Instant) -> bool {
+        let mut meant = self.flows.iter().zip(starts).filter(|(flow, _)| what.flows.contains(&flow.name));
+        what.flows.is_empty() || meant.any(|(_, start)| *start < now)
     }
 
     fn at_link<'a>(

@@ -16,7 +16,12 @@ const GROUPS: [&str; 3] = ["mhip", "rmtcp", "fast"];
 const WHOLE: [(&str, &[&str]); 4] =
     [("mhip.md", &["mhip"]), ("rmtcp.md", &["rmtcp"]), ("fast.md", &["fast"]), ("reproduction.md", &GROUPS)];
 /// What sentences have from elsewhere: the page, what stands in the sentence, why.
-const ELSEWHERE: [Elsewhere; 4] = [
+const ELSEWHERE: [Elsewhere; 5] = [
+    (
+        "reproduction.md",
+        "For runs of a normal distribution most are",
+        "bounds that tests of `judge/rates.rs` assert",
+    ),
     ("mhip.md", "An independent simulator goes from", "of issue 16, which asked why ours does not"),
     ("reproduction.md", "An independent simulator had", "of issue 16, as above"),
     ("reproduction.md", "The published sums of path 1", "each of two published numbers"),
@@ -77,8 +82,9 @@ fn a_wrong_digit_is_mostly_found() {
     let read = |page: PathBuf| (name_of(&page), std::fs::read_to_string(page).unwrap());
     let all = pages().into_iter().map(read).flat_map(|(name, text)| numbers_of(&name, &text, &kept));
     let turned = all.map(|n| {
-        let (rest, last) = n.text.split_at(n.text.len() - 1);
-        let other = format!("{rest}{}", (last.parse::<u8>().unwrap() + 3) % 10);
+        let (number, percent) = n.text.split_at(n.text.trim_end_matches(" %").len());
+        let (rest, last) = number.split_at(number.len() - 1);
+        let other = format!("{rest}{}{percent}", (last.parse::<u8>().unwrap() + 3) % 10);
         !is_kept(&other, &n, &kept)
     });
     let turned: Vec<bool> = turned.collect();
@@ -114,6 +120,11 @@ fn on_the_pages_of_the_papers_rows_and_paragraphs_have_the_experiment_of_their_s
     ];
     assert_eq!(shown("fast.md", page, &kept), all);
     assert_eq!(shown("other.md", page, &kept), []);
+    let share = "95 % of 8 or 25 % (`a.toml`), 3 % (`crates/x.rs`).\n";
+    let kept = Kept::from([("fast/a".into(), vec![0.25])]);
+    assert_eq!(shown("fast.md", share, &kept), []);
+    let share = "95 % of 8 or 25 % (`a.toml`). Or 75 %: a price of 75 %.\n";
+    assert_eq!(shown("fast.md", share, &kept), [("25 %", 1, true), ("75 %", 1, false), ("75 %", 1, true)]);
 }
 
 /// Numbers, their lines, and whether they are kept.
@@ -233,7 +244,9 @@ fn numbers_of(page: &str, text: &str, kept: &Kept) -> Vec<Number> {
         let mut line = *line;
         for sentence in joined(paragraph.split_inclusive(['.', ':', ';'])) {
             let plain: String = sentence.split('`').step_by(2).collect();
-            let own = decimals(&plain).into_iter().filter(|_| !of.is_empty() && !has_source(&sentence));
+            let shares = groups.filter(|_| !names_code(&sentence)).map(|_| whole_percents(&plain));
+            let own = decimals(&plain).into_iter().chain(shares.into_iter().flatten());
+            let own = own.filter(|_| !of.is_empty() && !has_source(&sentence));
             found.extend(own.map(|text| {
                 let at = sentence.find(&text).unwrap_or_default();
                 let line = line + sentence[..at].matches('\n').count();
@@ -309,12 +322,34 @@ fn decimals(text: &str) -> Vec<String> {
     words.filter(|w| w.matches('.').count() == 1).collect()
 }
 
+/// Whole numbers of percent, `14 %`, but the level of intervals.
+fn whole_percents(text: &str) -> Vec<String> {
+    let before = text.match_indices(" %").map(|(at, _)| &text[..at]);
+    let number = |text: &str| {
+        let digits = text.len() - text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (rest, number) = text.split_at(text.len() - digits);
+        (digits > 0 && number != "95" && !rest.ends_with(['.', ','])).then(|| format!("{number} %"))
+    };
+    before.filter_map(number).collect()
+}
+
+/// It names a file of the program, or a page, that says its numbers.
+fn names_code(sentence: &str) -> bool {
+    ["`crates/", "`docs/", "`validate/"].iter().any(|code| sentence.contains(code))
+}
+
 fn places(number: &str) -> usize {
     number.split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
-/// Whether one of the values beside `of`, rounded to as many places, is `number`: as it is, in Mbit/s, or in percent.
+/// Whether one of the values beside `of`, rounded to as many places, is `number`: as it is, in Mbit/s, or in percent. A price
+/// is what is missing to 1.
 fn is_kept(number: &str, of: &Number, kept: &Kept) -> bool {
+    if let Some(whole) = number.strip_suffix(" %") {
+        let all = of.of.iter().filter_map(|name| kept.get(name)).flatten();
+        let share = |v: &f64| if of.sentence.contains("price") { 1.0 - v } else { *v };
+        return all.map(share).any(|v| format!("{:.0}", 100.0 * v) == whole);
+    }
     let places = places(number);
     let factors: &[f64] = if of.percent { &[100.0, 1.0] } else { &[1.0, 1e-6] };
     let pool = |name: &String| if of.spread { format!("{name}{PLUS_MINUS}") } else { name.clone() };

@@ -2,6 +2,7 @@
 //! they can be worked out.
 
 use polypath_lab::check::check;
+use polypath_lab::report::charts;
 use polypath_lab::results::Run;
 use polypath_lab::run::{Capture, Keep, id, run};
 use polypath_lab::seeds::SeedRange;
@@ -278,6 +279,28 @@ fn a_figure_over_time_has_a_value_for_every_bin() {
     let last = course.series[3].last().unwrap() * 1448.0;
     assert!((arrived - last).abs() < 1.0, "{arrived} bytes in bins, {last} in sequence");
     assert!(course.series[1][20] > 30.0 && course.series[2][20] > 0.0);
+}
+
+#[test]
+fn a_line_over_time_begins_where_its_flow_does() {
+    let late = "[[flow]]\nname = \"udp\"\nfrom = \"a\"\nto = \"b\"\nstart = [\"5s\", \"7s\"]\n\
+                traffic = { cbr = { rate = \"1Mbit/s\", packet = \"1000B\" } }\n";
+    let figure = "[[figure]]\nkind = \"time\"\ntitle = \"x\"\nbin = \"500ms\"\nseries = [{ flow = \"udp\" }, \
+                  { flows = [\"bulk\", \"udp\"] }, { link = \"a->b\", metric = \"drops\" }]\n";
+    let experiment = one_link(&format!("{BULK}{late}{figure}"));
+    let seeds: SeedRange = "1..4".parse().unwrap();
+    let runs = sweep(&experiment.cells, seeds, &Keep::default(), &Stop::default(), |_| ()).unwrap();
+    let known =
+        |run: &Run, series: usize| run.timeline.courses[0].series[series].iter().position(|v| !v.is_nan());
+    let begins: Vec<usize> = runs.iter().filter_map(|run| known(run, 0)).collect();
+    assert!(
+        begins.iter().all(|bin| (10..14).contains(bin)) && begins.iter().any(|bin| *bin > 10),
+        "{begins:?}"
+    );
+    assert!(runs.iter().all(|run| (known(run, 1), known(run, 2)) == (Some(0), Some(0))));
+    let lines = charts((&experiment, &runs)).unwrap().remove(0).lines;
+    let first = *begins.iter().min().unwrap() as f64 * 0.5 + 0.25;
+    assert_eq!(lines.iter().map(|line| line.points[0].0).collect::<Vec<_>>(), [first, 0.25, 0.25]);
 }
 
 #[test]

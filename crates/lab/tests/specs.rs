@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use polypath_lab::shelf::Shelf;
 use polypath_lab::spec;
 
 #[test]
@@ -18,6 +19,23 @@ fn every_experiment_we_ship_loads() {
         }
     }
     assert!(seen >= 3, "only {seen} experiments seen");
+}
+
+#[test]
+fn a_figure_of_a_paper_has_its_published_points_or_says_that_there_are_none() {
+    let mut seen = 0;
+    for group in ["mhip", "rmtcp", "fast"] {
+        for name in Shelf::BuiltIn.group(group).unwrap() {
+            let experiment = Shelf::BuiltIn.load(&name).unwrap_or_else(|e| panic!("{e}"));
+            let is_papers = |title: &str| title.starts_with("Fig. ") || title.starts_with("Workshop Fig. ");
+            for figure in experiment.spec.figure.iter().filter(|f| is_papers(&f.title)) {
+                let says = figure.caption.contains(" gives no number");
+                assert!(figure.published.is_some() != says, "{name}: {}", figure.title);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 40, "only {seen} figures seen");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn over_time(n: usize, figure: &Figure, (experiment, runs): Ensemble<'_>) -> Vec
     charts
 }
 
-/// The line of series `k` of figure `n`: mean and band over `runs`.
+/// The line of series `k` of figure `n`: mean and band over those of `runs` that have a value, from where the first has one.
 fn course(n: usize, k: usize, series: &Series, figure: &Figure, cell: &Cell, runs: &[&Run]) -> Line {
     let merge = series.of.metric.unwrap_or(figure.metric).def().drawable.unwrap_or(Merge::Mean);
     let (_, factor) = unit(series, figure);
@@ -112,12 +112,13 @@ fn course(n: usize, k: usize, series: &Series, figure: &Figure, cell: &Cell, run
         let of = |run: &&[f64]| {
             let known: Vec<f64> =
                 run.get(start..end.min(run.len()))?.iter().copied().filter(|v| v.is_finite()).collect();
+            let (last, sum) = (*known.last()?, known.iter().sum::<f64>());
             let value = match merge {
-                Merge::Last => known.last().copied(),
-                Merge::Sum => Some(known.iter().sum()),
-                Merge::Mean => (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
+                Merge::Last => last,
+                Merge::Sum => sum,
+                Merge::Mean => sum / known.len() as f64,
             };
-            value.map(|v| v * factor)
+            Some(value * factor)
         };
         let values: Vec<f64> = all.iter().filter_map(of).collect();
         let Some(summary) = Summary::of(&values) else { continue };
@@ -206,8 +207,8 @@ pub enum FigureError {
     Published(#[from] Unreadable),
     /// A line has no points.
     #[error(
-        "{experiment}: figure \"{title}\" has no data for {series} in {runs} runs; \
-         see that its cell was run, and that its time lies within the run"
+        "{experiment}: figure \"{title}\" has no data for {series} in {runs} runs; see that its cell was run, \
+         that its time lies within the run, and that its flow begins before the end of it"
     )]
     Empty {
         /// The experiment.
