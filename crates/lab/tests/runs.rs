@@ -409,7 +409,7 @@ fn harm_in_delay_is_the_share_of_its_round_trip_that_others_cause() {
         "{ label = \"alone\", set = { \"flow.other.size\" = \"0B\" } }, { label = \"tcp\", set = {} }";
     let expect = |metric: &str| format!("[[expect]]\nmetric = \"{metric}\"\nflow = \"bulk\"\nmin = 0\n");
     let text = format!(
-        "{BULK}connection = {{ receive_buffer = \"4p\" }}\n{}[[grid]]\nname = \"other\"\nvalues = [{cells}]\n\
+        "{BULK}connection = {{ receive_buffer = 5792 }}\n{}[[grid]]\nname = \"other\"\nvalues = [{cells}]\n\
          {}cell = \"alone\"\n{}cell = \"tcp\"\n{}cell = \"tcp\"\nsolo = \"alone\"\n",
         BULK.replace("bulk", "other"),
         expect("mean_srtt"),
