@@ -1,6 +1,8 @@
 //! What a run counts.
 
 use polypath_sim::Reordering;
+use polypath_transport::{Blocking, PathStats};
+use polypath_wire::Duration;
 
 /// Everything counted since the start of the run.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -24,6 +26,8 @@ pub struct FlowLevel {
     pub timeouts: u64,
     /// How far out of order.
     pub reordering: Reordering,
+    /// How long that held up what came after it.
+    pub blocking: Blocking,
     /// In the order of the spec; UDP has one.
     pub paths: Vec<PathLevel>,
 }
@@ -35,6 +39,7 @@ impl FlowLevel {
         out_of_order: 0,
         timeouts: 0,
         reordering: Reordering { arrived: 0, reordered: 0, extent_sum: 0, extent_max: 0 },
+        blocking: Blocking::NONE,
         paths: Vec::new(),
     };
 
@@ -51,6 +56,7 @@ impl FlowLevel {
                 extent_sum: a.extent_sum + b.extent_sum,
                 extent_max: a.extent_max.max(b.extent_max),
             },
+            blocking: self.blocking + other.blocking,
             paths: [self.paths, other.paths].concat(),
         }
     }
@@ -71,8 +77,28 @@ pub struct PathLevel {
     pub srtt_ms: Option<f64>,
     /// Estimated rate now, bit/s.
     pub rate_bps: Option<f64>,
-    /// Sum of the window over the samples, bytes.
-    pub window_sum: u64,
+    /// What was looked at.
+    pub sampled: PathSums,
+}
+
+/// Sums over the samples of a path.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct PathSums {
+    /// Of the window, bytes.
+    pub window: u64,
+    /// Of the smoothed round trip time, ns.
+    pub srtt_ns: u64,
+    /// How often that was known.
+    pub srtts: u64,
+}
+
+impl PathSums {
+    /// One more sample.
+    pub(crate) fn add(&mut self, path: &PathStats) {
+        self.window += path.cwnd;
+        self.srtt_ns += path.srtt.map_or(0, Duration::as_nanos);
+        self.srtts += u64::from(path.srtt.is_some());
+    }
 }
 
 /// Counters of a direction of a link.

@@ -97,6 +97,8 @@ pub enum Read {
     Link(fn(&LinkPart<'_>) -> Option<f64>),
     /// From those of the flows that share a link.
     Rivals,
+    /// From that metric of the flow, here and in the cell in which it is alone.
+    Alone(fn(f64, f64) -> f64, Metric),
     /// Not from the counters of one run.
     Elsewhere,
 }
@@ -249,6 +251,15 @@ metrics! {
         printed: Printed::Json,
         ..PATH
     };
+    /// Smoothed round trip time, ms: its mean over the paths and the measured time, sampled every 10 ms.
+    MeanSrtt: Def {
+        unit: MILLIS,
+        drawable: Some(Merge::Mean),
+        several: Several::Mean,
+        read: Read::Flow(|f| f.mean_srtt()),
+        needs: Needs::Samples,
+        ..PATH
+    };
     /// Packets lost over packets sent (UDP), 0 to 1. Of the whole run.
     LossRate: Def {
         windowed: false,
@@ -325,6 +336,22 @@ metrics! {
         needs: Needs::Reordering,
         ..FLOW
     };
+    /// Head-of-line blocking: time during which the receiver holds data that its program cannot read, since an earlier
+    /// byte is missing, s.
+    HolBlocking: Def {
+        unit: SECONDS,
+        drawable: Some(Merge::Sum),
+        read: Read::Flow(|f| Some(f.blocked())),
+        ..FLOW
+    };
+    /// Mean time that a byte which arrived waits for earlier ones, ms; 0 for what arrives in order.
+    OutOfOrderDelay: Def {
+        unit: MILLIS,
+        drawable: Some(Merge::Mean),
+        several: Several::Mean,
+        read: Read::Flow(|f| f.out_of_order_delay()),
+        ..FLOW
+    };
     /// Payload that arrived since the start of the run, packets (segments of the path's size): for
     /// sequence plots.
     Sequence: Def {
@@ -335,7 +362,19 @@ metrics! {
     };
     /// Share of its goodput that the flow loses beside the others: 1 − its goodput over that in the cell `solo`, where
     /// they send nothing (Ware, Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index", HotNets 2019).
-    Harm: Def { scope: Scope::Alone, ..FLOW };
+    Harm: Def {
+        scope: Scope::Alone,
+        read: Read::Alone(|beside, alone| 1.0 - beside / alone, Self::Goodput),
+        ..FLOW
+    };
+    /// Share of its round trip that the others cause: 1 − its mean smoothed round trip in the cell `solo`, where they send
+    /// nothing, over that beside them (the same paper, of what is better if it is less).
+    HarmDelay: Def {
+        scope: Scope::Alone,
+        read: Read::Alone(|beside, alone| 1.0 - alone / beside, Self::MeanSrtt),
+        needs: Needs::Samples,
+        ..FLOW
+    };
     /// Friendliness factor at a bottleneck: goodput of those paths of the flow that lead through `link`, over the mean
     /// goodput that another TCP flow has through it.
     FfBottleneck: Def { scope: Scope::Rivals, read: Read::Rivals, ..FLOW };
@@ -398,9 +437,10 @@ mod tests {
     fn every_metric_can_be_read_and_what_is_drawn_or_counted_over_a_time_has_counters() {
         for metric in Metric::ALL {
             let def = metric.def();
-            let from_counters = !matches!(def.read, Read::Elsewhere);
-            let known = from_counters || def.result.is_some() || def.scope == Scope::Alone;
-            assert!(known, "nobody reads {}", metric.name());
+            let from_counters = !matches!(def.read, Read::Elsewhere | Read::Alone(..));
+            let alone = matches!(def.read, Read::Alone(..));
+            assert_eq!(alone, def.scope == Scope::Alone, "{}", metric.name());
+            assert!(from_counters || alone || def.result.is_some(), "nobody reads {}", metric.name());
             assert!(from_counters || def.drawable.is_none(), "{} has no course", metric.name());
             assert_eq!(matches!(def.read, Read::Link(_)), metric.is_of_link(), "{}", metric.name());
             assert!(def.windowed || !from_counters, "{} is of the whole run", metric.name());

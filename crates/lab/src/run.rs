@@ -12,7 +12,7 @@ use polypath_wire::{Duration, Instant, PathId, Seed};
 use sha2::{Digest, Sha256};
 
 use crate::build::{Built, Carried, packet_size};
-use crate::counters::{FlowLevel, HopLevel, PathLevel, Snapshot};
+use crate::counters::{FlowLevel, HopLevel, PathLevel, PathSums, Snapshot};
 use crate::metric::Needs;
 use crate::results::{FlowResult, PathResult, Run};
 use crate::shelf::{Unknown, unknown};
@@ -165,7 +165,7 @@ struct Watch {
     /// Width of a bin, the series, and the counters at the last bin's end, per course.
     courses: Vec<(Duration, Vec<What>, Snapshot)>,
     /// Sums of the samples so far: per flow and path, per hop.
-    windows: Vec<Vec<u64>>,
+    paths: Vec<Vec<PathSums>>,
     queues: Vec<u64>,
     taken: u64,
 }
@@ -197,7 +197,7 @@ impl Watch {
             instants: instants(spec, whats.iter()),
             samples: sampled.then_some(finest),
             reordering,
-            windows: spec.flow.iter().map(|f| vec![0; f.paths.len()]).collect(),
+            paths: spec.flow.iter().map(|f| vec![PathSums::default(); f.paths.len()]).collect(),
             queues: vec![0; spec.link.len() * 2],
             taken: 0,
             timeline: Timeline { layout, marks: Vec::new(), courses: lines },
@@ -242,14 +242,15 @@ impl Watch {
 
     fn sample(&mut self, built: &Built) {
         self.taken += 1;
-        for (windows, source) in self.windows.iter_mut().zip(&built.sources) {
+        for (paths, source) in self.paths.iter_mut().zip(&built.sources) {
             let Carried::Tcp(connections) = source else { continue };
-            for (path, sum) in windows.iter_mut().enumerate() {
+            for (path, sums) in paths.iter_mut().enumerate() {
                 let (connection, path) = match connections[..] {
                     [one] => (one, path),
                     ref apart => (apart[path], 0),
                 };
-                *sum += built.world.flow_window(connection, PathId(path as u16));
+                let stats = built.world.flow_path(connection, PathId(path as u16));
+                stats.iter().for_each(|stats| sums.add(stats));
             }
         }
         for (sum, hop) in self.queues.iter_mut().zip(&built.hops) {
@@ -270,10 +271,10 @@ impl Watch {
     }
 
     fn snapshot(&self, built: &Built) -> Snapshot {
-        let flows = built.sources.iter().zip(&self.windows);
+        let flows = built.sources.iter().zip(&self.paths);
         let hops = built.hops.iter().zip(&self.queues);
         Snapshot {
-            flows: flows.map(|(source, windows)| level(built, source, windows)).collect(),
+            flows: flows.map(|(source, sums)| level(built, source, sums)).collect(),
             hops: hops
                 .map(|(hop, sum)| {
                     let stats = built.world.hop_stats(*hop);
@@ -286,7 +287,7 @@ impl Watch {
 }
 
 /// What a flow has counted so far.
-fn level(built: &Built, source: &Carried, windows: &[u64]) -> FlowLevel {
+fn level(built: &Built, source: &Carried, sums: &[PathSums]) -> FlowLevel {
     match source {
         Carried::Udp(id) => {
             let report = built.world.source_report(*id);
@@ -296,17 +297,17 @@ fn level(built: &Built, source: &Carried, windows: &[u64]) -> FlowLevel {
             FlowLevel { bytes, out_of_order, paths: vec![path], ..FlowLevel::default() }
         }
         Carried::Tcp(connections) => {
-            let each = windows.len() / connections.len();
-            let levels = connections.iter().zip(windows.chunks(each));
-            let levels = levels.map(|(id, windows)| level_of(&built.world.flow_report(*id), windows));
+            let each = sums.len() / connections.len();
+            let levels = connections.iter().zip(sums.chunks(each));
+            let levels = levels.map(|(id, sums)| level_of(&built.world.flow_report(*id), sums));
             levels.reduce(FlowLevel::and).unwrap_or_default()
         }
     }
 }
 
 /// What a connection has counted so far.
-fn level_of(report: &FlowReport, windows: &[u64]) -> FlowLevel {
-    let path = |(p, window_sum): (usize, &u64)| {
+fn level_of(report: &FlowReport, sums: &[PathSums]) -> FlowLevel {
+    let path = |(p, sampled): (usize, &PathSums)| {
         let ends = (report.sender_paths.get(p), report.receiver_paths.get(p));
         let sender = ends.0.cloned().unwrap_or_default();
         PathLevel {
@@ -316,7 +317,7 @@ fn level_of(report: &FlowReport, windows: &[u64]) -> FlowLevel {
             retransmissions: sender.retransmissions,
             srtt_ms: sender.srtt.map(|d| d.as_millis_f64()),
             rate_bps: sender.rate.map(|r| r.0 as f64),
-            window_sum: *window_sum,
+            sampled: *sampled,
         }
     };
     FlowLevel {
@@ -324,7 +325,8 @@ fn level_of(report: &FlowReport, windows: &[u64]) -> FlowLevel {
         out_of_order: report.receiver.out_of_order,
         timeouts: report.sender.timeouts,
         reordering: report.reordering,
-        paths: windows.iter().enumerate().map(path).collect(),
+        blocking: report.blocking,
+        paths: sums.iter().enumerate().map(path).collect(),
     }
 }
 

@@ -75,7 +75,7 @@ impl Layout {
         match def.read {
             Read::Link(read) => read(&self.at_link(what, (a, b), times)?),
             Read::Rivals => self.at_bottleneck(what, (a, b)),
-            Read::Elsewhere => None,
+            Read::Alone(..) | Read::Elsewhere => None,
             Read::Flow(read) => {
                 let of = |name: &String| read(&self.of_flow(name, what.path, (a, b), times)?);
                 let all: Vec<f64> = what.flows.iter().map(of).collect::<Option<_>>()?;

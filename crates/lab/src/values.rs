@@ -5,6 +5,7 @@ use polypath_wire::Duration;
 
 use crate::check::{Ensemble, value};
 use crate::columns::{Column, Of, table};
+use crate::metric::Read;
 use crate::results::Run;
 use crate::spec::{Cell, Experiment, Metric, Selector, What};
 
@@ -75,8 +76,8 @@ fn wanted(experiment: &Experiment) -> Vec<Wanted<'_>> {
         if selector.over_cell.is_some() {
             all.extend(selector.whats().cloned().map(plain));
         }
-        if selector.what.solo.is_some() {
-            all.push(plain(What { metric: Metric::Goodput, solo: None, ..selector.what.clone() }));
+        if let Read::Alone(_, metric) = selector.what.metric.def().read {
+            all.push(plain(What { metric, solo: None, ..selector.what.clone() }));
         }
         all.push(Wanted { claim, selector });
     }

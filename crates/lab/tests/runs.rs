@@ -424,3 +424,26 @@ fn harm_is_what_a_flow_loses_of_what_it_has_alone_and_is_compared_with_another_c
     assert!(of(0) > 0.2 && (of(0) - (1.0 - tcp / alone)).abs() < 1e-12, "{}", of(0));
     assert!(of(1) < 0.9 && (of(1) - (1.0 - half / alone) / (1.0 - tcp / alone)).abs() < 1e-12, "{}", of(1));
 }
+
+#[test]
+fn harm_in_delay_is_the_share_of_its_round_trip_that_others_cause() {
+    // Four packets of 1.5 ms fill nothing. The other one's window swings between 1.5 and 3 times what 60 ms hold.
+    let cells =
+        "{ label = \"alone\", set = { \"flow.other.size\" = \"0B\" } }, { label = \"tcp\", set = {} }";
+    let expect = |metric: &str| format!("[[expect]]\nmetric = \"{metric}\"\nflow = \"bulk\"\nmin = 0\n");
+    let text = format!(
+        "{BULK}connection = {{ receive_buffer = 5792 }}\n{}[[grid]]\nname = \"other\"\nvalues = [{cells}]\n\
+         {}cell = \"alone\"\n{}cell = \"tcp\"\n{}cell = \"tcp\"\nsolo = \"alone\"\n",
+        BULK.replace("bulk", "other"),
+        expect("mean_srtt"),
+        expect("mean_srtt"),
+        expect("harm_delay")
+    );
+    let experiment = one_link(&text);
+    let runs =
+        sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), &Stop::default(), |_| ()).unwrap();
+    let verdicts = check((&experiment, &runs), &[]);
+    let [alone, beside, harm] = [0, 1, 2].map(|n| verdicts[n].value.expect("it has one"));
+    assert!((60.0..70.0).contains(&alone) && (100.0..190.0).contains(&beside), "{alone} {beside}");
+    assert!((harm - (1.0 - alone / beside)).abs() < 1e-12, "{harm}");
+}

@@ -8,8 +8,8 @@ use polypath_endpoint::{
 };
 use polypath_hip::State as HipState;
 use polypath_transport::{
-    CloseReason, Connection, ConnectionConfig, ConnectionStats, Event, PathConfig, PathStats, Pattern,
-    Payload,
+    Blocking, CloseReason, Connection, ConnectionConfig, ConnectionStats, Event, PathConfig, PathStats,
+    Pattern, Payload,
 };
 use polypath_wire::hip::{Hit, udp};
 use polypath_wire::millis;
@@ -84,6 +84,8 @@ pub struct FlowReport {
     pub receiver: ConnectionStats,
     /// Counters of the receiver's paths, in the order of the flow's.
     pub receiver_paths: Vec<PathStats>,
+    /// Head-of-line blocking at the receiver.
+    pub blocking: Blocking,
     /// How far data arrived out of order, if the world watches it.
     pub reordering: Reordering,
 }
@@ -240,7 +242,7 @@ impl Flow {
                 false
             }
             (_, EndpointEvent::Closed) => {
-                self.let_go(side, host);
+                self.let_go(now, side, host);
                 false
             }
             (Side::Receiver, EndpointEvent::Accepted { .. }) => self.drain(now, host),
@@ -292,13 +294,13 @@ impl Flow {
     }
 
     /// Keeps the counters of a closed connection and forgets it.
-    fn let_go(&mut self, side: Side, host: &mut Host) {
+    fn let_go(&mut self, now: Instant, side: Side, host: &mut Host) {
         let handle = match side {
             Side::Sender => self.sender.take(),
             Side::Receiver => self.receiver.take(),
         };
         let Some(handle) = handle else { return };
-        self.report.take_stats(side, &self.config, host, handle);
+        self.report.take_stats(now, side, &self.config, host, handle);
         host.endpoint.release(handle);
     }
 }
@@ -308,6 +310,7 @@ impl FlowReport {
     /// show up, and base exchanges as they are done.
     pub(crate) fn take_stats(
         &mut self,
+        now: Instant,
         side: Side,
         config: &FlowConfig,
         host: &Host,
@@ -318,7 +321,10 @@ impl FlowReport {
         let stats = |id: &Option<PathId>| id.map(|id| connection.path_stats(id)).unwrap_or_default();
         let paths = ids.iter().map(stats).collect();
         match side {
-            Side::Receiver => (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths),
+            Side::Receiver => {
+                (self.receiver, self.receiver_paths) = (connection.stats().clone(), paths);
+                self.blocking = connection.blocking(host.clock.local(now));
+            }
             Side::Sender => {
                 (self.sender, self.sender_paths) = (connection.stats().clone(), paths);
                 if host.endpoint.hit().is_some() {

@@ -9,7 +9,7 @@ use std::num::NonZero;
 
 use polypath_endpoint::{Input, LocalInfo, Locators, SecurityConfig};
 use polypath_hip::Identity;
-use polypath_transport::Payload;
+use polypath_transport::{PathStats, Payload};
 use polypath_wire::hip::udp;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
@@ -324,21 +324,20 @@ impl World {
         {
             let host = self.hosts[node.index()].as_deref();
             let Some((host, handle)) = host.zip(handle) else { continue };
-            report.take_stats(side, &flow.config, host, handle);
+            report.take_stats(self.net.now, side, &flow.config, host, handle);
         }
         report.reordering = flow.watch.sums;
         report
     }
 
-    /// Congestion window of a path of a flow, bytes; zero while there is none.
-    pub fn flow_window(&self, FlowId(id): FlowId, path: PathId) -> u64 {
+    /// Counters and state of a path of a flow at its sender, while it has one.
+    pub fn flow_path(&self, FlowId(id): FlowId, path: PathId) -> Option<PathStats> {
         let flow = &self.flows[id as usize];
         let host = self.hosts[flow.config.paths[0].0.from.index()].as_deref();
-        let Some((host, handle)) = host.zip(flow.sender) else { return 0 };
+        let (host, handle) = host.zip(flow.sender)?;
         let ids = flow.config.path_ids(Side::Sender, host, handle);
-        let id = ids.get(path.index()).copied().flatten();
-        let connection = id.zip(host.endpoint.connection(handle));
-        connection.map_or(0, |(id, connection)| connection.path_stats(id).cwnd)
+        let id = ids.get(path.index()).copied().flatten()?;
+        Some(host.endpoint.connection(handle)?.path_stats(id))
     }
 
     /// What the receiver of a flow with content has read since the last call, in order.

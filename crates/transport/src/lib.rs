@@ -34,6 +34,7 @@ pub use facts::{ConfigError, KnownPath};
 pub use loss::{DupackConfig, LossConfig, ThresholdConfig};
 pub use path::knowledge::KnowledgeConfig;
 pub use payload::{Pattern, Payload};
+pub use recv::blocking::Blocking;
 pub use recv::config::AckConfig;
 pub use sched::SchedulerConfig;
 pub use segment::{Segment, Transmit};

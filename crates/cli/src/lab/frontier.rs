@@ -97,6 +97,8 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         "TCPs\nkeep",
         "\np5",
         "harmless,\n%",
+        "their\nRTT",
+        "\np95",
         "n",
         "of fair\nshare",
         "\np5",
@@ -116,7 +118,8 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         row.push(percent(s.starved));
         row.extend(spread(s.taken));
         row.extend(low(s.left));
-        row.extend([percent(s.harmless), s.scenarios.to_string()]);
+        row.push(percent(s.harmless));
+        row.extend([two(s.rtt, |of| of.median), two(s.rtt, |of| of.p95), s.scenarios.to_string()]);
         row.extend(low(s.share));
         row.extend(low(s.used));
         table.add_row(row);

@@ -1,8 +1,9 @@
 //! What an ensemble says in one number.
 
 use super::Ensemble;
+use crate::metric::Read;
 use crate::results::{Run, Summary};
-use crate::spec::{Cell, Metric, Selector, Statistic, What, beside};
+use crate::spec::{Cell, Selector, Statistic, What, beside};
 
 /// One number of every run in the cell labelled `cell`, in the order of seeds.
 pub fn values(selector: &Selector, cell: &Cell, ensemble: Ensemble<'_>) -> Vec<f64> {
@@ -30,8 +31,9 @@ fn number(what: &What, run: &Run, (experiment, runs): Ensemble<'_>) -> Option<f6
     let cell = experiment.cells.iter().find(|c| c.label == run.cell)?;
     let label = &beside(&experiment.cells, cell, solo)?.label;
     let alone = runs.iter().find(|r| r.cell == *label && r.seed == run.seed)?;
-    let goodput = What { metric: Metric::Goodput, ..what.clone() };
-    Some(1.0 - run.value(&goodput)? / alone.value(&goodput)?)
+    let Read::Alone(harm, metric) = what.metric.def().read else { return None };
+    let of = What { metric, ..what.clone() };
+    Some(harm(run.value(&of)?, alone.value(&of)?))
 }
 
 /// Of every run in the cell 1 if all parts lie in `within`, else 0: each of several flows over the mean of them,

@@ -18,7 +18,7 @@ pub struct Outcome {
     pub at: Vec<At>,
 }
 
-/// Goodput at a bottleneck, bit/s.
+/// What TCPs have at a bottleneck; goodput in bit/s.
 #[derive(Clone, PartialEq, Debug)]
 pub struct At {
     /// Of the connection, or what stands in its place.
@@ -27,6 +27,8 @@ pub struct At {
     pub rival: Option<f64>,
     /// Of all of them.
     pub all: f64,
+    /// The mean smoothed round trip of the TCPs beside it, ms; none without any.
+    pub rtt: Option<f64>,
 }
 
 impl Outcome {
@@ -51,6 +53,7 @@ impl Outcome {
             ours: of(n, |at| at.ours),
             rival: same[0].at[n].rival.map(|_| of(n, |at| at.rival.unwrap_or_default())),
             all: of(n, |at| at.all),
+            rtt: same[0].at[n].rtt.map(|_| of(n, |at| at.rtt.unwrap_or_default())),
         };
         Self { at: (0..same[0].at.len()).map(at).collect(), ..same[0].clone() }
     }
@@ -68,20 +71,21 @@ impl Outcome {
 
 impl At {
     fn of(scenario: &Scenario, n: usize, run: &Run) -> Self {
-        let goodput = |flow: &str, path| {
-            let flows = vec![flow.to_owned()];
-            let what =
-                What { metric: Metric::Goodput, flows, path, link: None, solo: None, from: None, to: None };
-            run.value(&what).unwrap_or_default()
+        let value = |metric, flows, path| {
+            run.value(&What { metric, flows, path, link: None, solo: None, from: None, to: None })
         };
+        let goodput =
+            |flow: &str, path| value(Metric::Goodput, vec![flow.to_owned()], path).unwrap_or_default();
         let ours = match run.cell.as_str() {
             NULL => goodput(&twin(n), None),
             ALONE => 0.0,
             _ => scenario.through(n).map(|path| goodput(BUNDLE, Some(path))).sum(),
         };
-        let rivals: f64 = (0..scenario.bottlenecks[n].rivals).map(|j| goodput(&rival(n, j), None)).sum();
-        let count = scenario.bottlenecks[n].rivals as f64;
-        Self { ours, rival: (count > 0.0).then(|| rivals / count), all: ours + rivals }
+        let names: Vec<String> = (0..scenario.bottlenecks[n].rivals).map(|j| rival(n, j)).collect();
+        let rivals: f64 = names.iter().map(|name| goodput(name, None)).sum();
+        let count = names.len() as f64;
+        let rtt = value(Metric::MeanSrtt, names, None).filter(|_| count > 0.0);
+        Self { ours, rival: (count > 0.0).then(|| rivals / count), all: ours + rivals, rtt }
     }
 }
 
@@ -100,6 +104,7 @@ pub fn table(outcomes: &[Outcome]) -> RecordBatch {
         Col::number("ours_bps", |(o, n)| Some(o.at[*n].ours)),
         Col::number("rival_bps", |(o, n)| o.at[*n].rival),
         Col::number("all_bps", |(o, n)| Some(o.at[*n].all)),
+        Col::number("rival_rtt_ms", |(o, n)| o.at[*n].rtt),
     ];
     columns::table(&columns, &rows)
 }

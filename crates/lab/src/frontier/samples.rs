@@ -19,6 +19,8 @@ pub struct Samples {
     pub left: Vec<f64>,
     /// What the TCPs there lose against being alone, over what they lose to the null, where they lose to that.
     pub harm: Vec<f64>,
+    /// Their mean round trip over that in the null.
+    pub rtt: Vec<f64>,
     /// What they lose beyond 1.05 of what they lose to the null, bit/s.
     pub excess: Vec<f64>,
     /// In each scenario: goodput over what one TCP at each bottleneck has.
@@ -76,6 +78,7 @@ impl Samples {
             self.ff.push(at.ours / rival);
             self.taken.push(at.ours / null.ours);
             self.left.push(rival / in_null);
+            self.rtt.extend(at.rtt.zip(null.rtt).map(|(rtt, in_null)| rtt / in_null));
             self.excess.push(lost - HARM * lost_in_null);
             if lost_in_null > 0.0 {
                 self.harm.push(lost / lost_in_null);

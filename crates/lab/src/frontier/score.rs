@@ -33,6 +33,8 @@ pub struct Score {
     pub harmless: Option<f64>,
     /// What the TCPs there have over what they have in the null.
     pub left: Option<Spread>,
+    /// Harm in delay: their mean round trip over that in the null.
+    pub rtt: Option<Spread>,
 }
 
 /// How numbers lie.
@@ -102,6 +104,7 @@ impl Score {
             harm: Spread::of(&samples.harm),
             harmless: part(&samples.excess, |excess| excess <= 0.0),
             left: Spread::of(&samples.left),
+            rtt: Spread::of(&samples.rtt),
         }
     }
 }
@@ -129,18 +132,18 @@ mod tests {
     use crate::scenarios::ALONE;
 
     fn outcome(scenario: u64, controller: &str, ours: f64, rival: f64) -> Outcome {
-        let at = vec![At { ours, rival: Some(rival), all: ours + rival }];
+        let at = vec![At { ours, rival: Some(rival), all: ours + rival, rtt: Some(10.0 * ours) }];
         Outcome { scenario, controller: controller.to_owned(), at }
     }
 
     #[test]
     fn what_there_is_nothing_of_has_no_number() {
-        let at = vec![At { ours: 4.0, rival: None, all: 4.0 }];
+        let at = vec![At { ours: 4.0, rival: None, all: 4.0, rtt: None }];
         let alone = |controller: &str| Outcome { at: at.clone(), ..outcome(1, controller, 0.0, 0.0) };
         let scores = scores(&[alone(REFERENCE), alone(ALONE), alone("polite")], 0);
         assert_eq!(
-            (scores[0].bottlenecks, scores[0].ff, scores[0].starved, scores[0].harmless),
-            (0, None, None, None)
+            (scores[0].bottlenecks, scores[0].ff, scores[0].starved, scores[0].harmless, scores[0].rtt),
+            (0, None, None, None, None)
         );
         assert_eq!(scores[0].share.unwrap().mean, 1.0);
     }
@@ -166,6 +169,8 @@ mod tests {
         let [ff, share, left] = [greedy.ff, greedy.share, greedy.left].map(Option::unwrap);
         assert_eq!((ff.p95, share.p5, left.p5), (3.0, 0.4, 0.5));
         assert_eq!((greedy.taken.unwrap().p95, greedy.harm.unwrap().p95), (1.5, 1.5));
+        let rtt = greedy.rtt.unwrap();
+        assert_eq!((null.rtt.unwrap().mean, rtt.p5, rtt.p95), (1.0, 0.4, 1.5));
         assert!((share.geometric_mean - 0.6f64.sqrt()).abs() < 1e-9);
         let worst = worst("greedy", &outcomes, 0, 1);
         assert_eq!((worst[0].scenario, worst[0].ff, worst[0].taken), (1, 3.0, 1.5));

@@ -61,10 +61,16 @@ impl FlowPart<'_> {
         Some(known.iter().sum::<f64>() / known.len() as f64).filter(|mean| mean.is_finite())
     }
 
+    pub(super) fn mean_srtt(&self) -> Option<f64> {
+        let times = self.on_paths(|p| p.sampled.srtts);
+        (times > 0.0).then(|| self.on_paths(|p| p.sampled.srtt_ns) / times / 1e6)
+    }
+
     pub(super) fn window(&self) -> Option<f64> {
         let samples = Some(self.samples).filter(|n| *n > 0)? as f64;
-        let of =
-            |p: &usize| (self.after.paths[*p].window_sum - self.old(*p).window_sum) as f64 / self.packet(*p);
+        let of = |p: &usize| {
+            (self.after.paths[*p].sampled.window - self.old(*p).sampled.window) as f64 / self.packet(*p)
+        };
         Some(self.paths.iter().map(of).sum::<f64>() / samples)
     }
 
@@ -78,6 +84,16 @@ impl FlowPart<'_> {
             true => Some(0.0),
             false => ratio(b.extent_sum - a.extent_sum, b.reordered - a.reordered),
         }
+    }
+
+    pub(super) fn blocked(&self) -> f64 {
+        (self.after.blocking.time - self.before.blocking.time).as_secs_f64()
+    }
+
+    pub(super) fn out_of_order_delay(&self) -> Option<f64> {
+        let byte_ns = self.after.blocking.byte_ns - self.before.blocking.byte_ns;
+        let bytes = self.counted(|f| f.bytes);
+        (bytes > 0.0).then(|| byte_ns as f64 / bytes / 1e6)
     }
 
     pub(super) fn reordered_ratio(&self) -> Option<f64> {

@@ -134,6 +134,10 @@ fn beside(out: &mut String, s: &Scenario, n: usize, j: u64) -> fmt::Result {
         out,
         "\n[[flow]]\nname = \"{name}\"\nfrom = \"{host_name}\"\nto = \"b\"\npaths = [[\"k{n}\"]]\nstart = [\"0s\", \"3s\"]\nconnection = {{ cc = {} }}\n",
         law(s.rival.law())
+    )?;
+    write!(
+        out,
+        "\n[[measure]]\nclaim = \"round trip of {name}\"\nmetric = \"mean_srtt\"\nflow = \"{name}\"\n"
     )
 }
 

@@ -115,11 +115,15 @@ impl Flow {
             | Metric::Retransmissions
             | Metric::Timeouts
             | Metric::Srtt
+            | Metric::MeanSrtt
+            | Metric::HarmDelay
             | Metric::Window
             | Metric::EstimatedRate
             | Metric::ReorderingExtent
             | Metric::ReorderingExtentMax
             | Metric::ReorderedRatio
+            | Metric::HolBlocking
+            | Metric::OutOfOrderDelay
                 if !is_tcp =>
             {
                 Some(("it is UDP", "ask for goodput, throughput, sent, out_of_order or loss_rate"))

@@ -15,6 +15,7 @@ use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
 use crate::payload::Payload;
+use crate::recv::blocking::Blocking;
 use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
 
@@ -318,6 +319,11 @@ impl Connection {
     /// Whether both ends agreed on the multi-route option ([`ConnectionConfig::multi_route`]).
     pub fn is_multi_route(&self) -> bool {
         self.handshake.peer.is_some() && self.handshake.multi_route
+    }
+
+    /// Head-of-line blocking of the peer's stream, until `now`.
+    pub fn blocking(&self, now: Instant) -> Blocking {
+        self.receiver.buffer.blocking(now)
     }
 
     /// Counters.

@@ -152,7 +152,7 @@ impl Receiver {
             Some(fin) if offset + len > fin => data.slice(0, fin.saturating_sub(offset)),
             _ => data,
         };
-        let inserted = self.buffer.insert(offset, data);
+        let inserted = self.buffer.insert(now, offset, data);
         self.finished = self.fin == Some(self.buffer.next());
         let in_order = offset <= was && self.next() > was;
         if self.sack

@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use polypath_wire::Instant;
+
+use super::blocking::Blocking;
 use crate::payload::Payload;
 use crate::ranges::Ranges;
 
@@ -39,6 +42,9 @@ pub(crate) struct ReorderBuffer {
     early: VecDeque<(u64, Payload)>,
     held: Ranges,
     occupancy: u64,
+    /// Until the occupancy changed last.
+    blocking: Blocking,
+    changed: Instant,
 }
 
 impl ReorderBuffer {
@@ -54,6 +60,8 @@ impl ReorderBuffer {
             early: VecDeque::new(),
             held: Ranges::default(),
             occupancy: 0,
+            blocking: Blocking::NONE,
+            changed: Instant::ZERO,
         }
     }
 
@@ -77,6 +85,11 @@ impl ReorderBuffer {
         self.occupancy
     }
 
+    /// Head-of-line blocking until `now`.
+    pub(crate) fn blocking(&self, now: Instant) -> Blocking {
+        self.blocking.after(self.occupancy, now.since(self.changed))
+    }
+
     /// Bytes that may arrive beyond [`next`](Self::next): the window.
     pub(crate) fn window(&self) -> u64 {
         self.capacity.saturating_sub(self.ready_bytes)
@@ -94,16 +107,17 @@ impl ReorderBuffer {
 
     /// Takes the bytes `data` at `offset`, as far as the window reaches.
     #[inline]
-    pub(crate) fn insert(&mut self, offset: u64, data: Payload) -> Inserted {
+    pub(crate) fn insert(&mut self, now: Instant, offset: u64, data: Payload) -> Inserted {
         let edge = self.next + self.window();
         if offset == self.next && offset + data.len() <= edge && self.early.is_empty() {
             return Inserted { delivered: self.deliver(data), ..Default::default() };
         }
-        self.insert_early(offset, data, edge)
+        self.insert_early(now, offset, data, edge)
     }
 
     #[inline(never)]
-    fn insert_early(&mut self, offset: u64, data: Payload, edge: u64) -> Inserted {
+    fn insert_early(&mut self, now: Instant, offset: u64, data: Payload, edge: u64) -> Inserted {
+        (self.blocking, self.changed) = (self.blocking(now), now);
         let end = offset + data.len();
         let mut result = Inserted { refused: end.saturating_sub(edge).min(data.len()), ..Default::default() };
         let end = end.min(edge).max(offset);
@@ -215,9 +229,12 @@ impl ReorderBuffer {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use polypath_wire::Duration;
     use proptest::prelude::*;
 
     use super::*;
+
+    const AT: Instant = Instant::ZERO;
 
     fn text(s: &'static str) -> Payload {
         Bytes::from_static(s.as_bytes()).into()
@@ -230,15 +247,18 @@ mod tests {
     #[test]
     fn orders_and_counts() {
         let mut b = ReorderBuffer::new(10, None);
-        assert_eq!(b.insert(3, text("def")), Inserted::default());
+        assert_eq!(b.insert(AT, 3, text("def")), Inserted::default());
         assert_eq!((b.occupancy(), b.window()), (3, 10));
-        assert_eq!(b.insert(0, text("abcd")), Inserted { delivered: 6, duplicate: 1, ..Default::default() });
+        assert_eq!(
+            b.insert(AT, 0, text("abcd")),
+            Inserted { delivered: 6, duplicate: 1, ..Default::default() }
+        );
         assert_eq!((b.occupancy(), b.window(), b.readable()), (0, 4, 6));
         assert_eq!(
-            b.insert(5, text("fghijkl")),
+            b.insert(AT, 5, text("fghijkl")),
             Inserted { delivered: 4, duplicate: 1, refused: 2, ..Default::default() }
         );
-        assert_eq!(b.insert(10, text("k")), Inserted { refused: 1, ..Default::default() });
+        assert_eq!(b.insert(AT, 10, text("k")), Inserted { refused: 1, ..Default::default() });
         assert_eq!(all(&mut b), b"abcdefghij");
         assert_eq!(b.window(), 10);
     }
@@ -246,20 +266,38 @@ mod tests {
     #[test]
     fn a_full_store_refuses_what_is_early_but_never_the_next() {
         let mut b = ReorderBuffer::new(20, Some(4));
-        assert_eq!(b.insert(2, text("cde")), Inserted::default());
-        assert_eq!(b.insert(8, text("ij")), Inserted { refused: 2, ..Default::default() });
+        assert_eq!(b.insert(AT, 2, text("cde")), Inserted::default());
+        assert_eq!(b.insert(AT, 8, text("ij")), Inserted { refused: 2, ..Default::default() });
         assert_eq!((b.occupancy(), b.window()), (3, 20));
-        assert_eq!(b.insert(0, text("ab")), Inserted { delivered: 5, ..Default::default() });
+        assert_eq!(b.insert(AT, 0, text("ab")), Inserted { delivered: 5, ..Default::default() });
         assert_eq!(all(&mut b), b"abcde");
     }
 
     #[test]
     fn first_bytes_stay_when_others_come() {
         let mut b = ReorderBuffer::new(10, None);
-        b.insert(2, text("cd"));
-        assert!(b.insert(1, text("bXdE")).mismatch);
-        b.insert(0, text("a"));
+        b.insert(AT, 2, text("cd"));
+        assert!(b.insert(AT, 1, text("bXdE")).mismatch);
+        b.insert(AT, 0, text("a"));
         assert_eq!(all(&mut b), b"abcdE");
+    }
+
+    #[test]
+    fn data_that_came_early_blocks_until_all_before_it_is_there() {
+        let mut b = ReorderBuffer::new(20, None);
+        let at = |ns| Instant::ZERO + Duration(ns);
+        b.insert(at(10), 0, text("ab")); // in order
+        b.insert(at(20), 4, text("ef")); // two bytes wait for c
+        b.insert(at(25), 4, text("ef")); // again
+        b.insert(at(30), 7, text("hij")); // five wait
+        assert_eq!(b.blocking(at(32)), Blocking { time: Duration(12), byte_ns: 2 * 10 + 5 * 2 });
+        b.insert(at(40), 2, text("cd")); // three wait for g
+        b.insert(at(47), 6, text("g"));
+        let all = Blocking { time: Duration(27), byte_ns: 2 * 20 + 3 * 17 };
+        assert_eq!((b.blocking(at(47)), b.blocking(at(90))), (all, all));
+        b.insert(at(95), 10, text("k"));
+        b.insert(at(96), 11, text("lm"));
+        assert_eq!(b.blocking(at(99)), all);
     }
 
     proptest! {
@@ -272,7 +310,7 @@ mod tests {
             let (mut b, mut got) = (ReorderBuffer::new(capacity, None), Vec::new());
             for (offset, len, read) in parts {
                 let before = b.next();
-                let r = b.insert(offset, whole.slice(offset, offset + len));
+                let r = b.insert(AT, offset, whole.slice(offset, offset + len));
                 prop_assert!(!r.mismatch);
                 prop_assert_eq!(b.next() - before, r.delivered);
                 prop_assert!(b.occupancy() <= b.window());

@@ -65,17 +65,17 @@ fn table(scores: &[Score]) -> Markup {
         div.scroll { table {
             thead { tr {
                 th { "controller" } th.number { "bottlenecks" } th.number { "of a TCP in its place" } th.number { "harm" }
-                th.number { "harm at most 1.05" } th.number { "TCPs keep" } th.number { "starved" } th.number { "scenarios" }
+                th.number { "harm at most 1.05" } th.number { "TCPs keep" } th.number { "their round trip" } th.number { "starved" } th.number { "scenarios" }
                 th.number { "of its fair share" } th.number { "used" }
             } }
             tbody { @for s in scores { tr {
                 td { (s.controller) } td.number { (s.bottlenecks) } td.number { (spread(s.taken)) } td.number { (spread(s.harm)) }
-                td.number { (percent(s.harmless)) } td.number { (spread(s.left)) } td.number { (percent(s.starved)) } td.number { (s.scenarios) }
+                td.number { (percent(s.harmless)) } td.number { (spread(s.left)) } td.number { (spread(s.rtt)) } td.number { (percent(s.starved)) } td.number { (s.scenarios) }
                 td.number { (spread(s.share)) } td.number { (spread(s.used)) }
             } } }
         } }
         p.how { "Medians, and where the lowest and the highest twentieth begin. Harm: what the TCPs beside it lose against being alone, over what \
-                 they lose to the null. Starved: less than 0.3 of such a TCP. Fair share: what one TCP at each bottleneck has. Used: by all, over what all \
+                 they lose to the null. Their round trip: over that in the null. Starved: less than 0.3 of such a TCP. Fair share: what one TCP at each bottleneck has. Used: by all, over what all \
                  use in the null." }
     }
 }
@@ -98,9 +98,10 @@ fn harm(scores: &[Score]) -> Chart {
 /// How the numbers of each controller lie.
 fn distributions(samples: &[(&str, Samples)]) -> Vec<Chart> {
     type Of = fn(&Samples) -> &[f64];
-    let all: [(&str, &str, Of); 5] = [
+    let all: [(&str, &str, Of); 6] = [
         ("Goodput taken", "goodput at a bottleneck ÷ goodput of one TCP in its place", |s| &s.taken),
         ("Goodput left", "goodput of the TCPs beside it ÷ their goodput beside one TCP", |s| &s.left),
+        ("Delay of others", "mean round trip of the TCPs beside it ÷ the same beside one TCP", |s| &s.rtt),
         ("Friendliness", "goodput at a bottleneck ÷ mean goodput of the TCPs there", |s| &s.ff),
         ("Fair share", "goodput in a scenario ÷ goodput of one TCP at each bottleneck", |s| &s.share),
         ("Utilisation", "goodput of all flows in a scenario ÷ the same in the null", |s| &s.used),
@@ -161,7 +162,7 @@ mod tests {
     #[test]
     fn the_page_has_a_row_for_each_controller_and_the_command_of_its_worst_scenario() {
         let outcome = |controller: &str, ours: f64, rival: f64| {
-            let at = vec![At { ours, rival: Some(rival), all: ours + rival }];
+            let at = vec![At { ours, rival: Some(rival), all: ours + rival, rtt: Some(40.0 + ours) }];
             Outcome { scenario: 7, controller: controller.to_owned(), at }
         };
         let all = [
@@ -177,6 +178,7 @@ mod tests {
             "<td>greedy</td><td class=\"number\">1</td><td class=\"number\">1.50 (1.50–1.50)</td>",
             "1.50 of a TCP, FF 3.00: <code>polypath lab run frontier/7 --cell greedy</code>",
             "Harm against utilisation",
+            "<td class=\"number\">1.05 (1.05–1.05)</td>",
         ] {
             assert!(page.contains(part), "{part}");
         }
