@@ -135,7 +135,7 @@ impl Polypath {
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery && p.random.is_moderate();
         p.random.on_delivered(sample);
-        p.losses.on_delivered(sample.newly_acked_segments);
+        p.losses.on_delivered(now, sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
         p.random.on_delay(now - rtt, queueing, least);
         let context = self.context_mut(path);
