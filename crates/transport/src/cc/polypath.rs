@@ -139,7 +139,7 @@ impl Polypath {
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
         p.random.on_delay(now - rtt, queueing, least);
         let context = self.context_mut(path);
-        context.into_iter().for_each(|c| c.on_delay(now, now - rtt, queueing, sample.delivery_rate));
+        context.into_iter().for_each(|c| c.on_delay(now, (now - rtt, queueing), sample));
         if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
             detector.on_delay(path, now - rtt, queueing, least);
             detector.on_delivered(path, sample.newly_acked_segments);
