@@ -359,7 +359,10 @@ mod tests {
         let v4 = |peers: &[PeerStatus]| why(Use::Used, "192.0.2.1", peers);
         assert_eq!(v4(&[]).as_deref(), Some("there is no peer"));
         let silent = peer(Some("no answer from 203.0.113.5, for 7 s"), &[]);
-        assert_eq!(v4(&[silent.clone()]).as_deref(), Some("server: no answer from 203.0.113.5, for 7 s"));
+        assert_eq!(
+            v4(std::slice::from_ref(&silent)).as_deref(),
+            Some("server: no answer from 203.0.113.5, for 7 s")
+        );
         let reached = peer(None, &[["192.0.2.9:1", "203.0.113.5:1"]]);
         let over = "server: no answer over it from any address";
         assert_eq!(v4(&[silent.clone(), reached.clone()]).as_deref(), Some(over));
