@@ -68,7 +68,7 @@ fn queues_of_others_that_come_and_go_take_nothing_from_a_window_that_is_unused()
     let before = bench.cwnd(FIBRE);
     bench.trickle(at(32_000), 2000, |bench| {
         let (ms, link) = (bench.now.0 / 1_000_000 % 500, &mut bench.links[0][0]);
-        if ms < 20 || ms > 250 {
+        if !(20..=250).contains(&ms) {
             link.idle_at = link.idle_at.max(bench.now + MS(30));
         }
     });
