@@ -9,6 +9,7 @@ use std::time::Duration;
 use polypath_endpoint::{PeerEvent, PeerFailure, Reach};
 use polypath_node::AssociateError;
 use polypath_wire::hip::Hit;
+use thiserror::Error;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
@@ -39,7 +40,13 @@ pub(crate) async fn keep(lane: &Lane, link: &Link) {
             continue;
         }
         if !lane.outer.is_associated(hit) || called != *addresses || link.is_silent() {
+            if !lane.outer.is_associated(hit) {
+                link.called_in_vain(format!("no answer from {}", addresses.join(", ")));
+            }
             let failed = call(lane, &peer).await.err();
+            if let Some(Vain::Other(why)) = &failed {
+                link.called_in_vain(why.clone());
+            }
             if let Some(why) = failed.as_ref().filter(|why| said.as_ref() != Some(*why)) {
                 warn!(peer = %name(&peer), "no association: {why}; trying again");
             }
@@ -74,15 +81,24 @@ pub(crate) async fn listen(lane: Arc<Lane>) {
     }
 }
 
-async fn call(lane: &Lane, peer: &Peer) -> Result<(), String> {
-    let reach = Reach::Addresses(resolve(&peer.config.addresses).await?);
+/// Why a call came to nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+enum Vain {
+    /// Nobody answered, as one who does not know us does.
+    #[error("no answer: is this host's tag, {0}, among its peers, and does its UDP port let us in?")]
+    Unanswered(Hit),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+async fn call(lane: &Lane, peer: &Peer) -> Result<(), Vain> {
+    let reach = Reach::Addresses(resolve(&peer.config.addresses).await.map_err(Vain::Other)?);
     lane.outer.associate(peer.config.hit, reach).await.map_err(|error| match error {
-        // Who does not know us is silent.
         AssociateError::Failed(PeerFailure::Timeout) => {
-            let hit = lane.outer.hit().unwrap_or_default();
-            format!("{error}: is this host's tag, {hit}, among its peers, and does its UDP port let us in?")
+            Vain::Unanswered(lane.outer.hit().unwrap_or_default())
         }
-        other => other.to_string(),
+        other => Vain::Other(other.to_string()),
     })
 }
 
@@ -107,6 +123,11 @@ pub(crate) async fn watch(lane: Arc<Lane>) {
     while let Some((hit, event)) = lane.outer.peer_event().await {
         let peer = lane.peers.with_hit(hit);
         if let Some(peer) = &peer {
+            match event {
+                PeerEvent::Up => peer.link.came(),
+                PeerEvent::Down => peer.link.left(),
+                _ => {}
+            }
             peer.link.changed.notify_waiters();
             peer.link.pool.wake();
         }

@@ -192,7 +192,7 @@ impl ControlSocket {
     }
 
     /// Answers questions until it is asked to end. What is asked for is done to its end, one after another; whoever asks or reads slowly
-    /// holds up nobody, and is waited for no longer than [`PATIENCE`].
+    /// holds up nobody, and is waited for no longer than 5 s.
     pub async fn serve(&self, does: impl AsyncFn(Command) -> Answer) {
         let (mut asking, mut answered) = (JoinSet::new(), JoinSet::new());
         loop {

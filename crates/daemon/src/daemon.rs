@@ -89,7 +89,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Makes the device and its routes and begins to carry connections, in the network namespace of the calling thread.
-    /// Needs `CAP_NET_ADMIN` and a tokio runtime whose threads are in that namespace. A [kill switch](kill_switch) stands from the
+    /// Needs `CAP_NET_ADMIN` and a tokio runtime whose threads are in that namespace. A [kill switch](crate::kill_switch) stands from the
     /// beginning, and stays if an error ends this; what an earlier one left for other prefixes goes once the routes stand.
     pub async fn start(config: &Config, identity: Identity) -> Result<Self, DaemonError> {
         Self::start_observed(config, identity, None).await

@@ -37,6 +37,9 @@ pub struct InterfaceStatus {
     /// What it may carry in this month.
     #[serde(default)]
     pub quota: Option<QuotaStatus>,
+    /// Why no path leads over it although one may, as far as this host knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 impl View {
@@ -52,6 +55,7 @@ impl View {
             },
             limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),
             quota: self.quotas.of(&name),
+            why: None,
             name,
             addresses,
         };

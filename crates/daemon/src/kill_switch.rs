@@ -1,9 +1,9 @@
 //! The kill switch: rules of policy routing (ip-rule(8)) that outlive the daemon. What is for a peer's prefix leaves through the
 //! tunnel or by a route of the main table that is more specific than the prefix, or not at all.
 //!
-//! The routes into the tunnel are in a [table](crate::routes::TABLE) of their own, which the device takes along. For each prefix a rule looks for
+//! The routes into the tunnel are in a table of their own, which the device takes along. For each prefix a rule looks for
 //! a more specific route in the main table, one behind it in that table, and one behind that answers "unreachable". The daemon's
-//! own packets, which carry [`MARK`], use the main table first. Rules of longer prefixes precede those of shorter ones.
+//! own packets, which carry a mark, use the main table first. Rules of longer prefixes precede those of shorter ones.
 
 mod rules;
 

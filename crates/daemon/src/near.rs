@@ -15,8 +15,6 @@ use crate::peers::Peer;
 use crate::request::{Reply, Request};
 use crate::splice::splice;
 
-/// How long a connection waits for a peer that is not there, or does not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a peer may take to say what became of a request: it gives a server 60 s.
 const ANSWER: Duration = Duration::from_secs(65);
 /// How long a client may take to answer a SYN of ours.
@@ -74,7 +72,7 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
     if peer.link.is_silent() {
         lane.outer.ask(peer.config.hit);
     }
-    let reached = timeout(PATIENCE, lane.reached(peer)).await.is_ok();
+    let reached = timeout(peer.link.patience(), lane.reached(peer)).await.is_ok();
     if reached {
         tokio::select! {
             opened = open_at(lane, peer, request) => return opened,

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 use polypath_transport::ConnectionConfig;
@@ -37,12 +38,33 @@ pub struct Link {
     pub received: AtomicU64,
     /// There is an association, and it does not answer.
     pub silent: AtomicBool,
+    /// What is known while there is no association.
+    absence: Mutex<Absence>,
     /// Places in the lane that its connections have.
     pub places: AtomicUsize,
     /// Its connections of which the request has not come.
     pub waiting: AtomicUsize,
     /// Whether it is no peer any more.
     ended: watch::Sender<bool>,
+}
+
+/// Why there is no association with a peer.
+#[derive(Default)]
+struct Absence {
+    /// When the last one ended: the peer said goodbye.
+    left: Option<Instant>,
+    /// Since when it is called in vain, and what came of that.
+    calls: Option<(Instant, String)>,
+}
+
+/// How long a connection waits for a peer that is not there, or does not answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long after its goodbye a peer may be back: a service manager restarts it within a second or two, and it is called after 1 s and 3 s.
+const RESTART: Duration = Duration::from_secs(4);
+
+/// How long a connection waits for a peer that said goodbye so long ago, if it did.
+fn patience(left: Option<Duration>) -> Duration {
+    left.map_or(PATIENCE, |ago| RESTART.saturating_sub(ago))
 }
 
 /// One that a count of a [`Link`] contains, until it is dropped.
@@ -127,6 +149,7 @@ impl Peers {
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
             silent: AtomicBool::new(false),
+            absence: Mutex::default(),
             places: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             ended: watch::Sender::new(false),
@@ -162,6 +185,38 @@ impl Link {
         self.silent.load(Relaxed)
     }
 
+    /// An association is there.
+    pub fn came(&self) {
+        *self.absence() = Absence::default();
+    }
+
+    /// The association is over.
+    pub fn left(&self) {
+        *self.absence() = Absence { left: Some(Instant::now()), calls: None };
+    }
+
+    /// It is called in vain, since now or before, for this reason.
+    pub fn called_in_vain(&self, why: String) {
+        let mut absence = self.absence();
+        let since = absence.calls.as_ref().map_or_else(Instant::now, |calls| calls.0);
+        absence.calls = Some((since, why));
+    }
+
+    /// How long a connection waits for the peer.
+    pub fn patience(&self) -> Duration {
+        patience(self.absence().left.map(|left| left.elapsed()))
+    }
+
+    /// Why it is called in vain, and for how long it has been.
+    pub fn in_vain(&self) -> Option<String> {
+        let absence = self.absence();
+        absence.calls.as_ref().map(|(since, why)| format!("{why}, for {} s", since.elapsed().as_secs()))
+    }
+
+    fn absence(&self) -> MutexGuard<'_, Absence> {
+        self.absence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits until `holds`, which is asked now and after each change.
     pub async fn until(&self, holds: impl Fn() -> bool) {
         loop {
@@ -182,6 +237,16 @@ impl Link {
 }
 
 impl Peer {
+    /// Why there is no association.
+    pub fn why_absent(&self) -> String {
+        let has_addresses = !self.config.addresses.is_empty();
+        let in_vain = self.link.in_vain().filter(|_| has_addresses);
+        in_vain.unwrap_or_else(|| match has_addresses {
+            true => "not called yet".to_owned(),
+            false => "it has no addresses here, and has not called".to_owned(),
+        })
+    }
+
     /// The same peer as another configuration has it.
     fn with(&self, config: &PeerConfig) -> Arc<Self> {
         Arc::new(Self { config: config.clone(), link: self.link.clone() })
@@ -306,6 +371,29 @@ mod tests {
         assert_eq!((behind(&peers, "10.1.0.1"), behind(&peers, "10.2.0.1")), (None, Some("1".into())));
         old.link.sent.fetch_add(5, Relaxed);
         assert_eq!(peers.with_hit(Hit([1; 16])).unwrap().link.sent.load(Relaxed), 5);
+    }
+
+    #[test]
+    fn a_connection_waits_for_a_peer_that_may_be_restarting_and_not_for_one_that_left() {
+        let waits = |left: Option<u64>| patience(left.map(Duration::from_secs)).as_secs();
+        assert_eq!([None, Some(0), Some(3), Some(4), Some(100)].map(waits), [5, 4, 1, 0, 0]);
+        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
+        let link = peers.with_hit(Hit([1; 16])).unwrap().link.clone();
+        link.left();
+        assert!(link.patience() <= RESTART);
+        link.came();
+        assert_eq!(link.patience(), PATIENCE);
+    }
+
+    #[test]
+    fn calls_in_vain_have_a_reason_until_there_is_an_association() {
+        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
+        let link = peers.with_hit(Hit([1; 16])).unwrap().link.clone();
+        assert_eq!(link.in_vain(), None);
+        ["no answer", "no route"].iter().for_each(|why| link.called_in_vain((*why).to_owned()));
+        assert!(link.in_vain().unwrap().starts_with("no route, for "));
+        link.came();
+        assert_eq!(link.in_vain(), None);
     }
 
     #[test]

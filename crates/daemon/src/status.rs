@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::associations::name;
 use crate::backups::SILENT;
-use crate::interfaces::InterfaceStatus;
+use crate::interfaces::{InterfaceStatus, Use};
 use crate::lane::Lane;
 use crate::packets::{PacketStatus, PathPackets, PeerPackets};
 use crate::peers::Peer;
@@ -76,6 +76,9 @@ pub struct PeerStatus {
     /// Whether there is one, and nothing comes on any path despite heartbeats.
     #[serde(default)]
     pub silent: bool,
+    /// Why there is no association, as far as this host knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Bytes of connections carried to it since the start.
     pub sent: u64,
     /// Bytes of connections carried from it.
@@ -156,6 +159,8 @@ impl Status {
     pub(crate) fn of(view: &View, interfaces: Vec<InterfaceStatus>) -> Self {
         let lane = &view.lane;
         let seen = Seen::now(lane);
+        let peers: Vec<_> = lane.peers.now().iter().map(|peer| PeerStatus::of(lane, peer, &seen)).collect();
+        let interfaces = interfaces.into_iter().map(|one| one.explained(&peers)).collect();
         let open = view.places - lane.places.available_permits().min(view.places);
         Self {
             hit: lane.outer.hit().unwrap_or_default(),
@@ -163,7 +168,7 @@ impl Status {
             lane: LaneStatus::of(lane, &view.gateway, open),
             packets: PacketStatus::of(&lane.packets),
             interfaces,
-            peers: lane.peers.now().iter().map(|peer| PeerStatus::of(lane, peer, &seen)).collect(),
+            peers,
         }
     }
 }
@@ -228,15 +233,45 @@ impl LaneStatus {
 impl PeerStatus {
     fn of(lane: &Lane, peer: &Peer, seen: &Seen) -> Self {
         let hit = peer.config.hit;
+        let associated = lane.outer.is_associated(hit);
         Self {
             name: name(peer),
             hit,
-            associated: lane.outer.is_associated(hit),
+            associated,
+            why: (!associated).then(|| peer.why_absent()),
             silent: peer.link.is_silent(),
             sent: peer.link.sent.load(Relaxed),
             received: peer.link.received.load(Relaxed),
             packets: PeerPackets::of(seen.reports(hit)),
             paths: seen.of(hit).iter().map(|path| PathStatus::of(path, seen)).collect(),
+        }
+    }
+}
+
+impl InterfaceStatus {
+    /// The same with the reason why it has no path to any of `peers`, if it should have one.
+    fn explained(self, peers: &[PeerStatus]) -> Self {
+        let has_path = || {
+            let mut paths = peers.iter().flat_map(|peer| &peer.paths);
+            paths.any(|path| self.addresses.contains(&path.local.ip()))
+        };
+        let may = matches!(self.used, Use::Used | Use::Spill);
+        Self { why: (may && !has_path()).then(|| self.why_unused(peers)), ..self }
+    }
+
+    fn why_unused(&self, peers: &[PeerStatus]) -> String {
+        let Some(reached) = peers.iter().find(|peer| peer.associated) else {
+            let why = |peer: &PeerStatus| Some(format!("{}: {}", peer.name, peer.why.as_ref()?));
+            return peers.iter().find_map(why).unwrap_or_else(|| "there is no peer".to_owned());
+        };
+        let is_of = |v4: bool| self.addresses.iter().any(|ip| ip.is_ipv4() == v4);
+        let remotes = || peers.iter().flat_map(|peer| &peer.paths).map(|path| path.remote);
+        match remotes().any(|remote| is_of(remote.is_ipv4())) {
+            true => format!("{}: no answer over it from any address", reached.name),
+            false => {
+                let family = if is_of(true) { "IPv4" } else { "IPv6" };
+                format!("{}: no {family} address of it has answered", reached.name)
+            }
         }
     }
 }
@@ -273,5 +308,67 @@ impl LoadStatus {
             rtt_ms: load.srtt.map(|srtt| srtt.0 as f64 / 1e6),
             bottleneck: load.bottleneck.and_then(group),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(why: Option<&str>, paths: &[[&str; 2]]) -> PeerStatus {
+        let path = |[local, remote]: &[&str; 2]| PathStatus {
+            local: local.parse().unwrap(),
+            remote: remote.parse().unwrap(),
+            up: true,
+            answers: true,
+            delay_ms: None,
+            rate_mbps: None,
+            mtu: 1500,
+            sent_packets: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            load: LoadStatus::default(),
+            packets: None,
+        };
+        let associated = why.is_none();
+        let (why, paths) = (why.map(str::to_owned), paths.iter().map(path).collect());
+        PeerStatus {
+            name: "server".into(),
+            hit: Hit::default(),
+            associated,
+            silent: false,
+            why,
+            sent: 0,
+            received: 0,
+            packets: PeerPackets::default(),
+            paths,
+        }
+    }
+
+    #[test]
+    fn an_interface_without_a_path_has_the_reason() {
+        let interface = |used, address: &str| InterfaceStatus {
+            name: "eth0".into(),
+            addresses: vec![address.parse().unwrap()],
+            used,
+            limit_mbps: None,
+            quota: None,
+            why: None,
+        };
+        let why = |used, address, peers: &[PeerStatus]| interface(used, address).explained(peers).why;
+        let v4 = |peers: &[PeerStatus]| why(Use::Used, "192.0.2.1", peers);
+        assert_eq!(v4(&[]).as_deref(), Some("there is no peer"));
+        let silent = peer(Some("no answer from 203.0.113.5, for 7 s"), &[]);
+        assert_eq!(
+            v4(std::slice::from_ref(&silent)).as_deref(),
+            Some("server: no answer from 203.0.113.5, for 7 s")
+        );
+        let reached = peer(None, &[["192.0.2.9:1", "203.0.113.5:1"]]);
+        let over = "server: no answer over it from any address";
+        assert_eq!(v4(&[silent.clone(), reached.clone()]).as_deref(), Some(over));
+        let family = why(Use::Spill, "2001:db8::1", &[reached]);
+        assert_eq!(family.as_deref(), Some("server: no IPv6 address of it has answered"));
+        assert_eq!(v4(&[peer(None, &[["192.0.2.1:1", "203.0.113.5:1"]])]), None);
+        assert_eq!(why(Use::Excluded, "192.0.2.1", &[silent]), None);
     }
 }

@@ -63,7 +63,7 @@ pub struct Offer {
     pub directory: bool,
     /// Length, bytes; `None` if it is not known before the end.
     pub size: Option<u64>,
-    /// The sender waits for a [`Want`] before the bytes of this file.
+    /// The sender waits for a [`Want`](Reply::Want) before the bytes of this file.
     pub asks: bool,
     /// Permission bits.
     pub mode: u16,

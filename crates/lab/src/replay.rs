@@ -2,7 +2,7 @@
 //! did, and transfers of the sizes and at the times of the real ones. Other algorithms may then be tried on them.
 //!
 //! What is known of a path in each second:
-//! - its rate: what was sent, headers included, where that was at least [`FULL`] of the measured rate of delivery; else the latter,
+//! - its rate: what was sent, headers included, where that was at least nine tenths of the measured rate of delivery; else the latter,
 //!   as the path was not full; where next to nothing was sent, the one before;
 //! - its delay: half the smallest round trip of a heartbeat;
 //! - its queue: what makes up the difference to the longest round trip, and at least half of the product of rate and round trip;

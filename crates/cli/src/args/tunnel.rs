@@ -1,5 +1,8 @@
 //! The command line of `polypath init`, `up`, `down`, `reload`, `status`, `paths` and `peers`.
 
+// Doc comments are what `--help` says, where [tunnel] is a table of the configuration.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 use std::path::PathBuf;
 use std::str::FromStr;
 

@@ -37,10 +37,13 @@ fn change(command: &PathsCommand) -> PathsChange {
 
 fn of_interfaces(status: &Status) -> String {
     let mut table = plain(vec!["interface", "use", "addresses", "limit", "quota"], 3);
-    for InterfaceStatus { name, addresses, used, limit_mbps, quota } in &status.interfaces {
-        let has_path = status.paths().any(|(_, path)| addresses.contains(&path.local.ip()));
+    let mut reasons = String::new();
+    for InterfaceStatus { name, addresses, used, limit_mbps, quota, why } in &status.interfaces {
+        if let Some(why) = why {
+            reasons += &format!("\nno path over {name} yet: {why}");
+        }
         let used = match used {
-            Use::Used | Use::Spill if !has_path => "no path yet",
+            _ if why.is_some() => "no path yet",
             Use::Used => "used",
             Use::Spill => "spill",
             Use::Backup => "backup",
@@ -51,7 +54,7 @@ fn of_interfaces(status: &Status) -> String {
         let quota = quota.as_ref().map_or("-".to_owned(), of_quota);
         table.add_row(vec![name.clone(), used.into(), addresses.join(" "), limit, quota]);
     }
-    table.trim_fmt()
+    table.trim_fmt() + &reasons
 }
 
 /// What an interface carried in this month, and what it may carry.

@@ -39,6 +39,9 @@ fn of_peer(peer: &PeerStatus) -> String {
     };
     let (sent, received) = (human(peer.sent), human(peer.received));
     let mut text = format!("\npeer {}: {state}, sent {sent}, received {received}\n", peer.name);
+    if let Some(why) = &peer.why {
+        text += &format!("  {why}\n");
+    }
     for path in &peer.paths {
         let state = match path.up {
             true if !path.answers => "silent",

@@ -44,7 +44,9 @@ fn a_daemon_over_whose_interfaces_nothing_goes_says_so() {
     router.edit(|text| text.replacen("exclude = [\"eth*\"]", "exclude = []", 1));
     ask("reload");
     assert_eq!(ask("log").matches(warning).count(), 2);
-    assert!(ask("paths").contains("eth0       no path yet  192.0.2.1"), "there is no peer");
+    let paths = ask("paths");
+    assert!(paths.contains("eth0       no path yet  192.0.2.1"), "{paths}");
+    assert!(paths.contains("no path over eth0 yet: there is no peer"), "{paths}");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use polypath_hop::QueueLimit;
 use polypath_wire::{Duration, Rate};
 
 use super::error::{Key, Problem, at};
-use super::{Change, Flow, Host, Link, Spec, Start, Traffic};
+use super::{Change, Flow, Host, Link, Queue, Spec, Start, Traffic};
 use crate::units::Human;
 
 /// Most paths of one connection.
@@ -115,7 +116,20 @@ fn link(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem> {
         let problem = Problem::new(below(&at, "mtu"), format!("{} bytes", link.mtu));
         return Err(problem.help("an IPv4 MTU lies between 68 and 65535 (RFC 791)"));
     }
+    holds_a_packet(&link.queue, link, true, below(&at, "queue"))?;
+    link.back.queue.map_or(Ok(()), |queue| holds_a_packet(&queue, link, false, back("queue")))?;
     changes(link, at, duration)
+}
+
+/// A queue in bytes that holds no packet of the link's MTU drops all that are as large once the link is busy. One of no bytes at all is no queue.
+fn holds_a_packet(queue: &Queue, link: &Link, forward: bool, at: Vec<Key>) -> Result<(), Problem> {
+    match queue.limit(link.bdp(forward)) {
+        QueueLimit::Bytes(bytes @ 1..) if bytes < u64::from(link.mtu) => {
+            let problem = format!("{bytes} bytes hold no packet of {} bytes, the link's mtu", link.mtu);
+            Err(Problem::new(at, problem).help("write a larger number of bytes, or packets: \"10p\""))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn changes(link: &Link, at: Vec<Key>, duration: Duration) -> Result<(), Problem> {

@@ -34,7 +34,7 @@ macro_rules! laws {
         #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
         pub enum CcConfig {
             $(
-                #[doc = concat!("The parameters of [`", stringify!($law), "`].")]
+                #[doc = concat!("The parameters of `", stringify!($law), "`.")]
                 $variant(<$law as Law>::Config),
             )+
             /// Supplied by the program that runs the connection, so none of [`Registry::ALL`].

@@ -135,11 +135,11 @@ impl Polypath {
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery && p.random.is_moderate();
         p.random.on_delivered(sample);
-        p.losses.on_delivered(sample.newly_acked_segments);
+        p.losses.on_delivered(now, sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
         p.random.on_delay(now - rtt, queueing, least);
         let context = self.context_mut(path);
-        context.into_iter().for_each(|c| c.on_delay(now, now - rtt, queueing, sample.delivery_rate));
+        context.into_iter().for_each(|c| c.on_delay(now, (now - rtt, queueing), sample));
         if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
             detector.on_delay(path, now - rtt, queueing, least);
             detector.on_delivered(path, sample.newly_acked_segments);

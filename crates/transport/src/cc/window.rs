@@ -13,7 +13,8 @@
 //! recovery is not here: the sender takes what duplicate acknowledgments report out of what is in flight,
 //! which is the same arithmetic on the other side. After an idle time the window stays as it was, where §4.1 would
 //! shrink it to the initial one: a path may be idle because the scheduler found others better, and as a window
-//! grows only while it is filled, this one was filled once.
+//! grows only while it is filled, this one was filled once. A loss that meets a paced window mostly unused, as the sender had no more to
+//! send, tells nothing of what the path holds: the window becomes as small as (4) says, and the threshold stays.
 
 mod config;
 mod pacing;
@@ -41,6 +42,8 @@ pub(crate) struct Window {
     start: Start,
     /// What pacing needs to know; none if the path is not paced.
     paced: Option<Known>,
+    /// Nothing more waited when the segment left that was acknowledged last.
+    app_limited: bool,
     saved: Option<Saved>,
 }
 
@@ -77,6 +80,7 @@ impl Window {
                 SlowStart::Paced => Start::Paced(Paced::default()),
             },
             paced: (config.slow_start == SlowStart::Paced).then(Known::default),
+            app_limited: false,
             saved: None,
         }
     }
@@ -88,6 +92,7 @@ impl Window {
         if let Some(known) = &mut self.paced {
             known.learn(sample);
         }
+        self.app_limited = sample.app_limited;
         if sample.in_recovery {
             return None;
         }
@@ -161,16 +166,25 @@ impl Window {
     }
 
     /// A loss leaves `flight` bytes, at least two segments, or what the path holds if slow start lost it; a timeout leaves one
-    /// segment.
+    /// segment. The threshold of a window that was mostly unused stays, or is the window.
     pub(crate) fn reduce(&mut self, loss: &LossEvent, flight: f64) {
-        let start = std::mem::replace(&mut self.start, Start::Standard);
-        let (ssthresh, pipe) = (self.ssthresh, self.pipe_at_start(&start, loss));
-        self.ssthresh = flight.max((2 * self.mss) as f64).max(pipe); // (4)
-        self.saved = Some(Saved { episode: loss.episode, cwnd: self.cwnd, ssthresh, start });
+        let Self { cwnd, ssthresh, .. } = *self;
+        self.saved = Some(Saved { episode: loss.episode, cwnd, ssthresh, start: self.start.clone() });
+        let left = flight.max((2 * self.mss) as f64).max(self.pipe_at_start(loss)); // (4)
+        self.ssthresh = if self.is_unused(loss) { ssthresh.max(cwnd) } else { left };
+        if self.ssthresh.is_finite() {
+            self.start = Start::Standard;
+        }
         self.cwnd = match loss.cause {
             LossCause::Timeout => self.mss as f64, // loss window, §3.1
-            _ => self.ssthresh,                    // §3.2, step 6 brought forward
+            _ => left,                             // §3.2, step 6 brought forward
         };
+    }
+
+    /// Whether `loss` met less than half of what the window holds, or may double to, as the sender had no more to send.
+    fn is_unused(&self, loss: &LossEvent) -> bool {
+        let holds = if self.ssthresh.is_finite() { self.cwnd.max(self.ssthresh) } else { self.cwnd };
+        self.paced.is_some() && self.app_limited && 2.0 * (loss.flight_size as f64) < holds
     }
 
     /// The window becomes smaller by `bytes`, at least two segments, and grows from there as after a loss.
@@ -181,9 +195,9 @@ impl Window {
 
     /// What the path holds, bytes, if slow start caused this loss, else 0: a better threshold than a share of what was
     /// in flight.
-    fn pipe_at_start(&self, start: &Start, loss: &LossEvent) -> f64 {
+    fn pipe_at_start(&self, loss: &LossEvent) -> f64 {
         let lives = !matches!(loss.cause, LossCause::Timeout | LossCause::Silence);
-        match (start, self.paced) {
+        match (&self.start, self.paced) {
             (Start::Paced(paced), Some(known)) if lives && paced.is_to_blame(loss.oldest_sent) => {
                 (known.pipe as f64).min(self.cwnd)
             }

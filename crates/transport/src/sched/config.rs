@@ -26,7 +26,7 @@ macro_rules! schedulers {
         #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
         pub enum SchedulerConfig {
             $(
-                #[doc = concat!("[`", stringify!($plain), "`].")]
+                #[doc = concat!("`", stringify!($plain), "`.")]
                 $(#[$attribute])?
                 #[serde(deserialize_with = "polypath_wire::no_keys::deserialize")]
                 $plain,

@@ -6,7 +6,7 @@
 //! Where also the cleanest path loses much, windows are of a few segments, and a path's losses tell how many of its packets left together: nothing
 //! is told. What a path that was held to share wrongly may take at its own bottleneck: docs/controller.md.
 
-use polypath_wire::Instant;
+use polypath_wire::{Duration, Instant};
 
 use crate::facts::LossCause;
 
@@ -14,6 +14,9 @@ use crate::facts::LossCause;
 const MARGIN: f64 = 1.5;
 /// Paths are not compared where the cleanest one loses a larger share of its packets.
 const MOST: f64 = 1.0 / 200.0;
+/// What a path lost is forgotten once it delivered for so long and lost nothing: else one with little to carry would wait for ever for
+/// the next comparison.
+const FORGOTTEN: Duration = Duration::from_secs(30);
 /// Each comparison multiplies the counts by this.
 const DECAY: f64 = 31.0 / 32.0;
 
@@ -22,6 +25,8 @@ const DECAY: f64 = 31.0 / 32.0;
 pub(super) struct Losses {
     /// Only losses of packets count that left later.
     since: Instant,
+    /// When its last loss episode began.
+    last: Instant,
     /// Packets, and loss episodes: the last ones count most.
     delivered: f64,
     lost: f64,
@@ -33,11 +38,14 @@ pub(super) struct Losses {
 
 impl Losses {
     pub(super) fn new(since: Instant) -> Self {
-        Self { since, delivered: 0.0, lost: 0.0, episodes: 0.0, part: 1.0, due: 0.0 }
+        Self { since, last: since, delivered: 0.0, lost: 0.0, episodes: 0.0, part: 1.0, due: 0.0 }
     }
 
     /// `packets` were delivered.
-    pub(super) fn on_delivered(&mut self, packets: u32) {
+    pub(super) fn on_delivered(&mut self, now: Instant, packets: u32) {
+        if self.has_own() && now.since(self.last) > FORGOTTEN {
+            *self = Self::new(now);
+        }
         self.delivered += f64::from(packets);
     }
 
@@ -61,6 +69,7 @@ impl Losses {
     /// A loss episode began. All that was in flight is taken to be lost where nothing came back: that tells of an outage, and
     /// what was counted is forgotten.
     pub(super) fn on_loss(&mut self, now: Instant, cause: LossCause) {
+        self.last = now;
         match cause {
             LossCause::DupAck | LossCause::PartialAck | LossCause::LaterDelivered => self.episodes += 1.0,
             LossCause::TailProbe => {
@@ -119,7 +128,7 @@ mod tests {
 
     /// Each path delivers its number of packets, then loses its burst.
     fn lose(paths: &mut [Losses; 2], delivered: [u32; 2], bursts: [usize; 2]) {
-        paths.iter_mut().zip(delivered).for_each(|(path, packets)| path.on_delivered(packets));
+        paths.iter_mut().zip(delivered).for_each(|(path, packets)| path.on_delivered(MS(1), packets));
         for (at, lost) in bursts.into_iter().enumerate() {
             (0..lost).for_each(|_| paths[at].on_lost(MS(1)));
             if lost > 0 {
@@ -176,11 +185,21 @@ mod tests {
     #[test]
     fn an_outage_is_no_loss_of_packets() {
         let mut paths = [path(), path()];
-        paths.iter_mut().for_each(|path| path.on_delivered(3000));
+        paths.iter_mut().for_each(|path| path.on_delivered(MS(1), 3000));
         (0..100).for_each(|_| paths[0].on_lost(MS(1)));
         paths[0].on_loss(MS(2), LossCause::Timeout);
         lose(&mut paths, [3000, 3000], [1, 1]);
         assert_eq!(paths.each_mut().map(shared), [100, 100]);
+    }
+
+    #[test]
+    fn what_was_lost_long_ago_is_forgotten() {
+        let mut paths = [path(), path()];
+        (0..100).for_each(|_| lose(&mut paths, [1000, 1000], [10, 0]));
+        paths[0].on_delivered(MS(30_000), 1);
+        assert!(paths[0].has_own());
+        paths[0].on_delivered(MS(30_002), 1);
+        assert!(!paths[0].has_own() && paths[0].weight() == 1.0);
     }
 
     #[test]

@@ -125,12 +125,15 @@ impl Context {
         in_flight as f64 >= self.law().window() as f64 * (1.0 - SHIFT)
     }
 
-    /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times.
-    pub(super) fn on_delay(&mut self, now: Instant, sent: Instant, wait: Duration, rate: Option<Rate>) {
+    /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times. A queue is
+    /// not this window's if it is mostly unused.
+    pub(super) fn on_delay(&mut self, now: Instant, (sent, wait): (Instant, Duration), sample: &AckSample) {
         let is_steady = |context: &Self| context.law().snapshot().phase == Phase::CongestionAvoidance;
-        if self.standing.is_none() || !self.is_alone() || !is_steady(self) {
+        let is_used = 2 * sample.prior_in_flight >= self.law().window() || !sample.app_limited;
+        if self.standing.is_none() || !self.is_alone() || !is_steady(self) || !is_used {
             return;
         }
+        let rate = sample.delivery_rate;
         let Some((standing, rate)) = self.standing.as_mut().zip(rate) else { return };
         match standing.on_delay(now, sent, wait, rate) {
             Some(Step::GiveUp(bytes)) => {

@@ -145,3 +145,26 @@ fn undo_resumes_hystart_too() {
     (0..6).for_each(|_| hystart_round(&mut r, 50, true));
     assert!(r.snapshot().ssthresh.is_some(), "it ends slow start as if nothing had happened");
 }
+
+/// A loss with so much in flight, of which the last acknowledgment says whether the sender had more to send.
+fn lose_behind(r: &mut Window, in_flight: u64, app_limited: bool) {
+    let sample =
+        AckSample { app_limited, window_limited: false, delivery_rate: None, ..of_path(40, in_flight) };
+    ack_with(r, &sample);
+    lose(r, &loss(LossCause::LaterDelivered, in_flight));
+}
+
+#[test]
+fn a_loss_of_a_window_that_was_unused_leaves_the_threshold() {
+    for (in_flight, app_limited, threshold) in
+        [(3000, true, 400_000), (3000, false, 2000), (300_000, true, 150_000)]
+    {
+        let mut r = paced(400);
+        r.ssthresh = 400_000.0;
+        lose_behind(&mut r, in_flight, app_limited);
+        assert_eq!((r.bytes(), r.ssthresh as u64), ((in_flight / 2).max(2000), threshold), "{in_flight}");
+    }
+    let mut r = paced(10);
+    lose_behind(&mut r, 1000, true);
+    assert_eq!((r.bytes(), r.ssthresh), (2000, f64::INFINITY), "slow start begins anew");
+}

@@ -1,5 +1,7 @@
 //! Two ends and the paths between them, in virtual time.
 
+mod idle;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use polypath_wire::{Duration, Rate};
