@@ -8,7 +8,6 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::base::Base;
 use super::config::PolypathConfig;
-use super::shares::SHIFT;
 use super::standing::{Standing, Step};
 use crate::cc::controller::Phase;
 use crate::cc::per_path::Algorithm;
@@ -110,19 +109,10 @@ impl Context {
     }
 
     pub(super) fn on_ack(&mut self, now: Instant, sample: &AckSample) {
+        let recovers = !self.is_alone() && self.reduced.is_some_and(|(_, until)| now < until);
         self.srtt = sample.srtt.unwrap_or(self.srtt);
-        if self.is_alone() {
-            return self.law_mut().on_ack(now, sample);
-        }
-        let recovers = self.reduced.is_some_and(|(_, until)| now < until);
-        let in_recovery = sample.in_recovery || recovers;
-        let window_limited = sample.window_limited || self.is_full(sample.prior_in_flight);
-        self.law_mut().on_ack(now, &AckSample { in_recovery, window_limited, ..*sample });
-    }
-
-    /// Whether its window limits what is in flight: where load is shifted, paths have less than that for a while.
-    fn is_full(&self, in_flight: u64) -> bool {
-        in_flight as f64 >= self.law().window() as f64 * (1.0 - SHIFT)
+        let sample = AckSample { in_recovery: sample.in_recovery || recovers, ..*sample };
+        self.law_mut().on_ack(now, &sample);
     }
 
     /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times. A queue is

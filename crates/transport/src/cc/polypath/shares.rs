@@ -9,7 +9,7 @@ use polypath_wire::{Duration, Instant, PathId};
 use crate::bottleneck::Verdict;
 
 /// By how much of its window a path's load is shifted.
-pub(super) const SHIFT: f64 = 1.0 / 8.0;
+const SHIFT: f64 = 1.0 / 8.0;
 /// Up and down: the first two are opposite, as are the last two, and any others are strangers.
 const PATTERNS: [[f64; 4]; 4] =
     [[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]];
