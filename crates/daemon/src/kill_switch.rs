@@ -3,7 +3,7 @@
 //!
 //! The routes into the tunnel are in a table of their own, which the device takes along. For each prefix a rule looks for
 //! a more specific route in the main table, one behind it in that table, and one behind that answers "unreachable". The daemon's
-//! own packets, which carry a mark, use the main table first. Rules of longer prefixes precede those of shorter ones.
+//! own packets carry a mark and use the main table first. Rules for longer prefixes come before rules for shorter ones.
 
 mod rules;
 

@@ -373,12 +373,17 @@ mod tests {
         assert_eq!(peers.with_hit(Hit([1; 16])).unwrap().link.sent.load(Relaxed), 5);
     }
 
+    /// Of an only peer.
+    fn link() -> Arc<Link> {
+        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
+        peers.with_hit(Hit([1; 16])).unwrap().link.clone()
+    }
+
     #[test]
     fn a_connection_waits_for_a_peer_that_may_be_restarting_and_not_for_one_that_left() {
         let waits = |left: Option<u64>| patience(left.map(Duration::from_secs)).as_secs();
         assert_eq!([None, Some(0), Some(3), Some(4), Some(100)].map(waits), [5, 4, 1, 0, 0]);
-        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
-        let link = peers.with_hit(Hit([1; 16])).unwrap().link.clone();
+        let link = link();
         link.left();
         assert!(link.patience() <= RESTART);
         link.came();
@@ -387,8 +392,7 @@ mod tests {
 
     #[test]
     fn calls_in_vain_have_a_reason_until_there_is_an_association() {
-        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
-        let link = peers.with_hit(Hit([1; 16])).unwrap().link.clone();
+        let link = link();
         assert_eq!(link.in_vain(), None);
         ["no answer", "no route"].iter().for_each(|why| link.called_in_vain((*why).to_owned()));
         assert!(link.in_vain().unwrap().starts_with("no route, for "));
@@ -398,8 +402,7 @@ mod tests {
 
     #[test]
     fn no_more_are_counted_than_there_may_be_and_what_ends_makes_room() {
-        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
-        let link = peers.with_hit(Hit([1; 16])).unwrap().link.clone();
+        let link = link();
         let count = || link.count(|link| &link.waiting, 3);
         let mut counted: Vec<_> = (0..10).filter_map(|_| count()).collect();
         assert_eq!(counted.len(), 3);

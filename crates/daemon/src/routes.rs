@@ -70,7 +70,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Removes all routes except those of `config`.
+    /// Removes the routes that `config` does not have.
     pub async fn settle(&self, config: &Config) {
         let (mut all, mut stay) = (self.all.lock().await, all(config));
         stay.extend(connected(config));

@@ -368,7 +368,7 @@ metrics! {
         ..FLOW
     };
     /// Share of its round trip that the others cause: 1 − its mean smoothed round trip in the cell `solo`, where they send
-    /// nothing, over that beside them (the same paper, of what is better if it is less).
+    /// nothing, over that beside them (harm of a metric for which less is better, in the same paper).
     HarmDelay: Def {
         scope: Scope::Alone,
         read: Read::Alone(|beside, alone| 1.0 - alone / beside, Self::MeanSrtt),

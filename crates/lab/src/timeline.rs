@@ -47,7 +47,7 @@ pub struct Timeline {
 pub struct Course {
     /// Number of the figure in the spec.
     pub figure: usize,
-    /// Per series the value of each bin; NaN where there is none, as before its flow begins.
+    /// The value of each bin, per series. A bin without a value is NaN; so are the bins before the flow starts.
     pub series: Vec<Vec<f64>>,
 }
 

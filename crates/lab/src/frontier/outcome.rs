@@ -44,16 +44,17 @@ impl Outcome {
         (self.scenario, &self.controller) == (other.scenario, &other.controller)
     }
 
-    /// The mean of some of one controller in one scenario.
+    /// The mean of some of one controller in one scenario, each value over those that have it.
     pub(super) fn mean(same: &[Self]) -> Self {
-        let of = |n: usize, value: fn(&At) -> f64| {
-            same.iter().map(|o| value(&o.at[n])).sum::<f64>() / same.len() as f64
+        let of = |n: usize, value: fn(&At) -> Option<f64>| {
+            let known: Vec<f64> = same.iter().filter_map(|o| value(&o.at[n])).collect();
+            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
         };
         let at = |n| At {
-            ours: of(n, |at| at.ours),
-            rival: same[0].at[n].rival.map(|_| of(n, |at| at.rival.unwrap_or_default())),
-            all: of(n, |at| at.all),
-            rtt: same[0].at[n].rtt.map(|_| of(n, |at| at.rtt.unwrap_or_default())),
+            ours: of(n, |at| Some(at.ours)).unwrap_or_default(),
+            rival: of(n, |at| at.rival),
+            all: of(n, |at| Some(at.all)).unwrap_or_default(),
+            rtt: of(n, |at| at.rtt),
         };
         Self { at: (0..same[0].at.len()).map(at).collect(), ..same[0].clone() }
     }

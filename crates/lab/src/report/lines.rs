@@ -91,7 +91,7 @@ fn over_time(n: usize, figure: &Figure, (experiment, runs): Ensemble<'_>) -> Vec
     charts
 }
 
-/// The line of series `k` of figure `n`: mean and band over those of `runs` that have a value, from where the first has one.
+/// The line of series `k` of figure `n`. A point is the mean and band over the runs that have a value there; where no run has one, there is no point.
 fn course(n: usize, k: usize, series: &Series, figure: &Figure, cell: &Cell, runs: &[&Run]) -> Line {
     let merge = series.of.metric.unwrap_or(figure.metric).def().drawable.unwrap_or(Merge::Mean);
     let (_, factor) = unit(series, figure);
