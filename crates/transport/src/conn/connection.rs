@@ -100,9 +100,9 @@ pub struct Connection {
     pub(super) ports: Ports,
     /// Segments sent in answer to the present event.
     pub(super) burst: u32,
-    pub(super) persists: u32,
     /// Probes of an idle connection or a closed window since anything was heard.
     pub(super) unanswered: u32,
+    pub(super) persists: u32,
     /// A write was cut short: tell when there is room.
     pub(super) blocked: bool,
     /// Something to read has come since that was told.

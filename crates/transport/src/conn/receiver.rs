@@ -29,7 +29,7 @@ pub(super) struct Receiver {
     /// How acknowledgments are thinned, if they are, and on which paths one is due.
     thinning: Option<Thinning>,
     due: PathSet,
-    /// Bytes received in order that no acknowledgment told of yet, and where the last came.
+    /// Bytes received in order that no acknowledgment told of yet.
     unacked: u64,
     last_ack: u64,
     /// Right edge of the window as last advertised.
@@ -38,20 +38,21 @@ pub(super) struct Receiver {
     /// [limit](super::Connection::limit_memory) leaves.
     capacity: u64,
     opened: u64,
+    limit: u64,
     /// Segment size of the peer, for "every second segment".
     pub peer_segment: u64,
     delay: Duration,
     /// Offset of the peer's FIN, once seen.
     fin: Option<u64>,
-    unacked_path: PathId,
     /// Everything before it has come, too.
     finished: bool,
     /// The handshake agreed on SACK: blocks are remembered, for they will be told.
     sack: bool,
     /// Each segment has an acknowledgment of its own: the multi-route option has room for one reply.
     one_by_one: bool,
+    /// Where the last of the bytes came that no acknowledgment told of.
+    unacked_path: PathId,
     reporter: SackReporter,
-    limit: u64,
 }
 
 impl Receiver {

@@ -38,7 +38,7 @@ pub(crate) struct Engine {
     pub(super) stalled: u32,
     /// Some lane has credit.
     pub(super) credited: bool,
-    /// Whether somebody wants to know why parcels take their paths, and why the last one did.
+    /// Whether somebody wants to know why parcels take their paths.
     pub(super) explains: bool,
     /// Bytes beyond what was acknowledged that the peer lets the owner have outstanding.
     pub(super) offered: u64,
@@ -56,6 +56,7 @@ pub(crate) struct Engine {
     pub(super) clock: PeerClock,
     /// When anything was delivered last.
     pub(super) delivered_at: Instant,
+    /// Why the last one did.
     pub(super) why: Option<Why>,
 }
 
