@@ -79,7 +79,7 @@ impl Bed {
         plug([&hosts[0], &hosts[1]], "eth1", NETS[1]);
         let promote = || fs::write("/proc/sys/net/ipv4/conf/all/promote_secondaries", "1").unwrap();
         hosts.iter().for_each(|host| host.ns.run(promote).unwrap());
-        let there = hosts[1].init(&["--at", "192.0.2.2,192.0.3.2"]);
+        let there = hosts[1].init(&["--at", "192.0.2.2", "--at", "192.0.3.2"]);
         let back = hosts[0].obey(&there);
         hosts[1].obey(&back);
         let clock = clock(&hosts[0]);
