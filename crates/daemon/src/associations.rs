@@ -107,9 +107,7 @@ fn has_address(choice: &LiveChoice) -> bool {
 async fn call(lane: &Lane, choice: &LiveChoice, peer: &Peer) -> Result<(), Vain> {
     let reach = Reach::Addresses(resolve(&peer.config.addresses).await.map_err(Vain::Other)?);
     lane.outer.associate(peer.config.hit, reach).await.map_err(|error| match error {
-        AssociateError::Failed(PeerFailure::Timeout) if !has_address(choice) => {
-            Vain::Other(NO_ADDRESS.to_owned())
-        }
+        _ if !has_address(choice) => Vain::Other(NO_ADDRESS.to_owned()),
         AssociateError::Failed(PeerFailure::Timeout) => {
             Vain::Unanswered(lane.outer.hit().unwrap_or_default())
         }

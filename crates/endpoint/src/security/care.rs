@@ -290,7 +290,8 @@ impl Security {
             }
             for wanted in peer.wanted.iter_mut().filter(|w| is_due(w)) {
                 let taken = |place| busy.get(&place).is_some_and(|surely| *surely || !wanted.listed);
-                if !taken((wanted.link, wanted.spare)) && !(wanted.spare && taken((wanted.link, false))) {
+                let waits = wanted.spare && taken((wanted.link, false));
+                if !waits && !taken((wanted.link, wanted.spare)) {
                     *busy.entry((wanted.link, wanted.spare)).or_insert(false) |= wanted.listed;
                     wanted.asked = true;
                     self.hip.add_path(now, hit, route(wanted.locators));
