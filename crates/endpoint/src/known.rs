@@ -75,15 +75,21 @@ impl KnownPaths {
         (others < STARTS).then_some((*path, others as u32))
     }
 
-    /// A connection found two paths to share a bottleneck, or not to.
-    pub fn found(&mut self, now: Instant, names: [PathName; 2], share: bool) {
+    /// A connection found two paths to share a bottleneck, or not to, as it measured `age` ago.
+    pub fn found(&mut self, now: Instant, names: [PathName; 2], share: bool, age: Duration) {
+        if age >= LIFE {
+            return;
+        }
         let [a, b] = names.map(|name| self.bottleneck(now, &name));
         if share {
             let bottleneck = a.or(b).unwrap_or_else(|| {
                 self.next += 1;
                 self.next
             });
-            names.iter().for_each(|name| insert(&mut self.bottlenecks, *name, (now + LIFE, bottleneck)));
+            for name in names {
+                let until = self.bottlenecks.get(&name).map_or(Instant::ZERO, |(until, _)| *until);
+                insert(&mut self.bottlenecks, name, (until.max(now + (LIFE - age)), bottleneck));
+            }
         } else if a == b {
             self.bottlenecks.remove(&names[1]);
         }
@@ -188,15 +194,19 @@ mod tests {
     fn a_bottleneck_is_known_for_ten_minutes_unless_paths_turn_out_to_have_one_each() {
         let mut known = KnownPaths::default();
         let bottlenecks = |known: &KnownPaths, secs| [1, 2, 3].map(|n| known.bottleneck(at(secs), &name(n)));
-        known.found(at(0), [name(1), name(2)], false);
+        known.found(at(0), [name(1), name(2)], false, Duration::ZERO);
         assert_eq!(bottlenecks(&known, 0), [None; 3]);
-        known.found(at(0), [name(1), name(2)], true);
-        known.found(at(9), [name(2), name(3)], true);
+        known.found(at(0), [name(1), name(2)], true, Duration::ZERO);
+        known.found(at(9), [name(2), name(3)], true, Duration::ZERO);
         let [a, b, c] = bottlenecks(&known, 10);
         assert!(a.is_some() && a == b && b == c);
         assert_eq!(bottlenecks(&known, 600), [None, b, c]);
-        known.found(at(11), [name(1), name(3)], false);
+        known.found(at(11), [name(1), name(3)], false, Duration::ZERO);
         assert_eq!(bottlenecks(&known, 12), [a, b, None]);
+        known.found(at(700), [name(1), name(2)], true, Duration::from_secs(590));
+        known.found(at(700), [name(1), name(2)], false, Duration::from_secs(600));
+        assert_ne!(known.bottleneck(at(709), &name(1)), None);
+        assert_eq!(bottlenecks(&known, 710), [None; 3], "it was measured 600 s ago");
     }
 
     #[test]

@@ -42,16 +42,16 @@ impl Endpoint {
         for ((path, at), name) in measured {
             self.known.measured(now, name, path, now.since(at));
         }
-        for (names, share) in found {
-            self.known.found(now, names, share);
+        for (names, share, at) in found {
+            self.known.found(now, names, share, now.since(at));
         }
     }
 
-    /// Which paths of a connection share a bottleneck, and which do not, where it has measured that.
-    fn found(&self, index: u32) -> Vec<([PathName; 2], bool)> {
+    /// Which paths of a connection share a bottleneck, and which do not, where it has measured that, and when it did last.
+    fn found(&self, index: u32) -> Vec<([PathName; 2], bool, Instant)> {
         let Some(slot) = self.slots.get(index).filter(|slot| slot.paths.len() > 1) else { return vec![] };
         let name = |path| self.name_of(slot.paths.locators(path)?);
-        let found = |([a, b], share): ([PathId; 2], bool)| Some(([name(a)?, name(b)?], share));
+        let found = |([a, b], share, at): ([PathId; 2], _, _)| Some(([name(a)?, name(b)?], share, at));
         slot.connection.path_pairs().into_iter().filter_map(found).collect()
     }
 

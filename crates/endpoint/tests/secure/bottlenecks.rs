@@ -25,7 +25,7 @@ fn bottlenecks(bed: &Bed, handle: ConnectionHandle) -> [Option<PathId>; 2] {
 /// Whether they share one, where the connection has measured it.
 fn measured(bed: &Bed, handle: ConnectionHandle) -> Option<bool> {
     let pairs = bed.endpoints[CLIENT].connection(handle).unwrap().path_pairs();
-    pairs.iter().find(|(pair, _)| *pair == PATHS).map(|(_, share)| *share)
+    pairs.iter().find(|(pair, ..)| *pair == PATHS).map(|(_, share, _)| *share)
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Two queues may rise and fall together for a while, each filled by a window that grows: above all two equal links. So
 //! paths that look alike are put on *trial*: who asks for the verdict shifts load between them, a little to and fro.
 //! Where they share a queue that changes nothing in it; where they do not, one queue grows as the other shrinks.
+//!
+//! A verdict ages: where paths carry too little to be compared for `LIFE`, they are held to be again what is presumed of them.
 
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -19,6 +21,9 @@ const SETTLE: u64 = 1;
 const TRIAL: [u64; 2] = [7, 21];
 /// A trial that failed is repeated after this long, then twice as long, and so on up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
+
+/// What facts told longer ago counts no more, here and for what another connection found (`endpoint/src/known.rs` has the same).
+const LIFE: Duration = Duration::from_secs(600);
 
 /// What a method calls alike.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,6 +53,8 @@ struct Pair {
     held: Held,
     /// This connection measured that they do not share. A trial that ended undecided does not set it.
     refuted: bool,
+    /// When facts told of them last, or presumptions did.
+    told: Instant,
 }
 
 /// A path, and what is known of it before anything was measured.
@@ -56,15 +63,65 @@ struct Member {
     path: PathId,
     /// The link of ours that it leaves by.
     link: Option<u32>,
-    /// The bottleneck that another connection found on it.
-    bottleneck: Option<u32>,
+    /// The bottleneck that another connection found on it, and when it told.
+    bottleneck: Option<(u32, Instant)>,
 }
 
 impl Member {
-    /// Whether both are held to share until facts tell.
-    fn may_share(&self, other: &Self) -> bool {
+    /// What is held of both until facts tell.
+    fn presumed(&self, now: Instant, other: &Self) -> Held {
         let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
-        same(self.link, other.link) || same(self.bottleneck, other.bottleneck)
+        let share = same(self.link, other.link) || same(self.found(now), other.found(now));
+        match share {
+            true => Held::Shared { since: now, measured: false },
+            false => Held::Separate { retry: now + LEAST, failures: 0 },
+        }
+    }
+
+    /// The bottleneck that another connection found, if that is not too long ago.
+    fn found(&self, now: Instant) -> Option<u32> {
+        self.bottleneck.filter(|(_, told)| now.since(*told) < LIFE).map(|(bottleneck, _)| bottleneck)
+    }
+}
+
+impl Pair {
+    /// From when on facts count now; none if none are asked for.
+    fn asks_from(&self, now: Instant, half: Duration) -> Option<Instant> {
+        match self.held {
+            Held::Separate { retry, .. } => (now >= retry).then_some(Instant::ZERO),
+            Held::Trial { since, .. } => {
+                (now >= since + half.times(SETTLE + TRIAL[0])).then(|| since + half.times(SETTLE))
+            }
+            Held::Shared { since, .. } => Some(since),
+        }
+    }
+
+    /// What is held of paths that are so `alike`, if that can be told.
+    fn weigh(&mut self, now: Instant, half: Duration, alike: Option<f64>, thresholds: Thresholds) {
+        let Thresholds { trial, join, leave } = thresholds;
+        let joins = alike.is_some_and(|alike| alike >= join);
+        let leaves = alike.is_some_and(|alike| alike <= leave);
+        let shared = Held::Shared { since: now, measured: true };
+        self.held = match self.held {
+            Held::Separate { failures, .. } if alike.is_some_and(|alike| alike >= trial.unwrap_or(join)) => {
+                trial.map_or(shared, |_| Held::Trial { since: now, failures })
+            }
+            Held::Trial { .. } if joins => {
+                self.refuted = false;
+                shared
+            }
+            Held::Trial { since, failures } if leaves || now >= since + half.times(SETTLE + TRIAL[1]) => {
+                self.refuted |= leaves;
+                let [first, last] = PAUSES;
+                let pause = first.times(1 << failures.min(8)).min(last);
+                Held::Separate { retry: now + pause, failures: failures + 1 }
+            }
+            Held::Shared { since, .. } if leaves && now >= since + LEAST => {
+                self.refuted = true;
+                Held::Separate { retry: now + PAUSES[0], failures: 1 }
+            }
+            held => held,
+        };
     }
 }
 
@@ -93,11 +150,8 @@ impl Judge {
 
     fn join(&mut self, now: Instant, new: Member) {
         for other in &self.paths {
-            let held = match new.may_share(other) {
-                true => Held::Shared { since: now, measured: false },
-                false => Held::Separate { retry: now + LEAST, failures: 0 },
-            };
-            self.pairs.push(Pair { paths: (other.path, new.path), held, refuted: false });
+            let held = new.presumed(now, other);
+            self.pairs.push(Pair { paths: (other.path, new.path), held, refuted: false, told: now });
         }
         self.paths.push(new);
     }
@@ -114,23 +168,30 @@ impl Judge {
     /// it. Whether that changed the verdict.
     pub(crate) fn set_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) -> bool {
         let Some(member) = self.paths.iter_mut().find(|member| member.path == path) else { return false };
-        member.bottleneck = Some(bottleneck);
-        let same = |p: &PathId| self.paths.iter().any(|m| m.path == *p && m.bottleneck == Some(bottleneck));
+        member.bottleneck = Some((bottleneck, now));
+        let same = |p: &PathId| self.paths.iter().any(|m| m.path == *p && m.found(now) == Some(bottleneck));
         let alike = |pair: &&mut Pair| same(&pair.paths.0) && same(&pair.paths.1);
-        for pair in self.pairs.iter_mut().filter(alike) {
-            if !pair.refuted && !matches!(pair.held, Held::Shared { .. }) {
-                pair.held = Held::Shared { since: now, measured: false };
+        for pair in self.pairs.iter_mut().filter(alike).filter(|pair| !pair.refuted) {
+            match pair.held {
+                Held::Shared { measured: true, .. } => {}
+                Held::Shared { .. } => pair.told = now,
+                Held::Separate { .. } | Held::Trial { .. } => {
+                    (pair.held, pair.told) = (Held::Shared { since: now, measured: false }, now);
+                }
             }
         }
         self.sum_up()
     }
 
-    /// The pairs of which facts of this connection have told, and whether they share.
-    pub(crate) fn found(&self) -> Vec<([PathId; 2], bool)> {
-        let told = |pair: &Pair| match pair.held {
-            Held::Shared { measured: true, .. } => Some(([pair.paths.0, pair.paths.1], true)),
-            Held::Separate { .. } if pair.refuted => Some(([pair.paths.0, pair.paths.1], false)),
-            Held::Shared { .. } | Held::Separate { .. } | Held::Trial { .. } => None,
+    /// The pairs of which facts of this connection have told, whether they share, and when facts told last.
+    pub(crate) fn found(&self) -> Vec<([PathId; 2], bool, Instant)> {
+        let told = |pair: &Pair| {
+            let share = match pair.held {
+                Held::Shared { measured: true, .. } => true,
+                Held::Separate { .. } if pair.refuted => false,
+                Held::Shared { .. } | Held::Separate { .. } | Held::Trial { .. } => return None,
+            };
+            Some(([pair.paths.0, pair.paths.1], share, pair.told))
         };
         self.pairs.iter().filter_map(told).collect()
     }
@@ -164,29 +225,26 @@ impl Judge {
         }
         self.next = now + INTERVAL;
         detector.advance(now);
-        let thresholds = self.thresholds;
         for pair in &mut self.pairs {
-            pair.held = match pair.held {
-                Held::Separate { retry, failures } if now >= retry => {
-                    look(now, pair.paths, failures, thresholds, detector)
-                        .unwrap_or(Held::Separate { retry, failures })
-                }
-                Held::Trial { since, failures } => {
-                    let times = [SETTLE, SETTLE + TRIAL[0], SETTLE + TRIAL[1]].map(|n| since + half.times(n));
-                    try_on(now, times, pair, failures, thresholds, detector)
-                        .unwrap_or(Held::Trial { since, failures })
-                }
-                Held::Shared { since, measured } => match detector.likeness(now, since, pair.paths) {
-                    Some(likeness) if likeness <= thresholds.leave && now >= since + LEAST => {
-                        pair.refuted = true;
-                        Held::Separate { retry: now + PAUSES[0], failures: 1 }
-                    }
-                    _ => Held::Shared { since, measured },
-                },
-                held => held,
-            };
+            let Some(from) = pair.asks_from(now, half) else { continue };
+            let alike = detector.likeness(now, from, pair.paths);
+            if alike.is_some() {
+                pair.told = now;
+            }
+            pair.weigh(now, half, alike, self.thresholds);
         }
+        self.forget(now);
         self.sum_up()
+    }
+
+    /// Of pairs of which nothing told for `LIFE` is held what is presumed.
+    fn forget(&mut self, now: Instant) {
+        let paths = &self.paths;
+        for pair in self.pairs.iter_mut().filter(|pair| now.since(pair.told) >= LIFE) {
+            let member = |path: PathId| paths.iter().find(|member| member.path == path);
+            let Some((a, b)) = member(pair.paths.0).zip(member(pair.paths.1)) else { continue };
+            (pair.held, pair.refuted, pair.told) = (b.presumed(now, a), false, now);
+        }
     }
 
     fn sum_up(&mut self) -> bool {
@@ -198,47 +256,6 @@ impl Judge {
         let verdict = Verdict::of(&paths, shares);
         std::mem::replace(&mut self.verdict, verdict) != self.verdict
     }
-}
-
-/// Separate paths that look alike go on trial, or are held to share at once.
-fn look(
-    now: Instant,
-    paths: (PathId, PathId),
-    failures: u32,
-    thresholds: Thresholds,
-    detector: &mut dyn Detector,
-) -> Option<Held> {
-    let likeness = detector.likeness(now, Instant::ZERO, paths)?;
-    let held = match thresholds.trial {
-        Some(_) => Held::Trial { since: now, failures },
-        None => Held::Shared { since: now, measured: true },
-    };
-    (likeness >= thresholds.trial.unwrap_or(thresholds.join)).then_some(held)
-}
-
-/// A trial counts from the first of `times` on, may end from the second on and ends at the third.
-fn try_on(
-    now: Instant,
-    [from, least, most]: [Instant; 3],
-    pair: &mut Pair,
-    failures: u32,
-    thresholds: Thresholds,
-    detector: &mut dyn Detector,
-) -> Option<Held> {
-    if now < least {
-        return None;
-    }
-    let [first, last] = PAUSES;
-    let separate =
-        Held::Separate { retry: now + first.times(1 << failures.min(8)).min(last), failures: failures + 1 };
-    let likeness = detector.likeness(now, from, pair.paths);
-    if likeness.is_some_and(|likeness| likeness >= thresholds.join) {
-        pair.refuted = false;
-        return Some(Held::Shared { since: now, measured: true });
-    }
-    let unlike = likeness.is_some_and(|likeness| likeness <= thresholds.leave);
-    pair.refuted |= unlike;
-    (unlike || now >= most).then_some(separate)
 }
 
 #[cfg(test)]
@@ -287,7 +304,7 @@ mod tests {
         assert!(!course(&mut judge, 2250, 2750, Some(0.9))[1], "still on trial");
         assert!(course(&mut judge, 2750, 3250, Some(0.9))[1]);
         assert!(!judge.is_on_trial(PathId(0)));
-        assert_eq!(judge.found(), [([PathId(0), PathId(1)], true)]);
+        assert_eq!(judge.found(), [([PathId(0), PathId(1)], true, at(3000))]);
     }
 
     #[test]
@@ -323,8 +340,33 @@ mod tests {
         assert_eq!(judge.found(), [], "it was measured elsewhere");
         assert!(course(&mut judge, 0, 9000, None).iter().all(|shares| *shares), "nothing is known");
         assert!(!course(&mut judge, 9000, 9250, Some(0.2))[0]);
-        assert_eq!(judge.found(), [([a, b], false)]);
+        assert_eq!(judge.found(), [([a, b], false, at(9000))]);
         assert!(!judge.set_bottleneck(at(9250), b, 5), "what was measured here counts");
+    }
+
+    #[test]
+    fn a_verdict_lapses_ten_minutes_after_facts_told_last() {
+        let mut judge = judge([Some(1), Some(2)]);
+        course(&mut judge, 0, 8000, Some(0.9));
+        assert!(course(&mut judge, 8000, 607_750, None).iter().all(|shares| *shares));
+        assert!(!course(&mut judge, 607_750, 608_000, None)[0], "facts told at 7750 ms");
+        assert_eq!(judge.found(), []);
+        course(&mut judge, 608_000, 612_000, Some(0.9));
+        assert_eq!(judge.found().len(), 1, "and may again");
+    }
+
+    #[test]
+    fn what_was_told_or_refuted_lapses_too_and_one_link_is_shared_again() {
+        let [a, b] = [PathId(0), PathId(1)];
+        let mut told = judge([Some(1), Some(2)]);
+        [a, b].iter().for_each(|path| _ = told.set_bottleneck(at(0), *path, 5));
+        [a, b].iter().for_each(|path| _ = told.set_bottleneck(at(60_000), *path, 5));
+        assert!(course(&mut told, 0, 660_000, None).iter().all(|shares| *shares));
+        assert!(!course(&mut told, 660_000, 660_250, None)[0]);
+        let mut refuted = judge([Some(1), Some(1)]);
+        assert!(!course(&mut refuted, 0, 8000, Some(0.2))[31]);
+        assert!(!course(&mut refuted, 8000, 600_000, None)[0]);
+        assert!(course(&mut refuted, 600_000, 610_000, None)[39]);
     }
 
     #[test]

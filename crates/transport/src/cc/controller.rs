@@ -90,8 +90,8 @@ pub trait Controller: Debug + Send {
     fn bottleneck(&self, _path: PathId) -> Option<PathId> {
         None
     }
-    /// The pairs of paths of which measurements of this connection have told, and whether they share a bottleneck.
-    fn pairs(&self) -> Vec<([PathId; 2], bool)> {
+    /// The pairs of paths of which measurements of this connection have told, whether they share a bottleneck, and when these told last.
+    fn pairs(&self) -> Vec<([PathId; 2], bool, Instant)> {
         Vec::new()
     }
     /// Which paths share a bottleneck, if that changed since it was asked.

@@ -416,7 +416,7 @@ impl Controller for Polypath {
         self.detection.judge.verdict().bottleneck(path)
     }
 
-    fn pairs(&self) -> Vec<([PathId; 2], bool)> {
+    fn pairs(&self) -> Vec<([PathId; 2], bool, Instant)> {
         let Detection { detector, judge } = &self.detection;
         detector.as_ref().map_or(Vec::new(), |_| judge.found())
     }

@@ -106,7 +106,7 @@ impl Connection {
     pub fn path_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) -> bool {
         let Some(Member { config, .. }) = self.paths.members.get_mut(path) else { return false };
         let is_news = config.bottleneck.replace(bottleneck) != Some(bottleneck);
-        if is_news && self.engine.has_joined(path) {
+        if self.engine.has_joined(path) {
             self.engine.set_bottleneck(now, path, bottleneck);
             self.observe_bottlenecks(now);
         }
@@ -168,8 +168,8 @@ impl Connection {
         self.engine.known_path(path)
     }
 
-    /// The pairs of paths of which measurements of this connection have told, and whether they share a bottleneck.
-    pub fn path_pairs(&self) -> Vec<([PathId; 2], bool)> {
+    /// The pairs of paths of which measurements of this connection have told, whether they share a bottleneck, and when these told last.
+    pub fn path_pairs(&self) -> Vec<([PathId; 2], bool, Instant)> {
         self.engine.pairs()
     }
 

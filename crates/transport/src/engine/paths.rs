@@ -179,8 +179,8 @@ impl Engine {
         self.refresh_all(now);
     }
 
-    /// The pairs of paths of which measurements of this connection have told, and whether they share a bottleneck.
-    pub(crate) fn pairs(&self) -> Vec<([PathId; 2], bool)> {
+    /// The pairs of paths of which measurements of this connection have told, whether they share a bottleneck, and when these told last.
+    pub(crate) fn pairs(&self) -> Vec<([PathId; 2], bool, Instant)> {
         self.controller.pairs()
     }
 

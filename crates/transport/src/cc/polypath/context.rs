@@ -49,6 +49,9 @@ impl Context {
         let largest = had.max_by_key(|context| of(context))?;
         let compares = largest.compares && largest.members == members;
         let mut context = Self { members: members.to_vec(), compares, ..largest.clone() };
+        if largest.members != members {
+            context.end_trial();
+        }
         if !largest.members.iter().all(|path| members.contains(path)) {
             context.law_mut().limit_window(of(largest).max(1));
         }
@@ -64,8 +67,8 @@ impl Context {
     }
 
     pub(super) fn set_mss(&mut self, mss: u32) {
-        self.before = None; // it counts in other segments
         self.law_mut().on_mss(mss);
+        self.before.iter_mut().for_each(|before| before.law_mut().on_mss(mss));
     }
 
     /// Random losses kept the window small: it makes up for that.
@@ -167,14 +170,15 @@ impl Context {
 
     /// A loss ends a trial: the law takes it with the window that it had before, as what was lost left with that.
     fn after_trial(&mut self, loss: &LossEvent) -> LossEvent {
+        let flight_size = if self.end_trial() { self.law().window() } else { loss.flight_size };
+        LossEvent { flight_size, ..*loss }
+    }
+
+    /// The law becomes what it was before a reduction whose outcome is not known yet. Whether there was one.
+    fn end_trial(&mut self) -> bool {
         let ends_trial = self.standing.as_mut().is_some_and(Standing::on_loss);
-        match self.before.take_if(|_| ends_trial) {
-            Some(before) => {
-                self.base = *before;
-                LossEvent { flight_size: self.law().window(), ..*loss }
-            }
-            None => *loss,
-        }
+        let before = self.before.take_if(|_| ends_trial);
+        before.map(|before| self.base = *before).is_some()
     }
 
     /// How a path sends that has `window` bytes of the context's and this round trip: each segment as it has room. In twos on each path, paths

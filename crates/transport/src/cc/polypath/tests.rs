@@ -164,6 +164,40 @@ fn a_loss_that_chance_or_a_queue_made_leaves_what_the_path_holds() {
     );
 }
 
+/// A queue of others stands on A, and the window was just reduced for it; what it was before.
+fn reduced_for_the_queue() -> (Polypath, u64, u64) {
+    let (base, bottlenecks) = (BaseLaw::Newreno, DetectionConfig::Separate);
+    let config = PolypathConfig { base, bottlenecks, queue_target: MS(10), ..PolypathConfig::default() };
+    let mut c = Polypath::new(config);
+    [A, B].iter().for_each(|path| c.on_path_added(at(0), *path, 1000));
+    c.on_loss(at(1), A, &lost(LossCause::LaterDelivered, 1, at(0), 40), &views([40, 0]));
+    let mut now = 10;
+    loop {
+        let before = c.window(A);
+        now = waited(&mut c, now, &[30], Rate::from_mbps(2));
+        if c.window(A) < before {
+            return (c, now, before);
+        }
+        assert!(now < 2000, "it gives nothing up");
+    }
+}
+
+#[test]
+fn what_was_given_up_for_a_queue_of_others_comes_back_whatever_segments_hold_and_whatever_paths_join() {
+    let ends = |change: fn(&mut Polypath)| {
+        let (mut c, now, before) = reduced_for_the_queue();
+        change(&mut c);
+        waited(&mut c, now, &[30; 40], Rate::from_mbps(2));
+        (c.window(A), before)
+    };
+    let changes: [fn(&mut Polypath); 3] =
+        [|_| {}, |c| c.on_mss(A, 900), |c| c.on_path_added(at(2000), PathId(2), 1000)];
+    for change in changes {
+        let (after, before) = ends(change);
+        assert!(after >= before, "{after} {before}");
+    }
+}
+
 /// The first window on A, after acknowledgments of packets that waited so long, ms, and whose trains had this rate, Mbit/s.
 fn first_window(c: &mut Polypath, wait: u64, trains: u64) {
     let (rtt, train_rate) = (Some(MS(50)), Some(Rate::from_mbps(trains)));
