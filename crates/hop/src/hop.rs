@@ -227,9 +227,6 @@ impl<T> Hop<T> {
 
     fn next_in_line(&mut self, now: Instant) -> Option<Packet<T>> {
         let packet = self.line.pop_front_if(|head| head.arrives_at <= now)?;
-        if self.line.is_empty() {
-            self.line.clear(); // begins at its start again, which is in the cache, instead of going round
-        }
         match self.served.checked_sub(1) {
             Some(served) => self.served = served,
             None => self.backlog -= u64::from(packet.size), // nobody asked since it was served

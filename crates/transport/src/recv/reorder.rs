@@ -133,9 +133,6 @@ impl ReorderBuffer {
     #[inline]
     pub(crate) fn read(&mut self, max: u64) -> Option<Payload> {
         let chunk = self.ready.pop_front()?;
-        if self.ready.is_empty() {
-            self.ready.clear(); // begins at its start again, which is in the cache, instead of going round
-        }
         let len = chunk.len();
         if len <= max {
             self.ready_bytes -= len;
