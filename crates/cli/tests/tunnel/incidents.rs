@@ -54,7 +54,8 @@ impl Incident {
         let chance = ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         let (side, other, restarted) = (chance >> 4 & 1, chance >> 8, usize::from(n >= rounds / 2));
         match n % 6 {
-            0 => Self::Address { side, cable: other % 2, before: other % 4 > 1 },
+            // The server keeps an address that the router's configuration names.
+            0 => Self::Address { side, cable: side | other & 1, before: other & 2 > 0 },
             1 => Self::Restart { side: restarted, killed: true },
             2 => Self::Clock { side, ahead: [-3_000_000_000, -86_400, 3600, 90 * 86_400][other % 4] },
             3 => Self::Restart { side: restarted, killed: false },
