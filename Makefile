@@ -10,6 +10,7 @@ FUZZ_SECONDS ?= 60
 WORLDS ?= 100000
 SOAK_HOURS ?= 24
 SOAK_DAYS ?= 10
+INCIDENTS ?= 600
 RUNS ?= 10000
 SEED ?= 9001
 
@@ -117,11 +118,12 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60) each
 	tools/fuzz $(FUZZ_SECONDS)
 
 .PHONY: soak
-soak: ## WORLDS (100000) random worlds, every invariant checked; two hosts for SOAK_DAYS (10) of SOAK_HOURS (24) of virtual time, each with other incidents
+soak: ## WORLDS (100000) random worlds, every invariant checked; two hosts for SOAK_DAYS (10) of SOAK_HOURS (24) of virtual time, each with other incidents; as root INCIDENTS (600) to real daemons
 	POLYPATH_WORLDS=$(WORLDS) cargo test --release -p polypath-sim --test worlds -- --nocapture
 	for day in $$(seq $(SOAK_DAYS)); do \
 	    POLYPATH_SOAK_SEED=$$day POLYPATH_SOAK_HOURS=$(SOAK_HOURS) cargo test --release -p polypath-endpoint --test secure soak -- --nocapture || exit 1; \
 	done
+	POLYPATH_INCIDENTS=$(INCIDENTS) cargo test -p polypath-cli --test tunnel incidents -- --nocapture
 
 .PHONY: doc
 doc: ## the documentation of every crate, warnings are errors

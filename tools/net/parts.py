@@ -14,17 +14,21 @@ FIBRE_LTE = (Link(100, 10), Link(40, 40))
 
 def median(values):
     """Median with quartiles, or the median and the range of a few."""
-    middle = statistics.median(values)
     if len(values) < 4:
-        return f"{middle:8.3f} ({min(values):.3f} to {max(values):.3f})"
-    low, _, high = statistics.quantiles(values, n=4)
+        return spread(values)
+    low, middle, high = statistics.quantiles(values, n=4)
     return f"{middle:8.3f} ({low:.3f} to {high:.3f})"
 
 
-def table(title, rows):
+def spread(values):
+    """Median and range."""
+    return f"{statistics.median(values):8.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def table(title, rows, shown=median):
     print(f"\n{title}")
     for name, values in rows.items():
-        print(f"  {name:34}{median(values)}", flush=True)
+        print(f"  {name:34}{shown(values)}", flush=True)
 
 
 def raw(runs, size=1_000_000_000):

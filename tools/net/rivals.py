@@ -16,11 +16,12 @@ MEAN, UDP = 200, 28
 IPPROTO_MPTCP = 262
 
 
-def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0):
-    """Moves `size` bytes, or as many as go in `seconds`, from host a (or another, by `side`) to host b over a new connection, to its
-    address on the first path unless `to` is another: seconds until the receiver has all, and the samples (time, bytes received)."""
+def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0, server=1):
+    """Moves `size` bytes, or as many as go in `seconds`, from host a (or another, by `side`) to host b (or another, by `server`) over a new
+    connection, to its address on the first path unless `to` is another: seconds until the receiver has all, and the samples (time, bytes
+    received)."""
     protocol = IPPROTO_MPTCP if mptcp else 0
-    server, client = bed.socket(1, protocol), bed.socket(side, protocol)
+    server, client = bed.socket(server, protocol), bed.socket(side, protocol)
     for end in (server, client):
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
     server.bind((to or bed.links[0][1], 0))

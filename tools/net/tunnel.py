@@ -1,5 +1,6 @@
 """Other programs' connections through `polypath up` on both hosts, beside kernel MPTCP and WireGuard in user space."""
 
+import itertools
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 
 from bed import Bed, Link, run
-from parts import FIBRE_LTE, Growth, between, share, table
+from parts import FIBRE_LTE, Growth, between, share, spread, table
 from polypath import BINARY
 from rivals import cpu_of, enable_mptcp, tcp
 
@@ -291,6 +292,48 @@ def tunnel_gone(runs):
     outage.print("polypath up, the interface of path 1 down")
 
 
+# When an address changes, seconds after a transfer began; and the steps of that.
+MOVES = (5.0, 10.0, 15.0, 20.0)
+ORDERS = {"the old one goes first": ("del", "add"), "the new one comes first": ("add", "del")}
+
+
+def tunnel_moved(runs):
+    """Links 2; an address on path 1 becomes another one, four times in a transfer through the daemons: the longest pauses, and shares."""
+    pauses, shares = {}, {}
+    for _, host, (order, steps), sends in itertools.product(range(runs), (0, 1), ORDERS.items(), (True, False)):
+        name = f"the {('caller', 'other host')[host]} {'sends' if sends else 'receives'}, {order}"
+        with Bed(FIBRE_LTE) as bed:
+            Tunnel(bed)
+            samples = moved(bed, host, steps, host if sends else 1 - host)
+        growth = Growth.of(samples)
+        pauses.setdefault(name, []).extend(growth.longest_pause(at - 0.01, at + 2) for at in MOVES)
+        shares.setdefault(name, []).extend(between(samples, at + 1, at + 4.5) / 140e6 for at in MOVES)
+    table("an address on path 1 of 100/10 + 40/40 becomes another one: longest pause, s", pauses, spread)
+    table("goodput from 1 s after it, share of the sum", shares, spread)
+
+
+def moved(bed, host, steps, sender):
+    """A transfer from one host to the other while an address of `host` changes: the samples (time, bytes received)."""
+    bed.sysctl("net.ipv4.conf.all.promote_secondaries", 1)  # else all of a network go with the first
+    first = bed.links[0][host]
+    addresses = itertools.cycle((f"10.77.0.{11 + host}", first))
+    began = time.monotonic()
+
+    def move():
+        old = first
+        for at, new in zip(MOVES, addresses):
+            time.sleep(max(0.0, began + at - time.monotonic()))
+            for step in steps:
+                run("ip", "-n", bed.names[host], "addr", step, f"{new if step == 'add' else old}/24", "dev", "path0")
+            old = new
+
+    thread = threading.Thread(target=move)
+    thread.start()
+    samples = tcp(bed, None, seconds=MOVES[-1] + 5, to=INNER[1 - sender], side=sender, server=1 - sender)[1]
+    thread.join()
+    return samples
+
+
 FLAPS, HALF = 8, 1.0
 
 
@@ -308,5 +351,5 @@ def tunnel_flap(runs):
     table("path 2 of 100/10 + 40/40 flaps every second: lowest goodput of two seconds, share of path 1", {"polypath up": shares})
 
 
-PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_rm_tcp, tunnel_cut, tunnel_gone, tunnel_flap, tunnel_small,
-                                          tunnel_pages)}
+PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_rm_tcp, tunnel_cut, tunnel_gone, tunnel_moved, tunnel_flap,
+                                          tunnel_small, tunnel_pages)}

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use polypath_endpoint::{PeerEvent, PeerFailure, Reach};
-use polypath_node::AssociateError;
+use polypath_node::addresses::usable;
+use polypath_node::{AssociateError, LiveChoice};
 use polypath_wire::hip::Hit;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
@@ -26,9 +27,12 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// How long a peer of which nothing comes on any path, despite heartbeats, counts as there.
 const SILENT: polypath_wire::Duration = polypath_wire::Duration::from_secs(4);
 
+/// Why nobody can be called.
+const NO_ADDRESS: &str = "no interface that may carry paths has a usable address (`ip address` lists them)";
+
 /// Keeps up the association with a peer, if it has addresses, for as long as the configuration names it. One that is silent is
 /// sought where its names say now; the association stays, as it may only have been away.
-pub(crate) async fn keep(lane: &Lane, link: &Link) {
+pub(crate) async fn keep(lane: &Lane, choice: &LiveChoice, link: &Link) {
     let (hit, mut said, mut called) = (link.hit, None, Vec::new());
     loop {
         let mut changed = pin!(link.changed.notified());
@@ -41,9 +45,12 @@ pub(crate) async fn keep(lane: &Lane, link: &Link) {
         }
         if !lane.outer.is_associated(hit) || called != *addresses || link.is_silent() {
             if !lane.outer.is_associated(hit) {
-                link.called_in_vain(format!("no answer from {}", addresses.join(", ")));
+                link.called_in_vain(match has_address(choice) {
+                    true => format!("no answer from {}", addresses.join(", ")),
+                    false => NO_ADDRESS.to_owned(),
+                });
             }
-            let failed = call(lane, &peer).await.err();
+            let failed = call(lane, choice, &peer).await.err();
             if let Some(Vain::Other(why)) = &failed {
                 link.called_in_vain(why.clone());
             }
@@ -92,9 +99,15 @@ enum Vain {
     Other(String),
 }
 
-async fn call(lane: &Lane, peer: &Peer) -> Result<(), Vain> {
+/// Whether an interface that may carry paths has an address.
+fn has_address(choice: &LiveChoice) -> bool {
+    choice.now().of(usable().unwrap_or_default()).iter().any(|address| address.device.is_some())
+}
+
+async fn call(lane: &Lane, choice: &LiveChoice, peer: &Peer) -> Result<(), Vain> {
     let reach = Reach::Addresses(resolve(&peer.config.addresses).await.map_err(Vain::Other)?);
     lane.outer.associate(peer.config.hit, reach).await.map_err(|error| match error {
+        _ if !has_address(choice) => Vain::Other(NO_ADDRESS.to_owned()),
         AssociateError::Failed(PeerFailure::Timeout) => {
             Vain::Unanswered(lane.outer.hit().unwrap_or_default())
         }

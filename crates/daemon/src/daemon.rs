@@ -180,9 +180,11 @@ impl Daemon {
     /// Keeps the association and the spare connections with a peer, as long as the configuration names it.
     pub(crate) fn serve(&self, hit: Hit) {
         let Some(peer) = self.view.lane.peers.with_hit(hit) else { return };
-        let (lane, link) = (self.view.lane.clone(), peer.link.clone());
+        let (lane, choice, link) = (self.view.lane.clone(), self.view.choice.clone(), peer.link.clone());
         self.spawn(async move {
-            let kept = async { tokio::join!(associations::keep(&lane, &link), link.pool.fill(&lane.outer)) };
+            let kept = async {
+                tokio::join!(associations::keep(&lane, &choice, &link), link.pool.fill(&lane.outer))
+            };
             tokio::select! {
                 () = link.ended() => {}
                 _ = kept => {}

@@ -30,13 +30,14 @@ pub(crate) struct Route {
 /// Routes by locators and ports. IPv4 keys fit in one integer, so that a map with a handful of
 /// entries is one short scan of one node.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Demux {
-    /// Another one after each change; from 1.
-    version: u64,
     v4: BTreeMap<u128, Route>,
     v6: BTreeMap<KeyV6, Route>,
     /// Connections whose segments may come on other paths than theirs, by their ports.
     open: BTreeSet<(Ports, u32)>,
+    /// Another one after each change; from 1.
+    version: u64,
 }
 
 type KeyV6 = (u128, u128, u64, u32);

@@ -63,36 +63,37 @@ pub enum Event {
 /// A connection is known by its ports and by the locators of its paths. Nothing is authenticated here,
 /// unless it is a [secure](Self::secure) endpoint: then the locators are HITs, proved by HIP.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Endpoint {
+    slots: Slots,
+    /// Where each segment is written before it is sent.
+    segment: Box<Segment>,
+    /// Packets of other transports beside the connections.
+    lane: Option<Box<PacketLane>>,
+    /// What stands between the connections and the network.
+    cover: AnyCover,
+    /// Slots that may have something to send or to say.
+    ready: VecDeque<u32>,
+    timers: Numbered,
+    events: VecDeque<(ConnectionHandle, Event)>,
+    records: VecDeque<(ConnectionHandle, Record)>,
+    replies: VecDeque<Bytes>,
+    resets: VecDeque<(Locators, Segment)>,
     config: EndpointConfig,
+    demux: Demux,
+    stats: EndpointStats,
     isn: IsnKey,
     next_port: u16,
-    slots: Slots,
     half_open: u32,
     unserved: Unserved,
     listeners: BTreeMap<u16, Box<ListenConfig>>,
     /// How SYNs for ports without a listener are answered, if not by a reset.
     intercept: Option<Box<Intercept>>,
-    demux: Demux,
     /// Where the last segment of a driver went that keeps no trails.
     last: Option<(Locators, Trail)>,
-    timers: Numbered,
-    /// Slots that may have something to send or to say.
-    ready: VecDeque<u32>,
-    /// Where each segment is written before it is sent.
-    segment: Box<Segment>,
-    resets: VecDeque<(Locators, Segment)>,
     reset_limit: RateLimit,
-    replies: VecDeque<Bytes>,
-    events: VecDeque<(ConnectionHandle, Event)>,
-    records: VecDeque<(ConnectionHandle, Record)>,
-    stats: EndpointStats,
     /// What connections measured, for those to come.
     known: KnownPaths,
-    /// What stands between the connections and the network.
-    cover: AnyCover,
-    /// Packets of other transports beside the connections.
-    lane: Option<Box<PacketLane>>,
 }
 
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;

@@ -37,29 +37,30 @@ impl fmt::Display for ConnectionHandle {
 
 /// A connection and what the endpoint knows of it.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Slot {
-    pub handle: ConnectionHandle,
-    pub connection: Connection,
+    /// In the queue of connections that may have something to say.
+    pub queued: bool,
+    /// Accepted, and its handshake is not complete.
+    pub half_open: bool,
+    /// The application holds the handle, so it gets all events, also those before the handshake is complete.
+    pub held: bool,
+    /// The application has no more interest in it.
+    pub released: bool,
+    /// Closed, and no segment can reach it any more.
+    pub retired: bool,
+    /// The peer that opened it, until the application takes it up.
+    pub unserved: Option<IpAddr>,
     pub ports: Ports,
+    pub handle: ConnectionHandle,
     pub paths: PathTable,
+    pub connection: Connection,
     /// The peer's address: of its first path, or the name of its association.
     pub remote: Option<IpAddr>,
     /// The peer's HIT, if the connection is secure.
     pub peer: Option<Hit>,
     /// How it takes new paths, if it does.
     pub join: Option<Join>,
-    /// Accepted, and its handshake is not complete.
-    pub half_open: bool,
-    /// The application holds the handle, so it gets all events, also those before the handshake is complete.
-    pub held: bool,
-    /// The peer that opened it, until the application takes it up.
-    pub unserved: Option<IpAddr>,
-    /// In the queue of connections that may have something to say.
-    pub queued: bool,
-    /// Closed, and no segment can reach it any more.
-    pub retired: bool,
-    /// The application has no more interest in it.
-    pub released: bool,
     /// Bytes that it held when they were last counted.
     pub memory: u64,
 }
@@ -82,8 +83,8 @@ pub(crate) struct Join {
 
 /// Slots by index; an index is used again under a new generation.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Slots {
-    entries: Vec<Entry>,
     free: Vec<u32>,
     /// Secure connections by the name of their association.
     of_peers: BTreeSet<(IpAddr, u32)>,
@@ -91,6 +92,7 @@ pub(crate) struct Slots {
     memory: u64,
     /// How many were looked at.
     pub looks: Looks,
+    entries: Vec<Entry>,
 }
 
 #[derive(Debug, Default)]

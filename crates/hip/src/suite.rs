@@ -29,7 +29,7 @@ impl HitSuite {
         std::iter::once(Self::EcdsaSha384).chain(rsa)
     }
     /// Whether a HIT is of a suite that is supported.
-    pub(crate) fn has(hit: Hit) -> bool {
+    pub fn has(hit: Hit) -> bool {
         Self::supported().any(|suite| suite as u8 == hit.suite())
     }
     /// As HIT_SUITE_LIST has it: the id in the upper four bits.

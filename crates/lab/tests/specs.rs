@@ -53,6 +53,7 @@ fn bad_specs_are_told_where_why_and_what_to_do() {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(file).unwrap();
         let error = spec::parse(&text, &name).expect_err("the spec is bad");
+        assert!(error.help.is_some() || name == "syntax.toml", "{error}\nwithout a remedy");
         insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(error.to_string()) });
     });
 }
@@ -213,6 +214,27 @@ fn grids_that_are_too_large_or_undo_themselves_are_refused() {
     told(runs, "grid", "200 cells with 6000 seeds each are 1200000 runs", "fewer seeds");
     let twice = "[[grid]]\nkey = \"flow.f.mss\"\nvalues = [100, 200]\n".repeat(2);
     told(rest(&twice), "grid[1].key", "a second axis sets flow.f.mss", "one axis");
+}
+
+#[test]
+fn a_buffer_is_a_size_in_bytes_or_packets() {
+    let text = |buffer: &str| {
+        format!(
+            "version = 1\ntitle = \"x\"\nduration = \"1s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1Mbit/s\"\n\
+             delay = \"1ms\"\n[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nmss = 1000\n\
+             connection = {{ receive_buffer = {buffer} }}\n"
+        )
+    };
+    for (buffer, bytes) in [("4096", 4096), ("\"64KiB\"", 65_536), ("\"2 MB\"", 2_000_000), ("\"7p\"", 7000)]
+    {
+        let experiment = spec::parse(&text(buffer), "x").unwrap_or_else(|e| panic!("{e}"));
+        let spec = &experiment.cells[0].spec;
+        assert_eq!(spec.connection_of(&spec.flow[0]).receive_buffer, bytes, "{buffer}");
+    }
+    for wrong in ["\"64\"", "\"64Mbit/s\"", "\"9999999999GiB\"", "\"\""] {
+        let error = spec::parse(&text(wrong), "x").expect_err("it is no buffer");
+        assert_eq!(error.key, "flow[0].connection.receive_buffer", "{error}");
+    }
 }
 
 #[test]

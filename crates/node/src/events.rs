@@ -13,6 +13,7 @@ use polypath_endpoint::{ConnectionHandle, HipRecord};
 use polypath_transport::{Observation, Record, RecordFilter};
 use polypath_wire::hip::Hit;
 use serde::Serialize;
+use tracing::warn;
 
 /// Lines that wait to be written, at most.
 const WAITING: usize = 1 << 16;
@@ -108,8 +109,12 @@ impl EventFile {
     }
 }
 
-/// Writes until nobody observes any more, or the file takes no more.
+/// Writes until nobody observes any more, or the file takes no more, which is said at once.
 fn write(file: File, lines: &Receiver<Line>) -> io::Result<()> {
+    write_all(file, lines).inspect_err(|error| warn!("the file of events ends here: {error}"))
+}
+
+fn write_all(file: File, lines: &Receiver<Line>) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     loop {
         let line = match lines.try_recv() {

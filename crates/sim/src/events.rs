@@ -53,7 +53,10 @@ pub(crate) struct Events {
     said: u64,
 }
 
-type Node = [Key; 4];
+/// One line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Node([Key; 4]);
 
 /// Time, then number, then slot: one comparison, and no two are equal.
 type Key = u128;
@@ -64,7 +67,7 @@ const SLOT_BITS: u32 = 22;
 impl Default for Events {
     fn default() -> Self {
         let (repeated, once) = (Vec::new(), BinaryHeap::new());
-        Self { repeated, tree: vec![[NEVER; 4]], leaves: 0, next: NEVER, taken: None, once, said: 0 }
+        Self { repeated, tree: vec![Node([NEVER; 4])], leaves: 0, next: NEVER, taken: None, once, said: 0 }
     }
 }
 
@@ -120,11 +123,11 @@ impl Events {
     fn grow(&mut self) {
         let slots = self.tree.split_off(self.leaves);
         self.leaves = 4 * self.leaves + 1;
-        self.tree = vec![[NEVER; 4]; self.leaves + 4 * slots.len()];
+        self.tree = vec![Node([NEVER; 4]); self.leaves + 4 * slots.len()];
         self.tree[self.leaves..self.leaves + slots.len()].copy_from_slice(&slots);
         (1..self.tree.len())
             .rev()
-            .for_each(|i| self.tree[(i - 1) / 4][(i - 1) % 4] = earliest(&self.tree[i]));
+            .for_each(|i| self.tree[(i - 1) / 4].0[(i - 1) % 4] = earliest(&self.tree[i]));
     }
 
     fn key(&mut self, at: Instant) -> Key {
@@ -136,7 +139,7 @@ impl Events {
         let mut key = key;
         let (mut i, mut side) = (self.leaves + slot.0 as usize / 4, slot.0 as usize % 4);
         loop {
-            let node = &mut self.tree[i];
+            let Node(node) = &mut self.tree[i];
             node[side] = key;
             // The others first: they are known long before `key` is.
             let [a, b, c] = [1, 2, 3].map(|other| node[side ^ other]);
@@ -150,7 +153,7 @@ impl Events {
     }
 }
 
-fn earliest([a, b, c, d]: &Node) -> Key {
+fn earliest(Node([a, b, c, d]): &Node) -> Key {
     (*a.min(b)).min(*c.min(d))
 }
 

@@ -91,21 +91,22 @@ pub(crate) enum Side {
 }
 
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Host {
-    pub endpoint: Endpoint,
     pub clock: Clock,
     /// Where its next wake-up stands, and when that is; `MAX` if there is none.
     pub alarm: Slot,
     pub armed: Instant,
     pub exit: Exit,
-    /// The flows that listen on a port.
-    pub listeners: BTreeMap<u16, u32>,
-    /// Flows that wait for an association with their peer.
-    pub waiting: Vec<(Hit, u32)>,
     /// Flows whose sender sees all queues.
     pub oracles: Vec<u32>,
     /// The flows of connections, by the index of their handles.
     connections: Vec<Option<(ConnectionHandle, u32, Side)>>,
+    pub endpoint: Endpoint,
+    /// The flows that listen on a port.
+    pub listeners: BTreeMap<u16, u32>,
+    /// Flows that wait for an association with their peer.
+    pub waiting: Vec<(Hit, u32)>,
     /// Packets dropped before the endpoint, indexed by [`DropReason`].
     pub drops: [u64; DropReason::COUNT],
 }

@@ -8,17 +8,18 @@ use crate::topology::{HopId, NodeId};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct RouteId(pub u32);
 
-/// Hops from one node to another.
+/// Hops from one node to another. What each packet needs stands first, in one line of the cache.
 #[derive(Clone, PartialEq, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Route {
-    pub hops: Box<[HopId]>,
-    pub to: NodeId,
-    /// The locators as the far end sees them.
-    pub locators: Locators,
-    /// Where the far end's last segment from here went.
-    pub trail: Trail,
     /// Where it begins in the network's steps.
     pub first: u32,
+    pub to: NodeId,
+    /// Where the far end's last segment from here went.
+    pub trail: Trail,
+    pub hops: Box<[HopId]>,
+    /// The locators as the far end sees them.
+    pub locators: Locators,
 }
 
 /// A path between two hosts: a route there, and the same hops back.

@@ -28,18 +28,19 @@ pub struct FlowId(pub(crate) u32);
 /// A TCP flow: one connection over one or more paths between the same two hosts. The receiver reads
 /// at once and checks that every byte comes once, in order.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[repr(C)]
 pub struct FlowConfig {
+    /// Bytes to send; none sends until the end of the run.
+    pub bytes: Option<u64>,
+    /// What to send, instead of a pattern of `bytes` bytes. What arrives is kept for
+    /// [`World::take_received`](crate::World::take_received).
+    pub content: Option<Bytes>,
     /// What it is called in traces.
     pub name: String,
     /// Its paths, all from the sending to the receiving host.
     pub paths: Vec<(Path, PathConfig)>,
-    /// Bytes to send; none sends until the end of the run.
-    pub bytes: Option<u64>,
     /// The connection stays open after `bytes`, for [`World::write`](crate::World::write).
     pub open: bool,
-    /// What to send, instead of a pattern of `bytes` bytes. What arrives is kept for
-    /// [`World::take_received`](crate::World::take_received).
-    pub content: Option<Bytes>,
     /// The sender sees all queues of its paths, always: a bound on what estimates can do. Not if it is
     /// secure.
     pub oracle: bool,
@@ -55,15 +56,16 @@ pub struct FlowConfig {
 
 /// What became of a flow.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[repr(C)]
 pub struct FlowReport {
-    /// What it is called.
-    pub name: String,
     /// Bytes the receiver has read: in order, each once.
     pub bytes: u64,
-    /// Bytes read in each span of the world's `bin`, from the start of the run.
-    pub bins: Vec<u64>,
     /// Whether the receiver ever read a byte that was not sent.
     pub corrupted: bool,
+    /// Bytes read in each span of the world's `bin`, from the start of the run.
+    pub bins: Vec<u64>,
+    /// What it is called.
+    pub name: String,
     /// When the connection was opened.
     pub started: Instant,
     /// When its handshake was complete.
@@ -107,20 +109,21 @@ const UNLIMITED: u64 = 1 << 62;
 
 /// A flow under way.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Flow {
+    pub key: u32,
+    pub receiver: Option<ConnectionHandle>,
+    pub bin: Duration,
+    pub report: FlowReport,
     pub config: FlowConfig,
     pub port: u16,
-    pub key: u32,
-    pub bin: Duration,
     pub sender: Option<ConnectionHandle>,
-    pub receiver: Option<ConnectionHandle>,
     /// Bytes of the content that the connection has taken.
     pub written: usize,
     /// What arrived of the content, in order.
     pub received: Vec<Payload>,
     /// In which order data arrived.
     pub watch: Watch,
-    pub report: FlowReport,
 }
 
 impl Flow {

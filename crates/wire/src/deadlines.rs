@@ -7,10 +7,10 @@ use crate::Instant;
 /// One deadline per key, and the first of them at any time.
 #[derive(Clone, Debug)]
 pub struct Deadlines<T: Table> {
-    queue: BTreeSet<(Instant, T::Key)>,
+    table: T,
     /// The first of the queue; `MAX` if it is empty.
     first: Instant,
-    table: T,
+    queue: BTreeSet<(Instant, T::Key)>,
 }
 
 /// Deadlines by names of any kind; [`next`](Deadlines::next) is exact.

@@ -36,6 +36,9 @@ fn change(command: &PathsCommand) -> PathsChange {
 }
 
 fn of_interfaces(status: &Status) -> String {
+    if status.interfaces.is_empty() {
+        return "no interface has a usable address (`ip address` lists them)".to_owned();
+    }
     let mut table = plain(vec!["interface", "use", "addresses", "limit", "quota"], 3);
     let mut reasons = String::new();
     for InterfaceStatus { name, addresses, used, limit_mbps, quota, why } in &status.interfaces {

@@ -91,7 +91,7 @@ impl Host {
         self.start(under, &["up", "polypath.toml"], variables);
     }
 
-    fn start(&mut self, under: &[&str], up: &[&str], variables: &[(&str, &str)]) {
+    pub fn start(&mut self, under: &[&str], up: &[&str], variables: &[(&str, &str)]) {
         let socket = self.socket();
         self.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
         let mut up = self.command_under(under, up);

@@ -1,7 +1,9 @@
 //! `polypath init`, `up`, `status` and `down` as two administrators meet them, each in a namespace of its own.
 #![allow(clippy::unwrap_used)]
 
+mod full;
 mod host;
+mod incidents;
 mod init;
 mod kill_switch;
 mod mistakes;

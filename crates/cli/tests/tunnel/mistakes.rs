@@ -50,6 +50,21 @@ fn a_daemon_over_whose_interfaces_nothing_goes_says_so() {
 }
 
 #[test]
+fn a_daemon_without_an_address_to_call_from_says_so() {
+    let Some([mut router, server]) = hosts() else { return };
+    let there = server.init(&[]);
+    router.obey(&there);
+    router.ns.run(|| shell("ip address flush dev eth0")).unwrap();
+    router.up();
+    let status = || String::from_utf8(router.status(&[]).stdout).unwrap();
+    wait("the reason", || status().contains("no interface that may carry paths has a usable address"));
+    let socket = router.socket();
+    let paths = router.run(router.command(&["paths", "--socket", socket.to_str().unwrap()]));
+    let paths = String::from_utf8(paths.stdout).unwrap();
+    assert!(paths.starts_with("no interface has a usable address"), "{paths}");
+}
+
+#[test]
 fn the_tunnel_of_one_daemon_carries_no_paths_of_another_unless_it_is_named() {
     let Some([mut router, _server]) = hosts() else { return };
     router.init(&[]);

@@ -5,6 +5,7 @@ mod address;
 mod common;
 mod firewall;
 mod metrics;
+mod moved;
 mod packets;
 mod page;
 mod quic;

@@ -1,6 +1,6 @@
 //! What paths and peers need from time to time: heartbeats, new keys, somebody who asks for them anew.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use polypath_hip::State;
 use polypath_wire::hip::{Hit, PacketType, PacketView};
@@ -283,11 +283,16 @@ impl Security {
             let live = |w: &Wanted| {
                 self.paths.of(hit).any(|(_, p)| p.locators == w.locators && !p.heart.is_lost(now, lost))
             };
-            let taken = peer.wanted.iter().filter(|w| w.asked || live(w));
-            let mut busy: BTreeSet<(usize, bool)> = taken.map(|w| (w.link, w.spare)).collect();
+            // What has each place, and whether that is more than an attempt at an address that the peer does not list.
+            let mut busy = BTreeMap::new();
+            for wanted in peer.wanted.iter().filter(|w| w.asked || live(w)) {
+                *busy.entry((wanted.link, wanted.spare)).or_insert(false) |= wanted.listed || live(wanted);
+            }
             for wanted in peer.wanted.iter_mut().filter(|w| is_due(w)) {
-                let waits = wanted.spare && busy.contains(&(wanted.link, false));
-                if !waits && busy.insert((wanted.link, wanted.spare)) {
+                let taken = |place| busy.get(&place).is_some_and(|surely| *surely || !wanted.listed);
+                let waits = wanted.spare && taken((wanted.link, false));
+                if !waits && !taken((wanted.link, wanted.spare)) {
+                    *busy.entry((wanted.link, wanted.spare)).or_insert(false) |= wanted.listed;
                     wanted.asked = true;
                     self.hip.add_path(now, hit, route(wanted.locators));
                 }

@@ -87,15 +87,19 @@ impl Security {
     }
 
     /// The peer says what all its addresses are. Of those that it listed before and does not list now, the paths
-    /// are given up.
+    /// are given up. Those that are new in its list are asked at once, although they may have been asked in vain.
     pub(super) fn on_announced(&mut self, now: Instant, hit: Hit, addresses: Vec<IpAddr>) {
         let Some(peer) = self.peers.get_mut(hit).filter(|p| p.reach.is_some()) else { return };
         let before = std::mem::replace(&mut peer.announced, addresses);
+        let news: Vec<IpAddr> = peer.announced.iter().filter(|ip| !before.contains(ip)).copied().collect();
         let gone = |ip: &IpAddr| before.contains(ip) && !peer.announced.contains(ip);
         let on = |(n, p): (u16, &SecurePath)| gone(&p.locators.remote.ip()).then_some(n);
         let gone: Vec<_> = self.paths.of(hit).filter_map(on).collect();
         gone.into_iter().for_each(|number| self.abandon(now, number));
         self.want_anew(now, hit);
+        let wanted = self.peers.get_mut(hit).filter(|_| !before.is_empty());
+        let wanted = wanted.into_iter().flat_map(|peer| &mut peer.wanted);
+        wanted.filter(|w| news.contains(&w.locators.remote.ip())).for_each(|w| w.reset(now));
     }
 
     /// A peer that began its association with us hears of our addresses, when these are others than it knows.

@@ -23,6 +23,8 @@ pub(super) struct Wanted {
     pub link: usize,
     /// It leads to another link of the peer than its own does: it is used while no other pair of the link works.
     pub spare: bool,
+    /// The peer lists its address, or lists none.
+    pub listed: bool,
     /// Not before this instant.
     pub at: Instant,
     /// Since when.
@@ -34,13 +36,13 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub fn new(Pair { locators, link, spare }: Pair, now: Instant) -> Self {
-        Self { locators, link, spare, at: now, since: now, tries: 0, asked: false }
+    pub fn new(Pair { locators, link, spare, listed }: Pair, now: Instant) -> Self {
+        Self { locators, link, spare, listed, at: now, since: now, tries: 0, asked: false }
     }
 
     /// The same in the place of `pair`.
-    pub fn placed(self, Pair { link, spare, .. }: Pair) -> Self {
-        Self { link, spare, ..self }
+    pub fn placed(self, Pair { link, spare, listed, .. }: Pair) -> Self {
+        Self { link, spare, listed, ..self }
     }
 
     /// The attempt failed: the next one follows after `retry`, and later each time unless data `flows` to the peer.
@@ -69,6 +71,8 @@ pub(super) struct Pair {
     pub link: usize,
     /// To another link of the peer than the one that this link leads to.
     pub spare: bool,
+    /// The peer lists its address, or lists none.
+    pub listed: bool,
 }
 
 /// An address of ours and the link that it is on.
@@ -89,7 +93,8 @@ impl Reach {
     /// The pairs for our addresses `locals`, in the order in which they are tried: first one for each link, then other
     /// pairs over the same links, then pairs from our end of a link to all other addresses of the peer, as the one that was chosen may be
     /// out of reach from there. An address that the peer `announced` counts like a configured one once a path has proved
-    /// it; before, it is tried beside the others, if it is on a link that none of them is on.
+    /// it; before, it is tried beside the others, if it is on a link that none of them is on. Of pairs over one link those go first that the
+    /// peer lists: it may have left the others.
     pub(super) fn pairs(
         &self,
         locals: &[End],
@@ -98,7 +103,7 @@ impl Reach {
     ) -> Vec<Pair> {
         let told = match self {
             Self::Pairs(pairs) => {
-                let pair = |(link, &locators)| Pair { locators, link, spare: false };
+                let pair = |(link, &locators)| Pair { locators, link, spare: false, listed: true };
                 return pairs.iter().enumerate().map(pair).collect();
             }
             Self::Addresses(remotes) => remotes,
@@ -118,16 +123,21 @@ impl Reach {
             });
             links.extend(nearest);
         }
+        let listed = |c: &Candidate| {
+            announced.is_empty() || announced.iter().any(|a| a.ip() == c.locators.remote.ip())
+        };
+        let pair = |c: &Candidate, link, spare| Pair { locators: c.locators, link, spare, listed: listed(c) };
         let stands_for = |c: &Candidate, spare: bool| {
             let same = links.iter().position(|l| (l.ours, l.theirs) == (c.ours, c.theirs));
             let link = if spare { links.iter().position(|l| l.ours == c.ours) } else { same }?;
             let new = if spare { same.is_none() } else { links[link].locators != c.locators };
-            new.then_some(Pair { locators: c.locators, link, spare })
+            new.then(|| pair(c, link, spare))
         };
         let others = |spare| sure.iter().chain(&tried).filter_map(move |c| stands_for(c, spare));
-        let first = links.iter().enumerate();
-        let first = first.map(|(link, c)| Pair { locators: c.locators, link, spare: false });
-        first.chain(others(false)).chain(others(true)).collect()
+        let first = links.iter().enumerate().map(|(link, c)| pair(c, link, false));
+        let mut pairs: Vec<Pair> = first.chain(others(false)).chain(others(true)).collect();
+        pairs.sort_by_key(|pair| (pair.spare, !pair.listed));
+        pairs
     }
 }
 
@@ -271,6 +281,21 @@ mod tests {
         };
         assert_eq!(pairs(false), ["192.0.2.9 192.0.2.1", "10.0.0.9 192.0.2.1", "10.0.0.9 10.0.0.1"]);
         assert_eq!(pairs(true), ["192.0.2.9 192.0.2.1", "10.0.0.9 10.0.0.1"]);
+    }
+
+    #[test]
+    fn a_neighbour_that_lists_another_address_is_sought_there_first() {
+        let parse = |list: &[&str]| -> Vec<SocketAddr> {
+            list.iter().map(|a| format!("{a}:1").parse().unwrap()).collect()
+        };
+        let end = |address| End { address, link: OwnLink::Interface(1) };
+        let locals: Vec<End> = parse(&["10.1.0.1"]).into_iter().map(end).collect();
+        let reach = Reach::Addresses(parse(&["10.1.0.2"]));
+        let pairs = |listed: &[&str]| reach.pairs(&locals, &parse(listed), |_| false);
+        assert_eq!(shown(&pairs(&[])), ["10.1.0.1 10.1.0.2"]);
+        assert_eq!(shown(&pairs(&["10.1.0.9"])), ["10.1.0.1 10.1.0.9", "10.1.0.1 10.1.0.2"]);
+        assert_eq!(pairs(&["10.1.0.9"]).iter().map(|pair| pair.listed).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(shown(&pairs(&["10.1.0.2", "10.1.0.9"])), ["10.1.0.1 10.1.0.2", "10.1.0.1 10.1.0.9"]);
     }
 
     #[test]

@@ -35,7 +35,7 @@ enum Incident {
     Silence(usize, u64),
     /// All links are silent; for how long, s, and how many packets of each side are lost afterwards.
     Dark(u64, u32),
-    /// A host's process ends, and another one begins.
+    /// A host's process ends, and another one begins, by a clock that may have been set.
     Restart(usize),
 }
 
@@ -159,14 +159,9 @@ impl Day {
     fn restart(&mut self, side: usize) {
         let (bed, n) = (&mut self.bed, self.round as u8);
         let other = [bed.client, bed.server][1 - side].unwrap();
-        let identity = identity(side as u8 + 1);
-        bed.endpoints[side] = Endpoint::secure(
-            EndpointConfig::default(),
-            config(self.rekeys),
-            identity,
-            [n; 32],
-            self.round + 2,
-        );
+        let (identity, clock) = (identity(side as u8 + 1), seed().child(&format!("clock/{n}")).0 >> 32);
+        bed.endpoints[side] =
+            Endpoint::secure(EndpointConfig::default(), config(self.rekeys), identity, [n; 32], clock);
         (0..2).for_each(|link| bed.local(side, link, true));
         carry(bed, side);
         match side {

@@ -352,10 +352,10 @@ impl Association {
         self.session.as_ref().is_some_and(|s| s.check_mac(view).is_ok())
     }
 
-    /// It is to replace `other`. No R1 counts that is older than what that has seen of the same peer (RFC 7401 §6.8), and I1 leaves no
-    /// more often than somebody asks for it.
-    pub(crate) fn succeed(&mut self, other: &Self) {
-        (self.r1_counter, self.replaces) = (other.r1_counter, true);
+    /// It is to replace another one in force: I1 leaves no more often than somebody asks for it. R1s of earlier generations than that one has
+    /// seen count too: a peer that lost its state may have lost its clock, from which its generations begin.
+    pub(crate) fn succeed(&mut self) {
+        self.replaces = true;
     }
 
     /// Whether our I1 has not been answered.

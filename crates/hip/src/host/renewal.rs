@@ -15,18 +15,20 @@ impl Host {
     /// so that what the caller sent just before it is answered first. The present one stays until the peer's R2; events report its end
     /// then.
     pub fn renew(&mut self, now: Instant, peer: Hit, routes: Vec<Route>) {
-        let Some(present) = self.peers.get(&peer).filter(|a| a.state() == State::Established) else { return };
+        if self.peers.get(&peer).is_none_or(|a| a.state() != State::Established) {
+            return;
+        }
         if self.renewals.get(&peer).is_some_and(|a| !a.waits_for_r1()) {
             return;
         }
         let mut renewal = Association::new(peer, routes, now);
-        renewal.succeed(present);
+        renewal.succeed();
         self.renewals.put(peer, renewal);
         self.with_renewal(now, peer, |a, ctx| a.connect(ctx));
     }
 
-    /// Whether a payload that came on `route` is an R1 for us, signed by a peer who is asked for a new association, no older than its last
-    /// one, and from an address and port of its paths: the rest costs no public-key operation, and signatures that are checked are limited.
+    /// Whether a payload that came on `route` is an R1 for us, signed by a peer who is asked for a new association, and from an address and port
+    /// of its paths: the rest costs no public-key operation, and signatures that are checked are limited.
     pub fn is_genuine_r1(&mut self, now: Instant, route: Route, payload: &[u8]) -> bool {
         let Ok(view) = self.check(route, payload) else { return false };
         let peer = view.sender();

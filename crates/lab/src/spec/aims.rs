@@ -247,7 +247,8 @@ impl Aim<'_> {
                 Err(problem.help("add solo = \"…\", the cell in which the flow is alone"))
             }
             Some(_) if !needed => {
-                Err(Problem::new(self.key("solo"), "only harm is measured against a flow alone"))
+                Err(Problem::new(self.key("solo"), "only harm is measured against a flow alone")
+                    .help("leave it out, or ask for metric = \"harm\""))
             }
             Some(solo) if cells.iter().any(|c| beside(self.cells, c, solo).is_none()) => {
                 Err(self.unknown_cell(solo, "solo"))
@@ -259,7 +260,9 @@ impl Aim<'_> {
     fn path(&self, what: &What, cells: &[&Cell], at: Vec<Key>) -> Result<(), Problem> {
         let Some(path) = what.path else { return Ok(()) };
         if what.metric.def().scope != Scope::Path {
-            return Err(Problem::new(at, "the metric is of the whole flow, not of a path"));
+            return Err(
+                Problem::new(at, "the metric is of the whole flow, not of a path").help("leave it out")
+            );
         }
         let paths = |c: &Cell| {
             c.spec.flow.iter().filter(|f| what.flows.contains(&f.name)).map(|f| f.paths.len()).max()
@@ -294,7 +297,7 @@ impl Aim<'_> {
         if !what.metric.def().windowed {
             let [from, to] = at;
             let at = if what.from.is_some() { from } else { to };
-            return Err(Problem::new(at, "the metric is of the whole run"));
+            return Err(Problem::new(at, "the metric is of the whole run").help("leave out from and to"));
         }
         for cell in cells {
             let (from, to) = what.window(&cell.spec);

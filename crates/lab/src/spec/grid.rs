@@ -93,10 +93,16 @@ impl Axis {
 
     fn choices(&self, n: usize) -> Result<Vec<Choice>, Problem> {
         if self.values.is_empty() {
-            return Err(Problem::new(at!["grid", n, "values"], "no values to try"));
+            return Err(Problem::new(at!["grid", n, "values"], "no values to try")
+                .help("write for example values = [10, 20], or leave the [[grid]] out"));
         }
         if !self.labels.is_empty() && self.labels.len() != self.values.len() {
-            return Err(Problem::new(at!["grid", n, "labels"], "there must be as many labels as values"));
+            let (labels, values) = (self.labels.len(), self.values.len());
+            return Err(Problem::new(
+                at!["grid", n, "labels"],
+                format!("not one label for each value: {labels} for {values}"),
+            )
+            .help("write one label for each value, or leave labels out"));
         }
         let choices: Vec<Choice> = self
             .values
@@ -189,7 +195,10 @@ fn set(doc: &mut Table, key: &str, value: Value) -> Result<(), Problem> {
                 let rest: Vec<&str> = names.clone().collect();
                 element(elements, name, which, &rest.join("."))?
             }
-            _ => return Err(Problem::new(vec![], format!("{name} is a value, not a table"))),
+            _ => {
+                return Err(Problem::new(vec![], format!("{name} is a value, not a table"))
+                    .help(format!("set {name} itself")));
+            }
         };
     }
     Ok(())

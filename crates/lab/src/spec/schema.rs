@@ -41,7 +41,7 @@ pub(super) fn connection(_: &mut SchemaGenerator) -> Schema {
     }
     json_schema!({
         "type": "object",
-        "description": "Parameters of a TCP connection; times in ms, buffers in bytes, or packets: \"453p\".",
+        "description": "Parameters of a TCP connection; times in ms, buffers in bytes, \"64MiB\", or packets, \"453p\".",
         "properties": properties,
         "additionalProperties": false,
     })

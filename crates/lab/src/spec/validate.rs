@@ -189,10 +189,8 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     }
     times(spec, flow, n)?;
     if flow.paths.is_empty() || flow.paths.len() > MAX_PATHS {
-        return Err(Problem::new(
-            at("paths"),
-            format!("{} paths; 1 to {MAX_PATHS} are possible", flow.paths.len()),
-        ));
+        return Err(Problem::new(at("paths"), format!("{} paths", flow.paths.len()))
+            .help(format!("write 1 to {MAX_PATHS}, for example paths = [[\"r1\"], [\"r2\"]]")));
     }
     for (m, via) in flow.paths.iter().enumerate() {
         route(spec, flow, via, at!["flow", n, "paths", m], nodes)?;
@@ -284,7 +282,9 @@ fn traffic(spec: &Spec, flow: &Flow, n: usize) -> Result<(), Problem> {
 /// Either end is secure in all its TCP flows or in none.
 fn secure(spec: &Spec, flow: &Flow, at: Vec<Key>) -> Result<(), Problem> {
     if flow.secure && flow.traffic != Traffic::Tcp {
-        return Err(Problem::new(at, "only TCP flows can be secure"));
+        return Err(
+            Problem::new(at, "only TCP flows can be secure").help("leave it out, or leave traffic out")
+        );
     }
     let ends = [&flow.from, &flow.to];
     let meets = |f: &&Flow| f.traffic == Traffic::Tcp && (ends.contains(&&f.from) || ends.contains(&&f.to));

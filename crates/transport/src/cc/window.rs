@@ -32,18 +32,19 @@ use pacing::Known;
 
 /// A window of one path.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Window {
-    mss: u64,
-    abc_limit: u64,
     /// Bytes.
     cwnd: f64,
     /// Bytes; infinite until it is known.
     ssthresh: f64,
-    start: Start,
-    /// What pacing needs to know; none if the path is not paced.
-    paced: Option<Known>,
+    mss: u64,
+    abc_limit: u64,
     /// Nothing more waited when the segment left that was acknowledged last.
     app_limited: bool,
+    /// What pacing needs to know; none if the path is not paced.
+    paced: Option<Known>,
+    start: Start,
     saved: Option<Saved>,
 }
 

@@ -89,43 +89,44 @@ pub struct Ports {
 /// removes paths, `heartbeat.rs` probes them. `sender.rs` is the sending half, `receiver.rs` the receiving
 /// one; `observe.rs` tells of it all.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Connection {
-    pub(super) config: ConnectionConfig,
-    pub(super) ports: Ports,
     pub(super) state: State,
-    pub(super) handshake: Handshake,
-    /// What leaves on which path, and all timers.
-    pub(super) engine: Engine,
-    pub(super) sender: Sender,
-    pub(super) receiver: Receiver,
-    pub(super) paths: Paths,
-    /// Segments that are neither data nor acknowledgments of data: RST, probes.
-    pub(super) control: VecDeque<Transmit>,
-    pub(super) stats: ConnectionStats,
+    pub(super) filter: RecordFilter,
     /// Path of the last acceptable segment.
     pub(super) last_path: PathId,
     /// Path of the last acknowledgment, if they take turns.
     pub(super) last_return: PathId,
-    /// A second, and how many answers to unacceptable segments were sent in it (RFC 5961 §7).
-    pub(super) challenges: (u64, u32),
+    pub(super) ports: Ports,
+    /// Segments sent in answer to the present event.
+    pub(super) burst: u32,
     /// Probes of an idle connection or a closed window since anything was heard.
     pub(super) unanswered: u32,
     pub(super) persists: u32,
-    /// Number of the last heartbeat.
-    pub(super) heartbeats: u32,
-    /// Segments sent in answer to the present event.
-    pub(super) burst: u32,
     /// A write was cut short: tell when there is room.
     pub(super) blocked: bool,
     /// Something to read has come since that was told.
     pub(super) readable_news: bool,
-    /// Most bytes it may hold in each direction.
-    pub(super) memory: u64,
     pub(super) finish_told: bool,
     pub(super) peer_finish_told: bool,
+    pub(super) handshake: Handshake,
+    pub(super) paths: Paths,
+    /// Segments that are neither data nor acknowledgments of data: RST, probes.
+    pub(super) control: VecDeque<Transmit>,
     pub(super) events: VecDeque<Event>,
-    pub(super) filter: RecordFilter,
     pub(super) records: VecDeque<Record>,
+    pub(super) receiver: Receiver,
+    pub(super) sender: Sender,
+    pub(super) stats: ConnectionStats,
+    /// What leaves on which path, and all timers.
+    pub(super) engine: Engine,
+    /// Most bytes it may hold in each direction.
+    pub(super) memory: u64,
+    pub(super) config: ConnectionConfig,
+    /// A second, and how many answers to unacceptable segments were sent in it (RFC 5961 §7).
+    pub(super) challenges: (u64, u32),
+    /// Number of the last heartbeat.
+    pub(super) heartbeats: u32,
 }
 
 impl Connection {

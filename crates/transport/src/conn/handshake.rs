@@ -9,6 +9,7 @@ pub(super) const TIMESTAMP_TICK: u64 = 1_000_000;
 
 /// Sequence numbers and what was agreed upon.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Handshake {
     /// Our initial sequence number.
     pub isn: Seq,
@@ -18,12 +19,14 @@ pub(super) struct Handshake {
     pub timestamps: bool,
     /// The multi-route option in every segment.
     pub multi_route: bool,
-    /// Windows are scaled.
-    pub scaling: bool,
     /// Shift of the windows we advertise.
     pub our_shift: u8,
     /// Shift of the windows we are told.
     pub peer_shift: u8,
+    /// Data does not wait for it (see `early.rs`).
+    pub early: bool,
+    /// Windows are scaled.
+    pub scaling: bool,
     /// The path that the SYN or SYN-ACK goes on.
     pub path: PathId,
     /// When the first one left, and the paths of all that did.
@@ -33,8 +36,6 @@ pub(super) struct Handshake {
     pub attempts: u32,
     /// It is to be sent.
     pub due: bool,
-    /// Data does not wait for it (see `early.rs`).
-    pub early: bool,
 }
 
 impl Handshake {

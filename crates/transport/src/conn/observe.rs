@@ -12,9 +12,16 @@ impl Connection {
         self.events.push_back(event);
     }
 
+    #[inline]
     pub(super) fn tell_writable(&mut self) {
+        if self.blocked {
+            self.tell_room();
+        }
+    }
+
+    fn tell_room(&mut self) {
         let most = self.config.send_ahead.unwrap_or(u64::MAX).min(self.config.send_buffer).min(self.memory);
-        if self.blocked && self.writable() >= most / 2 {
+        if self.writable() >= most / 2 {
             self.blocked = false;
             self.events.push_back(Event::Writable);
         }

@@ -51,7 +51,7 @@ impl Paths {
     /// Whether `path` is there, or was.
     #[inline]
     pub(super) fn knows(&self, path: PathId) -> bool {
-        self.contains(path) || path.is_before(self.next)
+        path.is_before(self.next) || self.contains(path)
     }
 
     /// Number of paths.

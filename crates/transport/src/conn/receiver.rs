@@ -19,21 +19,18 @@ use crate::recv::sack::SackReporter;
 
 /// The receiving half of a connection.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Receiver {
     /// The bytes.
     pub buffer: ReorderBuffer,
     /// Per path.
     pub paths: PathMap<PathReceiver>,
-    reporter: SackReporter,
-    /// The handshake agreed on SACK: blocks are remembered, for they will be told.
-    sack: bool,
     pending: VecDeque<PendingAck>,
     /// How acknowledgments are thinned, if they are, and on which paths one is due.
     thinning: Option<Thinning>,
     due: PathSet,
-    /// Bytes received in order that no acknowledgment told of yet, and where the last came.
+    /// Bytes received in order that no acknowledgment told of yet.
     unacked: u64,
-    unacked_path: PathId,
     last_ack: u64,
     /// Right edge of the window as last advertised.
     edge: u64,
@@ -42,15 +39,20 @@ pub(super) struct Receiver {
     capacity: u64,
     opened: u64,
     limit: u64,
+    /// Segment size of the peer, for "every second segment".
+    pub peer_segment: u64,
+    delay: Duration,
     /// Offset of the peer's FIN, once seen.
     fin: Option<u64>,
     /// Everything before it has come, too.
     finished: bool,
-    delay: Duration,
+    /// The handshake agreed on SACK: blocks are remembered, for they will be told.
+    sack: bool,
     /// Each segment has an acknowledgment of its own: the multi-route option has room for one reply.
     one_by_one: bool,
-    /// Segment size of the peer, for "every second segment".
-    pub peer_segment: u64,
+    /// Where the last of the bytes came that no acknowledgment told of.
+    unacked_path: PathId,
+    reporter: SackReporter,
 }
 
 impl Receiver {

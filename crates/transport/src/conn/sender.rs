@@ -34,19 +34,16 @@ use peer_window::PeerWindow;
 
 /// The sending half of a connection.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Sender {
-    /// What the application wrote.
-    pub stream: SendStream,
-    /// The last write was not taken whole: more than the stream holds waits to be sent.
-    pub cut_short: bool,
     /// Where it left.
     pub map: StreamMap,
     /// How much of it may go.
     pub window: PeerWindow,
     /// What may go all the same.
     pub exceptions: Exceptions,
-    /// What was judged lost since the owner looked.
-    pub losses: Losses,
+    /// The last write was not taken whole: more than the stream holds waits to be sent.
+    pub cut_short: bool,
     /// The FIN waits for the handshake.
     pub holds_fin: bool,
     /// The handshake agreed on SACK.
@@ -55,10 +52,16 @@ pub(super) struct Sender {
     no_delay: bool,
     /// What a timer gave up avoids its path.
     repair_elsewhere: bool,
-    /// Copies of segments on further paths.
-    copies: Duplication,
+    /// Something left on several paths: before that nothing is among the `copies`.
+    copied: bool,
+    /// What the application wrote.
+    pub stream: SendStream,
+    /// What was judged lost since the owner looked.
+    pub losses: Losses,
     /// How each path began.
     first: PathMap<FirstFlight>,
+    /// Copies of segments on further paths.
+    copies: Duplication,
 }
 
 /// What leaves although the windows are full, or is too small to be worth it.
@@ -106,6 +109,7 @@ impl Sender {
             sack: false,
             no_delay: config.no_delay,
             repair_elsewhere: config.repair_elsewhere,
+            copied: false,
             copies: Duplication::default(),
             first: PathMap::default(),
         }

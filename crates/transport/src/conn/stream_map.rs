@@ -52,18 +52,19 @@ enum Status {
 
 /// The segments that the peer has not acknowledged cumulatively.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct StreamMap {
-    sent: VecDeque<Sent>,
     una: u64,
     nxt: u64,
     /// Below this, segments may have been sent again, later than those that follow them.
     orderly_from: u64,
-    /// Bytes that the present acknowledgment delivered of what was sent last on paths that are gone.
-    stranded: u64,
+    dupacks: u32,
+    sent: VecDeque<Sent>,
     /// Waiting to be sent again: by offset, the transmissions that were given up.
     lost: BTreeMap<u64, Transmission>,
     sacked: Ranges,
-    dupacks: u32,
+    /// Bytes that the present acknowledgment delivered of what was sent last on paths that are gone.
+    stranded: u64,
     /// Room to work in for [`sack`](Self::sack).
     gaps: Vec<(u64, u64)>,
 }

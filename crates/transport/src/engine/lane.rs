@@ -12,33 +12,34 @@ use crate::path_map::OfPath;
 /// A path: what left there, and what that tells. What controller and scheduler see of it is its
 /// [view](crate::facts::PathView).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Lane {
     pub(super) path: PathId,
-    /// What left, in its order.
-    pub flight: Flight,
+    /// Timeouts since anything was delivered.
+    pub(super) timeouts: u32,
+    pub(super) recovering: Option<Episode>,
+    /// Without timestamps: the next transmission that is timed.
+    pub(super) timed_from: u64,
     /// Bytes under way that the owner accounts for itself.
     pub(super) aside: u64,
+    /// The window was full when something left last: the time until it opens is no lateness of a timer.
+    pub(super) was_full: bool,
+    /// What an earlier connection measured, until the first round trip shows whether it still holds.
+    pub(super) known: Option<(KnownPath, u32)>,
+    /// What left, in its order.
+    pub flight: Flight,
     /// Round trips, delays, rates.
     pub estimator: PathEstimator,
     pub(super) stats: PathStats,
-    pub(super) recovering: Option<Episode>,
-    /// Timeouts since anything was delivered.
-    pub(super) timeouts: u32,
     pub(super) silence: Silence,
     /// Set by a timeout, until an acknowledgment shows whether it was for nothing.
     pub(super) doubt: Option<Doubt>,
-    /// Without timestamps: the next transmission that is timed.
-    pub(super) timed_from: u64,
     /// Bytes sent since pacing last held the path back.
     pub(super) burst: u64,
-    /// The window was full when something left last: the time until it opens is no lateness of a timer.
-    pub(super) was_full: bool,
     /// Bytes that leave together next, where more wait.
     pub(super) together: u64,
     /// What it is limited to.
     pub(super) limit: Option<Limit>,
-    /// What an earlier connection measured, until the first round trip shows whether it still holds.
-    pub(super) known: Option<(KnownPath, u32)>,
 }
 
 /// A timeout that may have been for nothing.

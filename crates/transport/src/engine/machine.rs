@@ -24,37 +24,39 @@ use crate::sched::scheduler::Scheduler;
 
 /// What leaves on which path, and what became of it.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Engine {
     /// The paths.
     pub(super) lanes: PathMap<Lane>,
     /// The same, as controller and scheduler see them.
     pub(super) views: PathMap<PathView>,
-    /// What is due when: the engine's timers and its owner's.
-    pub timers: Timers,
-    pub(super) rules: Rules,
     pub(super) controller: Box<dyn Controller>,
-    pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) policy: Box<dyn LossPolicy>,
-    /// The peer's clock, for one-way delays.
-    pub(super) clock: PeerClock,
-    /// What watches beside the estimators.
-    pub(super) observers: Observers,
-    /// Room to work in: what the policy says.
-    pub(super) verdicts: Vec<Verdict>,
-    /// What the owner has not taken yet.
-    pub(super) facts: Vec<Fact>,
     /// The tail of this path is to be probed.
     pub(super) probe: Option<PathId>,
     /// Timeouts on any path since anything was delivered.
     pub(super) stalled: u32,
-    /// When anything was delivered last.
-    pub(super) delivered_at: Instant,
     /// Some lane has credit.
     pub(super) credited: bool,
+    /// Whether somebody wants to know why parcels take their paths.
+    pub(super) explains: bool,
     /// Bytes beyond what was acknowledged that the peer lets the owner have outstanding.
     pub(super) offered: u64,
-    /// Whether somebody wants to know why parcels take their paths, and why the last one did.
-    pub(super) explains: bool,
+    /// What the owner has not taken yet.
+    pub(super) facts: Vec<Fact>,
+    /// Room to work in: what the policy says.
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) rules: Rules,
+    /// What is due when: the engine's timers and its owner's.
+    pub timers: Timers,
+    /// What watches beside the estimators.
+    pub(super) observers: Observers,
+    pub(super) scheduler: Box<dyn Scheduler>,
+    /// The peer's clock, for one-way delays.
+    pub(super) clock: PeerClock,
+    /// When anything was delivered last.
+    pub(super) delivered_at: Instant,
+    /// Why the last one did.
     pub(super) why: Option<Why>,
 }
 

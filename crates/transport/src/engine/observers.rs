@@ -9,11 +9,12 @@ use crate::path::watch::Watch;
 
 /// The observers of an engine.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Observers {
-    /// R-M/TCP's estimates, if both ends know of routes.
-    pub routes: Option<Routes>,
     /// mHIP's marks and heartbeats.
     pub watch: Watch,
+    /// R-M/TCP's estimates, if both ends know of routes.
+    pub routes: Option<Routes>,
 }
 
 impl Observers {

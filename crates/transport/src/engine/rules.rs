@@ -9,15 +9,10 @@ use crate::path::rtt::RtoLimits;
 
 /// The configuration, what controller and policy answer once and for all, and what follows from the paths there are.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Rules {
     /// Each path has its share of the peer's window.
     pub divide_window: bool,
-    /// Bounds of the retransmission timeout.
-    pub rto: RtoLimits,
-    /// What a timeout takes for lost.
-    pub timeout_takes: TimeoutTakes,
-    /// Timeouts in a row that fail a path; none never does.
-    pub fail_after: Option<u32>,
     /// Silence fails a path while others deliver.
     pub fail_silent: bool,
     /// The loss policy probes tails.
@@ -32,6 +27,12 @@ pub(super) struct Rules {
     pub trains: bool,
     /// Some path is for what the others have no room for.
     pub spills: bool,
+    /// Bounds of the retransmission timeout.
+    pub rto: RtoLimits,
+    /// What a timeout takes for lost.
+    pub timeout_takes: TimeoutTakes,
+    /// Timeouts in a row that fail a path; none never does.
+    pub fail_after: Option<u32>,
 }
 
 impl Rules {

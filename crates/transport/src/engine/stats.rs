@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Counters and the present state of one path.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[repr(C)]
 pub struct PathStats {
     /// Data segments sent, retransmissions included.
     pub segments_sent: u64,

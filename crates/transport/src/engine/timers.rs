@@ -55,12 +55,13 @@ impl OfPath for PathTimers {
 
 /// The timers of one engine and of its owner.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Timers {
+    /// Not after the earliest.
+    bound: Instant,
     /// `Instant::MAX` is "not set".
     global: [Instant; GLOBAL.len()],
     paths: PathMap<PathTimers>,
-    /// Not after the earliest.
-    bound: Instant,
 }
 
 impl Default for Timers {

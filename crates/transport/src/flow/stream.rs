@@ -8,19 +8,20 @@ use crate::payload::Payload;
 
 /// The sending half of a byte stream.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct SendStream {
-    /// Written, not acknowledged, with the offset of the first byte of each.
-    chunks: VecDeque<(u64, Payload)>,
-    /// Offset after the first of them.
-    first_end: u64,
     /// Everything below is acknowledged.
     start: u64,
-    /// Everything below is written.
-    end: u64,
+    /// Offset after the first of them.
+    first_end: u64,
     /// Real bytes held.
     stored: u64,
-    capacity: u64,
+    /// Everything below is written.
+    end: u64,
     finished: bool,
+    /// Written, not acknowledged, with the offset of the first byte of each.
+    chunks: VecDeque<(u64, Payload)>,
+    capacity: u64,
 }
 
 impl SendStream {

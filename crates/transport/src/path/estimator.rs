@@ -12,27 +12,28 @@ const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
 /// Estimates of one path.
 #[derive(Clone, PartialEq, Debug)]
+#[repr(C)]
 pub(crate) struct PathEstimator {
     /// Round trips.
     pub rtt: RttEstimator,
-    /// One-way delays.
-    pub one_way: OneWay,
     /// Delivery rate.
     pub bandwidth: Bandwidth,
-    /// Rate of the bottleneck, for controllers that pace.
-    pub trains: Trains,
-    /// The same of the first flight, as the path's own acknowledgments tell of it.
-    first: Trains,
-    /// What trains show, or before them an earlier connection.
-    shown_rate: Option<Rate>,
     told_rate: Option<Rate>,
     told_one_way: Option<Duration>,
+    /// What trains show, or before them an earlier connection.
+    shown_rate: Option<Rate>,
     /// Smallest round trip that others had.
     others_rtt: Option<Duration>,
+    /// One-way delays.
+    pub one_way: OneWay,
     /// When the bottleneck will have sent what we gave it, rounded down, and what is left of that division
     /// in bit-nanoseconds: rounding alone would be off by a millisecond after a million segments.
     idle_at: Instant,
     carry: u64,
+    /// Rate of the bottleneck, for controllers that pace.
+    pub trains: Trains,
+    /// The same of the first flight, as the path's own acknowledgments tell of it.
+    first: Trains,
 }
 
 impl PathEstimator {

@@ -42,23 +42,24 @@ impl Delivery {
 
 /// The transmissions of one path.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Flight {
-    /// In the order sent, numbered from `first`. The first is in flight.
-    entries: VecDeque<Transmission>,
     first: u64,
     in_flight: u64,
-    /// Entries that were delivered.
-    delivered: u32,
+    /// Bytes that acknowledgments report as having left the network without saying which.
+    credit: u64,
     /// Entries whose fate is known.
     settled: u32,
+    /// Entries that were delivered.
+    delivered: u32,
     highest_delivered: Option<u64>,
+    /// In the order sent, numbered from `first`. The first is in flight.
+    entries: VecDeque<Transmission>,
+    fresh: Delivery,
     /// Acknowledgments on the path itself have told of everything delivered below this number.
     told: u64,
     /// Entries below `told` that were delivered.
     vouched: u32,
-    /// Bytes that acknowledgments report as having left the network without saying which.
-    credit: u64,
-    fresh: Delivery,
     /// What is delivered below this number by the present acknowledgment was passed by others.
     passed: u64,
 }

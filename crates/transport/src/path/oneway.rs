@@ -20,16 +20,17 @@ const MEMORY: Duration = Duration::from_secs(30);
 
 /// One-way delays of one path in nanoseconds, up to the clock offset.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[repr(C)]
 pub(crate) struct OneWay {
     forward: Option<i64>,
+    /// Forward delay without queueing.
+    base: Option<i64>,
     /// Smallest forward delay lately.
     floor: WindowedMin<i64>,
     /// Smallest delay of the way back lately.
     fastest_back: WindowedMin<i64>,
     /// Smallest round trip of all, by this path both ways.
     round_trip: Option<i64>,
-    /// Forward delay without queueing.
-    base: Option<i64>,
     drift: Drift,
 }
 

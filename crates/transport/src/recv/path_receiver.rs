@@ -19,20 +19,21 @@ const OUTDATED: Duration = Duration::from_secs(24 * 86_400);
 
 /// Receiving state of one path.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct PathReceiver {
     path: PathId,
-    /// TS.Recent, and when it was set.
-    ts_recent: Option<(u32, Instant)>,
-    /// Data bytes received, duplicates included.
-    pub bytes: u64,
     /// The peer has sent something acceptable on it.
     pub heard: bool,
+    /// Packets on it were lost or late since data came on it last.
+    pub skipped: bool,
     /// What the peer calls it, if it says so (route id of the multi-route option).
     pub route: Option<u8>,
     /// How often we told the peer of it.
     pub announced: u32,
-    /// Packets on it were lost or late since data came on it last.
-    pub skipped: bool,
+    /// Data bytes received, duplicates included.
+    pub bytes: u64,
+    /// TS.Recent, and when it was set.
+    ts_recent: Option<(u32, Instant)>,
     /// When what came on it is acknowledged, if acknowledgments are thinned.
     pub clock: AckClock,
 }

@@ -30,18 +30,19 @@ const FEWEST_CHUNKS: u64 = 64;
 
 /// Orders what arrives. Readable bytes and early ones share one capacity, which is the window.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct ReorderBuffer {
-    capacity: u64,
-    /// Bytes held early, at most; by default all of it.
-    store: Option<u64>,
     /// Next offset expected.
     next: u64,
-    ready: VecDeque<Payload>,
+    capacity: u64,
     ready_bytes: u64,
+    occupancy: u64,
+    ready: VecDeque<Payload>,
     /// Early chunks by offset; they do not overlap.
     early: VecDeque<(u64, Payload)>,
     held: Ranges,
-    occupancy: u64,
+    /// Bytes held early, at most; by default all of it.
+    store: Option<u64>,
     /// Until the occupancy changed last.
     blocking: Blocking,
     changed: Instant,

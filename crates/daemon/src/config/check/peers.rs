@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
+use polypath_hip::suite::HitSuite;
 use polypath_wire::hip::Hit;
 
 use crate::config::error::Problem;
@@ -22,6 +23,10 @@ impl Config {
         let (mut hits, mut names, mut prefixes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (n, peer) in self.peers.iter().enumerate() {
             let at = |key: &str| Problem::at(&["peer"], n, key);
+            if !HitSuite::has(peer.hit) {
+                let why = format!("{}: no peer has a tag of HIT suite {}", peer.hit, peer.hit.suite());
+                return Err(at("hit").says(why).help("`polypath hit` on that host prints its tag"));
+            }
             if let Some(other) = hits.insert(peer.hit, n) {
                 let why = format!("the peer at {} has the same tag", sources.place(other));
                 return Err(at("hit").says(why).help("leave one of the two out"));
@@ -118,6 +123,13 @@ mod tests {
         }
         let outside = GOOD.replace("192.168.7.0/24", "192.0.2.1/32");
         assert!(Config::parse("a", &outside).is_ok(), "what is said to that address travels in the tunnel");
+    }
+
+    #[test]
+    fn a_tag_that_no_peer_can_have_is_refused() {
+        let said = error(&GOOD.replace("hit = \"2001:22:", "hit = \"2001:23:"));
+        let parts = ["polypath.toml:", "peer[0].hit", "2001:23:", "HIT suite 3", "help: `polypath hit`"];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     }
 
     #[test]

@@ -14,7 +14,8 @@ pub(crate) fn figures(spec: &Spec, cells: &[Cell], place: &Place) -> Result<(), 
     for (n, figure) in spec.figure.iter().enumerate() {
         let aim = Aim { spec, cells, at: at!["figure", n] };
         if figure.series.is_empty() {
-            return Err(Problem::new(aim.key("series"), "there is nothing to draw"));
+            return Err(Problem::new(aim.key("series"), "there is nothing to draw")
+                .help("write for example series = [{ flow = \"…\" }], a line for each"));
         }
         match figure.kind {
             FigureKind::Time => time(spec, cells, figure, &aim)?,
@@ -38,10 +39,12 @@ pub(crate) fn figures(spec: &Spec, cells: &[Cell], place: &Place) -> Result<(), 
 
 fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
     if figure.bin.0.0 == 0 {
-        return Err(Problem::new(aim.key("bin"), "a bin of no time holds nothing"));
+        return Err(Problem::new(aim.key("bin"), "a bin of no time holds nothing")
+            .help("write for example bin = \"500ms\""));
     }
     if spec.duration.0.0 / figure.bin.0.0 > 1_000_000 {
-        return Err(Problem::new(aim.key("bin"), "that makes more than a million bins"));
+        return Err(Problem::new(aim.key("bin"), "that makes more than a million bins")
+            .help(format!("write a longer one: the run takes {}", spec.duration)));
     }
     if chosen(cells, figure.cell.as_deref()).is_empty() {
         return Err(aim.unknown_cell(figure.cell.as_deref().unwrap_or_default(), "cell"));
@@ -51,7 +54,8 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
     for (m, series) in figure.series.iter().enumerate() {
         let at = aim.at.iter().cloned().chain(at!["series", m]).collect();
         if series.of.is_ratio() || series.of.cell.is_some() {
-            return Err(Problem::new(at, "ratios and cells are for figures of other kinds than \"time\""));
+            return Err(Problem::new(at, "ratios and cells are for figures of other kinds than \"time\"")
+                .help("name the cell of the figure itself, and a flow and its metric in the series"));
         }
         let metric = series.of.metric.unwrap_or(figure.metric);
         if !is_drawable(&&metric) {
@@ -150,7 +154,8 @@ fn heat(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
             .help("name another axis of the grid, or draw a sweep"));
     }
     if figure.series.len() > 1 {
-        return Err(Problem::new(aim.key("series"), "a square has one colour: give one series"));
+        return Err(Problem::new(aim.key("series"), "a square has one colour: one series")
+            .help("draw each of the others in a [[figure]] of its own"));
     }
     Ok(())
 }
@@ -158,7 +163,14 @@ fn heat(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
 fn sweep(spec: &Spec, figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
     let found = axis(spec, "axis", figure.axis.as_deref(), aim)?;
     if !figure.x.is_empty() && figure.x.len() != found.values.len() {
-        return Err(Problem::new(aim.key("x"), "there must be as many places as values of the axis"));
+        let (places, values) = (figure.x.len(), found.values.len());
+        return Err(Problem::new(
+            aim.key("x"),
+            format!("not one place for each value of the axis: {places} for {values}"),
+        )
+        .help(
+            "write one place for each value, or leave x out: values that are numbers are their own places",
+        ));
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ impl Sender {
 
     /// Whether it acknowledges what was sent first, on the only path, while nothing is missing: most do.
     fn is_expected(&self, ack: &Ack<'_>, engine: &Engine) -> bool {
-        let plain = self.copies.under_way.is_empty() && engine.observers_are_idle();
+        let plain = !self.has_copies_under_way() && engine.observers_are_idle();
         let orderly = self.map.is_orderly() && engine.is_calm();
         ack.una > self.map.una() && ack.blocks.is_empty() && orderly && plain
     }

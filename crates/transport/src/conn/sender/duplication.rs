@@ -50,6 +50,7 @@ impl Sender {
     #[cold]
     fn copy_on(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
         let Outgoing { offset, len, .. } = *outgoing;
+        self.copied = true;
         for view in engine.views().iter().filter(|view| others.contains(view.id)) {
             if is_open(now, view, len) {
                 self.copies.waiting.push_back((view.id, offset, len));
@@ -60,16 +61,22 @@ impl Sender {
         }
     }
 
+    /// Whether copies are under way.
+    #[inline]
+    pub(super) fn has_copies_under_way(&self) -> bool {
+        self.copied && !self.copies.under_way.is_empty()
+    }
+
     /// Whether copies wait to be sent.
     #[inline]
     pub(super) fn has_copies(&self) -> bool {
-        !self.copies.waiting.is_empty()
+        self.copied && !self.copies.waiting.is_empty()
     }
 
     /// Whether paths missed copies that may still be of use.
     #[inline]
     pub(super) fn has_missed_copies(&self) -> bool {
-        self.copies.missed.iter().any(|missed| !missed.copies.is_empty())
+        self.copied && self.copies.missed.iter().any(|missed| !missed.copies.is_empty())
     }
 
     /// The next copy that an open path missed, if what it is of is still under way on another.

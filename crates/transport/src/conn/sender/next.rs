@@ -5,7 +5,7 @@ use polypath_wire::{Instant, PathId};
 use super::Sender;
 use crate::conn::stream_map::Lost;
 use crate::engine::Engine;
-use crate::facts::{Parcel, Why};
+use crate::facts::{Parcel, PathView, Why};
 use crate::path::transmission::{Cargo, History};
 use crate::sched::scheduler::Choice;
 
@@ -29,9 +29,9 @@ impl Sender {
     #[inline]
     pub(crate) fn has_work(&self, engine: &Engine) -> bool {
         let waiting = self.waiting();
-        let views = engine.views().as_slice();
-        let full = matches!(views, [only] if only.room < i64::from(only.mss).min(waiting as i64));
-        let held = waiting == 0 || (full && !self.map.is_idle());
+        let full = |view: &PathView| view.room < i64::from(view.mss).min(waiting as i64);
+        let is_full = || matches!(engine.views().as_slice(), [only] if full(only));
+        let held = waiting == 0 || (!self.map.is_idle() && is_full());
         !held || engine.wants_probe() || self.map.has_lost() || self.has_copies() || self.has_missed_copies()
     }
 

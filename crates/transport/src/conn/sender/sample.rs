@@ -17,7 +17,7 @@ impl Sender {
         if bytes == 0 {
             return 0;
         }
-        if !self.copies.under_way.is_empty() && self.copy_came_first(now, path, ack, engine) {
+        if self.has_copies_under_way() && self.copy_came_first(now, path, ack, engine) {
             return bytes;
         }
         let fresh = engine.lanes()[path].flight.fresh();
