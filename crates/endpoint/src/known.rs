@@ -8,7 +8,7 @@ use polypath_wire::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// What was measured longer ago is not used.
-pub const LIFE: Duration = Duration::from_secs(600);
+const LIFE: Duration = KnownPath::LIFE;
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
 /// The maximum number of recent starts kept per path.

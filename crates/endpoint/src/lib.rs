@@ -30,7 +30,7 @@ pub use demux::Trail;
 pub use endpoint::{Answer, Endpoint, Event, Incoming};
 pub use error::OpenError;
 pub use input::Input;
-pub use known::{LIFE as KNOWN_LIFE, PathName};
+pub use known::PathName;
 pub use lane::{LaneConfig, LaneReport, NotSent, PacketClass};
 pub use outlet::Outlet;
 pub use paths::Locators;

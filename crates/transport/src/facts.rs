@@ -136,6 +136,11 @@ pub struct KnownPath {
     pub rtt: Duration,
 }
 
+impl KnownPath {
+    /// What was measured longer ago is not used, of a path as of bottlenecks.
+    pub const LIFE: Duration = Duration::from_secs(600);
+}
+
 /// How a controller spreads what leaves on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {

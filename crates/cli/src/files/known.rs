@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use polypath_endpoint::{KNOWN_LIFE, PathName};
+use polypath_endpoint::PathName;
 use polypath_node::Node;
 use polypath_transport::KnownPath;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ pub fn keep(node: &Node, file: &Path) {
 
 /// The paths `known` now, and the others of `before` that are young enough.
 fn merged(mut known: Vec<Entry>, before: Vec<Entry>, now: u64) -> Vec<Entry> {
-    let life = KNOWN_LIFE.as_secs_f64() as u64;
+    let life = KnownPath::LIFE.as_secs_f64() as u64;
     let others = before.into_iter().filter(|e| now.abs_diff(e.at) < life);
     let others: Vec<Entry> = others.filter(|e| known.iter().all(|k| k.name != e.name)).collect();
     known.extend(others);

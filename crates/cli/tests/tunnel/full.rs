@@ -44,32 +44,30 @@ fn a_daemon_whose_disk_is_full_carries_on_and_says_what_it_could_not_keep() {
     router.up();
     wait("an association", || router.is_associated() && server.is_associated());
     let small = seen_by(&server, "small");
-    let socket = server.socket();
-    let ask = |what: &str| server.run(server.command(&[what, "--socket", socket.to_str().unwrap()]));
-    let log = || String::from_utf8(ask("log").stdout).unwrap();
+    let log = || String::from_utf8(server.ask(&["log"]).stdout).unwrap();
     fill(&small);
     wait("a warning of events", || {
         reaches(&router, &server);
         log().contains("the file of events ends here: No space left on device")
     });
     server.edit(|text| text.replace("10 GB", "1 kB"));
-    assert!(ask("reload").status.success(), "nothing has to be written");
+    assert!(server.ask(&["reload"]).status.success(), "nothing has to be written");
     wait("a warning of quotas", || log().contains("quota.json: No space left on device"));
 
     // An address that could not be kept is given to nobody.
     let hit = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19";
     server.edit(|text| format!("{text}[[peer]]\nhit = \"{hit}\"\n"));
     fill(&small);
-    let refused = ask("reload");
+    let refused = server.ask(&["reload"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(2) && said.contains("leases.json"), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
-    assert!(!String::from_utf8(ask("peers").stdout).unwrap().contains(hit));
+    assert!(!String::from_utf8(server.ask(&["peers"]).stdout).unwrap().contains(hit));
     reaches(&router, &server);
     fs::remove_file(small.join("filler")).unwrap();
-    assert!(ask("reload").status.success());
+    assert!(server.ask(&["reload"]).status.success());
     assert!(fs::read_to_string(small.join("leases.json")).unwrap().contains(hit));
-    let down = ask("down");
+    let down = server.ask(&["down"]);
     assert!(down.status.success(), "{down:?}");
     // What began is not whole, which its exit status says.
     assert_eq!(server.daemon.take().unwrap().wait().unwrap().code(), Some(3));

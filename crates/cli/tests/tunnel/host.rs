@@ -103,9 +103,22 @@ impl Host {
         self.dir.path().join("control.sock")
     }
 
-    pub fn status(&self, args: &[&str]) -> Output {
+    /// Runs a command that asks the daemon.
+    pub fn ask(&self, args: &[&str]) -> Output {
         let socket = self.socket();
-        self.run(self.command(&[&["status", "--socket", socket.to_str().unwrap()], args].concat()))
+        self.run(self.command(&[args, &["--socket", socket.to_str().unwrap()]].concat()))
+    }
+
+    pub fn status(&self, args: &[&str]) -> Output {
+        self.ask(&[&["status"], args].concat())
+    }
+
+    /// Ends the daemon by a signal.
+    pub fn end(&mut self, signal: &str) {
+        let mut daemon = self.daemon.take().unwrap();
+        let sent = Command::new("kill").args([signal, &daemon.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        daemon.wait().unwrap();
     }
 
     pub fn is_associated(&self) -> bool {

@@ -121,11 +121,7 @@ impl Bed {
                 self.hosts[side].ns.run(|| shell(&steps.join("; "))).unwrap();
             }
             Incident::Restart { side, killed } => {
-                let mut daemon = self.hosts[side].daemon.take().unwrap();
-                let signal = if killed { "-KILL" } else { "-TERM" };
-                let sent = Command::new("kill").args([signal, &daemon.id().to_string()]).status().unwrap();
-                assert!(sent.success());
-                daemon.wait().unwrap();
+                self.hosts[side].end(if killed { "-KILL" } else { "-TERM" });
                 if killed {
                     self.set_clock(side, -1_000_000_000);
                 }
@@ -139,9 +135,7 @@ impl Bed {
             }
             Incident::Clock { side, ahead } => self.set_clock(side, ahead),
             Incident::Reload { side } => {
-                let socket = self.hosts[side].socket();
-                let host = &self.hosts[side];
-                let done = host.run(host.command(&["reload", "--socket", socket.to_str().unwrap()]));
+                let done = self.hosts[side].ask(&["reload"]);
                 assert!(done.status.success(), "{done:?}");
             }
         }

@@ -45,10 +45,7 @@ fn up(router: &mut Host, server: &Host) {
 }
 
 fn end(host: &mut Host, signal: &str) {
-    let mut daemon = host.daemon.take().unwrap();
-    let sent = Command::new("kill").args([signal, &daemon.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-    daemon.wait().unwrap();
+    host.end(signal);
     wait("the end of the device", || {
         host.ns.run(|| !std::fs::exists("/proc/thread-self/net/dev_snmp6/polypath0").unwrap()).unwrap()
     });
@@ -78,8 +75,7 @@ fn nothing_leaves_beside_the_tunnel_when_the_daemon_is_killed_and_all_does_after
         up(&mut router, &server);
         assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
     }
-    let socket = router.socket();
-    let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    let down = router.ask(&["down"]);
     assert!(down.status.success(), "{down:?}");
     router.daemon.take().unwrap().wait().unwrap();
     assert_eq!(rules(&router), before);
@@ -111,8 +107,7 @@ fn an_end_that_leaves_a_kill_switch_is_no_success() {
         asking.write_all(b"\"ending\"\n").unwrap();
     });
     router.ns.run(|| shell("ip rule add to 10.98.0.0/24 unreachable pref 10501 protocol 105")).unwrap();
-    let socket = router.socket();
-    let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    let down = router.ask(&["down"]);
     ends.join().unwrap();
     let said = String::from_utf8_lossy(&down.stderr).into_owned();
     let parts = ["a kill switch stands", "help: `polypath down --lift-kill-switch`"];
@@ -122,8 +117,7 @@ fn an_end_that_leaves_a_kill_switch_is_no_success() {
 
 /// `down --lift-kill-switch`, asked at the router's own socket.
 fn lift(router: &Host) -> Output {
-    let socket = router.socket();
-    router.run(router.command(&["down", "--lift-kill-switch", "--socket", socket.to_str().unwrap()]))
+    router.ask(&["down", "--lift-kill-switch"])
 }
 
 #[test]

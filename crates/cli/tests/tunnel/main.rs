@@ -51,8 +51,7 @@ fn a_stranger_hears_nothing_and_is_told_what_to_look_at() {
     server.up();
     router.up();
     let log = |host: &Host| {
-        let socket = host.socket();
-        let log = host.run(host.command(&["log", "--socket", socket.to_str().unwrap()]));
+        let log = host.ask(&["log"]);
         String::from_utf8(log.stdout).unwrap()
     };
     wait("that nobody answers", || log(&router).contains("no answer: is this host's tag, 2001:22:"));
@@ -79,7 +78,7 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
     router.up();
     wait("an answer", || router.status(&[]).status.success());
     std::thread::sleep(std::time::Duration::from_secs(5)); // it looks again every 2 s
-    let log = router.run(router.command(&["log", "--socket", socket.to_str().unwrap()]));
+    let log = router.ask(&["log"]);
     let log = String::from_utf8(log.stdout).unwrap();
     for once in [
         "UDP socket on 192.0.2.1:10500",
@@ -93,9 +92,8 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
 
 /// What a daemon is asked for beside its status.
 fn lists_and_changes(host: &Host) {
-    let socket = host.socket();
     let ask = |args: &[&str]| {
-        let done = host.run(host.command(&[args, &["--socket", socket.to_str().unwrap()]].concat()));
+        let done = host.ask(args);
         (
             done.status.code(),
             String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap(),
@@ -197,7 +195,7 @@ fn ends(router: &mut Host, server: &mut Host) {
     let first = [&mut stopped, &mut follower].map(first_line);
     assert!(Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().unwrap().success());
     assert_eq!(stopped.wait().unwrap().code(), Some(130), "after {first:?}");
-    let down = || router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    let down = || router.ask(&["down"]);
     let first = down();
     assert!(first.status.success(), "{first:?}");
     let follower = follower.wait_with_output().unwrap();

@@ -31,9 +31,8 @@ fn a_daemon_over_whose_interfaces_nothing_goes_says_so() {
     router.edit(|text| text.replacen("exclude = []", "exclude = [\"eth*\"]", 1));
     router.up();
     wait("an answer", || router.status(&[]).status.success());
-    let socket = router.socket();
     let ask = |what: &str| {
-        let done = router.run(router.command(&[what, "--socket", socket.to_str().unwrap()]));
+        let done = router.ask(&[what]);
         assert!(done.status.success(), "{done:?}");
         String::from_utf8(done.stdout).unwrap()
     };
@@ -58,8 +57,7 @@ fn a_daemon_without_an_address_to_call_from_says_so() {
     router.up();
     let status = || String::from_utf8(router.status(&[]).stdout).unwrap();
     wait("the reason", || status().contains("no interface that may carry paths has a usable address"));
-    let socket = router.socket();
-    let paths = router.run(router.command(&["paths", "--socket", socket.to_str().unwrap()]));
+    let paths = router.ask(&["paths"]);
     let paths = String::from_utf8(paths.stdout).unwrap();
     assert!(paths.starts_with("no interface has a usable address"), "{paths}");
 }
@@ -77,9 +75,8 @@ fn the_tunnel_of_one_daemon_carries_no_paths_of_another_unless_it_is_named() {
         .unwrap();
     router.up();
     wait("an answer", || router.status(&[]).status.success());
-    let socket = router.socket();
     let ask = |args: &[&str]| {
-        let done = router.run(router.command(&[args, &["--socket", socket.to_str().unwrap()]].concat()));
+        let done = router.ask(args);
         assert!(done.status.success(), "{done:?}");
         String::from_utf8(done.stdout).unwrap()
     };

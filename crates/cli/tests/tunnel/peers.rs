@@ -64,8 +64,7 @@ fn each_client_has_a_file_and_its_own_addresses_and_one_more_comes_while_the_ser
     wait("two clients", || associated(&server) == 2);
     introduce(&server, &clients[2], 2, hit.trim());
     clients[2].up();
-    let socket = server.socket();
-    let reload = server.run(server.command(&["reload", "--socket", socket.to_str().unwrap()]));
+    let reload = server.ask(&["reload"]);
     assert!(reload.status.success(), "{reload:?}");
     wait("a third one", || associated(&server) == 3);
     assert_eq!(std::fs::read_dir(server.dir.path().join("peers.d")).unwrap().count(), 3);

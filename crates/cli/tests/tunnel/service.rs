@@ -64,8 +64,7 @@ fn once_set_up_it_is_another_user_with_the_rights_that_it_needs_and_no_others() 
 
     // What it does later needs its rights: routes and rules, and sockets that are bound to an interface and marked.
     router.edit(|text| text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "));
-    let socket = router.socket();
-    let reload = router.run(router.command(&["reload", "--socket", socket.to_str().unwrap()]));
+    let reload = router.ask(&["reload"]);
     assert!(reload.status.success(), "{reload:?}");
     assert!(lists(&router, "route", "10.98.0.0/24 dev polypath0"));
     assert!(lists(&router, "rule", "to 10.98.0.0/24 unreachable"));
@@ -76,7 +75,7 @@ fn once_set_up_it_is_another_user_with_the_rights_that_it_needs_and_no_others() 
     });
     reaches(&router, &server);
     who_may_ask(&router);
-    let down = router.run(router.command(&["down", "--socket", socket.to_str().unwrap()]));
+    let down = router.ask(&["down"]);
     assert!(down.status.success(), "{down:?}");
     assert_eq!(router.daemon.take().unwrap().wait().unwrap().code(), Some(0));
     assert!(!lists(&router, "rule", "unreachable"), "the kill switch is lifted");
@@ -144,8 +143,7 @@ fn a_hangup_has_the_configuration_read_again_and_what_is_wrong_with_it_logged() 
     wait("a route", || lists(&router, "route", "10.98.0.0/24 dev polypath0"));
     router.edit(|text| text.replace("mtu = 1400", "mtu = 1300").replace("spare = 8", "spare = 7"));
     hang_up();
-    let socket = router.socket();
-    let log = || router.run(router.command(&["log", "--socket", socket.to_str().unwrap()])).stdout;
+    let log = || router.ask(&["log"]).stdout;
     let refused = "SIGHUP: tunnel.mtu, lane.spare cannot change while the daemon runs";
     wait("a refusal", || String::from_utf8_lossy(&log()).contains(refused));
 }
@@ -167,8 +165,7 @@ fn a_server_that_gives_addresses_reads_its_configuration_again_as_its_user() {
     wait("an answer", || server.status(&[]).status.success());
     assert_eq!(fs::metadata(state.join("leases.json")).unwrap().uid(), NOBODY);
     server.edit(|text| text.to_owned() + "[[peer]]\nhit = \"2001:22:a7c6:c53:8d7b:5b0a:a1cf:a9c8\"\n");
-    let socket = server.socket();
-    let reload = server.run(server.command(&["reload", "--socket", socket.to_str().unwrap()]));
+    let reload = server.ask(&["reload"]);
     assert!(reload.status.success(), "{reload:?}");
     let leases = fs::read_to_string(state.join("leases.json")).unwrap();
     assert!(leases.contains("10.99.0.2") && leases.contains("10.99.0.3"), "{leases}");

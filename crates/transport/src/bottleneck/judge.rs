@@ -10,6 +10,7 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::detector::Detector;
 use super::verdict::Verdict;
+use crate::facts::KnownPath;
 
 /// How often the facts are judged.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -22,8 +23,8 @@ const TRIAL: [u64; 2] = [7, 21];
 /// A trial that failed is repeated after this long, then twice as long, and so on up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
 
-/// What facts told longer ago counts no more, here and for what another connection found (`endpoint/src/known.rs` has the same).
-const LIFE: Duration = Duration::from_secs(600);
+/// What facts told longer ago counts no more.
+const LIFE: Duration = KnownPath::LIFE;
 
 /// What a method calls alike.
 #[derive(Clone, Copy, PartialEq, Debug)]

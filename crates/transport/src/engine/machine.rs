@@ -56,7 +56,7 @@ pub(crate) struct Engine {
     pub(super) clock: PeerClock,
     /// When anything was delivered last.
     pub(super) delivered_at: Instant,
-    /// Why the last one did.
+    /// Why the last parcel took its path, if somebody wants to know.
     pub(super) why: Option<Why>,
 }
 
