@@ -153,6 +153,11 @@ impl Curve {
         }
         (self.prior, self.stage) = (w, None);
     }
+
+    /// The same windows in segments of another size, `segments` to one of before; a stage begins at the present one.
+    fn resize(&mut self, segments: f64) {
+        *self = Self { plateau: self.plateau * segments, prior: self.prior * segments, stage: None };
+    }
 }
 
 impl Cubic {
@@ -206,6 +211,13 @@ impl WindowLaw for Cubic {
     fn undone(&mut self, episode: Episode) {
         if let Some((_, curve)) = self.saved.take_if(|saved| saved.0 == episode) {
             self.curve = curve;
+        }
+    }
+
+    fn resized(&mut self, segments: f64) {
+        self.curve.resize(segments);
+        if let Some((_, curve)) = &mut self.saved {
+            curve.resize(segments);
         }
     }
 }

@@ -38,11 +38,15 @@ pub(crate) trait WindowLaw: std::fmt::Debug + Send {
     }
     /// The window is what it was before `episode`.
     fn undone(&mut self, _episode: Episode) {}
+    /// What was a segment is now `segments` of the new size.
+    fn resized(&mut self, _segments: f64) {}
 }
 
 impl<W: WindowLaw> Algorithm for W {
     fn on_mss(&mut self, mss: u32) {
+        let before = self.state().mss();
         self.state_mut().set_mss(mss);
+        self.resized(before as f64 / f64::from(mss));
     }
 
     fn limit_window(&mut self, bytes: u64) {

@@ -59,6 +59,27 @@ fn the_window_follows_equation_1_from_concave_to_convex() {
     }
 }
 
+/// 1,000 segments and a loss, then segments of twice the size: the window returns to as many bytes, 500 segments, in K = ∛(150 / 0.4) = 7.2 s.
+#[test]
+fn another_size_of_segments_leaves_the_plateau_in_bytes() {
+    let mut c = cubic(1000);
+    lose(&mut c);
+    c.on_mss(2 * MSS as u32);
+    assert_eq!(c.window(), 700 * MSS);
+    assert_eq!(c.curve.plateau, 500.0);
+    let rtt = Duration::from_millis(100);
+    let end = c.last + Duration::from_secs_f64(7.2);
+    while c.last < end {
+        let wait = Duration::from_secs_f64(rtt.as_secs_f64() / c.segments());
+        let sample =
+            AckSample { newly_acked: 2 * MSS, srtt: Some(rtt), window_limited: true, ..AckSample::default() };
+        c.on_ack(c.last + wait, &sample);
+    }
+    assert!((c.segments() - 500.0).abs() < 2.0, "{}", c.segments());
+    c.on_undo(c.last, Episode(1));
+    assert_eq!(c.curve.plateau, 0.0, "nothing was known before the loss");
+}
+
 /// Less than before was reached: 80 · 1.7 / 2 = 68.
 #[test]
 fn fast_convergence_gives_up_more_where_less_was_reached() {
