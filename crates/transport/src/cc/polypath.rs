@@ -215,10 +215,14 @@ impl Polypath {
         views.iter().filter(|v| v.id != path && context.has(v.id)).map(|v| v.in_flight).sum()
     }
 
-    /// A sample of `path` as one of all paths of its context.
+    /// A sample of `path` as one of all paths of its context. What one path gives up to another leaves late: where data waits, most of the window
+    /// in flight is a full one.
     fn of_all(&self, path: PathId, sample: &AckSample, views: &[PathView]) -> AckSample {
+        let prior_in_flight = sample.prior_in_flight + self.elsewhere(path, views);
+        let fills = self.context(path).is_some_and(|context| context.is_filled_by(prior_in_flight));
         AckSample {
-            prior_in_flight: sample.prior_in_flight + self.elsewhere(path, views),
+            prior_in_flight,
+            window_limited: sample.window_limited || fills && !sample.app_limited,
             delivery_rate: sample.delivery_rate.and(self.rate(path)),
             ..*sample
         }
@@ -403,7 +407,10 @@ impl Controller for Polypath {
         let context = self.context(path)?;
         match context.is_alone() {
             true => context.law().pace().map(|pace| Pace { together: self.together(&pace), ..pace }),
-            false => context.pace(self.window(path), self.path(path)?.srtt?, self.path(path)?.mss),
+            false => {
+                let in_flight = self.sharing(path).map(|p| p.in_flight).sum();
+                context.pace((self.window(path), in_flight), self.path(path)?.srtt?, self.path(path)?.mss)
+            }
         }
     }
 

@@ -13,6 +13,12 @@ use crate::cc::controller::Phase;
 use crate::cc::per_path::Algorithm;
 use crate::facts::{AckSample, LossCause, LossEvent, Pace};
 
+/// This part of a window fills it where data waits. Shares change by less.
+const FULL: f64 = 0.75;
+/// Paths that have so many segments less in flight than their window send so much faster.
+const SHORT: u64 = 4;
+const HASTE: f64 = 2.0;
+
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     base: Base,
@@ -181,14 +187,20 @@ impl Context {
         before.map(|before| self.base = *before).is_some()
     }
 
-    /// How a path sends that has `window` bytes of the context's and this round trip: each segment as it has room. In twos on each path, paths
-    /// that share a window have less than a TCP (docs/controller.md).
-    pub(super) fn pace(&self, window: u64, srtt: Duration, mss: u32) -> Option<Pace> {
-        let pace = self.law().pace()?;
-        let share = window as f64 / self.law().window().max(1) as f64;
+    /// Whether its paths have as much in flight as fills the window while their shares change.
+    pub(super) fn is_filled_by(&self, in_flight: u64) -> bool {
+        in_flight as f64 >= FULL * self.law().window() as f64
+    }
+
+    /// How a path sends that has `window` bytes of the context's and this round trip, while all paths have so many in flight: each segment as it has
+    /// room. In twos on each path, paths that share a window have less than a TCP (docs/controller.md).
+    pub(super) fn pace(&self, (window, in_flight): (u64, u64), srtt: Duration, mss: u32) -> Option<Pace> {
+        let (pace, all, mss) = (self.law().pace()?, self.law().window(), u64::from(mss));
+        let share = window as f64 / all.max(1) as f64;
         let longer = self.srtt.0.max(1) as f64 / srtt.0.max(1) as f64;
-        let rate = Rate((pace.rate.0 as f64 * share * longer) as u64);
-        let quantum = ((pace.quantum as f64 * share) as u64).max(2 * u64::from(mss));
+        let haste = if in_flight + SHORT * mss < all { HASTE } else { 1.0 };
+        let rate = Rate((pace.rate.0 as f64 * share * longer * haste) as u64);
+        let quantum = ((pace.quantum as f64 * share) as u64).max(2 * mss);
         Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(pace.credit), together: 0 })
     }
 }
