@@ -28,7 +28,10 @@ fn text(status: &Status) -> String {
     for peer in &status.peers {
         text += &of_peer(peer);
     }
-    text + &of_quotas(status) + &of_lane(&status.lane) + &of_packets(&status.packets) + &of_outside(&status.outside)
+    text + &of_quotas(status)
+        + &of_lane(&status.lane)
+        + &of_packets(&status.packets)
+        + &of_outside(&status.outside)
 }
 
 fn of_peer(peer: &PeerStatus) -> String {

@@ -243,7 +243,10 @@ mod tests {
         assert!(Config::load(&file).is_ok());
         mode(dir.path(), 0o777);
         let said = error(&file);
-        assert!(said.contains("can be changed by others (mode 0777)") && said.contains("chmod go-w"), "{said}");
+        assert!(
+            said.contains("can be changed by others (mode 0777)") && said.contains("chmod go-w"),
+            "{said}"
+        );
         mode(dir.path(), 0o1777);
         assert!(Config::load(&file).is_ok());
     }

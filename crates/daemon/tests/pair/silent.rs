@@ -106,7 +106,11 @@ fn a_program_hears_that_the_host_of_its_idle_connection_died() {
     let (mut client, server) = connected(&pair, 0, 80);
     thread::sleep(Duration::from_secs(3));
     client.set_nonblocking(true).unwrap();
-    assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "a host that answers keeps it");
+    assert_eq!(
+        client.read(&mut [0]).unwrap_err().kind(),
+        ErrorKind::WouldBlock,
+        "a host that answers keeps it"
+    );
     client.set_nonblocking(false).unwrap();
     // The kernel behind the device takes nothing for that address any more, and says nothing.
     ip(&pair.hosts[1], &["addr", "del", "10.99.0.2/24", "dev", "polypath0"]);

@@ -165,8 +165,8 @@ mod tests {
         let shown = terminal.backend().to_string();
         for part in [
             "1 of 1 peers, 3 connections",
-            "server           eth0       up     30.00    0.00        75 %  21.5    1.0 %  150     90      7       0",
-            "server           wwan0      silent 10.00    0.00        25 %",
+            "eth0      up     30.00   0.00    75 %  21.5   1.0 %  150    90     7     0",
+            "wwan0     silent 10.00   0.00    25 %",
             "eth0 192.0.2.1 → 203.0.113.5",
             "█",
             "q ends",
@@ -184,8 +184,7 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
         terminal.draw(|frame| draw(frame, &history)).unwrap();
         let shown = terminal.backend().to_string();
-        let header =
-            "peer     interface state  up      down    share RTT    again  window queue group";
+        let header = "peer     interface state  up      down    share RTT    again  window queue group";
         for part in [header, "…8e:ef18 eth0      up", "q ends. In Mbit/s"] {
             assert!(shown.contains(part), "{part}:\n{shown}");
         }
