@@ -132,6 +132,14 @@ def iperf(bed, address, seconds):
 def tunnel_raw(runs, seconds=4):
     """One TCP connection through the daemons over bare veth pairs, beside plain TCP and wireguard-go."""
     rates, cpu = {}, {}
+
+    def measure(name, address, tool):
+        before = tool.cpu() if tool else 0
+        rates.setdefault(name, []).append(iperf(bed, address, seconds))
+        if tool:
+            spent = (tool.cpu() - before) / (rates[name][-1] / 8 * (seconds + 1))
+            cpu.setdefault(name, []).append(spent)
+
     with Bed([None, None]) as bed:
         one = Tunnel(bed, paths=1)
         ways = {"plain TCP": (bed.links[0][1], None), "polypath up, 1 path": (INNER[1], one)}
@@ -139,15 +147,12 @@ def tunnel_raw(runs, seconds=4):
             wireguard = WireGuard(bed)
             ways["wireguard-go"] = (wireguard.inner[1], wireguard)
         for _ in range(runs):
-            for name, (address, tool) in ways.items():
-                before = tool.cpu() if tool else 0
-                rates.setdefault(name, []).append(iperf(bed, address, seconds))
-                if tool:
-                    spent = (tool.cpu() - before) / (rates[name][-1] / 8 * (seconds + 1))
-                    cpu.setdefault(name, []).append(spent)
+            for name, way in ways.items():
+                measure(name, *way)
     with Bed([None, None]) as bed:
-        Tunnel(bed)
-        rates["polypath up, 2 paths"] = [iperf(bed, INNER[1], seconds) for _ in range(runs)]
+        two = Tunnel(bed)
+        for _ in range(runs):
+            measure("polypath up, 2 paths", INNER[1], two)
     table("one TCP connection over bare veth pairs, Gbit/s", rates)
     table("CPU seconds of both daemons a GB", cpu)
 

@@ -143,6 +143,9 @@ pub struct LaneConfig {
     pub buffer_mib: u64,
     /// What all connections hold at most, MiB, 16 or more; none: a quarter of this machine's memory.
     pub memory_mib: Option<u64>,
+    /// How long a connection with a host behind the device is idle before that host is asked whether it is still there, and
+    /// between two such questions, s, 1 to 86,400.
+    pub keep_alive: u32,
     /// Congestion control of each path, with its parameters: as in experiments.
     pub cc: CcConfig,
     /// TCP connections with these addresses at either end travel as packets, and end at their hosts.
@@ -228,6 +231,7 @@ impl Default for LaneConfig {
             spare: 8,
             buffer_mib: 16,
             memory_mib: None,
+            keep_alive: 60,
             cc: CcConfig::Polypath(PolypathConfig { queue_target: QUEUE_TARGET, ..Default::default() }),
             exclude: Vec::new(),
             exclude_ports: Vec::new(),
@@ -318,13 +322,12 @@ impl LaneConfig {
 
     /// Connections with the hosts behind the device.
     pub(crate) fn inner(&self) -> ConnectionConfig {
-        let one_second = polypath_wire::Duration::from_secs(1);
         ConnectionConfig {
             cc: CcConfig::default().of_today(),
             send_buffer: INNER,
             receive_buffer: INNER,
-            time_wait: one_second,
-            keep_alive: one_second.times(600),
+            time_wait: Duration::from_secs(1),
+            keep_alive: Duration::from_secs(self.keep_alive.into()),
             ..ConnectionConfig::default()
         }
     }

@@ -293,7 +293,7 @@ pub fn ended(path: &Path, patience: Duration) -> Result<(), ControlError> {
 mod tests {
     use super::*;
     use crate::packets::PacketStatus;
-    use crate::status::LaneStatus;
+    use crate::status::{LaneStatus, OutsideStatus};
     use polypath_wire::hip::Hit;
 
     fn status() -> Status {
@@ -304,6 +304,7 @@ mod tests {
             device: "t".into(),
             lane,
             packets: PacketStatus::default(),
+            outside: OutsideStatus::default(),
             interfaces: Vec::new(),
             peers: Vec::new(),
         }

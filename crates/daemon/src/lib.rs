@@ -46,5 +46,5 @@ pub use paths::{PathsChange, PathsError};
 pub use quota::QuotaStatus;
 pub use rate::{Limit, NoRate};
 pub use reload::ReloadError;
-pub use status::{LaneStatus, LoadStatus, PathStatus, PeerStatus, Status};
+pub use status::{LaneStatus, LoadStatus, OutsideStatus, PathStatus, PeerStatus, Status};
 pub use volume::{NoVolume, Volume};

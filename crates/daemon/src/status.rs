@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use polypath_endpoint::{LaneReport, Locators, PathLoad, PathReport};
+use polypath_endpoint::{LaneReport, Locators, PathLoad, PathReport, SecurityStats};
 use polypath_node::GatewayStats;
 use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ pub struct Status {
     pub lane: LaneStatus,
     /// The packet lane.
     pub packets: PacketStatus,
+    /// What came from outside and is of no peer.
+    #[serde(default)]
+    pub outside: OutsideStatus,
     /// The interfaces with usable addresses.
     pub interfaces: Vec<InterfaceStatus>,
     /// The peers, in the order of the configuration.
@@ -61,6 +64,17 @@ pub struct LaneStatus {
     /// Packets dropped because they are malformed.
     pub malformed: u64,
     /// Packets that the device did not take.
+    pub refused: u64,
+}
+
+/// Datagrams dropped on the daemon's UDP port since the start. None is answered.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct OutsideStatus {
+    /// Neither HIP nor ESP.
+    pub unknown: u64,
+    /// ESP of no association: a stranger's, or late.
+    pub unknown_spi: u64,
+    /// ESP of an association, but forged, damaged or sent before.
     pub refused: u64,
 }
 
@@ -167,6 +181,7 @@ impl Status {
             device: view.device.clone(),
             lane: LaneStatus::of(lane, &view.gateway, open),
             packets: PacketStatus::of(&lane.packets),
+            outside: OutsideStatus::of(lane.outer.security_stats()),
             interfaces,
             peers,
         }
@@ -227,6 +242,12 @@ impl LaneStatus {
             malformed: gateway.malformed.load(Relaxed),
             refused: gateway.refused.load(Relaxed),
         }
+    }
+}
+
+impl OutsideStatus {
+    fn of(SecurityStats { unknown, unknown_spi, refused, .. }: SecurityStats) -> Self {
+        Self { unknown, unknown_spi, refused }
     }
 }
 

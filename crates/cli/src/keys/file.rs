@@ -88,7 +88,8 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
         }
     };
     if !fs::metadata(file).map_err(failed)?.is_file() {
-        return Err(Failure::usage(format!("{} is not a regular file", file.display())));
+        let what = format!("{} is not a regular file", file.display());
+        return Err(Failure::usage(what).help("name the file of a key; polypath keygen makes one"));
     }
     let opened = File::open(file).map_err(failed)?;
     let meta = opened.metadata().map_err(failed)?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use polypath_daemon::{LaneStatus, PacketStatus, PeerPackets, PeerStatus, Status};
+use polypath_daemon::{LaneStatus, OutsideStatus, PacketStatus, PeerPackets, PeerStatus, Status};
 
 use super::ask::current;
 use super::lists::{human, of_quota};
@@ -28,7 +28,10 @@ fn text(status: &Status) -> String {
     for peer in &status.peers {
         text += &of_peer(peer);
     }
-    text + &of_quotas(status) + &of_lane(&status.lane) + &of_packets(&status.packets)
+    text + &of_quotas(status)
+        + &of_lane(&status.lane)
+        + &of_packets(&status.packets)
+        + &of_outside(&status.outside)
 }
 
 fn of_peer(peer: &PeerStatus) -> String {
@@ -80,10 +83,10 @@ fn of_exchange(packets: &PeerPackets) -> String {
 
 fn of_lane(lane: &LaneStatus) -> String {
     let LaneStatus { open, outgoing, incoming, by_packets, .. } = lane;
-    let mut text = format!(
+    let text = format!(
         "\nconnections: {open} open, {outgoing} sent out, {incoming} taken in, {by_packets} as packets since too many were open\n"
     );
-    for (count, what) in [
+    text + &dropped([
         (lane.no_peer, "connections to addresses behind no peer"),
         (lane.no_association, "connections to a peer that could not be reached"),
         (lane.busy, "connections of peers too many at a time (they go on as packets)"),
@@ -91,23 +94,30 @@ fn of_lane(lane: &LaneStatus) -> String {
         (lane.fragments, "fragments of TCP segments"),
         (lane.malformed, "malformed packets"),
         (lane.refused, "packets that the device did not take"),
-    ] {
-        if count > 0 {
-            let _ = writeln!(text, "dropped: {count} {what}");
-        }
-    }
-    text
+    ])
 }
 
 fn of_packets(packets: &PacketStatus) -> String {
-    let counts = [
+    dropped([
         (packets.no_peer, "packets to addresses behind no peer"),
         (packets.no_association, "packets to a peer that could not be reached"),
         (packets.too_big, "packets larger than the paths carry"),
         (packets.forbidden, "packets from addresses that are not their peer's"),
         (packets.malformed, "packets that are no IP"),
         (packets.overrun, "packets as this host was too busy"),
-    ];
-    let dropped = counts.into_iter().filter(|(count, _)| *count > 0);
-    dropped.map(|(count, what)| format!("dropped: {count} {what}\n")).collect()
+    ])
+}
+
+fn of_outside(outside: &OutsideStatus) -> String {
+    dropped([
+        (outside.unknown, "datagrams from outside that are neither HIP nor ESP"),
+        (outside.unknown_spi, "datagrams from outside of no association"),
+        (outside.refused, "datagrams from outside that are forged, damaged or sent before"),
+    ])
+}
+
+/// A line for each count that is not 0.
+fn dropped<const N: usize>(counts: [(u64, &str); N]) -> String {
+    let some = counts.into_iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!("dropped: {count} {what}\n")).collect()
 }

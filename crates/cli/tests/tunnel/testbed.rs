@@ -73,6 +73,28 @@ fn what_it_prints_works_and_nothing_is_left_however_it_ends() {
     assert!(testbed(&["down"]).status().unwrap().success());
     assert!(bed.wait().unwrap().success() && !is_there());
 
+    let (mut hole, _) = up("small-mtu");
+    for (size, passes) in [("1300", true), ("1472", false)] {
+        let ping = [
+            "netns",
+            "exec",
+            "polypath-a",
+            "ping",
+            "-c",
+            "1",
+            "-W",
+            "1",
+            "-M",
+            "do",
+            "-s",
+            size,
+            "10.77.0.2",
+        ];
+        let ping = Command::new("ip").args(ping).output().unwrap();
+        assert_eq!(ping.status.success(), passes, "{size} bytes: {ping:?}");
+    }
+    assert!(testbed(&["down"]).status().unwrap().success() && hole.wait().unwrap().success());
+
     let (mut interrupted, _) = up("dsl");
     let signal = Command::new("kill").args(["-INT", &interrupted.id().to_string()]).status();
     assert!(signal.unwrap().success());

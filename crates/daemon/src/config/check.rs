@@ -84,6 +84,9 @@ impl Config {
                 "leave it out: a quarter of the memory is the default",
             );
         }
+        if !(1..=86_400).contains(&lane.keep_alive) {
+            return wrong("keep_alive", "not between 1 and 86400", "60 is the default, s");
+        }
         for (n, class) in lane.duplicate.iter().enumerate() {
             if let Some((key, message, help)) = class.wrong() {
                 return Err(Problem::at(&["lane", "duplicate"], n, key).says(message).help(help));

@@ -51,6 +51,12 @@ impl Config {
         if mode & 0o022 != 0 {
             return Err(ConfigError::loose(&name, mode & 0o777));
         }
+        let directory = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mode = fs::metadata(directory).map_err(unreadable)?.permissions().mode();
+        // Who may write there may put another file in its place, unless the directory is sticky as /tmp is.
+        if mode & 0o1002 == 0o002 {
+            return Err(ConfigError::loose(&directory.display().to_string(), mode & 0o777));
+        }
         let mut text = String::new();
         opened.read_to_string(&mut text).map_err(unreadable)?;
         Ok(text)
@@ -234,6 +240,14 @@ mod tests {
         mode(&file, 0o664);
         assert!(error(&file).contains("chmod go-w"));
         mode(&file, 0o644);
+        assert!(Config::load(&file).is_ok());
+        mode(dir.path(), 0o777);
+        let said = error(&file);
+        assert!(
+            said.contains("can be changed by others (mode 0777)") && said.contains("chmod go-w"),
+            "{said}"
+        );
+        mode(dir.path(), 0o1777);
         assert!(Config::load(&file).is_ok());
     }
 

@@ -87,6 +87,7 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
         ("[tunnel]", "[tunnel]\nmtu = 70000", [":3:", "tunnel.mtu: integer 70000", "from 0 to 65535"]),
         ("[tunnel]", "[lane]\nspare = \"8\"\n[tunnel]", [":3:", "lane.spare: string", "without quotes"]),
         ("[tunnel]", "[lane]\nspare = -8\n[tunnel]", [":3:", "lane.spare: integer -8", "not below 0"]),
+        ("[tunnel]", "[lane]\nkeep_alive = 0\n[tunnel]", [":3:", "lane.keep_alive", "60 is the default"]),
         ("[tunnel]", "[lane]\ncc = \"cubic\"\n[tunnel]", [":3:", "lane.cc", "{ algorithm = \"cubic\" }"]),
         ("[tunnel]", "[tunnel]\nname = \"lo\"", [":3:", "tunnel.name", "polypath0"]),
         ("[tunnel]", "[tunnel]\nname = \"a\\u0000\"", [":3:", "tunnel.name", "polypath0"]),

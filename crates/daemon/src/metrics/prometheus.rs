@@ -112,7 +112,7 @@ fn of_quotas(status: &Status, out: &mut String) {
 }
 
 fn of_drops(status: &Status, out: &mut String) {
-    let (lane, packets) = (&status.lane, &status.packets);
+    let Status { lane, packets, outside, .. } = status;
     let drops = [
         ("connection", "no_peer", lane.no_peer),
         ("connection", "no_association", lane.no_association),
@@ -127,6 +127,9 @@ fn of_drops(status: &Status, out: &mut String) {
         ("packet", "malformed", packets.malformed),
         ("packet", "forbidden", packets.forbidden),
         ("packet", "overrun", packets.overrun),
+        ("datagram", "unknown", outside.unknown),
+        ("datagram", "unknown_spi", outside.unknown_spi),
+        ("datagram", "refused", outside.refused),
     ];
     let samples = drops
         .map(|(what, why, count)| (vec![("what", what.to_owned()), ("why", why.to_owned())], count as f64));

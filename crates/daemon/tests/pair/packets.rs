@@ -281,3 +281,21 @@ fn a_source_that_is_the_far_hosts_own_is_refused_though_it_is_behind_the_peer() 
     assert_eq!(pair.hosts[1].status().lane.forbidden, 1);
     drop(listener);
 }
+
+#[test]
+fn a_strangers_datagrams_are_counted_and_not_answered() {
+    if !ready() {
+        return;
+    }
+    let pair = Pair::start(&[link(80, 5)], |_, text| text);
+    let stranger = bind(&pair.hosts[0], "10.77.0.1:5000".parse().unwrap());
+    stranger.connect("10.77.0.2:10501").unwrap();
+    stranger.send(b"hi").unwrap();
+    stranger.send(&[7; 60]).unwrap(); // to them ESP with an SPI that nobody gave
+    pair.wait(|pair| {
+        let outside = pair.hosts[1].status().outside;
+        (outside.unknown, outside.unknown_spi) == (1, 1)
+    });
+    stranger.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    assert!(stranger.recv(&mut [0; 99]).is_err());
+}

@@ -1,7 +1,7 @@
 //! A peer that ends without a word, and one that begins anew elsewhere.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::net::{TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -91,6 +91,31 @@ fn a_peer_that_was_only_away_keeps_its_connections() {
     ip(&pair.hosts[1], &["link", "set", "path0", "up"]);
     pair.wait(|pair| pair.hosts.iter().all(|host| !host.status().peers[0].silent));
     transfer(client, server, 1 << 20);
+}
+
+#[test]
+fn a_program_hears_that_the_host_of_its_idle_connection_died() {
+    if !ready() {
+        return;
+    }
+    let change = |side: usize, text: String| match side {
+        1 => text.replace("[[peer]]", "[lane]\nkeep_alive = 1\n[[peer]]"),
+        _ => text,
+    };
+    let pair = Pair::start(&[link(80, 5)], change);
+    let (mut client, server) = connected(&pair, 0, 80);
+    thread::sleep(Duration::from_secs(3));
+    client.set_nonblocking(true).unwrap();
+    assert_eq!(
+        client.read(&mut [0]).unwrap_err().kind(),
+        ErrorKind::WouldBlock,
+        "a host that answers keeps it"
+    );
+    client.set_nonblocking(false).unwrap();
+    // The kernel behind the device takes nothing for that address any more, and says nothing.
+    ip(&pair.hosts[1], &["addr", "del", "10.99.0.2/24", "dev", "polypath0"]);
+    assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    drop(server);
 }
 
 #[test]

@@ -30,7 +30,15 @@ enum What {
     CutFrom([u64; 2]),
     /// Carries nothing at all.
     Dead,
+    /// Its delay wanders by up to so many ms either way, for [`WANDERS`] s.
+    Jittery(u64),
+    /// Drops larger packets, bytes, and tells nobody.
+    Hole(u32),
 }
+
+/// Seconds for which a jittery link is so, and steps of its delay in each.
+const WANDERS: u64 = 600;
+const STEPS: u64 = 10;
 
 const fn link(mbps: u64, ms: u64) -> Link {
     Link { mbps, ms, what: What::Plain }
@@ -43,6 +51,25 @@ pub const ALL: &[Scenario] = &[
         name: "fibre-lte",
         about: "one line is faster and nearer",
         links: &[link(100, 10), link(40, 40)],
+    },
+    Scenario { name: "equal", about: "two equal lines", links: &[link(100, 10), link(100, 10)] },
+    Scenario {
+        name: "cable-lte",
+        about: "a bond that many find slower than the cable",
+        links: &[link(65, 15), link(12, 60)],
+    },
+    Scenario {
+        name: "starlink",
+        about: "the delay of the first wanders by 15 ms for ten minutes",
+        links: &[Link { mbps: 150, ms: 45, what: What::Jittery(15) }, link(100, 12)],
+    },
+    Scenario {
+        name: "small-mtu",
+        about: "packets above 1400 and 1280 bytes vanish",
+        links: &[
+            Link { mbps: 100, ms: 10, what: What::Hole(1400) },
+            Link { mbps: 40, ms: 40, what: What::Hole(1280) },
+        ],
     },
     Scenario { name: "adsl", about: "two lines of a village", links: &[link(2, 20), link(3, 20)] },
     Scenario { name: "cable-vdsl", about: "two fast lines", links: &[link(200, 10), link(100, 15)] },
@@ -115,7 +142,21 @@ impl Link {
             }
             What::CutFrom(when) => HopConfig { schedule: between(when, [Change::Down, Change::Up]), ..plain },
             What::Dead => HopConfig { up: false, ..plain },
+            What::Jittery(by) => HopConfig { schedule: self.wanders(by), ..plain },
+            What::Hole(mtu) => HopConfig { mtu: Some(mtu), ..plain },
         }
+    }
+}
+
+impl Link {
+    /// The steps of a delay that wanders by up to `by` ms either way.
+    fn wanders(&self, by: u64) -> Vec<Step> {
+        let step = |n: u64| {
+            let ms = self.ms - by + n * 7919 % (2 * by + 1); // a prime: neighbours are far apart
+            let delay = Change::Delay(Duration::from_millis(ms));
+            Step { at: Instant(n * 1_000_000_000 / STEPS), change: delay }
+        };
+        (0..WANDERS * STEPS).map(step).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The screen: a row for each path, and how its rate went.
 
 use polypath_daemon::Status;
+use polypath_wire::hip::Hit;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -10,21 +11,24 @@ use ratatui::widgets::{Row as Cells, Sparkline, Table};
 use super::history::{History, Row};
 use crate::tunnel::lists::state;
 
-const HEADERS: [&str; 12] = [
-    "peer",
-    "interface",
-    "state",
-    "up",
-    "down Mbit/s",
-    "share",
-    "RTT ms",
-    "again",
-    "window",
-    "way kB",
-    "queue",
-    "group",
+/// Headers and widths of the columns; without `flight` they fit a terminal of 80 columns.
+const COLUMNS: [(&str, Constraint); 12] = [
+    ("peer", Constraint::Fill(1)),
+    ("interface", Constraint::Length(9)),
+    ("state", Constraint::Length(6)),
+    ("up", Constraint::Length(7)),
+    ("down", Constraint::Length(7)),
+    ("share", Constraint::Length(5)),
+    ("RTT", Constraint::Length(6)),
+    ("again", Constraint::Length(6)),
+    ("window", Constraint::Length(6)),
+    (FLIGHT, Constraint::Length(6)),
+    ("queue", Constraint::Length(5)),
+    ("group", Constraint::Length(5)),
 ];
-const WIDTHS: [u16; 12] = [16, 10, 6, 8, 11, 5, 7, 6, 7, 7, 7, 5];
+const FLIGHT: &str = "flight";
+/// Narrower terminals have no room for all columns.
+const WIDE: u16 = 100;
 /// Lines of the last rates of a path.
 const HEIGHT: u16 = 2;
 
@@ -36,13 +40,15 @@ pub fn draw(frame: &mut Frame<'_>, history: &History) {
         [Constraint::Length(2), Constraint::Length(rows + 1), Constraint::Min(0), Constraint::Length(1)];
     let [top, table, lines, foot] = Layout::vertical(parts).areas(frame.area());
     frame.render_widget(Line::from(head(status)).style(Modifier::BOLD), top);
-    let widths = WIDTHS.map(Constraint::Length);
-    let cells = history.rows.iter().map(|row| cells(status, row));
-    let header = Cells::new(HEADERS).style(Modifier::UNDERLINED);
+    let shown = |n: &usize| table.width >= WIDE || COLUMNS[*n].0 != FLIGHT;
+    let shown: Vec<usize> = (0..COLUMNS.len()).filter(shown).collect();
+    let widths = shown.iter().map(|n| COLUMNS[*n].1);
+    let cells = history.rows.iter().map(|row| cells(status, row, &shown));
+    let header = Cells::new(shown.iter().map(|n| COLUMNS[*n].0)).style(Modifier::UNDERLINED);
     frame.render_widget(Table::new(cells, widths).header(header).column_spacing(1), table);
     last_minute(frame, history, lines);
     frame.render_widget(
-        Line::from("q ends. Rates of the last minute below; paths of one group share a bottleneck."),
+        Line::from("q ends. In Mbit/s, ms and kB; paths of one group share a bottleneck."),
         foot,
     );
 }
@@ -60,7 +66,8 @@ fn head(status: &Status) -> String {
     )
 }
 
-fn cells(status: &Status, row: &Row) -> Cells<'static> {
+/// The cells of the `shown` columns.
+fn cells(status: &Status, row: &Row, shown: &[usize]) -> Cells<'static> {
     let (path, load) = (&row.path, &row.path.load);
     let state = state(path);
     let kilo = |bytes: u64| format!("{:.0}", bytes as f64 / 1e3);
@@ -68,7 +75,7 @@ fn cells(status: &Status, row: &Row) -> Cells<'static> {
     let group = load.bottleneck.map_or("-".to_owned(), |group| group.to_string());
     let rtt = load.rtt_ms.or(path.delay_ms.map(|delay| 2.0 * delay));
     let texts = [
-        row.peer.chars().take(16).collect(),
+        short(&row.peer),
         row.interface.clone(),
         state.to_owned(),
         format!("{:.2}", row.up),
@@ -82,7 +89,15 @@ fn cells(status: &Status, row: &Row) -> Cells<'static> {
         group,
     ];
     let colour = if state == "up" { Style::new() } else { Style::new().fg(Color::Red) };
-    Cells::new(texts).style(colour)
+    Cells::new(shown.iter().map(|n| texts[*n].clone())).style(colour)
+}
+
+/// A peer's name; of a tag the end, as tags begin alike.
+fn short(peer: &str) -> String {
+    match peer.parse::<Hit>() {
+        Ok(_) => format!("…{}", &peer[peer.len() - 7..]),
+        Err(_) => peer.to_owned(),
+    }
 }
 
 /// A line of rates for each path, as far as there is room.
@@ -150,12 +165,27 @@ mod tests {
         let shown = terminal.backend().to_string();
         for part in [
             "1 of 1 peers, 3 connections",
-            "server           eth0       up     30.00    0.00        75 %  21.5    1.0 %  150     90      7       0",
-            "server           wwan0      silent 10.00    0.00        25 %",
+            "eth0      up     30.00   0.00    75 %  21.5   1.0 %  150    90     7     0",
+            "wwan0     silent 10.00   0.00    25 %",
             "eth0 192.0.2.1 → 203.0.113.5",
             "█",
             "q ends",
         ] {
+            assert!(shown.contains(part), "{part}:\n{shown}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_of_80_columns_shows_whole_headers_and_the_end_of_a_tag() {
+        let mut status = status([0, 0]);
+        status.peers[0].name = status.peers[0].hit.to_string();
+        let mut history = History::default();
+        history.see(Duration::ZERO, &status);
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| draw(frame, &history)).unwrap();
+        let shown = terminal.backend().to_string();
+        let header = "peer     interface state  up      down    share RTT    again  window queue group";
+        for part in [header, "…8e:ef18 eth0      up", "q ends. In Mbit/s"] {
             assert!(shown.contains(part), "{part}:\n{shown}");
         }
     }
