@@ -98,7 +98,8 @@ impl Events {
         self.add(event, false)
     }
 
-    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never.
+    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never. What should have happened before
+    /// the event that was taken last happens now.
     #[inline]
     pub fn set(&mut self, Slot(slot): Slot, at: Instant) {
         let slotted = &mut self.slots[slot as usize];
@@ -108,8 +109,8 @@ impl Events {
         }
         self.said += 1;
         slotted.mark = self.said << SLOT_BITS | u64::from(slot);
-        let mark = slotted.mark;
-        self.put(Entry { at, mark });
+        let entry = Entry { at: at.max(self.now), mark: slotted.mark };
+        self.put(entry);
     }
 
     /// Adds an event that happens once.
@@ -124,8 +125,8 @@ impl Events {
         self.set(slot, at);
     }
 
-    /// The next event not after `until`. A slot's happens no more until it is set again. If there is none, nothing may be
-    /// said any more to happen before `until`.
+    /// The next event not after `until`. A slot's happens no more until it is set again. If there is none, nothing is to be set
+    /// for an instant before `until` any more.
     #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         while self.now <= until {
@@ -153,10 +154,8 @@ impl Events {
     fn advance(&mut self, until: Instant) -> Option<Entry> {
         let lowest = self.filled.trailing_zeros() as usize;
         let bucket = self.buckets.get_mut(lowest)?;
-        let (n, first) = bucket.iter().copied().enumerate().min_by_key(|(_, entry)| entry.at)?;
-        if first.at > until {
-            return None;
-        }
+        let n = (1..bucket.len()).fold(0, |n, other| if bucket[other].at < bucket[n].at { other } else { n });
+        let first = bucket.get(n).copied().filter(|first| first.at <= until)?;
         self.now = first.at;
         self.filled &= !(1 << lowest);
         let mut entries = std::mem::take(bucket);
@@ -167,10 +166,9 @@ impl Events {
         Some(first)
     }
 
-    /// What should have happened before now happens now.
     #[inline]
     fn put(&mut self, entry: Entry) {
-        match (entry.at.max(self.now).0 ^ self.now.0).checked_ilog2() {
+        match (entry.at.0 ^ self.now.0).checked_ilog2() {
             None => self.due.push_back(entry),
             Some(bit) => {
                 self.buckets[bit as usize].push(entry);
