@@ -1,12 +1,12 @@
 //! What happens next: by time, and among equals in the order in which it was said.
 //!
 //! Nearly all events are of something that has one to come at most: a hop's next departure, a host's next
-//! wake-up. Each of those has a slot, whose time may be moved at will. The slots are the leaves of a tree in
-//! which every node holds the earliest of each of the four below it, so that a change is one way up, of
-//! known length and without a branch to guess. All others wait in a heap.
+//! wake-up. Each of those has a slot, whose time may be moved at will. Because time does not run backwards, a radix heap
+//! holds them (Ahuja, Mehlhorn, Orlin and Tarjan, 1990): an event lies in the bucket of the highest bit in which its time
+//! differs from the present. It only ever moves to a lower one, behind those that were said before, and few times however
+//! many wait.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 use polypath_wire::Instant;
 
@@ -39,126 +39,143 @@ pub(crate) struct Slot(u32);
 /// All events to come.
 #[derive(Debug)]
 pub(crate) struct Events {
-    /// The events of the slots.
-    repeated: Vec<Event>,
-    /// The tree. Node 0 is the root; the earliest of node `4 i + 1 + side` stands in node `i` at `side`; those
-    /// from `leaves` on hold the slots.
-    tree: Vec<Node>,
-    leaves: usize,
-    /// The earliest of all slots.
-    next: Key,
-    /// The slot whose event was taken last, until it is set again.
-    taken: Option<Slot>,
-    once: BinaryHeap<Reverse<(Key, Event)>>,
+    slots: Vec<Slotted>,
+    /// Slots for what happens once.
+    free: Vec<Slot>,
+    /// The time of the entry that was taken last.
+    now: Instant,
+    /// What else happens now.
+    due: VecDeque<Entry>,
+    /// What happens later, by the highest bit in which its time differs from `now`.
+    buckets: [Vec<Entry>; 64],
+    /// The buckets with entries, a bit each.
+    filled: u64,
     said: u64,
 }
 
-/// One line of the cache.
+/// What is in a slot.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Node([Key; 4]);
+struct Slotted {
+    event: Event,
+    once: bool,
+    /// The mark of the entry that counts: others are of times that the event had before.
+    mark: u64,
+}
 
-/// Time, then number, then slot: one comparison, and no two are equal.
-type Key = u128;
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: Instant,
+    /// Its number, then its slot.
+    mark: u64,
+}
 
-const NEVER: Key = Key::MAX;
 const SLOT_BITS: u32 = 22;
+const NEVER: u64 = 0;
+
+impl Entry {
+    fn slot(self) -> u32 {
+        self.mark as u32 & ((1 << SLOT_BITS) - 1)
+    }
+}
 
 impl Default for Events {
     fn default() -> Self {
-        let (repeated, once) = (Vec::new(), BinaryHeap::new());
-        Self { repeated, tree: vec![Node([NEVER; 4])], leaves: 0, next: NEVER, taken: None, once, said: 0 }
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            now: Instant::ZERO,
+            due: VecDeque::new(),
+            buckets: [const { Vec::new() }; 64],
+            filled: 0,
+            said: 0,
+        }
     }
 }
 
 impl Events {
     /// A slot for `event`, which is not to happen yet.
     pub fn slot(&mut self, event: Event) -> Slot {
-        let slot = self.repeated.len();
-        assert!(slot < 1 << SLOT_BITS, "a world of more than 4 million hops and hosts");
-        self.repeated.push(event);
-        if slot / 4 >= self.tree.len() - self.leaves {
-            self.grow();
-        }
-        Slot(slot as u32)
+        self.add(event, false)
     }
 
-    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never.
+    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never. What should have happened before
+    /// the event that was taken last happens now.
     #[inline]
-    pub fn set(&mut self, slot: Slot, at: Instant) {
-        if self.taken == Some(slot) {
-            self.taken = None;
+    pub fn set(&mut self, Slot(slot): Slot, at: Instant) {
+        let slotted = &mut self.slots[slot as usize];
+        if at == Instant::MAX {
+            slotted.mark = NEVER;
+            return;
         }
-        let key = if at == Instant::MAX { NEVER } else { self.key(at) | Key::from(slot.0) };
-        self.put(slot, key);
+        self.said += 1;
+        slotted.mark = self.said << SLOT_BITS | u64::from(slot);
+        let entry = Entry { at: at.max(self.now), mark: slotted.mark };
+        self.put(entry);
     }
 
     /// Adds an event that happens once.
     pub fn push(&mut self, at: Instant, event: Event) {
-        let key = self.key(at);
-        self.once.push(Reverse((key, event)));
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot.0 as usize].event = event;
+                slot
+            }
+            None => self.add(event, true),
+        };
+        self.set(slot, at);
     }
 
-    /// The next event not after `until`. A slot's happens no more until it is set again.
+    /// The next event not after `until`. A slot's happens no more until it is set again. If there is none, nothing is to be set
+    /// for an instant before `until` any more.
     #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        if let Some(slot) = self.taken.take() {
-            self.put(slot, NEVER);
-        }
-        let next = self.next;
-        if let Some(&Reverse((key, event))) = self.once.peek()
-            && key < next
-        {
-            let at = Some(time(key)).filter(|at| *at <= until)?;
-            self.once.pop();
-            return Some((at, event));
-        }
-        let at = Some(time(next)).filter(|at| *at <= until && next != NEVER)?;
-        let slot = Slot(next as u32 & ((1 << SLOT_BITS) - 1));
-        self.taken = Some(slot);
-        Some((at, self.repeated[slot.0 as usize]))
-    }
-
-    /// Makes room for four times as many slots: one more level.
-    fn grow(&mut self) {
-        let slots = self.tree.split_off(self.leaves);
-        self.leaves = 4 * self.leaves + 1;
-        self.tree = vec![Node([NEVER; 4]); self.leaves + 4 * slots.len()];
-        self.tree[self.leaves..self.leaves + slots.len()].copy_from_slice(&slots);
-        (1..self.tree.len())
-            .rev()
-            .for_each(|i| self.tree[(i - 1) / 4].0[(i - 1) % 4] = earliest(&self.tree[i]));
-    }
-
-    fn key(&mut self, at: Instant) -> Key {
-        self.said += 1;
-        Key::from(at.0) << 64 | Key::from(self.said) << SLOT_BITS
-    }
-
-    fn put(&mut self, slot: Slot, key: Key) {
-        let mut key = key;
-        let (mut i, mut side) = (self.leaves + slot.0 as usize / 4, slot.0 as usize % 4);
-        loop {
-            let Node(node) = &mut self.tree[i];
-            node[side] = key;
-            // The others first: they are known long before `key` is.
-            let [a, b, c] = [1, 2, 3].map(|other| node[side ^ other]);
-            key = key.min(a.min(b).min(c));
-            if i == 0 {
-                self.next = key;
-                return;
+        while self.now <= until {
+            let entry = self.due.pop_front().or_else(|| self.advance(until))?;
+            let slotted = &mut self.slots[entry.slot() as usize];
+            if slotted.mark == entry.mark {
+                slotted.mark = NEVER;
+                if slotted.once {
+                    self.free.push(Slot(entry.slot()));
+                }
+                return Some((entry.at, slotted.event));
             }
-            (i, side) = ((i - 1) / 4, (i - 1) % 4);
+        }
+        None
+    }
+
+    fn add(&mut self, event: Event, once: bool) -> Slot {
+        let slot = self.slots.len();
+        assert!(slot < 1 << SLOT_BITS, "a world of more than 4 million hops, hosts and events to come");
+        self.slots.push(Slotted { event, once, mark: NEVER });
+        Slot(slot as u32)
+    }
+
+    /// Goes on to the first entry of those to come, unless that is after `until`.
+    fn advance(&mut self, until: Instant) -> Option<Entry> {
+        let lowest = self.filled.trailing_zeros() as usize;
+        let bucket = self.buckets.get_mut(lowest)?;
+        let n = (1..bucket.len()).fold(0, |n, other| if bucket[other].at < bucket[n].at { other } else { n });
+        let first = bucket.get(n).copied().filter(|first| first.at <= until)?;
+        self.now = first.at;
+        self.filled &= !(1 << lowest);
+        let mut entries = std::mem::take(bucket);
+        entries[..n].iter().for_each(|entry| self.put(*entry));
+        entries[n + 1..].iter().for_each(|entry| self.put(*entry));
+        entries.clear();
+        self.buckets[lowest] = entries;
+        Some(first)
+    }
+
+    #[inline]
+    fn put(&mut self, entry: Entry) {
+        match (entry.at.0 ^ self.now.0).checked_ilog2() {
+            None => self.due.push_back(entry),
+            Some(bit) => {
+                self.buckets[bit as usize].push(entry);
+                self.filled |= 1 << bit;
+            }
         }
     }
-}
-
-fn earliest(Node([a, b, c, d]): &Node) -> Key {
-    (*a.min(b)).min(*c.min(d))
-}
-
-fn time(key: Key) -> Instant {
-    Instant((key >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -208,8 +225,9 @@ mod tests {
                     0 | 1 => {
                         let expected = list.first().copied().filter(|(first, _)| *first <= at);
                         prop_assert_eq!(events.pop(at), expected);
-                        if let Some((first, _)) = expected {
-                            (now, _) = (first, list.remove(0));
+                        now = expected.map_or(at, |(first, _)| first);
+                        if expected.is_some() {
+                            list.remove(0);
                         }
                         continue;
                     }

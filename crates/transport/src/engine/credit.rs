@@ -41,14 +41,16 @@ impl Engine {
     /// RFC 6298 §5.2 and 5.3.
     #[inline(always)]
     pub(crate) fn restart_rto(&mut self, now: Instant, path: PathId) {
-        if !self.lanes[path].is_outstanding() {
+        let lane = &self.lanes[path];
+        let timeout = now + lane.estimator.rtt.rto();
+        if !lane.is_outstanding() {
             self.timers.stop(Timer::Rto(path));
             self.timers.stop(Timer::Tail(path));
             return;
         }
         self.arm_tail(now, path);
         if !self.policy.holds_timer(path) {
-            self.timers.set(Timer::Rto(path), now + self.rto(path));
+            self.timers.set(Timer::Rto(path), timeout);
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::facts::PathState;
 impl Engine {
     /// How long a packet given to `path` now waits behind our own.
     pub(super) fn own_wait(&self, now: Instant, path: PathId) -> Duration {
-        let in_flight = self.views[path].in_flight;
-        self.lanes[path].estimator.idle_at(now, in_flight).since(now)
+        let (view, estimator) = (&self.views[path], &self.lanes[path].estimator);
+        estimator.idle_at(now, view.in_flight, estimator.bottleneck()).since(now)
     }
 
     /// A segment without data leaves on `path`.
@@ -25,7 +25,7 @@ impl Engine {
     /// A packet on `path` waits this long: of it the model knows our own part.
     pub(crate) fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
         let Some(p) = self.lanes.get(path) else { return };
-        let own = p.estimator.idle_at(now, p.flight.in_flight()).since(now);
+        let own = p.estimator.idle_at(now, p.flight.in_flight(), p.estimator.bottleneck()).since(now);
         self.observers.watch.reveal(path, wait - own);
         self.refresh(now, path);
     }

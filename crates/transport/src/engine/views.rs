@@ -28,7 +28,8 @@ impl Engine {
     /// The part of it that changes with what is in flight.
     #[inline(always)]
     pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
-        self.refresh_flight(now, path);
+        refresh_flight(now, &mut self.views[path], &self.lanes[path]);
+        self.compare(path);
         self.share_room();
     }
 
@@ -45,14 +46,13 @@ impl Engine {
         view.one_way = estimator.base_one_way().map(|base| base + excess);
         view.rate = estimator.bottleneck();
         view.least = 0;
-        self.refresh_flight(now, path);
+        refresh_flight(now, view, lane);
+        self.compare(path);
     }
 
+    /// What others mean for it, if there are any.
     #[inline(always)]
-    fn refresh_flight(&mut self, now: Instant, path: PathId) {
-        let (view, lane) = (&mut self.views[path], &self.lanes[path]);
-        view.take_up(lane.in_flight());
-        view.idle_at = lane.estimator.idle_at(now, view.in_flight);
+    fn compare(&mut self, path: PathId) {
         if self.lanes.len() > 1 {
             self.compare_with_others(path);
         }
@@ -112,6 +112,15 @@ impl Engine {
         let all = lane.flight.flight_size(mss) + lane.aside;
         all.min(self.controller.window(path))
     }
+}
+
+/// What is in flight, and what follows from it; the rate of the view is up to date, since only [`Engine::refresh`]
+/// follows what changes it.
+#[inline(always)]
+fn refresh_flight(now: Instant, view: &mut PathView, lane: &Lane) {
+    debug_assert_eq!(view.rate, lane.estimator.bottleneck());
+    view.take_up(lane.in_flight());
+    view.idle_at = lane.estimator.idle_at(now, view.in_flight, view.rate);
 }
 
 /// The bytes that must have room on one of several paths before a segment leaves. With several paths acknowledgments release single

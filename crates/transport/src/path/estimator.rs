@@ -151,12 +151,13 @@ impl PathEstimator {
     }
 
     /// When the bottleneck will have sent what we gave it. With a told rate this is exact as long
-    /// as nobody else uses the path; otherwise it is what exceeds the pipe: `in_flight / rate − min_rtt`.
-    pub(crate) fn idle_at(&self, now: Instant, in_flight: u64) -> Instant {
+    /// as nobody else uses the path; otherwise it is what exceeds the pipe: `in_flight / rate − min_rtt`, with the rate of the
+    /// [`bottleneck`](Self::bottleneck).
+    pub(crate) fn idle_at(&self, now: Instant, in_flight: u64, rate: Option<Rate>) -> Instant {
         if self.told_rate.is_some() {
             return self.idle_at.max(now);
         }
-        match (self.bottleneck(), self.rtt.min()) {
+        match (rate, self.rtt.min()) {
             (Some(rate), Some(min)) => now + (rate.transmission_time(in_flight) - min),
             _ => now,
         }
