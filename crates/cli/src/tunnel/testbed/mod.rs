@@ -123,7 +123,7 @@ impl Bed {
         let hosts = [host(HOSTS[0])?, host(HOSTS[1])?];
         hosts::configure(Path::new(DIR), scenario.hops().len())?;
         let links = hosts::connect(&hosts, scenario.hops())?;
-        // A link that takes less than its ends believe, and tells nobody, is one of those to be tried.
+        // So that hosts send what a link with a smaller MTU drops silently.
         for (path, host) in (0..links.len()).flat_map(|path| HOSTS.map(|host| (path, host))) {
             let widened = ip(&["-n", host, "link", "set", &format!("path{path}"), "mtu", "1500"]);
             widened.map_err(|e| Failure::system(format!("link {path} of {host}"), &e))?;

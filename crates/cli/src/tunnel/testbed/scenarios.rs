@@ -32,7 +32,7 @@ enum What {
     Dead,
     /// Its delay wanders by up to so many ms either way, for [`WANDERS`] s.
     Jittery(u64),
-    /// Drops larger packets, bytes, and tells nobody.
+    /// Drops packets of more bytes silently.
     Hole(u32),
 }
 
