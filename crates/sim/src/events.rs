@@ -98,8 +98,8 @@ impl Events {
         self.add(event, false)
     }
 
-    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never. What should have happened before
-    /// the event that was taken last happens now.
+    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never. A time before
+    /// the last event that was taken counts as the time of that event.
     #[inline]
     pub fn set(&mut self, Slot(slot): Slot, at: Instant) {
         let slotted = &mut self.slots[slot as usize];
@@ -125,8 +125,8 @@ impl Events {
         self.set(slot, at);
     }
 
-    /// The next event not after `until`. A slot's happens no more until it is set again. If there is none, nothing is to be set
-    /// for an instant before `until` any more.
+    /// The next event not after `until`. The event of a slot happens once each time the slot is set. After `None` the caller sets nothing
+    /// before `until`.
     #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         while self.now <= until {

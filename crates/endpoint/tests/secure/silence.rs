@@ -42,7 +42,7 @@ pub fn restart(bed: &mut Bed) {
     restart_at(bed, 2);
 }
 
-/// The same; the clock of the new process shows `secs` seconds. That of the first one showed 1.
+/// As `restart`, with a clock that starts at `secs` seconds; the first process started at 1 s.
 fn restart_at(bed: &mut Bed, secs: u64) {
     let config = EndpointConfig::default();
     bed.endpoints[SERVER] = Endpoint::secure(config, today(), identity(SERVER as u8 + 1), [77; 32], secs);

@@ -215,8 +215,8 @@ impl Polypath {
         views.iter().filter(|v| v.id != path && context.has(v.id)).map(|v| v.in_flight).sum()
     }
 
-    /// A sample of `path` as one of all paths of its context. What one path gives up to another leaves late: where data waits, most of the window
-    /// in flight is a full one.
+    /// A sample of `path` as one of all paths of its context. What one path gives up, another sends later: so a window with most of it in flight
+    /// counts as full while data waits.
     fn of_all(&self, path: PathId, sample: &AckSample, views: &[PathView]) -> AckSample {
         let prior_in_flight = sample.prior_in_flight + self.elsewhere(path, views);
         let fills = self.context(path).is_some_and(|context| context.is_filled_by(prior_in_flight));
@@ -409,7 +409,7 @@ impl Controller for Polypath {
             true => context.law().pace().map(|pace| Pace { together: self.together(&pace), ..pace }),
             false => {
                 let in_flight = self.sharing(path).map(|p| p.in_flight).sum();
-                context.pace((self.window(path), in_flight), self.path(path)?.srtt?, self.path(path)?.mss)
+                context.pace(self.window(path), in_flight, self.path(path)?.srtt?, self.path(path)?.mss)
             }
         }
     }

@@ -30,13 +30,13 @@ enum What {
     CutFrom([u64; 2]),
     /// Carries nothing at all.
     Dead,
-    /// Its delay wanders by up to so many ms either way, for [`WANDERS`] s.
+    /// The delay varies by up to this many ms in both directions, for [`WANDERS`] s.
     Jittery(u64),
     /// Drops packets of more bytes silently.
     Hole(u32),
 }
 
-/// Seconds for which a jittery link is so, and steps of its delay in each.
+/// How long the delay of a jittery link varies, s, and how often a second.
 const WANDERS: u64 = 600;
 const STEPS: u64 = 10;
 
@@ -149,7 +149,7 @@ impl Link {
 }
 
 impl Link {
-    /// The steps of a delay that wanders by up to `by` ms either way.
+    /// The steps of a delay that varies by up to `by` ms in both directions.
     fn wanders(&self, by: u64) -> Vec<Step> {
         let step = |n: u64| {
             let ms = self.ms - by + n * 7919 % (2 * by + 1); // a prime: neighbours are far apart

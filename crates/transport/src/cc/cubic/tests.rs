@@ -27,8 +27,8 @@ fn lose(c: &mut Cubic) {
 
 /// A segment is acknowledged after `wait`.
 fn ack(c: &mut Cubic, wait: Duration, rtt: Duration) {
-    let sample =
-        AckSample { newly_acked: MSS, srtt: Some(rtt), window_limited: true, ..AckSample::default() };
+    let newly_acked = c.window.mss();
+    let sample = AckSample { newly_acked, srtt: Some(rtt), window_limited: true, ..AckSample::default() };
     c.on_ack(c.last + wait, &sample);
 }
 
@@ -67,15 +67,8 @@ fn another_size_of_segments_leaves_the_plateau_in_bytes() {
     c.on_mss(2 * MSS as u32);
     assert_eq!(c.window(), 700 * MSS);
     assert_eq!(c.curve.plateau, 500.0);
-    let rtt = Duration::from_millis(100);
-    let end = c.last + Duration::from_secs_f64(7.2);
-    while c.last < end {
-        let wait = Duration::from_secs_f64(rtt.as_secs_f64() / c.segments());
-        let sample =
-            AckSample { newly_acked: 2 * MSS, srtt: Some(rtt), window_limited: true, ..AckSample::default() };
-        c.on_ack(c.last + wait, &sample);
-    }
-    assert!((c.segments() - 500.0).abs() < 2.0, "{}", c.segments());
+    let window = run(&mut c, 100, 7.2);
+    assert!((window - 500.0).abs() < 2.0, "{window}");
     c.on_undo(c.last, Episode(1));
     assert_eq!(c.curve.plateau, 0.0, "nothing was known before the loss");
 }

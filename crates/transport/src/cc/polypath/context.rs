@@ -13,9 +13,9 @@ use crate::cc::controller::Phase;
 use crate::cc::per_path::Algorithm;
 use crate::facts::{AckSample, LossCause, LossEvent, Pace};
 
-/// This part of a window fills it where data waits. Shares change by less.
+/// A window counts as full if this part of it is in flight and data waits. Shares change by less.
 const FULL: f64 = 0.75;
-/// Paths that have so many segments less in flight than their window send so much faster.
+/// If more than this many segments of the window are not in flight, its paths send faster, by this factor.
 const SHORT: u64 = 4;
 const HASTE: f64 = 2.0;
 
@@ -187,14 +187,14 @@ impl Context {
         before.map(|before| self.base = *before).is_some()
     }
 
-    /// Whether its paths have as much in flight as fills the window while their shares change.
+    /// Whether `in_flight` bytes count as a full window.
     pub(super) fn is_filled_by(&self, in_flight: u64) -> bool {
         in_flight as f64 >= FULL * self.law().window() as f64
     }
 
-    /// How a path sends that has `window` bytes of the context's and this round trip, while all paths have so many in flight: each segment as it has
-    /// room. In twos on each path, paths that share a window have less than a TCP (docs/controller.md).
-    pub(super) fn pace(&self, (window, in_flight): (u64, u64), srtt: Duration, mss: u32) -> Option<Pace> {
+    /// The pace of a path whose share of the window is `window` bytes; `in_flight` are the bytes of all paths. It sends segments singly:
+    /// in pairs, paths that share a window have less than a TCP (docs/controller.md).
+    pub(super) fn pace(&self, window: u64, in_flight: u64, srtt: Duration, mss: u32) -> Option<Pace> {
         let (pace, all, mss) = (self.law().pace()?, self.law().window(), u64::from(mss));
         let share = window as f64 / all.max(1) as f64;
         let longer = self.srtt.0.max(1) as f64 / srtt.0.max(1) as f64;
