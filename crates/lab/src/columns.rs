@@ -10,11 +10,12 @@ use arrow_array::{
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::DataType;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 
 use crate::results::{FlowResult, Run};
+
+mod parquet_file;
+
+pub use parquet_file::write_parquet;
 
 /// A column of a table whose rows are `R`: its name and what a row has there.
 pub(crate) struct Column<'a, R> {
@@ -117,17 +118,6 @@ pub fn write_csv(table: &RecordBatch, mut out: impl Write) -> io::Result<()> {
 pub fn write_arrow(table: &RecordBatch, out: impl Write) -> io::Result<()> {
     let mut writer = FileWriter::try_new(out, &table.schema()).map_err(io::Error::other)?;
     writer.write(table).and_then(|()| writer.finish()).map_err(io::Error::other)
-}
-
-/// Writes `table` as Parquet, compressed with Snappy.
-pub fn write_parquet(table: &RecordBatch, out: impl Write + Send) -> io::Result<()> {
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let write = || -> parquet::errors::Result<()> {
-        let mut writer = ArrowWriter::try_new(out, table.schema(), Some(properties))?;
-        writer.write(table)?;
-        writer.close().map(drop)
-    };
-    write().map_err(io::Error::other)
 }
 
 fn text(column: &ArrayRef, row: usize) -> String {
