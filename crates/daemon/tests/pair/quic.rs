@@ -16,8 +16,8 @@ fn a_quic_transfer_uses_both_links_and_every_byte_arrives() {
     if !ready() {
         return;
     }
-    let pair = Pair::start(&[link(40, 5), link(20, 15)], |_, text| text);
-    let len = 10_000_000;
+    let pair = Pair::start(&[link(8, 5), link(4, 15)], |_, text| text);
+    let len = 3_000_000;
     let bind = |side: usize, port| pair.hosts[side].ns.run(|| UdpSocket::bind(Pair::at(side, port)).unwrap());
     let (client, server) = (bind(0, 0).unwrap(), bind(1, 443).unwrap());
     let (certificate, key) = transfer::certificate().unwrap();
