@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use polypath_node::Hashed;
-use polypath_node::bulk::CHUNK;
 
 /// A BLAKE3 of 256 bits.
 pub type Digest = [u8; 32];
@@ -30,13 +29,8 @@ pub(crate) fn hashed<F>(file: F) -> Hashed<F, Hasher> {
 pub(crate) fn hash_front(file: &mut File, len: u64, hash: &mut Hasher) -> io::Result<u64> {
     file.seek(SeekFrom::Start(0))?;
     let mut rest = file.take(len);
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        match rest.read(&mut buffer)? {
-            0 => return Ok(len - rest.limit()),
-            n => _ = hash.update(&buffer[..n]),
-        }
-    }
+    hash.update_reader(&mut rest)?;
+    Ok(len - rest.limit())
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use tun_rs::{AsyncDevice, DeviceBuilder, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
 use crate::bypass::Bypass;
 use crate::carrier::Carrier;
-use crate::pool::Pool;
+use crate::pool::{Buffer, Pool};
 use aside::Aside;
 pub use aside::Exclude;
 use joined::{Filled, Joiner};
@@ -74,7 +74,7 @@ pub struct Gateway {
     device: AsyncDevice,
     pool: Pool,
     /// What the next packet is read into.
-    buffer: Box<[u8]>,
+    buffer: Buffer,
     /// Segments that leave in one packet.
     train: Option<Train>,
     pending: VecDeque<(Box<[u8]>, usize)>,
