@@ -37,6 +37,13 @@ def end_on_signals():
             signal.signal(kind, lambda number, _: sys.exit(128 + number))
 
 
+def same_files(tree, copy):
+    """Both directories hold the same bytes under the same names."""
+    found, wanted = ({file.relative_to(top): file.read_bytes() for file in top.rglob("*") if file.is_file()} for top in (copy, tree))
+    if found != wanted:
+        raise RuntimeError(f"{len(found)} files arrived of {len(wanted)}, or other bytes")
+
+
 class Child(subprocess.Popen):
     """A program whose CPU seconds are known once it has ended."""
 
@@ -166,6 +173,14 @@ class Bed:
             for at in range(0, size, len(block)):
                 out.write(block[: size - at])
         return path
+
+    def tree(self, name, files, size):
+        """A directory of files in memory, a hundred in each directory below it."""
+        top = self.dir / name
+        for number in range(files):
+            (top / str(number // 100)).mkdir(parents=True, exist_ok=True)
+            (top / str(number // 100) / str(number)).write_bytes(os.urandom(size))
+        return top
 
     def warm(self, size):
         """Writes and frees memory: a virtual machine may have given away what is free, and whoever runs first would pay

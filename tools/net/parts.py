@@ -71,6 +71,19 @@ def sizes(runs):
         table(f"{name}, packets that the queues dropped", {"polypath": drops})
 
 
+def many(runs):
+    """Directories of many files, over a bare veth and over 100/10 + 40/40: seconds until the program ends."""
+    for links, name in (([None], "bare veth"), (FIBRE_LTE, "100/10 + 40/40")):
+        for number, size in ((3000, 10_000), (300, 100_000)):
+            took = {}
+            with Bed(links) as bed:
+                pair, scp, tree = Pair(bed), Scp(bed), bed.tree("tree", number, size)
+                for _ in range(runs):
+                    took.setdefault("polypath", []).append(pair.transfer_tree(tree))
+                    took.setdefault("scp -r", []).append(scp.transfer_tree(tree))
+            table(f"{number} files of {size // 1000} kB, {name}, s", took)
+
+
 def between(samples, start, end):
     """Bit/s of a growing count of bytes between two times."""
     part = [(at, got) for at, got in samples if start <= at <= end]
@@ -271,4 +284,4 @@ def floods(runs, rate=10_000, size=1_000_000_000):
     table("1 KB from the start of send, s", connects)
 
 
-PARTS = {part.__name__: part for part in (raw, sizes, acks, asym, links, cut, restart, floods)}
+PARTS = {part.__name__: part for part in (raw, sizes, many, acks, asym, links, cut, restart, floods)}

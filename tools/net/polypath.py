@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
+import subprocess
 import time
 
-from bed import TARGET
+from bed import TARGET, same_files
 
 BINARY = os.environ.get("POLYPATH", str(TARGET / "polypath"))
 # Seconds that a transfer may take.
@@ -30,9 +32,9 @@ class Pair:
         self._command(side, "keygen").wait()
         return self._command(side, "hit").communicate()[0].strip()
 
-    def receive(self, *more):
+    def receive(self, *more, **how):
         """Starts a receiver and waits until it listens."""
-        child = self._command(1, "receive", "--dir", self.inbox, "--allow", self.hits[0], *more)
+        child = self._command(1, "receive", "--dir", self.inbox, "--allow", self.hits[0], *more, **how)
         time.sleep(0.5)
         return child
 
@@ -76,6 +78,17 @@ class Pair:
         if paths and used > paths:
             raise RuntimeError(f"the transfer had {used} paths where {paths} were asked for")
         return took, cpu
+
+    def transfer_tree(self, tree):
+        """A directory to a receiver of its own: seconds from the start of `send` until it has ended."""
+        receiver = self.receive("--once", stdout=subprocess.DEVNULL)
+        began = time.monotonic()
+        self._finish(self.send(tree))
+        took = time.monotonic() - began
+        receiver.wait(WITHIN)
+        same_files(tree, self.inbox / tree.name)
+        shutil.rmtree(self.inbox / tree.name)
+        return took
 
     def _finish(self, sender):
         out, err = sender.communicate(timeout=WITHIN)

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from bed import run
+from bed import run, same_files
 
 CHUNK = 1 << 18
 # Bytes of a packet of the trickle, and of its headers.
@@ -133,16 +133,27 @@ class Scp:
 
     def transfer(self, path):
         out, before = self.bed.dir / "copied", cpu_of(self.server.pid, children=True)
-        began = time.monotonic()
-        scp = self.bed.spawn(0, "scp", "-q", "-i", self.key, "-F", "/dev/null", "-o", "StrictHostKeyChecking=no", "-o",
-                             "UserKnownHostsFile=/dev/null", path, f"root@{self.bed.links[0][1]}:{out}")
-        error = scp.communicate()[1]
-        took = time.monotonic() - began
-        if scp.returncode != 0:
-            raise RuntimeError(f"scp: {error}")
+        took, cpu = self._copy(path, out)
         time.sleep(0.3)
         out.unlink()
-        return took, scp.cpu + cpu_of(self.server.pid, children=True) - before
+        return took, cpu + cpu_of(self.server.pid, children=True) - before
+
+    def transfer_tree(self, tree):
+        """Seconds that a directory takes."""
+        out = self.bed.dir / "copied"
+        took, _ = self._copy(tree, out, "-r")
+        same_files(tree, out)
+        shutil.rmtree(out)
+        return took
+
+    def _copy(self, path, out, *more):
+        began = time.monotonic()
+        scp = self.bed.spawn(0, "scp", "-q", *more, "-i", self.key, "-F", "/dev/null", "-o", "StrictHostKeyChecking=no", "-o",
+                             "UserKnownHostsFile=/dev/null", path, f"root@{self.bed.links[0][1]}:{out}")
+        error = scp.communicate()[1]
+        if scp.returncode != 0:
+            raise RuntimeError(f"scp: {error}")
+        return time.monotonic() - began, scp.cpu
 
 
 def cpu_of(pid, children=False):
