@@ -515,6 +515,7 @@ impl Slot {
     fn react(&mut self, now: Instant, event: TcpEvent) -> bool {
         match event {
             TcpEvent::Readable if self.released => self.connection.abort(now),
+            TcpEvent::Probed if self.released => self.connection.relay(now, None),
             TcpEvent::Connected if !self.half_open && self.paths.len() > 1 => {
                 self.paths.iter().for_each(|(path, _)| self.connection.announce(now, path));
             }

@@ -9,6 +9,7 @@ use super::handshake::Handshake;
 use super::paths::Paths;
 use super::receiver::Receiver;
 use super::record::{Record, RecordFilter};
+use super::relaying::Relaying;
 use super::sender::{self, Sender};
 use super::stats::ConnectionStats;
 use crate::cc::Env;
@@ -63,6 +64,10 @@ pub enum Event {
     PeerFinished,
     /// Both sides finished and all our data was acknowledged (we may linger in TIME-WAIT).
     Finished,
+    /// The peer asks whether its other end is there, and waits for [`Connection::answer_probe`].
+    Probed,
+    /// The peer answered [`Connection::probe`].
+    ProbeAnswered,
     /// The connection ended early.
     Lost(CloseReason),
 }
@@ -86,7 +91,7 @@ pub struct Ports {
 ///
 /// The parts: `opening.rs` opens it and `closing.rs` ends it; `input.rs` says which segments count and
 /// `contents.rs` what they say, `early.rs` what need not wait for the handshake, `output.rs` makes them, `timeouts.rs` does what is due; `changes.rs` adds and
-/// removes paths, `heartbeat.rs` probes them. `sender.rs` is the sending half, `receiver.rs` the receiving
+/// removes paths, `heartbeat.rs` probes them, `keep_alive.rs` relays probes. `sender.rs` is the sending half, `receiver.rs` the receiving
 /// one; `observe.rs` tells of it all.
 #[derive(Debug)]
 #[repr(C)]
@@ -109,6 +114,8 @@ pub struct Connection {
     pub(super) readable_news: bool,
     pub(super) finish_told: bool,
     pub(super) peer_finish_told: bool,
+    /// Probes that the driver answers, if it does.
+    pub(super) relaying: Option<Box<Relaying>>,
     pub(super) handshake: Handshake,
     pub(super) paths: Paths,
     /// Segments that are neither data nor acknowledgments of data: RST, probes.
@@ -196,6 +203,7 @@ impl Connection {
             memory: u64::MAX,
             finish_told: false,
             peer_finish_told: false,
+            relaying: None,
             events: VecDeque::new(),
             filter: RecordFilter::default(),
             records: VecDeque::new(),
