@@ -15,6 +15,7 @@ use super::stats::ConnectionStats;
 use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
+use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::recv::blocking::Blocking;
 use crate::sched::SchedulerConfig;
@@ -323,6 +324,16 @@ impl Connection {
     /// Whether nothing is left to do or to send: it can be forgotten.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed && self.control.is_empty()
+    }
+
+    /// Whether it only waits: nothing is in flight or is to be sent, and all its paths work. What is learned of these meanwhile may be told
+    /// when that changes, or a segment comes.
+    pub fn is_quiet(&self) -> bool {
+        use State as S;
+        let waits =
+            matches!(self.state, S::Established | S::FinWait2 | S::CloseWait | S::TimeWait | S::Closed);
+        let works = || self.engine.views().iter().all(|view| view.state == PathState::Active);
+        waits && self.sender.map.is_idle() && self.sender.waiting() == 0 && works()
     }
 
     /// Whether both ends agreed on the multi-route option ([`ConnectionConfig::multi_route`]).
