@@ -129,6 +129,7 @@ impl End {
                 Event::PeerFinished => self.peer_finished = true,
                 Event::Finished => self.finished = true,
                 Event::Lost(reason) => self.lost = Some(reason),
+                Event::Probed | Event::ProbeAnswered => return Err("nobody relays keep-alives".to_owned()),
             }
         }
         Ok(())
