@@ -23,6 +23,8 @@ pub async fn splice(inner: &Stream, outer: &Stream, taken: &AtomicU64, given: &A
         lost = relay(inner, outer) => lost.map(|never| match never {}),
     };
     if ended.is_err() {
+        // The loss of one that had ended its direction takes nothing from the other.
+        let _ = tokio::join!(inner.delivered(), outer.delivered());
         inner.abort();
         outer.abort();
     }

@@ -133,6 +133,11 @@ impl Stream {
         self.shared.act(|state, _| state.finish(self.handle));
     }
 
+    /// Waits until the peer has everything we wrote, if [that is all](Self::finish).
+    pub async fn delivered(&self) -> Result<(), StreamError> {
+        self.when(Wish::State, |stream, _| (stream.delivered || !stream.write_finished).then_some(())).await
+    }
+
     /// Waits until both sides have finished and the peer has everything we wrote.
     pub async fn finished(&self) -> Result<(), StreamError> {
         self.when(Wish::State, |stream, _| stream.finished.then_some(())).await

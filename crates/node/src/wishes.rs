@@ -10,6 +10,7 @@ pub(crate) struct StreamState {
     pub connected: bool,
     pub write_finished: bool,
     pub peer_finished: bool,
+    pub delivered: bool,
     pub finished: bool,
     pub lost: Option<CloseReason>,
     pub closed: bool,
@@ -76,6 +77,7 @@ impl StreamState {
             Event::Readable | Event::Writable => {}
             Event::Connected => self.connected = true,
             Event::PeerFinished => self.peer_finished = true,
+            Event::Delivered => self.delivered = true,
             Event::Finished => self.finished = true,
             Event::Lost(reason) => self.lost = Some(reason),
             Event::Probed => self.probed = true,
@@ -85,6 +87,7 @@ impl StreamState {
             Event::Readable => self.wake(Wish::Read),
             Event::Writable => self.wake(Wish::Write),
             Event::Probed | Event::ProbeAnswered => self.wake(Wish::KeepAlive),
+            Event::Delivered => self.wake(Wish::State),
             Event::Connected | Event::PeerFinished | Event::Finished | Event::Lost(_) => self.wake_all(),
         }
     }

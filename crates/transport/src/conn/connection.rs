@@ -63,6 +63,8 @@ pub enum Event {
     Writable,
     /// The peer sent its FIN and all its data has become readable.
     PeerFinished,
+    /// The peer acknowledged our FIN, and with it all our data.
+    Delivered,
     /// Both sides finished and all our data was acknowledged (we may linger in TIME-WAIT).
     Finished,
     /// The peer asks whether its other end is there, and waits for [`Connection::answer_probe`].
