@@ -49,6 +49,9 @@ pub(crate) trait Cover {
     /// What a connection measured on a path.
     fn measured(&mut self, _now: Instant, _path: &Locators, _stats: &PathStats) {}
 
+    /// No connection with that peer has sent or received since its paths were last asked for.
+    fn quiet(&mut self, _name: Hit) {}
+
     /// Counts a payload that nobody here knows.
     fn note_other(&mut self) {}
 

@@ -25,6 +25,7 @@ use crate::error::OpenError;
 use crate::isn::IsnKey;
 use crate::known::KnownPaths;
 use crate::lane::PacketLane;
+use crate::news::News;
 use crate::outlet::Outlet;
 use crate::paths::{Locators, PathTable};
 use crate::reset::RateLimit;
@@ -94,6 +95,8 @@ pub struct Endpoint {
     reset_limit: RateLimit,
     /// What connections measured, for those to come.
     known: KnownPaths,
+    /// What became of paths, for connections that were quiet.
+    news: News,
 }
 
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
@@ -121,6 +124,7 @@ impl Endpoint {
             records: VecDeque::new(),
             stats: EndpointStats::default(),
             known: KnownPaths::default(),
+            news: News::default(),
             cover: AnyCover::Plain(Plain),
             lane: None,
             config,
@@ -186,7 +190,7 @@ impl Endpoint {
         self.listeners.remove(&port).is_some()
     }
 
-    /// A connection, if the handle is valid.
+    /// A connection, if the handle is valid. What it knows of its paths is as old as the last that it sent or received.
     pub fn connection(&self, handle: ConnectionHandle) -> Option<&Connection> {
         self.slots.find(handle).map(|slot| &slot.connection)
     }
@@ -288,6 +292,7 @@ impl Endpoint {
     /// `now` has reached [`poll_timeout`](Self::poll_timeout). Calling early does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(index) = self.timers.pop_due(now) {
+            self.catch_up(now, index);
             if let Some(slot) = self.slots.at(index) {
                 slot.connection.handle_timeout(now);
                 self.mark(index);
@@ -310,6 +315,7 @@ impl Endpoint {
         while !outlet.is_full()
             && let Some(index) = self.ready.pop_front()
         {
+            self.catch_up(now, index);
             let Some(slot) = self.slots.at(index) else { continue };
             while let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment) {
                 if let Some(locators) = slot.paths.locators(path) {
@@ -386,6 +392,8 @@ impl Endpoint {
             held: true,
             unserved: None,
             queued: false,
+            restless: false,
+            known_news: self.news.number(),
             retired: false,
             released: false,
             memory: 0,
@@ -422,6 +430,7 @@ impl Endpoint {
     #[inline]
     fn settle(&mut self, now: Instant, index: u32) {
         self.share_memory(index);
+        self.slots.rouse(index);
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;
         let (mut more, mut finished) = (false, false);
@@ -515,6 +524,7 @@ impl Slot {
     fn react(&mut self, now: Instant, event: TcpEvent) -> bool {
         match event {
             TcpEvent::Readable if self.released => self.connection.abort(now),
+            TcpEvent::Probed if self.released => self.connection.relay(now, None),
             TcpEvent::Connected if !self.half_open && self.paths.len() > 1 => {
                 self.paths.iter().for_each(|(path, _)| self.connection.announce(now, path));
             }

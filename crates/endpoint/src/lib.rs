@@ -15,6 +15,7 @@ mod isn;
 mod known;
 mod lane;
 mod looks;
+mod news;
 mod outlet;
 pub mod packet;
 mod paths;

@@ -49,6 +49,10 @@ pub(crate) struct Slot {
     pub released: bool,
     /// Closed, and no segment can reach it any more.
     pub retired: bool,
+    /// Something became of it since it was last found quiet.
+    pub restless: bool,
+    /// Number of the last news of its paths that it knows.
+    pub known_news: u64,
     /// The peer that opened it, until the application takes it up.
     pub unserved: Option<IpAddr>,
     pub ports: Ports,
@@ -88,6 +92,8 @@ pub(crate) struct Slots {
     free: Vec<u32>,
     /// Secure connections by the name of their association.
     of_peers: BTreeSet<(IpAddr, u32)>,
+    /// Those of them that are restless.
+    restless: BTreeSet<(IpAddr, u32)>,
     /// Bytes that all of them hold.
     memory: u64,
     /// How many were looked at.
@@ -123,7 +129,10 @@ impl Slots {
         let entry = &mut self.entries[index as usize];
         if let Some(slot) = entry.slot.take() {
             self.memory -= slot.memory;
-            slot.association().into_iter().for_each(|name| _ = self.of_peers.remove(&(name, index)));
+            if let Some(name) = slot.association() {
+                self.of_peers.remove(&(name, index));
+                self.restless.remove(&(name, index));
+            }
             entry.generation = entry.generation.wrapping_add(1);
             self.free.push(index);
         }
@@ -165,8 +174,34 @@ impl Slots {
 
     /// The indices of secure connections over the association of that name.
     pub fn with_peer(&self, name: IpAddr) -> Vec<u32> {
-        let indices = self.of_peers.range((name, 0)..=(name, u32::MAX)).map(|(_, index)| *index);
+        self.open(&self.of_peers, name)
+    }
+
+    /// Those of which something became since they were last found quiet.
+    pub fn restless(&self, name: IpAddr) -> Vec<u32> {
+        self.open(&self.restless, name)
+    }
+
+    fn open(&self, of: &BTreeSet<(IpAddr, u32)>, name: IpAddr) -> Vec<u32> {
+        let indices = of.range((name, 0)..=(name, u32::MAX)).map(|(_, index)| *index);
         indices.filter(|index| self.get(*index).is_some_and(|slot| !slot.retired)).collect()
+    }
+
+    /// Something became of the connection at `index`.
+    #[inline]
+    pub fn rouse(&mut self, index: u32) {
+        let slot = self.entries.get_mut(index as usize).and_then(|e| e.slot.as_mut());
+        let Some(slot) = slot.filter(|slot| !slot.restless && slot.peer.is_some()) else { return };
+        slot.restless = true;
+        self.restless.extend(slot.association().map(|name| (name, index)));
+    }
+
+    /// The connection at `index` is not restless any more if it is quiet.
+    pub fn calm(&mut self, index: u32) {
+        let Some(slot) = self.at(index).filter(|slot| slot.connection.is_quiet()) else { return };
+        slot.restless = false;
+        let name = slot.association();
+        name.into_iter().for_each(|name| _ = self.restless.remove(&(name, index)));
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {

@@ -7,7 +7,8 @@ mod common;
 use common::{CLIENT, PORT, Pair, SERVER, locators};
 use polypath_endpoint::{EndpointConfig, Event, Input, ListenConfig, OpenError};
 use polypath_transport::{
-    CloseReason, Connection, ConnectionConfig, DropReason, Event as TcpEvent, PathConfig, Segment, State,
+    CloseReason, Connection, ConnectionConfig, DropReason, Event as TcpEvent, PathConfig, Probes, Segment,
+    State,
 };
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Duration, PathId, Seq};
@@ -231,6 +232,24 @@ fn a_released_connection_resets_when_data_comes() {
     pair.run(secs(2));
     assert!(pair.has(CLIENT, Event::Connection(TcpEvent::Lost(CloseReason::Reset))));
     assert_eq!(pair.endpoints[SERVER].connections().count(), 0);
+}
+
+/// Keep-alives that an application answers are answered again by the connection once it does not hear of them any more.
+#[test]
+fn a_released_connection_answers_keep_alives_itself() {
+    let mut pair = Pair::listening(false);
+    let config = ConnectionConfig { keep_alive: secs(1), max_timeouts: 3, ..ConnectionConfig::default() };
+    let path = (locators(0), PathConfig::default());
+    let client = pair.endpoints[CLIENT].connect(pair.now, config, PORT, &[path]).unwrap();
+    pair.run(Duration::from_millis(500));
+    let (server, now) = (pair.only(SERVER), pair.now);
+    pair.endpoints[SERVER].connection_mut(server).unwrap().relay(now, Some(Probes::KeepAlives));
+    pair.run(secs(2));
+    assert!(pair.has(SERVER, Event::Connection(TcpEvent::Probed)));
+    pair.close(SERVER, server);
+    pair.endpoints[SERVER].release(server);
+    pair.run(secs(30));
+    assert_eq!(pair.endpoints[CLIENT].connection(client).map(Connection::state), Some(State::CloseWait));
 }
 
 #[test]

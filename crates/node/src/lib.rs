@@ -42,3 +42,4 @@ pub use sha256::{Sha256, hex};
 pub use sockets::{UdpPath, UdpSockets};
 pub use stream::{Stream, StreamError, StreamStats};
 pub use tun::{Tun, TunConfig};
+pub use wishes::KeepAlive;

@@ -7,15 +7,15 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use polypath_endpoint::{ConnectionHandle, Locators, OpenError, PathReport};
 use polypath_transport::{
-    CloseReason, Connection, ConnectionStats, PathConfig, PathStats, Payload, SchedulerConfig,
+    CloseReason, Connection, ConnectionStats, PathConfig, PathStats, Payload, Probes, SchedulerConfig,
     State as TcpState,
 };
-use polypath_wire::PathId;
 use polypath_wire::hip::Hit;
+use polypath_wire::{Instant, PathId};
 use thiserror::Error;
 
 use crate::shared::{Shared, State, Stop};
-use crate::wishes::{StreamState, Wish};
+use crate::wishes::{KeepAlive, StreamState, Wish};
 
 /// Why an operation on a connection failed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -133,6 +133,11 @@ impl Stream {
         self.shared.act(|state, _| state.finish(self.handle));
     }
 
+    /// Waits until the peer has everything we wrote, if [that is all](Self::finish).
+    pub async fn delivered(&self) -> Result<(), StreamError> {
+        self.when(Wish::State, |stream, _| (stream.delivered || !stream.write_finished).then_some(())).await
+    }
+
     /// Waits until both sides have finished and the peer has everything we wrote.
     pub async fn finished(&self) -> Result<(), StreamError> {
         self.when(Wish::State, |stream, _| stream.finished.then_some(())).await
@@ -140,11 +145,51 @@ impl Stream {
 
     /// Resets the connection.
     pub fn abort(&self) {
-        self.shared.act(|state, now| {
-            if let Some(connection) = state.endpoint.connection_mut(self.handle) {
-                connection.abort(now);
+        self.with(Connection::abort);
+    }
+
+    /// From now on the peer's keep-alives, or those of the host behind it, are not answered by this host on its own:
+    /// [`keep_alive`](Self::keep_alive) tells of them. After the stream is dropped they are again.
+    pub fn relay(&self, probes: Probes) {
+        self.with(|connection, now| connection.relay(now, Some(probes)));
+    }
+
+    /// Asks the peer, or the host behind it, whether it is there; `false` if the connection is over.
+    pub fn probe(&self) -> bool {
+        self.with(Connection::probe).unwrap_or(false)
+    }
+
+    /// Answers what the peer asked.
+    pub fn answer_probe(&self) {
+        self.with(Connection::answer_probe);
+    }
+
+    /// The next keep-alive of the peer, or its answer; `None` once both sides have finished and the connection is closed.
+    pub async fn keep_alive(&self) -> Result<Option<KeepAlive>, StreamError> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if let Stop::Done(error) = &state.stop {
+                return Poll::Ready(Err(StreamError::Stopped(error.clone())));
             }
-        });
+            let Some(stream) = state.streams.get_mut(&self.handle) else { return Poll::Ready(Ok(None)) };
+            if let Some(reason) = stream.lost {
+                return Poll::Ready(Err(StreamError::Lost(reason)));
+            }
+            if let Some(said) = stream.take_keep_alive() {
+                return Poll::Ready(Ok(Some(said)));
+            }
+            if stream.closed {
+                return Poll::Ready(Ok(None));
+            }
+            stream.wait(Wish::KeepAlive, cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Does something to the connection, if it is there, and has the driver act on it.
+    fn with<T>(&self, act: impl FnOnce(&mut Connection, Instant) -> T) -> Option<T> {
+        self.shared.act(|state, now| Some(act(state.endpoint.connection_mut(self.handle)?, now)))
     }
 
     /// Adds a path.
@@ -159,11 +204,7 @@ impl Stream {
 
     /// From now on `scheduler` chooses the paths of what we send.
     pub fn set_scheduler(&self, scheduler: SchedulerConfig) {
-        self.shared.act(|state, _| {
-            if let Some(connection) = state.endpoint.connection_mut(self.handle) {
-                connection.set_scheduler(scheduler);
-            }
-        });
+        self.with(|connection, _| connection.set_scheduler(scheduler));
     }
 
     /// Counters as they stand.

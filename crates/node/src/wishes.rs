@@ -10,11 +10,24 @@ pub(crate) struct StreamState {
     pub connected: bool,
     pub write_finished: bool,
     pub peer_finished: bool,
+    pub delivered: bool,
     pub finished: bool,
     pub lost: Option<CloseReason>,
     pub closed: bool,
+    /// The peer asked whether the other end is there, or answered that, and nobody took it up yet.
+    pub probed: bool,
+    pub probe_answered: bool,
     /// Who waits for what, by [`Wish`].
     pub waiting: [Vec<Waker>; Wish::COUNT],
+}
+
+/// What a peer says of keep-alives that are [relayed](crate::Stream::relay).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeepAlive {
+    /// It asks, and waits for [`Stream::answer_probe`](crate::Stream::answer_probe).
+    Asked,
+    /// It answers [`Stream::probe`](crate::Stream::probe).
+    Answered,
 }
 
 /// What an application waits for on a connection.
@@ -24,6 +37,8 @@ pub(crate) enum Wish {
     Read,
     /// Room to write.
     Write,
+    /// A keep-alive, or the answer to one.
+    KeepAlive,
     /// Another state.
     State,
 }
@@ -48,18 +63,32 @@ impl StreamState {
         self.waiting.iter_mut().for_each(wake);
     }
 
+    /// What the peer said of keep-alives and nobody took up yet.
+    pub fn take_keep_alive(&mut self) -> Option<KeepAlive> {
+        if std::mem::take(&mut self.probe_answered) {
+            return Some(KeepAlive::Answered);
+        }
+        std::mem::take(&mut self.probed).then_some(KeepAlive::Asked)
+    }
+
     /// Records an event and wakes those who wait for it.
     pub fn note(&mut self, event: Event) {
         match event {
-            Event::Readable => self.wake(Wish::Read),
-            Event::Writable => self.wake(Wish::Write),
+            Event::Readable | Event::Writable => {}
             Event::Connected => self.connected = true,
             Event::PeerFinished => self.peer_finished = true,
+            Event::Delivered => self.delivered = true,
             Event::Finished => self.finished = true,
             Event::Lost(reason) => self.lost = Some(reason),
+            Event::Probed => self.probed = true,
+            Event::ProbeAnswered => self.probe_answered = true,
         }
-        if !matches!(event, Event::Readable | Event::Writable) {
-            self.wake_all();
+        match event {
+            Event::Readable => self.wake(Wish::Read),
+            Event::Writable => self.wake(Wish::Write),
+            Event::Probed | Event::ProbeAnswered => self.wake(Wish::KeepAlive),
+            Event::Delivered => self.wake(Wish::State),
+            Event::Connected | Event::PeerFinished | Event::Finished | Event::Lost(_) => self.wake_all(),
         }
     }
 }

@@ -26,6 +26,7 @@ pub use cc::CcConfig;
 pub use conn::config::{AckReturn, ConnectionConfig};
 pub use conn::connection::{CloseReason, Connection, Event, Ports, State};
 pub use conn::record::{DropReason, Observation, Record, RecordFilter};
+pub use conn::relaying::Probes;
 pub use conn::stats::ConnectionStats;
 pub use engine::config::{PathConfig, TimeoutTakes};
 pub use engine::stats::PathStats;

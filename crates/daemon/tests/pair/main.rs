@@ -4,6 +4,7 @@
 mod address;
 mod common;
 mod firewall;
+mod keep_alive;
 mod metrics;
 mod moved;
 mod packets;

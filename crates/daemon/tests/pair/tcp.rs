@@ -165,6 +165,25 @@ fn a_reset_of_either_end_resets_the_other() {
     pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
 }
 
+/// A host that closed resets what still comes. Its answer is on the way through the daemons then.
+#[test]
+fn a_reset_after_the_end_takes_nothing_of_what_came_before_it() {
+    if !ready() {
+        return;
+    }
+    let pair = Pair::start(&[link(8, 5)], |_, text| text);
+    let (mut client, mut server) = connected(&pair, 0, 80);
+    server.write_all(&pattern(4 * MB)).unwrap();
+    drop(server);
+    pair.wait(|pair| pair.hosts[1].status().peers[0].sent == 4 * MB as u64);
+    assert!(pair.hosts[0].status().peers[0].received < 4 * MB as u64, "nothing is on the way");
+    client.write_all(b"late").unwrap();
+    let mut all = Vec::new();
+    client.read_to_end(&mut all).unwrap();
+    assert!(all == pattern(4 * MB), "{} bytes, or others", all.len());
+    pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
+}
+
 #[test]
 fn a_client_whose_address_is_not_its_peers_is_not_let_through() {
     if !ready() {

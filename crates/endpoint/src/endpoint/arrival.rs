@@ -123,6 +123,7 @@ impl Endpoint {
         let known = self.demux.follow(trail, locators, ports);
         if let Some(Route { index, path }) = known.or_else(|| self.join(now, locators, ports, segment)) {
             self.share_memory(index);
+            self.catch_up(now, index);
             let slot = self.slots.at(index)?;
             slot.connection.handle_mut(now, path, segment);
             if !std::mem::replace(&mut slot.queued, true) {

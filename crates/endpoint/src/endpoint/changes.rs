@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use polypath_transport::{Connection, PathConfig};
-use polypath_wire::hip::Hit;
 use polypath_wire::{Instant, PathId};
 
 use super::Endpoint;
@@ -19,8 +18,14 @@ impl Endpoint {
             return;
         }
         let concerned = self.cover.concerned(now);
-        let with = |name: &Hit| self.slots.with_peer(name.as_ipv6().into());
-        let indices: Vec<u32> = concerned.iter().flat_map(with).collect();
+        let mut indices = Vec::new();
+        for name in concerned {
+            let restless = self.slots.restless(name.as_ipv6().into());
+            if restless.is_empty() {
+                self.cover.quiet(name);
+            }
+            indices.extend(restless);
+        }
         for slot in indices.iter().filter_map(|index| self.slots.get(*index)) {
             for (path, inner) in slot.paths.iter() {
                 self.cover.measured(now, &inner, &slot.connection.path_stats(path));
@@ -28,16 +33,54 @@ impl Endpoint {
         }
         self.cover.handle_timeout(now);
         indices.iter().for_each(|index| self.remember(now, *index));
-        indices.into_iter().for_each(|index| self.tell_bottlenecks(now, index));
+        for index in indices {
+            self.tell_bottlenecks(now, index);
+            self.slots.calm(index);
+        }
         self.apply(now);
     }
 
-    /// Tells connections what became of their paths.
+    /// Tells connections what became of their paths. What may wait until they next send or receive, quiet ones are not told: a server
+    /// with thousands of idle connections has a heartbeat answered every second.
     pub(super) fn apply(&mut self, now: Instant) {
         while let Some(change) = self.cover.poll() {
             self.tell_lane(now, change);
-            for index in self.slots.with_peer(change.peer()) {
-                self.apply_to(now, index, change);
+            match change {
+                Change::Sample(inner, rtt) => self.news.answered(now, inner, rtt),
+                Change::Skipped(inner) => self.news.skipped(inner),
+                Change::Down(inner) => self.news.forget(&inner),
+                _ => {}
+            }
+            let may_wait = matches!(change, Change::Sample(..) | Change::Skipped(_));
+            let told = match may_wait {
+                true => self.slots.restless(change.peer()),
+                false => self.slots.with_peer(change.peer()),
+            };
+            told.into_iter().for_each(|index| self.apply_to(now, index, change));
+        }
+    }
+
+    /// Tells a connection what became of its paths while it was quiet, before anything becomes of itself.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Instant, index: u32) {
+        let number = self.news.number();
+        let waits = |slot: &&Slot| !slot.restless && slot.known_news != number;
+        let Some(slot) = self.slots.get(index).filter(waits) else { return };
+        if slot.paths.iter().any(|(_, inner)| self.news.are_there(slot.known_news, &inner)) {
+            self.tell_news(index);
+            self.tell_bottlenecks(now, index);
+        }
+    }
+
+    #[cold]
+    fn tell_news(&mut self, index: u32) {
+        let Some(slot) = self.slots.at(index) else { return };
+        let known = std::mem::replace(&mut slot.known_news, self.news.number());
+        for (path, inner) in slot.paths.iter() {
+            let (round_trips, skipped) = self.news.since(known, &inner);
+            round_trips.for_each(|(at, rtt)| slot.connection.path_answered(at, path, rtt));
+            if skipped {
+                slot.connection.path_skipped(path);
             }
         }
     }
@@ -46,16 +89,16 @@ impl Endpoint {
         match change {
             Change::Up(inner) => self.path_up(now, index, inner),
             Change::Down(inner) => self.path_down(now, index, inner),
-            Change::Sample(inner, rtt) => {
-                self.on_path(index, inner, |connection, path| connection.path_answered(now, path, rtt));
-            }
             Change::Carries(inner, mss) => {
                 self.on_path(index, inner, |connection, path| connection.path_carries(now, path, mss));
             }
             Change::Spills(inner, spill) => {
                 self.on_path(index, inner, |connection, path| connection.path_spills(path, spill));
             }
-            Change::Skipped(inner) => self.on_path(index, inner, Connection::path_skipped),
+            Change::Sample(..) | Change::Skipped(_) => {
+                self.tell_news(index);
+                self.mark(index);
+            }
             Change::Over(_) => {
                 if let Some(slot) = self.slots.at(index) {
                     slot.connection.abort(now);

@@ -84,6 +84,10 @@ impl Cover for AnyCover {
         ask!(self.measured(now, path, stats));
     }
 
+    fn quiet(&mut self, name: Hit) {
+        ask!(self.quiet(name));
+    }
+
     fn note_other(&mut self) {
         ask!(self.note_other());
     }

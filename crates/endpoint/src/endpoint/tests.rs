@@ -51,10 +51,23 @@ impl Mirror {
         let now = self.now;
         self.security().add_mirror(now, n);
         self.run();
+        self.connect(n);
+    }
+
+    fn connect(&mut self, n: u16) -> ConnectionHandle {
         let config = ConnectionConfig::default();
         let handle = self.endpoint.connect_peer(self.now, config, name(n), PORT).unwrap();
         self.run();
         assert_eq!(self.endpoint.connection(handle).unwrap().state(), State::Established);
+        handle
+    }
+
+    fn run_until(&mut self, end: Instant) {
+        while let Some(due) = self.endpoint.poll_timeout().filter(|due| *due < end) {
+            self.now = due;
+            self.run();
+        }
+        self.now = end;
     }
 
     fn security(&mut self) -> &mut Security {
@@ -87,11 +100,7 @@ impl Mirror {
     /// For a heartbeat of the first peer, what it says on its connection, and the loss of its path.
     fn costs(&mut self) -> [usize; 3] {
         let second = Instant::ZERO + Duration::from_secs(1);
-        while let Some(due) = self.endpoint.poll_timeout().filter(|due| *due < second) {
-            self.now = due;
-            self.run();
-        }
-        self.now = second;
+        self.run_until(second);
         assert_eq!(self.endpoint.poll_timeout(), Some(self.now));
         assert_eq!(self.security().concerned(second), BTreeSet::from([name(0)]));
         let beats = self.security().stats().heartbeats;
@@ -116,6 +125,46 @@ fn a_packet_and_a_heartbeat_look_at_no_more_beside_a_thousand_peers() {
     let alone = Mirror::beside(0).costs();
     assert_eq!(Mirror::beside(999).costs(), alone);
     assert!(alone.iter().all(|looks| (1..100).contains(looks)), "{alone:?}");
+}
+
+/// With `idle` more connections to the peer: what four seconds of heartbeats cost, and a lost packet.
+fn cost_of_waiting(idle: usize) -> [usize; 2] {
+    let mut mirror = Mirror::beside(0);
+    (0..idle).for_each(|_| _ = mirror.connect(0));
+    let at = |secs| Instant::ZERO + Duration::from_secs(secs);
+    mirror.run_until(at(10));
+    let beats = mirror.security().stats().heartbeats;
+    let waiting = mirror.looks(|m| m.run_until(at(14)));
+    assert!(mirror.security().stats().heartbeats >= beats + 4);
+    let loss = mirror.looks(|m| {
+        let _lost = m.security().sealed(0, 200, &[7; 10]);
+        let (locators, packet) = m.security().sealed(0, 200, &[7; 10]);
+        m.endpoint.handle_datagram(at(14), &locators, BytesMut::from(&packet[..]));
+    });
+    [waiting, loss]
+}
+
+#[test]
+fn heartbeats_and_losses_look_at_no_idle_connection() {
+    let alone = cost_of_waiting(0);
+    assert_eq!(cost_of_waiting(500), alone);
+    assert!(alone.iter().all(|looks| (1..200).contains(looks)), "{alone:?}");
+}
+
+/// What it missed it hears before it sends.
+#[test]
+fn an_idle_connection_knows_its_path_when_it_sends() {
+    let mut mirror = Mirror::beside(0);
+    let handle = mirror.connect(0);
+    mirror.run_until(Instant::ZERO + Duration::from_secs(10));
+    let path = mirror.endpoint.locators(handle, PathId::FIRST).unwrap();
+    let srtt = |m: &Mirror| m.endpoint.connection(handle).unwrap().path_stats(PathId::FIRST).srtt.unwrap();
+    let (before, now, slow) = (srtt(&mirror), mirror.now, Duration::from_millis(80));
+    (0..20).for_each(|_| mirror.endpoint.news.answered(now, path, slow));
+    assert_eq!(srtt(&mirror), before);
+    mirror.endpoint.connection_mut(handle).unwrap().write(Bytes::from_static(b"data").into());
+    mirror.endpoint.transmit(now, &mut Out::default());
+    assert!(srtt(&mirror) >= slow.times(9).over(10), "{:?} after {before:?}", srtt(&mirror));
 }
 
 #[test]

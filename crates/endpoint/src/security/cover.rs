@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use bytes::BytesMut;
 use polypath_transport::{PathConfig, PathStats};
-use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
+use polypath_wire::{Duration, Instant};
 
 use super::{Security, inner};
 use crate::cover::{Cargo, Change, Cover, Inner, name_of};
@@ -65,6 +65,13 @@ impl Cover for Security {
         path.measured_at = now;
         stats.srtt.into_iter().for_each(|srtt| path.heart.see_data(srtt));
         self.tell_round_trip(now, number);
+    }
+
+    fn quiet(&mut self, name: Hit) {
+        let numbers: Vec<u16> = self.paths.of(name).map(|(number, _)| number).collect();
+        for number in numbers {
+            self.paths.get_mut(number).into_iter().for_each(|path| path.heart.see_data(Duration::ZERO));
+        }
     }
 
     fn note_other(&mut self) {

@@ -127,8 +127,10 @@ impl End {
                 Event::Writable => self.blocked = false,
                 Event::PeerFinished if self.peer_finished => return Err("PeerFinished twice".to_owned()),
                 Event::PeerFinished => self.peer_finished = true,
+                Event::Delivered => {}
                 Event::Finished => self.finished = true,
                 Event::Lost(reason) => self.lost = Some(reason),
+                Event::Probed | Event::ProbeAnswered => return Err("nobody relays keep-alives".to_owned()),
             }
         }
         Ok(())

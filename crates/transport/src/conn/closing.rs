@@ -54,6 +54,7 @@ impl Connection {
 
     #[cold]
     pub(super) fn our_fin_acknowledged(&mut self, now: Instant) {
+        self.events.push_back(Event::Delivered);
         match self.state {
             State::FinWait1 => self.finish(State::FinWait2),
             State::Closing => self.time_wait(now),

@@ -9,11 +9,13 @@ use super::handshake::Handshake;
 use super::paths::Paths;
 use super::receiver::Receiver;
 use super::record::{Record, RecordFilter};
+use super::relaying::Relaying;
 use super::sender::{self, Sender};
 use super::stats::ConnectionStats;
 use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
+use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::recv::blocking::Blocking;
 use crate::sched::SchedulerConfig;
@@ -61,8 +63,14 @@ pub enum Event {
     Writable,
     /// The peer sent its FIN and all its data has become readable.
     PeerFinished,
+    /// The peer acknowledged our FIN, and with it all our data.
+    Delivered,
     /// Both sides finished and all our data was acknowledged (we may linger in TIME-WAIT).
     Finished,
+    /// The peer asks whether its other end is there, and waits for [`Connection::answer_probe`].
+    Probed,
+    /// The peer answered [`Connection::probe`].
+    ProbeAnswered,
     /// The connection ended early.
     Lost(CloseReason),
 }
@@ -86,7 +94,7 @@ pub struct Ports {
 ///
 /// The parts: `opening.rs` opens it and `closing.rs` ends it; `input.rs` says which segments count and
 /// `contents.rs` what they say, `early.rs` what need not wait for the handshake, `output.rs` makes them, `timeouts.rs` does what is due; `changes.rs` adds and
-/// removes paths, `heartbeat.rs` probes them. `sender.rs` is the sending half, `receiver.rs` the receiving
+/// removes paths, `heartbeat.rs` probes them, `keep_alive.rs` relays probes. `sender.rs` is the sending half, `receiver.rs` the receiving
 /// one; `observe.rs` tells of it all.
 #[derive(Debug)]
 #[repr(C)]
@@ -109,6 +117,8 @@ pub struct Connection {
     pub(super) readable_news: bool,
     pub(super) finish_told: bool,
     pub(super) peer_finish_told: bool,
+    /// Probes that the driver answers, if it does.
+    pub(super) relaying: Option<Box<Relaying>>,
     pub(super) handshake: Handshake,
     pub(super) paths: Paths,
     /// Segments that are neither data nor acknowledgments of data: RST, probes.
@@ -196,6 +206,7 @@ impl Connection {
             memory: u64::MAX,
             finish_told: false,
             peer_finish_told: false,
+            relaying: None,
             events: VecDeque::new(),
             filter: RecordFilter::default(),
             records: VecDeque::new(),
@@ -315,6 +326,16 @@ impl Connection {
     /// Whether nothing is left to do or to send: it can be forgotten.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed && self.control.is_empty()
+    }
+
+    /// Whether it only waits: nothing is in flight or is to be sent, and all its paths work. What is learned of these meanwhile may be told
+    /// when that changes, or a segment comes.
+    pub fn is_quiet(&self) -> bool {
+        use State as S;
+        let waits =
+            matches!(self.state, S::Established | S::FinWait2 | S::CloseWait | S::TimeWait | S::Closed);
+        let works = || self.engine.views().iter().all(|view| view.state == PathState::Active);
+        waits && self.sender.map.is_idle() && self.sender.waiting() == 0 && works()
     }
 
     /// Whether both ends agreed on the multi-route option ([`ConnectionConfig::multi_route`]).

@@ -3,6 +3,8 @@
 //!
 //! The same asks a path that fell silent while others deliver (`engine/silence.rs`).
 //!
+//! Those with high numbers ask for the host behind the peer (`keep_alive.rs`).
+//!
 //! They never reach the acknowledgment processing, so they are no duplicates of anything. A peer that
 //! does not know the option answers nothing.
 
@@ -10,6 +12,7 @@ use polypath_wire::tcp::{TcpFlags, TcpOptions};
 use polypath_wire::{Instant, PathId};
 
 use super::connection::Connection;
+use super::relaying::BEHIND;
 use super::timers::Timer;
 use crate::facts::PathState;
 use crate::segment::{Segment, Transmit};
@@ -19,7 +22,7 @@ const HEADER: [u8; 6] = [253, 11, b'P', b'o', b'l', b'H'];
 
 /// What a heartbeat says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Beat {
+pub(super) enum Beat {
     Ask(u32),
     Answer(u32),
 }
@@ -51,7 +54,7 @@ impl Connection {
         if self.sender.map.is_idle() {
             return;
         }
-        self.heartbeats = self.heartbeats.wrapping_add(1);
+        self.heartbeats = (self.heartbeats + 1) % BEHIND;
         for i in 0..self.engine.views().len() {
             let path = self.engine.views().id_at(i);
             if matches!(self.engine.path_state(path), PathState::Active | PathState::Congested) {
@@ -63,7 +66,7 @@ impl Connection {
 
     /// Asks whether `path` works again, which had fallen silent.
     pub(super) fn ask_silent(&mut self, now: Instant, path: PathId) {
-        self.heartbeats = self.heartbeats.wrapping_add(1);
+        self.heartbeats = (self.heartbeats + 1) % BEHIND;
         self.engine.probe_sent(path, self.heartbeats);
         self.send_beat(now, path, Beat::Ask(self.heartbeats));
     }
@@ -81,7 +84,9 @@ impl Connection {
         let window = self.receiver.window_end() as i64 - next;
         if self.rcv_offset(segment.header.seq).abs_diff(next) <= window.unsigned_abs() {
             match beat {
+                Beat::Ask(number) if self.defers_heartbeat(now, path, number) => {}
                 Beat::Ask(number) => self.send_beat(now, path, Beat::Answer(number)),
+                Beat::Answer(number) if number >= BEHIND => self.on_probe_answered(number),
                 Beat::Answer(number) => {
                     if self.engine.is_probe_answered(path, number) {
                         self.revive(now, path);
@@ -95,7 +100,7 @@ impl Connection {
         true
     }
 
-    fn send_beat(&mut self, now: Instant, path: PathId, beat: Beat) {
+    pub(super) fn send_beat(&mut self, now: Instant, path: PathId, beat: Beat) {
         let next = self.snd_seq(self.sender.map.nxt());
         let mut segment = self.bare_segment(now, path, next, TcpFlags::ACK);
         segment.header.ack = self.rcv_seq();

@@ -122,6 +122,9 @@ impl Connection {
         if closed_window && offset == self.receiver.next() as i64 && flags.contains(TcpFlags::ACK) {
             self.handle_ack(now, path, offset, segment); // §3.10.7.4: valid ACKs count in a closed window
         }
+        if self.defers_keep_alive(now, path, offset, segment) {
+            return;
+        }
         if segment.payload.is_empty() {
             self.challenge(now, path);
         } else if beyond || offset < 0 {
@@ -136,6 +139,7 @@ impl Connection {
     /// that we sent there, so a path that had failed works again.
     pub(super) fn heard_from(&mut self, now: Instant, path: PathId, answer: bool) {
         self.unanswered = 0;
+        self.note_heard(now);
         if let Some(known) = self.receiver.paths.get_mut(path) {
             self.last_path = path;
             known.heard = true;

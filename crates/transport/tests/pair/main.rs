@@ -9,6 +9,7 @@ mod data;
 mod early;
 mod handshake;
 mod hostile;
+mod keep_alive;
 mod mhip;
 mod paths;
 mod recovery;
