@@ -6,6 +6,7 @@ mod common;
 mod firewall;
 mod metrics;
 mod moved;
+mod nat;
 mod packets;
 mod page;
 mod quic;
