@@ -85,7 +85,7 @@ class Bed:
 
     def __init__(self, links, more=""):
         number = next(BEDS)
-        self.names = [f"pp{os.getpid()}x{number}{side}" for side in "ab" + more]
+        self.names = [f"pp{os.getpid()}x{number}{side}" for side in (*"ab", *more)]
         self.children, self.samples, self.emulator = [], [], None
         shm = Path("/dev/shm")
         self.dir = Path(tempfile.mkdtemp(prefix="polypath-bench-", dir=shm if shm.is_dir() else None))

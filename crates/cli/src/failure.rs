@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -60,6 +61,20 @@ impl Failure {
         Self { status: Status::System, message: format!("{what}: {error}"), help: None }
     }
 
+    /// A file that the system does not let us write.
+    pub fn unwritten(file: &Path, error: &io::Error) -> Self {
+        // Of a draft, the library names the draft too.
+        let cause = error.get_ref().and_then(|error| error.source());
+        let cause = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        let failure = Self::system(format!("cannot write {}", file.display()), cause);
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                failure.help("run it as root, or name a file in a directory of yours")
+            }
+            _ => failure,
+        }
+    }
+
     /// A signal, with its status.
     pub fn interrupted(status: Status) -> Self {
         Self::with(status, "interrupted")
@@ -80,6 +95,12 @@ impl Failure {
     /// What went wrong, without what to do about it.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// What to do about it, if that is known.
+    #[cfg(feature = "daemon")]
+    pub fn remedy(&self) -> Option<&str> {
+        self.help.as_deref()
     }
 
     /// What to do about it.
@@ -107,5 +128,19 @@ pub fn printed(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::system("cannot write the output", e)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named_and_no_other() {
+        let nowhere = tempfile::NamedTempFile::new_in("/nowhere").unwrap_err();
+        let missing = Failure::unwritten(Path::new("/nowhere/x"), &nowhere);
+        assert_eq!(missing.message(), "cannot write /nowhere/x: No such file or directory (os error 2)");
+        let denied = Failure::unwritten(Path::new("/x"), &io::ErrorKind::PermissionDenied.into());
+        assert!(denied.help.is_some_and(|help| help.starts_with("run it as root")));
     }
 }

@@ -81,7 +81,7 @@ pub enum ControlError {
     #[error("no daemon answers on {}", .0.display())]
     Nobody(PathBuf),
     /// What is there is something else than a socket, and stays.
-    #[error("[control] socket: {} is there, and is no socket", .0.display())]
+    #[error("{} is there, and is no socket", .0.display())]
     Occupied(PathBuf),
     /// The system refused it.
     #[error("control socket {}: {source}", path.display())]

@@ -72,6 +72,12 @@ pub struct LaneStatus {
 pub struct OutsideStatus {
     /// Neither HIP nor ESP.
     pub unknown: u64,
+    /// HIP, but damaged or no packet of it.
+    #[serde(default)]
+    pub malformed: u64,
+    /// HIP of hosts that are no peers, or forged, too many or too late.
+    #[serde(default)]
+    pub uninvited: u64,
     /// ESP of no association: a stranger's, or late.
     pub unknown_spi: u64,
     /// ESP of an association, but forged, damaged or sent before.
@@ -118,8 +124,11 @@ pub struct PathStatus {
     pub delay_ms: Option<f64>,
     /// Rate of delivery as measured here, Mbit/s.
     pub rate_mbps: Option<f64>,
-    /// Largest packet, bytes.
+    /// Largest IP packet that leaves on it, bytes.
     pub mtu: u32,
+    /// Largest packet of a program that it carries whole, bytes.
+    #[serde(default)]
+    pub carries: u32,
     /// Packets sent.
     pub sent_packets: u64,
     /// Bytes sent with data of connections and other packets in them: payload of UDP.
@@ -246,8 +255,9 @@ impl LaneStatus {
 }
 
 impl OutsideStatus {
-    fn of(SecurityStats { unknown, unknown_spi, refused, .. }: SecurityStats) -> Self {
-        Self { unknown, unknown_spi, refused }
+    fn of(stats: SecurityStats) -> Self {
+        let SecurityStats { unknown, malformed, uninvited, unknown_spi, refused, .. } = stats;
+        Self { unknown, malformed, uninvited, unknown_spi, refused }
     }
 }
 
@@ -307,6 +317,7 @@ impl PathStatus {
             delay_ms: path.measured.delay.map(|delay| delay.0 as f64 / 1e6),
             rate_mbps: path.measured.bandwidth.map(|rate| rate.0 as f64 / 1e6),
             mtu: path.mtu,
+            carries: path.carries,
             sent_packets: path.sealed,
             sent_bytes: path.sent,
             received_bytes: path.received,
@@ -345,6 +356,7 @@ mod tests {
             delay_ms: None,
             rate_mbps: None,
             mtu: 1500,
+            carries: 1430,
             sent_packets: 0,
             sent_bytes: 0,
             received_bytes: 0,

@@ -154,11 +154,15 @@ impl Codel {
         self.dropping = true;
         // If it dropped recently, the rate that controlled the queue then is where it starts now.
         let earned = self.count - self.entry_count;
-        let recent = now.since(self.next_drop).0 < config.interval.0.saturating_mul(RECENT_INTERVALS);
-        self.count = if earned > 1 && recent { earned } else { 1 };
+        self.count = if earned > 1 && self.dropped_lately(config, now) { earned } else { 1 };
         self.entry_count = self.count;
         self.next_drop = config.next_drop(now, self.count);
         packet
+    }
+
+    /// Whether it dropped so recently that this counts.
+    pub fn dropped_lately(&self, config: &CodelConfig, now: Instant) -> bool {
+        self.count > 0 && now.since(self.next_drop).0 < config.interval.0.saturating_mul(RECENT_INTERVALS)
     }
 
     /// Takes the head, and says whether the delay has been above target for an interval.

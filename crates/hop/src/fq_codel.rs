@@ -1,7 +1,8 @@
 //! FQ-CoDel (RFC 8290): packets are hashed by flow into queues, each under CoDel. Queues take turns of `quantum`
 //! bytes; one that was empty goes first.
 
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 
 use polypath_wire::{Instant, Seed};
@@ -47,7 +48,8 @@ const MOST_SHED: usize = 64;
 pub(crate) struct FqCodel<T> {
     config: FqCodelConfig,
     salt: Seed,
-    queues: Vec<OfFlows<T>>,
+    /// Those that hold packets, or have dropped some lately: an idle sender has thousands of the others.
+    queues: BTreeMap<usize, Box<OfFlows<T>>>,
     /// Indices of the queues that became active since their last turn …
     new: VecDeque<usize>,
     /// … and of the other active ones.
@@ -65,11 +67,15 @@ struct OfFlows<T> {
     active: bool,
 }
 
+impl<T> Default for OfFlows<T> {
+    fn default() -> Self {
+        Self { fifo: Fifo::default(), codel: Codel::default(), credits: 0, active: false }
+    }
+}
+
 impl<T> FqCodel<T> {
     pub fn new(config: FqCodelConfig, salt: Seed) -> Self {
-        let queue = |_| OfFlows { fifo: Fifo::default(), codel: Codel::default(), credits: 0, active: false };
-        let queues = (0..config.flows.max(1)).map(queue).collect();
-        Self { config, salt, queues, new: VecDeque::new(), old: VecDeque::new() }
+        Self { config, salt, queues: BTreeMap::new(), new: VecDeque::new(), old: VecDeque::new() }
     }
 
     /// CoDel in each queue.
@@ -83,7 +89,7 @@ impl<T> FqCodel<T> {
         for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
             mixed = (mixed ^ (mixed >> 31)).wrapping_mul(factor);
         }
-        ((mixed >> 32) % self.queues.len() as u64) as usize
+        ((mixed >> 32) % u64::from(self.config.flows.max(1))) as usize
     }
 
     /// The next packet by turns (§4.2), its queue under the CoDel that its first packet has; those that CoDel drops before it
@@ -98,7 +104,7 @@ impl<T> FqCodel<T> {
             let was_new = !self.new.is_empty();
             let list = if was_new { &mut self.new } else { &mut self.old };
             let index = *list.front()?;
-            let queue = &mut self.queues[index];
+            let queue = self.queues.get_mut(&index).expect("a queue in a list is kept");
             if queue.credits <= 0 {
                 queue.credits += i64::from(self.config.quantum);
                 list.pop_front();
@@ -112,19 +118,24 @@ impl<T> FqCodel<T> {
                     queue.credits -= i64::from(packet.label.size);
                     return Some(packet);
                 }
-                None => self.retire(index, was_new),
+                None => self.retire(now, index, was_new),
             }
         }
     }
 
     /// An empty queue leaves its list: a new one waits for a turn of all others first, so that it cannot starve them.
-    fn retire(&mut self, index: usize, was_new: bool) {
+    fn retire(&mut self, now: Instant, index: usize, was_new: bool) {
         if was_new {
             self.new.pop_front();
             self.old.push_back(index);
+            return;
+        }
+        self.old.pop_front();
+        let Entry::Occupied(mut queue) = self.queues.entry(index) else { return };
+        if queue.get().codel.dropped_lately(&self.config.codel, now) {
+            (queue.get_mut().active, queue.get_mut().fifo) = (false, Fifo::default());
         } else {
-            self.old.pop_front();
-            self.queues[index].active = false;
+            queue.remove();
         }
     }
 }
@@ -132,7 +143,7 @@ impl<T> FqCodel<T> {
 impl<T: Debug + Send> Queue<T> for FqCodel<T> {
     fn push(&mut self, packet: Waiting<T>) {
         let index = self.index(packet.label.flow);
-        let queue = &mut self.queues[index];
+        let queue = self.queues.entry(index).or_default();
         queue.fifo.push(packet);
         if !queue.active {
             (queue.active, queue.credits) = (true, i64::from(self.config.quantum));
@@ -146,7 +157,7 @@ impl<T: Debug + Send> Queue<T> for FqCodel<T> {
     }
 
     fn pop(&mut self) -> Option<Waiting<T>> {
-        self.queues.iter_mut().find_map(|queue| queue.fifo.pop())
+        self.queues.values_mut().find_map(|queue| queue.fifo.pop())
     }
 
     fn refuses(&self) -> bool {
@@ -155,9 +166,8 @@ impl<T: Debug + Send> Queue<T> for FqCodel<T> {
 
     /// Gives up half the packets of the queue with the most bytes, 64 at most, from its head.
     fn shed(&mut self) -> Vec<Waiting<T>> {
-        let longest = (0..self.queues.len()).rev().max_by_key(|index| self.queues[*index].fifo.bytes());
-        let Some(index) = longest else { return Vec::new() };
-        let fifo = &mut self.queues[index].fifo;
+        let longest = self.queues.values_mut().rev().max_by_key(|queue| queue.fifo.bytes());
+        let Some(OfFlows { fifo, .. }) = longest.map(Box::as_mut) else { return Vec::new() };
         let number = (fifo.len() / 2).clamp(1, MOST_SHED);
         std::iter::from_fn(|| fifo.pop()).take(number).collect()
     }
@@ -244,6 +254,21 @@ mod tests {
             (0..2).for_each(|_| _ = queues.dequeue(now, &mut lost));
         }
         assert!(lost.len() > 10 && lost.iter().all(|p| p.item == 1), "{}", lost.len());
+    }
+
+    #[test]
+    fn what_is_empty_holds_nothing_unless_it_dropped_packets_lately() {
+        let mut queues = queues(1514);
+        (0..500).for_each(|flow| queues.push(packet(0, flow, 100)));
+        assert_eq!((order(&mut queues).len(), queues.queues.len()), (500, 0));
+        (0..500).for_each(|_| queues.push(packet(0, 1, 1000)));
+        let at = |n: u64| NOW + Duration::from_millis(10 * n);
+        let left = (0..500).filter(|n| queues.dequeue(at(*n), &mut Vec::new()).is_some()).count();
+        assert!(left < 500 && queues.queues.len() == 1);
+        let later = at(500) + Duration::from_secs(10);
+        queues.push(Waiting { came: later, ..packet(0, 1, 1000) });
+        (0..2).for_each(|_| _ = queues.dequeue(later, &mut Vec::new()));
+        assert!(queues.queues.is_empty());
     }
 
     #[test]

@@ -228,9 +228,9 @@ impl Node {
         self.shared.lock().endpoint.path_loads()
     }
 
-    /// Counters of what came in ESP.
+    /// Counters of what came in HIP and ESP.
     pub fn security_stats(&self) -> SecurityStats {
-        self.shared.lock().endpoint.security_stats().copied().unwrap_or_default()
+        self.shared.lock().endpoint.security_stats().unwrap_or_default()
     }
 
     /// The addresses of the sockets, in the order they were asked for.

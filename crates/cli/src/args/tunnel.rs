@@ -184,6 +184,10 @@ Examples:
 
 The daemon keeps 1000 lines. `polypath up -v` says more.";
 
+fn number(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "not a number of lines: write for example 20")
+}
+
 #[derive(Args, Debug)]
 pub struct LogArgs {
     /// Where the daemon answers
@@ -193,7 +197,7 @@ pub struct LogArgs {
     #[arg(long, short)]
     pub follow: bool,
     /// Print at most this many of the stored lines
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = number)]
     pub lines: Option<usize>,
     /// Print a line of JSON for each
     #[arg(long)]

@@ -56,7 +56,7 @@ pub fn store(file: &Path, identity: &Identity, replace: bool) -> Result<(), Fail
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     };
-    let failed = |e: io::Error| Failure::system(format!("cannot write {}", file.display()), e);
+    let failed = |e: io::Error| Failure::unwritten(file, &e);
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
     let mut draft = NamedTempFile::new_in(dir).map_err(failed)?;
     draft.as_file().set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;

@@ -173,7 +173,8 @@ fn identity(args: &InitArgs, config: &Config) -> Result<Hit, Failure> {
 fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
     let (hit, addresses) = peer.split_once('@').map_or((peer, None), |(hit, at)| (hit, Some(at)));
     let hit = hit.parse::<Hit>().map_err(|e| {
-        Failure::usage(format!("--peer {peer}: {e}")).help("`polypath hit` on that host prints its tag")
+        Failure::usage(format!("--peer {peer}: {e}"))
+            .help("`polypath init` on that host prints its tag, and so does `polypath hit` with its key file")
     })?;
     let addresses: Vec<String> =
         addresses.into_iter().flat_map(|all| all.split(',')).map(|one| one.trim().to_owned()).collect();
@@ -224,7 +225,7 @@ fn places(config: &Config, args: &InitArgs) -> String {
 
 /// Writes `file` whole, or leaves it as it is. What a link leads to is replaced, not the link.
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |e: io::Error| Failure::system(format!("cannot write {}", file.display()), e);
+    let failed = |e: io::Error| Failure::unwritten(file, &e);
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         // The daemon refuses a directory that others may change, whatever the umask.
         DirBuilder::new().recursive(true).mode(0o750).create(dir).map_err(failed)?;

@@ -15,7 +15,7 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 
 use nix::unistd::User;
-use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
+use polypath_daemon::control::{Answer, Askers, Command, ControlError, ControlSocket};
 use polypath_daemon::{Config, ConfigError, Daemon, DaemonError};
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
@@ -49,14 +49,20 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     let named = || format!("{}: [identity] key", args.config.display());
     let identity = keys::file::load(&key).map_err(|failure| failure.about(named()))?;
     let config = Config::load_as(&args.config, identity.hit()).map_err(wrong)?;
-    let user = config.daemon.user.as_ref().or(args.user.as_ref());
-    let user = user.map(|name| privileges::user(name)).transpose()?;
+    let user = match (&config.daemon.user, &args.user) {
+        (Some(name), _) => Some(
+            privileges::user(name).map_err(|failure| placed(&args.config, ["daemon", "user"], failure))?,
+        ),
+        (None, name) => {
+            name.as_deref().map(privileges::user).transpose().map_err(|failure| failure.about("--user"))?
+        }
+    };
     let said = listen_to_ourselves(args.verbose);
     let interrupt = Interrupt::listen_but_for_hangups()?;
     let hangups = interrupt.hangups()?;
     interrupt.block_on(async {
         state(&config, user.as_ref())?;
-        let socket = socket(&config, user.as_ref())?;
+        let socket = socket(&config, &args.config, user.as_ref())?;
         let (observer, events) =
             args.events.as_deref().map(|file| observe(file, args.detail)).transpose()?.unzip();
         let daemon = Daemon::start_observed(&config, identity, observer).await.map_err(|e| {
@@ -85,6 +91,12 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
 fn wrong(error: Box<ConfigError>) -> Failure {
     let status = if error.refused { Status::System } else { Status::Usage };
     Failure::with(status, error.to_string())
+}
+
+/// The same failure, of a value of the configuration in `file`.
+fn placed(file: &Path, keys: [&str; 2], failure: Failure) -> Failure {
+    let (status, help) = (failure.status, failure.remedy().map(str::to_owned));
+    Failure::with(status, ConfigError::of_value(file, keys, failure.message().to_owned(), help).to_string())
 }
 
 /// The file of events, as the user who starts it may write it.
@@ -141,13 +153,19 @@ async fn read_again(daemon: &Daemon, config: &Path, hangups: &mut Signal) {
 }
 
 /// Where it is asked, by its user and root, or by a group.
-fn socket(config: &Config, user: Option<&User>) -> Result<ControlSocket, Failure> {
-    let group = config.control.group.as_deref().map(privileges::group).transpose()?;
+fn socket(config: &Config, file: &Path, user: Option<&User>) -> Result<ControlSocket, Failure> {
+    let group = config.control.group.as_deref().map(privileges::group).transpose();
+    let group = group.map_err(|failure| placed(file, ["control", "group"], failure))?;
     let askers =
         Askers { user: user.map(|user| user.uid.as_raw()), group: group.map(|group| group.gid.as_raw()) };
     ControlSocket::bind(&config.control.socket, askers).map_err(|e| {
-        let failure = Failure::system("cannot start", &e);
-        e.help().into_iter().fold(failure, Failure::help)
+        let (failure, written) = match &e {
+            ControlError::Taken(_) => (Failure::system("cannot start", &e), false),
+            ControlError::Os { path, source } => (Failure::system(path.display(), source), true),
+            _ => (Failure::with(Status::System, e.to_string()), true),
+        };
+        let failure = e.help().into_iter().fold(failure, Failure::help);
+        if written { placed(file, ["control", "socket"], failure) } else { failure }
     })
 }
 

@@ -17,7 +17,7 @@ const KEPT: CapabilitySet =
 pub fn user(name: &str) -> Result<User, Failure> {
     let found = User::from_name(name).map_err(|e| Failure::system(format!("user {name}"), e))?;
     found.ok_or_else(|| {
-        Failure::usage(format!("[daemon] user: there is no user {name}"))
+        Failure::usage(format!("there is no user {name}"))
             .help(format!("adduser --system --group --no-create-home {name}"))
     })
 }
@@ -26,8 +26,7 @@ pub fn user(name: &str) -> Result<User, Failure> {
 pub fn group(name: &str) -> Result<Group, Failure> {
     let found = Group::from_name(name).map_err(|e| Failure::system(format!("group {name}"), e))?;
     found.ok_or_else(|| {
-        Failure::usage(format!("[control] group: there is no group {name}"))
-            .help(format!("addgroup --system {name}"))
+        Failure::usage(format!("there is no group {name}")).help(format!("addgroup --system {name}"))
     })
 }
 

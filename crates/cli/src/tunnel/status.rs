@@ -56,8 +56,8 @@ fn of_peer(peer: &PeerStatus) -> String {
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "  {} → {}: {state}, {delay} one way, {rate}, {} packets sent",
-            path.local, path.remote, path.sent_packets
+            "  {} → {}: {state}, {delay} one way, {rate}, {} packets sent, carries packets of up to {} bytes",
+            path.local, path.remote, path.sent_packets, path.carries
         );
     }
     text + &of_exchange(&peer.packets)
@@ -111,6 +111,8 @@ fn of_packets(packets: &PacketStatus) -> String {
 fn of_outside(outside: &OutsideStatus) -> String {
     dropped([
         (outside.unknown, "datagrams from outside that are neither HIP nor ESP"),
+        (outside.malformed, "HIP packets from outside that are malformed or damaged"),
+        (outside.uninvited, "HIP packets from outside of no peer, forged, too many or too late"),
         (outside.unknown_spi, "datagrams from outside of no association"),
         (outside.refused, "datagrams from outside that are forged, damaged or sent before"),
     ])

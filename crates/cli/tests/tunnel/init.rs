@@ -241,6 +241,8 @@ fn what_is_written_wrongly_ends_with_2_and_what_cannot_be_read_with_3() {
     );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(code(&polypath(dir.path(), &["up", "a/a.toml"])), Some(2));
+    let lines = polypath(dir.path(), &["log", "-n", "x"]);
+    assert!(code(&lines) == Some(2) && said(&lines).contains("write for example 20"), "{}", said(&lines));
     let add = ["--peer", PEER, "--behind", "10.99.0.2/32"];
     assert_eq!(code(&polypath(dir.path(), &[&["init", "a/a.toml"], &add[..]].concat())), Some(2));
     for command in

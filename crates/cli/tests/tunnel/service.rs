@@ -188,12 +188,18 @@ fn a_daemon_that_cannot_become_its_user_leaves_nothing_but_the_kill_switch_and_s
 }
 
 #[test]
-fn an_unknown_user_or_group_is_named() {
+fn an_unknown_user_or_group_or_an_impossible_socket_is_named_with_its_line() {
     let Some([router, _server]) = hosts() else { return };
     router.init(&[]);
-    for (key, parts) in [
-        ("user = \"nobody-here\"", ["[daemon] user: there is no user nobody-here", "adduser"]),
-        ("group = \"none-here\"", ["[control] group: there is no group none-here", "addgroup"]),
+    for (key, status, parts) in [
+        ("user = \"nobody-here\"", 2, ["daemon.user: there is no user nobody-here", "help: adduser"]),
+        ("group = \"none-here\"", 2, ["control.group: there is no group none-here", "help: addgroup"]),
+        ("socket = \"none/here\"", 3, ["control.socket: ", "help: make its directory"]),
+        (
+            "socket = \"polypath.toml\"",
+            3,
+            ["polypath.toml is there, and is no socket", "help: name another path"],
+        ),
     ] {
         router.edit(|text| {
             let written = |line: &str| {
@@ -207,9 +213,13 @@ fn an_unknown_user_or_group_is_named() {
         });
         let up = router.run(router.command(&["up", "polypath.toml"]));
         let said = String::from_utf8_lossy(&up.stderr).into_owned();
-        assert!(up.status.code() == Some(2) && parts.iter().all(|part| said.contains(part)), "{said}");
-        router.edit(|text| text.replace(key, ""));
+        assert!(up.status.code() == Some(status) && parts.iter().all(|part| said.contains(part)), "{said}");
+        assert!(said.contains("--> polypath.toml:") && said.contains(&format!("| {key}")), "{said}");
+        router.edit(|text| text.replace(key, &format!("# {key}")));
     }
+    let up = router.run(router.command(&["up", "polypath.toml", "--user", "nobody-here"]));
+    let said = String::from_utf8_lossy(&up.stderr).into_owned();
+    assert!(up.status.code() == Some(2) && said.contains("--user: there is no user nobody-here"), "{said}");
 }
 
 #[test]

@@ -37,6 +37,19 @@ fn is_there() -> bool {
         .any(|path| Path::new(path).exists())
 }
 
+/// Both lines of the first host reach the second over the link that they share.
+fn shared() {
+    let (mut bed, printed) = up("shared");
+    assert!(printed[0].ends_with("2 through 8 Mbit/s 30 ms"), "{printed:?}");
+    for line in ["path0", "path1"] {
+        let words = ["netns", "exec", "polypath-a", "ping", "-c", "1", "-W", "5", "-I", line, "10.77.0.2"];
+        let ping = Command::new("ip").args(words).output().unwrap();
+        assert!(ping.status.success(), "{line}: {ping:?}");
+    }
+    assert!(testbed(&["down"]).status().unwrap().success() && bed.wait().unwrap().success());
+    assert!(!Path::new("/run/netns/polypath-r").exists());
+}
+
 #[test]
 fn what_it_prints_works_and_nothing_is_left_however_it_ends() {
     if !may_create() || !Path::new("/run/netns").exists() && std::fs::create_dir("/run/netns").is_err() {
@@ -94,6 +107,8 @@ fn what_it_prints_works_and_nothing_is_left_however_it_ends() {
         assert_eq!(ping.status.success(), passes, "{size} bytes: {ping:?}");
     }
     assert!(testbed(&["down"]).status().unwrap().success() && hole.wait().unwrap().success());
+
+    shared();
 
     let (mut interrupted, _) = up("dsl");
     let signal = Command::new("kill").args(["-INT", &interrupted.id().to_string()]).status();

@@ -1,10 +1,11 @@
 //! Errors of a configuration: the place in the file, what is wrong, and the remedy.
 
-use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
+use std::{fmt, fs};
 
-use serde_path_to_error::{Path, Segment};
+use serde_path_to_error::Segment;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -117,6 +118,16 @@ impl Problem {
 }
 
 impl ConfigError {
+    /// What the system has against the value at `keys` of the configuration in `file`. Without a place if a default applies.
+    pub fn of_value(file: &Path, keys: [&str; 2], message: String, help: Option<String>) -> Box<Self> {
+        let (text, problem) = (fs::read_to_string(file).unwrap_or_default(), Problem::new(&keys, message));
+        let document = DeTable::parse(&text).ok();
+        let is_written = document.is_some_and(|document| find(document.get_ref(), &problem.at).is_some());
+        let error = Problem { help, ..problem }.locate(&file.display().to_string(), &text);
+        let line = if is_written { error.line } else { 0 };
+        Box::new(Self { line, ..*error })
+    }
+
     pub(super) fn unreadable(file: &str, source: &io::Error) -> Box<Self> {
         let help = match source.kind() {
             io::ErrorKind::PermissionDenied => {
@@ -134,7 +145,7 @@ impl ConfigError {
     }
 
     pub(super) fn no_file(file: &str) -> Box<Self> {
-        let help = match std::path::Path::new(file).is_dir() {
+        let help = match Path::new(file).is_dir() {
             true => format!("name a file in it, for example {}/polypath.toml", file.trim_end_matches('/')),
             false => format!("remove it, or write a configuration there: ls -lL {file}"),
         };
@@ -159,7 +170,12 @@ impl ConfigError {
         Self::new(file, text, span, String::new(), message, Some(help))
     }
 
-    pub(super) fn of_serde(file: &str, text: &str, path: &Path, error: &toml::de::Error) -> Box<Self> {
+    pub(super) fn of_serde(
+        file: &str,
+        text: &str,
+        path: &serde_path_to_error::Path,
+        error: &toml::de::Error,
+    ) -> Box<Self> {
         let (message, help) = wording::of(error.message());
         Self::new(file, text, error.span().unwrap_or(0..0), key(path.iter()), message, help)
     }

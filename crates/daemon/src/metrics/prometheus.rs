@@ -128,6 +128,8 @@ fn of_drops(status: &Status, out: &mut String) {
         ("packet", "forbidden", packets.forbidden),
         ("packet", "overrun", packets.overrun),
         ("datagram", "unknown", outside.unknown),
+        ("datagram", "malformed", outside.malformed),
+        ("datagram", "uninvited", outside.uninvited),
         ("datagram", "unknown_spi", outside.unknown_spi),
         ("datagram", "refused", outside.refused),
     ];

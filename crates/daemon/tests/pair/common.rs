@@ -79,6 +79,14 @@ pub fn ip(host: &Host, words: &[&str]) {
     assert!(done.unwrap().success(), "{words:?}");
 }
 
+/// Runs a line as a shell of the namespace would.
+pub fn sh(ns: &Netns, line: &str) {
+    let quoted = line.replace("{ ", "'{ ").replace(" }", " }'");
+    let tool = || Tool::new("sh").args(["-c", &quoted]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").output();
+    let output = ns.run(tool).unwrap().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// This thread, and those that it begins, have `names` for /etc/hosts.
 fn name_hosts(names: &Path) {
     unshare(CloneFlags::CLONE_NEWNS).unwrap();
@@ -102,10 +110,41 @@ impl Pair {
         names: Option<&Path>,
     ) -> Self {
         let bed = Testbed::namespaces(links, Seed(1), Clock::start()).unwrap();
+        let first = bed.hosts[0].clone();
+        Self::start_in(bed, first, links.len(), change, names)
+    }
+
+    /// The first host is behind another one, which is at its end of the link and masquerades with ports that it draws.
+    pub fn start_behind_a_nat(link: [HopConfig; 2]) -> Self {
+        let bed = Testbed::namespaces(&[link], Seed(1), Clock::start()).unwrap();
+        let (inside, router) = (Netns::create("inside").unwrap(), bed.hosts[0].clone());
+        // A namespace has no name for `ip`: the far end is moved to a process that lives in it.
+        let mut there = router.run(|| Tool::new("sleep").arg("60").spawn().unwrap()).unwrap();
+        sh(&inside, &format!("ip link add eth0 type veth peer name lan netns {}", there.id()));
+        for (ns, device, address) in [(&inside, "eth0", "10.0.0.2"), (&router, "lan", "10.0.0.1")] {
+            sh(ns, &format!("ip addr add {address}/24 dev {device} && ip link set {device} up"));
+        }
+        there.kill().and_then(|()| there.wait()).unwrap();
+        sh(&inside, "ip route add default via 10.0.0.1");
+        sh(&router, "sysctl -q net.ipv4.ip_forward=1");
+        sh(&router, "nft add table ip nat");
+        sh(&router, "nft add chain ip nat post { type nat hook postrouting priority srcnat; }");
+        sh(&router, "nft add rule ip nat post oifname path0 masquerade random");
+        Self::start_in(bed, inside, 1, |_, text| text, None)
+    }
+
+    fn start_in(
+        bed: Testbed,
+        first: Netns,
+        links: usize,
+        change: impl Fn(usize, String) -> String,
+        names: Option<&Path>,
+    ) -> Self {
+        let at = [first, bed.hosts[1].clone()];
         let identities =
             [3, 4].map(|n| Identity::generate(KeyKind::P256, &mut Random::from_seed([n; 32])).unwrap());
         let remote = |n: usize| format!("\"10.77.{n}.2:{PORT}\"");
-        let addresses: Vec<String> = (0..links.len()).map(remote).collect();
+        let addresses: Vec<String> = (0..links).map(remote).collect();
         let config = |side: usize| {
             let (peer, theirs) = (identities[1 - side].hit(), INNER[1 - side]);
             let addresses = if side == 0 { addresses.join(", ") } else { String::new() };
@@ -117,14 +156,13 @@ impl Pair {
             change(side, text)
         };
         let names = |side: usize| names.filter(|_| side == 0).map(Path::to_owned);
-        let host = |side: usize| {
-            Host::start(bed.hosts[side].clone(), config(side), identities[side].clone(), names(side))
-        };
+        let host =
+            |side: usize| Host::start(at[side].clone(), config(side), identities[side].clone(), names(side));
         let hosts = [host(0), host(1)];
         let pair = Self { hosts, bed };
         pair.wait(|pair| {
             let up = |host: &Host| host.status().peers[0].paths.iter().filter(|path| path.up).count();
-            pair.hosts.iter().all(|host| up(host) >= links.len())
+            pair.hosts.iter().all(|host| up(host) >= links)
         });
         pair
     }

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::process::Command as Tool;
 use std::time::Duration;
 
 use polypath_node::Clock;
@@ -12,18 +11,10 @@ use polypath_testbed::tun_end;
 use polypath_testing::installed;
 use polypath_wire::Seed;
 
-use super::common::{Pair, link, ready};
+use super::common::{Pair, link, ready, sh};
 
 /// A host on the Internet, which knows nothing of the tunnel's addresses.
 const OUTSIDE: [&str; 2] = ["198.51.100.1", "198.51.100.2"];
-
-/// Runs a line as a shell of the namespace would.
-fn sh(ns: &Netns, line: &str) {
-    let quoted = line.replace("{ ", "'{ ").replace(" }", " }'");
-    let tool = || Tool::new("sh").args(["-c", &quoted]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").output();
-    let output = ns.run(tool).unwrap().unwrap();
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-}
 
 /// The command lines of the page's section `title`.
 fn commands(title: &str) -> Vec<String> {

@@ -7,6 +7,7 @@ mod firewall;
 mod keep_alive;
 mod metrics;
 mod moved;
+mod nat;
 mod packets;
 mod page;
 mod quic;

@@ -10,12 +10,12 @@ use super::common::{Host, Pair, ip, link, ready};
 use super::tcp::{connected, pattern};
 
 /// No byte for so long fails the test.
-const STALLED: Duration = Duration::from_secs(5);
+pub const STALLED: Duration = Duration::from_secs(5);
 /// A path from an address that is new takes less. It would be sought at the old one of a neighbour for 15 s.
 const SOON: Duration = Duration::from_secs(5);
 
 /// Has flows end when a test does.
-struct Ends<'a>(&'a AtomicBool);
+pub struct Ends<'a>(pub &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
@@ -24,7 +24,7 @@ impl Drop for Ends<'_> {
 }
 
 /// Writes one block after the other until `stop`; what comes at the other end is that.
-fn flow(mut from: TcpStream, mut to: TcpStream, stop: &AtomicBool) {
+pub fn flow(mut from: TcpStream, mut to: TcpStream, stop: &AtomicBool) {
     let block = pattern(1 << 16);
     thread::scope(|scope| {
         scope.spawn(|| {

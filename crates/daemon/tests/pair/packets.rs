@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::common::{Host, INNER, Pair, ip, link, ready};
+use polypath_hop::HopConfig;
 use polypath_testing::{installed, skip};
 
 /// No answer for so long fails a test.
@@ -96,6 +97,26 @@ fn datagrams_come_back_even_in_fragments() {
     for len in [0, 1, 1200, 1372, 1373, 8000, 60_000] {
         echo(&pair, len);
     }
+}
+
+#[test]
+fn what_a_path_is_said_to_carry_passes_and_no_byte_more() {
+    if !ready() {
+        return;
+    }
+    let narrow = link(80, 5).map(|hop| HopConfig { mtu: Some(1390), ..hop });
+    let pair = Pair::start(&[narrow], |_, text| text);
+    let path = |pair: &Pair| pair.hosts[0].status().peers[0].paths[0].clone();
+    pair.wait(|pair| (1370..=1390).contains(&path(pair).mtu));
+    let carries = path(&pair).carries;
+    assert!(carries < path(&pair).mtu);
+    let passes = |size: u32| {
+        let (size, to) = ((size - 28).to_string(), INNER[1]); // IPv4 and ICMP have 28
+        ping(&pair.hosts[0], &["-c", "1", "-W", "5", "-M", "do", "-s", &size, to])
+    };
+    let Some(said) = passes(carries) else { return };
+    assert!(said.contains(" 0% packet loss"), "{carries}: {said}");
+    assert!(passes(carries + 1).is_some_and(|said| said.contains(" 100% packet loss")), "{carries}");
 }
 
 #[test]
@@ -292,9 +313,10 @@ fn a_strangers_datagrams_are_counted_and_not_answered() {
     stranger.connect("10.77.0.2:10501").unwrap();
     stranger.send(b"hi").unwrap();
     stranger.send(&[7; 60]).unwrap(); // to them ESP with an SPI that nobody gave
+    stranger.send(&[0; 60]).unwrap(); // HIP, as the marker of RFC 5770 says, but no packet of it
     pair.wait(|pair| {
         let outside = pair.hosts[1].status().outside;
-        (outside.unknown, outside.unknown_spi) == (1, 1)
+        (outside.unknown, outside.malformed, outside.unknown_spi) == (1, 1, 1)
     });
     stranger.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     assert!(stranger.recv(&mut [0; 99]).is_err());

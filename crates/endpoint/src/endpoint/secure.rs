@@ -146,8 +146,8 @@ impl Endpoint {
         loads
     }
 
-    /// Counters of what came in ESP.
-    pub fn security_stats(&self) -> Option<&SecurityStats> {
+    /// Counters of what came in HIP and ESP.
+    pub fn security_stats(&self) -> Option<SecurityStats> {
         self.cover.security().map(|s| s.stats())
     }
 

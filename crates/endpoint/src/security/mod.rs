@@ -24,7 +24,7 @@ pub(crate) mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use polypath_hip::{Accept, ConnectError, Host, Identity, Link, Route, State};
+use polypath_hip::{Accept, ConnectError, DropReason, Host, Identity, Link, Route, State};
 use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, udp::HIP_MARKER};
 use polypath_wire::{Duration, Instant, Rate};
@@ -294,6 +294,7 @@ impl Security {
     }
 
     fn report(&self, number: u16, path: &SecurePath) -> PathReport {
+        let (mtu, carries) = path.sizes();
         PathReport {
             peer: path.hit,
             inner: inner(self.ours, path.peer, number),
@@ -303,7 +304,8 @@ impl Security {
             outbound: path.outbound.spi().0,
             up: path.up,
             silent: path.heart.silent(),
-            mtu: path.mtu.carried(),
+            mtu,
+            carries,
             measured: path.measured,
             peer_measured: self.measured_by_peer(path),
             rekeyed: path.rekeyed,
@@ -313,8 +315,10 @@ impl Security {
         }
     }
 
-    pub fn stats(&self) -> &SecurityStats {
-        &self.stats
+    pub fn stats(&self) -> SecurityStats {
+        let reasons = [DropReason::Malformed, DropReason::Checksum, DropReason::Unknown];
+        let malformed = reasons.map(|reason| self.hip.dropped(reason)).iter().sum();
+        SecurityStats { malformed, uninvited: self.hip.dropped_total() - malformed, ..self.stats }
     }
 }
 

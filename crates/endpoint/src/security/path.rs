@@ -8,6 +8,7 @@ use polypath_hip::{Link, SaPair, suite::EspSuite};
 use polypath_transport::PathConfig;
 use polypath_wire::hip::Hit;
 use polypath_wire::icmp::{IcmpFamily, PROTOCOL_V6};
+use polypath_wire::shim::Shim;
 use polypath_wire::tcp::MIN_HEADER_LEN;
 use polypath_wire::{Checksum, Duration, Instant, udp};
 
@@ -203,6 +204,13 @@ impl SecurePath {
             round_trip: self.round_trip(),
             ..PathConfig::default()
         }
+    }
+
+    /// The largest IP packet that is sent on it, and the largest packet of another program that one carries, bytes.
+    pub fn sizes(&self) -> (u32, u32) {
+        let payload = self.largest(self.mtu.carried());
+        let sealed = self.outbound.sealed_len(payload as usize) as u32;
+        (self.headers() + sealed, payload.saturating_sub(Shim::LEN as u32))
     }
 
     /// The most that an IP packet of `mtu` bytes carries in ESP, bytes.

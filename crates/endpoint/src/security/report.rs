@@ -88,6 +88,8 @@ pub struct PathReport {
     pub silent: u32,
     /// The largest IP packet that is sent on it, bytes.
     pub mtu: u32,
+    /// The largest packet of another program that it carries, bytes.
+    pub carries: u32,
     /// One-way delay (half the smallest round trip of a heartbeat) and rate of delivery, as measured here.
     pub measured: Link,
     /// The same as the peer measured it and told.
@@ -145,6 +147,10 @@ pub struct SecurityStats {
     pub refused: u64,
     /// ESP packets of no SA.
     pub unknown_spi: u64,
+    /// HIP packets that are none, or damaged.
+    pub malformed: u64,
+    /// Other HIP packets that were dropped: of hosts that are no peers, for another host, forged, too many, too late.
+    pub uninvited: u64,
     /// Datagrams that are neither HIP nor ESP nor a keep-alive.
     pub unknown: u64,
     /// Opened packets with nothing for us in them.

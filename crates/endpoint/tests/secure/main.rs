@@ -92,6 +92,11 @@ fn a_link_that_is_narrower_than_ours_carries_what_it_can() {
         bed.run(Duration::from_secs(30));
         let longest = bed.seen.iter().map(Vec::len).max().unwrap() as u32 + 28;
         assert!((carries - 20..=carries).contains(&longest), "{longest} of {carries}, {said}");
+        let told: Vec<_> = bed.endpoints[CLIENT].secure_paths().map(|p| p.mtu).collect();
+        assert!(
+            told.iter().all(|mtu| (carries - 20..=carries).contains(mtu)),
+            "{told:?} of {carries}, {said}"
+        );
         for link in &bed.links {
             assert!(
                 (1..=30).contains(&link.too_big),
@@ -300,7 +305,7 @@ fn forgeries_replays_and_segments_in_the_clear_are_dropped_and_counted() {
     let mut give = |bytes: &[u8]| {
         let input = Input::Datagram { locators, bytes: BytesMut::from(bytes) };
         bed.endpoints[SERVER].handle(bed.now, input);
-        *bed.endpoints[SERVER].security_stats().unwrap()
+        bed.endpoints[SERVER].security_stats().unwrap()
     };
     let spi = bed.seen.iter().rev().find(|p| p.len() > 1000).unwrap().clone();
     let before = give(&[]);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use polypath_daemon::control::{Answer, Askers, Command as Asked, ControlError, ControlSocket, ask};
+use polypath_testbed::address;
 use polypath_testbed::emulated_link::EmulatedLink;
 use polypath_testbed::netns::Netns;
 
@@ -21,6 +22,8 @@ use scenarios::{ALL, Scenario};
 
 /// The namespaces.
 const HOSTS: [&str; 2] = ["polypath-a", "polypath-b"];
+/// The one between them, if the first host's links lead to one and the same link.
+const ROUTER: &str = "polypath-r";
 /// Configurations and keys of both daemons, and where it is asked to end.
 const DIR: &str = "/run/polypath-testbed";
 
@@ -110,7 +113,7 @@ struct Names;
 
 impl Drop for Names {
     fn drop(&mut self) {
-        for host in HOSTS {
+        for host in [HOSTS[0], HOSTS[1], ROUTER] {
             let _ = ip(&["netns", "del", host]);
         }
         let _ = fs::remove_dir_all(DIR);
@@ -122,14 +125,44 @@ impl Bed {
         let names = Names;
         let hosts = [host(HOSTS[0])?, host(HOSTS[1])?];
         hosts::configure(Path::new(DIR), scenario.hops().len())?;
-        let links = hosts::connect(&hosts, scenario.hops())?;
-        // So that hosts send what a link with a smaller MTU drops silently.
-        for (path, host) in (0..links.len()).flat_map(|path| HOSTS.map(|host| (path, host))) {
-            let widened = ip(&["-n", host, "link", "set", &format!("path{path}"), "mtu", "1500"]);
-            widened.map_err(|e| Failure::system(format!("link {path} of {host}"), &e))?;
+        let links = match scenario.shared() {
+            Some(lines) => hosts::connect(&[router(lines)?, hosts[1].clone()], scenario.hops())?,
+            None => hosts::connect(&hosts, scenario.hops())?,
+        };
+        match scenario.shared() {
+            Some(_) => set(&["-n", HOSTS[1], "route", "add", "default", "via", &address(0, 0).to_string()])?,
+            // So that hosts send what a link with a smaller MTU drops silently.
+            None => (0..links.len()).flat_map(|path| HOSTS.map(|host| (path, host))).try_for_each(
+                |(path, host)| set(&["-n", host, "link", "set", &format!("path{path}"), "mtu", "1500"]),
+            )?,
         }
         Ok(Self { _links: links, _names: names })
     }
+}
+
+/// A router to which so many links of the first host lead.
+fn router(lines: usize) -> Result<Netns, Failure> {
+    let router = host(ROUTER)?;
+    let forward = || fs::write("/proc/sys/net/ipv4/ip_forward", "1");
+    let forwards = router.run(forward).map_err(io::Error::other).flatten();
+    forwards.map_err(|e| Failure::system("the router cannot forward", e))?;
+    for line in 0..lines {
+        let (near, far) = (format!("path{line}"), format!("line{line}"));
+        let [at, via] = [2, 1].map(|end| format!("10.78.{line}.{end}"));
+        set(&["-n", HOSTS[0], "link", "add", &near, "type", "veth", "peer", "name", &far, "netns", ROUTER])?;
+        for (host, device, address) in [(HOSTS[0], &near, &at), (ROUTER, &far, &via)] {
+            set(&["-n", host, "addr", "add", &format!("{address}/24"), "dev", device])?;
+            set(&["-n", host, "link", "set", device, "up"])?;
+        }
+        let metric = (line + 1).to_string();
+        set(&["-n", HOSTS[0], "route", "add", "default", "via", &via, "dev", &near, "metric", &metric])?;
+    }
+    Ok(router)
+}
+
+/// Runs ip(8) as part of the set-up.
+fn set(words: &[&str]) -> Result<(), Failure> {
+    ip(words).map_err(|e| Failure::system(format!("`ip {}` failed", words.join(" ")), e))
 }
 
 /// A namespace with a name, its loopback up.

@@ -34,6 +34,8 @@ enum What {
     Jittery(u64),
     /// Drops packets of more bytes silently.
     Hole(u32),
+    /// Is reached over this many links of the first host that are no limit.
+    Shared(usize),
 }
 
 /// How long the delay of a jittery link varies, s, and how often a second.
@@ -71,6 +73,11 @@ pub const ALL: &[Scenario] = &[
             Link { mbps: 40, ms: 40, what: What::Hole(1280) },
         ],
     },
+    Scenario {
+        name: "shared",
+        about: "both lines of a lead through one bottleneck",
+        links: &[Link { mbps: 8, ms: 30, what: What::Shared(2) }],
+    },
     Scenario { name: "adsl", about: "two lines of a village", links: &[link(2, 20), link(3, 20)] },
     Scenario { name: "cable-vdsl", about: "two fast lines", links: &[link(200, 10), link(100, 15)] },
     Scenario { name: "unequal", about: "a line that hardly helps", links: &[link(100, 10), link(10, 100)] },
@@ -104,13 +111,24 @@ pub const ALL: &[Scenario] = &[
 impl Scenario {
     /// The links in words.
     pub fn words(&self) -> String {
-        let words = |link: &Link| format!("{} Mbit/s {} ms", link.mbps, link.ms);
+        let words = |link: &Link| {
+            let before =
+                if let What::Shared(lines) = link.what { format!("{lines} through ") } else { String::new() };
+            format!("{before}{} Mbit/s {} ms", link.mbps, link.ms)
+        };
         self.links.iter().map(words).collect::<Vec<_>>().join(" + ")
     }
 
     /// The sum of the links' rates, Mbit/s.
     pub fn sum(&self) -> u64 {
         self.links.iter().map(|link| link.mbps).sum()
+    }
+
+    /// How many links of the first host lead to the router in front of the only one, if there is such a router.
+    pub fn shared(&self) -> Option<usize> {
+        self.links
+            .iter()
+            .find_map(|link| if let What::Shared(lines) = link.what { Some(lines) } else { None })
     }
 
     /// The hops of each link, there and back.
@@ -135,7 +153,7 @@ impl Link {
             vec![Step { at: at(from), change: first }, Step { at: at(to), change: second }]
         };
         match self.what {
-            What::Plain => plain,
+            What::Plain | What::Shared(_) => plain,
             What::Lossy(loss) => HopConfig { loss, ..plain },
             What::LossyFrom(loss, when) => {
                 HopConfig { schedule: between(when, [Change::Loss(loss), Change::Loss(0.0)]), ..plain }

@@ -1,0 +1,86 @@
+//! A NAT on the only link of a host forgets its mappings and gives other ports, as when a router restarts.
+
+use std::io::{ErrorKind, IoSliceMut};
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
+use nix::sys::socket::{recvmsg, send, socket};
+use polypath_testing::{excuse, installed};
+
+use super::common::{Pair, link, ready};
+use super::moved::{Ends, STALLED, flow};
+use super::tcp::connected;
+
+/// A request to delete all of conntrack: nlmsghdr with `IPCTNL_MSG_CT_DELETE` of ctnetlink, acknowledged, and nfgenmsg.
+const FORGET: [u8; 20] = [20, 0, 0, 0, 2, 1, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// The NAT of this thread's namespace forgets all mappings. Returns whether the kernel can do that.
+fn forget() -> bool {
+    let kind = (AddressFamily::Netlink, SockType::Raw, SockFlag::empty(), SockProtocol::NetlinkNetFilter);
+    let Ok(netlink) = socket(kind.0, kind.1, kind.2, kind.3) else { return false };
+    send(netlink.as_raw_fd(), &FORGET, MsgFlags::empty()).unwrap();
+    let mut answer = [0; 64];
+    let mut room = [IoSliceMut::new(&mut answer)];
+    recvmsg::<()>(netlink.as_raw_fd(), &mut room, None, MsgFlags::empty()).unwrap();
+    answer[16..20] == [0; 4]
+}
+
+/// The port at which the server knows the client's path.
+fn port(pair: &Pair) -> Option<u16> {
+    pair.hosts[1].status().peers[0].paths.iter().find(|path| path.works()).map(|path| path.remote.port())
+}
+
+/// Whether a datagram to the server comes back.
+fn echoes(client: &UdpSocket, server: &UdpSocket, number: u8) -> bool {
+    let mut got = [0; 8];
+    client.send_to(&[number], Pair::at(1, 7)).unwrap();
+    let came = server.recv_from(&mut got);
+    let back = came.and_then(|(_, from)| server.send_to(&[number], from)).and_then(|_| client.recv(&mut got));
+    match back {
+        Err(error) => assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}"),
+        Ok(_) => return got[0] == number,
+    }
+    false
+}
+
+#[test]
+fn a_connection_and_packets_go_on_when_a_nat_gives_other_ports() {
+    if !ready() || !installed(&["nft", "sysctl"]) {
+        return;
+    }
+    let pair = Pair::start_behind_a_nat(link(80, 5));
+    let ([client, server], router) = (&pair.hosts, &pair.bed.hosts[0]);
+    if !router.run(forget).unwrap() {
+        return excuse("the kernel has no ctnetlink: its NAT cannot be made to forget");
+    }
+    let (near, far) = connected(&pair, 0, 80);
+    for stream in [&near, &far] {
+        stream.set_read_timeout(Some(STALLED)).unwrap();
+        stream.set_write_timeout(Some(STALLED)).unwrap();
+    }
+    let back = (far.try_clone().unwrap(), near.try_clone().unwrap());
+    let [asks, answers] = [(client, 0, 5000), (server, 1, 7)].map(|(host, side, port)| {
+        let socket = host.ns.run(|| UdpSocket::bind(Pair::at(side, port)).unwrap()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        socket
+    });
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _ends = Ends(&stop);
+        scope.spawn(|| flow(near, far, &stop));
+        scope.spawn(|| flow(back.0, back.1, &stop));
+        for number in 1..=3 {
+            let before = port(&pair);
+            assert!(router.run(forget).unwrap());
+            let began = Instant::now();
+            pair.wait(|pair| port(pair).is_some_and(|port| Some(port) != before));
+            pair.wait(|_| echoes(&asks, &answers, number));
+            println!("packets pass again after {:.1?}", began.elapsed());
+        }
+    });
+    assert_eq!(server.status().lane.incoming, 1, "one connection, from the beginning to the end");
+}
