@@ -63,9 +63,9 @@ impl Failure {
 
     /// A file that the system does not let us write.
     pub fn unwritten(file: &Path, error: &io::Error) -> Self {
-        // Of a draft, the library names the draft too.
-        let cause = error.get_ref().and_then(|error| error.source());
-        let cause = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        let said = error.to_string();
+        // `tempfile` appends the name of its draft.
+        let cause = said.split(" at path ").next().unwrap_or(&said);
         let failure = Self::system(format!("cannot write {}", file.display()), cause);
         match error.kind() {
             io::ErrorKind::PermissionDenied => {
