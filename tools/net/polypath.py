@@ -81,7 +81,7 @@ class Pair:
 
     def transfer_tree(self, tree):
         """A directory to a receiver of its own: seconds from the start of `send` until it has ended."""
-        receiver = self.receive("--once", stdout=subprocess.DEVNULL)
+        receiver = self.receive("--once", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         began = time.monotonic()
         self._finish(self.send(tree))
         took = time.monotonic() - began

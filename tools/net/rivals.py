@@ -2,6 +2,7 @@
 
 import os
 import random
+import shlex
 import shutil
 import socket
 import threading
@@ -146,10 +147,26 @@ class Scp:
         shutil.rmtree(out)
         return took
 
+    def tar_tree(self, tree):
+        """The same with `tar | ssh tar`."""
+        out = self.bed.dir / "copied"
+        ssh = shlex.join(["ssh", *self._options(), f"root@{self.bed.links[0][1]}", f"mkdir {out} && tar -x -C {out}"])
+        began = time.monotonic()
+        both = self.bed.spawn(0, "sh", "-c", f"tar -c -C {tree} . | {ssh}")
+        error = both.communicate()[1]
+        took = time.monotonic() - began
+        if both.returncode != 0:
+            raise RuntimeError(f"tar over ssh: {error}")
+        same_files(tree, out)
+        shutil.rmtree(out)
+        return took
+
+    def _options(self):
+        return ["-q", "-i", str(self.key), "-F", "/dev/null", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+
     def _copy(self, path, out, *more):
         began = time.monotonic()
-        scp = self.bed.spawn(0, "scp", "-q", *more, "-i", self.key, "-F", "/dev/null", "-o", "StrictHostKeyChecking=no", "-o",
-                             "UserKnownHostsFile=/dev/null", path, f"root@{self.bed.links[0][1]}:{out}")
+        scp = self.bed.spawn(0, "scp", *more, *self._options(), path, f"root@{self.bed.links[0][1]}:{out}")
         error = scp.communicate()[1]
         if scp.returncode != 0:
             raise RuntimeError(f"scp: {error}")
