@@ -392,7 +392,7 @@ impl Endpoint {
             held: true,
             unserved: None,
             queued: false,
-            restless: false,
+            restless: peer.is_none(),
             known_news: self.news.number(),
             retired: false,
             released: false,

@@ -49,10 +49,8 @@ pub(crate) struct Slot {
     pub released: bool,
     /// Closed, and no segment can reach it any more.
     pub retired: bool,
-    /// Something became of it since it was last found quiet.
+    /// Something became of it since it was last found quiet. One without an association has no news to wait for, and always is.
     pub restless: bool,
-    /// Number of the last news of its paths that it knows.
-    pub known_news: u64,
     /// The peer that opened it, until the application takes it up.
     pub unserved: Option<IpAddr>,
     pub ports: Ports,
@@ -65,6 +63,8 @@ pub(crate) struct Slot {
     pub peer: Option<Hit>,
     /// How it takes new paths, if it does.
     pub join: Option<Join>,
+    /// Number of the last news of its paths that it knows.
+    pub known_news: u64,
     /// Bytes that it held when they were last counted.
     pub memory: u64,
 }
@@ -191,7 +191,7 @@ impl Slots {
     #[inline]
     pub fn rouse(&mut self, index: u32) {
         let slot = self.entries.get_mut(index as usize).and_then(|e| e.slot.as_mut());
-        let Some(slot) = slot.filter(|slot| !slot.restless && slot.peer.is_some()) else { return };
+        let Some(slot) = slot.filter(|slot| !slot.restless) else { return };
         slot.restless = true;
         self.restless.extend(slot.association().map(|name| (name, index)));
     }

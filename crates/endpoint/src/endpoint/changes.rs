@@ -63,8 +63,7 @@ impl Endpoint {
     /// Tells a connection what became of its paths while it was quiet, before anything becomes of itself.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Instant, index: u32) {
-        let number = self.news.number();
-        let waits = |slot: &&Slot| !slot.restless && slot.known_news != number;
+        let waits = |slot: &&Slot| !slot.restless && slot.known_news != self.news.number();
         let Some(slot) = self.slots.get(index).filter(waits) else { return };
         if slot.paths.iter().any(|(_, inner)| self.news.are_there(slot.known_news, &inner)) {
             self.tell_news(index);
