@@ -95,7 +95,7 @@ pub struct Endpoint {
     reset_limit: RateLimit,
     /// What connections measured, for those to come.
     known: KnownPaths,
-    /// What became of paths, for connections that were quiet.
+    /// What was measured on paths, for connections that were quiet.
     news: News,
 }
 
@@ -190,7 +190,7 @@ impl Endpoint {
         self.listeners.remove(&port).is_some()
     }
 
-    /// A connection, if the handle is valid. What it knows of its paths is as old as the last that it sent or received.
+    /// A connection, if the handle is valid. It knows of its paths what was measured when it last sent or received.
     pub fn connection(&self, handle: ConnectionHandle) -> Option<&Connection> {
         self.slots.find(handle).map(|slot| &slot.connection)
     }

@@ -1,15 +1,16 @@
-//! What heartbeats and ESP tell of paths, for connections that hear of it when they next send or receive: those that are quiet.
+//! What was measured on paths while connections were quiet: they are told when they next send or receive.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use polypath_wire::{Duration, Instant};
 
+use crate::cover::Change;
 use crate::paths::Locators;
 
-/// Round trips kept of a path: a smoothed one (RFC 6298) consists of the last so many to 98.6 %.
+/// Round trips kept for each path. The last 32 make up 98.6 % of a smoothed round trip (RFC 6298).
 const KEPT: usize = 32;
 
-/// All news have numbers; a connection knows those up to one of them.
+/// News are numbered, over all paths. A connection knows those up to some number.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     number: u64,
@@ -20,15 +21,29 @@ pub(crate) struct News {
 #[derive(Debug, Default)]
 struct OfPath {
     round_trips: VecDeque<(u64, Instant, Duration)>,
-    /// The last that said that packets are lost or late.
+    /// Number of the latest that said that packets are lost or late.
     skipped: u64,
 }
 
 impl News {
-    /// The number of the last.
+    /// The number of the latest.
     #[inline]
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Takes a change of a path, if quiet connections may be told of it later; whether it did.
+    pub fn take(&mut self, now: Instant, change: Change) -> bool {
+        match change {
+            Change::Sample(path, rtt) => self.answered(now, path, rtt),
+            Change::Skipped(path) => self.skipped(path),
+            Change::Down(path) => {
+                self.paths.remove(&path);
+                return false;
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// A heartbeat on `path` was answered at `now` after `rtt`.
@@ -42,14 +57,9 @@ impl News {
     }
 
     /// Packets on `path` are lost or late.
-    pub fn skipped(&mut self, path: Locators) {
+    fn skipped(&mut self, path: Locators) {
         self.number += 1;
         self.paths.entry(path).or_default().skipped = self.number;
-    }
-
-    /// The path is gone.
-    pub fn forget(&mut self, path: &Locators) {
-        self.paths.remove(path);
     }
 
     /// Whether there are any of `path` after number `known`.
@@ -90,7 +100,7 @@ mod tests {
         news.skipped(path(2));
         assert_eq!((since(&news, 100, 1), since(&news, 100, 2)), ((vec![], false), (vec![], true)));
         assert_eq!(since(&news, news.number(), 2), (vec![], false));
-        news.forget(&path(1));
+        assert!(!news.take(Instant(101), Change::Down(path(1))));
         assert_eq!(since(&news, 0, 1), (vec![], false));
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Slot {
     pub released: bool,
     /// Closed, and no segment can reach it any more.
     pub retired: bool,
-    /// Something became of it since it was last found quiet. One without an association has no news to wait for, and always is.
+    /// It sent or received since it was last found quiet. Always set for a connection without an association, which has no news.
     pub restless: bool,
     /// The peer that opened it, until the application takes it up.
     pub unserved: Option<IpAddr>,
@@ -63,7 +63,7 @@ pub(crate) struct Slot {
     pub peer: Option<Hit>,
     /// How it takes new paths, if it does.
     pub join: Option<Join>,
-    /// Number of the last news of its paths that it knows.
+    /// Number of the latest news that it knows.
     pub known_news: u64,
     /// Bytes that it held when they were last counted.
     pub memory: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Slots {
     free: Vec<u32>,
     /// Secure connections by the name of their association.
     of_peers: BTreeSet<(IpAddr, u32)>,
-    /// Those of them that are restless.
+    /// The restless ones among `of_peers`.
     restless: BTreeSet<(IpAddr, u32)>,
     /// Bytes that all of them hold.
     memory: u64,
@@ -177,7 +177,7 @@ impl Slots {
         self.open(&self.of_peers, name)
     }
 
-    /// Those of which something became since they were last found quiet.
+    /// The indices of the restless ones over that association.
     pub fn restless(&self, name: IpAddr) -> Vec<u32> {
         self.open(&self.restless, name)
     }
@@ -187,7 +187,7 @@ impl Slots {
         indices.filter(|index| self.get(*index).is_some_and(|slot| !slot.retired)).collect()
     }
 
-    /// Something became of the connection at `index`.
+    /// The connection at `index` sent or received: from now on it is told at once of its paths.
     #[inline]
     pub fn rouse(&mut self, index: u32) {
         let slot = self.entries.get_mut(index as usize).and_then(|e| e.slot.as_mut());
@@ -196,7 +196,7 @@ impl Slots {
         self.restless.extend(slot.association().map(|name| (name, index)));
     }
 
-    /// The connection at `index` is not restless any more if it is quiet.
+    /// The connection at `index` is no longer restless, if it is quiet.
     pub fn calm(&mut self, index: u32) {
         let Some(slot) = self.at(index).filter(|slot| slot.connection.is_quiet()) else { return };
         slot.restless = false;

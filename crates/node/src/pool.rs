@@ -18,8 +18,8 @@ struct Free {
     buffers: Mutex<Vec<Buffer>>,
 }
 
-/// Bytes from the start of a cache line on. The allocator places large buffers 16 bytes after the start of a page. Processors
-/// take a copy from the start of a page to there for one of overlapping memory, and reading a file takes three times as long.
+/// Bytes from the start of a cache line on. The allocator places large buffers 16 bytes after the start of a page, and to there
+/// the kernel copies the pages of a file at a third of the speed (docs/performance.md).
 #[derive(Default)]
 pub(crate) struct Buffer {
     memory: Box<[u8]>,

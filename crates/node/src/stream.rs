@@ -122,8 +122,7 @@ impl Stream {
     ) -> Result<Option<T>, StreamError> {
         self.when(Wish::Read, |stream, connection| match read(connection) {
             Some(data) => Some(Some(data)),
-            // A connection that closed without having been lost has finished on both sides.
-            None => (stream.peer_finished || stream.closed && stream.lost.is_none()).then_some(None),
+            None => (stream.peer_finished || stream.has_ended_well()).then_some(None),
         })
         .await
     }
@@ -148,8 +147,8 @@ impl Stream {
         self.with(Connection::abort);
     }
 
-    /// From now on the peer's keep-alives, or those of the host behind it, are not answered by this host on its own:
-    /// [`keep_alive`](Self::keep_alive) tells of them. After the stream is dropped they are again.
+    /// Stops answering the keep-alives of the peer, or of the host behind it: [`keep_alive`](Self::keep_alive) reports them.
+    /// Once the stream is dropped, they are answered again.
     pub fn relay(&self, probes: Probes) {
         self.with(|connection, now| connection.relay(now, Some(probes)));
     }
@@ -166,23 +165,9 @@ impl Stream {
 
     /// The next keep-alive of the peer, or its answer; `None` once both sides have finished and the connection is closed.
     pub async fn keep_alive(&self) -> Result<Option<KeepAlive>, StreamError> {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            if let Stop::Done(error) = &state.stop {
-                return Poll::Ready(Err(StreamError::Stopped(error.clone())));
-            }
-            let Some(stream) = state.streams.get_mut(&self.handle) else { return Poll::Ready(Ok(None)) };
-            if let Some(reason) = stream.lost {
-                return Poll::Ready(Err(StreamError::Lost(reason)));
-            }
-            if let Some(said) = stream.take_keep_alive() {
-                return Poll::Ready(Ok(Some(said)));
-            }
-            if stream.closed {
-                return Poll::Ready(Ok(None));
-            }
-            stream.wait(Wish::KeepAlive, cx);
-            Poll::Pending
+        self.when(Wish::KeepAlive, |stream, _| match stream.take_keep_alive() {
+            Some(said) => Some(Some(said)),
+            None => stream.has_ended_well().then_some(None),
         })
         .await
     }
@@ -243,7 +228,7 @@ impl Stream {
     async fn when<T>(
         &self,
         wish: Wish,
-        mut ready: impl FnMut(&StreamState, &mut Connection) -> Option<T>,
+        mut ready: impl FnMut(&mut StreamState, &mut Connection) -> Option<T>,
     ) -> Result<T, StreamError> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -261,7 +246,7 @@ fn poll<T>(
     state: &mut State,
     handle: ConnectionHandle,
     wish: Wish,
-    ready: &mut impl FnMut(&StreamState, &mut Connection) -> Option<T>,
+    ready: &mut impl FnMut(&mut StreamState, &mut Connection) -> Option<T>,
     cx: &Context<'_>,
 ) -> Poll<Result<T, StreamError>> {
     let gone = match &state.stop {

@@ -63,6 +63,11 @@ impl StreamState {
         self.waiting.iter_mut().for_each(wake);
     }
 
+    /// Whether it closed without having been lost: then both sides have finished.
+    pub fn has_ended_well(&self) -> bool {
+        self.closed && self.lost.is_none()
+    }
+
     /// What the peer said of keep-alives and nobody took up yet.
     pub fn take_keep_alive(&mut self) -> Option<KeepAlive> {
         if std::mem::take(&mut self.probe_answered) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::common::{INNER, Pair, ip, link, ready};
+use super::silent::kill;
 use super::tcp::{connected, transfer};
 
 /// The program's kernel asks after a second without anything, then every second, and gives up after three questions.
@@ -25,7 +26,8 @@ fn kept(pair: &Pair, from: usize) -> (TcpStream, TcpStream) {
     (client, server)
 }
 
-fn lives(mut stream: &TcpStream) {
+/// The connection is there: nothing to read, and no error.
+pub fn lives(mut stream: &TcpStream) {
     stream.set_nonblocking(true).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     stream.set_nonblocking(false).unwrap();
@@ -37,8 +39,8 @@ fn dies(pair: &Pair, mut stream: TcpStream) {
     pair.wait(|pair| pair.hosts[0].status().lane.open == 0);
 }
 
-/// The kernel of a host takes nothing for its address behind the device any more, and says nothing.
-fn silence(pair: &Pair, side: usize) {
+/// The kernel of a host drops silently what comes for its address on the device.
+pub fn silence(pair: &Pair, side: usize) {
     ip(&pair.hosts[side], &["addr", "del", &format!("{}/24", INNER[side]), "dev", "polypath0"]);
 }
 
@@ -84,8 +86,7 @@ fn a_program_whose_far_daemon_dies_silently_hears_of_it_by_its_own_keep_alive() 
     let mut pair = Pair::start(&[link(80, 5)], |_, text| text);
     let (client, server) = kept(&pair, 0);
     thread::sleep(Duration::from_secs(3));
-    ip(&pair.hosts[1], &["link", "set", "path0", "down"]);
-    pair.hosts[1].stop();
+    kill(&mut pair);
     dies(&pair, client);
     drop(server);
 }

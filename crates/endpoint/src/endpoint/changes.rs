@@ -40,19 +40,12 @@ impl Endpoint {
         self.apply(now);
     }
 
-    /// Tells connections what became of their paths. What may wait until they next send or receive, quiet ones are not told: a server
-    /// with thousands of idle connections has a heartbeat answered every second.
+    /// Tells connections of changes of their paths. Quiet ones are not told what can wait until they next send or receive: on a server
+    /// with thousands of idle connections a heartbeat is answered every second.
     pub(super) fn apply(&mut self, now: Instant) {
         while let Some(change) = self.cover.poll() {
             self.tell_lane(now, change);
-            match change {
-                Change::Sample(inner, rtt) => self.news.answered(now, inner, rtt),
-                Change::Skipped(inner) => self.news.skipped(inner),
-                Change::Down(inner) => self.news.forget(&inner),
-                _ => {}
-            }
-            let may_wait = matches!(change, Change::Sample(..) | Change::Skipped(_));
-            let told = match may_wait {
+            let told = match self.news.take(now, change) {
                 true => self.slots.restless(change.peer()),
                 false => self.slots.with_peer(change.peer()),
             };
@@ -60,7 +53,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells a connection what became of its paths while it was quiet, before anything becomes of itself.
+    /// Tells a connection that was quiet what was measured on its paths meanwhile, before it sends or receives.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Instant, index: u32) {
         let waits = |slot: &&Slot| !slot.restless && slot.known_news != self.news.number();

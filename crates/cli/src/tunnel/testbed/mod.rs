@@ -126,21 +126,31 @@ impl Bed {
         let hosts = [host(HOSTS[0])?, host(HOSTS[1])?];
         hosts::configure(Path::new(DIR), scenario.hops().len())?;
         let links = match scenario.shared() {
-            Some(lines) => hosts::connect(&[router(lines)?, hosts[1].clone()], scenario.hops())?,
-            None => hosts::connect(&hosts, scenario.hops())?,
+            Some(lines) => behind_a_router(&hosts[1], lines, scenario)?,
+            None => side_by_side(&hosts, scenario)?,
         };
-        match scenario.shared() {
-            Some(_) => set(&["-n", HOSTS[1], "route", "add", "default", "via", &address(0, 0).to_string()])?,
-            // So that hosts send what a link with a smaller MTU drops silently.
-            None => (0..links.len()).flat_map(|path| HOSTS.map(|host| (path, host))).try_for_each(
-                |(path, host)| set(&["-n", host, "link", "set", &format!("path{path}"), "mtu", "1500"]),
-            )?,
-        }
         Ok(Self { _links: links, _names: names })
     }
 }
 
-/// A router to which so many links of the first host lead.
+/// The links between both hosts.
+fn side_by_side(hosts: &[Netns; 2], scenario: &Scenario) -> Result<Vec<EmulatedLink>, Failure> {
+    let links = hosts::connect(hosts, scenario.hops())?;
+    // So that hosts send what a link with a smaller MTU drops silently.
+    for (path, host) in (0..links.len()).flat_map(|path| HOSTS.map(|host| (path, host))) {
+        set(&["-n", host, "link", "set", &format!("path{path}"), "mtu", "1500"])?;
+    }
+    Ok(links)
+}
+
+/// One link to the second host, from a router to which the first host has `lines` links.
+fn behind_a_router(second: &Netns, lines: usize, scenario: &Scenario) -> Result<Vec<EmulatedLink>, Failure> {
+    let links = hosts::connect(&[router(lines)?, second.clone()], scenario.hops())?;
+    set(&["-n", HOSTS[1], "route", "add", "default", "via", &address(0, 0).to_string()])?;
+    Ok(links)
+}
+
+/// A router with `lines` links to the first host.
 fn router(lines: usize) -> Result<Netns, Failure> {
     let router = host(ROUTER)?;
     let forward = || fs::write("/proc/sys/net/ipv4/ip_forward", "1");
