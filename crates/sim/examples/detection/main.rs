@@ -1,15 +1,15 @@
 //! How well paths are found that share a bottleneck, over random topologies:
 //!
-//! `cargo run --release -p polypath-sim --example detection -- METHOD FIRST LAST [worst]`
+//! `cargo run --release -p polypath-sim --example detection -- METHOD ACKS FIRST LAST [worst]`
 //!
-//! with METHOD `concordance` or `statistics`, and the seeds of the scenarios. Pairs of paths are counted 10, 30 and 60 s after the
+//! with METHOD `concordance` or `statistics`, ACKS `thinned`, as `send` and the daemon have them, or `standard`, and the seeds of the scenarios. Pairs of paths are counted 10, 30 and 60 s after the
 //! start, and over the time from 10 to 30 s.
 
 mod scenario;
 
 use std::error::Error;
 
-use polypath_transport::DetectionConfig;
+use polypath_transport::{AckConfig, DetectionConfig};
 use polypath_wire::{Duration, Instant, PathId};
 use scenario::Scenario;
 
@@ -63,13 +63,20 @@ struct Outcome {
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [method, first, last, rest @ ..] = &args[..] else { return Err("METHOD FIRST LAST [worst]".into()) };
+    let [method, acks, first, last, rest @ ..] = &args[..] else {
+        return Err("METHOD ACKS FIRST LAST [worst]".into());
+    };
     let method: DetectionConfig = serde_json::from_value(serde_json::json!(method))?;
+    let acks = match acks.as_str() {
+        "thinned" => AckConfig::thinned(),
+        "standard" => AckConfig::Standard,
+        _ => return Err("ACKS is thinned or standard".into()),
+    };
     let worst = !rest.is_empty();
     let (mut all, mut deep) = (Outcome::default(), Outcome::default());
     for seed in first.parse::<u64>()?..=last.parse()? {
         let scenario = Scenario::of(seed);
-        let outcome = run(&scenario, method)?;
+        let outcome = run(&scenario, method, acks)?;
         if worst && outcome.at[0].wrong + outcome.at[0].missed > 0 {
             println!("{seed}: {} | {}", outcome.at[0].shown(), scenario.shown());
         }
@@ -91,8 +98,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn run(scenario: &Scenario, method: DetectionConfig) -> Result<Outcome> {
-    let (mut world, flow) = scenario.world(method)?;
+fn run(scenario: &Scenario, method: DetectionConfig, acks: AckConfig) -> Result<Outcome> {
+    let (mut world, flow) = scenario.world(method, acks)?;
     let mut outcome = Outcome::default();
     let pairs: Vec<(usize, usize)> =
         (0..scenario.paths.len()).flat_map(|b| (0..b).map(move |a| (a, b))).collect();

@@ -1,9 +1,8 @@
 //! A random topology: a connection of two to four paths, each through one of some bottlenecks, and TCPs beside it.
 
 use polypath_sim::{FlowConfig, FlowId, HopConfig, HostConfig, NodeId, QueueLimit, Via, World, WorldConfig};
-use polypath_transport::DetectionConfig;
 use polypath_transport::cc::{CcConfig, PolypathConfig};
-use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_transport::{AckConfig, ConnectionConfig, DetectionConfig, PathConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed};
 
 use super::Result;
@@ -96,7 +95,7 @@ impl Scenario {
     }
 
     /// Its world and the connection in question.
-    pub fn world(&self, method: DetectionConfig) -> Result<(World, FlowId)> {
+    pub fn world(&self, method: DetectionConfig, acks: AckConfig) -> Result<(World, FlowId)> {
         let mut world = World::new(WorldConfig { seed: Seed(self.seed), ..WorldConfig::default() });
         let slowest = self.bottlenecks.iter().map(|b| b.rate).min().unwrap_or_default();
         let jitter = slowest.transmission_time(PACKET as u64);
@@ -151,6 +150,7 @@ impl Scenario {
         let cc = PolypathConfig { bottlenecks: method, ..PolypathConfig::default() };
         let config = ConnectionConfig {
             cc: CcConfig::Polypath(cc),
+            acks,
             receive_buffer: 64 << 20,
             ..ConnectionConfig::default()
         };

@@ -35,12 +35,14 @@ pub(crate) struct Detection {
 impl DetectionConfig {
     /// Ready to be fed.
     pub(crate) fn build(self) -> Detection {
-        let thresholds = |trial, join, leave| Judge::new(Thresholds { trial, join, leave });
-        let (detector, judge): (Option<Box<dyn Detector>>, _) = match self {
-            Self::Concordance => (Some(Box::<Concordance>::default()), thresholds(Some(0.4), 0.55, 0.3)),
-            Self::Statistics => (Some(Box::<Statistics>::default()), thresholds(None, 0.9, 0.5)),
-            Self::Separate | Self::Shared => (None, thresholds(None, 1.0, 0.0)),
+        let (detector, thresholds): (Option<Box<dyn Detector>>, _) = match self {
+            Self::Concordance => (
+                Some(Box::<Concordance>::default()),
+                Thresholds { trial: Some(0.35), join: 0.35, refute: 0.05, leave: 0.2 },
+            ),
+            Self::Statistics => (Some(Box::<Statistics>::default()), Thresholds::without_trial(0.9, 0.5)),
+            Self::Separate | Self::Shared => (None, Thresholds::without_trial(1.0, 0.0)),
         };
-        Detection { detector, judge }
+        Detection { detector, judge: Judge::new(thresholds) }
     }
 }

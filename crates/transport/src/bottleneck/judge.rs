@@ -15,11 +15,14 @@ use crate::facts::KnownPath;
 /// How often the facts are judged.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Paths are watched for so long before anything is held of them.
-const LEAST: Duration = Duration::from_secs(2);
+const LEAST: Duration = Duration::from_millis(1500);
 /// What trials leave alone at first, for windows and queues to follow: this many half periods.
 const SETTLE: u64 = 1;
-/// Half periods of a trial after that, at least and at most.
+/// Half periods of a trial after that, at least and at most, and how long it may last in any case: on slow paths few packets tell.
 const TRIAL: [u64; 2] = [7, 21];
+const LONG: Duration = Duration::from_secs(10);
+/// After a trial of `t` seconds paths are to be more alike by this over `t`: in a short one more is chance.
+const CAUTION: f64 = 0.4;
 /// A trial that failed is repeated after this long, then twice as long, and so on up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
 
@@ -31,10 +34,29 @@ const LIFE: Duration = KnownPath::LIFE;
 pub(crate) struct Thresholds {
     /// At least so alike are paths that go on trial; none if there are no trials.
     pub trial: Option<f64>,
-    /// At least so alike are paths that share.
+    /// At least so alike are paths that share, and more after a short trial.
     pub join: f64,
+    /// At most so alike are paths that fail their trial.
+    pub refute: f64,
     /// At most so alike are paths that shared and no longer do.
     pub leave: f64,
+}
+
+impl Thresholds {
+    /// Who looks alike shares.
+    pub(crate) fn without_trial(join: f64, leave: f64) -> Self {
+        Self { trial: None, join, refute: leave, leave }
+    }
+}
+
+/// How much more alike than [`Thresholds::join`] paths are to be after a trial of this length.
+fn caution(trial: Duration) -> f64 {
+    CAUTION / trial.as_secs_f64()
+}
+
+/// How long a trial lasts at most.
+fn longest(half: Duration) -> Duration {
+    half.times(SETTLE + TRIAL[1]).max(LONG)
 }
 
 /// What is held of two paths.
@@ -99,25 +121,25 @@ impl Pair {
 
     /// What is held of paths that are so `alike`, if that can be told.
     fn weigh(&mut self, now: Instant, half: Duration, alike: Option<f64>, thresholds: Thresholds) {
-        let Thresholds { trial, join, leave } = thresholds;
-        let joins = alike.is_some_and(|alike| alike >= join);
-        let leaves = alike.is_some_and(|alike| alike <= leave);
+        let Thresholds { trial, join, refute, leave } = thresholds;
+        let at_least = |bound: f64| alike.is_some_and(|alike| alike >= bound);
+        let at_most = |bound: f64| alike.is_some_and(|alike| alike <= bound);
         let shared = Held::Shared { since: now, measured: true };
         self.held = match self.held {
-            Held::Separate { failures, .. } if alike.is_some_and(|alike| alike >= trial.unwrap_or(join)) => {
+            Held::Separate { failures, .. } if at_least(trial.unwrap_or(join)) => {
                 trial.map_or(shared, |_| Held::Trial { since: now, failures })
             }
-            Held::Trial { .. } if joins => {
+            Held::Trial { since, .. } if at_least(join + caution(now.since(since + half.times(SETTLE)))) => {
                 self.refuted = false;
                 shared
             }
-            Held::Trial { since, failures } if leaves || now >= since + half.times(SETTLE + TRIAL[1]) => {
-                self.refuted |= leaves;
+            Held::Trial { since, failures } if at_most(refute) || now >= since + longest(half) => {
+                self.refuted |= at_most(refute);
                 let [first, last] = PAUSES;
                 let pause = first.times(1 << failures.min(8)).min(last);
                 Held::Separate { retry: now + pause, failures: failures + 1 }
             }
-            Held::Shared { since, .. } if leaves && now >= since + LEAST => {
+            Held::Shared { since, .. } if at_most(leave) && now >= since + LEAST => {
                 self.refuted = true;
                 Held::Separate { retry: now + PAUSES[0], failures: 1 }
             }
@@ -282,7 +304,7 @@ mod tests {
     }
 
     fn judge(links: [Option<u32>; 2]) -> Judge {
-        let mut judge = Judge::new(Thresholds { trial: Some(0.4), join: 0.6, leave: 0.3 });
+        let mut judge = Judge::new(Thresholds { trial: Some(0.4), join: 0.4, refute: 0.2, leave: 0.3 });
         [PathId(0), PathId(1)].iter().zip(links).for_each(|(path, link)| judge.add(at(0), *path, link));
         judge
     }
@@ -299,13 +321,14 @@ mod tests {
     #[test]
     fn separate_paths_that_are_alike_share_after_a_trial() {
         let mut judge = judge([Some(1), Some(2)]);
-        assert!(course(&mut judge, 0, 2000, Some(0.9)).iter().all(|shares| !shares), "too soon");
-        course(&mut judge, 2000, 2250, Some(0.9));
+        course(&mut judge, 0, 1500, Some(0.9));
+        assert!(!judge.is_on_trial(PathId(0)), "too soon");
+        course(&mut judge, 1500, 1750, Some(0.9));
         assert!([0, 1].iter().all(|path| judge.is_on_trial(PathId(*path))));
-        assert!(!course(&mut judge, 2250, 2750, Some(0.9))[1], "still on trial");
-        assert!(course(&mut judge, 2750, 3250, Some(0.9))[1]);
+        assert!(course(&mut judge, 1750, 2500, Some(0.9)).iter().all(|shares| !shares), "too short a trial");
+        assert!(course(&mut judge, 2500, 2750, Some(0.9))[0]);
         assert!(!judge.is_on_trial(PathId(0)));
-        assert_eq!(judge.found(), [([PathId(0), PathId(1)], true, at(3000))]);
+        assert_eq!(judge.found(), [([PathId(0), PathId(1)], true, at(2500))]);
     }
 
     #[test]
@@ -323,12 +346,15 @@ mod tests {
     fn a_trial_that_ends_undecided_is_no_fact_against() {
         let mut judge = judge([Some(1), Some(2)]);
         let [a, b] = [PathId(0), PathId(1)];
-        course(&mut judge, 2000, 2250, Some(0.5));
+        course(&mut judge, 2000, 12_000, Some(0.4));
         assert!(judge.is_on_trial(a), "alike enough for a trial");
-        assert!(course(&mut judge, 2250, 4500, Some(0.5)).iter().all(|shares| !shares), "and not to share");
+        assert!(
+            course(&mut judge, 12_000, 12_250, Some(0.4)).iter().all(|shares| !shares),
+            "and not to share"
+        );
         assert!(!judge.is_on_trial(a), "it is over");
         assert_eq!(judge.found(), []);
-        assert!(!judge.set_bottleneck(at(4500), a, 5) && judge.set_bottleneck(at(4500), b, 5));
+        assert!(!judge.set_bottleneck(at(12_250), a, 5) && judge.set_bottleneck(at(12_250), b, 5));
     }
 
     #[test]

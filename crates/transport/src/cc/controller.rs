@@ -54,6 +54,10 @@ pub trait Controller: Debug + Send {
     fn goes_by_trains(&self) -> bool {
         false
     }
+    /// Whether it compares the delays of paths, where there are several.
+    fn compares_paths(&self) -> bool {
+        false
+    }
     /// `bytes` of data left.
     fn on_sent(&mut self, _now: Instant, _path: PathId, _bytes: u64) {}
     /// The window of `path` is at most `bytes` now, a segment or more, and grows from there: data begins with
@@ -64,6 +68,9 @@ pub trait Controller: Debug + Send {
     fn on_known(&mut self, _path: PathId, _known: &KnownPath, _others: u32) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
+    /// An acknowledgment came by `path` itself: round trips and queueing of the newest packet of which it told, and nothing else. Only for
+    /// who [compares paths](Self::compares_paths).
+    fn on_own_ack(&mut self, _now: Instant, _path: PathId, _sample: &AckSample) {}
     /// A segment was judged lost.
     fn on_lost(&mut self, _now: Instant, _path: PathId, _segment: &LostSegment) {}
     /// A loss episode began.

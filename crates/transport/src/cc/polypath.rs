@@ -141,7 +141,6 @@ impl Polypath {
         let context = self.context_mut(path);
         context.into_iter().for_each(|c| c.on_delay(now, (now - rtt, queueing), sample));
         if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
-            detector.on_delay(path, now - rtt, queueing, least);
             detector.on_delivered(path, sample.newly_acked_segments);
         }
     }
@@ -297,6 +296,17 @@ impl Controller for Polypath {
         });
         self.detection.judge.add(now, path, self.config.link());
         self.regroup(now);
+    }
+
+    fn compares_paths(&self) -> bool {
+        self.detection.detector.is_some()
+    }
+
+    fn on_own_ack(&mut self, now: Instant, path: PathId, sample: &AckSample) {
+        let detector = self.detection.detector.as_mut();
+        if let Some((detector, (rtt, queueing, least))) = detector.zip(queueing(sample)) {
+            detector.on_delay(path, now - rtt, queueing, least);
+        }
     }
 
     fn on_link(&mut self, now: Instant, path: PathId, link: u32) {

@@ -154,9 +154,19 @@ impl Connection {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             segment.header.options.sack = self.sack_blocks(&pending, most);
         }
+        self.date(&pending, segment);
         self.receiver.told(now, pending.path);
         self.engine.on_bare(now, path);
         Some(path)
+    }
+
+    /// Of several paths an acknowledgment bears the time at which the newest segment came on its path, not the time at which it leaves:
+    /// that it waited for more is then no delay of the path.
+    fn date(&self, pending: &PendingAck, segment: &mut Segment) {
+        let came = self.receiver.newest_on(pending.path).filter(|_| self.paths.len() > 1);
+        if let Some((timestamps, came)) = segment.header.options.timestamps.as_mut().zip(came) {
+            timestamps.value = self.clock(came);
+        }
     }
 
     /// The path of an acknowledgment of what came on `from`.

@@ -1,15 +1,15 @@
 //! The sending half: what it knows of the stream. What becomes of it on which path is the engine's.
 //!
 //! `next.rs` says which bytes go next, `ack.rs` what acknowledgments mean: `sample.rs` what they tell the engine of each
-//! path. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` and `duplication.rs` duplicate. `first_flight.rs` hears
-//! how fast a path began.
+//! path. `timeouts.rs` does what is due, `eifel.rs` undoes it, `copies.rs` and `duplication.rs` duplicate. `own_acks.rs` hears
+//! what the acknowledgments of a path itself tell of it.
 
 mod ack;
 mod copies;
 mod duplication;
 mod eifel;
-mod first_flight;
 mod next;
+mod own_acks;
 mod peer_window;
 mod sample;
 mod timeouts;
@@ -28,8 +28,8 @@ use crate::path::rtt::RtoLimits;
 use crate::path_map::PathMap;
 pub(super) use ack::{Ack, Acked};
 use duplication::Duplication;
-use first_flight::FirstFlight;
 pub(super) use next::Outgoing;
+use own_acks::OwnAcks;
 use peer_window::PeerWindow;
 
 /// The sending half of a connection.
@@ -58,8 +58,8 @@ pub(super) struct Sender {
     pub stream: SendStream,
     /// What was judged lost since the owner looked.
     pub losses: Losses,
-    /// How each path began.
-    first: PathMap<FirstFlight>,
+    /// What the acknowledgments of each path itself tell of it.
+    own_acks: PathMap<OwnAcks>,
     /// Copies of segments on further paths.
     copies: Duplication,
 }
@@ -111,7 +111,7 @@ impl Sender {
             repair_elsewhere: config.repair_elsewhere,
             copied: false,
             copies: Duplication::default(),
-            first: PathMap::default(),
+            own_acks: PathMap::default(),
         }
     }
 
@@ -176,7 +176,7 @@ impl Sender {
     /// `path` is gone from the engine.
     pub(super) fn remove_path(&mut self, path: PathId) {
         self.forget_copies(path);
-        self.first.remove(path);
+        self.own_acks.remove(path);
     }
 
     /// Largest cargo on a path whose segments carry up to `mss` bytes: a FIN takes no room in them.

@@ -119,6 +119,12 @@ impl Engine {
         self.rules.trains
     }
 
+    /// Whether the controller compares the delays of several paths.
+    #[inline]
+    pub(crate) fn compares_paths(&self) -> bool {
+        self.rules.compares
+    }
+
     /// An acknowledgment that came by `path` itself tells for the first time there of `bytes` of its first flight, of which the
     /// newest left at `sent_at`. If that shows the rate of the path before anything else did, the controller hears it at once.
     pub(crate) fn on_first_flight(&mut self, now: Instant, path: PathId, bytes: u64, sent_at: Instant) {
@@ -135,6 +141,31 @@ impl Engine {
         };
         self.controller.on_ack(now, path, &sample, self.views.as_slice());
         self.refresh(now, path);
+    }
+
+    /// An acknowledgment came by `path` itself, on which it tells of nothing newer than what left at `sent_at`; `reverse` as in
+    /// [`Answer`].
+    pub(crate) fn on_own_ack(&mut self, now: Instant, path: PathId, sent_at: Instant, reverse: Option<i64>) {
+        let Some(lane) = self.lanes.get_mut(path) else { return };
+        let (rtt, one_way) = (now.since(sent_at), &mut lane.estimator.one_way);
+        if let Some(reverse) = reverse {
+            one_way.sample(now, rtt, reverse, true);
+            self.clock.learn(path, one_way);
+        }
+        self.tell_wait(now, path, rtt);
+    }
+
+    /// The controller hears what the newest packet waited of which an acknowledgment by `path` itself told.
+    pub(super) fn tell_wait(&mut self, now: Instant, path: PathId, rtt: Duration) {
+        let estimator = &self.lanes[path].estimator;
+        let least = estimator.one_way.round_trip().map(|trip| Duration(trip.max(0) as u64));
+        let sample = AckSample {
+            rtt: Some(rtt),
+            min_rtt: least.or(estimator.rtt.min()),
+            one_way_queueing: estimator.one_way.forward_queueing(),
+            ..AckSample::default()
+        };
+        self.controller.on_own_ack(now, path, &sample);
     }
 
     /// After [`learn`](Self::learn): whether a marked packet was late, and a path that had failed works again.

@@ -33,6 +33,9 @@ impl Engine {
             let rtt = newest.map(|(_, newest)| now.since(newest.sent_at) - reported.delay);
             let learnt = Learnt { rtt, timed: rtt, ..Learnt::default() };
             self.learn(now, path, answer, learnt, &Unordered);
+            if let Some(rtt) = rtt.filter(|_| self.rules.compares) {
+                self.tell_wait(now, path, rtt);
+            }
             self.after_delivery(now, path);
             self.goes_on();
         }

@@ -25,6 +25,8 @@ pub(super) struct Rules {
     pub window_only: bool,
     /// It goes by packet trains, and so may the scheduler.
     pub trains: bool,
+    /// It compares the delays of paths, and there are several.
+    pub compares: bool,
     /// Some path is for what the others have no room for.
     pub spills: bool,
     /// Bounds of the retransmission timeout.
@@ -49,6 +51,7 @@ impl Rules {
             one_window: controller.total_window().is_some(),
             window_only: controller.window_only(),
             trains: controller.goes_by_trains(),
+            compares: false,
             spills: false,
         }
     }
@@ -56,6 +59,7 @@ impl Rules {
     /// These paths are there from now on, and this is what is known of them.
     pub(super) fn consider(&mut self, controller: &dyn Controller, lanes: &[Lane], views: &[PathView]) {
         self.window_only = controller.window_only() && lanes.iter().all(|lane| lane.limit.is_none());
+        self.compares = controller.compares_paths() && lanes.len() > 1;
         self.spills = views.iter().any(|view| view.spill);
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct AckClock {
     /// Segments that came since the last acknowledgment on this path, and when the first of them did.
     untold: u32,
     since: Instant,
+    /// When the last of them did.
+    last: Instant,
     /// When the last acknowledgment left.
     told_at: Instant,
     /// Segments that came in all.
@@ -58,6 +60,7 @@ impl AckClock {
             self.since = now;
         }
         self.untold += 1;
+        self.last = now;
         self.came += 1;
         let again = offset < self.end;
         self.end = self.end.max(end);
@@ -76,6 +79,11 @@ impl AckClock {
     /// Whether a segment came that no acknowledgment tells of yet.
     pub(crate) fn waits(&self) -> bool {
         self.untold > 0
+    }
+
+    /// When the newest segment came.
+    pub(crate) fn newest(&self) -> Option<Instant> {
+        (self.came > 0).then_some(self.last)
     }
 
     /// A segment came that echoes what we sent at `sent`.

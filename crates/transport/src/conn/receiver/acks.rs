@@ -106,6 +106,11 @@ impl Receiver {
         self.thinning.is_some()
     }
 
+    /// When the newest segment came on `path`, if acknowledgments are thinned.
+    pub(crate) fn newest_on(&self, path: PathId) -> Option<Instant> {
+        self.thinning.and_then(|_| self.paths.get(path)?.clock.newest())
+    }
+
     /// Whether acknowledgments wait to be sent.
     #[inline]
     pub(crate) fn has_acks(&self) -> bool {

@@ -79,7 +79,7 @@ impl Sender {
             true => self.on_expected_ack(now, ack, engine),
             false => self.on_any_ack(now, ack, engine),
         };
-        self.hear_first(now, ack, engine);
+        self.hear_own(now, ack, engine);
         acked
     }
 

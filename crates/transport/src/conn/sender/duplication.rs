@@ -51,6 +51,7 @@ impl Sender {
     fn copy_on(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
         let Outgoing { offset, len, .. } = *outgoing;
         self.copied = true;
+        self.note_sent_again(offset, len);
         for view in engine.views().iter().filter(|view| others.contains(view.id)) {
             if is_open(now, view, len) {
                 self.copies.waiting.push_back((view.id, offset, len));

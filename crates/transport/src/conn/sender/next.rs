@@ -104,6 +104,7 @@ impl Sender {
         let later = now.0 / TIMESTAMP_TICK > sent_at.0 / TIMESTAMP_TICK;
         let history = if later { History::AgainLater } else { History::Again };
         let number = engine.send(now, path, Cargo { key: offset, len, history }, false);
+        self.note_sent_again(offset, len);
         let head = self.map.send_again(offset, path, number);
         (Outgoing { path, offset, len, retransmission: true }, head)
     }
@@ -166,7 +167,7 @@ impl Sender {
         let offset = self.map.nxt();
         let number = engine.send(now, path, Cargo { key: offset, len, history: History::Once }, last);
         self.map.send_new(path, number, len);
-        self.note_first(now, path, offset, len, engine);
+        self.note_sent(now, path, offset, len, engine);
         Outgoing { path, offset, len, retransmission: false }
     }
 
