@@ -188,15 +188,14 @@ impl Security {
 
     fn on_reachable(&mut self, now: Instant, inbound: u32, locators: Locators) {
         let Some(number) = self.newest(inbound) else { return };
-        let mut moved = false;
-        if let Some(path) = self.paths.get_mut(number) {
-            moved = std::mem::replace(&mut path.locators, locators) != locators;
-            path.reachable = true;
-            if self.peers.get(path.peer).is_some_and(|peer| peer.reach.is_none()) {
-                path.sought = locators;
-            }
+        let Some(path) = self.paths.get_mut(number) else { return };
+        let moved = std::mem::replace(&mut path.locators, locators) != locators;
+        path.reachable = true;
+        if self.peers.get(path.peer).is_some_and(|peer| peer.reach.is_none()) {
+            path.sought = locators;
         }
         if moved {
+            self.changes.push_back(Change::Moved(inner(self.ours, path.peer, number)));
             self.resize(now, number, &locators);
         }
         self.bring_up(now, number);

@@ -99,6 +99,21 @@ fn other_ports_for_one_path_or_both_cost_a_round_trip_when_data_flows_and_a_hear
 }
 
 #[test]
+fn a_connection_opens_at_once_though_its_syn_is_the_first_packet_from_another_port() {
+    for syn in [MS(200), MS(1500)] {
+        let mut bed = Bed::new([today(), today()], [v4, v4]);
+        [CLIENT, SERVER].into_iter().for_each(|side| bed.local(side, 1, false));
+        bed.associate_at(&[0]);
+        bed.run(MS(60));
+        bed.links[0].nat = Some(outside(0, 1));
+        bed.run(syn);
+        bed.send_with(LEN, ConnectionConfig { cc: CcConfig::default().of_today(), ..Default::default() });
+        bed.run(MS(500));
+        assert!(bed.received > 100_000, "{syn:?}: {}", bed.received);
+    }
+}
+
+#[test]
 fn the_end_that_began_follows_too_and_finds_back_to_the_address_that_it_knows() {
     let mut bed = flowing(1, LEN);
     let before = inner(&bed, CLIENT);
