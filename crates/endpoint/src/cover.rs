@@ -149,6 +149,8 @@ pub(crate) enum Change {
     Up(Locators),
     /// It may be used no longer.
     Down(Locators),
+    /// The peer has another address there.
+    Moved(Locators),
     /// It was answered on after this round trip.
     Sample(Locators, Duration),
     /// It carries payloads of so many bytes.
@@ -167,6 +169,7 @@ impl Change {
         match self {
             Self::Up(path)
             | Self::Down(path)
+            | Self::Moved(path)
             | Self::Sample(path, _)
             | Self::Carries(path, _)
             | Self::Spills(path, _)

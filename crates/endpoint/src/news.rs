@@ -37,6 +37,7 @@ impl News {
         match change {
             Change::Sample(path, rtt) => self.answered(now, path, rtt),
             Change::Skipped(path) => self.skipped(path),
+            Change::Moved(_) => {} // who was quiet has lost no acknowledgment
             Change::Down(path) => {
                 self.paths.remove(&path);
                 return false;

@@ -193,6 +193,11 @@ impl Host {
     pub fn on_data(&mut self, now: Instant, peer: Hit, inbound: u32, bytes: u64) {
         self.with(now, peer, |a, ctx| a.on_sa_data(ctx, inbound, bytes));
     }
+    /// Of the authentic data from `peer` on the SA `inbound`, that with the largest sequence number came on `route`. If the peer is not
+    /// known to be there, it is asked to prove it; once it has, the path leads there.
+    pub fn on_source(&mut self, now: Instant, peer: Hit, inbound: u32, route: Route) {
+        self.with(now, peer, |a, ctx| a.on_source(ctx, inbound, route));
+    }
     /// What a packet and its answer took just now on the path with that inbound SPI: answers to our UPDATEs are waited for
     /// as long.
     pub fn on_round_trip(&mut self, now: Instant, peer: Hit, inbound: u32, round_trip: Duration) {

@@ -1,9 +1,10 @@
 //! A NAT on the only link of a host forgets its mappings and gives other ports, as when a router restarts.
 
-use std::io::{ErrorKind, IoSliceMut};
-use std::net::UdpSocket;
+use std::io::{ErrorKind, IoSliceMut, Read, Write};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,9 +30,41 @@ fn forget() -> bool {
     answer[16..20] == [0; 4]
 }
 
+/// A client behind a NAT that can be made to forget, and a server.
+fn behind_a_nat() -> Option<Pair> {
+    if !ready() || !installed(&["nft", "sysctl"]) {
+        return None;
+    }
+    let pair = Pair::start_behind_a_nat(link(80, 5));
+    if !pair.bed.hosts[0].run(forget).unwrap() {
+        excuse("the kernel has no ctnetlink: its NAT cannot be made to forget");
+        return None;
+    }
+    Some(pair)
+}
+
 /// The port at which the server knows the client's path.
 fn port(pair: &Pair) -> Option<u16> {
     pair.hosts[1].status().peers[0].paths.iter().find(|path| path.works()).map(|path| path.remote.port())
+}
+
+/// Reads what `from` writes, until that ends; keeps the longest time between two reads.
+fn watch(mut from: TcpStream, longest: &Mutex<Duration>) {
+    let (mut room, mut last) = (vec![0; 1 << 16], Instant::now());
+    while from.read(&mut room).unwrap() > 0 {
+        let mut longest = longest.lock().unwrap();
+        *longest = longest.max(last.elapsed());
+        last = Instant::now();
+    }
+}
+
+/// Writes one block after the other until `stop`.
+fn write(mut to: TcpStream, stop: &AtomicBool) {
+    let block = vec![7; 1 << 16];
+    while !stop.load(Ordering::Relaxed) {
+        to.write_all(&block).unwrap();
+    }
+    to.shutdown(Shutdown::Write).unwrap();
 }
 
 /// Whether a datagram to the server comes back.
@@ -49,14 +82,8 @@ fn echoes(client: &UdpSocket, server: &UdpSocket, number: u8) -> bool {
 
 #[test]
 fn a_connection_and_packets_go_on_when_a_nat_gives_other_ports() {
-    if !ready() || !installed(&["nft", "sysctl"]) {
-        return;
-    }
-    let pair = Pair::start_behind_a_nat(link(80, 5));
+    let Some(pair) = behind_a_nat() else { return };
     let ([client, server], router) = (&pair.hosts, &pair.bed.hosts[0]);
-    if !router.run(forget).unwrap() {
-        return excuse("the kernel has no ctnetlink: its NAT cannot be made to forget");
-    }
     let (near, far) = connected(&pair, 0, 80);
     for stream in [&near, &far] {
         stream.set_read_timeout(Some(STALLED)).unwrap();
@@ -83,4 +110,38 @@ fn a_connection_and_packets_go_on_when_a_nat_gives_other_ports() {
         }
     });
     assert_eq!(server.status().lane.incoming, 1, "one connection, from the beginning to the end");
+}
+
+/// How long the bytes of a connection stop when the NAT forgets: from the client, from the server, or both ways.
+#[test]
+fn bytes_stop_for_less_than_a_heartbeat_when_a_nat_gives_other_ports() {
+    let Some(pair) = behind_a_nat() else { return };
+    let router = &pair.bed.hosts[0];
+    for (what, senders) in [("from the client", &[0][..]), ("from the server", &[1]), ("both ways", &[0, 1])]
+    {
+        let (stop, longest) = (AtomicBool::new(false), Mutex::new(Duration::ZERO));
+        let mut pauses: Vec<Duration> = Vec::new();
+        thread::scope(|scope| {
+            let _ends = Ends(&stop);
+            for (sender, port) in senders.iter().zip(80..) {
+                let (near, far) = connected(&pair, *sender, port);
+                scope.spawn(|| write(near, &stop));
+                scope.spawn(|| watch(far, &longest));
+            }
+            for number in 0..5 {
+                thread::sleep(Duration::from_millis(700));
+                *longest.lock().unwrap() = Duration::ZERO;
+                assert!(router.run(forget).unwrap());
+                // Heartbeats are in another phase each time.
+                thread::sleep(Duration::from_millis(1500 + 93 * number));
+                pauses.push(*longest.lock().unwrap());
+            }
+        });
+        pauses.sort();
+        println!(
+            "{what}: bytes stop for {:?} ms",
+            pauses.iter().map(Duration::as_millis).collect::<Vec<_>>()
+        );
+        assert!(pauses[2] < Duration::from_secs(1), "{what}: {pauses:?}");
+    }
 }

@@ -81,6 +81,9 @@ impl Endpoint {
         match change {
             Change::Up(inner) => self.path_up(now, index, inner),
             Change::Down(inner) => self.path_down(now, index, inner),
+            Change::Moved(inner) => {
+                self.on_path(index, inner, |connection, path| connection.path_moved(now, path));
+            }
             Change::Carries(inner, mss) => {
                 self.on_path(index, inner, |connection, path| connection.path_carries(now, path, mss));
             }

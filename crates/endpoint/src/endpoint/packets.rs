@@ -94,7 +94,7 @@ impl Endpoint {
             Change::Sample(inner, rtt) => lane.on_path(&inner, |flow| flow.path_answered(now, &inner, rtt)),
             Change::Carries(inner, mss) => lane.on_path(&inner, |flow| flow.path_carries(now, &inner, mss)),
             Change::Spills(inner, spill) => lane.on_path(&inner, |flow| flow.path_spills(&inner, spill)),
-            Change::Skipped(_) => {}
+            Change::Moved(_) | Change::Skipped(_) => {}
             Change::Over(name) => {
                 lane.over(name);
                 // The peer began anew: a new flow, on the paths that outlived it.

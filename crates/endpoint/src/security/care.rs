@@ -142,7 +142,7 @@ impl Security {
     /// each heartbeat and on its path. A peer that has lost nothing answers the heartbeat first.
     fn renew_if_silent(&mut self, now: Instant, number: u16) {
         let Some(path) = self.paths.get(number).filter(|p| p.heart.silent() > UNANSWERED) else { return };
-        let (hit, locators) = (path.peer, path.locators);
+        let (hit, sought) = (path.peer, path.sought);
         if !self.is_silent(now, hit, UNANSWERED) {
             return;
         }
@@ -152,7 +152,7 @@ impl Security {
         if !self.hip.is_renewing(hit) {
             self.renewing.insert(hit, Renewal { since: now, doubted: 0, asked: now });
         }
-        self.hip.renew(now, hit, vec![route(locators)]);
+        self.hip.renew(now, hit, vec![route(sought)]);
     }
 
     /// Whether nothing came on any path for at least `beats` heartbeats, for [`SILENT`] delays of the quickest path, and for as
@@ -194,7 +194,7 @@ impl Security {
 
     /// Where there is no path to a peer though there should be one, and was no answer for [`UNHEARD`].
     fn elsewhere(&self, now: Instant, peer: Hit) -> Vec<Locators> {
-        let has_path = |l: &Locators| self.paths.of(peer).any(|(_, p)| p.locators.remote == l.remote);
+        let has_path = |l: &Locators| self.paths.of(peer).any(|(_, p)| p.sought.remote == l.remote);
         let wanted = self.peers.get(peer).into_iter().flat_map(|peer| &peer.wanted);
         let unheard = wanted.filter(|w| w.since + UNHEARD <= now && !has_path(&w.locators));
         unheard.map(|w| w.locators).collect()
@@ -237,7 +237,7 @@ impl Security {
         if !self.hip.is_genuine_r1(now, route(*locators), payload) {
             return true;
         }
-        let by = self.paths.of(hit).find(|(_, p)| p.locators == *locators);
+        let by = self.paths.of(hit).find(|(_, p)| p.sought == *locators);
         let delay = by.and_then(|(_, p)| p.measured.delay).unwrap_or(Duration::ZERO);
         let Some(renewal) = self.renewing.get_mut(&hit) else { return false };
         let ready = renewal.asked + DOUBT.max(delay.times(2));
@@ -261,11 +261,13 @@ impl Security {
         true
     }
 
-    /// HIP hears what came on a path since it heard last.
+    /// HIP hears what came on a path since it heard last, and from where.
     pub(super) fn tell_hip(&mut self, now: Instant, number: u16) {
         let Some(path) = self.paths.get_mut(number).filter(|p| p.untold > 0) else { return };
         let (peer, spi, bytes) = (path.peer, path.used_spi(), std::mem::take(&mut path.untold));
+        let source = route(path.source);
         self.hip.on_data(now, peer, spi, bytes);
+        self.hip.on_source(now, peer, spi, source);
         self.settle_for(now, peer);
     }
 
@@ -281,7 +283,7 @@ impl Security {
                 continue;
             }
             let live = |w: &Wanted| {
-                self.paths.of(hit).any(|(_, p)| p.locators == w.locators && !p.heart.is_lost(now, lost))
+                self.paths.of(hit).any(|(_, p)| p.sought == w.locators && !p.heart.is_lost(now, lost))
             };
             // What has each place, and whether that is more than an attempt at an address that the peer does not list.
             let mut busy = BTreeMap::new();

@@ -101,12 +101,15 @@ impl Security {
         let round_trip = of_pair.map_or(Duration::ZERO, |p| p.round_trip);
         let replaced = pair.replaces.and_then(|spi| self.spis.get(&spi)).copied();
         // A path that is sought anew between the same addresses: the new SAs are the same path.
-        let anew = |p: &SecurePath| p.locators == locators && p.up && !p.gone;
+        let anew = |p: &SecurePath| p.sought == locators && p.up && !p.gone;
         let anew = self.paths.of(peer).find(|(_, p)| anew(p)).map(|(number, p)| (number, p.spi()));
         let anew = anew.filter(|_| pair.replaces.is_none());
         if let Some(number) = replaced.or(anew.map(|(number, _)| number)) {
             if let Some(path) = self.paths.get_mut(number) {
                 path.rekey(pair, inbound, outbound);
+                if anew.is_some() {
+                    path.locators = locators;
+                }
             }
             self.spis.insert(pair.inbound, number);
             self.paths.beat_at(number, now);
@@ -123,6 +126,8 @@ impl Security {
             peer,
             hit: self.hit_of(peer),
             locators,
+            sought: locators,
+            source: locators,
             suite: pair.suite,
             outbound,
             next_outbound: None,
@@ -183,12 +188,14 @@ impl Security {
 
     fn on_reachable(&mut self, now: Instant, inbound: u32, locators: Locators) {
         let Some(number) = self.newest(inbound) else { return };
-        let mut moved = false;
-        if let Some(path) = self.paths.get_mut(number) {
-            moved = std::mem::replace(&mut path.locators, locators) != locators;
-            path.reachable = true;
+        let Some(path) = self.paths.get_mut(number) else { return };
+        let moved = std::mem::replace(&mut path.locators, locators) != locators;
+        path.reachable = true;
+        if self.peers.get(path.peer).is_some_and(|peer| peer.reach.is_none()) {
+            path.sought = locators;
         }
         if moved {
+            self.changes.push_back(Change::Moved(inner(self.ours, path.peer, number)));
             self.resize(now, number, &locators);
         }
         self.bring_up(now, number);

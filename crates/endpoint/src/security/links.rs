@@ -32,7 +32,7 @@ impl Security {
     /// owners know them, and the smallest round trip of heartbeats, or of the exchange that made the path.
     pub(super) fn path_config(&self, path: &SecurePath) -> PathConfig {
         let local = self.locals.get(&path.locators.local).copied().unwrap_or_default();
-        let remote = self.peers.get(path.peer).and_then(|p| p.links.get(&path.locators.remote.ip()));
+        let remote = self.peers.get(path.peer).and_then(|p| p.links.get(&path.sought.remote.ip()));
         let remote = remote.copied().unwrap_or_default();
         let rates = [local.link.bandwidth, remote.bandwidth];
         let delays = [local.link.delay, remote.delay];
@@ -55,7 +55,7 @@ impl Security {
     /// What the peer measured at its end of the path.
     pub(super) fn measured_by_peer(&self, path: &SecurePath) -> Link {
         let peer = self.peers.get(path.peer);
-        peer.and_then(|p| p.measured.get(&path.locators.remote.ip())).copied().unwrap_or_default()
+        peer.and_then(|p| p.measured.get(&path.sought.remote.ip())).copied().unwrap_or_default()
     }
 
     /// The peer says what its links give, or what it measured.

@@ -62,9 +62,9 @@ impl Security {
         let Some(peer) = self.peers.get_mut(hit) else { return };
         let Some(reach @ Reach::Addresses(_)) = &peer.reach else { return };
         let of_peer = || self.paths.of(hit).map(|(_, path)| path);
-        let port = of_peer().next().map_or(0, |p| p.locators.remote.port());
+        let port = of_peer().next().map_or(0, |p| p.sought.remote.port());
         let announced: Vec<_> = peer.announced.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
-        let is_proven = |remote: &SocketAddr| of_peer().any(|p| p.up && p.locators.remote == *remote);
+        let is_proven = |remote: &SocketAddr| of_peer().any(|p| p.up && p.sought.remote == *remote);
         let pairs = reach.pairs(&locals, &announced, is_proven);
         peer.want(now, pairs);
     }
@@ -93,7 +93,7 @@ impl Security {
         let before = std::mem::replace(&mut peer.announced, addresses);
         let news: Vec<IpAddr> = peer.announced.iter().filter(|ip| !before.contains(ip)).copied().collect();
         let gone = |ip: &IpAddr| before.contains(ip) && !peer.announced.contains(ip);
-        let on = |(n, p): (u16, &SecurePath)| gone(&p.locators.remote.ip()).then_some(n);
+        let on = |(n, p): (u16, &SecurePath)| gone(&p.sought.remote.ip()).then_some(n);
         let gone: Vec<_> = self.paths.of(hit).filter_map(on).collect();
         gone.into_iter().for_each(|number| self.abandon(now, number));
         self.want_anew(now, hit);
@@ -131,12 +131,12 @@ impl Security {
         let Some(peer) = self.peers.get(hit).filter(|p| matches!(p.reach, Some(Reach::Addresses(_)))) else {
             return;
         };
-        let place = |p: &SecurePath| peer.wanted.iter().position(|w| w.locators == p.locators);
+        let place = |p: &SecurePath| peer.wanted.iter().position(|w| w.locators == p.sought);
         let of_peer = || self.paths.of(hit).filter(|(_, p)| p.up);
         let rank =
             |p: &SecurePath| place(p).map(|n| (peer.wanted[n].link, (p.heart.silent() > UNANSWERED, n)));
         let kept: Vec<Locators> =
-            of_peer().filter(|(_, p)| place(p).is_some()).map(|(_, p)| p.locators).collect();
+            of_peer().filter(|(_, p)| place(p).is_some()).map(|(_, p)| p.sought).collect();
         let covered = |l: &Locators| {
             kept.iter().any(|k| k.local == l.local) && kept.iter().any(|k| k.remote == l.remote)
         };
@@ -145,7 +145,7 @@ impl Security {
         };
         let spare = |p: &SecurePath| match rank(p) {
             Some((link, own)) => better(link, own),
-            None => covered(&p.locators),
+            None => covered(&p.sought),
         };
         let spare: Vec<u16> = of_peer().filter(|(_, p)| spare(p)).map(|(n, _)| n).collect();
         spare.into_iter().for_each(|number| self.abandon(now, number));

@@ -11,6 +11,9 @@ use crate::cover::{Cargo, Change, Inner};
 use crate::outlet::Outlet;
 use crate::paths::Locators;
 
+/// Bytes that come from elsewhere than the peer is known to be after which HIP hears of it again, as between heartbeats.
+const MUCH: u64 = 4096;
+
 impl Security {
     /// A UDP payload came. What is in it for others is returned.
     pub(super) fn receive(
@@ -58,7 +61,12 @@ impl Security {
                     path.fresh = false;
                     path.use_next();
                 }
-                if first || !path.reachable && self.config.hip.same_spi {
+                let moved = *locators != path.source && path.is_newest(spi, opened.seq);
+                if moved {
+                    path.source = *locators;
+                }
+                let elsewhere = path.source != path.locators && path.untold > MUCH;
+                if first || moved || elsewhere || !path.reachable && self.config.hip.same_spi {
                     self.tell_hip(now, number); // who is not proved yet earns what it is sent
                 }
                 return self.opened(now, number, opened, bytes);

@@ -36,6 +36,10 @@ pub(super) struct SecurePath {
     pub hit: Hit,
     /// The outer addresses.
     pub locators: Locators,
+    /// Those between which whoever began the association looks for it: they stay when the other end is seen elsewhere.
+    pub sought: Locators,
+    /// Those between which the newest packet came.
+    pub source: Locators,
     pub suite: EspSuite,
     /// What we send with.
     pub outbound: Outbound,
@@ -128,6 +132,12 @@ impl SecurePath {
     pub fn open(&mut self, spi: u32, packet: &mut [u8]) -> Option<Result<Opened, OpenError>> {
         let sa = self.inbound.iter_mut().find(|sa| sa.spi().0 == spi)?;
         Some(sa.open(packet))
+    }
+
+    /// Whether the packet number `seq` of the SA with that SPI, which was opened, is the last that the peer is known to have sent.
+    pub fn is_newest(&self, spi: u32, seq: u64) -> bool {
+        let sa = self.inbound.iter().find(|sa| sa.spi().0 == spi);
+        spi == self.used_spi() && sa.is_some_and(|sa| sa.highest() == seq)
     }
 
     /// What an opened packet on the path `at` holds, in its memory.

@@ -28,6 +28,8 @@ pub struct Link {
     pub idle: [Instant; 2],
     /// What the server sees in place of the client's address.
     pub nat: Option<SocketAddr>,
+    /// The same at the other end: what the client sees, and where alone the server is then.
+    pub far: Option<SocketAddr>,
     /// The largest IP packet that gets through, and whether somebody tells the sender of a larger one.
     pub mtu: Option<(u32, bool)>,
     /// Packets that were too big.
@@ -133,6 +135,7 @@ impl Bed {
                 up: true,
                 idle: [Instant::ZERO; 2],
                 nat: None,
+                far: None,
                 mtu: None,
                 too_big: 0,
                 bytes: 0,
@@ -332,7 +335,8 @@ impl Bed {
     }
 
     fn carry(&mut self, side: usize, locators: &Locators, payload: Vec<u8>) {
-        let remote = |l: &Link| if side == SERVER { l.nat.unwrap_or(l.ends[0]) } else { l.ends[1] };
+        let outside = |l: &Link, side: usize| [l.nat, l.far][side].unwrap_or(l.ends[side]);
+        let remote = |l: &Link| outside(l, 1 - side);
         let is_on = |l: &Link| l.up && locators.local == l.ends[side] && locators.remote == remote(l);
         let Some(index) = self.links.iter().position(is_on) else {
             self.astray[side] += 1;
@@ -368,8 +372,7 @@ impl Bed {
         if is_data && self.loss == Some(Loss::Done(index)) {
             self.loss = Some(Loss::Shown(arrival));
         }
-        let source = if side == CLIENT { link.nat.unwrap_or(locators.local) } else { locators.local };
-        let arrives = Locators { local: link.ends[1 - side], remote: source };
+        let arrives = Locators { local: link.ends[1 - side], remote: outside(link, side) };
         if self.keeps {
             self.seen.push(payload.clone());
         }

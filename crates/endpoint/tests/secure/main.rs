@@ -6,6 +6,7 @@ mod ahead;
 mod bed;
 mod bottlenecks;
 mod early;
+mod nat;
 mod packets;
 mod several;
 mod silence;

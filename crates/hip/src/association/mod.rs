@@ -6,6 +6,7 @@ mod guest;
 mod initiator;
 mod notify;
 mod offers;
+mod path;
 mod r1;
 pub(crate) mod update;
 mod wait;
@@ -25,6 +26,7 @@ use ahead::Met;
 use initiator::{Attempt, Draft};
 pub(crate) use notify::notify;
 use offers::Offers;
+pub use path::Path;
 use update::Updates;
 
 /// One association.
@@ -85,34 +87,6 @@ pub struct Association {
 
 /// More than an honest peer needs.
 const FAVOURS: Bucket = Bucket::new(16, 4);
-
-/// One path with its SA pair.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Path {
-    /// Both ends.
-    pub route: Route,
-    /// The SPI of what we receive.
-    pub inbound: u32,
-    /// The SPI of what we send.
-    pub outbound: u32,
-    /// Whether the peer proved that it is there (RFC 8046 §5.4).
-    pub reachable: bool,
-    /// Whether the peer's address is no longer listed, or its lifetime is over: no data goes there (RFC 8046 §5.1).
-    pub withdrawn: bool,
-    /// Since when.
-    withdrawn_at: Option<Instant>,
-    /// What the last answer on it took, from the first time that we asked; 0 if none came yet.
-    pub round_trip: Duration,
-    /// The SPIs that the peer received on before, the newest last: what it said earlier may come later and names them.
-    former: Vec<u32>,
-}
-
-impl Path {
-    fn new(route: Route, inbound: u32, outbound: u32, reachable: bool, round_trip: Duration) -> Self {
-        let (withdrawn, withdrawn_at, former) = (false, None, Vec::new());
-        Self { route, inbound, outbound, reachable, withdrawn, withdrawn_at, round_trip, former }
-    }
-}
 
 impl Association {
     pub(crate) fn new(peer: Hit, routes: Vec<Route>, now: Instant) -> Self {

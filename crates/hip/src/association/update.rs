@@ -12,6 +12,7 @@
 mod answer;
 mod outstanding;
 mod request;
+mod source;
 mod withdrawn;
 
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, Multipath, PacketView, Param, coverage};
@@ -217,15 +218,16 @@ impl Association {
         // An answer that came elsewhere, or after long darkness, does not tell what answers take.
         let timed = asked == route && tries <= ctx.config.retries;
         match &self.updates.pending[n].what {
-            What::Answer { inbound, nonce, route: claimed, rekeyed } => {
+            What::Answer { inbound, nonce, route: claimed, .. }
+            | What::Check { inbound, nonce, route: claimed } => {
                 if !update.echo_responses.contains(nonce) {
                     return Err(DropReason::Proposal);
                 }
-                let (inbound, claimed, rekeyed) = (*inbound, *claimed, *rekeyed);
-                self.updates.pending.remove(n);
+                let (inbound, claimed) = (*inbound, *claimed);
+                let proved = self.updates.pending.remove(n).what;
                 // New keys are asked for by any path: that moves none.
                 let is_there = self.paths.iter().any(|p| p.inbound == inbound && p.route == claimed);
-                if is_there || !rekeyed {
+                if is_there || !matches!(proved, What::Answer { rekeyed: true, .. }) {
                     self.reached(ctx, inbound, claimed);
                 }
                 if timed {
@@ -370,7 +372,7 @@ impl Association {
     pub(super) fn reached(&mut self, ctx: &mut Context<'_>, inbound: u32, route: Route) {
         let Some(path) = self.paths.iter_mut().find(|p| p.inbound == inbound) else { return };
         path.route = route;
-        (path.reachable, path.withdrawn, path.withdrawn_at) = (true, false, None);
+        (path.reachable, path.withdrawn, path.withdrawn_at, path.next_check) = (true, false, None, ctx.now);
         self.locators.verified(route.remote.ip());
         if self.paths.first().is_some_and(|p| p.inbound == inbound) {
             self.routes = vec![route];

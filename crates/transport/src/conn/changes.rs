@@ -2,7 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
-use super::connection::Connection;
+use super::connection::{Connection, State};
 use super::paths::Member;
 use super::timers::Timer;
 use crate::engine::config::PathConfig;
@@ -37,6 +37,17 @@ impl Connection {
         if self.engine.path_state(path) == PathState::Unproved {
             self.engine.trust(now, path);
             self.observe_path(now, path, PathState::Active);
+        }
+    }
+
+    /// The peer has another address on `path`. What went to the old one may be lost: what came is acknowledged again, so that the peer
+    /// need not wait for its timer once more.
+    pub fn path_moved(&mut self, now: Instant, path: PathId) {
+        match self.state {
+            State::Closed => {}
+            State::SynSent | State::SynReceived => self.start_handshake(now, path),
+            _ if self.paths.contains(path) => self.receiver.ack_now(path, None, &mut self.engine.timers),
+            _ => {}
         }
     }
 

@@ -125,19 +125,25 @@ pub(super) enum What {
     Request { request: Request, inbound: u32, dh: Option<DhKey>, index: usize },
     /// An answer that asks for `nonce` back, about the path with that inbound SPI; whether it has new keys.
     Answer { inbound: u32, nonce: Vec<u8>, route: Route, rekeyed: bool },
+    /// Asks for `nonce` back from where data of the path with that inbound SPI came.
+    Check { inbound: u32, nonce: Vec<u8>, route: Route },
 }
 
 impl Pending {
     pub(super) fn request(&self) -> Option<Request> {
         match self.what {
             What::Request { request, .. } => Some(request),
-            What::Answer { .. } => None,
+            What::Answer { .. } | What::Check { .. } => None,
         }
     }
 
     /// Whether the peer draws keys for it, or we did.
     pub(super) fn changes_keys(&self) -> bool {
-        !self.rests && self.request().is_none_or(|request| request.draws_keys())
+        match self.what {
+            What::Request { request, .. } => !self.rests && request.draws_keys(),
+            What::Answer { .. } => true,
+            What::Check { .. } => false,
+        }
     }
 }
 
@@ -269,13 +275,14 @@ impl Updates {
         self.pending.iter().any(|p| match p.what {
             What::Request { request, .. } => request.rekeys(path) && !p.rests,
             What::Answer { inbound, rekeyed, .. } => rekeyed && inbound == path,
+            What::Check { .. } => false,
         })
     }
 
     /// The path with the inbound SPI `old` has `new` now.
     pub(super) fn rename(&mut self, old: u32, new: u32) {
         for pending in &mut self.pending {
-            if let What::Answer { inbound, .. } = &mut pending.what
+            if let What::Answer { inbound, .. } | What::Check { inbound, .. } = &mut pending.what
                 && *inbound == old
             {
                 *inbound = new;
@@ -298,7 +305,7 @@ impl Updates {
         }
         let mut answers = self.pending.iter().filter_map(|p| match p.what {
             What::Answer { rekeyed, .. } => Some(rekeyed),
-            What::Request { .. } => None,
+            What::Request { .. } | What::Check { .. } => None,
         });
         match request {
             Request::Add(_) => !self.is_rekeying() && !answers.any(|rekeyed| rekeyed),

@@ -233,6 +233,7 @@ impl Association {
     /// Whether no answer is waited for any more.
     fn is_over(&self, ctx: &Context<'_>, pending: &Pending) -> bool {
         let since = match pending.request().filter(Request::lasts) {
+            None if matches!(pending.what, What::Check { .. }) => return true,
             None => return pending.tries >= ctx.config.retries,
             Some(Request::Rekey { .. }) => pending.sent.max(self.data_at),
             Some(_) => pending.sent,
@@ -350,7 +351,7 @@ impl Association {
                 ctx.event(self.peer, Event::PathFailed { route });
             }
             What::Request { request: Request::Remove { inbound }, .. } => self.remove_path(ctx, inbound),
-            What::Request { request: Request::Announce, .. } => {}
+            What::Request { request: Request::Announce, .. } | What::Check { .. } => {}
             What::Request { request: Request::Move { route, .. }, .. } if self.is_live(ctx) => {
                 ctx.event(self.peer, Event::PathFailed { route });
             }
