@@ -36,17 +36,25 @@ demo: ## a download over two paths at once, by curl through the daemon where nam
 test: lint ## formatting, lints, every test; tests that need root run when they can
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	tools/deps browser || echo "without it, pages are not looked at in a browser" >&2
-	cargo test --workspace
-	$(MAKE) pure
-	tools/python-test
-	tools/paper out/reproduction.pdf
+	cargo test --workspace --no-run
+	status=0; $(MAKE) -j2 real beside || status=$$?; cat $(TARGET)/beside.txt; exit $$status
+	$(MAKE) alone
+
+# Tests in real time wait for most of it. What is computed runs meanwhile, and gives way to them.
+LANE = cargo test --workspace --config 'target."cfg(all())".runner = ["tools/lane", "$@"]'
+.PHONY: real computed alone beside
+real computed:
+	$(LANE)
+alone:
+	$(LANE) --tests
+beside:
+	nice $(MAKE) -j1 computed pure python-test paper > $(TARGET)/beside.txt 2>&1
 
 .PHONY: pure
+# All crates and `daemon`, so that libraries have the features that `cargo test --workspace` compiled them with.
 pure: ## the crates up to the simulator without a C compiler; both libraries of ciphers give the same
 	CC=false CXX=false cargo check -p polypath-sim --no-default-features --features pure
-	cargo test -p polypath-crypto --features pure
-	cargo test -p polypath-esp -p polypath-hip -p polypath-sim --no-default-features \
-	    --features polypath-esp/pure,polypath-hip/pure,polypath-sim/pure,polypath-sim/columns --test vectors --test states --test traces
+	cargo test --workspace --no-default-features --features polypath-sim/pure,polypath-cli/daemon --test vectors --test states --test traces
 
 .PHONY: python
 python: ## install the Python package into the Python that is active: a virtual environment, or your own

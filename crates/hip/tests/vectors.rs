@@ -335,6 +335,8 @@ fn a_repeatable_identity_signs_alike() {
     one.public().verify(b"message", &signature).unwrap();
     assert!(one.public().verify(b"massage", &signature).is_err());
     let stored = Identity::from_pem(&one.to_pem().unwrap()).unwrap();
+    // `make pure` is to test what no feature of another crate replaces.
+    assert_eq!(polypath_crypto::RSA, cfg!(feature = "aws-lc"), "the library that the features name");
     if cfg!(feature = "aws-lc") {
         assert_ne!(stored.sign(b"message").unwrap(), signature, "one from a file signs as the daemon does");
     }

@@ -72,20 +72,27 @@ pub struct Summary {
 impl Summary {
     /// Of `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Self::of_sorted(values, &sorted)
+    }
+
+    /// Of `values`, which are also there `sorted`.
+    pub(crate) fn of_sorted(values: &[f64], sorted: &[f64]) -> Option<Self> {
         let n = values.len();
         if n == 0 {
             return None;
         }
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        let t = quantile(n);
+        let half_width = |sd: f64| t.map(|t| t * sd / (n as f64).sqrt());
         let (mean, sd) = mean_and_sd(values);
         let logs: Option<Vec<f64>> = values.iter().map(|v| (*v > 0.0).then(|| v.ln())).collect();
         let log = logs.map(|logs| mean_and_sd(&logs));
-        let log_ci95 = log.and_then(|(_, sd)| half_width(n, sd));
+        let log_ci95 = log.and_then(|(_, sd)| half_width(sd));
         Some(Self {
             n,
             mean,
-            ci95: half_width(n, sd),
+            ci95: half_width(sd),
             sd,
             geometric_mean: log.map(|(mean, _)| mean.exp()),
             log_sd: log.map(|(_, sd)| sd),
@@ -107,10 +114,10 @@ fn mean_and_sd(values: &[f64]) -> (f64, f64) {
     (mean, if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
 }
 
-/// t(0.975, n − 1) · sd / √n.
-fn half_width(n: usize, sd: f64) -> Option<f64> {
+/// t(0.975, n − 1).
+fn quantile(n: usize) -> Option<f64> {
     let t = StudentsT::new(0.0, 1.0, n.checked_sub(1).filter(|f| *f > 0)? as f64).ok()?;
-    Some(t.inverse_cdf(0.975) * sd / (n as f64).sqrt())
+    Some(t.inverse_cdf(0.975))
 }
 
 #[cfg(test)]

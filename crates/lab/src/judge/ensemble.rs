@@ -39,7 +39,7 @@ impl Ensemble {
     pub fn of(scale: Scale, values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        Some(Self { scale, summary: Summary::of(values)?, sorted })
+        Some(Self { scale, summary: Summary::of_sorted(values, &sorted)?, sorted })
     }
 
     /// Its mean, geometric where that is asked for; of a share, the share.

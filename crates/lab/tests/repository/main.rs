@@ -1,6 +1,9 @@
 //! Rules of the whole repository that no compiler checks.
 
+mod docs;
 mod modules;
+mod prose;
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -3,11 +3,9 @@
 //! as many packets queued (`validate/ns2/vegas.tcl`).
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{hop, line, secs};
+use crate::common::{hop, line, secs};
 use polypath_sim::{FlowConfig, FlowReport};
 use polypath_transport::cc::CcConfig;
 use polypath_transport::cc::{DelaySignal, FastConfig};
@@ -64,7 +62,7 @@ fn the_window_settles_where_the_fluid_model_says() {
 #[test]
 fn the_window_settles_where_vegas_of_ns_2_does() {
     let entries: Vec<BTreeMap<String, f64>> =
-        serde_json::from_str(include_str!("../../../validate/reference/vegas.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../validate/reference/vegas.json")).unwrap();
     assert_eq!(entries.len(), 9);
     for entry in entries {
         let of = |key: &str| entry[key] as u64;

@@ -1,10 +1,7 @@
 //! Paths in virtual time: added, verified, moved, rekeyed and removed during an association.
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
-use pair::*;
+use crate::hosts::*;
 use polypath_hip::*;
 use polypath_wire::hip::{Kind, LocatorAddress, PacketType, PacketView, Param};
 use polypath_wire::{Duration, Instant};

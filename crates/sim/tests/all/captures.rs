@@ -1,12 +1,10 @@
 //! Captures that another program dissects: no malformed packet, no bad checksum.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{hop, line, secs, shared_buffer};
+use crate::common::{hop, line, secs, shared_buffer};
 use polypath_endpoint::SecurityConfig;
 use polypath_sim::{FlowConfig, HopConfig, HostConfig, SourceConfig, Via, World, WorldConfig, identity};
 use polypath_transport::{PathConfig, RecordFilter};

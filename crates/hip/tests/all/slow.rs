@@ -1,10 +1,7 @@
 //! Paths on which an answer takes longer than the usual wait.
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/pair.rs"]
-mod pair;
-
-use pair::Pair;
+use crate::hosts::Pair;
 use polypath_hip::State;
 use polypath_wire::Duration;
 use polypath_wire::hip::PacketType;

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
-use common::{assert_conserved, hop, line, secs};
+use crate::common::{assert_conserved, hop, line, line_of, secs};
 use polypath_sim::{HopConfig, Pauses, SourceConfig, Via, World, WorldConfig, WorldError};
 use polypath_wire::{Duration, Instant, Rate, Seed};
 
@@ -38,7 +36,7 @@ fn what_a_hop_cannot_carry_is_dropped_at_it() {
 #[test]
 fn bins_hold_what_arrived_in_them() {
     let config = WorldConfig { bin: Duration::from_secs(1), ..WorldConfig::default() };
-    let mut l = common::line_of(config, Default::default(), hop(100, 10, 10));
+    let mut l = line_of(config, Default::default(), hop(100, 10, 10));
     let cbr = SourceConfig::constant("cbr", l.path, 1000, Rate::from_mbps(8), secs(0.5));
     let cbr = l.world.source(SourceConfig { stop: Some(secs(2.0)), ..cbr }).unwrap();
     l.world.run(secs(5.0));
@@ -53,7 +51,7 @@ fn who_passes_a_packet_held_back_arrives_on_time() {
     let config = WorldConfig { bin: Duration::from_millis(1), ..WorldConfig::default() };
     let held = Duration::from_millis(1050);
     let second = HopConfig { reordering: 0.5, reorder_delay: held, ..hop(100, 10, 10) };
-    let mut l = common::line_of(config, Default::default(), second);
+    let mut l = line_of(config, Default::default(), second);
     // One packet each 100 ms: on time in one bin of each hundred, held back 50 bins further.
     let cbr = SourceConfig::constant("cbr", l.path, 1250, Rate(100_000), Instant::ZERO);
     let cbr = l.world.source(SourceConfig { stop: Some(secs(20.0)), ..cbr }).unwrap();

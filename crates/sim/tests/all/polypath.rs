@@ -1,9 +1,7 @@
 //! The controller `polypath` in worlds: it is its law on one path, and one TCP where paths share a bottleneck.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
-use common::{hop, line_of, secs};
+use crate::common::{hop, line_of, secs};
 use polypath_sim::{FlowConfig, FlowId, HostConfig, Via, World, WorldConfig};
 use polypath_transport::cc::{BaseLaw, CcConfig, CubicConfig, NewRenoConfig, PolypathConfig};
 use polypath_transport::{ConnectionConfig, PathConfig, PathStats};

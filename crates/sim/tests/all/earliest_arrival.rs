@@ -8,9 +8,7 @@
 //! there what counts is the share of what such paths can carry until then.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
-use common::{assert_conserved, hop, secs};
+use crate::common::{assert_conserved, hop, secs};
 use polypath_sim::{FlowConfig, FlowId, FlowReport, HopConfig, HostConfig, Via, World, WorldConfig};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::sched::SchedulerConfig;

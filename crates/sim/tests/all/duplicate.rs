@@ -1,9 +1,7 @@
 //! Duplication mode over paths of unequal delay: every segment takes both, so there is what the narrower carries.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
-use common::{hop, secs};
+use crate::common::{hop, secs};
 use polypath_sim::{FlowConfig, HostConfig, Via, World, WorldConfig};
 use polypath_transport::sched::{DuplicateConfig, SchedulerConfig};
 use polypath_transport::{ConnectionConfig, PathConfig};

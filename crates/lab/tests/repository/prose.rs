@@ -1,14 +1,12 @@
 //! Numbers in the sentences and tables of the pages that stand beside an experiment of the papers are kept of it, set in its spec, or published.
 #![allow(clippy::unwrap_used)]
 
-mod sources;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::path::{Path, PathBuf};
 
+use crate::sources::{Elsewhere, ON_THE_WIRE, parameters, unused};
 use serde_json::Value;
-use sources::{Elsewhere, ON_THE_WIRE, parameters, unused};
 
 /// Whose results are kept.
 const GROUPS: [&str; 3] = ["mhip", "rmtcp", "fast"];

@@ -1,11 +1,9 @@
 //! CUBIC (RFC 9438) on a link: against the CUBIC of Linux in ns-2 (`validate/ns2/cubic.tcl`), and against itself.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{hop, line, secs};
+use crate::common::{hop, line, secs};
 use polypath_sim::{FlowConfig, HopConfig, World};
 use polypath_transport::cc::{CcConfig, CubicConfig, SlowStart};
 use polypath_transport::{ConnectionConfig, PathConfig};
@@ -51,7 +49,7 @@ fn alone(bottleneck: HopConfig, sender: ConnectionConfig) -> [f64; 4] {
 #[test]
 fn alone_on_a_link_it_does_what_the_cubic_of_linux_does_in_ns_2() {
     let entries: Vec<BTreeMap<String, f64>> =
-        serde_json::from_str(include_str!("../../../validate/reference/cubic.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../validate/reference/cubic.json")).unwrap();
     assert_eq!(entries.len(), 8);
     for entry in entries {
         let of = |key: &str| entry[key] as u64;

@@ -2,13 +2,10 @@
 //! not in time.
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use pair::*;
+use crate::hosts::*;
 use polypath_hip::*;
 use polypath_wire::hip::{Hit, Kind, Packet, PacketType, PacketView, Param, Signature, udp};
 use polypath_wire::{Checksum, Duration, Instant};

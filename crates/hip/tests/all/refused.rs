@@ -1,13 +1,10 @@
 //! Requests that a peer refuses or does not hear: what is in force goes on, and numbers, lists and costs stay bounded.
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use pair::*;
+use crate::hosts::*;
 use polypath_hip::*;
 use polypath_wire::Duration;
 use polypath_wire::hip::{EspInfo, PacketType, PacketView, Param};

@@ -1,14 +1,12 @@
 //! Numbers in the pages of the papers follow from a check, or their paragraph names what gives them.
 
-mod sources;
-
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::sources::{Elsewhere, ON_THE_WIRE, parameters, unused};
 use serde_json::Value;
-use sources::{Elsewhere, ON_THE_WIRE, parameters, unused};
 
 /// The pages, and the groups whose checks they speak of.
 const PAGES: [(&str, &[&str]); 5] = [

@@ -1,10 +1,7 @@
 //! Two hosts in virtual time: base exchange and end, with everything a network can do to it.
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
-use pair::*;
+use crate::hosts::*;
 use polypath_hip::dh::DhGroup;
 use polypath_hip::suite::{EspSuite, HipCipher};
 use polypath_hip::*;
@@ -167,7 +164,7 @@ fn random_networks() {
         pair.run(Duration::from_secs(60));
         assert!(
             pair.is_up() || pair.events.iter().flatten().any(|e| matches!(e, Event::Failed(_))),
-            "seed {seed}: {:?}; repeat with cargo test -p polypath-hip --test pair random_networks",
+            "seed {seed}: {:?}; repeat with cargo test -p polypath-hip --test all random_networks",
             pair.states()
         );
         if pair.is_up() {

@@ -1,10 +1,7 @@
 //! Paths that carry data before the peer answers the request for them (`association/ahead.rs`), in virtual time.
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
-use pair::*;
+use crate::hosts::*;
 use polypath_hip::*;
 use polypath_wire::Duration;
 

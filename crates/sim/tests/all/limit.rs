@@ -1,9 +1,7 @@
 //! `max_rate` of a path: what its link carries, and what the other path does meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
-use common::{hop, secs};
+use crate::common::{hop, secs};
 use polypath_sim::{FlowConfig, FlowId, HostConfig, Via, World, WorldConfig};
 use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
 use polypath_transport::sched::SchedulerConfig;

@@ -2,15 +2,12 @@
 //! Without tshark the tests say that they were skipped.
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pair::*;
+use crate::hosts::*;
 use polypath_esp::{EspConfig, Keys, Outbound, Spi, Suite};
 use polypath_hip::*;
 use polypath_wire::ipv4::Ipv4Header;

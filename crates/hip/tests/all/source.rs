@@ -1,12 +1,9 @@
 //! Data that comes from elsewhere than the peer is known to be: behind a NAT that gives other ports, or copied by somebody.
-#![allow(clippy::unwrap_used)]
-
-#[path = "common/pair.rs"]
-mod pair;
+#![allow(clippy::unwrap_used, reason = "test helpers")]
 
 use std::net::SocketAddr;
 
-use pair::*;
+use crate::hosts::*;
 use polypath_hip::*;
 use polypath_wire::Duration;
 use polypath_wire::hip::{Kind, PacketType, PacketView};

@@ -1,10 +1,7 @@
 //! UPDATEs that nobody answers for long: the peer may come back, and what was asked for is had then.
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
-use pair::*;
+use crate::hosts::*;
 use polypath_hip::*;
 use polypath_wire::Duration;
 use polypath_wire::hip::PacketType;

@@ -1,14 +1,14 @@
 //! Our simulator against the committed figures of ns-2 2.35; docs/validation.md explains them, and
 //! `make validate-ns2` runs both and prints all.
 
-#[path = "../examples/validate/scenario.rs"]
+#[path = "../../examples/validate/scenario.rs"]
 mod scenario;
 
 use scenario::{Case, Mark, OneFlow, Red, RedRun, Topology, TwoFlows, Variant};
 
-const ONE_FLOW: &str = include_str!("../../../validate/reference/one_flow.json");
-const TWO_FLOWS: &str = include_str!("../../../validate/reference/two_flows.json");
-const RED: &str = include_str!("../../../validate/reference/red.json");
+const ONE_FLOW: &str = include_str!("../../../../validate/reference/one_flow.json");
+const TWO_FLOWS: &str = include_str!("../../../../validate/reference/two_flows.json");
+const RED: &str = include_str!("../../../../validate/reference/red.json");
 
 #[test]
 fn one_flow_agrees_with_ns2() {

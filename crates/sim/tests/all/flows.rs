@@ -1,9 +1,7 @@
 //! TCP flows in worlds: every byte once and in order, whatever befalls the packets.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-mod common;
-
-use common::{Line, assert_conserved, hop, line, line_of, secs};
+use crate::common::{Line, assert_conserved, hop, line, line_of, secs};
 use polypath_sim::{
     Change, ClockConfig, FlowConfig, FlowId, FlowReport, Headers, HopConfig, HostConfig, Step, Via, World,
     WorldConfig,

@@ -1,0 +1,13 @@
+//! Two hosts and a network between them, which a test may edit.
+
+mod ahead;
+mod attack;
+mod dark;
+#[path = "../common/pair.rs"]
+mod hosts;
+mod pair;
+mod paths;
+mod refused;
+mod slow;
+mod source;
+mod tshark;
