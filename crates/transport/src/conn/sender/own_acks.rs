@@ -84,7 +84,8 @@ impl OwnAcks {
             *to <= ack.una || ack.blocks.iter().any(|block| block.0 <= *from && *to <= block.1)
         };
         let heard = || self.sent.range(..of_first).filter(has);
-        let first = heard().last().map(|(_, _, left)| (heard().map(|(from, to, _)| to - from).sum(), *left));
+        let first =
+            heard().next_back().map(|(_, _, left)| (heard().map(|(from, to, _)| to - from).sum(), *left));
         self.sent.drain(..told);
         self.first -= of_first;
         Some(Told { newest, first })
