@@ -71,6 +71,41 @@ fn both_paths_hear_of_what_they_carried() {
     }
 }
 
+/// Of each acknowledgment, of single segments on the first path: how long after its segment came it left, and its TSval less the time at which
+/// that came, µs.
+fn dated(delays: &[u64]) -> Vec<(i64, i64)> {
+    let mut pair = Pair::open(thinned(), delays);
+    for n in 0..20 {
+        pair.write(CLIENT, MSS);
+        pair.run_for(Duration::from_micros(100_000 + 300 * n));
+    }
+    let (mut segments, mut dated) = (Vec::new(), Vec::new());
+    for flying in pair.log.iter().filter(|f| f.path.0 == 0) {
+        match flying.segment.header.options.timestamps {
+            _ if flying.is_data_of(CLIENT) => segments.push(flying.sent + ms(delays[0])),
+            Some(timestamps) if flying.from == SERVER => {
+                let newest = segments.iter().rev().find(|came| **came <= flying.sent);
+                let us = |came: &Instant| (came.0 / 1000) as i64;
+                let since = |came| us(&flying.sent) - us(came);
+                dated.extend(newest.map(|came| (since(came), i64::from(timestamps.value) * 1000 - us(came))));
+            }
+            _ => {}
+        }
+    }
+    dated
+}
+
+#[test]
+fn of_several_paths_an_acknowledgment_bears_the_time_at_which_the_newest_segment_came() {
+    let clock = 5_000_000; // what the server's shows at the start
+    let waited =
+        |dated: Vec<(i64, i64)>| dated.into_iter().filter(|(since, _)| *since >= 5000).collect::<Vec<_>>();
+    let (several, one) = (waited(dated(&[10, 40])), waited(dated(&[10])));
+    assert!(several.len() > 10 && one.len() > 10, "{several:?} {one:?}");
+    assert!(several.iter().all(|(_, value)| (0..1000).contains(&(clock - value))), "{several:?}");
+    assert!(one.iter().all(|(since, value)| (0..1000).contains(&(clock + since - value))), "{one:?}");
+}
+
 #[test]
 fn losses_are_repaired_without_a_timeout_and_nothing_goes_twice() {
     for delays in [&[10, 40][..], &[20]] {
