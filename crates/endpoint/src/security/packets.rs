@@ -11,7 +11,7 @@ use crate::cover::{Cargo, Change, Inner};
 use crate::outlet::Outlet;
 use crate::paths::Locators;
 
-/// Bytes that come from elsewhere than the peer is known to be after which HIP hears of it again, as between heartbeats.
+/// HIP is told with each heartbeat that data comes from an address where the peer is not proved to be, and after this many bytes.
 const MUCH: u64 = 4096;
 
 impl Security {

@@ -21,7 +21,7 @@ const SETTLE: u64 = 1;
 /// Half periods of a trial after that, at least and at most, and how long it may last in any case: on slow paths few packets tell.
 const TRIAL: [u64; 2] = [7, 21];
 const LONG: Duration = Duration::from_secs(10);
-/// After a trial of `t` seconds paths are to be more alike by this over `t`: in a short one more is chance.
+/// A trial of `t` seconds asks for this over `t` more than `join`: in a short trial more is chance.
 const CAUTION: f64 = 0.4;
 /// A trial that failed is repeated after this long, then twice as long, and so on up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];

@@ -68,8 +68,8 @@ pub trait Controller: Debug + Send {
     fn on_known(&mut self, _path: PathId, _known: &KnownPath, _others: u32) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
-    /// An acknowledgment came by `path` itself: round trips and queueing of the newest packet of which it told, and nothing else. Only for
-    /// who [compares paths](Self::compares_paths).
+    /// An acknowledgment came by `path` itself; `sample` has round trips and queueing of the newest packet that it covers, nothing else.
+    /// Called if the controller [compares paths](Self::compares_paths).
     fn on_own_ack(&mut self, _now: Instant, _path: PathId, _sample: &AckSample) {}
     /// A segment was judged lost.
     fn on_lost(&mut self, _now: Instant, _path: PathId, _segment: &LostSegment) {}

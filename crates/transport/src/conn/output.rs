@@ -160,8 +160,8 @@ impl Connection {
         Some(path)
     }
 
-    /// Of several paths an acknowledgment bears the time at which the newest segment came on its path, not the time at which it leaves:
-    /// that it waited for more is then no delay of the path.
+    /// With several paths an acknowledgment bears the time at which the newest segment arrived on its path, not the time at which it leaves.
+    /// So the peer does not take the wait for further segments for a delay of the path.
     fn date(&self, pending: &PendingAck, segment: &mut Segment) {
         let came = self.receiver.newest_on(pending.path).filter(|_| self.paths.len() > 1);
         if let Some((timestamps, came)) = segment.header.options.timestamps.as_mut().zip(came) {

@@ -1,9 +1,9 @@
 //! What the acknowledgments tell of a path that come back by the path itself.
 //!
-//! Of several paths the acknowledgments of the quickest tell first, and all at once, what arrived on a slower one, but not when it
-//! arrived. Those of the path itself come later and say nothing new. But each is of the newest segment that it tells of, so together
-//! they show how long segments waited in the queues of the path, and those of the first flight come as the bottleneck let the segments
-//! through, one after the other: a train (`path/trains.rs`).
+//! An acknowledgment on a quick path often covers a segment of a slow path first, but may leave long after the segment arrived.
+//! The slow path's own acknowledgment comes later. It left when the newest segment that it covers arrived, so it shows how long that
+//! segment waited in queues. In the first flight of a path the times between its own acknowledgments show the rate of the bottleneck
+//! (`path/trains.rs`).
 
 use std::collections::VecDeque;
 
@@ -22,11 +22,11 @@ const MOST: usize = 1 << 14;
 /// A segment that left for the first time: its first offset, the offset behind its last, and when it left.
 type Sent = (u64, u64, Instant);
 
-/// The segments of one path of which its own acknowledgments have not told.
+/// The segments of one path that its own acknowledgments do not cover yet.
 #[derive(Debug)]
 pub(super) struct OwnAcks {
     path: PathId,
-    /// In the order in which they left, which is that of the stream.
+    /// In sending order, which is also stream order.
     sent: VecDeque<Sent>,
     /// How many of those at the front are of the first flight.
     first: usize,
@@ -34,7 +34,7 @@ pub(super) struct OwnAcks {
     began: usize,
 }
 
-/// What one acknowledgment tells for the first time on its path.
+/// What an acknowledgment covers that none before it on its path did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Told {
     /// When the newest segment left.
@@ -69,7 +69,7 @@ impl OwnAcks {
         self.first += usize::from(is_first);
     }
 
-    /// What `ack`, which came by the path itself, tells for the first time. What left earlier is not waited for any more: it was lost.
+    /// What `ack` covers that none before it on this path did. Segments that left before the newest of these are forgotten: they were lost.
     fn hear(&mut self, ack: &Ack<'_>) -> Option<Told> {
         let up_to = |bound: u64| self.sent.partition_point(|sent| sent.1 <= bound);
         let within = |&(from, to): &(u64, u64)| {
@@ -91,7 +91,7 @@ impl OwnAcks {
         Some(Told { newest, first })
     }
 
-    /// `len` bytes from `offset` on leave once more: an acknowledgment of them does not tell which arrived.
+    /// `len` bytes from `offset` on leave once more: their acknowledgment does not show which transmission arrived.
     fn forget(&mut self, offset: u64, len: u32) {
         let before = |bound: u64| self.sent.partition_point(|sent| sent.0 < bound);
         let (from, to) = (before(offset), before(offset + u64::from(len)));
