@@ -103,8 +103,8 @@ impl Security {
                     Heard::Reply { sent, .. } => {
                         self.stats.heartbeats += 1;
                         let rtt = path.on_heartbeat(now, sent);
-                        let inner = inner(self.ours, path.peer, number);
-                        self.peers.touch(path.peer);
+                        let (peer, inner) = (path.peer, inner(self.ours, path.peer, number));
+                        self.peers.touch(peer);
                         if std::mem::take(&mut path.left_out) && path.up {
                             self.changes.push_back(Change::Up(inner));
                         }
@@ -113,6 +113,7 @@ impl Security {
                             self.probe(now, number);
                         }
                         self.paths.retime(number);
+                        self.cancel_renewal(now, peer);
                         self.tell_round_trip(now, number);
                     }
                     Heard::Other => self.stats.other += 1,
