@@ -26,7 +26,7 @@ use crate::rate::Limit;
 use crate::volume::Volume;
 pub use check::wrong_host;
 pub use class::{Class, Ports, Protocol};
-pub use error::ConfigError;
+pub use error::{ConfigError, Place};
 pub(crate) use reached::with_port;
 pub use reached::{EXAMPLE as ADDRESS_EXAMPLE, wrong_address};
 pub use transport::Transport;

@@ -181,7 +181,8 @@ pub(crate) fn routes(prefixes: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
     others.flat_map(|prefix| halves(prefix.trunc())).collect()
 }
 
-fn halves(prefix: IpNet) -> Vec<IpNet> {
+/// What is routed for a prefix.
+pub(crate) fn halves(prefix: IpNet) -> Vec<IpNet> {
     match prefix.subnets(1) {
         Ok(halves) if prefix.prefix_len() == 0 => halves.collect(),
         _ => vec![prefix],
