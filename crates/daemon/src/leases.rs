@@ -54,6 +54,9 @@ impl LeaseError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Exhausted { .. } => "name a larger network, or leave peers out",
+            Self::Unkept { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "the disk is full: make room there, or name a directory on another one"
+            }
             Self::Unkept { .. } => "name a directory that the daemon's user may read and write",
         }
     }
@@ -175,6 +178,14 @@ mod tests {
         fs::create_dir(dir.path().join(FILE)).unwrap();
         let said = given("10.99.0.0/24", dir.path(), &[1]).unwrap_err();
         assert!(said.contains("leases.json, which stores"), "{said}");
+    }
+
+    #[test]
+    fn a_full_disk_is_answered_with_what_to_do() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let error = LeaseError::Unkept { file: "leases.json".into(), source: full };
+        assert_eq!(error.place(), Place::Value(["daemon", "state"]));
+        assert!(error.help().starts_with("the disk is full"));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn prepare(config: &Config, user: Option<&User>) -> Result<(), Failure> {
 }
 
 fn check(dir: &Path, found: &fs::Metadata, user: Option<&User>) -> Result<(), Failure> {
-    let (shown, mode) = (dir.display(), found.mode() & 0o777);
+    let (shown, mode) = (dir.display(), found.mode());
     if !found.is_dir() {
         return Err(Failure::usage(format!("{shown} is no directory")).help("name a directory"));
     }
@@ -44,8 +44,9 @@ fn check(dir: &Path, found: &fs::Metadata, user: Option<&User>) -> Result<(), Fa
             other.help(format!("name a directory that does not exist yet, or: chown {} {shown}", user.name))
         );
     }
-    if mode & 0o002 != 0 {
-        let open = Failure::usage(format!("{shown} can be changed by others (mode {mode:04o})"));
+    // Strangers may replace files there, unless it is sticky as /tmp is.
+    if mode & 0o1002 == 0o002 {
+        let open = Failure::usage(format!("{shown} can be changed by others (mode {:04o})", mode & 0o777));
         return Err(open.help(format!("chmod o-w {shown}")));
     }
     Ok(())
