@@ -339,6 +339,14 @@ impl LaneConfig {
     }
 }
 
+/// What is routed for a prefix. A default route becomes two halves, so that the default routes of the uplinks stay.
+pub(crate) fn routed(prefix: &IpNet) -> Vec<IpNet> {
+    match prefix.trunc().subnets(1) {
+        Ok(halves) if prefix.prefix_len() == 0 => halves.collect(),
+        _ => vec![prefix.trunc()],
+    }
+}
+
 /// Bytes written ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;
 /// The window that a connection of a peer has before it is served, bytes.

@@ -12,8 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::error::{ConfigError, Problem};
-use super::{Config, Peer};
-use crate::routes::halves;
+use super::{Config, Peer, routed};
 
 /// A file of peers.
 #[derive(Deserialize)]
@@ -114,7 +113,7 @@ impl Config {
             .iter()
             .enumerate()
             .find_map(|(n, peer)| {
-                let m = peer.prefixes.iter().position(|prefix| halves(prefix.trunc()).contains(to))?;
+                let m = peer.prefixes.iter().position(|prefix| routed(prefix).contains(to))?;
                 Some(Problem::at(&["peer"], n, "prefixes").nth(m))
             })
             .map(|problem| (problem, sources))
