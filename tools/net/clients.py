@@ -69,6 +69,18 @@ class Star:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return self.bed.spawn(side, BINARY, "up", config, **quiet)
 
+    def call(self, peers):
+        """From now on the server calls so many peers more, none of which is there."""
+        server = self.bed.names[1]
+        run("ip", "-n", server, "neigh", "add", "10.50.200.200", "lladdr", "02:00:00:00:00:99", "dev", "eth0")
+        run("ip", "-n", server, "route", "add", "10.60.0.0/16", "via", "10.50.200.200")
+        for n in range(peers):
+            tag, at = os.urandom(12).hex(":", 2), f"{n // 250}.{n % 250 + 1}"
+            file = self.config.parent / "peers" / f"absent{n}.toml"
+            file.write_text(f'[[peer]]\nhit = "2001:22:{tag}"\naddresses = ["10.60.{at}"]\nprefixes = ["10.61.{at}/32"]\n')
+            file.chmod(0o644)
+        self._run(1, "reload", "--socket", self.socket)
+
     def connect(self):
         """Starts the clients; s until the server has a path to each."""
         began = time.monotonic()
@@ -149,4 +161,17 @@ def tunnel_clients(runs):
     table(f"{CLIENTS} idle clients of one server", found)
 
 
-PARTS = {"tunnel_clients": tunnel_clients}
+def tunnel_called(runs):
+    """What a datagram of one client costs a server beside 999 peers that it calls and that do not answer."""
+    found = {}
+    for peers in (0, 999):
+        with Bed([], more=["c0"]) as bed:
+            star = Star(bed, 1)
+            star.connect()
+            star.call(peers)
+            time.sleep(20)
+            found[f"beside {peers}"] = [star.cost() * 1e6 for _ in range(runs)]
+    table("CPU of the server for a datagram of a client, µs", found)
+
+
+PARTS = {"tunnel_clients": tunnel_clients, "tunnel_called": tunnel_called}
