@@ -1,7 +1,8 @@
-"""What many idle clients cost a server: a daemon for each, in a namespace of its own."""
+"""What many clients cost a server: a daemon for each, in a namespace of its own."""
 
 import json
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -14,8 +15,12 @@ from rivals import cpu_of
 # A bridge has up to 1023 ports.
 CLIENTS = int(os.environ.get("CLIENTS", 1000))
 SERVER = "10.50.255.254"
+# The server's address in the tunnel.
+INSIDE = ("10.99.0.1", 7)
 # How long nothing is done, s.
 IDLE = 20
+# Datagrams of one client, in each of so many seconds.
+RATE, BUSY = 1000, 10
 # All namespaces share one table of neighbours.
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 
@@ -64,6 +69,18 @@ class Star:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return self.bed.spawn(side, BINARY, "up", config, **quiet)
 
+    def call(self, peers):
+        """From now on the server calls so many peers more, none of which is there."""
+        server = self.bed.names[1]
+        run("ip", "-n", server, "neigh", "add", "10.50.200.200", "lladdr", "02:00:00:00:00:99", "dev", "eth0")
+        run("ip", "-n", server, "route", "add", "10.60.0.0/16", "via", "10.50.200.200")
+        for n in range(peers):
+            tag, at = os.urandom(12).hex(":", 2), f"{n // 250}.{n % 250 + 1}"
+            file = self.config.parent / "peers" / f"absent{n}.toml"
+            file.write_text(f'[[peer]]\nhit = "2001:22:{tag}"\naddresses = ["10.60.{at}"]\nprefixes = ["10.61.{at}/32"]\n')
+            file.chmod(0o644)
+        self._run(1, "reload", "--socket", self.socket)
+
     def connect(self):
         """Starts the clients; s until the server has a path to each."""
         began = time.monotonic()
@@ -93,6 +110,21 @@ class Star:
         lines = Path(f"/proc/{self.server.pid}/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
 
+    def cost(self):
+        """CPU seconds of the server for a datagram that the first client sends it through the tunnel, beside what it takes when idle."""
+        taken = self.bed.socket(1, kind=socket.SOCK_DGRAM)
+        taken.bind(INSIDE)  # nobody reads, and the kernel drops what overflows
+        sent, cpu = self.bed.socket(2, kind=socket.SOCK_DGRAM), cpu_of(self.server.pid)
+        time.sleep(BUSY)
+        idle, cpu, began = cpu_of(self.server.pid) - cpu, cpu_of(self.server.pid), time.monotonic()
+        for n in range(RATE * BUSY):
+            time.sleep(max(0, began + n / RATE - time.monotonic()))
+            sent.sendto(bytes(100), INSIDE)
+        time.sleep(max(0, began + BUSY - time.monotonic()))
+        cost = (cpu_of(self.server.pid) - cpu - idle) / (RATE * BUSY)
+        taken.close(), sent.close()
+        return cost
+
     def datagrams(self):
         """Packets in and out of the server's interface."""
         lines = run("ip", "netns", "exec", self.bed.names[1], "cat", "/proc/net/dev").stdout.splitlines()
@@ -101,7 +133,7 @@ class Star:
 
 
 def tunnel_clients(runs):
-    """CLIENTS (1000) idle clients of one server, each with a daemon: memory, CPU, datagrams, and how soon they are connected."""
+    """CLIENTS (1000) idle clients of one server, each with a daemon: memory, CPU, datagrams, what one more costs, how soon they are connected."""
     before = NEIGHBOURS.read_text()
     NEIGHBOURS.write_text(str(16 * CLIENTS + 1024))
     found = {}
@@ -121,6 +153,7 @@ def tunnel_clients(runs):
                                      "CPU of the server, % of a core": (cpu_of(star.server.pid) - cpu) / IDLE * 100,
                                      "datagrams in for each, a second": (then[0] - came) / each,
                                      "datagrams out": (then[1] - went) / each,
+                                     "CPU for one of a client through the tunnel, µs": star.cost() * 1e6,
                                      "connected again after a kill, s": star.restart()}.items():
                     found.setdefault(what, []).append(figure)
     finally:
@@ -128,4 +161,17 @@ def tunnel_clients(runs):
     table(f"{CLIENTS} idle clients of one server", found)
 
 
-PARTS = {"tunnel_clients": tunnel_clients}
+def tunnel_called(runs):
+    """What a datagram of one client costs a server beside 999 peers that it calls and that do not answer."""
+    found = {}
+    for peers in (0, 999):
+        with Bed([], more=["c0"]) as bed:
+            star = Star(bed, 1)
+            star.connect()
+            star.call(peers)
+            time.sleep(20)
+            found[f"beside {peers}"] = [star.cost() * 1e6 for _ in range(runs)]
+    table("CPU of the server for a datagram of a client, µs", found)
+
+
+PARTS = {"tunnel_clients": tunnel_clients, "tunnel_called": tunnel_called}

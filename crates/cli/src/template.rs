@@ -66,7 +66,8 @@ spare = 8
 buffer_mib = 16
 # Most data that all connections hold together, MiB; without it, a quarter of this machine's memory.
 # memory_mib = 1024
-# How long a program's connection is idle before its host is asked whether it is still there, s. 13 times that without an answer end it.
+# How long a program's connection is idle before its host, and the peer, are asked whether they are still there, s. 13 times that without an answer
+# end it.
 keep_alive = 60
 # Congestion control over the paths. Queues with a longer standing delay than queue_target, ms, are shortened; 0: none.
 # cc = {{ algorithm = \"polypath\", queue_target = 10 }}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError, Place};
 use crate::control::{Answer, Command};
 use crate::daemon::Daemon;
 use crate::paths::PathsError;
@@ -23,10 +23,18 @@ impl Daemon {
 
     async fn read_again(&self, file: &Path) -> Answer {
         match Config::load_as(file, self.view.lane.outer.hit().unwrap_or_default()) {
-            Ok(config) => done(self.reload(&config).await, ReloadError::help),
+            Ok(config) => {
+                self.reload(&config).await.map_or_else(|error| refused(file, &error), |()| Answer::Done)
+            }
             Err(error) => done(Err(error), |_| "nothing was changed".into()),
         }
     }
+}
+
+/// Why the configuration in `file` is not followed, and where in it that stands.
+fn refused(file: &Path, error: &ReloadError) -> Answer {
+    let placed = |place: Place| ConfigError::refused(file, &place, error.to_string(), None).to_string();
+    Answer::Refused { why: error.place().map_or_else(|| error.to_string(), placed), help: error.help() }
 }
 
 /// What became of a change; `help` says of an error what to do about it.

@@ -26,7 +26,7 @@ use crate::rate::Limit;
 use crate::volume::Volume;
 pub use check::wrong_host;
 pub use class::{Class, Ports, Protocol};
-pub use error::ConfigError;
+pub use error::{ConfigError, Place};
 pub(crate) use reached::with_port;
 pub use reached::{EXAMPLE as ADDRESS_EXAMPLE, wrong_address};
 pub use transport::Transport;
@@ -143,7 +143,7 @@ pub struct LaneConfig {
     pub buffer_mib: u64,
     /// What all connections hold at most, MiB, 16 or more; none: a quarter of this machine's memory.
     pub memory_mib: Option<u64>,
-    /// How long a connection with a host behind the device is idle before that host is asked whether it is still there, and
+    /// How long a connection is idle before the host behind the device, and the peer, are asked whether they are still there, and
     /// between two such questions, s, 1 to 86,400.
     pub keep_alive: u32,
     /// Congestion control of each path, with its parameters: as in experiments.
@@ -300,6 +300,7 @@ impl LaneConfig {
             receive_buffer: buffer,
             unread_window: Some(UNREAD),
             fail_silent: true,
+            keep_alive: self.idle(),
             ..ConnectionConfig::default()
         }
     }
@@ -320,6 +321,11 @@ impl LaneConfig {
         self.duplicate.iter().map(Class::packets).collect()
     }
 
+    /// How long a connection is idle before its other end is asked: of the association, and of the device.
+    fn idle(&self) -> Duration {
+        Duration::from_secs(self.keep_alive.into())
+    }
+
     /// Connections with the hosts behind the device.
     pub(crate) fn inner(&self) -> ConnectionConfig {
         ConnectionConfig {
@@ -327,9 +333,17 @@ impl LaneConfig {
             send_buffer: INNER,
             receive_buffer: INNER,
             time_wait: Duration::from_secs(1),
-            keep_alive: Duration::from_secs(self.keep_alive.into()),
+            keep_alive: self.idle(),
             ..ConnectionConfig::default()
         }
+    }
+}
+
+/// What is routed for a prefix. A default route becomes two halves, so that the default routes of the uplinks stay.
+pub(crate) fn routed(prefix: &IpNet) -> Vec<IpNet> {
+    match prefix.trunc().subnets(1) {
+        Ok(halves) if prefix.prefix_len() == 0 => halves.collect(),
+        _ => vec![prefix.trunc()],
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::warn;
 
-use crate::config::Config;
+use crate::config::{Config, Place};
 use crate::exclusion::Exclusion;
 use crate::kill_switch::KillSwitch;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
@@ -46,7 +46,7 @@ pub enum DaemonError {
         source: io::Error,
     },
     /// No port for metrics.
-    #[error("[metrics] listen: {at}: {source}")]
+    #[error("{at}: {source}")]
     Metrics {
         /// Where.
         at: SocketAddr,
@@ -65,6 +65,44 @@ pub enum DaemonError {
     /// The configuration asks for connections that cannot be.
     #[error(transparent)]
     Open(#[from] OpenError),
+}
+
+impl DaemonError {
+    /// What in the configuration it is about.
+    pub fn place(&self) -> Option<Place> {
+        let value = |keys| Some(Place::Value(keys));
+        match self {
+            Self::Device(e) if is_taken(e) => value(["tunnel", "name"]),
+            Self::Sockets { .. } => value(["listen", "port"]),
+            Self::Metrics { .. } => value(["metrics", "listen"]),
+            Self::Lease(e) => Some(e.place()),
+            Self::Route(e) => e.place(),
+            _ => None,
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::Device(e) if is_taken(e) => {
+                "another interface or program has that name: write another one, for example \"polypath1\""
+            }
+            Self::Device(_) => "it needs root (CAP_NET_ADMIN) and /dev/net/tun",
+            Self::Metrics { .. } => "name an address of this host, and a port that no other program has",
+            Self::Sockets { .. } => {
+                "another program may use the port: write another one, here and in the peers' addresses of this host"
+            }
+            Self::Lease(e) => e.help(),
+            Self::Route(e) => return Some(e.help()),
+            Self::Start(_) | Self::Open(_) => return None,
+        };
+        Some(help.to_owned())
+    }
+}
+
+/// Whether there is such a device already.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy)
 }
 
 /// How long the peers may take to hear that a daemon stops.

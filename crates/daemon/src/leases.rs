@@ -11,7 +11,7 @@ use polypath_wire::hip::Hit;
 use thiserror::Error;
 use tracing::warn;
 
-use crate::config::Config;
+use crate::config::{Config, Place};
 use crate::state::{self, Unread};
 
 /// Its file in the directory of state.
@@ -24,7 +24,7 @@ type Leases = BTreeMap<Hit, IpAddr>;
 #[derive(Debug, Error)]
 pub enum LeaseError {
     /// All of the network's are taken.
-    #[error("[tunnel] assign: {network} has no address left for peer {peer}: name a larger network")]
+    #[error("{network} has no address left for peer {peer}")]
     Exhausted {
         /// The network.
         network: IpNet,
@@ -32,13 +32,34 @@ pub enum LeaseError {
         peer: Hit,
     },
     /// It would have another one after a restart.
-    #[error("[tunnel] assign: {file}, which stores the addresses of peers: {source}")]
+    #[error("{file}, which stores the addresses of peers: {source}")]
     Unkept {
         /// Where addresses are kept.
         file: String,
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl LeaseError {
+    /// What in the configuration it is about.
+    pub fn place(&self) -> Place {
+        match self {
+            Self::Exhausted { .. } => Place::Value(["tunnel", "assign"]),
+            Self::Unkept { .. } => Place::Value(["daemon", "state"]),
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Exhausted { .. } => "name a larger network, or leave peers out",
+            Self::Unkept { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "the disk is full: make room there, or name a directory on another one"
+            }
+            Self::Unkept { .. } => "name a directory that the daemon's user may read and write",
+        }
+    }
 }
 
 /// The configuration with a prefix for each peer that has none: an address of its own, the same as ever.
@@ -142,7 +163,7 @@ mod tests {
         assert_eq!(given(&[1, 2, 3, 4, 5]).unwrap().len(), 5);
         assert_eq!(given(&[1, 2, 3, 4, 6]).unwrap()[4], "10.99.0.6/32");
         let said = given(&[1, 2, 3, 4, 5, 6]).unwrap_err();
-        assert!(said.contains("10.99.0.0/29 has no address left") && said.contains("larger"), "{said}");
+        assert!(said.contains("10.99.0.0/29 has no address left for peer"), "{said}");
     }
 
     #[test]
@@ -157,6 +178,14 @@ mod tests {
         fs::create_dir(dir.path().join(FILE)).unwrap();
         let said = given("10.99.0.0/24", dir.path(), &[1]).unwrap_err();
         assert!(said.contains("leases.json, which stores"), "{said}");
+    }
+
+    #[test]
+    fn a_full_disk_is_answered_with_what_to_do() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let error = LeaseError::Unkept { file: "leases.json".into(), source: full };
+        assert_eq!(error.place(), Place::Value(["daemon", "state"]));
+        assert!(error.help().starts_with("the disk is full"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod status;
 mod view;
 mod volume;
 
-pub use config::{Config, ConfigError, IdentityConfig};
+pub use config::{Config, ConfigError, IdentityConfig, Place};
 pub use daemon::{Daemon, DaemonError};
 pub use interfaces::{InterfaceStatus, Use};
 pub use leases::LeaseError;

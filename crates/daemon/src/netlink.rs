@@ -10,6 +10,8 @@ use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection
 use tokio::task::JoinHandle;
 use tracing::warn;
 
+use crate::config::Place;
+
 /// Whose routes and rules ours are: a protocol number that nobody else uses (rt_protos of iproute2).
 pub(crate) const OURS: RouteProtocol = RouteProtocol::Other(105);
 
@@ -28,7 +30,7 @@ pub enum RouteError {
         why: String,
     },
     /// There is one of somebody else.
-    #[error("[[peer]] prefixes: there is another route to {to} already: {by}")]
+    #[error("there is another route to {to} already: {by}")]
     Taken {
         /// Where to.
         to: IpNet,
@@ -56,6 +58,14 @@ impl Trouble {
 }
 
 impl RouteError {
+    /// What in the configuration it is about.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::Taken { to, .. } => Some(Place::Prefix(*to)),
+            _ => None,
+        }
+    }
+
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use tracing::info;
 
 use crate::associations::name;
-use crate::config::Config;
+use crate::config::{Config, Place};
 use crate::daemon::{Daemon, outer_connections};
 use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
@@ -31,6 +31,15 @@ pub enum ReloadError {
 }
 
 impl ReloadError {
+    /// What in the configuration it is about, if it is about one value.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::Fixed { .. } => None,
+            Self::Lease(error) => Some(error.place()),
+            Self::Route(error) => error.place(),
+        }
+    }
+
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {
@@ -38,7 +47,7 @@ impl ReloadError {
                 "nothing was changed: put {} back, or `polypath down` and `polypath up`, which resets all connections",
                 keys.join(", ")
             ),
-            Self::Lease(_) => "nothing was changed".into(),
+            Self::Lease(error) => format!("nothing was changed: {}", error.help()),
             Self::Route(error) => format!("nothing was changed: {}", error.help()),
         }
     }

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use crate::config::Config;
+use crate::config::{Config, routed};
 use crate::netlink::{Deletions, Netlink, OURS, RouteError, Trouble};
 
 /// The table of the routes into the tunnel that the kill switch goes by.
@@ -175,17 +175,10 @@ fn message(index: u32, route: &Route) -> RouteMessage {
     }
 }
 
-/// The prefixes to route. A default route becomes two halves, so that the default routes of the uplinks stay.
+/// The prefixes to route.
 pub(crate) fn routes(prefixes: &[IpNet], connected: &[IpNet]) -> Vec<IpNet> {
     let others = prefixes.iter().filter(|prefix| !connected.iter().any(|net| net.trunc().contains(*prefix)));
-    others.flat_map(|prefix| halves(prefix.trunc())).collect()
-}
-
-fn halves(prefix: IpNet) -> Vec<IpNet> {
-    match prefix.subnets(1) {
-        Ok(halves) if prefix.prefix_len() == 0 => halves.collect(),
-        _ => vec![prefix],
-    }
+    others.flat_map(routed).collect()
 }
 
 #[cfg(test)]

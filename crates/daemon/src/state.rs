@@ -46,9 +46,10 @@ pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Unre
 /// writes there is that user's.
 pub(crate) fn store(file: &Path, value: &impl Serialize) -> io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("."));
-    let mut new = NamedTempFile::new_in(dir)?;
-    serde_json::to_writer_pretty(&mut new, value)?;
-    new.write_all(b"\n")?;
+    let new = NamedTempFile::new_in(dir)?;
+    let text = serde_json::to_vec_pretty(value)?;
+    // Errors of `new` itself would name it.
+    new.as_file().write_all(&[&text, &b"\n"[..]].concat())?;
     if geteuid().is_root() {
         let owner = fs::metadata(dir)?;
         fchown(new.as_file(), Some(owner.uid()), Some(owner.gid()))?;

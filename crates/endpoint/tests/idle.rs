@@ -1,17 +1,18 @@
 //! What a server pays for clients that are there and silent: memory, packets a second. What the cipher library allocates in C
-//! is not counted.
+//! is not counted. Nothing more is kept of a client that carried thousands of flows.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use polypath_endpoint::*;
 use polypath_hip::{Accept, HipConfig, Identity, KeyKind, Random};
 use polypath_transport::flow::PacketConfig;
 use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig, Segment};
 use polypath_wire::deadlines::Named;
-use polypath_wire::{Duration, Instant};
+use polypath_wire::ipv4::Ipv4Header;
+use polypath_wire::{Duration, Instant, udp};
 
 const PORT: u16 = 80;
 /// Paths of each client.
@@ -44,10 +45,21 @@ struct Star {
     /// Packets that the server sent, and the longest of them.
     sent: usize,
     longest: usize,
+    /// Packets of programs that came to any host.
+    came: usize,
 }
 
 fn address(host: usize, link: u8) -> SocketAddr {
     SocketAddr::from(([10, link, (host >> 8) as u8, host as u8], 10_500))
+}
+
+/// Of UDP, from the host of that number to the other of numbers 0 and 1.
+fn datagram(host: usize, port: u16) -> Bytes {
+    let at = |host: usize| Ipv4Addr::new(10, 99, 0, host as u8);
+    let mut packet = vec![0; 1228];
+    Ipv4Header::new(udp::PROTOCOL, at(host), at(1 - host), 1208).emit(&mut packet).unwrap();
+    packet[20..22].copy_from_slice(&port.to_be_bytes());
+    packet.into()
 }
 
 fn identity(host: usize) -> Identity {
@@ -84,6 +96,7 @@ impl Star {
             carried: 0,
             sent: 0,
             longest: 0,
+            came: 0,
         };
         star.add(endpoint(0, accept));
         for n in 1..=clients {
@@ -132,6 +145,7 @@ impl Star {
         let due = pump(&mut self.hosts[host], self.now, &mut out);
         self.due.set(host, due);
         while self.hosts[host].poll_peer_event().is_some() {}
+        self.came += std::iter::from_fn(|| self.hosts[host].poll_carried()).count();
         for (Locators { local, remote }, bytes) in out.0 {
             if host == 0 {
                 self.sent += 1;
@@ -150,6 +164,22 @@ impl Star {
             self.hosts[client].connect_peer(self.now, ConnectionConfig::default(), server, PORT).unwrap();
         }
         self.turn(client);
+    }
+
+    /// Datagrams each way between the server and a client, of so many flows in turn.
+    fn exchange(&mut self, client: usize, datagrams: u16, flows: u16) {
+        let hits = [0, client].map(|host| self.hosts[host].hit().unwrap());
+        let before = self.came;
+        for n in 0..datagrams {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let (host, packet) = ([0, client][from], datagram(from, n % flows));
+                assert_eq!(self.hosts[host].send_to_peer(self.now, hits[to], packet), Ok(()));
+                self.turn(host);
+            }
+            self.run(Duration::from_micros(500));
+        }
+        self.run(Duration::from_secs(1));
+        assert_eq!(self.came - before, 2 * usize::from(datagrams));
     }
 
     fn paths_up(&self) -> usize {
@@ -187,4 +217,35 @@ fn an_idle_client_costs_a_server_at_most_50_kb_and_its_heartbeats() {
         // A heartbeat, and the answer to the client's, on each path in each second.
         assert_eq!(sent, 1000 * usize::from(LINKS) * 2 * 10);
     }
+}
+
+/// The bytes that a server, host 0, and `clients` allocate at one host, each of which has exchanged datagrams with the server, of so many
+/// flows, and was silent since then.
+fn after(clients: usize, flows: u16, host: usize) -> i64 {
+    let mut left = None;
+    let counted = allocation_counter::measure(|| {
+        let mut star = Star::new(clients);
+        star.run(Duration::from_secs(10));
+        (1..=clients).for_each(|client| star.exchange(client, 2000, flows));
+        star.run(Duration::from_secs(150));
+        left = Some(star.hosts.swap_remove(host));
+    });
+    assert!(left.is_some());
+    counted.bytes_current
+}
+
+#[test]
+fn flows_that_ended_leave_nothing_at_either_end() {
+    for host in [0, 1] {
+        let [one, many] = [1, 2000].map(|flows| after(1, flows, host));
+        println!("host {host}: {one} bytes after one flow, {many} after 2,000");
+        assert!(many - one < 1000, "host {host}: {one} and {many} bytes");
+    }
+}
+
+#[test]
+fn a_client_that_is_idle_again_costs_at_most_50_kb_too() {
+    let each = (after(11, 2000, 0) - after(1, 2000, 0)) / 10;
+    println!("{each} bytes for each client that is idle again");
+    assert!(each <= MOST_PER_CLIENT, "{each} bytes");
 }

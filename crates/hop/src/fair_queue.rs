@@ -52,6 +52,11 @@ impl<T: Debug + Send> FairQueue<T> {
         Some((packet.item, packet.marked))
     }
 
+    /// Gives back the memory of flows that ended; whether there is more to give back later.
+    pub fn forget(&mut self, now: Instant) -> bool {
+        self.queues.forget(now)
+    }
+
     fn lose(&mut self, packets: &[Waiting<T>]) {
         self.dropped += packets.len() as u64;
         self.bytes -= packets.iter().map(|packet| u64::from(packet.label.size)).sum::<u64>();

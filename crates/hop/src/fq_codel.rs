@@ -92,6 +92,15 @@ impl<T> FqCodel<T> {
         ((mixed >> 32) % u64::from(self.config.flows.max(1))) as usize
     }
 
+    /// Forgets the queues that are empty and dropped nothing lately; whether any are left.
+    pub fn forget(&mut self, now: Instant) -> bool {
+        let config = self.config.codel;
+        self.queues.retain(|_, queue| queue.active || queue.codel.dropped_lately(&config, now));
+        self.new.shrink_to_fit();
+        self.old.shrink_to_fit();
+        !self.queues.is_empty()
+    }
+
     /// The next packet by turns (§4.2), its queue under the CoDel that its first packet has; those that CoDel drops before it
     /// are appended to `dropped`.
     pub fn dequeue_under(
@@ -266,9 +275,11 @@ mod tests {
         let left = (0..500).filter(|n| queues.dequeue(at(*n), &mut Vec::new()).is_some()).count();
         assert!(left < 500 && queues.queues.len() == 1);
         let later = at(500) + Duration::from_secs(10);
+        assert!(queues.forget(at(left as u64)) && queues.queues.len() == 1);
         queues.push(Waiting { came: later, ..packet(0, 1, 1000) });
+        assert!(queues.forget(later) && queues.queues.len() == 1);
         (0..2).for_each(|_| _ = queues.dequeue(later, &mut Vec::new()));
-        assert!(queues.queues.is_empty());
+        assert!(queues.queues.is_empty() && !queues.forget(later));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::carrier::Carrier;
 use crate::driver::Driver;
 use crate::events::Observer;
 use crate::incoming::Interceptor;
-use crate::shared::{ListenerState, PeerState, Shared, Stop};
+use crate::shared::{ListenerState, PeerState, Shared, Stop, forget};
 use crate::sockets::{UdpPath, UdpSockets};
 use crate::stream::{Stream, StreamError};
 use crate::wishes::{StreamState, wait};
@@ -116,14 +116,13 @@ impl Node {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
             let stopped = matches!(state.stop, Stop::Done(_));
-            match state.peers.get(&peer) {
+            match state.peers.get_mut(&peer) {
                 Some(PeerState { up: true, .. }) => return Poll::Ready(Ok(())),
                 Some(PeerState { failed: Some(why), .. }) => return Poll::Ready(Err((*why).into())),
                 _ if stopped => return Poll::Ready(Err(AssociateError::Stopped)),
                 None => return Poll::Ready(Err(AssociateError::Ended)),
-                Some(_) => {}
+                Some(PeerState { waiting, .. }) => wait(waiting, cx),
             }
-            wait(&mut state.waiting, cx);
             Poll::Pending
         })
         .await
@@ -164,7 +163,7 @@ impl Node {
     /// Ends the association with `peer`, whose connections are reset.
     pub fn dissociate(&self, peer: Hit) {
         self.shared.act(|state, now| {
-            state.peers.remove(&peer);
+            forget(&mut state.peers, peer);
             state.endpoint.dissociate(now, peer);
         });
     }

@@ -27,7 +27,7 @@ pub(crate) struct State {
     /// What happened to associations, for whoever asks.
     pub peer_events: VecDeque<(Hit, PeerEvent)>,
     pub stop: Stop,
-    /// Who waits for the driver's end, for an association, or for the last connection to close.
+    /// Who waits for the driver's end, or for the last association or connection to close.
     pub waiting: Vec<Waker>,
     /// Who waits for events of associations.
     pub curious: Vec<Waker>,
@@ -56,6 +56,8 @@ pub(crate) enum Stop {
 pub(crate) struct PeerState {
     pub up: bool,
     pub failed: Option<PeerFailure>,
+    /// Who waits for it.
+    pub waiting: Vec<Waker>,
 }
 
 /// Connections nobody has taken yet.
@@ -103,14 +105,23 @@ impl Shared {
     }
 }
 
-/// What becomes of a peer by `event`. Nothing is kept of one without an association, also when paths end after it.
+/// What becomes of a peer by `event`, which wakes those who wait for it and nobody else. Nothing is kept of one without an association,
+/// also when paths end after it.
 fn note(peers: &mut BTreeMap<Hit, PeerState>, hit: Hit, event: &PeerEvent) {
-    match event {
-        PeerEvent::Up => _ = peers.insert(hit, PeerState { up: true, failed: None }),
-        PeerEvent::Failed(failure) => peers.entry(hit).or_default().failed = Some(*failure),
-        PeerEvent::Down | PeerEvent::Stranger { .. } => _ = peers.remove(&hit),
-        PeerEvent::PathUp(_) | PeerEvent::PathDown(_) => {}
-    }
+    let (up, failed) = match event {
+        PeerEvent::Up => (true, None),
+        PeerEvent::Failed(failure) => (peers.get(&hit).is_some_and(|peer| peer.up), Some(*failure)),
+        PeerEvent::Down | PeerEvent::Stranger { .. } => return forget(peers, hit),
+        PeerEvent::PathUp(_) | PeerEvent::PathDown(_) => return,
+    };
+    let peer = peers.entry(hit).or_default();
+    (peer.up, peer.failed) = (up, failed);
+    wake(&mut peer.waiting);
+}
+
+/// There is no association with the peer, and none is asked for.
+pub(crate) fn forget(peers: &mut BTreeMap<Hit, PeerState>, hit: Hit) {
+    peers.remove(&hit).into_iter().for_each(|mut gone| wake(&mut gone.waiting));
 }
 
 impl State {
@@ -227,6 +238,7 @@ impl State {
         wake(&mut self.curious);
         wake(&mut self.asked);
         wake(&mut self.carried);
+        self.peers.values_mut().for_each(|peer| wake(&mut peer.waiting));
         self.streams.values_mut().for_each(StreamState::wake_all);
         self.listeners.values_mut().for_each(|l| wake(&mut l.waiting));
     }
@@ -234,9 +246,43 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use polypath_endpoint::Locators;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::task::Wake;
+
+    use polypath_endpoint::{EndpointConfig, Locators};
+    use polypath_wire::Seed;
 
     use super::*;
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_round_of_the_driver_wakes_none_of_a_thousand_who_wait_for_other_peers() {
+        let shared = Shared::new(Endpoint::new(EndpointConfig::default(), Seed(1)));
+        let (woken, mut state) = (Arc::new(Woken::default()), shared.lock());
+        let hit = |n: u16| Hit([n.to_be_bytes(); 8].concat().try_into().unwrap());
+        for n in 0..1000 {
+            state.peers.entry(hit(n)).or_default().waiting.push(woken.clone().into());
+        }
+        state.take_events(Instant::ZERO);
+        assert_eq!(woken.0.load(Relaxed), 0);
+        let failed = PeerEvent::Failed(PeerFailure::Timeout);
+        for (n, event) in [(0, PeerEvent::Up), (1, failed), (2, PeerEvent::Down)] {
+            note(&mut state.peers, hit(n), &event);
+            assert_eq!(woken.0.load(Relaxed), usize::from(n) + 1, "{event:?}");
+        }
+        state.end(None);
+        assert_eq!(woken.0.load(Relaxed), 1000);
+    }
 
     #[test]
     fn nothing_is_kept_of_a_peer_whose_association_is_over() {

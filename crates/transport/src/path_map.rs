@@ -44,6 +44,11 @@ impl<T: OfPath> PathMap<T> {
         self.position(path).map(|at| self.entries.remove(at))
     }
 
+    /// Takes the entries away of which `keeps` says no.
+    pub fn retain(&mut self, keeps: impl FnMut(&T) -> bool) {
+        self.entries.retain(keeps);
+    }
+
     /// The entry of `path`, which is there: made by `new` if it has none yet.
     #[inline]
     pub fn or_insert(&mut self, path: PathId, new: impl FnOnce(PathId) -> T) -> &mut T {

@@ -6,17 +6,17 @@ mod lists;
 mod log;
 mod notify;
 mod privileges;
+mod state;
 mod status;
 mod testbed;
 mod watch;
 
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 
 use nix::unistd::User;
 use polypath_daemon::control::{Answer, Askers, Command, ControlError, ControlSocket};
-use polypath_daemon::{Config, ConfigError, Daemon, DaemonError};
+use polypath_daemon::{Config, ConfigError, Daemon, DaemonError, Place};
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
 use tokio::signal::unix::Signal;
@@ -46,13 +46,11 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 /// Carries connections until it is told to end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
     let key = Config::load(&args.config).map_err(wrong)?.identity.key;
-    let named = || format!("{}: [identity] key", args.config.display());
-    let identity = keys::file::load(&key).map_err(|failure| failure.about(named()))?;
+    let place = |keys| move |failure| placed(&args.config, Place::Value(keys), failure);
+    let identity = keys::file::load(&key).map_err(place(["identity", "key"]))?;
     let config = Config::load_as(&args.config, identity.hit()).map_err(wrong)?;
     let user = match (&config.daemon.user, &args.user) {
-        (Some(name), _) => Some(
-            privileges::user(name).map_err(|failure| placed(&args.config, ["daemon", "user"], failure))?,
-        ),
+        (Some(name), _) => Some(privileges::user(name).map_err(place(["daemon", "user"]))?),
         (None, name) => {
             name.as_deref().map(privileges::user).transpose().map_err(|failure| failure.about("--user"))?
         }
@@ -61,13 +59,13 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen_but_for_hangups()?;
     let hangups = interrupt.hangups()?;
     interrupt.block_on(async {
-        state(&config, user.as_ref())?;
+        state::prepare(&config, user.as_ref()).map_err(place(["daemon", "state"]))?;
         let socket = socket(&config, &args.config, user.as_ref())?;
         let (observer, events) =
             args.events.as_deref().map(|file| observe(file, args.detail)).transpose()?.unzip();
         let daemon = Daemon::start_observed(&config, identity, observer).await.map_err(|e| {
             say_what_stays(&config);
-            refused(&e)
+            refused(&args.config, &e)
         })?;
         let ended = carry(&daemon, (&socket, hangups), &said, args, user.as_ref(), &interrupt).await;
         tracing::info!("ending");
@@ -94,9 +92,9 @@ fn wrong(error: Box<ConfigError>) -> Failure {
 }
 
 /// The same failure, of a value of the configuration in `file`.
-fn placed(file: &Path, keys: [&str; 2], failure: Failure) -> Failure {
+fn placed(file: &Path, place: Place, failure: Failure) -> Failure {
     let (status, help) = (failure.status, failure.remedy().map(str::to_owned));
-    Failure::with(status, ConfigError::of_value(file, keys, failure.message().to_owned(), help).to_string())
+    Failure::with(status, ConfigError::refused(file, &place, failure.message().to_owned(), help).to_string())
 }
 
 /// The file of events, as the user who starts it may write it.
@@ -155,7 +153,7 @@ async fn read_again(daemon: &Daemon, config: &Path, hangups: &mut Signal) {
 /// Where it is asked, by its user and root, or by a group.
 fn socket(config: &Config, file: &Path, user: Option<&User>) -> Result<ControlSocket, Failure> {
     let group = config.control.group.as_deref().map(privileges::group).transpose();
-    let group = group.map_err(|failure| placed(file, ["control", "group"], failure))?;
+    let group = group.map_err(|failure| placed(file, Place::Value(["control", "group"]), failure))?;
     let askers =
         Askers { user: user.map(|user| user.uid.as_raw()), group: group.map(|group| group.gid.as_raw()) };
     ControlSocket::bind(&config.control.socket, askers).map_err(|e| {
@@ -165,25 +163,8 @@ fn socket(config: &Config, file: &Path, user: Option<&User>) -> Result<ControlSo
             _ => (Failure::with(Status::System, e.to_string()), true),
         };
         let failure = e.help().into_iter().fold(failure, Failure::help);
-        if written { placed(file, ["control", "socket"], failure) } else { failure }
+        if written { placed(file, Place::Value(["control", "socket"]), failure) } else { failure }
     })
-}
-
-/// Makes the directory of what it keeps, for its user, unless it is there: then it must be the user's. None that is there is given away.
-fn state(config: &Config, user: Option<&User>) -> Result<(), Failure> {
-    let dir = &config.daemon.state;
-    let Some(user) = user.filter(|_| config.keeps_state()) else { return Ok(()) };
-    let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
-    let failed = |e: io::Error| Failure::system(format!("[daemon] state: {}", dir.display()), e);
-    match std::fs::metadata(dir) {
-        Ok(found) if found.uid() == uid => Ok(()),
-        Ok(_) => Err(failed(io::Error::other(format!("it belongs to another user than {}", user.name)))
-            .help("name a directory that does not exist yet, or give this one to that user")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            std::fs::create_dir_all(dir).and_then(|()| chown(dir, Some(uid), Some(gid))).map_err(failed)
-        }
-        Err(error) => Err(failed(error)),
-    }
 }
 
 /// What is left of a daemon that ends otherwise than by `polypath down`.
@@ -208,25 +189,14 @@ fn listen_to_ourselves(verbose: bool) -> Recent {
     recent
 }
 
-fn refused(error: &DaemonError) -> Failure {
-    let failure = Failure::system("cannot start", error);
-    match error {
-        DaemonError::Device(e) => failure.help(match e.kind() {
-            io::ErrorKind::InvalidInput => {
-                "another interface has that name: set [tunnel] name, for example \"polypath1\""
-            }
-            io::ErrorKind::ResourceBusy => {
-                "another program uses that device: set [tunnel] name, for example \"polypath1\""
-            }
-            _ => "it needs root (CAP_NET_ADMIN) and /dev/net/tun",
-        }),
-        DaemonError::Metrics { .. } => {
-            failure.help("name an address of this host, and a port that no other program has")
-        }
-        DaemonError::Sockets { .. } => {
-            failure.help("another program may use the port: set [listen] port, here and at the peers")
-        }
-        DaemonError::Route(e) => failure.help(e.help()),
-        _ => failure,
+/// Why the daemon does not start, and where in the configuration in `file` that stands.
+fn refused(file: &Path, error: &DaemonError) -> Failure {
+    match error.place() {
+        Some(place) => placed(
+            file,
+            place,
+            error.help().into_iter().fold(Failure::with(Status::System, error.to_string()), Failure::help),
+        ),
+        None => error.help().into_iter().fold(Failure::system("cannot start", error), Failure::help),
     }
 }

@@ -61,7 +61,8 @@ fn a_daemon_whose_disk_is_full_carries_on_and_says_what_it_could_not_keep() {
     let refused = server.ask(&["reload"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(2) && said.contains("leases.json"), "{said}");
-    assert!(said.contains("No space left on device"), "{said}");
+    let parts = ["daemon.state: ", "No space left on device", "--> polypath.toml:", "the disk is full"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     assert!(!String::from_utf8(server.ask(&["peers"]).stdout).unwrap().contains(hit));
     reaches(&router, &server);
     fs::remove_file(small.join("filler")).unwrap();

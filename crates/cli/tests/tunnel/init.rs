@@ -211,7 +211,8 @@ fn a_key_that_is_missing_is_named_with_the_configuration_and_the_command_that_ma
     fs::remove_file(dir.path().join("a/x.pem")).unwrap();
     let up = polypath(dir.path(), &["up", "a/a.toml"]);
     let parts = [
-        "a/a.toml: [identity] key: cannot read a/x.pem",
+        "identity.key: cannot read a/x.pem",
+        "--> a/a.toml:",
         "help: make an identity with: polypath keygen --out a/x.pem",
     ];
     assert!(

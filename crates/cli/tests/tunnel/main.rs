@@ -71,7 +71,12 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
     router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
     let up = router.run(router.command(&["up", "polypath.toml"]));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();
-    let parts = ["no UDP socket on port 10500", "192.0.2.1:10500", "set [listen] port"];
+    let parts = [
+        "listen.port: no UDP socket on port 10500",
+        "192.0.2.1:10500",
+        "--> polypath.toml:",
+        "write another one",
+    ];
     assert!(up.status.code() == Some(3) && parts.iter().all(|part| said.contains(part)), "{said}");
     plug([&router, &server], "eth1", "192.0.3");
     wait("another cable", || has_cables(&router, 2));

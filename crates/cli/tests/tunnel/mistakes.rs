@@ -1,5 +1,8 @@
 //! Mistakes that only the system shows, and what is said of them.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use super::host::{hosts, lists, shell, wait};
 
 #[test]
@@ -11,17 +14,58 @@ fn what_a_start_cannot_have_is_told_with_the_remedy() {
     let right = std::fs::read_to_string(&config).unwrap();
     let metrics = "listen = \"192.0.2.77:9510\"\nallow_remote = true";
     for (from, to, parts) in [
-        ("name = \"polypath0\"", "name = \"eth0\"", ["`eth0`", "help: another interface has that name"]),
-        ("# listen = \"127.0.0.1:9510\"", metrics, ["192.0.2.77:9510", "help: name an address of this host"]),
+        (
+            "name = \"polypath0\"",
+            "name = \"eth0\"",
+            ["tunnel.name: ", "help: another interface or program has that name"],
+        ),
+        (
+            "# listen = \"127.0.0.1:9510\"",
+            metrics,
+            ["metrics.listen: 192.0.2.77:9510", "help: name an address of this host"],
+        ),
     ] {
         std::fs::write(&config, right.replace(from, to)).unwrap();
         let up = router.run(router.command(&["up", "polypath.toml"]));
         let said = String::from_utf8_lossy(&up.stderr).into_owned();
-        assert!(up.status.code() == Some(3) && parts.iter().all(|part| said.contains(part)), "{said}");
+        let is_said = parts.iter().chain(&["--> polypath.toml:"]).all(|part| said.contains(part));
+        assert!(up.status.code() == Some(3) && is_said, "{said}");
     }
     let long = router.run(router.command(&["status", "--socket", &"x".repeat(200)]));
     let said = String::from_utf8_lossy(&long.stderr).into_owned();
     assert!(long.status.code() == Some(3) && said.contains("107 bytes at most"), "{said}");
+}
+
+#[test]
+fn a_directory_of_state_that_cannot_be_used_is_named_with_its_line() {
+    let Some([router, _server]) = hosts() else { return };
+    router.init(&["--assign", "10.99.0.0/24"]);
+    let config = router.dir.path().join("polypath.toml");
+    let right = std::fs::read_to_string(&config).unwrap();
+    for (name, mode) in [("open", 0o777), ("ours", 0o755)] {
+        let dir = router.dir.path().join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
+    }
+    for (state, user, status, parts) in [
+        ("polypath.toml", "", 2, ["polypath.toml is no directory", "help: name a directory"]),
+        ("/proc/none", "", 3, ["/proc/none: ", "help: name a directory"]),
+        ("open", "", 2, ["open can be changed by others (mode 0777)", "help: chmod o-w open"]),
+        (
+            "ours",
+            "user = \"nobody\"",
+            2,
+            ["ours belongs to another user than nobody", "or: chown nobody ours"],
+        ),
+    ] {
+        let line = format!("{user}\nstate = {state:?}");
+        std::fs::write(&config, right.replace("# state = \"/var/lib/polypath\"", &line)).unwrap();
+        let up = router.run(router.command(&["up", "polypath.toml"]));
+        let said = String::from_utf8_lossy(&up.stderr).into_owned();
+        let place = ["daemon.state: ", "--> polypath.toml:", &format!("| state = {state:?}")];
+        let is_said = parts.iter().chain(&place).all(|part| said.contains(part));
+        assert!(up.status.code() == Some(status) && is_said, "{said}");
+    }
 }
 
 #[test]
@@ -95,8 +139,12 @@ fn a_route_that_leads_elsewhere_already_is_named_at_the_start() {
     router.ns.run(|| shell("ip route add 10.98.0.0/24 via 192.0.2.2")).unwrap();
     let up = router.run(router.command(&["up", "polypath.toml"]));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();
-    let remedy = "help: `ip route del 10.98.0.0/24 via 192.0.2.2 dev eth0` removes it";
-    assert!(up.status.code() == Some(3) && said.contains(remedy), "{said}");
+    let parts = [
+        "peer[0].prefixes[1]: there is another route to 10.98.0.0/24",
+        "--> polypath.toml:",
+        "help: `ip route del 10.98.0.0/24 via 192.0.2.2 dev eth0` removes it",
+    ];
+    assert!(up.status.code() == Some(3) && parts.iter().all(|part| said.contains(part)), "{said}");
     assert!(lists(&router, "route", "10.98.0.0/24 via 192.0.2.2") && !lists(&router, "link", "polypath0"));
     router.ns.run(|| shell("ip route del 10.98.0.0/24")).unwrap();
     router.up();

@@ -154,8 +154,10 @@ mod tests {
     fn a_value_of_another_type_is_answered_with_what_to_write() {
         for (text, help) in [
             ("[metrics]\nallow_remote = \"yes\"", "write true or false"),
-            ("[paths]\ninclude = \"eth0\"", "write a list"),
+            ("[paths]\ninclude = \"eth0\"", "write a list, for example [\"eth0\"]"),
+            ("[[peers]]\nname = \"a\"", "each peer has a table [[peer]]"),
             ("[lane]\nspare = \"8\"", "write it without quotes"),
+            ("[daemon]\nstate = 5", "write it in quotes"),
             ("[lane]\nspare = \"eight\"", "write a whole number"),
             ("[lane]\ncc = { algorithm = \"polypath\", queue_target = \"10ms\" }", "write a number"),
         ] {

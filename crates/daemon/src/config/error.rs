@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::{fmt, fs};
 
+use ipnet::IpNet;
 use serde_path_to_error::Segment;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::wording;
+use super::{Config, wording};
 
 /// What is wrong with a configuration, where, and what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -37,6 +38,15 @@ pub(super) struct Problem {
     message: String,
     help: Option<String>,
     refused: bool,
+}
+
+/// What in a configuration the system refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The value of a key in a table.
+    Value([&'static str; 2]),
+    /// The prefix of a peer, in any of its files, to which this is a route.
+    Prefix(IpNet),
 }
 
 /// Most characters of a line that are shown.
@@ -118,12 +128,21 @@ impl Problem {
 }
 
 impl ConfigError {
-    /// What the system has against the value at `keys` of the configuration in `file`. Without a place if a default applies.
-    pub fn of_value(file: &Path, keys: [&str; 2], message: String, help: Option<String>) -> Box<Self> {
-        let (text, problem) = (fs::read_to_string(file).unwrap_or_default(), Problem::new(&keys, message));
+    /// What the system has against the value at `place` of the configuration in `file`. Without a line if a default applies.
+    pub fn refused(file: &Path, place: &Place, message: String, help: Option<String>) -> Box<Self> {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let problem = match place {
+            Place::Value(keys) => Problem::new(keys, message),
+            Place::Prefix(to) => match Config::prefix(file, &text, to) {
+                Some((problem, sources)) => {
+                    return sources.locate(Problem { help, refused: true, ..problem.says(message) });
+                }
+                None => Problem::new(&["peer"], message),
+            },
+        };
         let document = DeTable::parse(&text).ok();
         let is_written = document.is_some_and(|document| find(document.get_ref(), &problem.at).is_some());
-        let error = Problem { help, ..problem }.locate(&file.display().to_string(), &text);
+        let error = Problem { help, refused: true, ..problem }.locate(&file.display().to_string(), &text);
         let line = if is_written { error.line } else { 0 };
         Box::new(Self { line, ..*error })
     }

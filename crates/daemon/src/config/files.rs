@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use nix::libc::{O_NOCTTY, O_NONBLOCK};
 use polypath_wire::hip::Hit;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::error::{ConfigError, Problem};
-use super::{Config, Peer};
+use super::{Config, Peer, routed};
 
 /// A file of peers.
 #[derive(Deserialize)]
@@ -104,6 +105,20 @@ impl Config {
         Ok((config, sources))
     }
 
+    /// Where in `text` or in the files of peers the prefix stands to which `to` is a route.
+    pub(super) fn prefix(file: &Path, text: &str, to: &IpNet) -> Option<(Problem, Sources)> {
+        let (config, sources) = Self::gather(file, text, None).ok()?;
+        config
+            .peers
+            .iter()
+            .enumerate()
+            .find_map(|(n, peer)| {
+                let m = peer.prefixes.iter().position(|prefix| routed(prefix).contains(to))?;
+                Some(Problem::at(&["peer"], n, "prefixes").nth(m))
+            })
+            .map(|problem| (problem, sources))
+    }
+
     /// Reads and checks `text`, which messages call `file`, without further peers.
     pub fn parse(file: &str, text: &str) -> Result<Self, Box<ConfigError>> {
         let config: Self = read(file, text)?;
@@ -163,6 +178,9 @@ fn listed(directory: &Path, missing: bool) -> Result<Vec<PathBuf>, Problem> {
     let unreadable = |error: io::Error| {
         let help = match error.kind() {
             io::ErrorKind::NotFound => format!("mkdir -m 750 {shown}"),
+            io::ErrorKind::NotADirectory => {
+                "name a directory of files *.toml, each with tables [[peer]]".into()
+            }
             _ => format!("let the group of the daemon's user read it: chgrp, chmod g+rx {shown}"),
         };
         problem(format!("cannot read {shown}: {error}")).help(help).refused()
@@ -358,6 +376,9 @@ mod tests {
         let parts = ["polypath.toml:2:", "peers.directory", "(mode 0777)", "help: chmod go-w"];
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         fs::remove_dir(&peers).unwrap();
+        put(&peers, "");
+        assert!(error(&file).contains("help: name a directory of files *.toml"));
+        fs::remove_file(&peers).unwrap();
         let refused = |file: &Path| Config::load(file).unwrap_err().refused;
         assert!(refused(&file) && refused(&peers), "no directory, and no configuration");
         let said = error(&file);

@@ -54,9 +54,16 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
             Some("there may be several: write two brackets, [[peer]], or a list, [{ … }]".to_owned()),
         ),
         _ if said.ends_with("expected a sequence") => {
-            (said.to_owned(), Some("write a list, for example [\"10.99.0.1/24\"]".to_owned()))
+            let meant = said.split('"').nth(1).unwrap_or("10.99.0.1/24");
+            (said.to_owned(), Some(format!("write a list, for example [\"{meant}\"]")))
         }
-        _ if said.ends_with("expected a string") => (said.to_owned(), Some("write it in quotes".to_owned())),
+        _ if said.ends_with("map, expected path string") => {
+            let help = "each peer has a table [[peer]]; [peers] has the directory of their files";
+            (said.to_owned(), Some(help.to_owned()))
+        }
+        _ if said.ends_with("expected a string") || said.ends_with("expected path string") => {
+            (said.to_owned(), Some("write it in quotes".to_owned()))
+        }
         _ if said.ends_with("expected f64") => {
             (said.to_owned(), Some("write a number, without quotes and without a unit".to_owned()))
         }

@@ -62,7 +62,12 @@ fn a_route_of_somebody_else_is_named_and_stays_and_a_worse_one_may_be_there() {
         ip(host, &words("add"));
         let add = |text: &str| text.replace("prefixes = [", &format!("prefixes = [\"{to}\", "));
         let said = refusal(host.reload(add));
-        let parts = ["[[peer]] prefixes", "nothing was changed", &format!("`ip route del {other}`")];
+        let parts = [
+            "polypath.toml:",
+            "peer[0].prefixes[0]: there is",
+            "nothing was changed",
+            &format!("`ip route del {other}`"),
+        ];
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         let family = if to.contains(':') { "-6 route" } else { "route" };
         assert!(lists(host, family).contains(&other) && routes(host) == before);

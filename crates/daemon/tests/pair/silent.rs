@@ -113,6 +113,24 @@ fn a_program_hears_that_the_host_of_its_idle_connection_died() {
 }
 
 #[test]
+fn a_program_hears_that_the_daemon_behind_its_idle_connection_died() {
+    if !ready() {
+        return;
+    }
+    let change = |_, text: String| text.replace("[[peer]]", "[lane]\nkeep_alive = 1\n[[peer]]");
+    let mut pair = Pair::start(&[link(80, 5)], change);
+    let (mut client, server) = connected(&pair, 0, 80);
+    thread::sleep(Duration::from_secs(16));
+    lives(&client);
+    kill(&mut pair);
+    let began = Instant::now();
+    assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!(pair.hosts[0].status().lane.open, 0);
+    drop(server);
+}
+
+#[test]
 fn a_daemon_that_ends_is_not_called_back() {
     if !ready() {
         return;

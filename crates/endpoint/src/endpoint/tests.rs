@@ -127,6 +127,26 @@ fn a_packet_and_a_heartbeat_look_at_no_more_beside_a_thousand_peers() {
     assert!(alone.iter().all(|looks| (1..100).contains(looks)), "{alone:?}");
 }
 
+/// What a HIP packet of a stranger costs beside `others` that are silent and asked for new associations.
+fn cost_of_strangers(others: u16) -> usize {
+    let mut mirror = Mirror::beside(0);
+    let now = mirror.now;
+    (1..=others).for_each(|n| mirror.security().renew_mirror(now, n));
+    let ends = Locators { local: ([10, 0, 0, 1], 10_500).into(), remote: ([10, 2, 0, 1], 10_500).into() };
+    let header =
+        [&[59, 4, 1, 0x21, 0, 0, 0, 0], &name(9999).0[..], &mirror.endpoint.hit().unwrap().0].concat();
+    let cost = mirror.looks(|m| {
+        m.endpoint.handle_datagram(now, &ends, BytesMut::from(&[&[0; 4], &header[..]].concat()[..]));
+    });
+    assert_eq!(mirror.security().stats().uninvited, 1);
+    cost
+}
+
+#[test]
+fn a_strangers_packet_looks_at_no_silent_peer() {
+    assert_eq!(cost_of_strangers(999), cost_of_strangers(0));
+}
+
 /// With `idle` more connections to the peer: what four seconds of heartbeats cost, and a lost packet.
 fn cost_of_waiting(idle: usize) -> [usize; 2] {
     let mut mirror = Mirror::beside(0);

@@ -44,6 +44,10 @@ impl PacketQueue for Fair {
         self.queue.as_ref().map_or(0, |queue| queue.bytes())
     }
 
+    fn forget(&mut self, now: Instant) -> bool {
+        self.queue.as_mut().is_some_and(|queue| queue.forget(now))
+    }
+
     fn stats(&self) -> QueueStats {
         let of = |queue: &FairQueue<Packet>| QueueStats { dropped: queue.dropped(), marked: queue.marked() };
         self.queue.as_deref().map_or(QueueStats::default(), of)

@@ -200,19 +200,16 @@ impl Security {
         unheard.map(|w| w.locators).collect()
     }
 
-    /// A HIP packet came: a peer that has answered on an SA, or with an UPDATE, since we asked for a new association needs none.
-    pub(super) fn cancel_renewals(&mut self, now: Instant) {
-        let (paths, hip) = (&self.paths, &mut self.hip);
-        self.renewing.retain(|&hit, renewal| {
-            let since = renewal.since;
-            let heard = paths.of(hit).any(|(_, p)| p.heart.heard > since)
-                || hip.association(hit).is_some_and(|a| a.heard() > since);
-            let over = heard || !hip.is_renewing(hit);
-            if over {
-                hip.cancel_renewal(now, hit);
-            }
-            !over
-        });
+    /// Something came from the peer of that name: one that has answered on an SA, or with an UPDATE, since we asked for a new
+    /// association needs none.
+    pub(super) fn cancel_renewal(&mut self, now: Instant, name: Hit) {
+        let Some(since) = self.renewing.get(&name).map(|renewal| renewal.since) else { return };
+        let heard = self.paths.of(name).any(|(_, p)| p.heart.heard > since)
+            || self.hip.association(name).is_some_and(|a| a.heard() > since);
+        if heard || !self.hip.is_renewing(name) {
+            self.hip.cancel_renewal(now, name);
+            self.renewing.remove(&name);
+        }
     }
 
     /// Whether that R1 of a silent peer is not taken yet: links work again, and heartbeats may have been lost, so others leave first;

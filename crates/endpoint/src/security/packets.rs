@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use polypath_wire::Instant;
-use polypath_wire::hip::{PacketView, udp};
+use polypath_wire::hip::{Hit, PacketView, udp};
 
 use super::heartbeat::{self, Heard};
 use super::path::Content;
@@ -25,16 +25,15 @@ impl Security {
         match udp::classify(&bytes) {
             udp::Payload::Hip(packet) => {
                 let route = route(*locators);
-                self.cancel_renewals(now);
                 let payload = if route.is_udp() { &bytes[..] } else { packet };
-                if PacketView::new(packet).is_ok_and(|view| self.doubts(now, locators, &view, payload)) {
+                let view = PacketView::new(packet).ok();
+                let names: Vec<Hit> = view.iter().flat_map(|view| self.hip.names_of(view.sender())).collect();
+                names.iter().for_each(|name| self.cancel_renewal(now, *name));
+                if view.is_some_and(|view| self.doubts(now, locators, &view, payload)) {
                     return None;
                 }
                 if self.hip.handle(now, route, payload) {
-                    let sender = PacketView::new(packet).map(|view| view.sender());
-                    sender
-                        .iter()
-                        .for_each(|hit| self.hip.names_of(*hit).for_each(|name| self.peers.touch(name)));
+                    names.into_iter().for_each(|name| self.peers.touch(name));
                     self.settle(now);
                 }
             }
@@ -104,8 +103,8 @@ impl Security {
                     Heard::Reply { sent, .. } => {
                         self.stats.heartbeats += 1;
                         let rtt = path.on_heartbeat(now, sent);
-                        let inner = inner(self.ours, path.peer, number);
-                        self.peers.touch(path.peer);
+                        let (peer, inner) = (path.peer, inner(self.ours, path.peer, number));
+                        self.peers.touch(peer);
                         if std::mem::take(&mut path.left_out) && path.up {
                             self.changes.push_back(Change::Up(inner));
                         }
@@ -114,6 +113,7 @@ impl Security {
                             self.probe(now, number);
                         }
                         self.paths.retime(number);
+                        self.cancel_renewal(now, peer);
                         self.tell_round_trip(now, number);
                     }
                     Heard::Other => self.stats.other += 1,

@@ -40,6 +40,11 @@ impl Security {
         self.settle(now);
     }
 
+    /// Peer `n` is silent, and asked for a new association.
+    pub fn renew_mirror(&mut self, now: Instant, n: u16) {
+        self.renewing.insert(name(n), Renewal { since: now, doubted: 0, asked: now });
+    }
+
     /// That path is gone.
     pub fn remove_mirror(&mut self, now: Instant, n: u16) {
         self.on_removed(pair(n).inbound);

@@ -165,6 +165,31 @@ mod tests {
         assert!(made.iter().any(|packet| packet[VIRTIO_NET_HDR_LEN..] == spoilt), "{:?}", lengths(&made));
     }
 
+    /// A peer may send any bytes behind a header whose addresses are its own.
+    #[test]
+    fn whatever_is_wrong_with_packets_of_a_flow_they_are_joined_or_not() {
+        let mut state = 1_u64;
+        let mut chance = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..20_000 {
+            let packets: Vec<Vec<u8>> = (0..4)
+                .map(|n| {
+                    let mut packet = if chance(2) == 0 { datagram(1, 100, 7) } else { segment(1000 * n) };
+                    for _ in 0..chance(4) {
+                        let at = chance(64);
+                        packet[at] = chance(256) as u8;
+                    }
+                    packet.truncate(1 + chance(2 * packet.len()));
+                    packet
+                })
+                .collect();
+            let made = joined(&packets, chance(2) == 0);
+            assert!((1..=4).contains(&made.len()));
+        }
+    }
+
     #[test]
     fn what_is_no_packet_is_left_as_it_is() {
         for bytes in [&b"x"[..], &[0x45; 19], &[0x60; 41], &[0xff; 1500]] {

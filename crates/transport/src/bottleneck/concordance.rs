@@ -60,6 +60,10 @@ impl Detector for Concordance {
         self.paths.remove(path);
     }
 
+    fn rest(&mut self, now: Instant) {
+        self.paths.retain(|path| !path.series.is_old(now));
+    }
+
     fn likeness(&mut self, now: Instant, since: Instant, (a, b): (PathId, PathId)) -> Option<f64> {
         let (a, b) = (self.paths.get(a)?, self.paths.get(b)?);
         let from = since.max(now - WINDOW);

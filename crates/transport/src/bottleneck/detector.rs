@@ -15,6 +15,8 @@ pub(crate) trait Detector: Debug + Send {
     fn on_loss(&mut self, _path: PathId, _sent: Instant) {}
     /// `path` is gone.
     fn forget(&mut self, path: PathId);
+    /// Lets go of measurements that are too old to be compared.
+    fn rest(&mut self, _now: Instant) {}
     /// Time passes; asked before [`likeness`](Self::likeness) is.
     fn advance(&mut self, _now: Instant) {}
     /// How alike two paths were since `since`, from −1 (opposites) to 1 (the same); none if that cannot be told yet.

@@ -50,6 +50,11 @@ impl Series {
         bin.count += 1.0;
     }
 
+    /// Whether nothing in it is of the last 10 s before `now`.
+    pub(crate) fn is_old(&self, now: Instant) -> bool {
+        now.0 / BIN.0 >= self.newest + BINS
+    }
+
     /// The bins from the one that `from` is in to before the one that `to` is in.
     pub(crate) fn between(&self, from: Instant, to: Instant) -> impl Iterator<Item = Bin> {
         let known = (self.newest + 1).saturating_sub(BINS)..=self.newest;
@@ -95,6 +100,7 @@ mod tests {
         let mut series = Series::default();
         series.add(at(5), MS(9));
         series.add(at(10_245), MS(3));
+        assert!(!series.is_old(at(20_484)) && series.is_old(at(20_485)));
         assert_eq!(means(series.between(at(5), at(10))), [None]);
         series.add(at(5), MS(9));
         assert_eq!(means(series.between(at(10_245), at(10_250))), [Some(3.0)]);

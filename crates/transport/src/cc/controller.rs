@@ -105,6 +105,8 @@ pub trait Controller: Debug + Send {
     fn poll_verdict(&mut self) -> Option<Verdict> {
         None
     }
+    /// Lets go of what was measured so long ago that it has no effect any more.
+    fn rest(&mut self, _now: Instant) {}
     /// State of `path`.
     fn snapshot(&self, path: PathId) -> Snapshot;
 }

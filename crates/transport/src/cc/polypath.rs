@@ -302,6 +302,10 @@ impl Controller for Polypath {
         self.detection.detector.is_some()
     }
 
+    fn rest(&mut self, now: Instant) {
+        self.detection.detector.iter_mut().for_each(|detector| detector.rest(now));
+    }
+
     fn on_own_ack(&mut self, now: Instant, path: PathId, sample: &AckSample) {
         let detector = self.detection.detector.as_mut();
         if let Some((detector, (rtt, queueing, least))) = detector.zip(queueing(sample)) {

@@ -164,6 +164,14 @@ impl Engine {
         self.facts = facts;
     }
 
+    /// Gives back the memory of what was in flight when that was more, and of what was measured too long ago.
+    pub(crate) fn rest(&mut self, now: Instant) {
+        self.controller.rest(now);
+        self.lanes.iter_mut().for_each(|lane| lane.flight.shrink());
+        self.facts.shrink_to_fit();
+        self.verdicts.shrink_to_fit();
+    }
+
     /// All that decides what it does next, for tests that compare.
     #[cfg(test)]
     pub(crate) fn summary(&self) -> String {

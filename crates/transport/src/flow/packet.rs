@@ -2,13 +2,14 @@
 //! but only [repaired](Packet::repaired) packets go again, and nothing waits for other losses.
 //!
 //! `send.rs` says what leaves where, `reports.rs` what acknowledgments tell, `receipts.rs` makes them, `resequencer.rs` restores
-//! the order of each flow, `timeouts.rs` does what is due. `paths.rs` says how paths come and go, `queue.rs` is what waits,
+//! the order of each flow, `timeouts.rs` does what is due, `forget.rs` gives memory back. `paths.rs` says how paths come and go, `queue.rs` is what waits,
 //! `again.rs` repairs, `copies.rs` says what leaves a second time, `numbering.rs` and `seen.rs` count. The frames are those of
 //! `polypath_wire::shim`; somebody else seals them, one path with one security association.
 
 mod again;
 pub(crate) mod config;
 mod copies;
+mod forget;
 mod leaving;
 mod numbering;
 mod observe;
@@ -49,6 +50,8 @@ impl Timer {
     const REPORT: Self = Self::Owner(0);
     /// A gap is given up.
     const GAP: Self = Self::Owner(1);
+    /// What was remembered for long enough is forgotten.
+    const FORGET: Self = Self::Owner(2);
 }
 
 /// Packets between two hosts over any number of paths.
@@ -126,6 +129,7 @@ impl PacketFlow {
             self.stats.too_big += 1;
             return Err(Refused::TooBig);
         }
+        self.remember(now);
         let alone = self.numbering.arrive(now, packet.flow).then_some(now);
         if !self.queue.push(now, Packet { alone, ..packet }) {
             self.stats.refused += 1;
@@ -168,6 +172,7 @@ impl PacketFlow {
             return;
         };
         self.stats.received += 1;
+        self.remember(now);
         let previous = Some(u64::from(shim.previous)).filter(|back| *back > 0);
         let previous = previous.and_then(|back| sequence.checked_sub(back));
         let missed = previous.filter(|previous| !self.seen.contains(*previous));

@@ -221,6 +221,11 @@ impl Flight {
         }
     }
 
+    /// Gives back memory that as many again as there are would not need.
+    pub(crate) fn shrink(&mut self) {
+        self.entries.shrink_to(2 * self.entries.len());
+    }
+
     fn trim_front(&mut self) {
         while let Some(entry) = self.entries.pop_front_if(|entry| entry.fate != Fate::InFlight) {
             if entry.fate == Fate::Delivered {

@@ -85,7 +85,9 @@ impl Config {
     /// Whether `address` leads to the peer through the tunnel only: it is behind that peer, and of a network of the tunnel.
     fn is_inside(&self, peer: &Peer, address: &str) -> bool {
         ip_of(address).is_some_and(|ip| {
-            peer.prefixes.contains(&ip.into()) && self.tunnel.addresses.iter().any(|net| net.contains(&ip))
+            [&peer.prefixes, &self.tunnel.addresses]
+                .iter()
+                .all(|nets| nets.iter().any(|net| net.contains(&ip)))
         })
     }
 
@@ -116,8 +118,12 @@ mod tests {
 
     #[test]
     fn an_address_that_is_reached_through_the_tunnel_only_is_refused() {
-        for inside in ["10.99.0.2", "10.99.0.2:10500"] {
-            let said = error(&GOOD.replace("192.0.2.1", inside));
+        for (inside, prefix) in [
+            ("10.99.0.2", "10.99.0.2/32"),
+            ("10.99.0.2:10500", "10.99.0.2/32"),
+            ("10.99.0.2", "10.99.0.0/24"),
+        ] {
+            let said = error(&GOOD.replace("192.0.2.1", inside).replace("10.99.0.2/32", prefix));
             let parts = [":7:", "peer[0].addresses[0]", "in the tunnel", "help: write the address"];
             assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         }

@@ -13,22 +13,22 @@ const FLOWS: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Numbering {
     next: u64,
-    /// Number of the last packet of each flow.
-    last: BTreeMap<u16, u64>,
+    /// Number of the last packet of each flow, and when it left.
+    last: BTreeMap<u16, (u64, Instant)>,
     /// When the last packet of each flow arrived to be sent.
     arrived: BTreeMap<u16, Instant>,
 }
 
 impl Numbering {
-    /// Number of the next packet, which is of `flow`, and by how much it exceeds that of the flow's packet before; 0
+    /// Number of the next packet, which is of `flow` and leaves now, and by how much it exceeds that of the flow's packet before; 0
     /// if that is too long ago for anybody to wait for it.
-    pub(super) fn take(&mut self, flow: u16) -> (u64, u16) {
+    pub(super) fn take(&mut self, now: Instant, flow: u16) -> (u64, u16) {
         let number = self.next;
         self.next += 1;
         if self.last.len() >= FLOWS {
-            self.last.retain(|_, last| number - *last <= FLOWS as u64 / 2);
+            self.last.retain(|_, (last, _)| number - *last <= FLOWS as u64 / 2);
         }
-        let back = self.last.insert(flow, number).map_or(0, |last| number - last);
+        let back = self.last.insert(flow, (number, now)).map_or(0, |(last, _)| number - last);
         (number, u16::try_from(back).unwrap_or(0))
     }
 
@@ -38,6 +38,13 @@ impl Numbering {
             self.arrived.clear();
         }
         self.arrived.insert(flow, now).is_none_or(|before| now.since(before) > ALONE)
+    }
+
+    /// Forgets the flows of which nothing arrived or left since `before`; whether any are left.
+    pub(super) fn forget(&mut self, before: Instant) -> bool {
+        self.last.retain(|_, (_, left)| *left >= before);
+        self.arrived.retain(|_, at| *at >= before);
+        !self.last.is_empty() || !self.arrived.is_empty()
     }
 
     /// Number of the next packet.
@@ -59,16 +66,18 @@ mod tests {
     #[test]
     fn a_packet_names_the_one_before_of_its_flow() {
         let mut numbering = Numbering::default();
-        let taken: Vec<_> = [7, 7, 8, 7, 8].map(|flow| numbering.take(flow)).into();
+        let taken: Vec<_> = [7, 7, 8, 7, 8].map(|flow| numbering.take(Instant::ZERO, flow)).into();
         assert_eq!(taken, [(0, 0), (1, 1), (2, 0), (3, 2), (4, 2)]);
     }
 
     #[test]
     fn flows_that_pause_are_forgotten_and_memory_stays_bounded() {
-        let mut numbering = Numbering::default();
-        (0..=u16::MAX).for_each(|flow| _ = (numbering.take(flow), numbering.arrive(Instant::ZERO, flow)));
+        let (mut numbering, now) = (Numbering::default(), Instant(9));
+        (0..=u16::MAX).for_each(|flow| _ = (numbering.take(now, flow), numbering.arrive(now, flow)));
         assert!(numbering.last.len() <= FLOWS && numbering.arrived.len() <= FLOWS);
-        assert_eq!(numbering.take(0), (1 << 16, 0));
+        assert_eq!(numbering.take(now, 0), (1 << 16, 0));
+        assert_eq!((numbering.forget(now), numbering.forget(now + Duration(1))), (true, false));
+        assert_eq!(numbering.take(now, 0), ((1 << 16) + 1, 0));
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub trait PacketQueue: std::fmt::Debug + Send {
     fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
+    /// Forgets what matters no more; whether there is something to forget later.
+    fn forget(&mut self, _now: Instant) -> bool {
+        false
+    }
     /// What became of packets that it had taken.
     fn stats(&self) -> QueueStats {
         QueueStats::default()

@@ -52,6 +52,12 @@ impl Sent {
         }
         self.given_up.insert(number, transmission);
     }
+
+    /// Forgets what left before that; whether any is left.
+    pub(super) fn forget(&mut self, before: Instant) -> bool {
+        self.given_up.retain(|_, transmission| transmission.sent_at >= before);
+        !self.given_up.is_empty()
+    }
 }
 
 impl PacketFlow {

@@ -36,6 +36,8 @@ pub(super) struct Resequencer {
 struct Flow {
     /// Highest number that was handed on.
     highest: u64,
+    /// When a packet of it came last.
+    heard: Instant,
     /// What waits, by its number.
     held: BTreeMap<u64, Held>,
 }
@@ -109,6 +111,7 @@ impl Resequencer {
         self.make_place(packet.flow);
         let (known, patience) = (self.flows.contains_key(&packet.flow), self.patience(packet.repaired));
         let flow = self.flows.entry(packet.flow).or_default();
+        flow.heard = now;
         let waits = |previous: &u64| if known { *previous > flow.highest } else { missing };
         match previous.filter(waits).filter(|_| number > flow.highest) {
             Some(previous) => {
@@ -138,6 +141,13 @@ impl Resequencer {
             Some(idle) => _ = self.flows.remove(&idle),
             None => self.give_up_oldest(),
         }
+    }
+
+    /// Forgets the flows of which nothing waits and nothing came since `before`; whether any are left.
+    pub(super) fn forget(&mut self, before: Instant) -> bool {
+        self.flows.retain(|_, flow| !flow.held.is_empty() || flow.heard >= before);
+        self.ready.shrink_to_fit();
+        !self.flows.is_empty()
     }
 
     /// For how long a packet waits for the one before it, which goes again if it is lost, or does not.

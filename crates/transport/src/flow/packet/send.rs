@@ -77,7 +77,7 @@ impl PacketFlow {
             self.head = Some(packet.clone());
             None
         })?;
-        let (sequence, previous) = self.numbering.take(packet.flow);
+        let (sequence, previous) = self.numbering.take(now, packet.flow);
         self.stats.sent += 1;
         let copies = self.copies_of(&packet, path, others);
         let Packet { flow, class, bytes, .. } = packet;

@@ -14,6 +14,7 @@ impl PacketFlow {
         while let Some(timer) = self.engine.timers.pop_due(now) {
             match timer {
                 Timer::GAP => self.resequencer.on_timeout(now),
+                Timer::FORGET => self.forget(now),
                 Timer::Recheck => _ = self.engine.judge(now, &Unordered),
                 Timer::Congestion => self.engine.on_congestion_timeout(now),
                 Timer::Tail(path) => self.engine.on_tail_timeout(path),
