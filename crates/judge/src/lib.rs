@@ -1,4 +1,4 @@
-//! What an ensemble says of a published value: a rule with error rates. A finding follows from the
+//! Floor 0: what an ensemble of runs says of a published value: a rule with error rates. A finding follows from the
 //! numbers alone, and nobody sets it by hand.
 //!
 //! | symbol | meaning |
@@ -22,11 +22,11 @@
 //! Beside the finding stands whether ours is as plain TCP ([`Ensemble::is_like`]): yes if the means differ by less than m, no if by
 //! more, of the runs that the finding took. It changes no finding, and takes no runs of its own.
 //!
-//! Error rates (`judge/rates.rs` simulates them, all looks together): a system whose true mean is m or more away from p is called
+//! Error rates (`crates/judge/src/rates.rs` simulates them, all looks together): a system whose true mean is m or more away from p is called
 //! *reproduced* in at most 5 % of cases, one whose true mean is within m is called *direction only* or *refuted* in
 //! at most 5 %; a claimed effect that is none passes 1. in at most 6 % of papers; two ensembles of other seeds contradict each other, each decided and
 //! otherwise, in at most 2 % of cases, wherever the truth lies. The simulated runs are normal; skewed ones, equality, shares,
-//! the side of the null, rank correlations and what is as plain TCP are in the table of `docs/experiments.md` (`judge/rates/table.rs`).
+//! the side of the null, rank correlations and what is as plain TCP are in the table of `docs/experiments.md` (`crates/judge/src/rates/table.rs`).
 
 mod answer;
 mod ensemble;
@@ -35,6 +35,7 @@ mod kept;
 mod ranks;
 #[cfg(test)]
 mod rates;
+mod summary;
 
 use std::fmt;
 
@@ -45,6 +46,7 @@ pub use ensemble::{Ensemble, Scale};
 pub use interval::{Interval, Side};
 pub use kept::{Kept, allowed, may_be_like};
 pub use ranks::{judge_ranks, spearman};
+pub use summary::Summary;
 
 /// How often a claim is looked at, at most.
 pub const LOOKS: usize = 4;

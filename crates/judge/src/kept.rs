@@ -143,7 +143,7 @@ fn on_claimed_side(claim: &Claim, ours: &Kept, null: Option<&Kept>) -> Vec<Answe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{Ensemble, Finding, rates::drawn};
+    use crate::{Ensemble, Finding, rates::drawn};
 
     fn kept(of: &Ensemble, scale: Scale, mean: f64, ci95: Option<f64>) -> Kept {
         Kept { scale, n: 50, mean, ci95, ends: Some(of.means_of(1)) }
@@ -161,7 +161,7 @@ mod tests {
             let (a, b) = (Ensemble::of(scale, &ours).unwrap(), Ensemble::of(scale, &null).unwrap());
             let claim = Claim { published: 1.11, margin: 0.05, runs: 1, equal: case % 3 == 0 };
             let said = judge(&claim, a.confidence(LEVEL), Asked::of(&claim, &a, Some(&b)));
-            let ci95 = crate::results::Summary::of(&ours).unwrap().ci95;
+            let ci95 = crate::Summary::of(&ours).unwrap().ci95;
             let of_null = kept(&b, scale, b.middle(), None);
             let all = allowed(&claim, &kept(&a, scale, a.mean(), ci95), Some(&of_null));
             assert!(all.contains(&said), "{case}: {said:?} {all:?}");

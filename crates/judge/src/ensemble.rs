@@ -3,7 +3,7 @@
 use statrs::distribution::{Beta, ContinuousCDF, Normal, StudentsT};
 
 use super::{Answer, Interval, Side};
-use crate::results::Summary;
+use crate::Summary;
 
 /// So many runs reach from end to end over 95 % of all: (n − 1)/(n + 1).
 pub(super) const ENOUGH: usize = 39;
@@ -238,7 +238,7 @@ pub(super) fn difference(a: (usize, usize), b: (usize, usize), level: f64) -> In
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::LEVEL;
+    use crate::LEVEL;
 
     fn of(scale: Scale, values: &[f64]) -> Ensemble {
         Ensemble::of(scale, values).expect("there are values")

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::{CLAIM, Chance, Normal, RUNS, Row, named, row};
-use crate::judge::Finding::{self, DirectionOnly, Refuted, Reproduced};
-use crate::judge::{Claim, judge_ranks};
+use crate::Finding::{self, DirectionOnly, Refuted, Reproduced};
+use crate::{Claim, judge_ranks};
 
 /// Series of each setting: each look draws its runs again a thousand times.
 const TRIALS: usize = 200;

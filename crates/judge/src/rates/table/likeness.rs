@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Chance, LEVEL, Law, RUNS, Row, row};
-use crate::judge::{Answer, Ensemble};
+use crate::{Answer, Ensemble};
 
 /// Ours and plain TCP.
 #[derive(Clone, Copy)]
