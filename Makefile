@@ -37,10 +37,12 @@ test: lint ## formatting, lints, every test; tests that need root run when they 
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	tools/deps browser || echo "without it, pages are not looked at in a browser" >&2
 	cargo test --workspace --no-run
-	status=0; $(MAKE) -j2 real beside || status=$$?; cat $(TARGET)/beside.txt; exit $$status
+	status=0; $(LANES) -j2 real beside || status=$$?; cat $(TARGET)/beside.txt; exit $$status
 	$(MAKE) alone
 
 # Tests in real time wait for most of it. What is computed runs meanwhile, and gives way to them.
+# `make -n` runs lines that name $(MAKE) themselves, and these write a file.
+LANES = $(MAKE)
 LANE = cargo test --workspace --config 'target."cfg(all())".runner = ["tools/lane", "$@"]'
 .PHONY: real computed alone beside
 real computed:
@@ -48,7 +50,7 @@ real computed:
 alone:
 	$(LANE) --tests
 beside:
-	nice $(MAKE) -j1 computed pure python-test paper > $(TARGET)/beside.txt 2>&1
+	nice $(LANES) -j1 computed pure python-test paper > $(TARGET)/beside.txt 2>&1
 
 .PHONY: pure
 # All crates and `daemon`, so that libraries have the features that `cargo test --workspace` compiled them with.
@@ -129,9 +131,9 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60) each
 soak: ## WORLDS (100000) random worlds, every invariant checked; two hosts for SOAK_DAYS (10) of SOAK_HOURS (24) of virtual time, each with other incidents; as root INCIDENTS (600) to real daemons
 	POLYPATH_WORLDS=$(WORLDS) cargo test --release -p polypath-sim --test worlds -- --nocapture
 	for day in $$(seq $(SOAK_DAYS)); do \
-	    POLYPATH_SOAK_SEED=$$day POLYPATH_SOAK_HOURS=$(SOAK_HOURS) cargo test --release -p polypath-endpoint --test secure soak -- --nocapture || exit 1; \
+	    POLYPATH_SOAK_SEED=$$day POLYPATH_SOAK_HOURS=$(SOAK_HOURS) cargo test --release -p polypath-endpoint --test all soak -- --nocapture || exit 1; \
 	done
-	POLYPATH_INCIDENTS=$(INCIDENTS) cargo test -p polypath-cli --test tunnel incidents -- --nocapture
+	POLYPATH_INCIDENTS=$(INCIDENTS) cargo test -p polypath-cli --test all incidents -- --nocapture
 
 .PHONY: doc
 doc: ## the documentation of every crate, warnings are errors

@@ -3,7 +3,7 @@
 
 #[path = "../../crates/transport/tests/common/mod.rs"]
 mod common;
-#[path = "../../crates/transport/tests/hostile/script.rs"]
+#[path = "../../crates/transport/tests/all/hostile/script.rs"]
 mod script;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| script::play(bytes));

@@ -143,6 +143,9 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::{Field, Row};
+
     use super::*;
 
     fn one_run() -> RecordBatch {
@@ -180,12 +183,26 @@ mod tests {
             write_parquet(&one_run(), &mut out).unwrap();
             out
         };
-        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(
-            bytes::Bytes::from(written()),
-            1024,
-        );
-        let batches: Vec<_> = reader.unwrap().map(Result::unwrap).collect();
-        assert_eq!(batches, [one_run()]);
+        let reader = SerializedFileReader::new(bytes::Bytes::from(written())).unwrap();
+        let rows: Vec<Row> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let text = |name: &str, value: &str| (name.to_owned(), Field::Str(value.to_owned()));
+        let whole = |name: &str, value| (name.to_owned(), Field::ULong(value));
+        let one = Row::new(vec![
+            text("run", "x"),
+            text("cell", "min_rtt,small"),
+            whole("seed", 3),
+            text("flow", "a"),
+            whole("bytes", 7),
+            ("goodput_bps".to_owned(), Field::Double(0.0)),
+            ("utilisation".to_owned(), Field::Double(0.0)),
+            ("completion_s".to_owned(), Field::Null),
+            whole("retransmissions", 0),
+            whole("out_of_order", 0),
+            whole("timeouts", 0),
+            ("loss_rate".to_owned(), Field::Null),
+            ("intact".to_owned(), Field::Bool(true)),
+        ]);
+        assert_eq!(rows, [one]);
         assert_eq!(written(), written());
     }
 }

@@ -16,8 +16,6 @@ pub mod frontier;
 #[cfg(feature = "experiments")]
 pub mod group;
 #[cfg(feature = "experiments")]
-pub mod judge;
-#[cfg(feature = "experiments")]
 pub mod metric;
 #[cfg(feature = "experiments")]
 mod place;

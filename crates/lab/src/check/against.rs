@@ -1,11 +1,11 @@
 //! Answers beside those that were kept: the same claims from other seeds, or from a few of the same.
 
+use polypath_judge::{Answer, Finding};
 use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, DiscreteCDF, Hypergeometric, StudentsT};
 
 use super::kept::row;
 use super::{Verdict, asked};
-use crate::judge::{Answer, Finding};
 use crate::spec::Experiment;
 
 /// From so many runs on a finding is expected to be the same.

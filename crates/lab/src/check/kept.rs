@@ -1,10 +1,10 @@
 //! Kept answers beside the specs: each claim is there as the spec has it, and its finding follows from the numbers beside it.
 
+use polypath_judge::{Interval, Kept, Scale, allowed, may_be_like};
 use serde_json::{Value, json};
 
 use super::question::Question;
 use super::{Verdict, asked};
-use crate::judge::{Interval, Kept, Scale, allowed, may_be_like};
 use crate::spec::Experiment;
 
 /// Two numbers are one: JSON may change the last digit.

@@ -7,13 +7,13 @@ mod statistics;
 
 use std::fmt;
 
+use polypath_judge::{Answer, Finding, Interval};
 use serde::Serialize;
 
 pub use against::{Compared, compare};
 pub use kept::{misfits, unjudged};
 pub use statistics::{statistic, value, values};
 
-use crate::judge::{Answer, Finding, Interval};
 use crate::results::Run;
 use crate::spec::{Expect, Experiment};
 use question::Question;

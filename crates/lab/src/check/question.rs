@@ -1,12 +1,10 @@
 //! One expectation, asked of an ensemble.
 
+use polypath_judge::{Asked, Claim, Interval, Judgement, LEVEL, Scale, judge, judge_ranks, power, spearman};
 use polypath_wire::Duration;
 
 use super::statistics::{all_within, statistic, values};
 use super::{Ensemble, Null, Verdict, short};
-use crate::judge::{
-    self, Asked, Claim, Interval, Judgement, LEVEL, Scale, judge, judge_ranks, power, spearman,
-};
 use crate::results::Summary;
 use crate::spec::{Cell, Expect, Selector, Statistic, What, beside, chosen, in_null};
 use crate::units::Human;
@@ -146,14 +144,14 @@ impl Question<'_> {
     }
 
     /// `values` as the rule needs them; none for a statistic that it does not judge.
-    fn judged(&self, values: &[f64]) -> Option<judge::Ensemble> {
+    fn judged(&self, values: &[f64]) -> Option<polypath_judge::Ensemble> {
         let (low, high) = self.expect.within.unwrap_or_default();
         let inside = |v: &f64| f64::from(u8::from((low..=high).contains(v)));
         match self.expect.of.statistic {
             Statistic::ShareWithin => {
-                judge::Ensemble::of(Scale::Share, &values.iter().map(inside).collect::<Vec<_>>())
+                polypath_judge::Ensemble::of(Scale::Share, &values.iter().map(inside).collect::<Vec<_>>())
             }
-            _ => judge::Ensemble::of(self.scale()?, values),
+            _ => polypath_judge::Ensemble::of(self.scale()?, values),
         }
     }
 
@@ -166,7 +164,7 @@ impl Question<'_> {
     }
 
     /// The same number in the null's runs.
-    fn null(&self, cell: &Cell) -> Option<(Null, Option<judge::Ensemble>)> {
+    fn null(&self, cell: &Cell) -> Option<(Null, Option<polypath_judge::Ensemble>)> {
         let name = self.expect.null.as_deref()?;
         let (ensemble, null_cell) = match name.contains('/') {
             false => (self.ensemble, beside(&self.ensemble.0.cells, cell, name)?),
@@ -179,8 +177,10 @@ impl Question<'_> {
         };
         let values = self.values(&in_null(&self.selector, cell, null_cell), null_cell, ensemble);
         let judged = self.judged(&values);
-        let middle =
-            judged.as_ref().map(judge::Ensemble::middle).or_else(|| Some(Summary::of(&values)?.median))?;
+        let middle = judged
+            .as_ref()
+            .map(polypath_judge::Ensemble::middle)
+            .or_else(|| Some(Summary::of(&values)?.median))?;
         let at = Interval { low: middle, high: middle };
         let single = judged.as_ref().map_or(at, |j| j.means_of(self.expect.runs.unwrap_or(1)));
         Some((Null { of: name.to_owned(), middle, single, n: values.len() }, judged))

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::iter;
 
+use polypath_judge::{Finding, LOOKS};
 use polypath_wire::Duration;
 
 use super::{Done, Group, GroupError, Part, needed};
 use crate::check::{Ensemble, Verdict, answers, faults};
-use crate::judge::{Finding, LOOKS};
 use crate::results::Run;
 use crate::run::Keep;
 use crate::seeds::SeedRange;

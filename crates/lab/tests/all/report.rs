@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use polypath_judge::Finding;
 use polypath_lab::check::{Ensemble, check};
 use polypath_lab::group::{Done, Group, GroupError, Nulls, Seeds};
-use polypath_lab::judge::Finding;
 use polypath_lab::report::{About, Again, Chart, FigureError, charts, files};
 use polypath_lab::shelf::Shelf;
 use polypath_lab::stop::Stop;

@@ -21,6 +21,7 @@ fn root() -> PathBuf {
 fn floors() -> BTreeMap<&'static str, u32> {
     BTreeMap::from([
         ("polypath-crypto", 0),
+        ("polypath-judge", 0),
         ("polypath-testing", 0),
         ("polypath-wire", 0),
         ("polypath-hop", 1),

@@ -18,7 +18,7 @@ const ELSEWHERE: [Elsewhere; 5] = [
     (
         "reproduction.md",
         "For runs of a normal distribution most are",
-        "bounds that tests of `judge/rates.rs` assert",
+        "bounds that tests of `judge/src/rates.rs` assert",
     ),
     ("mhip.md", "An independent simulator goes from", "of issue 16, which asked why ours does not"),
     ("reproduction.md", "An independent simulator had", "of issue 16, as above"),

@@ -1,5 +1,5 @@
 //! What tests in network namespaces share.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::process::{Command, Output};
 

@@ -1,11 +1,11 @@
 //! The claims of a paper: a row each, with the paper's value, ours, the null, the verdict and a small figure.
 
 use maud::{Markup, PreEscaped, html};
+use polypath_judge::Finding;
 
 use super::{anchor, ours, shown};
 use crate::check::Verdict;
 use crate::group::Done;
-use crate::judge::Finding;
 
 /// Width and height of a small figure.
 const SMALL: (f64, f64) = (170.0, 22.0);

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use polypath_judge::Finding;
 
 use super::lines::FigureError;
 use crate::check::Verdict;
 use crate::group::{Done, Seeds};
-use crate::judge::Finding;
 use crate::shelf::VERSION;
 
 pub use frontier::{Frontier, frontier};

@@ -1,0 +1,55 @@
+//! HIP and ESP without UDP.
+
+use std::process::{Command, Stdio};
+
+use super::bed::{Bed, end, json, tool};
+
+#[test]
+fn without_udp_over_both_families() {
+    let Some(bed) = Bed::slow() else { return };
+    tool(&bed.router, "nft flush chain ip nat post");
+    tool(&bed.hosts[1], "ip route add 10.0.0.0/24 via 192.0.2.1");
+    for host in &bed.hosts {
+        tool(host, "nft add table inet filter");
+        tool(host, "nft add chain inet filter out { type filter hook output priority 0; }");
+        tool(host, "nft add rule inet filter out meta l4proto udp drop");
+    }
+    let hits = [bed.hit(0), bed.hit(1)];
+    let file = bed.file("big", 10_000_000);
+    let dir = bed.path("in");
+    std::fs::create_dir_all(&dir).unwrap();
+    let dir = dir.to_str().unwrap();
+    let receiver = bed.spawn(1, &["receive", "--native", "--dir", dir, "--allow", &hits[0], "--once"]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let to = format!("{}@192.0.2.2,fd00:1::2", hits[1]);
+    let sender = bed.spawn(0, &["send", "--native", file.to_str().unwrap(), &to, "--json"]);
+    let (sent, received) = (end(sender, 60), end(receiver, 20));
+    assert!(received.status.success(), "{received:?}");
+    let report = json(&sent);
+    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    let paths = report["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 2, "{report:#}");
+    for path in paths {
+        assert!(path["remote"].as_str().unwrap().ends_with(":0"), "{report:#}");
+        assert!(path["bytes"].as_u64() > Some(100_000), "{report:#}");
+        assert_eq!(path["mtu"], 1500, "{report:#}");
+    }
+    let said = String::from_utf8_lossy(&received.stderr);
+    assert!(said.contains("polypath send --native FILE"), "{said}");
+}
+
+#[test]
+fn who_may_not_open_raw_sockets_is_told_so() {
+    let Some(bed) = Bed::new() else { return };
+    let hit = bed.hit(0);
+    let file = bed.file("small", 10);
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set", "-net_raw", "--inh-caps", "-net_raw", env!("CARGO_BIN_EXE_polypath")]);
+    command.args(["send", "--native", file.to_str().unwrap(), &format!("{hit}@192.0.2.2")]);
+    command.env("XDG_CONFIG_HOME", bed.path("config0")).stderr(Stdio::piped()).stdout(Stdio::piped());
+    let child = bed.hosts[0].run(|| command.spawn().unwrap()).unwrap();
+    let output = end(child, 20);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("--native needs root") && said.contains("not permitted"), "{said}");
+}

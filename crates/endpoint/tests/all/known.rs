@@ -1,0 +1,81 @@
+//! What connections measured starts those that come after them.
+
+#![allow(clippy::unwrap_used)]
+
+use polypath_endpoint::{ConnectionHandle, Input, PathName};
+use polypath_transport::cc::{NewRenoConfig, SlowStart};
+use polypath_transport::{CcConfig, ConnectionConfig, KnownPath, PathConfig};
+use polypath_wire::{Duration, PathId, Rate};
+
+use crate::common::{CLIENT, PORT, Pair, SERVER, locators};
+
+const INITIAL: u64 = 10 * 1448;
+
+/// Opens a connection that paces, over one path, and lets it connect.
+fn connect(pair: &mut Pair) -> ConnectionHandle {
+    let cc = CcConfig::Newreno(NewRenoConfig { slow_start: SlowStart::Paced, ..Default::default() });
+    let (now, paths) = (pair.now, [(locators(0), PathConfig::default())]);
+    let config = ConnectionConfig { cc, ..Default::default() };
+    let handle = pair.endpoints[CLIENT].connect(now, config, PORT, &paths).unwrap();
+    run(pair, 21);
+    handle
+}
+
+fn run(pair: &mut Pair, ms: u64) {
+    let now = Duration(pair.now.0);
+    pair.run(now + Duration::from_millis(ms));
+}
+
+fn window(pair: &Pair, handle: ConnectionHandle) -> u64 {
+    pair.endpoints[CLIENT].connection(handle).unwrap().path_stats(PathId::FIRST).cwnd
+}
+
+fn known(mbps: u64, rtt_ms: u64, age_s: u64) -> Input {
+    let (local, remote) = (locators(0).local.ip(), locators(0).remote.ip());
+    let name = PathName { peer: remote, local, remote };
+    let path = KnownPath { rate: Rate::from_mbps(mbps), rtt: Duration::from_millis(rtt_ms) };
+    Input::Known { name, path, age: Duration::from_secs(age_s) }
+}
+
+#[test]
+fn a_connection_begins_with_half_of_what_the_one_before_it_found() {
+    let mut pair = Pair::listening(false);
+    let first = connect(&mut pair);
+    assert_eq!(window(&pair, first), INITIAL);
+    pair.write(CLIENT, first, 3_000_000);
+    pair.close(CLIENT, first);
+    run(&mut pair, 2000);
+    let server = pair.only(SERVER);
+    assert_eq!(pair.read(SERVER, server), 3_000_000);
+    pair.close(SERVER, server);
+    run(&mut pair, 1000);
+
+    let now = pair.now;
+    let [(_, path, _)] = pair.endpoints[CLIENT].known_paths(now)[..] else { panic!("one path") };
+    assert_eq!(path.rtt, Duration::from_millis(20));
+    let second = connect(&mut pair);
+    assert_eq!(window(&pair, second), path.rate.bytes_in(path.rtt) / 2);
+    assert!(window(&pair, second) > 2 * INITIAL);
+    run(&mut pair, 600_000);
+    let third = connect(&mut pair);
+    assert_eq!(window(&pair, third), INITIAL, "ten minutes later nobody knows");
+}
+
+#[test]
+fn what_an_earlier_process_measured_counts_if_the_round_trip_is_as_it_was() {
+    let half = 80_000_000 / 8 / 50 / 2; // of what 80 Mbit/s and 20 ms hold
+    for (input, begins) in [
+        (known(80, 20, 0), half),
+        (known(80, 11, 0), half * 11 / 20),
+        (known(80, 39, 599), half),
+        (known(80, 9, 0), INITIAL),
+        (known(80, 41, 0), INITIAL),
+        (known(80, 20, 600), INITIAL),
+    ] {
+        let mut pair = Pair::listening(false);
+        let (now, said) = (pair.now, format!("{input:?}"));
+        pair.endpoints[CLIENT].handle(now, input);
+        let handle = connect(&mut pair);
+        assert_eq!(window(&pair, handle), begins, "{said}");
+    }
+}

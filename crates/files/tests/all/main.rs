@@ -1,0 +1,4 @@
+//! Messages, and files that two hosts send each other.
+
+mod messages;
+mod transfer;

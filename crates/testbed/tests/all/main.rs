@@ -1,0 +1,4 @@
+//! Transfers over emulated links.
+
+mod cancel;
+mod transfer;

@@ -1,0 +1,16 @@
+//! Two connections in virtual time with an editable wire between them: what RFC 9293 and its
+//! companions ask for, one behaviour a test.
+
+mod closing;
+mod data;
+mod early;
+mod handshake;
+mod hostile;
+mod keep_alive;
+mod mhip;
+mod paths;
+mod recovery;
+mod routes;
+mod silence;
+mod thinned;
+mod unread;
