@@ -7,7 +7,8 @@
 //! `c = 2 · cov(x, y) / (var(x) + var(y)) = 1 − var(x − y) / (var(x) + var(y))`
 //!
 //! Unlike a correlation it asks for the same amplitude as well. What leaves at one time does not meet the queue at one time:
-//! of all lags up to the difference of the round trips the best one counts.
+//! of all lags up to the difference of the round trips the best one counts. A straight trend of each path is not compared: two queues
+//! that fill up in the same seconds would look like one.
 
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -94,7 +95,7 @@ fn best([x, y]: &[Line; 2], lags: usize) -> Option<f64> {
 /// three.
 struct Line {
     bins: Vec<Bin>,
-    /// The mean delay of each bin, less the mean of all bins, ms.
+    /// The mean delay of each bin, less the trend of all bins, ms.
     delay: Vec<f32>,
     /// The square of that.
     square: Vec<f32>,
@@ -104,12 +105,37 @@ struct Line {
 
 impl Line {
     fn of(bins: Vec<Bin>) -> Self {
-        let means = || bins.iter().map(|bin| bin.mean());
-        let (sum, count) = means().flatten().fold((0.0, 0.0_f32), |(sum, n), mean| (sum + mean, n + 1.0));
-        let delay: Vec<f32> = means().map(|mean| mean.map_or(0.0, |mean| mean - sum / count)).collect();
+        let (means, trend) = (|| bins.iter().map(|bin| bin.mean()), Trend::of(&bins));
+        let without_trend = |(n, mean): (usize, Option<f32>)| mean.map_or(0.0, |mean| mean - trend.at(n));
+        let delay: Vec<f32> = means().enumerate().map(without_trend).collect();
         let square = delay.iter().map(|delay| delay * delay).collect();
         let there = means().map(|mean| f32::from(u8::from(mean.is_some()))).collect();
         Self { bins, delay, square, there }
+    }
+}
+
+/// The straight line that fits the mean delays of bins best, by least squares.
+struct Trend {
+    /// The middle of the bins that have a delay, and the mean delay there, ms.
+    middle: f64,
+    mean: f64,
+    /// ms a bin.
+    slope: f64,
+}
+
+impl Trend {
+    fn of(bins: &[Bin]) -> Self {
+        let points =
+            || bins.iter().enumerate().filter_map(|(n, bin)| Some((n as f64, f64::from(bin.mean()?))));
+        let sum = |of: &dyn Fn((f64, f64)) -> f64| points().map(of).sum::<f64>();
+        let count = sum(&|_| 1.0).max(1.0);
+        let (middle, mean) = (sum(&|(x, _)| x) / count, sum(&|(_, y)| y) / count);
+        let (xx, xy) = (sum(&|(x, _)| (x - middle).powi(2)), sum(&|(x, y)| (x - middle) * (y - mean)));
+        Self { middle, mean, slope: if xx > 0.0 { xy / xx } else { 0.0 } }
+    }
+
+    fn at(&self, bin: usize) -> f32 {
+        (self.mean + self.slope * (bin as f64 - self.middle)) as f32
     }
 }
 
@@ -167,6 +193,13 @@ mod tests {
         // cov = 2v, variances v and 4v
         let twice = likeness(|n| (saw(n), 2 * saw(n)), 0, [50, 50]);
         assert!(twice.is_some_and(|c| (c - 0.8).abs() < 0.01), "{twice:?}");
+    }
+
+    /// Each rises by 80 ms in ten seconds, and varies by a few milliseconds in a way of its own.
+    #[test]
+    fn two_queues_that_fill_up_in_the_same_seconds_are_strangers() {
+        let strangers = likeness(|n| (n * 80 / 500 + n % 10, n * 80 / 500 + n / 10 % 10), 0, [50, 50]);
+        assert!(strangers.is_some_and(|c| c.abs() < 0.2), "{strangers:?}");
     }
 
     #[test]

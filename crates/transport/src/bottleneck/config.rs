@@ -36,10 +36,9 @@ impl DetectionConfig {
     /// Ready to be fed.
     pub(crate) fn build(self) -> Detection {
         let (detector, thresholds): (Option<Box<dyn Detector>>, _) = match self {
-            Self::Concordance => (
-                Some(Box::<Concordance>::default()),
-                Thresholds { trial: Some(0.35), join: 0.35, refute: 0.05, leave: 0.2 },
-            ),
+            Self::Concordance => {
+                (Some(Box::<Concordance>::default()), Thresholds { trials: true, join: 0.3, leave: 0.2 })
+            }
             Self::Statistics => (Some(Box::<Statistics>::default()), Thresholds::without_trial(0.9, 0.5)),
             Self::Separate | Self::Shared => (None, Thresholds::without_trial(1.0, 0.0)),
         };

@@ -2,7 +2,8 @@
 //!
 //! Two queues may rise and fall together for a while, each filled by a window that grows: above all two equal links. So
 //! paths that look alike are put on *trial*: who asks for the verdict shifts load between them, a little to and fro.
-//! Where they share a queue that changes nothing in it; where they do not, one queue grows as the other shrinks.
+//! Where they share a queue that changes nothing in it; where they do not, one queue grows as the other shrinks. The shorter the
+//! trial, the more it takes to decide it, either way.
 //!
 //! A verdict ages: where paths carry too little to be compared for `LIFE`, they are held to be again what is presumed of them.
 
@@ -21,8 +22,8 @@ const SETTLE: u64 = 1;
 /// Half periods of a trial after that, at least and at most, and how long it may last in any case: on slow paths few packets tell.
 const TRIAL: [u64; 2] = [7, 21];
 const LONG: Duration = Duration::from_secs(10);
-/// A trial of `t` seconds asks for this over `t` more than `join`: in a short trial more is chance.
-const CAUTION: f64 = 0.4;
+/// What was compared for `t` seconds must be alike by this over `t` more than a threshold, or less: in a short time more is chance.
+const CAUTION: f64 = 0.6;
 /// A trial that failed is repeated after this long, then twice as long, and so on up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
 
@@ -32,12 +33,10 @@ const LIFE: Duration = KnownPath::LIFE;
 /// What a method calls alike.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Thresholds {
-    /// At least so alike are paths that go on trial; none if there are no trials.
-    pub trial: Option<f64>,
-    /// At least so alike are paths that share, and more after a short trial.
+    /// Whether a trial decides whether paths that are alike share.
+    pub trials: bool,
+    /// At least so alike are paths that share. A short trial asks for more to find that they do, and for less to find that they do not.
     pub join: f64,
-    /// At most so alike are paths that fail their trial.
-    pub refute: f64,
     /// At most so alike are paths that shared and no longer do.
     pub leave: f64,
 }
@@ -45,13 +44,13 @@ pub(crate) struct Thresholds {
 impl Thresholds {
     /// Who looks alike shares.
     pub(crate) fn without_trial(join: f64, leave: f64) -> Self {
-        Self { trial: None, join, refute: leave, leave }
+        Self { trials: false, join, leave }
     }
 }
 
-/// How much more alike than [`Thresholds::join`] paths are to be after a trial of this length.
-fn caution(trial: Duration) -> f64 {
-    CAUTION / trial.as_secs_f64()
+/// How far beyond a threshold the likeness must be that is known for this long.
+fn caution(compared: Duration) -> f64 {
+    CAUTION / compared.as_secs_f64()
 }
 
 /// How long a trial lasts at most.
@@ -121,25 +120,30 @@ impl Pair {
 
     /// What is held of paths that are so `alike`, if that can be told.
     fn weigh(&mut self, now: Instant, half: Duration, alike: Option<f64>, thresholds: Thresholds) {
-        let Thresholds { trial, join, refute, leave } = thresholds;
+        let Thresholds { trials, join, leave } = thresholds;
         let at_least = |bound: f64| alike.is_some_and(|alike| alike >= bound);
         let at_most = |bound: f64| alike.is_some_and(|alike| alike <= bound);
+        let caution = |since: Instant| if trials { caution(now.since(since)) } else { 0.0 };
+        let margin = |since: Instant| caution(since + half.times(SETTLE));
         let shared = Held::Shared { since: now, measured: true };
         self.held = match self.held {
-            Held::Separate { failures, .. } if at_least(trial.unwrap_or(join)) => {
-                trial.map_or(shared, |_| Held::Trial { since: now, failures })
-            }
-            Held::Trial { since, .. } if at_least(join + caution(now.since(since + half.times(SETTLE)))) => {
+            Held::Separate { failures, .. } if at_least(join) => match trials {
+                true => Held::Trial { since: now, failures },
+                false => shared,
+            },
+            Held::Trial { since, .. } if at_least(join + margin(since)) => {
                 self.refuted = false;
                 shared
             }
-            Held::Trial { since, failures } if at_most(refute) || now >= since + longest(half) => {
-                self.refuted |= at_most(refute);
+            Held::Trial { since, failures }
+                if at_most(join - margin(since)) || now >= since + longest(half) =>
+            {
+                self.refuted |= at_most(join - margin(since));
                 let [first, last] = PAUSES;
                 let pause = first.times(1 << failures.min(8)).min(last);
                 Held::Separate { retry: now + pause, failures: failures + 1 }
             }
-            Held::Shared { since, .. } if at_most(leave) && now >= since + LEAST => {
+            Held::Shared { since, .. } if now >= since + LEAST && at_most(leave - caution(since)) => {
                 self.refuted = true;
                 Held::Separate { retry: now + PAUSES[0], failures: 1 }
             }
@@ -304,7 +308,7 @@ mod tests {
     }
 
     fn judge(links: [Option<u32>; 2]) -> Judge {
-        let mut judge = Judge::new(Thresholds { trial: Some(0.4), join: 0.4, refute: 0.2, leave: 0.3 });
+        let mut judge = Judge::new(Thresholds { trials: true, join: 0.4, leave: 0.3 });
         [PathId(0), PathId(1)].iter().zip(links).for_each(|(path, link)| judge.add(at(0), *path, link));
         judge
     }
@@ -325,20 +329,22 @@ mod tests {
         assert!(!judge.is_on_trial(PathId(0)), "too soon");
         course(&mut judge, 1500, 1750, Some(0.9));
         assert!([0, 1].iter().all(|path| judge.is_on_trial(PathId(*path))));
-        assert!(course(&mut judge, 1750, 2500, Some(0.9)).iter().all(|shares| !shares), "too short a trial");
-        assert!(course(&mut judge, 2500, 2750, Some(0.9))[0]);
+        assert!(course(&mut judge, 1750, 3000, Some(0.9)).iter().all(|shares| !shares), "too short a trial");
+        assert!(course(&mut judge, 3000, 3250, Some(0.9))[0]);
         assert!(!judge.is_on_trial(PathId(0)));
-        assert_eq!(judge.found(), [([PathId(0), PathId(1)], true, at(2500))]);
+        assert_eq!(judge.found(), [([PathId(0), PathId(1)], true, at(3000))]);
     }
 
     #[test]
     fn what_fails_its_trial_stays_separate_and_rests() {
         let mut judge = judge([None, None]);
         course(&mut judge, 2000, 2250, Some(0.9));
-        assert!(course(&mut judge, 2250, 3250, Some(0.1)).iter().all(|shares| !shares));
-        course(&mut judge, 3250, 6500, Some(0.9));
+        course(&mut judge, 2250, 4250, Some(0.1));
+        assert!(judge.is_on_trial(PathId(0)), "too short a trial");
+        assert!(course(&mut judge, 4250, 4500, Some(0.1)).iter().all(|shares| !shares));
+        course(&mut judge, 4500, 8250, Some(0.9));
         assert!(!judge.is_on_trial(PathId(0)));
-        course(&mut judge, 6500, 8250, Some(0.9));
+        course(&mut judge, 8250, 11_000, Some(0.9));
         assert_eq!(judge.verdict().bottlenecks().count(), 1);
     }
 

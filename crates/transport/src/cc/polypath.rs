@@ -2,6 +2,7 @@
 //!
 //! | part | file |
 //! |---|---|
+//! | what is known of each path | `polypath/path.rs` |
 //! | which paths share a bottleneck | `crate::bottleneck` |
 //! | the window of a bottleneck, a loss reduces it once | `polypath/context.rs` |
 //! | how the paths divide it, and shift load for trials | `polypath/shares.rs` |
@@ -16,12 +17,13 @@ mod base;
 mod blame;
 mod config;
 mod context;
+mod path;
 mod random_loss;
 mod shares;
 mod standing;
 mod waits;
 
-use polypath_wire::{Duration, Instant, PathId, Rate};
+use polypath_wire::{Instant, PathId, Rate};
 
 use super::controller::{Controller, Snapshot};
 use crate::bottleneck::{Detection, Verdict};
@@ -30,13 +32,12 @@ use base::Base;
 use blame::Losses;
 pub use config::{BaseLaw, PolypathConfig};
 use context::Context;
-use random_loss::{Origin, RandomLoss};
+use path::{Path, queueing};
+use random_loss::Origin;
 use shares::Shares;
 
 /// Share of what is acknowledged by which a window makes up for random losses.
 const MADE_UP: f64 = 1.0 / 8.0;
-/// Share of what is delivered in a smallest round trip that a loss leaves which chance or a queue made.
-const KEPT: f64 = 0.9;
 /// A path that loses more than others of its bottleneck has at least this many segments: later ones tell which are lost.
 const LEAST: u64 = 4;
 
@@ -51,38 +52,6 @@ pub struct Polypath {
     shares: Shares,
     /// The verdict changed since somebody asked.
     news: bool,
-}
-
-/// What is known of a path.
-#[derive(Debug)]
-struct Path {
-    id: PathId,
-    mss: u32,
-    active: bool,
-    /// Bytes, when something was acknowledged last.
-    in_flight: u64,
-    srtt: Option<Duration>,
-    rate: Option<Rate>,
-    /// When something was delivered on it last.
-    delivered: Instant,
-    random: RandomLoss,
-    /// Counted since the first loss at its bottleneck with these paths.
-    losses: Losses,
-    /// The present loss episode is not of congestion.
-    excused: bool,
-}
-
-impl Path {
-    /// Whether something was delivered on it lately.
-    fn works(&self, now: Instant) -> bool {
-        self.srtt.is_some_and(|srtt| now.since(self.delivered) <= srtt.times(2))
-    }
-
-    /// What of a window of `before` a loss leaves at least that chance may have made, bytes.
-    fn kept(&self, before: u64) -> u64 {
-        let delivers = self.rate.map_or(0, |rate| rate.bytes_in(self.random.least()));
-        (delivers.min(before) as f64 * KEPT) as u64
-    }
 }
 
 impl Polypath {
@@ -270,30 +239,9 @@ impl Polypath {
     }
 }
 
-/// Round trip of the packet that an acknowledgment answers, what of that it waited in queues on the way there, and the smallest
-/// round trip. Round trips are exact, one-way delays in steps of a timestamp: where they agree the first counts.
-fn queueing(sample: &AckSample) -> Option<(Duration, Duration, Duration)> {
-    const TICK: Duration = Duration::from_millis(1);
-    let (rtt, least) = sample.rtt.zip(sample.min_rtt)?;
-    let both_ways = rtt - least;
-    let there = sample.one_way_queueing.filter(|q| *q + TICK < both_ways);
-    Some((rtt, there.unwrap_or(both_ways), least))
-}
-
 impl Controller for Polypath {
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
-        self.paths.push(Path {
-            id: path,
-            mss,
-            active: true,
-            in_flight: 0,
-            srtt: None,
-            rate: None,
-            delivered: now,
-            random: RandomLoss::default(),
-            losses: Losses::new(now),
-            excused: false,
-        });
+        self.paths.push(Path::new(now, path, mss));
         self.detection.judge.add(now, path, self.config.link());
         self.regroup(now);
     }
@@ -405,6 +353,10 @@ impl Controller for Polypath {
         let Some((p, context)) = self.path(path).zip(self.context(path)) else { return 0 };
         let window = context.law().window();
         let Some(share) = self.shares.of(path) else { return window };
+        if context.is_alone() {
+            // On trial. Of a small window the share that is shifted is less than a segment.
+            return ((window as f64 * share) as u64).next_multiple_of(p.mss.max(1).into());
+        }
         // What another path gives up is free once it has been delivered. Shares are no whole segments: one more fills them.
         let others: u64 =
             self.sharing(path).filter(|other| other.id != path).map(|other| other.in_flight).sum();

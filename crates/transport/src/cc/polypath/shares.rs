@@ -2,14 +2,15 @@
 //!
 //! Shares are as the inverse squares of the round trips: the quickest path has most of it, and the bundle behaves as a TCP on about that
 //! path. One that loses more than the others has less (`blame.rs`). On trial, and always where they share, the windows of paths are
-//! larger and smaller by `SHIFT` in turn, each in a pattern of its own: between any two there are times when one is up and the other is down.
+//! larger and smaller in turn, each in a pattern of its own: between any two there are times when one is up and the other is down.
 
 use polypath_wire::{Duration, Instant, PathId};
 
 use crate::bottleneck::Verdict;
 
-/// By how much of its window a path's load is shifted.
+/// By how much of its window the load of a path is shifted that shares one, and of one on trial.
 const SHIFT: f64 = 1.0 / 8.0;
+const ON_TRIAL: f64 = 1.0 / 16.0;
 /// Up and down: the first two are opposite, as are the last two, and any others are strangers.
 const PATTERNS: [[f64; 4]; 4] =
     [[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]];
@@ -79,7 +80,7 @@ impl Shares {
             if members.clone().nth(1).is_some() {
                 self.share(members, &carries);
             } else if shifts(first) {
-                self.shares.push(Share { path: first, share: self.shifted(first), weight: 1.0 });
+                self.shares.push(Share { path: first, share: self.shifted(first, ON_TRIAL), weight: 1.0 });
             }
         }
     }
@@ -99,7 +100,7 @@ impl Shares {
         let first = self.shares.len();
         for path in members {
             let (share, weight) = carries(path).map_or((0.0, 1.0), |(srtt, weight)| (quick(srtt), weight));
-            self.shares.push(Share { path, share: share * self.shifted(path), weight });
+            self.shares.push(Share { path, share: share * self.shifted(path, SHIFT), weight });
         }
         let shares = &mut self.shares[first..];
         scale(shares, |_| true, 1.0);
@@ -115,9 +116,9 @@ impl Shares {
         }
     }
 
-    /// What load on `path` is now to what it is on average.
-    fn shifted(&self, path: PathId) -> f64 {
-        1.0 + SHIFT * PATTERNS[path.index() % 4][self.shifts % 4]
+    /// What load on `path` is now to what it is on average, if it is shifted by `by`.
+    fn shifted(&self, path: PathId, by: f64) -> f64 {
+        1.0 + by * PATTERNS[path.index() % 4][self.shifts % 4]
     }
 
     /// The share of `path`; none if it has all.

@@ -1,3 +1,6 @@
+use super::path::KEPT;
+use polypath_wire::Duration;
+
 use super::*;
 use crate::bottleneck::DetectionConfig;
 use crate::facts::LossCause;
