@@ -89,6 +89,7 @@ fn reply_for(error: &StreamError) -> Reply {
     match error {
         StreamError::Lost(CloseReason::Refused) => Reply::Refused,
         StreamError::Lost(CloseReason::Unreachable) => Reply::Unreachable,
+        StreamError::Lost(CloseReason::NetUnreachable) => Reply::NetUnreachable,
         StreamError::Open(OpenError::TooManyConnections { .. }) => Reply::Busy,
         _ => Reply::TimedOut,
     }
@@ -117,6 +118,7 @@ mod tests {
             (StreamError::Open(OpenError::InUse(Locators { local: end, remote: end })), Reply::TimedOut),
             (StreamError::Lost(CloseReason::Refused), Reply::Refused),
             (StreamError::Lost(CloseReason::Unreachable), Reply::Unreachable),
+            (StreamError::Lost(CloseReason::NetUnreachable), Reply::NetUnreachable),
             (StreamError::Lost(CloseReason::TimedOut), Reply::TimedOut),
         ] {
             assert_eq!(reply_for(&error), reply, "{error}");

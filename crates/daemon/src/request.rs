@@ -38,6 +38,8 @@ pub enum Reply {
     Forbidden,
     /// There are too many connections.
     Busy,
+    /// Nothing leads to the server's network. A peer that does not know this code takes it for [`Unreachable`](Self::Unreachable).
+    NetUnreachable,
 }
 
 /// Bytes that are no message of this version.
@@ -97,8 +99,15 @@ impl Request {
 }
 
 /// Replies by their codes.
-const REPLIES: [Reply; 6] =
-    [Reply::Connected, Reply::Refused, Reply::Unreachable, Reply::TimedOut, Reply::Forbidden, Reply::Busy];
+const REPLIES: [Reply; 7] = [
+    Reply::Connected,
+    Reply::Refused,
+    Reply::Unreachable,
+    Reply::TimedOut,
+    Reply::Forbidden,
+    Reply::Busy,
+    Reply::NetUnreachable,
+];
 
 impl Reply {
     /// Its one byte.
@@ -142,6 +151,6 @@ mod tests {
         for (code, reply) in REPLIES.into_iter().enumerate() {
             assert_eq!((usize::from(reply.code()), Reply::of(code as u8)), (code, Ok(reply)));
         }
-        assert_eq!(Reply::of(6), Err(Malformed));
+        assert_eq!(Reply::of(7), Err(Malformed));
     }
 }
