@@ -286,8 +286,12 @@ impl InterfaceStatus {
             let mut paths = peers.iter().flat_map(|peer| &peer.paths);
             paths.any(|path| self.addresses.contains(&path.local.ip()))
         };
-        let may = matches!(self.used, Use::Used | Use::Spill);
-        Self { why: (may && !has_path()).then(|| self.why_unused(peers)), ..self }
+        match self.used {
+            Use::Used | Use::Spill if !has_path() => {
+                Self { used: Use::NoPath, why: Some(self.why_unused(peers)), ..self }
+            }
+            _ => self,
+        }
     }
 
     fn why_unused(&self, peers: &[PeerStatus]) -> String {
@@ -388,7 +392,11 @@ mod tests {
             quota: None,
             why: None,
         };
-        let why = |used, address, peers: &[PeerStatus]| interface(used, address).explained(peers).why;
+        let why = |used, address, peers: &[PeerStatus]| {
+            let told = interface(used, address).explained(peers);
+            assert_eq!(told.used, if told.why.is_some() { Use::NoPath } else { used });
+            told.why
+        };
         let v4 = |peers: &[PeerStatus]| why(Use::Used, "192.0.2.1", peers);
         assert_eq!(v4(&[]).as_deref(), Some("there is no peer"));
         let silent = peer(Some("no answer from 203.0.113.5, for 7 s"), &[]);

@@ -46,11 +46,11 @@ fn of_interfaces(status: &Status) -> String {
             reasons += &format!("\nno path over {name} yet: {why}");
         }
         let used = match used {
-            _ if why.is_some() => "no path yet",
             Use::Used => "used",
             Use::Spill => "spill",
             Use::Backup => "backup",
             Use::Excluded => "excluded",
+            Use::NoPath => "no path yet",
         };
         let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
         let limit = limit_mbps.map_or("-".to_owned(), |rate| format!("{rate} Mbit/s"));
