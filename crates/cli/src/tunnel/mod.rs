@@ -138,7 +138,7 @@ async fn carry(
         }
         Ok(())
     };
-    interrupt.or(answers).await
+    interrupt.or(answers).await.map_err(Failure::unless_told)
 }
 
 /// Has the configuration read again at each hangup.

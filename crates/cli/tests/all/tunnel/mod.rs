@@ -199,7 +199,12 @@ fn ends(router: &mut Host, server: &mut Host) {
     let (mut stopped, mut follower) = (follow(), follow());
     let first = [&mut stopped, &mut follower].map(first_line);
     assert!(Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().unwrap().success());
-    assert_eq!(stopped.wait().unwrap().code(), Some(130), "after {first:?}");
+    let stopped = stopped.wait_with_output().unwrap();
+    assert_eq!(
+        (stopped.status.code(), stopped.stderr.as_slice()),
+        (Some(130), &b""[..]),
+        "after {first:?}: Ctrl-C is how it ends"
+    );
     let down = || router.ask(&["down"]);
     let first = down();
     assert!(first.status.success(), "{first:?}");
