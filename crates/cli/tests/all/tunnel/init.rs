@@ -156,6 +156,7 @@ fn an_option_that_makes_no_sense_is_refused_with_what_to_write() {
     ] {
         let (code, said, line) = init(args);
         assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{args:?}: {said}");
+        assert!(!said.contains("-->"), "the file does not exist: {said}");
         assert_eq!(line, "");
     }
     let alone = ["--address", "10.99.0.7/32", "--peer", &peer, "--behind", "10.99.0.1"];
