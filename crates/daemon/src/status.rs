@@ -166,6 +166,11 @@ impl PathStatus {
     pub fn works(&self) -> bool {
         self.up && self.answers
     }
+
+    /// Round trip time, ms: of data in flight, or else of heartbeats.
+    pub fn rtt_ms(&self) -> Option<f64> {
+        self.load.rtt_ms.or(self.delay_ms.map(|delay| 2.0 * delay))
+    }
 }
 
 impl Status {

@@ -85,7 +85,10 @@ fn of_paths(status: &Status, out: &mut String) {
     each("path_sent_bytes_total", "counter", "UDP payload sent.", |p| Some(p.sent_bytes as f64));
     each("path_received_bytes_total", "counter", "UDP payload received.", |p| Some(p.received_bytes as f64));
     each("path_sent_packets_total", "counter", "Packets sent.", |p| Some(p.sent_packets as f64));
-    each("path_rtt_seconds", "gauge", "Smoothed round trip time.", |p| p.load.rtt_ms.map(|ms| ms / 1e3));
+    let rtt = "Round trip time: smoothed while data is in flight, otherwise the smallest of the heartbeats.";
+    each("path_rtt_seconds", "gauge", rtt, |p| p.rtt_ms().map(|ms| ms / 1e3));
+    let delay = "One-way delay: half the smallest round trip time of the heartbeats.";
+    each("path_delay_seconds", "gauge", delay, |p| p.delay_ms.map(|ms| ms / 1e3));
     each("path_window_bytes", "gauge", "Congestion windows.", |p| Some(p.load.window as f64));
     each("path_in_flight_bytes", "gauge", "Bytes under way.", |p| Some(p.load.in_flight as f64));
     each(
