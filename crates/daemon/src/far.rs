@@ -45,7 +45,11 @@ async fn carry(lane: Arc<Lane>, outer: Stream) {
         return say(&outer, Reply::Busy).await;
     };
     let opened = open(&lane, &peer, &request).await;
-    debug!(client = %request.client, server = %request.server, reply = ?opened.as_ref().err(), "connection");
+    let Request { client, server } = request;
+    match &opened {
+        Ok(_) => debug!(%client, %server, "connection"),
+        Err(why) => debug!(%client, %server, "no connection: {why}"),
+    }
     match opened {
         Ok(inner) => {
             lane.counters.incoming.fetch_add(1, Relaxed);

@@ -38,7 +38,10 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
     };
     let Some(request) = Request::new(client, server) else { return };
     let opened = open(&lane, &peer, &request).await;
-    debug!(%client, %server, failed = ?opened.as_ref().err(), "connection");
+    match &opened {
+        Ok(_) => debug!(%client, %server, "connection"),
+        Err(why) => debug!(%client, %server, "no connection: {why}"),
+    }
     let outer = match opened {
         Ok(outer) => outer,
         Err(Reply::Busy) => return go_by(&lane, incoming),
