@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use crate::backups::SILENT as SILENT_PATH;
 use crate::config::with_port;
 use crate::lane::Lane;
+use crate::own::Own;
 use crate::peers::{Link, Peer};
 
 /// Pause between two calls.
@@ -145,9 +146,16 @@ fn has_address(choice: &LiveChoice) -> bool {
 }
 
 async fn call(lane: &Lane, choice: &LiveChoice, peer: &Peer) -> Result<(), Vain> {
-    let reach = Reach::Addresses(resolve(&peer.config.addresses).await.map_err(Vain::Other)?);
-    lane.outer.associate(peer.config.hit, reach).await.map_err(|error| match error {
+    let addresses = resolve(&peer.config.addresses).await.map_err(Vain::Other)?;
+    let own = Own::default().now();
+    let is_ours = addresses.iter().all(|address| own.contains(&address.ip()));
+    let called = lane.outer.associate(peer.config.hit, Reach::Addresses(addresses)).await;
+    called.map_err(|error| match error {
         _ if !has_address(choice) => Vain::Other(NO_ADDRESS.to_owned()),
+        _ if is_ours => Vain::Other(format!(
+            "{} is this host's own address: write the peer's in [[peer]] addresses",
+            peer.config.addresses.join(", ")
+        )),
         AssociateError::Failed(PeerFailure::Timeout) => {
             Vain::Unanswered(lane.outer.hit().unwrap_or_default())
         }
