@@ -156,7 +156,7 @@ pub struct UpArgs {
 /// Event levels; each includes the previous ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Detail {
-    /// Losses, states of paths, bottlenecks found, states of associations
+    /// Losses, segments dropped, states of paths, bottlenecks found, states of associations
     Rare,
     /// Windows, round trips and rates: one or more for each acknowledgment
     State,

@@ -36,7 +36,7 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
 
     reaches(&router, &server);
     let shown = String::from_utf8(router.status(&[]).stdout).unwrap();
-    assert!(shown.contains("up, sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
+    assert!(shown.contains("TCP connections: sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
     lists_and_changes(&router);
     tells(&router);
     follows(&router);
