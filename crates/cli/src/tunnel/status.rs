@@ -89,17 +89,19 @@ fn of_lane(lane: &LaneStatus) -> String {
     let text = format!(
         "\nTCP connections: {open} open; since the start {outgoing} from here, {incoming} from peers\n"
     );
-    text + &lines(
-        "as packets, because too many were open",
-        [(*by_packets, "connections from here"), (lane.busy, "connections from peers")],
-    ) + &dropped([
-        (lane.no_peer, "connections to addresses behind no peer"),
-        (lane.no_association, "connections to a peer that could not be reached"),
-        (lane.forbidden, "connections from addresses that are not behind the peer"),
-        (lane.fragments, "fragments of TCP segments"),
-        (lane.malformed, "malformed packets"),
-        (lane.refused, "packets that the device did not take"),
-    ])
+    let as_packets = [
+        (*by_packets, "connections from here that travel as packets, because too many were open"),
+        (lane.busy, "connections from peers that travel as packets, because too many were open"),
+    ];
+    text + &counted("", as_packets)
+        + &dropped([
+            (lane.no_peer, "connections to addresses behind no peer"),
+            (lane.no_association, "connections to a peer that could not be reached"),
+            (lane.forbidden, "connections from addresses that are not behind the peer"),
+            (lane.fragments, "fragments of TCP segments"),
+            (lane.malformed, "malformed packets"),
+            (lane.refused, "packets that the device did not take"),
+        ])
 }
 
 fn of_packets(packets: &PacketStatus) -> String {
@@ -125,11 +127,11 @@ fn of_outside(outside: &OutsideStatus) -> String {
 
 /// What was dropped.
 fn dropped<const N: usize>(counts: [(u64, &str); N]) -> String {
-    lines("dropped", counts)
+    counted("dropped ", counts)
 }
 
-/// What became of those that are counted, a line for each count that is not 0.
-fn lines<const N: usize>(became: &str, counts: [(u64, &str); N]) -> String {
+/// A line for each count that is not 0.
+fn counted<const N: usize>(became: &str, counts: [(u64, &str); N]) -> String {
     let some = counts.into_iter().filter(|(count, _)| *count > 0);
-    some.map(|(count, what)| format!("{became}: {count} {what}\n")).collect()
+    some.map(|(count, what)| format!("{became}{what}: {count}\n")).collect()
 }
