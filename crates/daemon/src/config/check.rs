@@ -89,7 +89,7 @@ impl Config {
             );
         }
         if !(1..=86_400).contains(&lane.keep_alive) {
-            return wrong("keep_alive", "must be from 1 to 86400 s", "60 s is the default");
+            return wrong("keep_alive", "must be from 1 to 86400 s", "60 is the default");
         }
         for (n, class) in lane.duplicate.iter().enumerate() {
             if let Some((key, message, help)) = class.wrong() {
