@@ -80,6 +80,13 @@ impl Failure {
         Self::with(status, "interrupted")
     }
 
+    /// The same of a command that a signal is to end: then there is nothing to say.
+    #[cfg(feature = "daemon")]
+    #[must_use]
+    pub fn unless_told(self) -> Self {
+        if self.status.is_interruption() { Self::with(self.status, "") } else { self }
+    }
+
     /// Any other.
     pub fn with(status: Status, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), help: None }

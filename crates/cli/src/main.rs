@@ -34,8 +34,10 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // The terminal may be gone.
-            let _ = writeln!(std::io::stderr(), "{failure}");
+            if !failure.message().is_empty() {
+                // The terminal may be gone.
+                let _ = writeln!(std::io::stderr(), "{failure}");
+            }
             failure.status.into()
         }
     }

@@ -1,10 +1,12 @@
 //! Completions and manual pages, from the same definition as the help.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::args::Cli;
 use crate::failure::{Failure, printed};
@@ -19,14 +21,31 @@ pub fn completions(shell: Shell) -> Result<(), Failure> {
 /// Prints the manual page of the program, or writes one page per command into `dir`.
 pub fn manual(dir: Option<&Path>) -> Result<(), Failure> {
     let Some(dir) = dir else {
-        let mut page = Vec::new();
         return printed(
-            clap_mangen::Man::new(Cli::command())
-                .render(&mut page)
-                .and_then(|()| io::stdout().write_all(&page)),
+            page(&Man::new(Cli::command())).and_then(|page| io::stdout().write_all(page.as_bytes())),
         );
     };
-    std::fs::create_dir_all(dir)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), dir))
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    fs::create_dir_all(dir)
+        .and_then(|()| pages(program, dir))
         .map_err(|e| Failure::system(format!("cannot write manual pages to {}", dir.display()), e))
+}
+
+/// The page of `command` and those of its commands.
+fn pages(command: clap::Command, dir: &Path) -> io::Result<()> {
+    command
+        .get_subcommands()
+        .filter(|one| !one.is_hide_set())
+        .cloned()
+        .try_for_each(|one| pages(one, dir))?;
+    let man = Man::new(command);
+    fs::write(dir.join(man.get_filename()), page(&man)?)
+}
+
+/// The text of a page. What follows the help are examples, but clap calls that section EXTRA.
+fn page(man: &Man) -> io::Result<String> {
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n"))
 }

@@ -17,7 +17,8 @@ pub fn config(identity: &Path, address: Result<IpNet, Hit>, assign: Option<IpNet
         None => "# assign = \"10.99.0.0/24\"".to_owned(),
     };
     format!(
-        "# The configuration of `polypath up`. Every key: docs/daemon.md. Relative paths begin at this file.
+        "# The configuration of `polypath up`. Relative paths begin at this file.
+# Every key: docs/daemon.md, which the package puts into /usr/share/doc/polypath.
 
 [identity]
 # The private key of this host. `polypath hit FILE` prints the tag by which peers know it.

@@ -45,7 +45,11 @@ async fn carry(lane: Arc<Lane>, outer: Stream) {
         return say(&outer, Reply::Busy).await;
     };
     let opened = open(&lane, &peer, &request).await;
-    debug!(client = %request.client, server = %request.server, reply = ?opened.as_ref().err(), "connection");
+    let Request { client, server } = request;
+    match &opened {
+        Ok(_) => debug!(%client, %server, "connection"),
+        Err(why) => debug!(%client, %server, "no connection: {why}"),
+    }
     match opened {
         Ok(inner) => {
             lane.counters.incoming.fetch_add(1, Relaxed);
@@ -89,6 +93,7 @@ fn reply_for(error: &StreamError) -> Reply {
     match error {
         StreamError::Lost(CloseReason::Refused) => Reply::Refused,
         StreamError::Lost(CloseReason::Unreachable) => Reply::Unreachable,
+        StreamError::Lost(CloseReason::NetUnreachable) => Reply::NetUnreachable,
         StreamError::Open(OpenError::TooManyConnections { .. }) => Reply::Busy,
         _ => Reply::TimedOut,
     }
@@ -117,6 +122,7 @@ mod tests {
             (StreamError::Open(OpenError::InUse(Locators { local: end, remote: end })), Reply::TimedOut),
             (StreamError::Lost(CloseReason::Refused), Reply::Refused),
             (StreamError::Lost(CloseReason::Unreachable), Reply::Unreachable),
+            (StreamError::Lost(CloseReason::NetUnreachable), Reply::NetUnreachable),
             (StreamError::Lost(CloseReason::TimedOut), Reply::TimedOut),
         ] {
             assert_eq!(reply_for(&error), reply, "{error}");

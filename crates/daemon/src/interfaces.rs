@@ -21,6 +21,8 @@ pub enum Use {
     Backup,
     /// It carries none.
     Excluded,
+    /// It may carry paths, and has none.
+    NoPath,
 }
 
 /// An interface with a usable address.

@@ -31,14 +31,17 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
     let (client, server) = (incoming.client(), incoming.server());
     let Some(peer) = lane.peers.behind(server.ip()) else {
         lane.counters.no_peer.fetch_add(1, Relaxed);
-        return incoming.refuse(true);
+        return incoming.unreachable();
     };
     let Some(_place) = lane.place(&peer) else {
         return go_by(&lane, incoming);
     };
     let Some(request) = Request::new(client, server) else { return };
     let opened = open(&lane, &peer, &request).await;
-    debug!(%client, %server, failed = ?opened.as_ref().err(), "connection");
+    match &opened {
+        Ok(_) => debug!(%client, %server, "connection"),
+        Err(why) => debug!(%client, %server, "no connection: {why}"),
+    }
     let outer = match opened {
         Ok(outer) => outer,
         Err(Reply::Busy) => return go_by(&lane, incoming),
@@ -61,8 +64,9 @@ fn go_by(lane: &Lane, incoming: Incoming) {
 
 fn turn_down(incoming: Incoming, reply: Reply) {
     match reply {
-        Reply::Refused => incoming.refuse(false),
-        Reply::Unreachable | Reply::Forbidden => incoming.refuse(true),
+        Reply::Refused => incoming.refuse(),
+        Reply::Unreachable | Reply::Forbidden => incoming.unreachable(),
+        Reply::NetUnreachable => incoming.net_unreachable(),
         Reply::Connected | Reply::TimedOut | Reply::Busy => {} // the client asks again, and gives up when it likes
     }
 }

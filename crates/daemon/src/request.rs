@@ -23,21 +23,30 @@ pub struct Request {
     pub server: SocketAddr,
 }
 
-/// What became of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What became of a request; printed, it is why there is no connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Reply {
     /// The connection is there; its bytes follow.
+    #[error("connected")]
     Connected,
     /// The server refused it.
+    #[error("the server refused it")]
     Refused,
     /// The server cannot be reached.
+    #[error("the server is unreachable")]
     Unreachable,
     /// The server did not answer.
+    #[error("the server does not answer")]
     TimedOut,
     /// The client's address is not one of those behind its peer.
+    #[error("the client's address is not behind this peer")]
     Forbidden,
     /// There are too many connections.
+    #[error("too many connections are open")]
     Busy,
+    /// Nothing leads to the server's network. A peer that does not know this code takes it for [`Unreachable`](Self::Unreachable).
+    #[error("the server's network is unreachable")]
+    NetUnreachable,
 }
 
 /// Bytes that are no message of this version.
@@ -97,8 +106,15 @@ impl Request {
 }
 
 /// Replies by their codes.
-const REPLIES: [Reply; 6] =
-    [Reply::Connected, Reply::Refused, Reply::Unreachable, Reply::TimedOut, Reply::Forbidden, Reply::Busy];
+const REPLIES: [Reply; 7] = [
+    Reply::Connected,
+    Reply::Refused,
+    Reply::Unreachable,
+    Reply::TimedOut,
+    Reply::Forbidden,
+    Reply::Busy,
+    Reply::NetUnreachable,
+];
 
 impl Reply {
     /// Its one byte.
@@ -142,6 +158,6 @@ mod tests {
         for (code, reply) in REPLIES.into_iter().enumerate() {
             assert_eq!((usize::from(reply.code()), Reply::of(code as u8)), (code, Ok(reply)));
         }
-        assert_eq!(Reply::of(6), Err(Malformed));
+        assert_eq!(Reply::of(7), Err(Malformed));
     }
 }

@@ -166,6 +166,11 @@ impl PathStatus {
     pub fn works(&self) -> bool {
         self.up && self.answers
     }
+
+    /// Round trip time, ms: of data in flight, or else of heartbeats.
+    pub fn rtt_ms(&self) -> Option<f64> {
+        self.load.rtt_ms.or(self.delay_ms.map(|delay| 2.0 * delay))
+    }
 }
 
 impl Status {
@@ -286,8 +291,12 @@ impl InterfaceStatus {
             let mut paths = peers.iter().flat_map(|peer| &peer.paths);
             paths.any(|path| self.addresses.contains(&path.local.ip()))
         };
-        let may = matches!(self.used, Use::Used | Use::Spill);
-        Self { why: (may && !has_path()).then(|| self.why_unused(peers)), ..self }
+        match self.used {
+            Use::Used | Use::Spill if !has_path() => {
+                Self { used: Use::NoPath, why: Some(self.why_unused(peers)), ..self }
+            }
+            _ => self,
+        }
     }
 
     fn why_unused(&self, peers: &[PeerStatus]) -> String {
@@ -298,10 +307,13 @@ impl InterfaceStatus {
         let is_of = |v4: bool| self.addresses.iter().any(|ip| ip.is_ipv4() == v4);
         let remotes = || peers.iter().flat_map(|peer| &peer.paths).map(|path| path.remote);
         match remotes().any(|remote| is_of(remote.is_ipv4())) {
-            true => format!("{}: no answer over it from any address", reached.name),
+            true => format!("{} answers at none of its addresses over this interface", reached.name),
             false => {
                 let family = if is_of(true) { "IPv4" } else { "IPv6" };
-                format!("{}: no {family} address of it has answered", reached.name)
+                format!(
+                    "this interface has {family} addresses, and {} has answered at none of its {family} addresses",
+                    reached.name
+                )
             }
         }
     }
@@ -388,7 +400,11 @@ mod tests {
             quota: None,
             why: None,
         };
-        let why = |used, address, peers: &[PeerStatus]| interface(used, address).explained(peers).why;
+        let why = |used, address, peers: &[PeerStatus]| {
+            let told = interface(used, address).explained(peers);
+            assert_eq!(told.used, if told.why.is_some() { Use::NoPath } else { used });
+            told.why
+        };
         let v4 = |peers: &[PeerStatus]| why(Use::Used, "192.0.2.1", peers);
         assert_eq!(v4(&[]).as_deref(), Some("there is no peer"));
         let silent = peer(Some("no answer from 203.0.113.5, for 7 s"), &[]);
@@ -397,10 +413,11 @@ mod tests {
             Some("server: no answer from 203.0.113.5, for 7 s")
         );
         let reached = peer(None, &[["192.0.2.9:1", "203.0.113.5:1"]]);
-        let over = "server: no answer over it from any address";
+        let over = "server answers at none of its addresses over this interface";
         assert_eq!(v4(&[silent.clone(), reached.clone()]).as_deref(), Some(over));
         let family = why(Use::Spill, "2001:db8::1", &[reached]);
-        assert_eq!(family.as_deref(), Some("server: no IPv6 address of it has answered"));
+        let told = "this interface has IPv6 addresses, and server has answered at none of its IPv6 addresses";
+        assert_eq!(family.as_deref(), Some(told));
         assert_eq!(v4(&[peer(None, &[["192.0.2.1:1", "203.0.113.5:1"]])]), None);
         assert_eq!(why(Use::Excluded, "192.0.2.1", &[silent]), None);
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
-use polypath_transport::{Ports, Segment};
+use polypath_transport::{CloseReason, Ports, Segment};
 use polypath_wire::icmp::{self, IcmpFamily, IcmpHeader, Quoted};
 use polypath_wire::ipv4::{Ipv4Header, Ipv4View};
 use polypath_wire::ipv6::{Ipv6Header, Ipv6View};
@@ -50,6 +50,8 @@ pub enum Packet {
         ports: Ports,
         /// Its sequence number.
         seq: Seq,
+        /// What this means for a connection that it opens.
+        reason: CloseReason,
     },
     /// A fragment, of another protocol, or not from one host to one: nothing for us.
     Other,
@@ -103,21 +105,34 @@ pub fn encode_headers(
     Ok((at, end))
 }
 
-/// The ICMP message that `segment`, which came from the remote end of `locators`, cannot be delivered.
-pub(crate) fn unreachable(locators: &Locators, segment: &Segment) -> Option<Bytes> {
+/// The ICMP message with the code of the family that `segment`, which came from the remote end of `locators`, cannot be
+/// delivered.
+pub(crate) fn unreachable(locators: &Locators, segment: &Segment, [v4, v6]: [u8; 2]) -> Option<Bytes> {
     let mut quoted = vec![0; MAX_IP_HEADER + segment.header.len()];
     let bare = Segment { header: segment.header.clone(), ..Segment::default() };
     let len = encode_packet(&locators.reversed(), &bare, &mut quoted).ok()?;
     let (family, code) = match (locators.remote.ip(), locators.local.ip()) {
-        (IpAddr::V6(src), IpAddr::V6(dst)) => (IcmpFamily::V6 { src, dst }, ADDRESS_UNREACHABLE),
-        _ => (IcmpFamily::V4, HOST_UNREACHABLE),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => (IcmpFamily::V6 { src, dst }, v6),
+        _ => (IcmpFamily::V4, v4),
     };
     answer(*locators, IcmpHeader::Unreachable { code }, family, &quoted[..len]).ok()
 }
 
-/// Codes of Destination Unreachable (RFC 792; RFC 4443 §3.1).
-const HOST_UNREACHABLE: u8 = 1;
-const ADDRESS_UNREACHABLE: u8 = 3;
+/// Codes of Destination Unreachable over IPv4 and IPv6 (RFC 792; RFC 4443 §3.1): nothing leads to the network, nobody has the
+/// address, nobody listens on the port.
+pub(crate) const NETWORK: [u8; 2] = [0, 0];
+pub(crate) const HOST: [u8; 2] = [1, 3];
+const PORT: [u8; 2] = [3, 4];
+
+/// What Destination Unreachable means for a connection being opened; all other codes mean the host.
+fn reason(code: u8, locators: &Locators) -> CloseReason {
+    let family = usize::from(locators.remote.is_ipv6());
+    match code {
+        _ if code == PORT[family] => CloseReason::Refused,
+        _ if code == NETWORK[family] => CloseReason::NetUnreachable,
+        _ => CloseReason::Unreachable,
+    }
+}
 
 fn decode_v4(bytes: &Bytes, between: impl Fn(Locators) -> Checksum) -> Result<Packet, WireError> {
     let view = Ipv4View::new(bytes)?;
@@ -181,7 +196,9 @@ fn of_ours(header: IcmpHeader, quoted: Quoted) -> Packet {
     match header {
         _ if quoted.protocol != tcp::PROTOCOL => Packet::Other,
         IcmpHeader::TooBig { mtu } => Packet::TooBig { locators, ports, seq, mtu },
-        IcmpHeader::Unreachable { .. } => Packet::Unreachable { locators, ports, seq },
+        IcmpHeader::Unreachable { code } => {
+            Packet::Unreachable { locators, ports, seq, reason: reason(code, &locators) }
+        }
         _ => Packet::Other,
     }
 }
@@ -354,6 +371,30 @@ mod tests {
             assert!(reply.ends_with(b"hello"));
             let (from, to) = (request.len() - 13, reply.len() - 13);
             assert_eq!(reply[to + 4..], request[from + 4..], "identifier, sequence number and data");
+        }
+    }
+
+    /// RFC 1122 §4.2.3.9: a closed port is a refusal, as it is to the kernel's TCP.
+    #[test]
+    fn unreachable_says_whether_it_is_the_port_the_network_or_the_host() {
+        for pair in PAIRS {
+            let ours = locators(pair);
+            for (codes, expected) in [
+                (PORT, CloseReason::Refused),
+                (NETWORK, CloseReason::NetUnreachable),
+                (HOST, CloseReason::Unreachable),
+                ([13, 1], CloseReason::Unreachable),
+            ] {
+                let message = unreachable(&ours.reversed(), &segment(), codes).unwrap();
+                let decoded = decode_packet(&message).unwrap();
+                let Packet::Unreachable { locators, ports, seq, reason } = decoded else {
+                    panic!("{decoded:?}")
+                };
+                assert_eq!(
+                    (locators, ports, seq, reason),
+                    (ours, Ports { local: 1, remote: 2 }, Seq(3), expected)
+                );
+            }
         }
     }
 

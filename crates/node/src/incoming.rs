@@ -74,9 +74,19 @@ impl Incoming {
         Some(Stream::new(self.shared.clone(), handle))
     }
 
-    /// Answers with a reset, or, `unreachable`, with an ICMP error.
-    pub fn refuse(mut self, unreachable: bool) {
-        self.say(if unreachable { Answer::Unreachable } else { Answer::Refuse });
+    /// Answers with a reset.
+    pub fn refuse(mut self) {
+        self.say(Answer::Refuse);
+    }
+
+    /// Answers with an ICMP error: no packet gets to that host.
+    pub fn unreachable(mut self) {
+        self.say(Answer::Unreachable);
+    }
+
+    /// Answers with an ICMP error: nothing leads to that network.
+    pub fn net_unreachable(mut self) {
+        self.say(Answer::NetUnreachable);
     }
 
     /// Leaves it to whoever takes packets from `bypass`: this SYN, later copies of it, and all that follows.

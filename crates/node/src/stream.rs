@@ -41,6 +41,7 @@ fn describe(reason: CloseReason) -> &'static str {
         CloseReason::Aborted => "aborted",
         CloseReason::Refused => "refused",
         CloseReason::Unreachable => "unreachable",
+        CloseReason::NetUnreachable => "network unreachable",
     }
 }
 

@@ -96,7 +96,8 @@ Examples:
 
 It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the \
 foreground, writes what happens to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
-What is not TCP, and TCP connections beyond [lane] connections, travel as packets (docs/daemon.md).";
+Packets carry what is not TCP, TCP that [lane] exclude or exclude_ports names, and TCP connections beyond [lane] \
+connections. Everything else about it: docs/daemon.md (the package puts it into /usr/share/doc/polypath).";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -155,7 +156,7 @@ pub struct UpArgs {
 /// Event levels; each includes the previous ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Detail {
-    /// Losses, states of paths, bottlenecks found, states of associations
+    /// Losses, segments dropped, states of paths, bottlenecks found, states of associations
     Rare,
     /// Windows, round trips and rates: one or more for each acknowledgment
     State,

@@ -16,7 +16,7 @@ use polypath_transport::{Pattern, Payload};
 use crate::args::DemoArgs;
 use crate::failure::Failure;
 
-/// How much of a made-up file is written at a time, bytes.
+/// How much of a generated file is written at a time, bytes.
 const CHUNK: u64 = 1 << 20;
 /// Which pattern fills it.
 const PATTERN: u32 = 2;
@@ -27,7 +27,7 @@ pub struct Content {
     pub path: PathBuf,
     pub name: String,
     pub len: u64,
-    /// A made-up file has no name: it is gone with this value, however the program ends.
+    /// A generated file has no name: it is gone with this value, however the program ends.
     _made_up: Option<File>,
 }
 
@@ -39,7 +39,7 @@ impl Content {
         }
         let len = args.size.0.0;
         let file = made_up(len, &std::env::temp_dir())?;
-        let name = format!("{} of made-up data", args.size);
+        let name = format!("{} of generated data", args.size);
         let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
         Ok(Self { path, name, len, _made_up: Some(file) })
     }

@@ -314,7 +314,8 @@ impl Report {
     }
 
     fn print_table(&self, content: &Content, paths: &[Link]) -> Result<(), Failure> {
-        let mut table = table::plain(["", "rate,\nMbit/s", "delay,\nms", "curl,\nMbit/s", "used"], 1);
+        let mut table =
+            table::plain(["", "rate,\nMbit/s", "delay,\nms", "curl,\nMbit/s", "share of\nrate"], 1);
         let mut row = |name: String, rate: u64, delay: String, goodput: f64| {
             let used = format!("{:.1} %", goodput / rate as f64 * 100.0);
             let mbps = |bps: f64| format!("{:.1}", bps / 1e6);

@@ -214,7 +214,7 @@ impl Report {
                 "rate,\nMbit/s",
                 "delay,\nms",
                 "goodput,\nMbit/s",
-                "used",
+                "share of\nrate",
                 "srtt,\nms",
                 "sent\nagain",
                 "SPI out",

@@ -134,7 +134,7 @@ fn describe(reason: CloseReason) -> &'static str {
         CloseReason::TimedOut => "the connection timed out",
         CloseReason::Reset | CloseReason::Refused => "the receiver reset the connection",
         CloseReason::Aborted => "the connection was aborted",
-        CloseReason::Unreachable => "the receiver could not be reached",
+        CloseReason::Unreachable | CloseReason::NetUnreachable => "the receiver could not be reached",
     }
 }
 

@@ -1,6 +1,6 @@
 //! `polypath init`: a configuration, the key, and what to paste on the other host.
 
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use ipnet::{IpNet, Ipv4Net};
 use polypath_daemon::config::{ADDRESS_EXAMPLE, wrong_address, wrong_host};
-use polypath_daemon::{Config, IdentityConfig};
+use polypath_daemon::{Config, ConfigError, IdentityConfig};
 use polypath_node::addresses;
 use polypath_wire::hip::Hit;
 
@@ -111,7 +111,10 @@ fn planned(
     text: String,
     peer: Option<&(Hit, Vec<String>)>,
 ) -> Result<(PathBuf, String, Config), Failure> {
-    let refused = |e| wrong(e).about("the daemon would refuse it");
+    let refused = |e: Box<ConfigError>| {
+        let lines = fs::read_to_string(&e.file).map_or(0, |text| text.lines().count());
+        wrong(e.without_line_after(lines)).about("the daemon would refuse it")
+    };
     if peer.is_some()
         && args.behind.is_empty()
         && Config::unchecked(&args.config, &text).map_err(wrong)?.tunnel.assign.is_none()

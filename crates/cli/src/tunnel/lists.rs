@@ -46,11 +46,11 @@ fn of_interfaces(status: &Status) -> String {
             reasons += &format!("\nno path over {name} yet: {why}");
         }
         let used = match used {
-            _ if why.is_some() => "no path yet",
             Use::Used => "used",
             Use::Spill => "spill",
             Use::Backup => "backup",
             Use::Excluded => "excluded",
+            Use::NoPath => "no path yet",
         };
         let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
         let limit = limit_mbps.map_or("-".to_owned(), |rate| format!("{rate} Mbit/s"));
@@ -77,7 +77,8 @@ pub(super) fn human(bytes: u64) -> String {
 }
 
 fn of_paths(status: &Status) -> String {
-    let headers = vec!["peer", "interface", "local", "remote", "state", "delay, ms", "Mbit/s", "packets"];
+    let headers =
+        vec!["peer", "interface", "local", "remote", "state", "delay, ms", "link, Mbit/s", "packets"];
     let mut table = plain(headers, 5);
     for (peer, path) in status.paths() {
         let interface = status.interface_of(path).map_or("-", |one| &one.name);
@@ -114,7 +115,7 @@ pub fn peers(args: &PeersArgs) -> Result<(), Failure> {
     let mut table = plain(vec!["peer", "tag", "state", "paths", "sent", "received"], 3);
     for peer in &status.peers {
         table.add_row(vec![
-            peer.name.clone(),
+            if peer.name == peer.hit.to_string() { "-".to_owned() } else { peer.name.clone() },
             peer.hit.to_string(),
             state_of_peer(peer).into(),
             peer.paths.iter().filter(|path| path.works()).count().to_string(),

@@ -92,7 +92,7 @@ pub fn log(args: &LogArgs) -> Result<(), Failure> {
     let mut last = lines.last().map_or(0, |line| line.at_us);
     print(args, &lines.split_off(skipped))?;
     let Some(interrupt) = interrupt else { return Ok(()) };
-    interrupt.block_on(interrupt.or(async {
+    let followed = interrupt.block_on(interrupt.or(async {
         loop {
             tokio::time::sleep(EACH).await;
             match next(args, last).await? {
@@ -107,7 +107,8 @@ pub fn log(args: &LogArgs) -> Result<(), Failure> {
                 }
             }
         }
-    }))
+    }));
+    followed.map_err(Failure::unless_told)
 }
 
 /// What a daemon says to those who follow.

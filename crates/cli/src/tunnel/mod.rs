@@ -126,7 +126,7 @@ async fn carry(
     user.map_or(Ok(()), privileges::become_user)?;
     notify::ready();
     daemon.look_over_paths();
-    tracing::info!(device = daemon.config().tunnel.name, hit = %daemon.status().hit, "up");
+    tracing::info!(device = %daemon.config().tunnel.name, hit = %daemon.status().hit, "up");
     let answers = async {
         tokio::select! {
             () = socket.serve(async |command| match command {
@@ -138,7 +138,7 @@ async fn carry(
         }
         Ok(())
     };
-    interrupt.or(answers).await
+    interrupt.or(answers).await.map_err(Failure::unless_told)
 }
 
 /// Has the configuration read again at each hangup.

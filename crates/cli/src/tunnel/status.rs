@@ -41,7 +41,7 @@ fn of_peer(peer: &PeerStatus) -> String {
         false => "down",
     };
     let (sent, received) = (human(peer.sent), human(peer.received));
-    let mut text = format!("\npeer {}: {state}, sent {sent}, received {received}\n", peer.name);
+    let mut text = format!("\npeer {}: {state}\n", peer.name);
     if let Some(why) = &peer.why {
         text += &format!("  {why}\n");
     }
@@ -51,15 +51,18 @@ fn of_peer(peer: &PeerStatus) -> String {
             true => "up",
             false => "down",
         };
-        let delay = path.delay_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
-        let rate = path.rate_mbps.map_or("-".to_owned(), |rate| format!("{rate:.1} Mbit/s"));
+        let delay = path.delay_ms.map_or("delay not measured".to_owned(), |ms| format!("{ms:.1} ms one way"));
+        let rate = path
+            .rate_mbps
+            .map_or("link rate not measured".to_owned(), |rate| format!("link rate about {rate:.1} Mbit/s"));
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "  {} → {}: {state}, {delay} one way, {rate}, {} packets sent, carries packets of up to {} bytes",
+            "  {} → {}: {state}, {delay}, {rate}, {} packets sent, carries packets of up to {} bytes",
             path.local, path.remote, path.sent_packets, path.carries
         );
     }
+    text += &format!("  TCP connections: sent {sent}, received {received}\n");
     text + &of_exchange(&peer.packets)
 }
 
@@ -73,7 +76,7 @@ fn of_exchange(packets: &PeerPackets) -> String {
     let PeerPackets { sent, copies, received, duplicates, dropped, marked, lost, late, .. } = packets;
     let lost = lost.saturating_sub(*late);
     let text = format!(
-        "  packets: {sent} sent, {received} received; {lost} lost, {dropped} dropped and {marked} marked in the queue\n"
+        "  other packets: {sent} sent, {received} received; {lost} lost, {dropped} dropped and {marked} marked in the queue\n"
     );
     match copies + duplicates {
         0 => text,
@@ -84,17 +87,21 @@ fn of_exchange(packets: &PeerPackets) -> String {
 fn of_lane(lane: &LaneStatus) -> String {
     let LaneStatus { open, outgoing, incoming, by_packets, .. } = lane;
     let text = format!(
-        "\nconnections: {open} open, {outgoing} sent out, {incoming} taken in, {by_packets} as packets since too many were open\n"
+        "\nTCP connections: {open} open; since the start {outgoing} from here, {incoming} from peers\n"
     );
-    text + &dropped([
-        (lane.no_peer, "connections to addresses behind no peer"),
-        (lane.no_association, "connections to a peer that could not be reached"),
-        (lane.busy, "connections of peers too many at a time (they go on as packets)"),
-        (lane.forbidden, "connections from addresses that are not their peer's"),
-        (lane.fragments, "fragments of TCP segments"),
-        (lane.malformed, "malformed packets"),
-        (lane.refused, "packets that the device did not take"),
-    ])
+    let as_packets = [
+        (*by_packets, "connections from here that travel as packets, because too many were open"),
+        (lane.busy, "connections from peers that travel as packets, because too many were open"),
+    ];
+    text + &counted("", as_packets)
+        + &dropped([
+            (lane.no_peer, "connections to addresses behind no peer"),
+            (lane.no_association, "connections to a peer that could not be reached"),
+            (lane.forbidden, "connections from addresses that are not behind the peer"),
+            (lane.fragments, "fragments of TCP segments"),
+            (lane.malformed, "malformed packets"),
+            (lane.refused, "packets that the device did not take"),
+        ])
 }
 
 fn of_packets(packets: &PacketStatus) -> String {
@@ -102,9 +109,9 @@ fn of_packets(packets: &PacketStatus) -> String {
         (packets.no_peer, "packets to addresses behind no peer"),
         (packets.no_association, "packets to a peer that could not be reached"),
         (packets.too_big, "packets larger than the paths carry"),
-        (packets.forbidden, "packets from addresses that are not their peer's"),
-        (packets.malformed, "packets that are no IP"),
-        (packets.overrun, "packets as this host was too busy"),
+        (packets.forbidden, "packets from addresses that are not behind the peer"),
+        (packets.malformed, "packets that are not IP"),
+        (packets.overrun, "packets because this host was too busy"),
     ])
 }
 
@@ -112,14 +119,19 @@ fn of_outside(outside: &OutsideStatus) -> String {
     dropped([
         (outside.unknown, "datagrams from outside that are neither HIP nor ESP"),
         (outside.malformed, "HIP packets from outside that are malformed or damaged"),
-        (outside.uninvited, "HIP packets from outside of no peer, forged, too many or too late"),
-        (outside.unknown_spi, "datagrams from outside of no association"),
+        (outside.uninvited, "HIP packets from outside that are of no peer, forged, over a limit or late"),
+        (outside.unknown_spi, "datagrams from outside that belong to no association"),
         (outside.refused, "datagrams from outside that are forged, damaged or sent before"),
     ])
 }
 
-/// A line for each count that is not 0.
+/// What was dropped.
 fn dropped<const N: usize>(counts: [(u64, &str); N]) -> String {
+    counted("dropped ", counts)
+}
+
+/// A line for each count that is not 0.
+fn counted<const N: usize>(became: &str, counts: [(u64, &str); N]) -> String {
     let some = counts.into_iter().filter(|(count, _)| *count > 0);
-    some.map(|(count, what)| format!("dropped: {count} {what}\n")).collect()
+    some.map(|(count, what)| format!("{became}{what}: {count}\n")).collect()
 }

@@ -32,7 +32,7 @@ impl Config {
         let name = tunnel.name.as_str();
         if !is_interface(name) {
             let help = "1 to 15 bytes without spaces, / and :, for example \"polypath0\"";
-            return Err(wrong("name", "no name of an interface", help));
+            return Err(wrong("name", "not a valid name of an interface", help));
         }
         if name == "lo" {
             return Err(wrong(
@@ -69,13 +69,17 @@ impl Config {
         let lane = &self.lane;
         let wrong = |key, message: &str, help: &str| Err(Problem::new(&["lane", key], message).help(help));
         if lane.connections == 0 {
-            return wrong("connections", "0 carry nothing", "4096 is the default");
+            return wrong("connections", "must be at least 1", "4096 is the default");
         }
         if lane.spare > 256 {
             return wrong("spare", "more than 256", "8 is the default");
         }
         if !(1..=1024).contains(&lane.buffer_mib) {
-            return wrong("buffer_mib", "not between 1 and 1024", "16 is the default: 1 Gbit/s over 128 ms");
+            return wrong(
+                "buffer_mib",
+                "must be from 1 to 1024 MiB",
+                "16 is the default: 1 Gbit/s over 128 ms",
+            );
         }
         if lane.memory_mib.is_some_and(|memory| memory < 16) {
             return wrong(
@@ -85,7 +89,7 @@ impl Config {
             );
         }
         if !(1..=86_400).contains(&lane.keep_alive) {
-            return wrong("keep_alive", "not between 1 and 86400", "60 is the default, s");
+            return wrong("keep_alive", "must be from 1 to 86400 s", "60 is the default");
         }
         for (n, class) in lane.duplicate.iter().enumerate() {
             if let Some((key, message, help)) = class.wrong() {

@@ -147,6 +147,13 @@ impl ConfigError {
         Box::new(Self { line, ..*error })
     }
 
+    /// The same about a text of which only the first `written` lines are in the file: the others have no number.
+    #[must_use]
+    pub fn without_line_after(self, written: usize) -> Box<Self> {
+        let line = if self.line > written { 0 } else { self.line };
+        Box::new(Self { line, ..self })
+    }
+
     pub(super) fn unreadable(file: &str, source: &io::Error) -> Box<Self> {
         let help = match source.kind() {
             io::ErrorKind::PermissionDenied => {

@@ -100,7 +100,7 @@ fn number(said: &str) -> Option<(String, String)> {
         (_, u64::MAX) => "write a whole number, not below 0".to_owned(),
         (_, most) => format!("write a whole number from 0 to {most}"),
     };
-    Some((format!("{} is no number that fits here", found.replace('`', "")), help))
+    Some((format!("{} is not valid here", found.replace('`', "")), help))
 }
 
 /// The known name that is most like `name`, and all of them.

@@ -39,11 +39,23 @@ fn escaped(text: &str) -> String {
 fn of_lane(status: &Status, out: &mut String) {
     let lane = &status.lane;
     let one = |value: f64| [(Vec::new(), value)];
-    family(out, ("connections_open", "gauge", "Connections being carried."), one(lane.open as f64));
-    family(out, ("connections_memory_bytes", "gauge", "Bytes that they hold."), one(lane.memory as f64));
+    family(out, ("connections_open", "gauge", "TCP connections carried now."), one(lane.open as f64));
+    family(
+        out,
+        ("connections_memory_bytes", "gauge", "Bytes that TCP connections hold in buffers."),
+        one(lane.memory as f64),
+    );
     let ways = [("out", lane.outgoing), ("in", lane.incoming), ("by_packets", lane.by_packets)];
     let ways = ways.map(|(way, count)| (vec![("way", way.to_owned())], count as f64));
-    family(out, ("connections_total", "counter", "Connections since the start, by the way they went."), ways);
+    family(
+        out,
+        (
+            "connections_total",
+            "counter",
+            "TCP connections since the start: from here (out), from peers (in), from here as packets because too many were open (by_packets).",
+        ),
+        ways,
+    );
 }
 
 fn of_peers(status: &Status, out: &mut String) {
@@ -51,23 +63,51 @@ fn of_peers(status: &Status, out: &mut String) {
         let samples = status.peers.iter().map(|peer| (vec![("peer", peer.name.clone())], value(peer)));
         family(out, (name, kind, help), samples);
     };
-    each("peer_up", "gauge", "Whether there is an association and the peer answers.", |p| {
-        f64::from(u8::from(p.associated && !p.silent))
+    each(
+        "peer_up",
+        "gauge",
+        "1 if there is an association with the peer and it answers, otherwise 0.",
+        |p| f64::from(u8::from(p.associated && !p.silent)),
+    );
+    each(
+        "peer_sent_bytes_total",
+        "counter",
+        "Bytes of TCP connections sent to the peer, without those that travel as packets.",
+        |p| p.sent as f64,
+    );
+    each(
+        "peer_received_bytes_total",
+        "counter",
+        "Bytes of TCP connections received from the peer, without those that travel as packets.",
+        |p| p.received as f64,
+    );
+    each("peer_packets_sent_total", "counter", "Packets of other traffic sent to the peer.", |p| {
+        p.packets.sent as f64
     });
-    each("peer_sent_bytes_total", "counter", "Bytes of connections carried to it.", |p| p.sent as f64);
-    each("peer_received_bytes_total", "counter", "Bytes of connections carried from it.", |p| {
-        p.received as f64
+    each("peer_packets_received_total", "counter", "Packets of other traffic received from the peer.", |p| {
+        p.packets.received as f64
     });
-    each("peer_packets_sent_total", "counter", "Packets of other traffic sent.", |p| p.packets.sent as f64);
-    each("peer_packets_received_total", "counter", "The same received.", |p| p.packets.received as f64);
-    each("peer_packets_copied_total", "counter", "Copies sent on a second path.", |p| {
-        p.packets.copies as f64
+    each(
+        "peer_packets_copied_total",
+        "counter",
+        "Copies of packets sent to the peer on a second path.",
+        |p| p.packets.copies as f64,
+    );
+    each(
+        "peer_packets_lost_total",
+        "counter",
+        "Packets of other traffic to the peer that were lost on paths.",
+        |p| p.packets.lost as f64,
+    );
+    each(
+        "peer_packets_dropped_total",
+        "counter",
+        "Packets of other traffic to the peer that were dropped in the queue.",
+        |p| p.packets.dropped as f64,
+    );
+    each("peer_queue_bytes", "gauge", "Bytes of packets to the peer that wait for a path.", |p| {
+        p.packets.waiting as f64
     });
-    each("peer_packets_lost_total", "counter", "The same lost on paths.", |p| p.packets.lost as f64);
-    each("peer_packets_dropped_total", "counter", "The same dropped in the queue.", |p| {
-        p.packets.dropped as f64
-    });
-    each("peer_queue_bytes", "gauge", "Bytes of packets that wait for a path.", |p| p.packets.waiting as f64);
 }
 
 fn of_paths(status: &Status, out: &mut String) {
@@ -79,22 +119,34 @@ fn of_paths(status: &Status, out: &mut String) {
         });
         family(out, (name, kind, help), samples);
     };
-    each("path_up", "gauge", "Whether it is up and the peer answers.", |p| {
+    each("path_up", "gauge", "1 if the path is up and the peer answers on it, otherwise 0.", |p| {
         Some(f64::from(u8::from(p.works())))
     });
-    each("path_sent_bytes_total", "counter", "UDP payload sent.", |p| Some(p.sent_bytes as f64));
-    each("path_received_bytes_total", "counter", "UDP payload received.", |p| Some(p.received_bytes as f64));
-    each("path_sent_packets_total", "counter", "Packets sent.", |p| Some(p.sent_packets as f64));
-    each("path_rtt_seconds", "gauge", "Smoothed round trip time.", |p| p.load.rtt_ms.map(|ms| ms / 1e3));
-    each("path_window_bytes", "gauge", "Congestion windows.", |p| Some(p.load.window as f64));
-    each("path_in_flight_bytes", "gauge", "Bytes under way.", |p| Some(p.load.in_flight as f64));
+    each("path_sent_bytes_total", "counter", "Bytes of UDP payload sent on the path.", |p| {
+        Some(p.sent_bytes as f64)
+    });
+    each("path_received_bytes_total", "counter", "Bytes of UDP payload received on the path.", |p| {
+        Some(p.received_bytes as f64)
+    });
+    each("path_sent_packets_total", "counter", "Packets sent on the path.", |p| Some(p.sent_packets as f64));
+    let rtt = "Round trip time of the path: smoothed while data is in flight, otherwise the smallest of the heartbeats.";
+    each("path_rtt_seconds", "gauge", rtt, |p| p.rtt_ms().map(|ms| ms / 1e3));
+    let delay = "One-way delay of the path: half the smallest round trip time of the heartbeats.";
+    each("path_delay_seconds", "gauge", delay, |p| p.delay_ms.map(|ms| ms / 1e3));
+    each(
+        "path_window_bytes",
+        "gauge",
+        "Congestion windows of connections with data in flight on the path, bytes.",
+        |p| Some(p.load.window as f64),
+    );
+    each("path_in_flight_bytes", "gauge", "Bytes in flight on the path.", |p| Some(p.load.in_flight as f64));
     each(
         "path_multi_route_connections",
         "gauge",
-        "Connections that agreed on the multi-route option.",
+        "Open connections that agreed on the multi-route option of R-M/TCP.",
         |p| Some(f64::from(p.load.multi_route)),
     );
-    each("path_mtu_bytes", "gauge", "Largest packet.", |p| Some(f64::from(p.mtu)));
+    each("path_mtu_bytes", "gauge", "Largest IP packet sent on the path, bytes.", |p| Some(f64::from(p.mtu)));
 }
 
 fn of_quotas(status: &Status, out: &mut String) {
@@ -105,10 +157,14 @@ fn of_quotas(status: &Status, out: &mut String) {
         });
         family(out, (name, "gauge", help), samples);
     };
-    each("interface_quota_used_bytes", "What it carried in this month.", |quota| quota.used);
-    each("interface_quota_left_bytes", "What it may carry in it before it is for backup.", |quota| {
-        quota.left
+    each("interface_quota_used_bytes", "Bytes that the interface carried in this calendar month.", |quota| {
+        quota.used
     });
+    each(
+        "interface_quota_left_bytes",
+        "Bytes that the interface may still carry in this month before it becomes a backup.",
+        |quota| quota.left,
+    );
 }
 
 fn of_drops(status: &Status, out: &mut String) {
@@ -135,7 +191,15 @@ fn of_drops(status: &Status, out: &mut String) {
     ];
     let samples = drops
         .map(|(what, why, count)| (vec![("what", what.to_owned()), ("why", why.to_owned())], count as f64));
-    family(out, ("dropped_total", "counter", "What was not carried, and why."), samples);
+    family(
+        out,
+        (
+            "dropped_total",
+            "counter",
+            "Connections, segments, packets and datagrams that were dropped, by cause.",
+        ),
+        samples,
+    );
 }
 
 #[cfg(test)]

@@ -43,6 +43,10 @@ fn prometheus_and_browsers_are_told_what_the_paths_carried() {
     };
     assert_eq!(value("polypath_peer_sent_bytes_total{peer=\"far\"}"), f64::from(10 << 20));
     assert_eq!((value("polypath_path_up{"), value("polypath_connections_total{way=\"out\"}")), (2.0, 1.0));
+    for (name, least) in [("delay", 0.015), ("rtt", 0.030)] {
+        let told = value(&format!("polypath_path_{name}_seconds{{"));
+        assert!(told >= least, "{name} of both paths, idle too: {told}");
+    }
     let sent = value("polypath_path_sent_bytes_total{");
     assert!(sent > 10.5e6 && sent < 12.5e6, "with headers: {sent}");
     let (head, body) = ask(host, "GET /status.json HTTP/1.1\r\nHost: localhost:9510\r\n\r\n");

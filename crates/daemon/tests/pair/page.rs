@@ -62,7 +62,7 @@ fn a_browser_shows_each_path_and_what_it_carries() {
         }
         assert!(cells[again].ends_with(" %") && !row.contains("NaN") && !row.contains("undefined"), "{row}");
     }
-    assert!(shown.contains("1 sent out"), "the connection counts: {shown}");
+    assert!(shown.contains("1 from here"), "the connection counts: {shown}");
 }
 
 /// The text of a cell, of which `html` is what follows `<td`.

@@ -264,3 +264,15 @@ fn a_limited_interface_carries_no_more_and_the_rest_goes_over_others() {
     let carried = (pair.bed.paths[0].link.stats().hops[0].bytes_left - before) as f64;
     assert!(carried < most && carried > 100e3, "{carried} bytes, at most {most}");
 }
+
+#[test]
+fn a_peer_that_is_called_at_this_hosts_own_address_is_told_as_such() {
+    let Some(mut pair) = pair() else { return };
+    let peer = "[[peer]]\nhit = \"2001:22:88e0:5362:e35e:1c8f:b38e:ef19\"\naddresses = [\"10.77.0.1\"]\nprefixes = [\"10.97.0.1/32\"]\n";
+    assert_eq!(pair.hosts[0].reload(|text| format!("{text}{peer}")), Answer::Done);
+    let told = "10.77.0.1 is this host's own address";
+    pair.wait(|pair| {
+        let peers = pair.hosts[0].status().peers;
+        peers[1].why.as_ref().is_some_and(|why| why.starts_with(told))
+    });
+}

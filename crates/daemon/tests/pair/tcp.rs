@@ -5,8 +5,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::common::{Pair, link, ready};
+use super::common::{Pair, ip, link, ready, sh};
 use polypath_hop::{Change, Step};
+use polypath_testing::installed;
 
 const MB: usize = 1 << 20;
 /// No byte for so long fails a test.
@@ -84,19 +85,33 @@ fn a_port_without_a_listener_refuses_and_an_address_without_a_host_is_unreachabl
 }
 
 #[test]
-fn what_the_far_hosts_routes_do_not_reach_is_unreachable() {
-    if !ready() {
+fn what_a_host_or_a_router_beyond_the_far_daemon_says_arrives_as_it_is() {
+    if !ready() || !installed(&["nft"]) {
         return;
     }
-    // The first host believes that a network is behind the second, which forwards but has no route there.
+    // The first host believes that a network is behind the second, which forwards but has only unreachable routes there.
     let change = |side: usize, text: String| match side {
         0 => text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "),
         _ => text,
     };
     let pair = Pair::start(&[link(80, 5)], change);
     pair.hosts[1].ns.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
-    let nowhere = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.5:80")).unwrap().unwrap_err();
-    assert_eq!(nowhere.kind(), ErrorKind::HostUnreachable);
+    ip(&pair.hosts[1], &["route", "add", "unreachable", "10.98.0.6"]);
+    for line in [
+        "nft add table inet filter",
+        "nft add chain inet filter input { type filter hook input priority filter; }",
+        "nft add rule inet filter input tcp dport 85 reject with icmpx type port-unreachable",
+    ] {
+        sh(&pair.hosts[1].ns, line);
+    }
+    for (at, kind) in [
+        ("10.98.0.5:80", ErrorKind::NetworkUnreachable),
+        ("10.98.0.6:80", ErrorKind::HostUnreachable),
+        ("10.99.0.2:85", ErrorKind::ConnectionRefused),
+    ] {
+        let failed = pair.hosts[0].ns.run(|| TcpStream::connect(at)).unwrap().unwrap_err();
+        assert_eq!(failed.kind(), kind, "{at}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What happens when something arrives.
 
 use bytes::BytesMut;
-use polypath_transport::{Connection, DropReason, Ports, Segment};
+use polypath_transport::{CloseReason, Connection, DropReason, Ports, Segment};
 use polypath_wire::tcp::{self, MIN_HEADER_LEN, TcpFlags};
 use polypath_wire::{Instant, PathId, Seq, WireError, shim};
 
@@ -70,7 +70,9 @@ impl Endpoint {
                 self.handle_segment(now, &locators, &mut segment);
             }
             Packet::TooBig { locators, ports, seq, mtu } => self.too_big(now, &locators, ports, seq, mtu),
-            Packet::Unreachable { locators, ports, seq } => self.unreachable(&locators, ports, seq),
+            Packet::Unreachable { locators, ports, seq, reason } => {
+                self.unreachable(&locators, ports, seq, reason);
+            }
             Packet::Echo { reply } if self.replies.len() < MAX_REPLIES => self.replies.push_back(reply),
             Packet::Echo { .. } | Packet::Other => {}
         }
@@ -87,10 +89,10 @@ impl Endpoint {
     }
 
     /// A SYN of ours cannot be delivered.
-    fn unreachable(&mut self, locators: &Locators, ports: Ports, seq: Seq) {
+    fn unreachable(&mut self, locators: &Locators, ports: Ports, seq: Seq, reason: CloseReason) {
         let Some(Route { index, .. }) = self.demux.find(locators, ports) else { return };
         if let Some(slot) = self.slots.at(index) {
-            slot.connection.unreachable(seq);
+            slot.connection.unreachable(seq, reason);
             self.mark(index);
         }
     }

@@ -9,7 +9,7 @@ use polypath_wire::{Instant, PathId, Seq};
 
 use super::Endpoint;
 use crate::error::OpenError;
-use crate::packet::unreachable;
+use crate::packet::{HOST, NETWORK, unreachable};
 use crate::paths::{Locators, PathTable};
 use crate::slots::ConnectionHandle;
 
@@ -29,8 +29,10 @@ pub enum Answer {
     Accept,
     /// A reset: nobody listens there.
     Refuse,
-    /// An ICMP message: no packet gets there.
+    /// An ICMP message: no packet gets to that host.
     Unreachable,
+    /// An ICMP message: nothing leads to that network.
+    NetUnreachable,
     /// Nothing.
     Silence,
 }
@@ -81,7 +83,8 @@ impl Endpoint {
         match answer {
             Answer::Accept => return self.admit(now, locators, ports, &syn),
             Answer::Refuse => self.refuse(now, locators, &syn),
-            Answer::Unreachable => self.replies.extend(unreachable(&locators, &syn)),
+            Answer::Unreachable => self.replies.extend(unreachable(&locators, &syn, HOST)),
+            Answer::NetUnreachable => self.replies.extend(unreachable(&locators, &syn, NETWORK)),
             Answer::Silence => {}
         }
         None

@@ -28,9 +28,10 @@ impl Connection {
 
     /// An ICMP error says that a segment with this sequence number cannot be delivered: it means our SYN. Once the
     /// connection is there such an error means nothing: the way may mend (RFC 9293 §3.9.2.2).
-    pub fn unreachable(&mut self, seq: Seq) {
+    /// The connection ends for this `reason`.
+    pub fn unreachable(&mut self, seq: Seq, reason: CloseReason) {
         if self.state == State::SynSent && seq == self.handshake.isn {
-            self.lose(CloseReason::Unreachable);
+            self.lose(reason);
         }
     }
 

@@ -46,10 +46,12 @@ pub enum CloseReason {
     TimedOut,
     /// We aborted it.
     Aborted,
-    /// The peer refused it (RST in answer to our SYN).
+    /// The peer refused it (RST in answer to our SYN), or an ICMP error said that nobody listens on its port.
     Refused,
     /// A router or the peer's host said that our SYN cannot be delivered.
     Unreachable,
+    /// A router said that nothing leads to the peer's network.
+    NetUnreachable,
 }
 
 /// What the application should know.

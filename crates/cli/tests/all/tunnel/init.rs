@@ -156,6 +156,7 @@ fn an_option_that_makes_no_sense_is_refused_with_what_to_write() {
     ] {
         let (code, said, line) = init(args);
         assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{args:?}: {said}");
+        assert!(!said.contains("-->"), "the file does not exist: {said}");
         assert_eq!(line, "");
     }
     let alone = ["--address", "10.99.0.7/32", "--peer", &peer, "--behind", "10.99.0.1"];
@@ -252,4 +253,16 @@ fn what_is_written_wrongly_ends_with_2_and_what_cannot_be_read_with_3() {
         let done = polypath(dir.path(), command);
         assert!(code(&done) == Some(3) && said(&done).contains("help: "), "{command:?}: {}", said(&done));
     }
+}
+
+#[test]
+fn what_is_in_the_configuration_has_a_line_and_what_would_be_added_has_none() {
+    let (dir, _) = host();
+    let add = || said(&polypath(dir.path(), &["init", "a/a.toml", "--peer", PEER, "--behind", "10.99.0.1"]));
+    let new = add();
+    assert!(new.contains("own address") && !new.contains("-->"), "{new}");
+    let file = dir.path().join("a/a.toml");
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("mtu = 1400", "mtu = 100")).unwrap();
+    let old = add();
+    assert!(old.contains("tunnel.mtu") && old.contains("--> a/a.toml:"), "{old}");
 }

@@ -36,7 +36,7 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
 
     reaches(&router, &server);
     let shown = String::from_utf8(router.status(&[]).stdout).unwrap();
-    assert!(shown.contains("up, sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
+    assert!(shown.contains("TCP connections: sent 5 B") && shown.contains("192.0.2.2:10500: up"), "{shown}");
     lists_and_changes(&router);
     tells(&router);
     follows(&router);
@@ -199,7 +199,12 @@ fn ends(router: &mut Host, server: &mut Host) {
     let (mut stopped, mut follower) = (follow(), follow());
     let first = [&mut stopped, &mut follower].map(first_line);
     assert!(Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().unwrap().success());
-    assert_eq!(stopped.wait().unwrap().code(), Some(130), "after {first:?}");
+    let stopped = stopped.wait_with_output().unwrap();
+    assert_eq!(
+        (stopped.status.code(), stopped.stderr.as_slice()),
+        (Some(130), &b""[..]),
+        "after {first:?}: Ctrl-C is how it ends"
+    );
     let down = || router.ask(&["down"]);
     let first = down();
     assert!(first.status.success(), "{first:?}");

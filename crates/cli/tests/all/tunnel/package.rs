@@ -42,6 +42,20 @@ diff "$2/before" "$2/after"
 if run getent passwd polypath; then exit 1; fi
 "#;
 
+/// Every relative link of the pages in `doc` and in `doc`/docs.
+fn links_lead_somewhere(doc: &Path) {
+    for dir in [doc.to_owned(), doc.join("docs")] {
+        let files = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path());
+        for page in files.filter(|file| file.extension().is_some_and(|end| end == "md")) {
+            let text = fs::read_to_string(&page).unwrap();
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let file = link.split(['#', ' ']).next().unwrap();
+                assert!(link.contains("://") || dir.join(file).exists(), "{}: {link}", page.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_package_is_installed_whole_and_leaves_nothing_when_it_is_purged() {
     let users = fs::read_to_string("/proc/self/uid_map").unwrap();
@@ -69,10 +83,14 @@ fn a_package_is_installed_whole_and_leaves_nothing_when_it_is_purged() {
         "usr/share/zsh/vendor-completions/_polypath",
         "usr/share/fish/vendor_completions.d/polypath.fish",
         "usr/share/doc/polypath/copyright",
+        "usr/share/doc/polypath/docs/daemon.md",
         "usr/share/doc/polypath/examples/polypath.toml",
     ] {
         assert!(listed.contains(&format!("./{file}\n")), "{file}: {listed}");
     }
+    let root = dir.path().join("root");
+    assert!(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&root).status().unwrap().success());
+    links_lead_somewhere(&root.join("usr/share/doc/polypath"));
     let script = dir.path().join("script");
     fs::write(&script, SCRIPT).unwrap();
     let empty = dir.path().join("empty");

@@ -38,8 +38,11 @@ impl Config {
         let mut named = limits.chain(self.paths.quota.keys().map(|name| ("quota", name)));
         let wrong = named.find(|(_, name)| is_pattern(name) || !is_interface(name));
         let Some((key, name)) = wrong else { return Ok(()) };
-        let what =
-            if is_pattern(name) { "a pattern, and no interface's name" } else { "no name of an interface" };
+        let what = if is_pattern(name) {
+            "a pattern, and no interface's name"
+        } else {
+            "not a valid name of an interface"
+        };
         Err(Problem::new(&["paths", key, name], format!("\"{name}\" is {what}")).help(NAME))
     }
 
@@ -49,7 +52,7 @@ impl Config {
         let paths = &self.paths;
         let says = |what: &str, help| Some((format!("\"{entry}\" is {what}"), help));
         if !(is_pattern(entry) || is_interface(entry)) {
-            return says("no name of an interface", NAME);
+            return says("not a valid name of an interface", NAME);
         }
         if key == "exclude" {
             return None;
@@ -96,7 +99,7 @@ mod tests {
     #[test]
     fn a_limit_or_a_quota_of_what_is_no_interface_is_refused() {
         for (key, value) in [("limit", "10Mbit/s"), ("quota", "5GB")] {
-            for (name, why) in [("wwan*", "a pattern"), ("wwan0 wwan1", "no name of an interface")] {
+            for (name, why) in [("wwan*", "a pattern"), ("wwan0 wwan1", "not a valid name of an interface")] {
                 let said = error(&with(&format!("{key} = {{ \"{name}\" = \"{value}\" }}")));
                 let why = format!("\"{name}\" is {why}");
                 let parts = [":2:", key, &why, "help: write each interface by its name"];
@@ -118,8 +121,8 @@ mod tests {
             ("prefer = [\"eth0\"]\nbackup = [\"eth0\"]", [":2:", "paths.prefer[0]", "in backup too"]),
             ("prefer = [\"wlan0\"]\ninclude = [\"eth*\"]", [":2:", "paths.prefer[0]", "not in include"]),
             ("include = [\"polypath0\"]", [":2:", "paths.include[0]", "the tunnel itself"]),
-            ("include = [\"eth0, eth1\"]", [":2:", "paths.include[0]", "no name of an interface"]),
-            ("exclude = [\"\"]", [":2:", "paths.exclude[0]", "no name of an interface"]),
+            ("include = [\"eth0, eth1\"]", [":2:", "paths.include[0]", "not a valid name of an interface"]),
+            ("exclude = [\"\"]", [":2:", "paths.exclude[0]", "not a valid name of an interface"]),
         ] {
             let said = error(&with(paths));
             let is_said = parts.iter().chain(&["help: "]).all(|part| said.contains(part));
