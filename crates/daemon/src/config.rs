@@ -30,6 +30,7 @@ pub use error::{ConfigError, Place};
 pub(crate) use reached::with_port;
 pub use reached::{EXAMPLE as ADDRESS_EXAMPLE, wrong_address};
 pub use transport::Transport;
+pub use wording::TAG_SOURCE;
 
 /// Packets of calls and games are to wait no longer behind bulk data in the queues of links that nobody else fills.
 const QUEUE_TARGET: Duration = Duration::from_millis(10);

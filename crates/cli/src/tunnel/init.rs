@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf, absolute};
 
 use ipnet::{IpNet, Ipv4Net};
-use polypath_daemon::config::{ADDRESS_EXAMPLE, wrong_address, wrong_host};
+use polypath_daemon::config::{ADDRESS_EXAMPLE, TAG_SOURCE, wrong_address, wrong_host};
 use polypath_daemon::{Config, IdentityConfig};
 use polypath_node::addresses;
 use polypath_wire::hip::Hit;
@@ -31,7 +31,7 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     let hit = identity(args, &config)?;
     if peer.as_ref().is_some_and(|(theirs, _)| *theirs == hit) {
         return Err(Failure::usage(format!("--peer {hit}: this host's own tag"))
-            .help("`polypath hit` on the other host prints its tag"));
+            .help(TAG_SOURCE));
     }
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
@@ -174,7 +174,7 @@ fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
     let (hit, addresses) = peer.split_once('@').map_or((peer, None), |(hit, at)| (hit, Some(at)));
     let hit = hit.parse::<Hit>().map_err(|e| {
         Failure::usage(format!("--peer {peer}: {e}"))
-            .help("`polypath init` on that host prints its tag, and so does `polypath hit` with its key file")
+            .help(TAG_SOURCE)
     })?;
     let addresses: Vec<String> =
         addresses.into_iter().flat_map(|all| all.split(',')).map(|one| one.trim().to_owned()).collect();

@@ -39,7 +39,7 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
     assert_eq!(misspelt, expected);
     for (from, to, parts) in [
         ("10.99.0.1/24", "10.99.0.1/240", ["polypath.toml:3:", "tunnel.addresses[0]", "prefix"]),
-        ("2001:22:", "2001:db8:", [":6:", "peer[0].hit", "`polypath hit`"]),
+        ("2001:22:", "2001:db8:", [":6:", "peer[0].hit", "`polypath hit /etc/"]),
         ("10.99.0.2/32", "10.99.0.1/32", [":8:", "peer[0].prefixes", "own address"]),
         ("[tunnel]", "[tunnel]\ntransport = \"rmtcp\"", [":3:", "tunnel.transport", "`rm_tcp`"]),
         ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),

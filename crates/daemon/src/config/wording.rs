@@ -1,5 +1,9 @@
 //! What serde and the parser of TOML say, in our words, with a remedy.
 
+/// Where the tag of a peer is to be found. Without a file `polypath hit` tells that of the user who asks.
+pub const TAG_SOURCE: &str =
+    "`polypath hit /etc/polypath/identity.pem` on that host prints its tag, if its [identity] key is that file";
+
 /// What is no TOML: what the parser says contains the first, and the second is to be written.
 const SYNTAX: [(&str, &str); 11] = [
     ("duplicate key", "leave one of the two out; all keys of a table stand under one [table]"),
@@ -72,7 +76,7 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
             (message, Some(help))
         }
         _ if said.contains("no HIT") => {
-            (said.to_owned(), Some("`polypath hit` on that host prints its tag".to_owned()))
+            (said.to_owned(), Some(TAG_SOURCE.to_owned()))
         }
         _ if said.contains("IP address") || said.contains("invalid IP") => {
             let help = "write an address and the length of its prefix, for example \"10.99.0.1/24\"";
@@ -116,7 +120,7 @@ fn nearest(name: &str, known: &[&str]) -> String {
 
 fn example(field: &str) -> Option<&'static str> {
     Some(match field {
-        "hit" => "\"2001:22:…\", as `polypath hit` on that host prints it",
+        "hit" => "\"2001:22:…\", as `polypath hit /etc/polypath/identity.pem` on that host prints it",
         "tunnel" => "{ addresses = [\"10.99.0.1/24\"] }",
         _ => return None,
     })
