@@ -152,7 +152,7 @@ pub struct LaneConfig {
     /// TCP connections with these addresses at either end travel as packets, and end at their hosts.
     pub exclude: Vec<IpNet>,
     /// The same of those with these ports at either end.
-    pub exclude_ports: Vec<u16>,
+    pub exclude_ports: Vec<Ports>,
     /// Packets of which a copy leaves on a second path.
     pub duplicate: Vec<Class>,
 }

@@ -30,8 +30,7 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     let (file, text, config) = planned(args, text, peer.as_ref())?;
     let hit = identity(args, &config)?;
     if peer.as_ref().is_some_and(|(theirs, _)| *theirs == hit) {
-        return Err(Failure::usage(format!("--peer {hit}: this host's own tag"))
-            .help(TAG_SOURCE));
+        return Err(Failure::usage(format!("--peer {hit}: this host's own tag")).help(TAG_SOURCE));
     }
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
@@ -172,10 +171,8 @@ fn identity(args: &InitArgs, config: &Config) -> Result<Hit, Failure> {
 /// A tag, and addresses behind an @.
 fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
     let (hit, addresses) = peer.split_once('@').map_or((peer, None), |(hit, at)| (hit, Some(at)));
-    let hit = hit.parse::<Hit>().map_err(|e| {
-        Failure::usage(format!("--peer {peer}: {e}"))
-            .help(TAG_SOURCE)
-    })?;
+    let hit =
+        hit.parse::<Hit>().map_err(|e| Failure::usage(format!("--peer {peer}: {e}")).help(TAG_SOURCE))?;
     let addresses: Vec<String> =
         addresses.into_iter().flat_map(|all| all.split(',')).map(|one| one.trim().to_owned()).collect();
     match addresses.iter().find_map(|address| wrong_address(address)) {

@@ -195,8 +195,11 @@ impl ConfigError {
         path: &serde_path_to_error::Path,
         error: &toml::de::Error,
     ) -> Box<Self> {
-        let (message, help) = wording::of(error.message());
-        Self::new(file, text, error.span().unwrap_or(0..0), key(path.iter()), message, help)
+        let span = error.span().unwrap_or(0..0);
+        let named = path.iter().filter(|segment| !matches!(segment, Segment::Seq { .. }));
+        let written = text.get(span.clone()).unwrap_or_default();
+        let (message, help) = wording::of(error.message(), &key(named), written);
+        Self::new(file, text, span, key(path.iter()), message, help)
     }
 
     fn new(

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use polypath_hip::suite::HitSuite;
 use polypath_wire::hip::Hit;
 
+use super::wrong_network;
 use crate::config::error::Problem;
 use crate::config::files::Sources;
 use crate::config::reached::ip_of;
@@ -68,9 +69,7 @@ impl Config {
             return Err(at("prefixes").says(format!("{taken} is this host's own address")).help(help));
         }
         for prefix in &peer.prefixes {
-            if *prefix != prefix.trunc() {
-                let why = format!("{prefix} names a host and the length of a network");
-                let help = format!("write \"{}\" or \"{}\"", prefix.trunc(), IpNet::from(prefix.addr()));
+            if let Some((why, help)) = wrong_network(prefix) {
                 return Err(at("prefixes").says(why).help(help));
             }
             if prefix.addr().is_multicast() || prefix.addr().is_loopback() {
