@@ -163,6 +163,11 @@ impl ConfigError {
         Self::whole(file, message, format!("chmod go-w {file}"))
     }
 
+    pub(super) fn of_another(file: &str) -> Box<Self> {
+        let message = format!("{file} belongs to another user, who may change it");
+        Self::whole(file, message, format!("chown root {file}"))
+    }
+
     pub(super) fn no_file(file: &str) -> Box<Self> {
         let help = match Path::new(file).is_dir() {
             true => format!("name a file in it, for example {}/polypath.toml", file.trim_end_matches('/')),
