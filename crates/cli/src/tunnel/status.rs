@@ -108,11 +108,12 @@ fn of_packets(packets: &PacketStatus) -> String {
     ])
 }
 
+/// Without what is late, of which every start over several links has some.
 fn of_outside(outside: &OutsideStatus) -> String {
     dropped([
         (outside.unknown, "datagrams from outside that are neither HIP nor ESP"),
         (outside.malformed, "HIP packets from outside that are malformed or damaged"),
-        (outside.uninvited, "HIP packets from outside of no peer, forged, too many or too late"),
+        (outside.uninvited, "HIP packets from outside of no peer or no association, forged, or too many"),
         (outside.unknown_spi, "datagrams from outside of no association"),
         (outside.refused, "datagrams from outside that are forged, damaged or sent before"),
     ])
