@@ -158,7 +158,8 @@ const KEY_EXAMPLES: &str = "\
 Examples:
   polypath keygen                          ECDSA P-384, in the user's configuration directory
   polypath keygen --algorithm rsa-3072 --out old-peer.pem
-  polypath hit                             the tag to give to your peers
+  polypath hit                             the tag of `polypath send` and `receive`, to give to your peers
+  polypath hit /etc/polypath/identity.pem  the tag of `polypath up`, if [identity] key is that file
   polypath hit alice.pub                   the HIT of somebody's public key
 
 The key is a PKCS#8 file in PEM without a passphrase, mode 0600; the default is \

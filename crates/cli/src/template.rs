@@ -72,7 +72,7 @@ buffer_mib = 16
 keep_alive = 60
 # Congestion control over the paths. Queues with a longer standing delay than queue_target, ms, are shortened; 0: none.
 # cc = {{ algorithm = \"polypath\", queue_target = 10 }}
-# TCP connections from or to these addresses, or ports, travel as packets and end at their hosts.
+# TCP connections from or to these addresses, or ports ([179, \"8000-8999\"]), travel as packets and end at their hosts.
 exclude = []
 exclude_ports = []
 # Packets that are also sent as a copy on a second path, for example [{{ dscp = 46 }}, {{ protocol = \"udp\", ports = [5060, \"10000-20000\"] }}].

@@ -119,6 +119,17 @@ fn a_key_that_others_can_read_is_refused() {
 }
 
 #[test]
+fn a_key_that_another_user_owns_is_refused() {
+    let home = home();
+    output(&home, &["keygen", "--out", "key.pem"]);
+    if std::os::unix::fs::chown(home.path().join("key.pem"), Some(65_534), None).is_err() {
+        return polypath_testing::skip("only root gives files away");
+    }
+    let text = error_of(&home, &["hit", "key.pem"], 2);
+    assert!(text.contains("belongs to another user") && text.contains("help: chown root key.pem"), "{text}");
+}
+
+#[test]
 fn files_that_are_no_keys_are_told_so() {
     let home = home();
     insta::assert_snapshot!("no_identity", error_of(&home, &["hit", "missing.pem"], 3));

@@ -30,6 +30,7 @@ pub use error::{ConfigError, Place};
 pub(crate) use reached::with_port;
 pub use reached::{EXAMPLE as ADDRESS_EXAMPLE, wrong_address};
 pub use transport::Transport;
+pub use wording::TAG_SOURCE;
 
 /// Packets of calls and games are to wait no longer behind bulk data in the queues of links that nobody else fills.
 const QUEUE_TARGET: Duration = Duration::from_millis(10);
@@ -151,7 +152,7 @@ pub struct LaneConfig {
     /// TCP connections with these addresses at either end travel as packets, and end at their hosts.
     pub exclude: Vec<IpNet>,
     /// The same of those with these ports at either end.
-    pub exclude_ports: Vec<u16>,
+    pub exclude_ports: Vec<Ports>,
     /// Packets of which a copy leaves on a second path.
     pub duplicate: Vec<Class>,
 }

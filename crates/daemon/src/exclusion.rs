@@ -1,5 +1,6 @@
 //! Which TCP connections travel as packets because the configuration says so.
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use ipnet::IpNet;
@@ -15,7 +16,7 @@ pub(crate) struct Exclusion(Arc<RwLock<Excluded>>);
 #[derive(Debug)]
 struct Excluded {
     prefixes: Vec<IpNet>,
-    ports: Vec<u16>,
+    ports: Vec<RangeInclusive<u16>>,
 }
 
 impl Exclusion {
@@ -36,13 +37,14 @@ impl Exclusion {
 
 impl Excluded {
     fn of(config: &LaneConfig) -> Self {
-        Self { prefixes: config.exclude.clone(), ports: config.exclude_ports.clone() }
+        let ports = config.exclude_ports.iter().map(|ports| ports.0.clone()).collect();
+        Self { prefixes: config.exclude.clone(), ports }
     }
 
     fn contains(&self, packet: &InnerPacket) -> bool {
         let by_address = |ip| self.prefixes.iter().any(|prefix| prefix.contains(&ip));
-        let ports = packet.ports;
-        let by_port = ports.is_some_and(|(src, dst)| self.ports.contains(&src) || self.ports.contains(&dst));
+        let is_excluded = |port| self.ports.iter().any(|ports| ports.contains(&port));
+        let by_port = packet.ports.is_some_and(|(src, dst)| is_excluded(src) || is_excluded(dst));
         by_address(packet.src) || by_address(packet.dst) || by_port
     }
 }

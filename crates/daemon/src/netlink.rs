@@ -36,6 +36,8 @@ pub enum RouteError {
         to: IpNet,
         /// The other, as ip-route(8) takes it.
         by: String,
+        /// Whether it is that of a network in which this host has an address.
+        connected: bool,
     },
     /// The kernel refused a rule of the kill switch, or to list them.
     #[error("kill switch: {0}")]
@@ -69,6 +71,10 @@ impl RouteError {
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {
+            Self::Taken { connected: true, .. } => {
+                "this host is in that network: leave it out; or name more specific prefixes, which precede it"
+                    .into()
+            }
             Self::Taken { by, .. } => {
                 format!("`ip route del {by}` removes it; or name more specific prefixes, which precede it")
             }

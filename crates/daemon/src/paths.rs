@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::config::{Config, Paths};
 use crate::daemon::Daemon;
-use crate::interfaces::{Use, devices};
+use crate::interfaces::{InterfaceStatus, Use, devices};
 use crate::kill_switch::MARK;
 use crate::rate::Limit;
 
@@ -43,7 +43,7 @@ pub enum PathsError {
     /// It is the TUN device.
     #[error("{0} is the tunnel itself")]
     Tunnel(String),
-    /// No other interface with an address is left.
+    /// No other interface that can carry paths is left.
     #[error("no other interface would carry paths")]
     Last,
 }
@@ -160,7 +160,7 @@ impl Daemon {
         }
         let mut then = self.view.choice.now();
         change.apply(&mut then);
-        if matches!(change, PathsChange::Remove(_)) && !then.of(all).iter().any(|a| a.device.is_some()) {
+        if matches!(change, PathsChange::Remove(_)) && !leaves_paths(&self.status().interfaces, &then) {
             return Err(PathsError::Last);
         }
         self.view.choice.change(|choice| change.apply(choice));
@@ -169,9 +169,40 @@ impl Daemon {
     }
 }
 
+/// Whether one of the interfaces that can carry paths now is left by `choice`. If none can, each counts.
+fn leaves_paths(interfaces: &[InterfaceStatus], choice: &Choice) -> bool {
+    let carries = |one: &&InterfaceStatus| one.used != Use::Excluded && one.why.is_none();
+    let is_left = |one: &InterfaceStatus| choice.admits_device(&one.name);
+    match interfaces.iter().any(|one| carries(&one)) {
+        true => interfaces.iter().filter(carries).any(is_left),
+        false => interfaces.iter().any(is_left),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_interface_that_can_carry_paths_stays() {
+        let one = |name: &str, used, why: Option<&str>| InterfaceStatus {
+            name: name.into(),
+            addresses: Vec::new(),
+            used,
+            limit_mbps: None,
+            quota: None,
+            why: why.map(str::to_owned),
+        };
+        let lan = || one("lan0", Use::Used, Some("server: no answer over it from any address"));
+        let without = |name: &str| Choice { except: vec![name.into()], ..Choice::default() };
+        let (wan, spare) = (one("wan0", Use::Used, None), one("wan1", Use::Backup, None));
+        assert!(!leaves_paths(&[lan(), wan.clone()], &without("wan0")));
+        assert!(leaves_paths(&[lan(), wan.clone()], &without("lan0")));
+        assert!(leaves_paths(&[lan(), wan, spare], &without("wan0")), "a backup has no path while others do");
+        let other = one("lan1", Use::Used, Some("there is no peer"));
+        assert!(leaves_paths(&[lan(), other], &without("lan1")), "neither carries anything yet");
+        assert!(!leaves_paths(&[lan()], &without("lan0")));
+    }
 
     #[test]
     fn what_is_added_is_used_though_excluded_and_what_is_removed_is_not_though_included() {

@@ -75,7 +75,10 @@ pub struct OutsideStatus {
     /// HIP, but damaged or no packet of it.
     #[serde(default)]
     pub malformed: u64,
-    /// HIP of hosts that are no peers, or forged, too many or too late.
+    /// HIP that came late or again, as a peer's answers over several links do.
+    #[serde(default)]
+    pub late: u64,
+    /// HIP of hosts that are no peers or of no association, or forged, or too many.
     #[serde(default)]
     pub uninvited: u64,
     /// ESP of no association: a stranger's, or late.
@@ -261,8 +264,8 @@ impl LaneStatus {
 
 impl OutsideStatus {
     fn of(stats: SecurityStats) -> Self {
-        let SecurityStats { unknown, malformed, uninvited, unknown_spi, refused, .. } = stats;
-        Self { unknown, malformed, uninvited, unknown_spi, refused }
+        let SecurityStats { unknown, malformed, late, uninvited, unknown_spi, refused, .. } = stats;
+        Self { unknown, malformed, late, uninvited, unknown_spi, refused }
     }
 }
 

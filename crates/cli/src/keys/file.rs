@@ -2,9 +2,10 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::geteuid;
 use polypath_hip::{CryptoError, Identity, PublicIdentity};
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
@@ -96,7 +97,13 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
     let mut pem = Zeroizing::new(String::new());
     opened.take(LONGEST).read_to_string(&mut pem).map_err(failed)?;
     let mode = meta.permissions().mode() & 0o777;
-    if pem.contains("PRIVATE KEY-----") && mode & 0o077 != 0 {
+    let is_private = pem.contains("PRIVATE KEY-----");
+    if is_private && ![0, geteuid().as_raw()].contains(&meta.uid()) {
+        let name = file.display();
+        return Err(Failure::usage(format!("{name} belongs to another user, who may read and change it"))
+            .help(format!("chown root {name}; or make a new identity with: polypath keygen")));
+    }
+    if is_private && mode & 0o077 != 0 {
         let open = format!("{} can be read or changed by others (mode {mode:04o})", file.display());
         return Err(Failure::usage(open).help(format!(
             "chmod 600 {}; if others had access, make a new identity with: polypath keygen",

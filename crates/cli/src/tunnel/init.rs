@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf, absolute};
 
 use ipnet::{IpNet, Ipv4Net};
-use polypath_daemon::config::{ADDRESS_EXAMPLE, wrong_address, wrong_host};
+use polypath_daemon::config::{ADDRESS_EXAMPLE, TAG_SOURCE, wrong_address, wrong_host};
 use polypath_daemon::{Config, ConfigError, IdentityConfig};
 use polypath_node::addresses;
 use polypath_wire::hip::Hit;
@@ -30,8 +30,7 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     let (file, text, config) = planned(args, text, peer.as_ref())?;
     let hit = identity(args, &config)?;
     if peer.as_ref().is_some_and(|(theirs, _)| *theirs == hit) {
-        return Err(Failure::usage(format!("--peer {hit}: this host's own tag"))
-            .help("`polypath hit` on the other host prints its tag"));
+        return Err(Failure::usage(format!("--peer {hit}: this host's own tag")).help(TAG_SOURCE));
     }
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
@@ -175,10 +174,8 @@ fn identity(args: &InitArgs, config: &Config) -> Result<Hit, Failure> {
 /// A tag, and addresses behind an @.
 fn parse(peer: &str) -> Result<(Hit, Vec<String>), Failure> {
     let (hit, addresses) = peer.split_once('@').map_or((peer, None), |(hit, at)| (hit, Some(at)));
-    let hit = hit.parse::<Hit>().map_err(|e| {
-        Failure::usage(format!("--peer {peer}: {e}"))
-            .help("`polypath init` on that host prints its tag, and so does `polypath hit` with its key file")
-    })?;
+    let hit =
+        hit.parse::<Hit>().map_err(|e| Failure::usage(format!("--peer {peer}: {e}")).help(TAG_SOURCE))?;
     let addresses: Vec<String> =
         addresses.into_iter().flat_map(|all| all.split(',')).map(|one| one.trim().to_owned()).collect();
     match addresses.iter().find_map(|address| wrong_address(address)) {

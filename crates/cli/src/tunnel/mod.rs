@@ -56,18 +56,20 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
         }
     };
     let said = listen_to_ourselves(args.verbose);
+    // Closed last, which `polypath down` waits for: the runtime, which is dropped before it, has the UDP sockets and the device.
+    let mut asked = None;
     let interrupt = Interrupt::listen_but_for_hangups()?;
     let hangups = interrupt.hangups()?;
     interrupt.block_on(async {
         state::prepare(&config, user.as_ref()).map_err(place(["daemon", "state"]))?;
-        let socket = socket(&config, &args.config, user.as_ref())?;
+        let socket = asked.insert(socket(&config, &args.config, user.as_ref())?);
         let (observer, events) =
             args.events.as_deref().map(|file| observe(file, args.detail)).transpose()?.unzip();
         let daemon = Daemon::start_observed(&config, identity, observer).await.map_err(|e| {
             say_what_stays(&config);
             refused(&args.config, &e)
         })?;
-        let ended = carry(&daemon, (&socket, hangups), &said, args, user.as_ref(), &interrupt).await;
+        let ended = carry(&daemon, (&*socket, hangups), &said, args, user.as_ref(), &interrupt).await;
         tracing::info!("ending");
         notify::stopping();
         let ended = match ended {

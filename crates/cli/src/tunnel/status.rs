@@ -115,11 +115,15 @@ fn of_packets(packets: &PacketStatus) -> String {
     ])
 }
 
+/// Without what is late, of which every start over several links has some.
 fn of_outside(outside: &OutsideStatus) -> String {
     dropped([
         (outside.unknown, "datagrams from outside that are neither HIP nor ESP"),
         (outside.malformed, "HIP packets from outside that are malformed or damaged"),
-        (outside.uninvited, "HIP packets from outside that are of no peer, forged, over a limit or late"),
+        (
+            outside.uninvited,
+            "HIP packets from outside that are of no peer or no association, forged or over a limit",
+        ),
         (outside.unknown_spi, "datagrams from outside that belong to no association"),
         (outside.refused, "datagrams from outside that are forged, damaged or sent before"),
     ])

@@ -91,6 +91,10 @@ impl Config {
         if !(1..=86_400).contains(&lane.keep_alive) {
             return wrong("keep_alive", "must be from 1 to 86400 s", "60 is the default");
         }
+        let mut excluded = lane.exclude.iter().enumerate();
+        if let Some((n, (why, help))) = excluded.find_map(|(n, net)| Some((n, wrong_network(net)?))) {
+            return Err(Problem::item(&["lane", "exclude"], n).says(why).help(help));
+        }
         for (n, class) in lane.duplicate.iter().enumerate() {
             if let Some((key, message, help)) = class.wrong() {
                 return Err(Problem::at(&["lane", "duplicate"], n, key).says(message).help(help));
@@ -123,6 +127,12 @@ impl Config {
 fn is_interface(name: &str) -> bool {
     let is_written = |c: char| !(c.is_whitespace() || c.is_control() || ['/', ':'].contains(&c));
     (1..16).contains(&name.len()) && name.chars().all(is_written) && ![".", ".."].contains(&name)
+}
+
+/// Why that is not one network, and what to write.
+fn wrong_network(net: &IpNet) -> Option<(String, String)> {
+    let help = || format!("write \"{}\" or \"{}\"", net.trunc(), IpNet::from(net.addr()));
+    (*net != net.trunc()).then(|| (format!("{net} names a host and the length of a network"), help()))
 }
 
 /// Why no host can have that address in the tunnel, and what to write.

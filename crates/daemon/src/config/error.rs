@@ -170,6 +170,11 @@ impl ConfigError {
         Self::whole(file, message, format!("chmod go-w {file}"))
     }
 
+    pub(super) fn of_another(file: &str) -> Box<Self> {
+        let message = format!("{file} belongs to another user, who may change it");
+        Self::whole(file, message, format!("chown root {file}"))
+    }
+
     pub(super) fn no_file(file: &str) -> Box<Self> {
         let help = match Path::new(file).is_dir() {
             true => format!("name a file in it, for example {}/polypath.toml", file.trim_end_matches('/')),
@@ -202,8 +207,11 @@ impl ConfigError {
         path: &serde_path_to_error::Path,
         error: &toml::de::Error,
     ) -> Box<Self> {
-        let (message, help) = wording::of(error.message());
-        Self::new(file, text, error.span().unwrap_or(0..0), key(path.iter()), message, help)
+        let span = error.span().unwrap_or(0..0);
+        let named = path.iter().filter(|segment| !matches!(segment, Segment::Seq { .. }));
+        let written = text.get(span.clone()).unwrap_or_default();
+        let (message, help) = wording::of(error.message(), &key(named), written);
+        Self::new(file, text, span, key(path.iter()), message, help)
     }
 
     fn new(

@@ -39,7 +39,7 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
     assert_eq!(misspelt, expected);
     for (from, to, parts) in [
         ("10.99.0.1/24", "10.99.0.1/240", ["polypath.toml:3:", "tunnel.addresses[0]", "prefix"]),
-        ("2001:22:", "2001:db8:", [":6:", "peer[0].hit", "`polypath hit`"]),
+        ("2001:22:", "2001:db8:", [":6:", "peer[0].hit", "`polypath hit /etc/"]),
         ("10.99.0.2/32", "10.99.0.1/32", [":8:", "peer[0].prefixes", "own address"]),
         ("[tunnel]", "[tunnel]\ntransport = \"rmtcp\"", [":3:", "tunnel.transport", "`rm_tcp`"]),
         ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),
@@ -84,9 +84,9 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
             "[metrics]\nlisten = \"127.0.0.1\"\n[tunnel]",
             [":3:", "metrics.listen", "127.0.0.1:9510"],
         ),
-        ("[tunnel]", "[tunnel]\nmtu = 70000", [":3:", "tunnel.mtu: integer 70000", "from 0 to 65535"]),
+        ("[tunnel]", "[tunnel]\nmtu = 70000", [":3:", "tunnel.mtu: integer 70000", "from 576 to 65535"]),
         ("[tunnel]", "[lane]\nspare = \"8\"\n[tunnel]", [":3:", "lane.spare: string", "without quotes"]),
-        ("[tunnel]", "[lane]\nspare = -8\n[tunnel]", [":3:", "lane.spare: integer -8", "not below 0"]),
+        ("[tunnel]", "[lane]\nspare = -8\n[tunnel]", [":3:", "lane.spare: integer -8", "from 0 to 256"]),
         ("[tunnel]", "[lane]\nkeep_alive = 0\n[tunnel]", [":3:", "lane.keep_alive", "60 is the default"]),
         ("[tunnel]", "[lane]\ncc = \"cubic\"\n[tunnel]", [":3:", "lane.cc", "{ algorithm = \"cubic\" }"]),
         ("[tunnel]", "[tunnel]\nname = \"lo\"", [":3:", "tunnel.name", "polypath0"]),

@@ -1,5 +1,10 @@
 //! What serde and the parser of TOML say, in our words, with a remedy.
 
+mod written;
+
+/// Where the tag of a peer is to be found. Without a file `polypath hit` tells that of the user who asks.
+pub const TAG_SOURCE: &str = "`polypath hit /etc/polypath/identity.pem` on that host prints its tag, if its [identity] key is that file";
+
 /// What is no TOML: what the parser says contains the first, and the second is to be written.
 const SYNTAX: [(&str, &str); 11] = [
     ("duplicate key", "leave one of the two out; all keys of a table stand under one [table]"),
@@ -23,8 +28,8 @@ pub(super) fn of_syntax(said: &str) -> (String, String) {
     (format!("not TOML: {what}"), help.to_owned())
 }
 
-/// The message and the help for what serde says.
-pub(super) fn of(said: &str) -> (String, Option<String>) {
+/// The message and the help for what serde says of `written`, the value of `key`, which is without the numbers of list items.
+pub(super) fn of(said: &str, key: &str, written: &str) -> (String, Option<String>) {
     let said = said.trim_end();
     let quoted: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
     match quoted.split_first() {
@@ -54,8 +59,7 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
             Some("there may be several: write two brackets, [[peer]], or a list, [{ … }]".to_owned()),
         ),
         _ if said.ends_with("expected a sequence") => {
-            let meant = said.split('"').nth(1).unwrap_or("10.99.0.1/24");
-            (said.to_owned(), Some(format!("write a list, for example [\"{meant}\"]")))
+            (said.to_owned(), Some(format!("write a list, for example [{}]", written::example(key))))
         }
         _ if said.ends_with("map, expected path string") => {
             let help = "each peer has a table [[peer]]; [peers] has the directory of their files";
@@ -67,23 +71,21 @@ pub(super) fn of(said: &str) -> (String, Option<String>) {
         _ if said.ends_with("expected f64") => {
             (said.to_owned(), Some("write a number, without quotes and without a unit".to_owned()))
         }
-        _ if number(said).is_some() => {
-            let (message, help) = number(said).unwrap_or_default();
+        _ if number(said, key).is_some() => {
+            let (message, help) = number(said, key).unwrap_or_default();
             (message, Some(help))
         }
-        _ if said.contains("no HIT") => {
-            (said.to_owned(), Some("`polypath hit` on that host prints its tag".to_owned()))
-        }
+        _ if said.contains("no HIT") => (said.to_owned(), Some(TAG_SOURCE.to_owned())),
         _ if said.contains("IP address") || said.contains("invalid IP") => {
-            let help = "write an address and the length of its prefix, for example \"10.99.0.1/24\"";
-            (said.to_owned(), Some(help.to_owned()))
+            let (message, help) = written::network(key, written);
+            (message, Some(help))
         }
         _ => (said.to_owned(), None),
     }
 }
 
 /// The same where a number is expected, of the type that ends what is said: `invalid value: integer `70000`, expected u16`.
-fn number(said: &str) -> Option<(String, String)> {
+fn number(said: &str, key: &str) -> Option<(String, String)> {
     let (found, kind) = said.rsplit_once(", expected ")?;
     let most = match kind {
         "u8" => u8::MAX.into(),
@@ -93,12 +95,14 @@ fn number(said: &str) -> Option<(String, String)> {
         _ => return None,
     };
     let found = found.rsplit_once(": ")?.1;
-    let help = match (found.strip_prefix("string "), most) {
-        (Some(text), _) if text.trim_matches('"').parse::<u64>().is_ok() => {
-            "write it without quotes".to_owned()
-        }
-        (_, u64::MAX) => "write a whole number, not below 0".to_owned(),
-        (_, most) => format!("write a whole number from 0 to {most}"),
+    let range = written::range(key).unwrap_or_else(|| match most {
+        u64::MAX => "a whole number, not below 0".to_owned(),
+        most => format!("a whole number from 0 to {most}"),
+    });
+    let is_quoted = |text: &str| text.trim_matches('"').parse::<u64>().is_ok();
+    let help = match found.strip_prefix("string ").is_some_and(is_quoted) {
+        true => format!("write it without quotes, {range}"),
+        false => format!("write {range}"),
     };
     Some((format!("{} is not valid here", found.replace('`', "")), help))
 }
@@ -116,7 +120,7 @@ fn nearest(name: &str, known: &[&str]) -> String {
 
 fn example(field: &str) -> Option<&'static str> {
     Some(match field {
-        "hit" => "\"2001:22:…\", as `polypath hit` on that host prints it",
+        "hit" => "\"2001:22:…\", as `polypath hit /etc/polypath/identity.pem` on that host prints it",
         "tunnel" => "{ addresses = [\"10.99.0.1/24\"] }",
         _ => return None,
     })

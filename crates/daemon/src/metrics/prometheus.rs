@@ -185,6 +185,7 @@ fn of_drops(status: &Status, out: &mut String) {
         ("packet", "overrun", packets.overrun),
         ("datagram", "unknown", outside.unknown),
         ("datagram", "malformed", outside.malformed),
+        ("datagram", "late", outside.late),
         ("datagram", "uninvited", outside.uninvited),
         ("datagram", "unknown_spi", outside.unknown_spi),
         ("datagram", "refused", outside.refused),

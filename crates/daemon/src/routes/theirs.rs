@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use nix::net::if_::if_indextoname;
 use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
+use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteType};
 
 use super::{Route, TABLE};
 use crate::netlink::{Netlink, RouteError};
@@ -24,7 +24,8 @@ pub(super) async fn check(netlink: &Netlink, ours: u32, routes: &BTreeSet<Route>
         let theirs =
             |wanted: &Route| there.iter().find(|found| found.device != Some(ours) && found.beats(wanted));
         if let Some((wanted, found)) = wanted.find_map(|wanted| Some((wanted, theirs(wanted)?))) {
-            return Err(RouteError::Taken { to: wanted.to, by: found.words.clone() });
+            let (to, by, connected) = (wanted.to, found.words.clone(), found.connected);
+            return Err(RouteError::Taken { to, by, connected });
         }
     }
     Ok(())
@@ -39,6 +40,8 @@ struct Found {
     device: Option<u32>,
     /// As ip-route(8) takes it.
     words: String,
+    /// Whether the kernel made it for an address of this host.
+    connected: bool,
 }
 
 impl Found {
@@ -82,7 +85,8 @@ fn found(route: &RouteMessage) -> Option<Found> {
     words.extend(via.map(|via| format!(" via {via}")));
     words.extend(name.map(|name| format!(" dev {}", name.to_string_lossy())));
     words.extend((table == TABLE).then(|| format!(" table {TABLE}")));
-    Some(Found { to, table, metric, device, words })
+    let connected = route.header.protocol == RouteProtocol::Kernel;
+    Some(Found { to, table, metric, device, words, connected })
 }
 
 fn ip(address: &RouteAddress) -> Option<IpAddr> {

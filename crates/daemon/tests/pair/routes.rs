@@ -55,6 +55,13 @@ fn a_route_of_somebody_else_is_named_and_stays_and_a_worse_one_may_be_there() {
         .next()
         .unwrap()
         .to_owned();
+    let uplink = lists(host, &format!("route show dev {device} proto kernel"));
+    let uplink = uplink.split_whitespace().next().unwrap().to_owned();
+    let said =
+        refusal(host.reload(|text| text.replace("prefixes = [", &format!("prefixes = [\"{uplink}\", "))));
+    let parts =
+        ["polypath.toml:", "peer[0].prefixes[0]: there is", "this host is in that network: leave it out"];
+    assert!(parts.iter().all(|part| said.contains(part)) && !said.contains("ip route del"), "{said}");
     for (to, other) in [("10.97.0.0/24", "10.97.0.0/24 via 10.77.0.2"), ("fd00:97::/64", "fd00:97::/64")] {
         let other = format!("{other} dev {device}");
         let words = |verb| [&["route", verb][..], &other.split(' ').collect::<Vec<_>>()].concat();

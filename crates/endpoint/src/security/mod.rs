@@ -316,9 +316,11 @@ impl Security {
     }
 
     pub fn stats(&self) -> SecurityStats {
-        let reasons = [DropReason::Malformed, DropReason::Checksum, DropReason::Unknown];
-        let malformed = reasons.map(|reason| self.hip.dropped(reason)).iter().sum();
-        SecurityStats { malformed, uninvited: self.hip.dropped_total() - malformed, ..self.stats }
+        let dropped = |reasons: &[DropReason]| reasons.iter().map(|reason| self.hip.dropped(*reason)).sum();
+        let malformed = dropped(&[DropReason::Malformed, DropReason::Checksum, DropReason::Unknown]);
+        let late = dropped(&[DropReason::State, DropReason::Replay]);
+        let uninvited = self.hip.dropped_total() - malformed - late;
+        SecurityStats { malformed, late, uninvited, ..self.stats }
     }
 }
 

@@ -149,7 +149,9 @@ pub struct SecurityStats {
     pub unknown_spi: u64,
     /// HIP packets that are none, or damaged.
     pub malformed: u64,
-    /// Other HIP packets that were dropped: of hosts that are no peers, for another host, forged, too many, too late.
+    /// HIP packets that came after what they ask or answer was settled, or again: answers over several links are among them.
+    pub late: u64,
+    /// Other HIP packets that were dropped: of hosts that are no peers, for another host, forged, too many.
     pub uninvited: u64,
     /// Datagrams that are neither HIP nor ESP nor a keep-alive.
     pub unknown: u64,

@@ -8,6 +8,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use polypath_daemon::control::{Answer, Askers, Command as Asked, ControlError, ControlSocket, ask};
 use polypath_testbed::address;
 use polypath_testbed::emulated_link::EmulatedLink;
@@ -113,11 +115,28 @@ struct Names;
 
 impl Drop for Names {
     fn drop(&mut self) {
-        for host in [HOSTS[0], HOSTS[1], ROUTER] {
+        let hosts = [HOSTS[0], HOSTS[1], ROUTER];
+        end_programs(&hosts);
+        for host in hosts {
             let _ = ip(&["netns", "del", host]);
         }
         let _ = fs::remove_dir_all(DIR);
     }
+}
+
+/// Ends the programs on `hosts`, such as the daemons that were tried there: they would go on in namespaces without a name.
+fn end_programs(hosts: &[&str]) {
+    let programs = || hosts.iter().flat_map(|host| programs(host)).collect::<Vec<_>>();
+    for pid in programs() {
+        let _ = kill(pid, Signal::SIGTERM);
+    }
+    let mut waits = (0..20).map(|_| std::thread::sleep(std::time::Duration::from_millis(100)));
+    while !programs().is_empty() && waits.next().is_some() {}
+}
+
+fn programs(host: &str) -> Vec<Pid> {
+    let listed = ip(&["netns", "pids", host]).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
 }
 
 impl Bed {
@@ -172,7 +191,8 @@ fn router(lines: usize) -> Result<Netns, Failure> {
 
 /// Runs ip(8) as part of the set-up.
 fn set(words: &[&str]) -> Result<(), Failure> {
-    ip(words).map_err(|e| Failure::system(format!("`ip {}` failed", words.join(" ")), e))
+    let done = ip(words).map_err(|e| Failure::system(format!("`ip {}` failed", words.join(" ")), e));
+    done.map(drop)
 }
 
 /// A namespace with a name, its loopback up.
@@ -187,10 +207,11 @@ fn host(name: &str) -> Result<Netns, Failure> {
     Ok(host)
 }
 
-fn ip(words: &[&str]) -> io::Result<()> {
+/// Runs ip(8), and returns what it prints.
+fn ip(words: &[&str]) -> io::Result<String> {
     let done = Command::new("ip").args(words).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output()?;
     match done.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
         false => Err(io::Error::other(String::from_utf8_lossy(&done.stderr).trim().to_owned())),
     }
 }

@@ -85,7 +85,7 @@ fn from_another_directory_the_key_is_found_and_the_own_tag_is_no_peer() {
     assert!(own.status.code() == Some(2) && said(&own).contains("this host's own tag"), "{}", said(&own));
     fs::write(&file, format!("{text}[[peer]]\nhit = \"{hit}\"\nprefixes = [\"10.99.0.2/32\"]\n")).unwrap();
     let up = polypath(Path::new("/"), &["up", file.to_str().unwrap()]);
-    let parts = ["peer[0].hit: this host's own tag", "a.toml:", "help: "];
+    let parts = ["peer[0].hit: this host's own tag", "a.toml:", "help: `polypath hit /etc/"];
     assert!(
         up.status.code() == Some(2) && parts.iter().all(|part| said(&up).contains(part)),
         "{}",

@@ -16,7 +16,9 @@ use std::io::BufRead;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use polypath_daemon::control;
 use polypath_testing::installed;
 use serde_json::Value;
 
@@ -82,7 +84,7 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
     wait("another cable", || has_cables(&router, 2));
     router.up();
     wait("an answer", || router.status(&[]).status.success());
-    std::thread::sleep(std::time::Duration::from_secs(5)); // it looks again every 2 s
+    std::thread::sleep(Duration::from_secs(5)); // it looks again every 2 s
     let log = router.ask(&["log"]);
     let log = String::from_utf8(log.stdout).unwrap();
     for once in [
@@ -93,6 +95,22 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
         assert_eq!(log.matches(once).count(), 1, "{once}: {log}");
     }
     drop(taken);
+}
+
+#[test]
+fn the_port_is_free_once_a_daemon_has_ended() {
+    let Some([mut router, _server]) = hosts() else { return };
+    router.init(&[]);
+    router.up();
+    wait("an answer", || router.status(&[]).status.success());
+    let socket = router.socket();
+    // As `polypath down` does, but without the time that a process takes to start and to end.
+    let port = router.ns.run(|| {
+        assert_eq!(control::ask(&socket, &control::Command::Down).unwrap(), control::Answer::Ending);
+        control::ended(&socket, Duration::from_secs(10)).unwrap();
+        UdpSocket::bind("192.0.2.1:10500")
+    });
+    assert!(port.unwrap().is_ok(), "the next daemon has it");
 }
 
 /// What a daemon is asked for beside its status.

@@ -79,11 +79,10 @@ fn what_it_prints_works_and_nothing_is_left_however_it_ends() {
     wait("an answer through the tunnel", || {
         tried("ping").args(["-c", "1", "-W", "1"]).output().unwrap().status.success()
     });
-    for daemon in &mut daemons {
-        daemon.kill().unwrap();
-        daemon.wait().unwrap();
-    }
     assert!(testbed(&["down"]).status().unwrap().success());
+    for daemon in &mut daemons {
+        assert_eq!(daemon.wait().unwrap().code(), Some(143), "it was told to end");
+    }
     assert!(bed.wait().unwrap().success() && !is_there());
 
     let (mut hole, _) = up("small-mtu");

@@ -6,17 +6,17 @@ use ipnet::IpNet;
 use polypath_hip::suite::HitSuite;
 use polypath_wire::hip::Hit;
 
+use super::wrong_network;
 use crate::config::error::Problem;
 use crate::config::files::Sources;
 use crate::config::reached::ip_of;
-use crate::config::{ADDRESS_EXAMPLE, Config, Peer, wrong_address};
+use crate::config::{ADDRESS_EXAMPLE, Config, Peer, TAG_SOURCE, wrong_address};
 
 impl Config {
     /// Refuses a peer that is this host.
     pub(in crate::config) fn check_own(&self, own: Hit) -> Result<(), Problem> {
         let Some(n) = self.peers.iter().position(|peer| peer.hit == own) else { return Ok(()) };
-        let help = "write the peer's: `polypath hit` on that host prints it";
-        Err(Problem::at(&["peer"], n, "hit").says("this host's own tag").help(help))
+        Err(Problem::at(&["peer"], n, "hit").says("this host's own tag").help(TAG_SOURCE))
     }
 
     pub(super) fn check_peers(&self, sources: &Sources) -> Result<(), Problem> {
@@ -25,7 +25,7 @@ impl Config {
             let at = |key: &str| Problem::at(&["peer"], n, key);
             if !HitSuite::has(peer.hit) {
                 let why = format!("{}: no peer has a tag of HIT suite {}", peer.hit, peer.hit.suite());
-                return Err(at("hit").says(why).help("`polypath hit` on that host prints its tag"));
+                return Err(at("hit").says(why).help(TAG_SOURCE));
             }
             if let Some(other) = hits.insert(peer.hit, n) {
                 let why = format!("the peer at {} has the same tag", sources.place(other));
@@ -69,9 +69,7 @@ impl Config {
             return Err(at("prefixes").says(format!("{taken} is this host's own address")).help(help));
         }
         for prefix in &peer.prefixes {
-            if *prefix != prefix.trunc() {
-                let why = format!("{prefix} names a host and the length of a network");
-                let help = format!("write \"{}\" or \"{}\"", prefix.trunc(), IpNet::from(prefix.addr()));
+            if let Some((why, help)) = wrong_network(prefix) {
                 return Err(at("prefixes").says(why).help(help));
             }
             if prefix.addr().is_multicast() || prefix.addr().is_loopback() {
@@ -134,7 +132,7 @@ mod tests {
     #[test]
     fn a_tag_that_no_peer_can_have_is_refused() {
         let said = error(&GOOD.replace("hit = \"2001:22:", "hit = \"2001:23:"));
-        let parts = ["polypath.toml:", "peer[0].hit", "2001:23:", "HIT suite 3", "help: `polypath hit`"];
+        let parts = ["polypath.toml:", "peer[0].hit", "2001:23:", "HIT suite 3", "help: `polypath hit /etc/"];
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     }
 
