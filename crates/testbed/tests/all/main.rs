@@ -1,4 +1,3 @@
 //! Transfers over emulated links.
 
-mod cancel;
 mod transfer;
