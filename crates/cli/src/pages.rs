@@ -32,7 +32,7 @@ pub fn manual(dir: Option<&Path>) -> Result<(), Failure> {
         .map_err(|e| Failure::system(format!("cannot write manual pages to {}", dir.display()), e))
 }
 
-/// The page of `command` and those of its commands.
+/// Writes the manual page of `command`, and of each of its subcommands, into `dir`.
 fn pages(command: clap::Command, dir: &Path) -> io::Result<()> {
     command
         .get_subcommands()
@@ -43,7 +43,7 @@ fn pages(command: clap::Command, dir: &Path) -> io::Result<()> {
     fs::write(dir.join(man.get_filename()), page(&man)?)
 }
 
-/// The text of a page. What follows the help are examples, but clap calls that section EXTRA.
+/// The text of a page. clap names the section after the help EXTRA; it contains the examples.
 fn page(man: &Man) -> io::Result<String> {
     let mut page = Vec::new();
     man.render(&mut page)?;

@@ -147,12 +147,14 @@ fn has_address(choice: &LiveChoice) -> bool {
 
 async fn call(lane: &Lane, choice: &LiveChoice, peer: &Peer) -> Result<(), Vain> {
     let addresses = resolve(&peer.config.addresses).await.map_err(Vain::Other)?;
-    let own = Own::default().now();
-    let is_ours = addresses.iter().all(|address| own.contains(&address.ip()));
-    let called = lane.outer.associate(peer.config.hit, Reach::Addresses(addresses)).await;
+    let called = lane.outer.associate(peer.config.hit, Reach::Addresses(addresses.clone())).await;
+    let is_ours = || {
+        let own = Own::default().now();
+        addresses.iter().all(|address| own.contains(&address.ip()))
+    };
     called.map_err(|error| match error {
         _ if !has_address(choice) => Vain::Other(NO_ADDRESS.to_owned()),
-        _ if is_ours => Vain::Other(format!(
+        _ if is_ours() => Vain::Other(format!(
             "{} is this host's own address: write the peer's in [[peer]] addresses",
             peer.config.addresses.join(", ")
         )),

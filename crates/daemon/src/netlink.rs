@@ -36,7 +36,7 @@ pub enum RouteError {
         to: IpNet,
         /// The other, as ip-route(8) takes it.
         by: String,
-        /// Whether it is that of a network in which this host has an address.
+        /// Whether the other route leads to a network in which this host has an address.
         connected: bool,
     },
     /// The kernel refused a rule of the kill switch, or to list them.

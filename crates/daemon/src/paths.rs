@@ -171,7 +171,7 @@ impl Daemon {
 
 /// Whether one of the interfaces that can carry paths now is left by `choice`. If none can, each counts.
 fn leaves_paths(interfaces: &[InterfaceStatus], choice: &Choice) -> bool {
-    let carries = |one: &&InterfaceStatus| one.used != Use::Excluded && one.why.is_none();
+    let carries = |one: &&InterfaceStatus| !matches!(one.used, Use::Excluded | Use::NoPath);
     let is_left = |one: &InterfaceStatus| choice.admits_device(&one.name);
     match interfaces.iter().any(|one| carries(&one)) {
         true => interfaces.iter().filter(carries).any(is_left),
@@ -185,21 +185,21 @@ mod tests {
 
     #[test]
     fn the_last_interface_that_can_carry_paths_stays() {
-        let one = |name: &str, used, why: Option<&str>| InterfaceStatus {
+        let one = |name: &str, used| InterfaceStatus {
             name: name.into(),
             addresses: Vec::new(),
             used,
             limit_mbps: None,
             quota: None,
-            why: why.map(str::to_owned),
+            why: None,
         };
-        let lan = || one("lan0", Use::Used, Some("server: no answer over it from any address"));
+        let lan = || one("lan0", Use::NoPath);
         let without = |name: &str| Choice { except: vec![name.into()], ..Choice::default() };
-        let (wan, spare) = (one("wan0", Use::Used, None), one("wan1", Use::Backup, None));
+        let (wan, spare) = (one("wan0", Use::Used), one("wan1", Use::Backup));
         assert!(!leaves_paths(&[lan(), wan.clone()], &without("wan0")));
         assert!(leaves_paths(&[lan(), wan.clone()], &without("lan0")));
         assert!(leaves_paths(&[lan(), wan, spare], &without("wan0")), "a backup has no path while others do");
-        let other = one("lan1", Use::Used, Some("there is no peer"));
+        let other = one("lan1", Use::NoPath);
         assert!(leaves_paths(&[lan(), other], &without("lan1")), "neither carries anything yet");
         assert!(!leaves_paths(&[lan()], &without("lan0")));
     }

@@ -166,7 +166,7 @@ impl Star {
         self.turn(client);
     }
 
-    /// Datagrams each way between the server and a client, of so many flows in turn.
+    /// The server and a client send each other `datagrams` datagrams, spread over `flows` flows.
     fn exchange(&mut self, client: usize, datagrams: u16, flows: u16) {
         let hits = [0, client].map(|host| self.hosts[host].hit().unwrap());
         let before = self.came;
@@ -219,8 +219,8 @@ fn an_idle_client_costs_a_server_at_most_50_kb_and_its_heartbeats() {
     }
 }
 
-/// The bytes that a server, host 0, and `clients` allocate at one host, each of which has exchanged datagrams with the server, of so many
-/// flows, and was silent since then.
+/// Bytes that remain allocated at `host` (the server is host 0) after each of `clients` exchanged datagrams of `flows` flows with the
+/// server and then fell silent.
 fn after(clients: usize, flows: u16, host: usize) -> i64 {
     let mut left = None;
     let counted = allocation_counter::measure(|| {

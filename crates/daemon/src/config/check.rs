@@ -11,6 +11,7 @@ use polypath_wire::hip::Hit;
 use super::Config;
 use super::error::Problem;
 use super::files::Sources;
+use super::wording::takes;
 
 /// Longest path of a socket, bytes (unix(7)).
 const SOCKET_PATH: usize = 107;
@@ -68,27 +69,27 @@ impl Config {
     fn check_lane(&self) -> Result<(), Problem> {
         let lane = &self.lane;
         let wrong = |key, message: &str, help: &str| Err(Problem::new(&["lane", key], message).help(help));
-        if lane.connections == 0 {
+        if !takes("lane.connections", lane.connections.into()) {
             return wrong("connections", "must be at least 1", "4096 is the default");
         }
-        if lane.spare > 256 {
+        if !takes("lane.spare", lane.spare as u64) {
             return wrong("spare", "more than 256", "8 is the default");
         }
-        if !(1..=1024).contains(&lane.buffer_mib) {
+        if !takes("lane.buffer_mib", lane.buffer_mib) {
             return wrong(
                 "buffer_mib",
                 "must be from 1 to 1024 MiB",
                 "16 is the default: 1 Gbit/s over 128 ms",
             );
         }
-        if lane.memory_mib.is_some_and(|memory| memory < 16) {
+        if lane.memory_mib.is_some_and(|memory| !takes("lane.memory_mib", memory)) {
             return wrong(
                 "memory_mib",
                 "less than 16",
                 "leave it out: a quarter of the memory is the default",
             );
         }
-        if !(1..=86_400).contains(&lane.keep_alive) {
+        if !takes("lane.keep_alive", lane.keep_alive.into()) {
             return wrong("keep_alive", "must be from 1 to 86400 s", "60 is the default");
         }
         let mut excluded = lane.exclude.iter().enumerate();

@@ -6,6 +6,8 @@ use polypath_endpoint::PacketClass;
 use polypath_wire::{icmp, tcp, udp};
 use serde::{Deserialize, Serialize};
 
+use super::wording::takes;
+
 /// Packets that all of this fits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -74,7 +76,7 @@ impl Class {
         if *self == Self::default() {
             return Some(("", "every packet is of this class", "name a dscp, a protocol or ports"));
         }
-        if self.dscp.is_some_and(|dscp| dscp > 63) {
+        if self.dscp.is_some_and(|dscp| !takes("lane.duplicate.dscp", dscp.into())) {
             return Some(("dscp", "above 63", "46 is expedited forwarding, as of calls"));
         }
         let no_ports = self.protocol == Some(Protocol::Icmp) && !self.ports.is_empty();

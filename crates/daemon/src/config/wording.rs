@@ -2,7 +2,9 @@
 
 mod written;
 
-/// Where the tag of a peer is to be found. Without a file `polypath hit` tells that of the user who asks.
+pub(super) use written::takes;
+
+/// How to learn a peer's tag. Without a file, `polypath hit` prints the tag of the user who runs it.
 pub const TAG_SOURCE: &str = "`polypath hit /etc/polypath/identity.pem` on that host prints its tag, if its [identity] key is that file";
 
 /// What is no TOML: what the parser says contains the first, and the second is to be written.

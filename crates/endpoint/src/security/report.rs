@@ -149,7 +149,7 @@ pub struct SecurityStats {
     pub unknown_spi: u64,
     /// HIP packets that are none, or damaged.
     pub malformed: u64,
-    /// HIP packets that came after what they ask or answer was settled, or again: answers over several links are among them.
+    /// HIP packets that came twice, or after their exchange had ended, such as answers over several links.
     pub late: u64,
     /// Other HIP packets that were dropped: of hosts that are no peers, for another host, forged, too many.
     pub uninvited: u64,

@@ -16,6 +16,11 @@ const RANGES: [(&str, u64, u64); 8] = [
     ("lane.duplicate.dscp", 0, 63),
 ];
 
+/// Whether `number` is in the range of `key`.
+pub(in crate::config) fn takes(key: &str, number: u64) -> bool {
+    RANGES.iter().any(|(name, least, most)| *name == key && (*least..=*most).contains(&number))
+}
+
 /// Which number to write at `key`, if not every one of its type is taken.
 pub(super) fn range(key: &str) -> Option<String> {
     let (_, least, most) = RANGES.iter().find(|(name, ..)| *name == key)?;

@@ -20,8 +20,8 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    /// Number of the next packet, which is of `flow` and leaves now, and by how much it exceeds that of the flow's packet before; 0
-    /// if that is too long ago for anybody to wait for it.
+    /// A packet of `flow` leaves now. Returns its number, and the difference to the number of the previous packet of the flow: 0 if that
+    /// packet left too long ago for anybody to wait for it.
     pub(super) fn take(&mut self, now: Instant, flow: u16) -> (u64, u16) {
         let number = self.next;
         self.next += 1;
