@@ -75,6 +75,7 @@ Examples:
   polypath lab frontier --scenarios 1..300 --out frontier.csv --report frontier.html
   polypath lab frontier --controllers cubic,polypath --worst 5
   polypath lab frontier --controllers polypath,polypath_separate   with a part of it off (docs/controller.md, Ablation)
+  polypath lab frontier --runs 10 --rivals cubic --controllers polypath   beside CUBIC, without most of the chance
   polypath lab frontier --spec 17                             scenario 17 as a spec file
   polypath lab run frontier/17                                the same scenario, every controller, more numbers
 
@@ -84,7 +85,7 @@ that change, bursts, traffic the other way. FF: its goodput at a bottleneck, div
 the TCPs there. \
 The baseline (null) replaces the \
 connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean \
-over three other seeds. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns \
+over three other seeds, or as many as --runs. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns \
 without a name belong to the named one before them: medians first, then where the lowest and the highest twentieth begin.";
 
 /// The scenarios of the frontier, if nothing else is said, and of a quick look at it.
@@ -101,6 +102,12 @@ pub struct FrontierArgs {
     /// Only these controllers
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub controllers: Vec<String>,
+    /// Only scenarios whose TCPs beside the connection follow these laws
+    #[arg(long, value_name = "LAWS", value_delimiter = ',', value_parser = ["newreno", "cubic", "bbr"])]
+    pub rivals: Vec<String>,
+    /// Runs of each controller in each scenario, with different seeds, whose means count
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub runs: u64,
     /// Runs at a time [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
@@ -131,6 +138,8 @@ impl FrontierArgs {
         Self {
             scenarios: args.group.seeds.unwrap_or(if args.group.quick { FEW } else { SCENARIOS }),
             controllers: Vec::new(),
+            rivals: Vec::new(),
+            runs: 1,
             jobs: None,
             pipe: PIPE,
             worst: 5,

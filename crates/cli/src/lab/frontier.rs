@@ -7,7 +7,7 @@ use std::path::Path;
 use polypath_lab::columns;
 use polypath_lab::frontier::{self, Outcome, Plan, Score, Spread};
 use polypath_lab::report::{self, Frontier};
-use polypath_lab::scenarios::{self, CONTROLLERS, NULL, VARIANTS};
+use polypath_lab::scenarios::{self, CONTROLLERS, NULL, Scenario, VARIANTS};
 use polypath_lab::sweep::on_cores;
 use serde_json::json;
 
@@ -52,7 +52,11 @@ fn outcomes(args: &FrontierArgs, interrupt: &Interrupt) -> Result<Vec<Outcome>, 
         return Err(Failure::usage(format!("the frontier has no controller \"{name}\"")).help(known));
     }
     let stop = interrupt.stop();
-    let plan = Plan::new(args.scenarios, &controllers);
+    let rivals = |number: &u64| {
+        let rival = Scenario::draw(*number).rival.law();
+        args.rivals.is_empty() || args.rivals.iter().any(|law| law == rival)
+    };
+    let plan = Plan::new(args.scenarios.iter().filter(rivals), &controllers, args.runs);
     let bar = bar(plan.runs(), args.json);
     let outcomes = on_cores(args.jobs, || plan.run(&stop, || bar.inc(1)));
     bar.finish_and_clear();
@@ -67,12 +71,16 @@ fn outcomes(args: &FrontierArgs, interrupt: &Interrupt) -> Result<Vec<Outcome>, 
 }
 
 fn draw(args: &FrontierArgs, outcomes: &[Outcome], file: &Path) -> Result<(), Failure> {
-    let only = match &args.controllers[..] {
+    let only = |option, some: &[String]| match some {
         [] => String::new(),
-        some => format!(" --controllers {}", some.join(",")),
+        some => format!(" --{option} {}", some.join(",")),
     };
-    let again =
-        format!("polypath lab frontier --scenarios {}{only} --report {}", args.scenarios, file.display());
+    let runs = if args.runs > 1 { format!(" --runs {}", args.runs) } else { String::new() };
+    let (controllers, rivals) = (only("controllers", &args.controllers), only("rivals", &args.rivals));
+    let (scenarios, file_name) = (args.scenarios, file.display());
+    let again = format!(
+        "polypath lab frontier --scenarios {scenarios}{controllers}{rivals}{runs} --report {file_name}"
+    );
     let about = Frontier { scenarios: args.scenarios, pipe: args.pipe, worst: args.worst, again: &again };
     write_page(&report::frontier(&about, outcomes), file)
 }

@@ -11,37 +11,33 @@ pub use score::{Score, Spread, Worst, scores, worst};
 
 use crate::run::{Keep, RunError};
 use crate::scenarios::{ALONE, NULL, experiment};
-use crate::seeds::SeedRange;
 use crate::spec::{Cell, Experiment};
 use crate::stop::Stop;
 use crate::sweep::{Job, run_all};
 
 /// What all are compared with: the mean of the null over other seeds.
 pub const REFERENCE: &str = "reference";
-/// The seed of the runs that are compared.
-const SEED: u64 = 1;
-/// Those of what they are compared with.
-const OTHERS: std::ops::RangeInclusive<u64> = 2..=4;
+/// At least so many runs are what they are compared with.
+const LEAST: u64 = 3;
 
 /// Scenarios, and the controllers that are to be compared in them.
 #[derive(Debug)]
 pub struct Plan<'a> {
     experiments: Vec<(u64, Experiment)>,
     controllers: &'a [&'a str],
+    runs: u64,
 }
 
 impl<'a> Plan<'a> {
-    /// Of `scenarios` under `controllers`.
-    pub fn new(scenarios: SeedRange, controllers: &'a [&'a str]) -> Self {
-        Self {
-            experiments: scenarios.iter().map(|number| (number, experiment(number))).collect(),
-            controllers,
-        }
+    /// Of `scenarios` under `controllers`, each the mean of so many `runs`.
+    pub fn new(scenarios: impl Iterator<Item = u64>, controllers: &'a [&'a str], runs: u64) -> Self {
+        let experiments = scenarios.map(|number| (number, experiment(number))).collect();
+        Self { experiments, controllers, runs }
     }
 
     /// How many runs [`Plan::run`] makes.
     pub fn runs(&self) -> u64 {
-        self.experiments.iter().map(|(_, e)| wanted(e, self.controllers).count() as u64).sum()
+        self.experiments.iter().map(|(_, e)| self.wanted(e).count() as u64).sum()
     }
 
     /// Runs them on all cores; `done` is called after each run. Of a run that was stopped there is no outcome.
@@ -49,7 +45,7 @@ impl<'a> Plan<'a> {
         let keep = Keep::default();
         let mut planned = Vec::new();
         for (number, experiment) in &self.experiments {
-            for (name, cell, seed) in wanted(experiment, self.controllers) {
+            for (name, cell, seed) in self.wanted(experiment) {
                 planned.push((*number, name, Job { cell, seed, keep: &keep }));
             }
         }
@@ -65,19 +61,20 @@ impl<'a> Plan<'a> {
         }
         Ok(outcomes.iter().map(|same| Outcome::mean(same)).collect())
     }
-}
 
-/// Which cells are run with which seeds, and what their outcome is called; those of one name in a row.
-fn wanted<'a>(
-    experiment: &'a Experiment,
-    controllers: &[&str],
-) -> impl Iterator<Item = (&'a str, &'a Cell, u64)> {
-    let chosen = |c: &&Cell| c.label == NULL || controllers.contains(&c.label.as_str());
-    let compared = experiment.cells.iter().filter(chosen).map(|c| (c.label.as_str(), c, SEED));
-    let beside = |label, name: &'static str| {
-        let cell = experiment.cells.iter().find(move |c| c.label == label);
-        cell.into_iter().flat_map(move |cell| OTHERS.map(move |seed| (name, cell, seed)))
-    };
-    let all: Vec<_> = compared.chain(beside(NULL, REFERENCE)).chain(beside(ALONE, ALONE)).collect();
-    all.into_iter()
+    /// Which cells are run with which seeds, and what their outcome is called; those of one name in a row.
+    fn wanted<'e>(&self, experiment: &'e Experiment) -> impl Iterator<Item = (&'e str, &'e Cell, u64)> {
+        let (compared, others) = (1..=self.runs, self.runs + 1..=self.runs + self.runs.max(LEAST));
+        let chosen = |c: &&Cell| c.label == NULL || self.controllers.contains(&c.label.as_str());
+        let mut wanted = Vec::new();
+        for cell in experiment.cells.iter().filter(chosen) {
+            wanted.extend(compared.clone().map(|seed| (cell.label.as_str(), cell, seed)));
+        }
+        for (label, name) in [(NULL, REFERENCE), (ALONE, ALONE)] {
+            let cell = experiment.cells.iter().find(|c| c.label == label);
+            wanted
+                .extend(cell.into_iter().flat_map(|cell| others.clone().map(move |seed| (name, cell, seed))));
+        }
+        wanted.into_iter()
+    }
 }

@@ -6,21 +6,22 @@
 //! begins at 1, so that the first losses are congestion. One rank in an episode: packets that are lost in the same round trip meet the same queue.
 //!
 //! Where losses are random on average, one of them may still come from a full queue: packets that left about the same time then all waited,
-//! at least HyStart++'s threshold. A queue that drops on purpose may let some by: one that waited half of the smallest round trip is
+//! at least HyStart++'s threshold, or half of the longest wait of late, where that is less: a short queue never holds the
+//! threshold. A queue that drops on purpose may let some by: one that waited half of the smallest round trip is
 //! enough. Such a loss does reduce the window, but not far below what the path delivers.
 //!
 //! While nothing is known yet, in the first slow start, packet trains tell: a window of less than what the path holds by them is taken
 //! to fill no queue as long as none shows or fills. Otherwise one random loss would end slow start for good. The first loss
 //! that does reduce the window ends this, and so does the ninth episode.
 //!
-//! It cannot tell where a queue is so shallow that waits mean nothing (below that threshold) and random losses
+//! It cannot tell where a queue is so shallow that waits mean nothing (below 0.3 ms, or two packets) and random losses
 //! outnumber those of the queue. Bounds: timeouts are never excused, nor any loss once more than a tenth of the packets are lost.
 
 use std::collections::VecDeque;
 
 use polypath_wire::{Duration, Instant, Rate};
 
-use super::waits::Waits;
+use super::waits::{SAME, Waits};
 use crate::cc::hystart::threshold;
 use crate::facts::{AckSample, LossCause, LossEvent};
 
@@ -28,6 +29,8 @@ use crate::facts::{AckSample, LossCause, LossEvent};
 const NOW: u64 = 8;
 const LEAST_WITNESSES: usize = 2;
 const WITNESSES: usize = 8;
+/// A pair of packets waits as long as this many take.
+const PAIR: u64 = 2 * 1500;
 /// Losses are counted over about so many packets, and are excused up to this share of them.
 const PACKETS: f64 = 64.0;
 const MOST: f64 = 0.1;
@@ -114,7 +117,7 @@ impl RandomLoss {
         self.ranks += (self.waits.rank(loss.oldest_sent) - self.ranks) * GAIN.max(1.0 / self.ranked);
         match self.may_excuse(loss) && self.is_random() {
             false => Origin::Queue,
-            true if self.is_full() => Origin::Either,
+            true if self.is_full(self.short()) => Origin::Either,
             true => Origin::Chance,
         }
     }
@@ -128,7 +131,7 @@ impl RandomLoss {
     /// queue shows or fills. [`judge`](Self::judge) comes first.
     pub(super) fn is_early(&mut self, loss: &LossEvent, window: u64) -> bool {
         let pipe = self.trains.map_or(0, |rate| rate.bytes_in(self.least));
-        let fits = window < pipe && !self.is_full() && !self.is_filling();
+        let fits = window < pipe && !self.is_full(self.shallow()) && !self.is_filling();
         self.begins &= self.may_excuse(loss) && fits && self.ranked <= DOUBT + EARLY;
         self.begins
     }
@@ -145,7 +148,7 @@ impl RandomLoss {
 
     /// Whether losses come at any length of the queue, and none shows now: they are no reason for a small window.
     pub(super) fn is_free(&self) -> bool {
-        self.is_random() && self.is_moderate() && self.lately().all(|wait| wait < self.shallow())
+        self.is_random() && self.is_moderate() && self.lately().all(|wait| wait < self.short())
     }
 
     /// Whether losses came whatever packets waited.
@@ -158,9 +161,9 @@ impl RandomLoss {
         self.least
     }
 
-    /// As far as can be told.
-    fn is_full(&self) -> bool {
-        let stands = self.lately().min().is_some_and(|wait| wait >= self.shallow());
+    /// As far as can be told, if packets wait as long as `long` in such a queue.
+    fn is_full(&self, long: Duration) -> bool {
+        let stands = self.lately().min().is_some_and(|wait| wait >= long);
         stands || self.lately().any(|wait| wait >= self.shallow().max(self.least.over(2)))
     }
 
@@ -172,6 +175,13 @@ impl RandomLoss {
     /// A queue that is not as deep tells nothing.
     fn shallow(&self) -> Duration {
         threshold(self.least)
+    }
+
+    /// The wait that shows a queue: half of the longest of late, but neither more than the threshold nor less than what a pair of
+    /// packets takes, or by which waits differ by chance.
+    fn short(&self) -> Duration {
+        let pair = self.trains.map_or(Duration::ZERO, |rate| rate.transmission_time(PAIR));
+        self.shallow().min(self.waits.longest().over(2).max(SAME).max(pair))
     }
 
     /// What packets wait now.
@@ -273,8 +283,11 @@ mod tests {
     fn a_queue_that_all_packets_wait_in_explains_a_loss() {
         let road = || Road::default().at_random();
         let either = |road: Road| road.origin(LossCause::LaterDelivered) == Origin::Either;
-        assert!(either(road().waits(&[5, 5])), "an eighth of the round trip");
-        assert!(road().waits(&[4, 4]).excuses(), "less");
+        assert!(either(road().waits(&[2, 2])), "more than half as long as any waited");
+        assert!(road().waits(&[1, 1]).excuses(), "less");
+        let long = || road().waits(&[4, 16, 8, 12].repeat(16));
+        assert!(either(long().waits(&[5, 5])), "an eighth of the round trip, however long others waited");
+        assert!(long().waits(&[4, 4]).excuses(), "less");
         assert!(road().waits(&[15, 0, 15, 0]).excuses(), "jitter");
         assert!(either(road().waits(&[20, 0])), "half a round trip");
     }
@@ -289,14 +302,14 @@ mod tests {
         let mut road = Road::default().at_random();
         road.0.lost = 0.11;
         assert!(!road.excuses());
-        assert!(road.waits(&[0, 1, 2, 3, 0, 1, 2, 3]).excuses());
+        assert!(road.waits(&[3, 2, 1, 0, 3, 2, 1, 0]).excuses());
     }
 
     #[test]
     fn a_window_makes_up_while_losses_are_random_and_no_queue_shows() {
-        let road = Road::default().at_random();
+        let road = Road::default().at_random().waits(&[0, 1]);
         assert!(road.0.is_free());
-        assert!(!road.waits(&[5]).0.is_free(), "an eighth of the round trip is a queue");
+        assert!(!road.waits(&[2]).0.is_free(), "more than half as long as any waited is a queue");
         assert!(!Road::default().waits(&[0; 64]).0.is_free(), "nothing was lost");
     }
 }

@@ -14,7 +14,7 @@ const SPARSE: u64 = 4;
 /// So many of either are kept.
 const KEPT: usize = 64;
 /// Waits are equal that differ by less than this, or by less than this share of the longest.
-const SAME: Duration = Duration::from_micros(300);
+pub(super) const SAME: Duration = Duration::from_micros(300);
 const SAME_SHARE: u64 = 16;
 
 /// When the first packet of a burst left, and what the one waited that waited longest.
@@ -52,6 +52,11 @@ impl Waits {
         let more = self.waits().filter(|w| *w > wait + same).count() as f64;
         let all = self.sparse.len() as f64;
         (all + less - more) / (2.0 * all)
+    }
+
+    /// The longest wait of the last 16 round trips, as far as they are kept.
+    pub(super) fn longest(&self) -> Duration {
+        self.waits().max().unwrap_or_default()
     }
 
     fn waits(&self) -> impl Iterator<Item = Duration> {
