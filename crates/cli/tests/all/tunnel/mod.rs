@@ -9,6 +9,7 @@ mod kill_switch;
 mod mistakes;
 mod package;
 mod peers;
+mod plugged;
 mod questions;
 mod service;
 mod testbed;
