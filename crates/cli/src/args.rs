@@ -3,7 +3,7 @@
 mod files;
 mod lab;
 #[cfg(feature = "daemon")]
-mod net;
+pub mod net;
 #[cfg(feature = "lab")]
 mod record;
 #[cfg(feature = "daemon")]

@@ -56,7 +56,7 @@ pub fn configure(dir: &Path, links: usize) -> Result<(), Failure> {
     for (side, name) in ["a", "b"].into_iter().enumerate() {
         let at = |link| format!("{}:{}", address(link, 1), udp::PORT);
         let called: Vec<_> = (0..links).filter(|_| side == 0).map(at).collect();
-        let text = template::config(&dir.join(format!("{name}.pem")), Ok(network(side)), None)
+        let text = template::config(&dir.join(format!("{name}.pem")), Ok(network(side)), None, &[])
             + &template::peer(hits[1 - side], &called, &[inner(1 - side).into()]);
         let text =
             text.replace("/run/polypath.sock", &dir.join(format!("{name}.sock")).display().to_string());

@@ -6,8 +6,13 @@ use ipnet::IpNet;
 use polypath_wire::hip::Hit;
 
 /// A configuration without peers, of a host that has `address`, or else the one that a peer says, and gives peers
-/// addresses of `assign`.
-pub fn config(identity: &Path, address: Result<IpNet, Hit>, assign: Option<IpNet>) -> String {
+/// addresses of `assign`. Interfaces `only` carry paths; empty: all.
+pub fn config(
+    identity: &Path,
+    address: Result<IpNet, Hit>,
+    assign: Option<IpNet>,
+    only: &[String],
+) -> String {
     let (addresses, from) = match address {
         Ok(address) => (format!("[\"{address}\"]"), "# addresses_from = \"2001:22:…\"".to_owned()),
         Err(peer) => ("[]".to_owned(), format!("addresses_from = \"{peer}\"")),
@@ -46,7 +51,7 @@ port = 10500
 
 [paths]
 # Interfaces that carry paths, by name or pattern: empty means all.
-include = []
+include = [{include}]
 # Interfaces that do not.
 exclude = []
 # If there are any, the others carry overflow only.
@@ -101,12 +106,16 @@ socket = \"/run/polypath.sock\"
 # directory = \"/etc/polypath/peers.d\"
 ",
         key = identity.display().to_string(),
+        include = quoted(only),
     )
+}
+
+fn quoted(list: &[String]) -> String {
+    list.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ")
 }
 
 /// A peer, to be added to a configuration.
 pub fn peer(hit: Hit, addresses: &[String], behind: &[IpNet]) -> String {
-    let quoted = |list: &[String]| list.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ");
     let prefixes: Vec<String> = behind.iter().map(IpNet::to_string).collect();
     let called = match addresses {
         [] => "# It calls this host.\naddresses = []".to_owned(),
@@ -138,7 +147,7 @@ mod tests {
     /// A new configuration with a peer.
     fn text() -> String {
         let net = |text: &str| text.parse::<IpNet>().unwrap();
-        config(Path::new("identity.pem"), Ok(net("10.99.0.1/24")), None)
+        config(Path::new("identity.pem"), Ok(net("10.99.0.1/24")), None, &[])
             + &peer(HIT.parse().unwrap(), &["192.0.2.1".to_owned()], &[net("10.99.0.2/32")])
     }
 

@@ -12,7 +12,12 @@ use tempfile::{TempDir, tempdir};
 /// The program in an empty home directory.
 fn polypath(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_polypath"));
-    command.current_dir(home).env("HOME", home).env_remove("XDG_CONFIG_HOME").args(args);
+    command
+        .current_dir(home)
+        .env("HOME", home)
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("SUDO_UID")
+        .args(args);
     command
 }
 
@@ -127,6 +132,7 @@ fn a_key_that_another_user_owns_is_refused() {
     }
     let text = error_of(&home, &["hit", "key.pem"], 2);
     assert!(text.contains("belongs to another user") && text.contains("help: chown root key.pem"), "{text}");
+    polypath(home.path(), &["hit", "key.pem"]).env("SUDO_UID", "65534").assert().success();
 }
 
 #[test]

@@ -52,6 +52,8 @@ struct State {
     most: BTreeMap<String, Volume>,
     /// Read when the first quota is configured.
     ledger: Option<Ledger>,
+    /// Why it could not be written the last time, which was said.
+    unkept: Option<io::ErrorKind>,
 }
 
 impl Quotas {
@@ -120,7 +122,7 @@ impl Quotas {
             return Ok(());
         }
         let seen = counters::counters()?;
-        let State { most, ledger } = &mut *self.lock();
+        let State { most, ledger, .. } = &mut *self.lock();
         if let Some(ledger) = ledger {
             ledger.count(SystemTime::now(), seen, |name| most.contains_key(name));
         }
@@ -135,9 +137,16 @@ impl Quotas {
             fs::create_dir_all(dir)?;
             ledger.store(&file)
         });
-        if let Err(error) = written.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
-            let file = self.file();
-            warn!("cannot write {}: {error}; a restart counts quotas from its contents", file.display());
+        let failed = written.await.unwrap_or_else(|error| Err(io::Error::other(error))).err();
+        let kind = failed.as_ref().map(io::Error::kind);
+        let before = std::mem::replace(&mut self.lock().unkept, kind);
+        let file = self.file();
+        match failed {
+            Some(error) if before != kind => {
+                warn!("cannot write {}: {error}; a restart counts quotas from its contents", file.display());
+            }
+            None if before.is_some() => info!("{} is written again", file.display()),
+            _ => {}
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Address {
     pub ip: IpAddr,
     /// Its interface; none for loopback.
     pub device: Option<String>,
+    /// The interface's number, which another one of that name has not: a socket is bound to it.
+    pub index: Option<u32>,
     /// Largest IP packet of the interface, bytes, if it could be read.
     pub mtu: Option<u32>,
 }
@@ -51,8 +53,8 @@ pub fn usable() -> io::Result<Vec<Address>> {
         }
         let device = (!loopback).then_some(interface.interface_name);
         if !found.iter().any(|a| (a.ip, &a.device) == (ip, &device)) {
-            let mtu = device.as_deref().and_then(mtu);
-            found.push(Address { ip, device, mtu });
+            let (index, mtu) = (device.as_deref().and_then(index), device.as_deref().and_then(mtu));
+            found.push(Address { ip, device, index, mtu });
         }
     }
     Ok(found)

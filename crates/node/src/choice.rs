@@ -173,7 +173,7 @@ mod tests {
 
     fn address(last: u8, device: &str) -> Address {
         let device = Some(device.to_owned()).filter(|device| device != "lo");
-        Address { ip: [10, 0, 0, last].into(), device, mtu: None }
+        Address { ip: [10, 0, 0, last].into(), device, index: None, mtu: None }
     }
 
     #[test]

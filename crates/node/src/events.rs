@@ -1,13 +1,15 @@
 //! What an endpoint observes, as lines of JSON in a file, written beside its work: what the disk is too slow for is dropped and counted.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
+use std::iter;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use polypath_endpoint::{ConnectionHandle, HipRecord};
 use polypath_transport::{Observation, Record, RecordFilter};
@@ -17,6 +19,10 @@ use tracing::warn;
 
 /// Lines that wait to be written, at most.
 const WAITING: usize = 1 << 16;
+/// Lines that are written at once, at most.
+const BATCH: usize = 1 << 10;
+/// A file that took nothing is tried again after that.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Takes observations. Clones write to the same file.
 #[derive(Clone, Debug)]
@@ -65,7 +71,9 @@ pub fn observe(file: &Path, filter: RecordFilter) -> io::Result<(Observer, Event
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(file)?;
     let (lines, taken) = mpsc::sync_channel(WAITING);
     let lost = Arc::new(AtomicU64::new(0));
-    let writer = thread::Builder::new().name("events".to_owned()).spawn(move || write(file, &taken))?;
+    let dropped = lost.clone();
+    let writer = thread::Builder::new().name("events".to_owned());
+    let writer = writer.spawn(move || write(&file, &taken, &dropped))?;
     Ok((Observer { filter, lines, lost: lost.clone(), epoch: 0.0 }, EventFile { writer, lost }))
 }
 
@@ -99,7 +107,8 @@ impl Observer {
 }
 
 impl EventFile {
-    /// Waits until all is written, which is once every [`Observer`] is gone. Returns the number of lines that were dropped.
+    /// Waits until all is written, which is once every [`Observer`] is gone. Returns the number of lines that were dropped for want of time; that
+    /// the file did not take some is an error.
     pub fn finish(self) -> io::Result<u64> {
         match self.writer.join() {
             Ok(written) => written?,
@@ -109,34 +118,60 @@ impl EventFile {
     }
 }
 
-/// Writes until nobody observes any more, or the file takes no more, which is said at once.
-fn write(file: File, lines: &Receiver<Line>) -> io::Result<()> {
-    write_all(file, lines).inspect_err(|error| warn!("the file of events ends here: {error}"))
+/// Writes until nobody observes any more. What the file does not take is dropped and counted, and is an error at the end; that
+/// it takes nothing, or takes lines again, is said once.
+fn write(file: &File, lines: &Receiver<Line>, lost: &AtomicU64) -> io::Result<()> {
+    let (mut kept, mut failed, mut missing) = (Ok(()), None::<Instant>, 0);
+    while let Ok(first) = lines.recv() {
+        let (mut text, mut count) = (Vec::new(), 0);
+        for line in iter::once(first).chain(lines.try_iter()).take(BATCH) {
+            serde_json::to_writer(&mut text, &line)?;
+            text.push(b'\n');
+            count += 1;
+        }
+        let appended = match failed {
+            Some(at) if at.elapsed() < AGAIN || !has_room(file, text.len()) => Err(None),
+            _ => append(file, &text).map_err(Some),
+        };
+        match appended {
+            Ok(()) if failed.take().is_some() => {
+                warn!("the file of events is written again: {missing} lines are missing in it");
+                missing = 0;
+            }
+            Ok(()) => {}
+            Err(error) => {
+                missing += count;
+                lost.fetch_add(count, Ordering::Relaxed);
+                let Some(error) = error else { continue };
+                if failed.replace(Instant::now()).is_none() {
+                    warn!("the file of events takes no more: {error}; trying again");
+                }
+                kept = kept.and(Err(error));
+            }
+        }
+    }
+    kept
 }
 
-fn write_all(file: File, lines: &Receiver<Line>) -> io::Result<()> {
-    let mut out = BufWriter::new(file);
-    loop {
-        let line = match lines.try_recv() {
-            Ok(line) => line,
-            Err(TryRecvError::Disconnected) => return out.flush(),
-            Err(TryRecvError::Empty) => {
-                out.flush()?;
-                match lines.recv() {
-                    Ok(line) => line,
-                    Err(_) => return Ok(()),
-                }
-            }
-        };
-        serde_json::to_writer(&mut out, &line)?;
-        out.write_all(b"\n")?;
-    }
+/// Whether there is more room than in the file's last block, which takes a line now and then on a disk that is full.
+fn has_room(file: &File, bytes: usize) -> bool {
+    rustix::fs::fstatvfs(file)
+        .map_or(true, |fs| fs.f_bavail.saturating_mul(fs.f_frsize) > bytes as u64 + 2 * fs.f_frsize)
+}
+
+/// Appends all of `text`, or nothing: no line is written in part.
+fn append(mut file: &File, text: &[u8]) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    file.write_all(text).inspect_err(|_| {
+        // A device has no length.
+        let _ = file.set_len(before);
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use polypath_transport::facts::{LossCause, PathState};
-    use polypath_wire::{Instant, PathId};
+    use polypath_wire::{Instant, PathId}; // not the system's
 
     use super::*;
 

@@ -13,7 +13,7 @@ use polypath_wire::Instant;
 use tokio::time::Interval;
 use tracing::warn;
 
-use crate::addresses::{Address, Watch, index, usable};
+use crate::addresses::{Address, Watch, usable};
 use crate::carrier::Carrier;
 use crate::choice::{Choice, LiveChoice};
 use crate::native::NativeSockets;
@@ -172,10 +172,9 @@ fn up(address: &Address, local: SocketAddr, choice: &Choice) -> Input {
 
 fn info(address: &Address, choice: &Choice) -> LocalInfo {
     let mtu = address.mtu.map_or(MAX_MTU, |mtu| mtu.min(MAX_MTU));
-    let interface = address.device.as_deref().and_then(index);
     let limit = choice.limit(address);
     let spill = address.device.as_deref().is_some_and(|device| choice.spills(device));
-    LocalInfo { mtu: Some(mtu), link: Link { spill, ..Link::default() }, interface, limit }
+    LocalInfo { mtu: Some(mtu), link: Link { spill, ..Link::default() }, interface: address.index, limit }
 }
 
 impl Outlet for HostSockets {

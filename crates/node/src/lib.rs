@@ -18,6 +18,7 @@ mod incoming;
 pub mod inquiry;
 mod native;
 mod node;
+pub mod owner;
 mod packets;
 mod pool;
 mod sha256;

@@ -81,7 +81,7 @@ impl NativeSockets {
             }
             Err(e) => {
                 self.failures += 1;
-                self.too_big.extend(too_big(&e, pair.local, remote, packet.len()));
+                self.too_big.extend(too_big(&e, &socket.io, (pair.local, remote), packet.len()));
             }
         }
     }
@@ -207,10 +207,15 @@ fn header_len(packet: &[u8]) -> usize {
 }
 
 /// What to tell the endpoint if a packet was refused for its size.
-fn too_big(error: &io::Error, local: SocketAddr, remote: SocketAddr, len: usize) -> Option<Input> {
+fn too_big(
+    error: &io::Error,
+    io: &UdpSocket,
+    (local, remote): (SocketAddr, SocketAddr),
+    len: usize,
+) -> Option<Input> {
     let refused = error.raw_os_error() == Some(nix::libc::EMSGSIZE);
     let needed = len as u32 + ip_header(local);
     let to = SocketAddr::new(remote.ip(), 9); // UDP sockets connect to a port only
-    let mtu = mtu_to(local, to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
+    let mtu = mtu_to(io, local, to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
     refused.then_some(Input::PathMtu { locators: Locators { local, remote }, mtu })
 }

@@ -17,7 +17,7 @@ use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -304,7 +304,7 @@ impl BoundSocket {
                 Err(e) => {
                     refused += 1;
                     if e.raw_os_error() == Some(nix::libc::EMSGSIZE) {
-                        too_big.push(batch.too_big(self.local));
+                        too_big.push(batch.too_big(&self.io, self.local));
                     }
                 }
                 Ok(()) => {}
@@ -329,9 +329,9 @@ impl Batch {
 
     /// What to tell the endpoint: the largest packet on the way to the peer; of a plain segment, less the
     /// UDP header that an IP host would not add.
-    fn too_big(&self, local: SocketAddr) -> Input {
+    fn too_big(&self, io: &UdpSocket, local: SocketAddr) -> Input {
         let needed = self.segment_size as u32 + UDP_HEADER + ip_header(local);
-        let mtu = mtu_to(local, self.to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
+        let mtu = mtu_to(io, local, self.to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
         let locators = Locators { local, remote: self.to };
         match self.first {
             Some((ports, seq)) => Input::TooBig { locators, ports, seq, mtu: mtu - UDP_HEADER },
@@ -363,10 +363,17 @@ pub(crate) fn ip_header(local: SocketAddr) -> u32 {
     if local.is_ipv4() { 20 } else { 40 }
 }
 
-/// The MTU of the route, as far as this host knows it.
-pub(crate) fn mtu_to(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    let socket = std::net::UdpSocket::bind((local.ip(), 0)).ok()?;
-    socket.connect(remote).ok()?;
+/// The MTU of the route of what `io` sends to `remote`, as far as this host knows it: over another interface it would be another one.
+pub(crate) fn mtu_to(io: impl AsFd, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    let (io, socket) = (SockRef::from(&io), Socket::new(Domain::for_address(local), Type::DGRAM, None).ok()?);
+    if let Some(device) = io.device().ok()? {
+        socket.bind_device(Some(&device)).ok()?;
+    }
+    if let Some(mark) = io.mark().ok().filter(|mark| *mark != 0) {
+        socket.set_mark(mark).ok()?;
+    }
+    socket.bind(&SocketAddr::new(local.ip(), 0).into()).ok()?;
+    socket.connect(&remote.into()).ok()?;
     let mtu = getsockopt(&socket, sockopt::IpMtu).ok()?;
     u32::try_from(mtu).ok().filter(|mtu| *mtu >= LEAST_MTU)
 }

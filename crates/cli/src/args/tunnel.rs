@@ -76,7 +76,9 @@ pub enum TestbedCommand {
 
 const INIT_EXAMPLES: &str = "\
 Examples:
-  polypath init                                            on the server: key, configuration, and a line to paste
+  polypath init                                            on the server: key, configuration, and a line to paste;
+                                                           on a terminal it asks first
+  polypath init --yes                                      the same without questions
   polypath init --address 10.99.0.2/24 --peer 2001:22:…@203.0.113.5 --behind 10.99.0.1/32    that line, on the router
   polypath init --peer 2001:22:… --behind 10.99.0.2/32     the line that it prints, back on the server
   polypath up                                              on both
@@ -106,7 +108,7 @@ Examples:
   polypath status --watch --json     the same as lines of JSON
   polypath status --json | jq '.peers[].paths[].rate_mbps'";
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct InitArgs {
     /// The file to write or to add a peer to
     #[arg(value_name = "CONFIG", default_value = CONFIG)]
@@ -132,6 +134,12 @@ pub struct InitArgs {
     /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
     #[arg(long, value_name = "ADDR", value_parser = net::reached)]
     pub at: Vec<String>,
+    /// An interface that carries paths, by name or pattern; repeat it for more [default: all]
+    #[arg(long, value_name = "IFACE")]
+    pub only: Vec<String>,
+    /// Ask nothing: what no option says is as its default has it
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 #[derive(Args, Debug)]

@@ -2,11 +2,11 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
 use polypath_hip::{CryptoError, Identity, PublicIdentity};
+use polypath_node::owner;
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
@@ -98,7 +98,7 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
     opened.take(LONGEST).read_to_string(&mut pem).map_err(failed)?;
     let mode = meta.permissions().mode() & 0o777;
     let is_private = pem.contains("PRIVATE KEY-----");
-    if is_private && ![0, geteuid().as_raw()].contains(&meta.uid()) {
+    if is_private && !owner::is_trusted(&meta) {
         let name = file.display();
         return Err(Failure::usage(format!("{name} belongs to another user, who may read and change it"))
             .help(format!("chown root {name}; or make a new identity with: polypath keygen")));

@@ -1,5 +1,7 @@
 //! `polypath init`: a configuration, the key, and what to paste on the other host.
 
+mod questions;
+
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,32 +11,41 @@ use std::path::{Path, PathBuf, absolute};
 use ipnet::{IpNet, Ipv4Net};
 use polypath_daemon::config::{ADDRESS_EXAMPLE, TAG_SOURCE, wrong_address, wrong_host};
 use polypath_daemon::{Config, ConfigError, IdentityConfig};
-use polypath_node::addresses;
+use polypath_node::{Choice, addresses};
 use polypath_wire::hip::Hit;
 
 use super::wrong;
 use crate::args::{InitArgs, KeyAlgorithm};
 use crate::failure::{Failure, printed};
+use crate::interrupt::Interrupt;
 use crate::keys;
 use crate::template;
 
 /// The address of the first host in a tunnel.
 const FIRST: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(10, 99, 0, 1), 24));
 
-/// Writes a configuration, or adds a peer to one.
+/// What is to be written.
+struct Plan {
+    peer: Option<(Hit, Vec<String>)>,
+    /// Whether there is a configuration.
+    exists: bool,
+    file: PathBuf,
+    text: String,
+    /// The configuration that there is then.
+    config: Config,
+}
+
+/// Writes a configuration, or adds a peer to one. Asks for what is not said, on a terminal.
 pub fn init(args: &InitArgs) -> Result<(), Failure> {
-    let peer = args.peer.as_deref().map(parse).transpose()?;
-    let from = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
-    let exists = args.config.exists();
-    let text = if exists { existing(args, from)? } else { fresh(args, from)? };
-    let (file, text, config) = planned(args, text, peer.as_ref())?;
-    let hit = identity(args, &config)?;
-    if peer.as_ref().is_some_and(|(theirs, _)| *theirs == hit) {
-        return Err(Failure::usage(format!("--peer {hit}: this host's own tag")).help(TAG_SOURCE));
-    }
+    let args = &questions::complete(args)?;
+    let Plan { peer, exists, file, text, config } = plan(args)?;
+    // From here on a signal does not end it: what is begun is written whole.
+    let _whole = Interrupt::listen_meanwhile()?;
+    let hit = identity(&config.identity.key)?;
     write(&file, &text)?;
     let done = if exists { "added the peer to" } else { "wrote" };
     eprintln!("{done} {}", file.display());
+    hints(args);
     if exists {
         eprintln!("a daemon that runs takes it with: polypath reload");
     }
@@ -45,6 +56,33 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     eprintln!("on the other host:");
     printed(writeln!(io::stdout(), "{}", line(&config, hit, args, calls)))
+}
+
+/// What `args` say, if it is consistent and the daemon would take it.
+fn plan(args: &InitArgs) -> Result<Plan, Failure> {
+    let peer = args.peer.as_deref().map(parse).transpose()?;
+    let from = peer.as_ref().filter(|_| args.assigned).map(|(hit, _)| *hit);
+    let exists = args.config.exists();
+    let text = if exists { existing(args, from)? } else { fresh(args, from)? };
+    let (file, text, config) = planned(args, text, peer.as_ref())?;
+    let key = named_key(args, &config)?;
+    let theirs = peer.as_ref().map(|(hit, _)| *hit);
+    if let Some(hit) = theirs.filter(|_| key.exists())
+        && keys::file::load(key)?.hit() == hit
+    {
+        return Err(Failure::usage(format!("--peer {hit}: this host's own tag")).help(TAG_SOURCE));
+    }
+    Ok(Plan { peer, exists, file, text, config })
+}
+
+/// What more there is to do for it, or may be a mistake.
+fn hints(args: &InitArgs) {
+    for pattern in (Choice { only: args.only.clone(), ..Choice::default() }).unmatched() {
+        eprintln!("no interface fits {pattern:?} now");
+    }
+    if args.behind.iter().any(|net| net.prefix_len() == 0) {
+        eprintln!("the other host has to forward and masquerade: docs/operations.md has the commands");
+    }
 }
 
 /// The text of the configuration that is there: it gets a peer, and is left alone otherwise.
@@ -71,9 +109,21 @@ fn existing(args: &InitArgs, from: Option<Hit>) -> Result<String, Failure> {
         (.., Some(from)) if tunnel.addresses_from != Some(from) => {
             (format!("addresses_from = \"{from}\""), "--assigned")
         }
+        _ if !args.only.is_empty() => {
+            return Err(there("write include under [paths] there, or leave out --only".into()));
+        }
         _ => return Ok(text),
     };
     Err(there(format!("write {line} under [tunnel] there, or leave out {option}")))
+}
+
+/// Whether this host gives a peer of which nothing is said to be behind it an address.
+fn assigns(args: &InitArgs) -> Result<bool, Failure> {
+    if !args.config.exists() {
+        return Ok(args.assign.is_some());
+    }
+    let text = Config::text(&args.config).map_err(wrong)?;
+    Ok(Config::unchecked(&args.config, &text).map_err(wrong)?.tunnel.assign.is_some())
 }
 
 /// The text of a new one, without the peer.
@@ -92,7 +142,7 @@ fn fresh(args: &InitArgs, from: Option<Hit>) -> Result<String, Failure> {
         ))
         .help(format!("write the length of the tunnel's network, for example {FIRST}")));
     }
-    Ok(template::config(&key, from.map_or(Ok(address), Err), args.assign))
+    Ok(template::config(&key, from.map_or(Ok(address), Err), args.assign, &args.only))
 }
 
 /// The first host in a network but `host`, with the length of the prefix.
@@ -155,8 +205,8 @@ fn written(file: &Path, identity: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The identity that the configuration names, which is made if it is not there.
-fn identity(args: &InitArgs, config: &Config) -> Result<Hit, Failure> {
+/// The key that the configuration names, if `args` name no other one.
+fn named_key<'a>(args: &InitArgs, config: &'a Config) -> Result<&'a Path, Failure> {
     let file = &config.identity.key;
     let is_it = |other: &PathBuf| absolute(other).ok() == absolute(file).ok();
     if let Some(other) = args.identity.as_ref().filter(|other| !is_it(other)) {
@@ -164,6 +214,11 @@ fn identity(args: &InitArgs, config: &Config) -> Result<Hit, Failure> {
         return Err(Failure::usage(format!("--identity {other}: {config} names {}", file.display()))
             .help("leave out --identity, or change [identity] key there"));
     }
+    Ok(file)
+}
+
+/// The identity that the configuration names, which is made if it is not there.
+fn identity(file: &Path) -> Result<Hit, Failure> {
     if !file.exists() {
         keys::file::store(file, &keys::generate(KeyAlgorithm::EcdsaP384)?, false)?;
         eprintln!("made an identity for this host: {}", file.display());

@@ -2,12 +2,12 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use nix::libc::{O_NOCTTY, O_NONBLOCK};
-use nix::unistd::geteuid;
+use polypath_node::owner;
 use polypath_wire::hip::Hit;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -39,7 +39,7 @@ impl Config {
         Self::load_with(file, &Self::text(file)?, None)
     }
 
-    /// What is in a regular file of root's or ours that nobody but its owner may change. Never waits, as opening a FIFO would.
+    /// What is in a regular file of somebody [trusted](owner::is_trusted) that nobody but its owner may change. Never waits, as opening a FIFO would.
     pub fn text(file: &Path) -> Result<String, Box<ConfigError>> {
         let name = file.display().to_string();
         let unreadable = |source| ConfigError::unreadable(&name, &source);
@@ -53,7 +53,7 @@ impl Config {
         if mode & 0o022 != 0 {
             return Err(ConfigError::loose(&name, mode & 0o777));
         }
-        if ![0, geteuid().as_raw()].contains(&found.uid()) {
+        if !owner::is_trusted(&found) {
             return Err(ConfigError::of_another(&name));
         }
         let directory = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_file_that_another_user_owns_is_refused() {
-        if !geteuid().is_root() {
+        if !nix::unistd::geteuid().is_root() {
             return polypath_testing::skip("only root gives files away");
         }
         let (_dir, file, peers) = bed();

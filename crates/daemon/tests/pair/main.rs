@@ -16,3 +16,4 @@ mod rm_tcp;
 mod routes;
 mod silent;
 mod tcp;
+mod uplinks;

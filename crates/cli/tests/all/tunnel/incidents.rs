@@ -1,5 +1,5 @@
-//! What happens to daemons in years: they are killed and started again, addresses and clocks change, cables are pulled. Connections go on where
-//! they can, and are reset and not stuck where they cannot; nothing grows.
+//! What happens to daemons in years: they are killed and started again, addresses and clocks change, cables are pulled, disks are full. Connections
+//! go on where they can, and are reset and not stuck where they cannot; nothing grows.
 //!
 //! `POLYPATH_INCIDENTS=300 cargo test -p polypath-cli --test all incidents` has as many happen; `make soak` does.
 
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use polypath_testing::installed;
 
+use super::full::{fill, seen_by};
 use super::host::{Host, hosts, plug, shell, wait};
 
 const ADDRESSES: [&str; 2] = ["10.99.0.2", "10.99.0.1"];
@@ -45,7 +46,19 @@ enum Incident {
     Reload {
         side: usize,
     },
+    /// The disk of a host is full when there is something to be written, and then has room again.
+    Full {
+        side: usize,
+    },
 }
+
+/// Kinds of them, which take turns.
+const KINDS: u64 = 7;
+/// Runs a program with a file system of its own, of 64 KiB, where its state is.
+const SMALL: [&str; 6] =
+    ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=64k none small; exec \"$@\"", "sh"];
+/// More than all incidents together carry.
+const PLENTY: &str = "quota = { eth0 = \"1000 TB\", eth1 = \"1000 TB\" }";
 
 impl Incident {
     /// Number `n` of `rounds`, drawn from a sequence that repeats itself. In either half only one host is restarted, so that it shows what grows
@@ -53,14 +66,15 @@ impl Incident {
     fn number(n: u64, rounds: u64) -> Self {
         let chance = ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         let (side, other, restarted) = (chance >> 4 & 1, chance >> 8, usize::from(n >= rounds / 2));
-        match n % 6 {
+        match n % KINDS {
             // The server keeps an address that the router's configuration names.
             0 => Self::Address { side, cable: side | other & 1, before: other & 2 > 0 },
             1 => Self::Restart { side: restarted, killed: true },
             2 => Self::Clock { side, ahead: [-3_000_000_000, -86_400, 3600, 90 * 86_400][other % 4] },
             3 => Self::Restart { side: restarted, killed: false },
             4 => Self::Dark(1 + other as u64 % 7),
-            _ => Self::Reload { side },
+            5 => Self::Reload { side },
+            _ => Self::Full { side },
         }
     }
 }
@@ -77,12 +91,22 @@ struct Bed {
 impl Bed {
     fn new() -> Option<Self> {
         let hosts = hosts()?;
+        if !installed(&["unshare", "mount"]) {
+            return None;
+        }
         plug([&hosts[0], &hosts[1]], "eth1", NETS[1]);
         let promote = || fs::write("/proc/sys/net/ipv4/conf/all/promote_secondaries", "1").unwrap();
         hosts.iter().for_each(|host| host.ns.run(promote).unwrap());
         let there = hosts[1].init(&["--at", "192.0.2.2", "--at", "192.0.3.2"]);
         let back = hosts[0].obey(&there);
         hosts[1].obey(&back);
+        for host in &hosts {
+            host.edit(|text| {
+                text.replace("# state = \"/var/lib/polypath\"", "state = \"small\"")
+                    .replace("quota = {}", PLENTY)
+            });
+            fs::create_dir(host.dir.path().join("small")).unwrap();
+        }
         let clock = clock(&hosts[0]);
         let mut bed = Self { hosts, last: [[1, 1], [2, 2]], clock };
         (0..2).for_each(|side| bed.up(side));
@@ -94,7 +118,7 @@ impl Bed {
         let ahead = self.hosts[side].dir.path().join("ahead").display().to_string();
         let clock = self.clock.as_ref().map(|clock| clock.display().to_string());
         let preload = clock.as_ref().map(|clock| [("LD_PRELOAD", clock.as_str()), ("CLOCK_AHEAD", &ahead)]);
-        self.hosts[side].up_with(preload.as_ref().map_or(&[], |preload| preload));
+        self.hosts[side].up_under(&SMALL, preload.as_ref().map_or(&[], |preload| preload));
     }
 
     fn set_clock(&self, side: usize, ahead: i64) {
@@ -138,8 +162,59 @@ impl Bed {
                 let done = self.hosts[side].ask(&["reload"]);
                 assert!(done.status.success(), "{done:?}");
             }
+            Incident::Full { side } => full(&self.hosts[side]),
         }
     }
+}
+
+/// What was kept stays as it was while the disk is full, and is replaced once there is room.
+fn full(host: &Host) {
+    let small = seen_by(host, "small");
+    let kept = || fs::read_to_string(small.join("quota.json")).unwrap_or_default();
+    let names = || fs::read_dir(&small).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let (before, there) = (kept(), names().len());
+    fill(&small);
+    use_up_quota(host);
+    let says = |what: &str| {
+        let said = String::from_utf8(host.ask(&["log", "-n", "40"]).stdout).unwrap();
+        said.contains(&format!("quota.json{what}"))
+    };
+    wait("a warning", || says(": No space left on device"));
+    assert_eq!((kept(), names().len()), (before.clone(), there + 1), "{:?}", names());
+    fs::remove_file(small.join("filler")).unwrap();
+    use_up_quota(host);
+    wait("what is kept again", || {
+        let is_whole = serde_json::from_str::<serde_json::Value>(&kept()).is_ok();
+        kept() != before && is_whole && says(" is written again")
+    });
+}
+
+/// Has the daemon write what interfaces carried, as it does when a quota is used up; then there is no quota any more.
+fn use_up_quota(host: &Host) {
+    let cables = || {
+        let said = host.ask(&["paths", "--json"]).stdout;
+        let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
+        let cables = said["interfaces"].as_array().unwrap().iter();
+        cables.filter(|one| one["name"].as_str().unwrap().starts_with("eth")).cloned().collect::<Vec<_>>()
+    };
+    let set = |quotas: &str| {
+        host.edit(|text| {
+            let line =
+                |line: &str| if line.starts_with("quota = ") { quotas.to_owned() } else { line.to_owned() };
+            text.lines().map(line).collect::<Vec<_>>().join("\n")
+        });
+        let done = host.ask(&["reload"]);
+        assert!(done.status.success(), "{done:?}");
+    };
+    // They are looked at every 2 s. Either cable may have all the data.
+    let most = |cable: &serde_json::Value| {
+        let used = cable["quota"]["used"].as_u64().unwrap();
+        format!("{} = \"{} kB\"", cable["name"].as_str().unwrap(), used / 1000 + 12_000)
+    };
+    let most: Vec<String> = cables().iter().map(most).collect();
+    set(&format!("quota = {{ {} }}", most.join(", ")));
+    wait("a quota that is used up", || cables().iter().any(|cable| cable["used"] == "backup"));
+    set(PLENTY);
 }
 
 /// The library that sets a program's clock, where it can be compiled.
@@ -269,11 +344,11 @@ impl Weights {
     }
 }
 
-/// Incidents after which what is held says something.
-const LONG: usize = 20;
+/// Incidents after which what is held says something: its peak is that of the longest time without cables.
+const LONG: usize = 60;
 
 fn rounds() -> u64 {
-    std::env::var("POLYPATH_INCIDENTS").map_or(12, |rounds| rounds.parse().unwrap())
+    std::env::var("POLYPATH_INCIDENTS").map_or(2 * KINDS, |rounds| rounds.parse().unwrap())
 }
 
 #[test]
@@ -281,7 +356,7 @@ fn incidents_end_only_connections_that_cannot_be_kept_and_leave_nothing() {
     let Some(mut bed) = Bed::new() else { return };
     let (mut weights, mut longest) = ([Weights::default(), Weights::default()], Duration::ZERO);
     for n in 0..rounds() {
-        let (incident, from) = (Incident::number(n, rounds()), (n / 6) as usize % 2);
+        let (incident, from) = (Incident::number(n, rounds()), (n / KINDS) as usize % 2);
         let context = format!("{n}: {incident:?}, opened by {from}");
         let flow = Flow::begin(connected(&bed, from));
         thread::sleep(Duration::from_millis(300));

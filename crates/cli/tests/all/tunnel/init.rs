@@ -188,6 +188,7 @@ fn an_option_that_an_existing_configuration_does_not_have_is_refused_and_a_runni
     for (more, line) in [
         (["--address", "10.99.0.7/24"], "addresses = [\"10.99.0.7/24\"]"),
         (["--assign", "10.98.0.0/24"], "assign = \"10.98.0.0/24\""),
+        (["--only", "eth0"], "write include under [paths]"),
     ] {
         let refused = add(PEER, "10.99.0.2/32", &more);
         let parts = ["a/a.toml is there already", line, more[0]];

@@ -2,19 +2,21 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::host::{Host, hosts, lists, shell, wait};
 
-/// A host of the Internet: behind the server, and behind the uplink's default route too.
+/// A name server of the Internet: behind the server, and behind the uplink's default route too.
 const OUTSIDE: &str = "198.51.100.7";
 
 /// Where a datagram to [`OUTSIDE`] came from, as the server's host sees it; the error if it did not leave.
 fn asks(router: &Host, server: &Host) -> Result<String, ErrorKind> {
-    let at: SocketAddr = format!("{OUTSIDE}:7").parse().unwrap();
+    let at: SocketAddr = format!("{OUTSIDE}:53").parse().unwrap();
     let outside = server.ns.run(|| UdpSocket::bind(at).unwrap()).unwrap();
     outside.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     let sent = router.ns.run(|| UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"hello", at)).unwrap();
@@ -87,12 +89,27 @@ fn nothing_leaves_beside_the_tunnel_when_the_daemon_is_killed_and_all_does_after
     assert_eq!(rules(&router), before);
 }
 
+/// What programs know of name servers (resolv.conf(5), nsswitch.conf(5), gai.conf(5), hosts(5)): each file, and when it became what it is.
+fn name_servers() -> [Option<(u64, SystemTime, Vec<u8>)>; 4] {
+    ["resolv.conf", "nsswitch.conf", "gai.conf", "hosts"].map(|name| {
+        let file = Path::new("/etc").join(name);
+        let found = file.metadata().ok()?;
+        Some((found.ino(), found.modified().unwrap(), std::fs::read(file).unwrap()))
+    })
+}
+
 #[test]
-fn without_a_kill_switch_all_leaves_as_if_there_were_no_tunnel() {
+fn without_a_kill_switch_all_leaves_as_if_there_were_no_tunnel_and_name_servers_stay_the_same() {
     let Some([mut router, mut server]) = through_the_server(false) else { return };
+    let before = name_servers();
     server.up();
     up(&mut router, &server);
     assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
+    assert_eq!(name_servers(), before);
+    assert!(router.ask(&["down"]).status.success());
+    router.daemon.take().unwrap().wait().unwrap();
+    assert_eq!(name_servers(), before);
+    up(&mut router, &server);
     end(&mut router, "-KILL");
     assert_eq!(asks(&router, &server).as_deref(), Ok("192.0.2.1"));
 }

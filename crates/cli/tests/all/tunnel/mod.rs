@@ -9,6 +9,8 @@ mod kill_switch;
 mod mistakes;
 mod package;
 mod peers;
+mod plugged;
+mod questions;
 mod service;
 mod testbed;
 

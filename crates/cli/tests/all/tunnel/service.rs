@@ -1,7 +1,7 @@
 //! A daemon under a service manager: another user, without rights but for the network, that says how it is.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -127,6 +127,26 @@ fn the_rights_of_the_unit_are_enough_to_start_again_over_a_dead_daemons_socket_a
         assert_eq!(fs::metadata(&socket).unwrap().uid(), NOBODY, "it stays, and is nobody's");
         wait("the end of the device", || !lists(&router, "link", "polypath0"));
     }
+}
+
+#[test]
+fn who_starts_it_by_sudo_may_own_the_configuration_and_the_key_and_nobody_else() {
+    let Some([mut router, _server]) = pair() else { return };
+    let (user, other) = ("12345", "12346");
+    for file in ["polypath.toml", "identity.pem"] {
+        chown(router.dir.path().join(file), Some(12_345), None).unwrap();
+        let mut up = router.command(&["up", "polypath.toml"]);
+        up.env("SUDO_UID", other);
+        let up = router.run(up);
+        let said = String::from_utf8_lossy(&up.stderr).into_owned();
+        assert!(up.status.code() == Some(2) && said.contains("belongs to another user"), "{said}");
+    }
+    router.up_with(&[("SUDO_UID", user)]);
+    wait("an answer", || router.status(&[]).status.success());
+    router.edit(|text| text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "));
+    let reload = router.ask(&["reload"]);
+    assert!(reload.status.success(), "as another user, too: {reload:?}");
+    assert!(lists(&router, "route", "10.98.0.0/24 dev polypath0"));
 }
 
 #[test]

@@ -1,0 +1,40 @@
+//! A cable that is pulled and plugged in again, faster than a daemon looks.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::host::{Host, hosts, plug, reaches, shell, wait};
+
+fn signal(host: &Host, signal: &str) {
+    let pid = host.daemon.as_ref().unwrap().id().to_string();
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+}
+
+fn paths_that_work(host: &Host) -> usize {
+    let said: Value = serde_json::from_slice(&host.status(&["--json"]).stdout).unwrap_or_default();
+    let paths = said["peers"][0]["paths"].as_array().cloned().unwrap_or_default();
+    paths.iter().filter(|path| path["up"] == true && path["answers"] == true).count()
+}
+
+#[test]
+fn another_device_with_the_name_and_the_address_of_the_one_before_carries_a_path() {
+    let Some([mut router, mut server]) = hosts() else { return };
+    plug([&router, &server], "eth1", "192.0.3");
+    let there = server.init(&["--at", "192.0.2.2", "--at", "192.0.3.2"]);
+    let back = router.obey(&there);
+    server.obey(&back);
+    server.up();
+    router.up();
+    let both = || paths_that_work(&router) == 2 && paths_that_work(&server) == 2;
+    wait("both paths", both);
+    signal(&router, "-STOP");
+    router.ns.run(|| shell("ip link del eth1")).unwrap();
+    plug([&router, &server], "eth1", "192.0.3");
+    signal(&router, "-CONT");
+    router.ns.run(|| shell("ip link set eth0 down")).unwrap();
+    wait("the end of a path", || paths_that_work(&router) == 1);
+    reaches(&router, &server);
+    router.ns.run(|| shell("ip link set eth0 up")).unwrap();
+    wait("both paths again", both);
+}
