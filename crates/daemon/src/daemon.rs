@@ -283,7 +283,7 @@ fn outer(
     };
     let port = config.listen.port;
     let sockets = HostSockets::bind(port, choice).map_err(|source| DaemonError::Sockets { port, source })?;
-    let security = SecurityConfig { hip, ..SecurityConfig::default() };
+    let security = SecurityConfig { hip, ecn: true, ..SecurityConfig::default() };
     let record = observer.as_ref().map(Observer::filter).unwrap_or_default();
     let limits = EndpointConfig { max_connections: outer_connections(config), record, ..limits(config) };
     let node = Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)?;

@@ -12,7 +12,7 @@ use polypath_transport::flow::PacketConfig;
 use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig, Segment};
 use polypath_wire::deadlines::Named;
 use polypath_wire::ipv4::Ipv4Header;
-use polypath_wire::{Duration, Instant, udp};
+use polypath_wire::{Duration, Ecn, Instant, udp};
 
 const PORT: u16 = 80;
 /// Paths of each client.
@@ -29,7 +29,7 @@ impl Outlet for Out {
     fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
         panic!("a segment left in the clear");
     }
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, _: Ecn, payload: &[u8]) {
         self.0.push((*locators, payload.to_vec()));
     }
 }
@@ -132,8 +132,10 @@ impl Star {
             }
             while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (host, locators, bytes) = entry.remove();
-                self.hosts[host]
-                    .handle(self.now, Input::Datagram { locators, bytes: BytesMut::from(&bytes[..]) });
+                self.hosts[host].handle(
+                    self.now,
+                    Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&bytes[..]) },
+                );
                 self.turn(host);
             }
         }

@@ -66,6 +66,9 @@ impl Connection {
             if let Some(ts) = timestamps.filter(|_| self.receiver.thins() && !empty) {
                 self.receiver.on_echo(now, path, self.clock_instant(now, ts.echo));
             }
+            if !empty {
+                self.note_mark(path, segment.ecn, flags);
+            }
             self.handle_data(now, path, offset, segment);
         }
         self.arm_persist(now);
