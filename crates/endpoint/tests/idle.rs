@@ -9,12 +9,14 @@ use bytes::{Bytes, BytesMut};
 use polypath_endpoint::*;
 use polypath_hip::{Accept, HipConfig, Identity, KeyKind, Random};
 use polypath_transport::flow::PacketConfig;
-use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig, Segment};
+use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, Pattern, SchedulerConfig, Segment};
 use polypath_wire::deadlines::Named;
 use polypath_wire::ipv4::Ipv4Header;
 use polypath_wire::{Duration, Ecn, Instant, udp};
 
 const PORT: u16 = 80;
+/// The port whose connections are as a daemon has them.
+const LANE: u16 = 81;
 /// Paths of each client.
 const LINKS: u8 = 2;
 const DELAY: Duration = Duration::from_millis(10);
@@ -81,6 +83,7 @@ fn endpoint(host: usize, accept: Accept) -> Endpoint {
     };
     endpoint.carry_packets(Instant::ZERO, LaneConfig { packets, ..LaneConfig::default() }).unwrap();
     endpoint.listen(PORT, ListenConfig::default()).unwrap();
+    endpoint.listen(LANE, ListenConfig { connection: connection(), ..ListenConfig::default() }).unwrap();
     endpoint
 }
 
@@ -161,11 +164,40 @@ impl Star {
     }
 
     fn connect(&mut self, client: usize, connections: usize) {
+        self.connect_with(&ConnectionConfig::default(), client, PORT, connections);
+    }
+
+    fn connect_with(&mut self, config: &ConnectionConfig, client: usize, port: u16, connections: usize) {
         let server = self.hosts[0].hit().unwrap();
         for _ in 0..connections {
-            self.hosts[client].connect_peer(self.now, ConnectionConfig::default(), server, PORT).unwrap();
+            self.hosts[client].connect_peer(self.now, config.clone(), server, port).unwrap();
         }
         self.turn(client);
+    }
+
+    /// The server and the clients send each other `len` bytes on each connection.
+    fn transfer(&mut self, len: u64) {
+        let hosts = 0..self.hosts.len();
+        let handles: Vec<Vec<_>> =
+            hosts.map(|host| self.hosts[host].connections().map(|(handle, _)| handle).collect()).collect();
+        let mut left: BTreeMap<_, _> = handles
+            .iter()
+            .enumerate()
+            .flat_map(|(host, all)| all.iter().map(move |one| ((host, *one), (len, len))))
+            .collect();
+        for _ in 0..3000 {
+            for ((host, handle), (unwritten, unread)) in &mut left {
+                let connection = self.hosts[*host].connection_mut(*handle).unwrap();
+                *unwritten -=
+                    connection.write(Pattern { key: 7, offset: len - *unwritten, len: *unwritten }.into());
+                while let Some(data) = connection.read(u64::MAX) {
+                    *unread -= data.len();
+                }
+            }
+            (0..self.hosts.len()).for_each(|host| self.turn(host));
+            self.run(Duration::from_millis(10));
+        }
+        assert!(left.values().all(|(unwritten, unread)| unwritten + unread == 0), "{left:?}");
     }
 
     /// The server and a client send each other `datagrams` datagrams, spread over `flows` flows.
@@ -234,6 +266,46 @@ fn after(clients: usize, flows: u16, host: usize) -> i64 {
     });
     assert!(left.is_some());
     counted.bytes_current
+}
+
+/// As a daemon has its connections with peers.
+fn connection() -> ConnectionConfig {
+    ConnectionConfig {
+        cc: CcConfig::usual().of_today(),
+        acks: AckConfig::thinned(),
+        scheduler: SchedulerConfig::EarliestCompletion,
+        fail_silent: true,
+        keep_alive: Duration::from_secs(60),
+        ..ConnectionConfig::default()
+    }
+}
+
+/// Bytes that remain allocated at `host` of a client and its server, whose `connections` carried `len` bytes in each direction
+/// and were idle for three minutes.
+fn after_data(connections: usize, len: u64, host: usize) -> i64 {
+    let mut left = None;
+    let counted = allocation_counter::measure(|| {
+        let mut star = Star::new(1);
+        star.run(Duration::from_secs(10));
+        star.connect_with(&connection(), 1, LANE, connections);
+        star.run(Duration::from_secs(1));
+        star.transfer(len);
+        star.run(Duration::from_secs(180));
+        assert_eq!(star.hosts[host].connections().count(), connections);
+        left = Some(star.hosts.swap_remove(host));
+    });
+    assert!(left.is_some());
+    counted.bytes_current
+}
+
+#[test]
+fn a_connection_that_carried_data_over_two_paths_keeps_little_more_than_one_that_did_not() {
+    for host in [0, 1] {
+        let each = |len| (after_data(11, len, host) - after_data(1, len, host)) / 10;
+        let (unused, used) = (each(0), each(1_000_000));
+        println!("host {host}: {unused} bytes for each idle connection, {used} if it carried data");
+        assert!(used < unused + 15_000, "host {host}: {unused} and {used} bytes");
+    }
 }
 
 #[test]

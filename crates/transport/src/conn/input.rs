@@ -129,6 +129,7 @@ impl Connection {
             return;
         }
         if segment.payload.is_empty() {
+            self.rest(now);
             self.challenge(now, path);
         } else if beyond || offset < 0 {
             self.receiver.ack_now(path, Some(offset.max(0) as u64), &mut self.engine.timers);
