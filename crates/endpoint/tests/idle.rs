@@ -71,11 +71,10 @@ fn identity(host: usize) -> Identity {
 }
 
 /// As a daemon has it.
-fn endpoint(host: usize, accept: Accept) -> Endpoint {
+fn endpoint(host: usize, accept: Accept, limits: EndpointConfig) -> Endpoint {
     let hip = HipConfig { accept, retransmit: Duration::from_millis(500), ..HipConfig::of_today() };
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
-    let mut endpoint =
-        Endpoint::secure(EndpointConfig::default(), security, identity(host), [host as u8; 32], 1);
+    let mut endpoint = Endpoint::secure(limits, security, identity(host), [host as u8; 32], 1);
     let packets = PacketConfig {
         cc: CcConfig::usual().of_today(),
         scheduler: SchedulerConfig::EarliestCompletion,
@@ -89,6 +88,10 @@ fn endpoint(host: usize, accept: Accept) -> Endpoint {
 
 impl Star {
     fn new(clients: usize) -> Self {
+        Self::limited(clients, &EndpointConfig::default())
+    }
+
+    fn limited(clients: usize, limits: &EndpointConfig) -> Self {
         let accept = Accept::Only((1..=clients).map(|n| identity(n).hit()).collect());
         let mut star = Self {
             now: Instant::ZERO,
@@ -101,9 +104,9 @@ impl Star {
             longest: 0,
             came: 0,
         };
-        star.add(endpoint(0, accept));
+        star.add(endpoint(0, accept, limits.clone()));
         for n in 1..=clients {
-            star.add(endpoint(n, Accept::Nobody));
+            star.add(endpoint(n, Accept::Nobody, limits.clone()));
             let reach = Reach::Addresses((0..LINKS).map(|link| address(0, link)).collect());
             let server = star.hosts[0].hit().unwrap();
             star.hosts[n].associate(star.now, server, reach).unwrap();
@@ -306,6 +309,52 @@ fn a_connection_that_carried_data_over_two_paths_keeps_little_more_than_one_that
         println!("host {host}: {unused} bytes for each idle connection, {used} if it carried data");
         assert!(used < unused + 15_000, "host {host}: {unused} and {used} bytes");
     }
+}
+
+/// Most bytes of a connection beside what it holds.
+const MOST_PER_CONNECTION: u64 = 20_000;
+/// What a connection may always hold in each direction.
+const LEAST: u64 = 16 << 10;
+/// What is written on a busy connection, and read by nobody.
+const UNREAD: u64 = 1 << 20;
+
+#[test]
+fn ten_thousand_idle_connections_and_500_busy_ones_that_nobody_reads_hold_what_they_may() {
+    let (idle, busy) = (10_000, 500);
+    let (all, memory) = ((idle + busy) as u32, busy as u64 * UNREAD / 4);
+    let limits = EndpointConfig {
+        max_connections: all,
+        max_half_open: all,
+        max_unserved: all,
+        max_unserved_of_peer: all,
+        memory: Some(memory),
+        ..EndpointConfig::default()
+    };
+    let (mut left, mut held) = (None, 0);
+    let counted = allocation_counter::measure(|| {
+        let mut star = Star::limited(1, &limits);
+        star.run(Duration::from_secs(10));
+        star.connect_with(&connection(), 1, LANE, idle + busy);
+        star.run(Duration::from_secs(20));
+        assert_eq!(star.hosts[0].connections().count(), idle + busy);
+        let handles: Vec<_> = star.hosts[1].connections().map(|(handle, _)| handle).take(busy).collect();
+        for handle in handles {
+            let data = Pattern { key: 7, offset: 0, len: UNREAD }.into();
+            assert_eq!(star.hosts[1].connection_mut(handle).unwrap().write(data), UNREAD);
+        }
+        star.turn(1);
+        star.run(Duration::from_secs(60));
+        held = star.hosts[0].memory();
+        left = Some(star.hosts.swap_remove(0));
+    });
+    assert!(left.is_some());
+    let allocated = counted.bytes_current as u64;
+    println!(
+        "{idle} idle connections, {busy} busy ones: {held} of {memory} bytes held, {allocated} allocated"
+    );
+    assert!((memory / 2..=memory + busy as u64 * LEAST).contains(&held), "{held}");
+    // What is held lies in the packets that brought it.
+    assert!(allocated < held * 5 / 4 + u64::from(all) * MOST_PER_CONNECTION, "{allocated}");
 }
 
 #[test]
