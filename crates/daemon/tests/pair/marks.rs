@@ -1,6 +1,6 @@
 //! Links that mark packets instead of dropping them (RFC 3168), under both lanes.
 
-use super::common::{Host, Pair, link, ready};
+use super::common::{Host, Pair, link, ready, sh};
 use super::tcp::{connected, transfer};
 use polypath_hop::{CodelConfig, Discipline, HopConfig, HopStats, QueueLimit};
 
@@ -49,4 +49,24 @@ fn both_lanes_are_marked_and_lose_next_to_nothing() {
             assert!(marked > 0 && dropped <= 5, "port {port}: {marked} marked, {dropped} dropped");
         }
     }
+}
+
+/// What is proved may change: packets that may be marked are dropped from now on, all others are not.
+#[test]
+fn where_ect_begins_to_be_dropped_it_is_given_up_and_all_arrives() {
+    let pair = ready().then(|| Pair::start(&[link(40, 5), link(20, 10)], |_, text| text));
+    let Some(pair) = pair else { return };
+    assert!(sent(&pair, 80, MB).iter().all(|(marked, _)| *marked == 0));
+    for host in &pair.hosts {
+        sh(&host.ns, "nft add table inet marks");
+        sh(&host.ns, "nft add chain inet marks in { type filter hook input priority 0; }");
+        sh(&host.ns, "nft add rule inet marks in udp dport 10501 ip ecn ect0 counter drop");
+    }
+    sent(&pair, 80, 10 * MB);
+    let paths =
+        |host: &Host| host.status().peers[0].paths.iter().filter(|path| path.up && path.answers).count();
+    pair.wait(|pair| pair.hosts.iter().all(|host| paths(host) == 2));
+    let began = std::time::Instant::now();
+    sent(&pair, 80, 10 * MB);
+    println!("10 MiB after {:?}", began.elapsed());
 }
