@@ -301,6 +301,7 @@ impl LaneConfig {
             receive_buffer: buffer,
             unread_window: Some(UNREAD),
             fail_silent: true,
+            ecn: true,
             keep_alive: self.idle(),
             ..ConnectionConfig::default()
         }

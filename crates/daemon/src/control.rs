@@ -1,6 +1,7 @@
 //! How a running daemon is asked: one line of JSON on a Unix socket that only its owner, root and one group may use, answered by
 //! another one.
 
+use std::collections::VecDeque;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -15,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::paths::PathsChange;
 use crate::status::Status;
@@ -136,8 +137,11 @@ impl ControlError {
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a daemon that ends waits for those who read an answer.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Most who ask or read at a time.
-const ASKERS: usize = 16;
+/// Most who have connected and not asked yet. Whoever has been silent for longest makes room for the next, but has some time.
+const SILENT: usize = 64;
+const GRACE: Duration = Duration::from_millis(50);
+/// Most who read an answer.
+const READERS: usize = 16;
 /// Longest question, bytes.
 const LONGEST: u64 = 16 << 10;
 
@@ -192,13 +196,19 @@ impl ControlSocket {
     }
 
     /// Answers questions until it is asked to end. What is asked for is done to its end, one after another; whoever asks or reads slowly
-    /// holds up nobody, and is waited for no longer than 5 s.
+    /// holds up nobody, and is waited for no longer than 5 s; whoever asks nothing, no longer than there is room.
     pub async fn serve(&self, does: impl AsyncFn(Command) -> Answer) {
         let (mut asking, mut answered) = (JoinSet::new(), JoinSet::new());
+        let mut silent: VecDeque<(Instant, AbortHandle)> = VecDeque::new();
         loop {
+            silent.retain(|(_, asker)| !asker.is_finished());
+            let until = silent.front().filter(|_| silent.len() >= SILENT).map(|(since, _)| *since + GRACE);
             tokio::select! {
-                stream = self.accept(), if asking.len() + answered.len() < ASKERS => {
-                    asking.spawn(question(stream));
+                stream = self.accept(), if silent.len() < SILENT && answered.len() < READERS => {
+                    silent.push_back((Instant::now(), asking.spawn(question(stream))));
+                }
+                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    silent.pop_front().into_iter().for_each(|(_, oldest)| oldest.abort());
                 }
                 Some(asked) = asking.join_next() => {
                     let Ok(Ok((stream, question))) = asked else { continue };
@@ -351,6 +361,34 @@ mod tests {
         timeout(PATIENCE / 2, socket.serve(does)).await.unwrap();
         assert_eq!(asking.await.unwrap(), Answer::Ending);
         drop((silent, reads_nothing));
+    }
+
+    /// As many as fit in the queue of the socket, and more than have room at the daemon.
+    #[tokio::test]
+    async fn those_who_connect_and_ask_nothing_make_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        let socket = ControlSocket::bind(&path, Askers::default()).unwrap();
+        let (connected, all) = tokio::sync::oneshot::channel();
+        let asking = tokio::task::spawn_blocking(move || {
+            let silent: Vec<_> = (0..300).map(|_| Blocking::connect(&path).unwrap()).collect();
+            connected.send(()).unwrap();
+            let answer = ask(&path, &Command::Down).unwrap();
+            drop(silent);
+            answer
+        });
+        let serve = async {
+            socket.serve(async |_| Answer::Ending).await;
+        };
+        let timed = async {
+            all.await.unwrap();
+            tokio::time::sleep(PATIENCE / 2).await;
+        };
+        tokio::select! {
+            () = serve => {}
+            () = timed => panic!("no answer"),
+        }
+        assert_eq!(asking.await.unwrap(), Answer::Ending);
     }
 
     #[tokio::test]

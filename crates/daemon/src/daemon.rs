@@ -29,7 +29,7 @@ use crate::request::PORT;
 use crate::routes::Routes;
 use crate::status::Status;
 use crate::view::View;
-use crate::{address, associations, backups, far, metrics, near, packets};
+use crate::{address, associations, backups, far, metrics, near, orphans, packets};
 
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
@@ -179,6 +179,7 @@ impl Daemon {
 
     async fn run(&self) -> Result<(), DaemonError> {
         let (lane, config) = (&self.view.lane, self.config());
+        let orphans = orphans::now(&lane.peers.now());
         let interceptor = lane.inner.intercept(lane.connection.clone(), lane.mtu)?;
         let accepted = ListenConfig { connection: config.outer(), ..ListenConfig::default() };
         let listener = lane.outer.listen(PORT, accepted)?;
@@ -204,6 +205,7 @@ impl Daemon {
         }
         self.routes.add(&config).await?;
         self.settle(&config).await;
+        self.spawn(orphans::reset(lane.clone(), self.exclusion.rule(), orphans));
         self.spawn(self.routes.clone().keep());
         self.spawn(self.rules.clone().keep());
         Ok(())
@@ -283,7 +285,7 @@ fn outer(
     };
     let port = config.listen.port;
     let sockets = HostSockets::bind(port, choice).map_err(|source| DaemonError::Sockets { port, source })?;
-    let security = SecurityConfig { hip, ..SecurityConfig::default() };
+    let security = SecurityConfig { hip, ecn: true, ..SecurityConfig::default() };
     let record = observer.as_ref().map(Observer::filter).unwrap_or_default();
     let limits = EndpointConfig { max_connections: outer_connections(config), record, ..limits(config) };
     let node = Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)?;

@@ -20,6 +20,7 @@ mod leases;
 mod metrics;
 mod near;
 mod netlink;
+mod orphans;
 mod own;
 mod packets;
 mod paths;

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use polypath_transport::flow::Leaving;
 use polypath_transport::{PathConfig, PathStats, Segment};
 use polypath_wire::hip::Hit;
-use polypath_wire::{Checksum, Duration, Instant, shim, tcp};
+use polypath_wire::{Checksum, Duration, Ecn, Instant, shim, tcp};
 
 use crate::outlet::Outlet;
 use crate::paths::Locators;
@@ -20,7 +20,7 @@ use crate::paths::Locators;
 pub(crate) trait Cover {
     /// Opens what came between outer locators. What is for the cover itself, and what it refuses, it keeps; afterwards
     /// [`Self::poll`].
-    fn open(&mut self, now: Instant, outer: &Locators, bytes: BytesMut) -> Option<Inner>;
+    fn open(&mut self, now: Instant, outer: &Locators, ecn: Ecn, bytes: BytesMut) -> Option<Inner>;
 
     /// Gives `outlet` a payload for the path with these inner locators, sealed, or loses it.
     fn seal(&mut self, now: Instant, path: &Locators, cargo: Cargo<'_>, outlet: &mut impl Outlet);
@@ -112,6 +112,8 @@ pub(crate) struct Inner {
     pub next_header: u8,
     /// What its checksum covers, if it has one.
     pub checksum: Checksum,
+    /// The ECN field that it came with.
+    pub ecn: Ecn,
     /// The payload, in the memory that it came in.
     pub bytes: Bytes,
 }
@@ -130,6 +132,14 @@ impl Cargo<'_> {
         match self {
             Self::Segment(segment) => segment.header.len() + segment.payload.len() as usize,
             Self::Frame(frame) => frame.len(),
+        }
+    }
+
+    /// Whether queues may mark it.
+    pub fn ecn(&self) -> Ecn {
+        match self {
+            Self::Segment(segment) => segment.ecn,
+            Self::Frame(frame) => frame.ecn,
         }
     }
 
@@ -192,9 +202,9 @@ pub(crate) fn name_of(remote: IpAddr) -> Option<Hit> {
 pub(crate) struct Plain;
 
 impl Cover for Plain {
-    fn open(&mut self, _now: Instant, outer: &Locators, bytes: BytesMut) -> Option<Inner> {
+    fn open(&mut self, _now: Instant, outer: &Locators, ecn: Ecn, bytes: BytesMut) -> Option<Inner> {
         let (next_header, checksum) = (tcp::PROTOCOL, Checksum::ZeroPseudoHeader);
-        Some(Inner { path: *outer, next_header, checksum, bytes: bytes.freeze() })
+        Some(Inner { path: *outer, next_header, checksum, ecn, bytes: bytes.freeze() })
     }
 
     #[inline]

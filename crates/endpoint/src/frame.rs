@@ -21,7 +21,7 @@ pub fn encode_datagram(segment: &Segment, out: &mut [u8]) -> Result<usize, WireE
 
 pub(crate) fn decode(bytes: &Bytes, checksum: Checksum) -> Result<Segment, WireError> {
     let (header, data_at) = TcpHeader::parse(bytes, checksum)?;
-    Ok(Segment { header, payload: bytes.slice(data_at..).into() })
+    Ok(Segment { header, payload: bytes.slice(data_at..).into(), ..Segment::default() })
 }
 
 pub(crate) fn encode(segment: &Segment, checksum: Checksum, out: &mut [u8]) -> Result<usize, WireError> {
@@ -47,7 +47,7 @@ mod tests {
             TcpHeader { src_port: 1, dst_port: 2, seq: Seq(3), ack: Seq(4), ..Default::default() };
         header.flags = TcpFlags::ACK;
         header.options.timestamps = Some(Timestamps { value: 5, echo: 6 });
-        Segment { header, payload: Pattern { key: 1, offset: 0, len: 1001 }.into() }
+        Segment { header, payload: Pattern { key: 1, offset: 0, len: 1001 }.into(), ..Segment::default() }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::{Bytes, BytesMut};
 use polypath_transport::{KnownPath, Ports, Segment};
-use polypath_wire::{Duration, Seq};
+use polypath_wire::{Duration, Ecn, Seq};
 
 use crate::known::PathName;
 use crate::paths::Locators;
@@ -25,6 +25,8 @@ pub enum Input {
     Datagram {
         /// Between which locators, as we see it.
         locators: Locators,
+        /// The ECN field that it came with.
+        ecn: Ecn,
         /// The payload.
         bytes: BytesMut,
     },

@@ -13,7 +13,7 @@ use polypath_transport::flow::{PacketConfig, PacketStats};
 use polypath_transport::{PathConfig, PathStats};
 use polypath_wire::deadlines::Named;
 use polypath_wire::hip::Hit;
-use polypath_wire::{Instant, Seed, WireError};
+use polypath_wire::{Ecn, Instant, Seed, WireError};
 use thiserror::Error;
 
 use crate::cover::name_of;
@@ -144,10 +144,10 @@ impl PacketLane {
     }
 
     /// A frame came on a path. Whether somebody cares for it.
-    pub fn handle(&mut self, now: Instant, inner: &Locators, frame: Bytes) -> bool {
+    pub fn handle(&mut self, now: Instant, inner: &Locators, ecn: Ecn, frame: Bytes) -> bool {
         let Some(name) = name_of(inner.remote.ip()) else { return false };
         let Some(flow) = self.flows.get_mut(&name) else { return false };
-        let known = flow.handle(now, inner, frame);
+        let known = flow.handle(now, inner, ecn, frame);
         self.mark(name);
         known
     }

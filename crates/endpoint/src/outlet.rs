@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use polypath_transport::Segment;
-use polypath_wire::Instant;
+use polypath_wire::{Ecn, Instant};
 
 use crate::paths::Locators;
 
@@ -12,8 +12,9 @@ pub trait Outlet {
     fn send(&mut self, now: Instant, locators: &Locators, segment: &mut Box<Segment>);
 
     /// Sends a UDP payload of HIP or ESP between two outer addresses, or loses it; with port 0 at the remote end,
-    /// without UDP (HIP without its marker). Only outlets of secure endpoints are asked.
-    fn send_datagram(&mut self, _now: Instant, _locators: &Locators, _payload: &[u8]) {}
+    /// without UDP (HIP without its marker). `ecn` is the ECN field of the IP header, for outlets that can set it. Only outlets of secure
+    /// endpoints are asked.
+    fn send_datagram(&mut self, _now: Instant, _locators: &Locators, _ecn: Ecn, _payload: &[u8]) {}
 
     /// Sends a UDP payload of `len` bytes, which `write` makes in the buffer that it is sent from, or nothing if `write`
     /// returns false. The buffer's bytes are unspecified before.
@@ -21,12 +22,13 @@ pub trait Outlet {
         &mut self,
         now: Instant,
         locators: &Locators,
+        ecn: Ecn,
         len: usize,
         write: impl FnOnce(&mut [u8]) -> bool,
     ) {
         let mut payload = vec![0; len];
         if write(&mut payload) {
-            self.send_datagram(now, locators, &payload);
+            self.send_datagram(now, locators, ecn, &payload);
         }
     }
 

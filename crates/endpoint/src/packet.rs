@@ -283,7 +283,7 @@ mod tests {
         let mut header =
             TcpHeader { src_port: 1, dst_port: 2, seq: Seq(3), ack: Seq(4), ..Default::default() };
         header.flags = TcpFlags::ACK;
-        Segment { header, payload: Pattern { key: 1, offset: 0, len: 999 }.into() }
+        Segment { header, payload: Pattern { key: 1, offset: 0, len: 999 }.into(), ..Segment::default() }
     }
 
     fn packet(locators: &Locators) -> Vec<u8> {

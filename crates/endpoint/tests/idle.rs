@@ -9,12 +9,14 @@ use bytes::{Bytes, BytesMut};
 use polypath_endpoint::*;
 use polypath_hip::{Accept, HipConfig, Identity, KeyKind, Random};
 use polypath_transport::flow::PacketConfig;
-use polypath_transport::{CcConfig, ConnectionConfig, SchedulerConfig, Segment};
+use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, Pattern, SchedulerConfig, Segment};
 use polypath_wire::deadlines::Named;
 use polypath_wire::ipv4::Ipv4Header;
-use polypath_wire::{Duration, Instant, udp};
+use polypath_wire::{Duration, Ecn, Instant, udp};
 
 const PORT: u16 = 80;
+/// The port whose connections are as a daemon has them.
+const LANE: u16 = 81;
 /// Paths of each client.
 const LINKS: u8 = 2;
 const DELAY: Duration = Duration::from_millis(10);
@@ -29,7 +31,7 @@ impl Outlet for Out {
     fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
         panic!("a segment left in the clear");
     }
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, _: Ecn, payload: &[u8]) {
         self.0.push((*locators, payload.to_vec()));
     }
 }
@@ -69,11 +71,10 @@ fn identity(host: usize) -> Identity {
 }
 
 /// As a daemon has it.
-fn endpoint(host: usize, accept: Accept) -> Endpoint {
+fn endpoint(host: usize, accept: Accept, limits: EndpointConfig) -> Endpoint {
     let hip = HipConfig { accept, retransmit: Duration::from_millis(500), ..HipConfig::of_today() };
     let security = SecurityConfig { hip, ..SecurityConfig::default() };
-    let mut endpoint =
-        Endpoint::secure(EndpointConfig::default(), security, identity(host), [host as u8; 32], 1);
+    let mut endpoint = Endpoint::secure(limits, security, identity(host), [host as u8; 32], 1);
     let packets = PacketConfig {
         cc: CcConfig::usual().of_today(),
         scheduler: SchedulerConfig::EarliestCompletion,
@@ -81,11 +82,16 @@ fn endpoint(host: usize, accept: Accept) -> Endpoint {
     };
     endpoint.carry_packets(Instant::ZERO, LaneConfig { packets, ..LaneConfig::default() }).unwrap();
     endpoint.listen(PORT, ListenConfig::default()).unwrap();
+    endpoint.listen(LANE, ListenConfig { connection: connection(), ..ListenConfig::default() }).unwrap();
     endpoint
 }
 
 impl Star {
     fn new(clients: usize) -> Self {
+        Self::limited(clients, &EndpointConfig::default())
+    }
+
+    fn limited(clients: usize, limits: &EndpointConfig) -> Self {
         let accept = Accept::Only((1..=clients).map(|n| identity(n).hit()).collect());
         let mut star = Self {
             now: Instant::ZERO,
@@ -98,9 +104,9 @@ impl Star {
             longest: 0,
             came: 0,
         };
-        star.add(endpoint(0, accept));
+        star.add(endpoint(0, accept, limits.clone()));
         for n in 1..=clients {
-            star.add(endpoint(n, Accept::Nobody));
+            star.add(endpoint(n, Accept::Nobody, limits.clone()));
             let reach = Reach::Addresses((0..LINKS).map(|link| address(0, link)).collect());
             let server = star.hosts[0].hit().unwrap();
             star.hosts[n].associate(star.now, server, reach).unwrap();
@@ -132,8 +138,10 @@ impl Star {
             }
             while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (host, locators, bytes) = entry.remove();
-                self.hosts[host]
-                    .handle(self.now, Input::Datagram { locators, bytes: BytesMut::from(&bytes[..]) });
+                self.hosts[host].handle(
+                    self.now,
+                    Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&bytes[..]) },
+                );
                 self.turn(host);
             }
         }
@@ -159,11 +167,40 @@ impl Star {
     }
 
     fn connect(&mut self, client: usize, connections: usize) {
+        self.connect_with(&ConnectionConfig::default(), client, PORT, connections);
+    }
+
+    fn connect_with(&mut self, config: &ConnectionConfig, client: usize, port: u16, connections: usize) {
         let server = self.hosts[0].hit().unwrap();
         for _ in 0..connections {
-            self.hosts[client].connect_peer(self.now, ConnectionConfig::default(), server, PORT).unwrap();
+            self.hosts[client].connect_peer(self.now, config.clone(), server, port).unwrap();
         }
         self.turn(client);
+    }
+
+    /// The server and the clients send each other `len` bytes on each connection.
+    fn transfer(&mut self, len: u64) {
+        let hosts = 0..self.hosts.len();
+        let handles: Vec<Vec<_>> =
+            hosts.map(|host| self.hosts[host].connections().map(|(handle, _)| handle).collect()).collect();
+        let mut left: BTreeMap<_, _> = handles
+            .iter()
+            .enumerate()
+            .flat_map(|(host, all)| all.iter().map(move |one| ((host, *one), (len, len))))
+            .collect();
+        for _ in 0..3000 {
+            for ((host, handle), (unwritten, unread)) in &mut left {
+                let connection = self.hosts[*host].connection_mut(*handle).unwrap();
+                *unwritten -=
+                    connection.write(Pattern { key: 7, offset: len - *unwritten, len: *unwritten }.into());
+                while let Some(data) = connection.read(u64::MAX) {
+                    *unread -= data.len();
+                }
+            }
+            (0..self.hosts.len()).for_each(|host| self.turn(host));
+            self.run(Duration::from_millis(10));
+        }
+        assert!(left.values().all(|(unwritten, unread)| unwritten + unread == 0), "{left:?}");
     }
 
     /// The server and a client send each other `datagrams` datagrams, spread over `flows` flows.
@@ -232,6 +269,92 @@ fn after(clients: usize, flows: u16, host: usize) -> i64 {
     });
     assert!(left.is_some());
     counted.bytes_current
+}
+
+/// As a daemon has its connections with peers.
+fn connection() -> ConnectionConfig {
+    ConnectionConfig {
+        cc: CcConfig::usual().of_today(),
+        acks: AckConfig::thinned(),
+        scheduler: SchedulerConfig::EarliestCompletion,
+        fail_silent: true,
+        keep_alive: Duration::from_secs(60),
+        ..ConnectionConfig::default()
+    }
+}
+
+/// Bytes that remain allocated at `host` of a client and its server, whose `connections` carried `len` bytes in each direction
+/// and were idle for three minutes.
+fn after_data(connections: usize, len: u64, host: usize) -> i64 {
+    let mut left = None;
+    let counted = allocation_counter::measure(|| {
+        let mut star = Star::new(1);
+        star.run(Duration::from_secs(10));
+        star.connect_with(&connection(), 1, LANE, connections);
+        star.run(Duration::from_secs(1));
+        star.transfer(len);
+        star.run(Duration::from_secs(180));
+        assert_eq!(star.hosts[host].connections().count(), connections);
+        left = Some(star.hosts.swap_remove(host));
+    });
+    assert!(left.is_some());
+    counted.bytes_current
+}
+
+#[test]
+fn a_connection_that_carried_data_over_two_paths_keeps_little_more_than_one_that_did_not() {
+    for host in [0, 1] {
+        let each = |len| (after_data(11, len, host) - after_data(1, len, host)) / 10;
+        let (unused, used) = (each(0), each(1_000_000));
+        println!("host {host}: {unused} bytes for each idle connection, {used} if it carried data");
+        assert!(used < unused + 15_000, "host {host}: {unused} and {used} bytes");
+    }
+}
+
+/// Most bytes of a connection beside what it holds.
+const MOST_PER_CONNECTION: u64 = 20_000;
+/// What a connection may always hold in each direction.
+const LEAST: u64 = 16 << 10;
+/// What is written on a busy connection, and read by nobody.
+const UNREAD: u64 = 1 << 20;
+
+#[test]
+fn ten_thousand_idle_connections_and_500_busy_ones_that_nobody_reads_hold_what_they_may() {
+    let (idle, busy) = (10_000, 500);
+    let (all, memory) = ((idle + busy) as u32, busy as u64 * UNREAD / 4);
+    let limits = EndpointConfig {
+        max_connections: all,
+        max_half_open: all,
+        max_unserved: all,
+        max_unserved_of_peer: all,
+        memory: Some(memory),
+        ..EndpointConfig::default()
+    };
+    let (mut left, mut held) = (None, 0);
+    let counted = allocation_counter::measure(|| {
+        let mut star = Star::limited(1, &limits);
+        star.run(Duration::from_secs(10));
+        star.connect_with(&connection(), 1, LANE, idle + busy);
+        star.run(Duration::from_secs(20));
+        assert_eq!(star.hosts[0].connections().count(), idle + busy);
+        let handles: Vec<_> = star.hosts[1].connections().map(|(handle, _)| handle).take(busy).collect();
+        for handle in handles {
+            let data = Pattern { key: 7, offset: 0, len: UNREAD }.into();
+            assert_eq!(star.hosts[1].connection_mut(handle).unwrap().write(data), UNREAD);
+        }
+        star.turn(1);
+        star.run(Duration::from_secs(60));
+        held = star.hosts[0].memory();
+        left = Some(star.hosts.swap_remove(0));
+    });
+    assert!(left.is_some());
+    let allocated = counted.bytes_current as u64;
+    println!(
+        "{idle} idle connections, {busy} busy ones: {held} of {memory} bytes held, {allocated} allocated"
+    );
+    assert!((memory / 2..=memory + busy as u64 * LEAST).contains(&held), "{held}");
+    // What is held lies in the packets that brought it.
+    assert!(allocated < held * 5 / 4 + u64::from(all) * MOST_PER_CONNECTION, "{allocated}");
 }
 
 #[test]

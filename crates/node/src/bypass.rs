@@ -24,6 +24,8 @@ struct State {
     /// For the device, and the task that writes there.
     back: VecDeque<Bytes>,
     writer: Option<Waker>,
+    /// The same whose answers are for the endpoint.
+    provoking: Vec<Bytes>,
     /// SYNs whose connections go by from now on, of which the gateway does not know yet.
     diverted: Vec<Bytes>,
     /// Packets dropped because too many waited.
@@ -62,6 +64,13 @@ impl Bypass {
         state.writer.take().into_iter().for_each(Waker::wake);
     }
 
+    /// Gives the kernel packets, as from the endpoint: what it answers does not go by.
+    pub fn provoke(&self, packets: impl IntoIterator<Item = Bytes>) {
+        let mut state = self.lock();
+        state.provoking.extend(packets);
+        state.writer.take().into_iter().for_each(Waker::wake);
+    }
+
     /// Packets dropped because too many waited.
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
@@ -97,6 +106,11 @@ impl Bypass {
         state.dropped += (packets.len() - room) as u64;
         state.out.extend(packets.drain(..).take(room));
         wake(&mut state.waiting);
+    }
+
+    /// What the gateway is to write for the endpoint.
+    pub(crate) fn take_provoking(&self) -> Vec<Bytes> {
+        std::mem::take(&mut self.lock().provoking)
     }
 
     /// What the gateway is to write; `writer` is woken when there is more.

@@ -243,9 +243,10 @@ impl Gateway {
     fn inject(&mut self, cx: &Context<'_>) {
         let Some(aside) = &mut self.aside else { return };
         let packets = Vec::from(aside.bypass.take_back(cx.waker()));
+        let provoking = aside.bypass.take_provoking();
         aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
         packets.iter().for_each(|packet| aside.came(packet));
-        packets.chunks(SPARE).for_each(|packets| self.put_packets(packets));
+        packets.chunks(SPARE).chain(provoking.chunks(SPARE)).for_each(|packets| self.put_packets(packets));
     }
 
     /// Gives the device packets of others, as many as may wait for it, joined where it can.

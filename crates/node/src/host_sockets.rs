@@ -9,7 +9,7 @@ use std::time::Duration;
 use polypath_endpoint::{Input, LocalInfo, Locators, Outlet};
 use polypath_hip::Link;
 use polypath_transport::Segment;
-use polypath_wire::Instant;
+use polypath_wire::{Ecn, Instant};
 use tokio::time::Interval;
 use tracing::warn;
 
@@ -136,9 +136,9 @@ impl HostSockets {
 
     /// Gives the sockets what has waited for its turn.
     fn release(&mut self, cx: &mut Context<'_>) {
-        while let Some((locators, payload)) = self.shapers.next() {
+        while let Some((locators, ecn, payload)) = self.shapers.next() {
             match &mut self.sockets {
-                Sockets::Udp(sockets) => sockets.send_datagram(Instant::ZERO, &locators, &payload),
+                Sockets::Udp(sockets) => sockets.send_datagram(Instant::ZERO, &locators, ecn, &payload),
                 Sockets::Native(sockets) => sockets.send(&locators, &payload),
             }
         }
@@ -184,12 +184,12 @@ impl Outlet for HostSockets {
             Sockets::Native(_) => {} // a secure endpoint sends no segments in the clear
         }
     }
-    fn send_datagram(&mut self, now: Instant, locators: &Locators, payload: &[u8]) {
+    fn send_datagram(&mut self, now: Instant, locators: &Locators, ecn: Ecn, payload: &[u8]) {
         if self.shapers.delays(locators) {
-            return self.shapers.push(locators, payload.to_vec());
+            return self.shapers.push(locators, ecn, payload.to_vec());
         }
         match &mut self.sockets {
-            Sockets::Udp(sockets) => sockets.send_datagram(now, locators, payload),
+            Sockets::Udp(sockets) => sockets.send_datagram(now, locators, ecn, payload),
             Sockets::Native(sockets) => sockets.send(locators, payload),
         }
     }
@@ -197,18 +197,19 @@ impl Outlet for HostSockets {
         &mut self,
         now: Instant,
         locators: &Locators,
+        ecn: Ecn,
         len: usize,
         write: impl FnOnce(&mut [u8]) -> bool,
     ) {
         if self.shapers.delays(locators) {
             let mut payload = vec![0; len];
             if write(&mut payload) {
-                self.shapers.push(locators, payload);
+                self.shapers.push(locators, ecn, payload);
             }
             return;
         }
         match &mut self.sockets {
-            Sockets::Udp(sockets) => sockets.send_datagram_with(now, locators, len, write),
+            Sockets::Udp(sockets) => sockets.send_datagram_with(now, locators, ecn, len, write),
             Sockets::Native(sockets) => sockets.send_with(locators, len, write),
         }
     }

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 use polypath_endpoint::{Input, Locators};
+use polypath_wire::Ecn;
 use polypath_wire::hip::udp::HIP_MARKER;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
@@ -194,7 +195,7 @@ impl RawSocket {
                 let mut bytes = BytesMut::with_capacity(marker.len() + payload.len());
                 bytes.extend_from_slice(marker);
                 bytes.extend_from_slice(payload);
-                inbox.push(Input::Datagram { locators, bytes });
+                inbox.push(Input::Datagram { locators, ecn: Ecn::None, bytes });
             }
         }
         Ok(true)

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use polypath_endpoint::Locators;
-use polypath_hop::{CodelConfig, Discipline, Fate, Hop, HopConfig, QueueLimit};
-use polypath_wire::{Duration, Rate, Seed};
+use polypath_hop::{CodelConfig, Discipline, Fate, Hop, HopConfig, Label, QueueLimit};
+use polypath_wire::{Duration, Ecn, Rate, Seed};
 use tokio::time::Sleep;
 
 use crate::clock::Clock;
@@ -30,7 +30,7 @@ pub(crate) struct Shapers {
 
 struct Shaper {
     rate: Rate,
-    hop: Hop<(Locators, Vec<u8>)>,
+    hop: Hop<(Locators, Ecn, Vec<u8>)>,
 }
 
 impl Shapers {
@@ -60,24 +60,26 @@ impl Shapers {
     }
 
     /// Has a datagram wait for its turn.
-    pub fn push(&mut self, locators: &Locators, payload: Vec<u8>) {
+    pub fn push(&mut self, locators: &Locators, ecn: Ecn, payload: Vec<u8>) {
         let Some(shaper) = self.devices.get(&locators.local).and_then(|d| self.by_device.get_mut(d)) else {
             return;
         };
         let size = payload.len() as u32 + UDP_HEADER + ip_header(locators.local);
         // A full queue drops it, as a link's does.
-        let _ = shaper.hop.enqueue(self.clock.now(), (*locators, payload), size);
+        let label = Label { size, flow: 0, ecn_capable: ecn != Ecn::None };
+        let _ = shaper.hop.enqueue(self.clock.now(), (*locators, ecn, payload), label);
     }
 
     /// The next datagram whose turn it is.
-    pub fn next(&mut self) -> Option<(Locators, Vec<u8>)> {
+    pub fn next(&mut self) -> Option<(Locators, Ecn, Vec<u8>)> {
         let now = self.clock.now();
         self.by_device.values_mut().find_map(|shaper| {
             while shaper.hop.next_event().is_some_and(|due| due <= now) {
                 if let Some(departure) = shaper.hop.poll(now)
-                    && matches!(departure.fate, Fate::Arrived { .. })
+                    && let Fate::Arrived { marked, .. } = departure.fate
                 {
-                    return Some(departure.item);
+                    let (locators, ecn, payload) = departure.item;
+                    return Some((locators, if marked { Ecn::Marked } else { ecn }, payload));
                 }
             }
             None

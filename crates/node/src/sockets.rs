@@ -12,8 +12,8 @@ use polypath_endpoint::frame::{MAX_DATAGRAM, encode_datagram};
 use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::{Ports, Segment};
 use polypath_wire::hip::udp::HIP_MARKER;
-use polypath_wire::{Instant, Seq};
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use polypath_wire::{Ecn, Instant, Seq};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
@@ -111,6 +111,8 @@ struct Batch {
     first: Option<(Ports, Seq)>,
     /// Whether IP may fragment it: then it is one datagram.
     divisible: bool,
+    /// Whether queues may mark them.
+    ecn: Ecn,
 }
 
 impl UdpSockets {
@@ -157,12 +159,12 @@ impl Outlet for UdpSockets {
         let len = segment.header.len() + segment.payload.len() as usize;
         let ports = Ports { local: segment.header.src_port, remote: segment.header.dst_port };
         let first = Some((ports, segment.header.seq));
-        self.put(locators, len, first, false, |room| encode_datagram(segment, room).is_ok());
+        self.put(locators, segment.ecn, len, first, false, |room| encode_datagram(segment, room).is_ok());
     }
 
-    fn send_datagram(&mut self, _now: Instant, locators: &Locators, payload: &[u8]) {
+    fn send_datagram(&mut self, _now: Instant, locators: &Locators, ecn: Ecn, payload: &[u8]) {
         let divisible = payload.starts_with(&HIP_MARKER) && payload.len() > SAFE_PAYLOAD;
-        self.put(locators, payload.len(), None, divisible, |room| {
+        self.put(locators, ecn, payload.len(), None, divisible, |room| {
             room.copy_from_slice(payload);
             true
         });
@@ -172,10 +174,11 @@ impl Outlet for UdpSockets {
         &mut self,
         _now: Instant,
         locators: &Locators,
+        ecn: Ecn,
         len: usize,
         write: impl FnOnce(&mut [u8]) -> bool,
     ) {
-        self.put(locators, len, None, false, write);
+        self.put(locators, ecn, len, None, false, write);
     }
 
     fn is_full(&self) -> bool {
@@ -189,6 +192,7 @@ impl UdpSockets {
     fn put(
         &mut self,
         locators: &Locators,
+        ecn: Ecn,
         len: usize,
         first: Option<(Ports, Seq)>,
         divisible: bool,
@@ -199,12 +203,12 @@ impl UdpSockets {
             self.failures += 1;
             return;
         };
-        let joins = |b: &Batch| !divisible && b.takes(locators.remote, len, &socket.state);
+        let joins = |b: &Batch| !divisible && b.ecn == ecn && b.takes(locators.remote, len, &socket.state);
         if !socket.pending.back().is_some_and(joins) {
             self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
             let buffer = self.spare.pop().unwrap_or_else(|| vec![0; 1 << 16].into());
             let to = locators.remote;
-            socket.pending.push_back(Batch { to, segment_size: len, len: 0, buffer, first, divisible });
+            socket.pending.push_back(Batch { to, segment_size: len, len: 0, buffer, first, divisible, ecn });
         }
         let Some(batch) = socket.pending.back_mut() else { return };
         if write(&mut batch.buffer[batch.len..batch.len + len]) {
@@ -288,10 +292,11 @@ impl BoundSocket {
     /// Cuts what was received at once into its datagrams.
     fn split(&self, meta: &RecvMeta, mut bytes: BytesMut, inbox: &mut Vec<Input>) {
         let locators = Locators { local: self.local, remote: meta.addr };
+        let ecn = field(meta.ecn);
         let stride = meta.stride.max(1);
         while !bytes.is_empty() {
             let datagram = bytes.split_to(stride.min(bytes.len()));
-            inbox.push(Input::Datagram { locators, bytes: datagram });
+            inbox.push(Input::Datagram { locators, ecn, bytes: datagram });
         }
     }
 
@@ -342,7 +347,7 @@ impl Batch {
     fn send(&self, io: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
         let transmit = Transmit {
             destination: self.to,
-            ecn: None,
+            ecn: codepoint(self.ecn),
             contents: &self.buffer[..self.len],
             segment_size: (self.len > self.segment_size).then_some(self.segment_size),
             src_ip: None,
@@ -355,6 +360,24 @@ impl Batch {
             refuse_fragments(io, self.to.is_ipv4())?;
         }
         result
+    }
+}
+
+/// The ECN field of a datagram to be sent.
+fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::None => None,
+        Ecn::Capable => Some(EcnCodepoint::Ect0),
+        Ecn::Marked => Some(EcnCodepoint::Ce),
+    }
+}
+
+/// The ECN field of what was received.
+fn field(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::None,
+        Some(EcnCodepoint::Ect0 | EcnCodepoint::Ect1) => Ecn::Capable,
+        Some(EcnCodepoint::Ce) => Ecn::Marked,
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn decode(packet: Vec<u8>) -> Result<Segment, WireError> {
     let tcp_end = tcp_at + usize::from(ip.payload_len);
     let (header, data_at) = TcpHeader::parse(&packet[tcp_at..tcp_end], ip.pseudo_header())?;
     let data = bytes::Bytes::from(packet).slice(tcp_at + data_at..tcp_end);
-    Ok(Segment { header, payload: data.into() })
+    Ok(Segment { header, payload: data.into(), ..Segment::default() })
 }
 
 /// Flips the bit that `word` selects, and with one chance in four another one beside it.

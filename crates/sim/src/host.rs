@@ -10,7 +10,7 @@ use polypath_hip::{Identity, Random};
 use polypath_transport::{DropReason, Ports, Segment};
 use polypath_wire::hip::Hit;
 use polypath_wire::millis;
-use polypath_wire::{Duration, Instant, Seed, WireError};
+use polypath_wire::{Duration, Ecn, Instant, Seed, WireError};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
@@ -18,7 +18,7 @@ use crate::clock::{Clock, ClockConfig};
 use crate::events::Slot;
 use crate::jitter::Jitter;
 use crate::net::Net;
-use crate::packet::Body;
+use crate::packet::{Body, Packet};
 use crate::route::{Route, RouteId};
 use crate::topology::NodeId;
 
@@ -162,16 +162,23 @@ impl Host {
 
     /// A packet arrived over `route`. Returns the connection that it belongs to. A segment's data is taken
     /// out of it.
-    pub fn receive(&mut self, now: Instant, route: &mut Route, body: &mut Body) -> Option<ConnectionHandle> {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        route: &mut Route,
+        packet: &mut Packet,
+    ) -> Option<ConnectionHandle> {
         let local = self.clock.local(now);
-        match body {
+        let ecn = packet.ecn;
+        match &mut packet.body {
             Body::Segment(segment) => {
+                segment.ecn = ecn;
                 let (locators, trail) = (&route.locators, &mut route.trail);
                 let handle = self.endpoint.handle_segment_on(trail, local, locators, segment);
                 self.endpoint.reuse(segment);
                 handle
             }
-            Body::Bytes(packet) => self.receive_bytes(local, &route.locators, packet),
+            Body::Bytes(packet) => self.receive_bytes(local, &route.locators, ecn, packet),
             Body::Datagram(_) => None,
         }
     }
@@ -181,6 +188,7 @@ impl Host {
         &mut self,
         local: Instant,
         locators: &Locators,
+        ecn: Ecn,
         packet: &mut Vec<u8>,
     ) -> Option<ConnectionHandle> {
         if self.endpoint.hit().is_some() {
@@ -188,13 +196,16 @@ impl Host {
                 Ok((payload, [src, dst])) => {
                     let Locators { local: ours, remote } = locators;
                     let (ours, remote) = (SocketAddr::new(ours.ip(), dst), SocketAddr::new(remote.ip(), src));
-                    self.endpoint.handle_datagram(local, &Locators { local: ours, remote }, payload)
+                    self.endpoint.handle_datagram(local, &Locators { local: ours, remote }, ecn, payload)
                 }
                 Err(error) => self.damaged(error),
             };
         }
         match bytes::decode(std::mem::take(packet)) {
-            Ok(mut segment) => self.endpoint.handle_segment(local, locators, &mut segment),
+            Ok(mut segment) => {
+                segment.ecn = ecn;
+                self.endpoint.handle_segment(local, locators, &mut segment)
+            }
             Err(error) => self.damaged(error),
         }
     }
@@ -262,6 +273,7 @@ impl Outlet for Door<'_> {
         let size = self.exit.headers.size(segment);
         let batch = self.exit.jitter.as_mut().and_then(|jitter| jitter.batch_for(segment));
         let packet = self.net.packets.claim(route, size);
+        self.net.packets[packet].ecn = segment.ecn;
         match &mut self.net.packets[packet].body {
             body if self.exit.bytes => *body = Body::Bytes(bytes::encode(segment, locators)),
             Body::Segment(slot) => std::mem::swap(slot, segment),
@@ -273,11 +285,12 @@ impl Outlet for Door<'_> {
         }
     }
 
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, ecn: Ecn, payload: &[u8]) {
         let Some(route) = self.exit.route(locators) else { return };
         let bytes = bytes::encode_payload(payload, locators);
         let packet = self.net.packets.claim(route, bytes.len() as u32);
-        self.net.packets[packet].body = Body::Bytes(bytes);
+        let slot = &mut self.net.packets[packet];
+        (slot.body, slot.ecn) = (Body::Bytes(bytes), ecn);
         self.net.send(packet);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use polypath_endpoint::{Locators, Trail};
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Ecn, Instant};
 
 use crate::bytes;
 use crate::events::{Event, Events, Slot};
@@ -103,7 +103,10 @@ impl Net {
         }
         let hop = &mut self.hops[at.index()];
         let label = match hop.hop.reads_labels() {
-            true => Label { size, flow: self.packets[packet].flow(), ecn_capable: false },
+            true => {
+                let packet = &self.packets[packet];
+                Label { size, flow: packet.flow(), ecn_capable: packet.ecn != Ecn::None }
+            }
             false => size.into(),
         };
         let before = hop.due();
@@ -141,8 +144,12 @@ impl Net {
             };
             let (traveller, id, size) = (departure.item, departure.item.packet, departure.size);
             let (copies, corrupted) = match departure.fate {
-                // No packet of ours is ECN-capable, so none is marked.
-                Fate::Arrived { copies, corrupted, .. } => (copies, corrupted),
+                Fate::Arrived { copies, corrupted, marked } => {
+                    if marked {
+                        self.packets[id].ecn = Ecn::Marked;
+                    }
+                    (copies, corrupted)
+                }
                 Fate::Lost(cause) => {
                     self.lose(at, id, cause);
                     continue;

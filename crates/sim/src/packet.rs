@@ -1,6 +1,7 @@
 //! Packets on their way, in slots that are used again.
 
 use polypath_transport::Segment;
+use polypath_wire::Ecn;
 use polypath_wire::ipv4::MIN_HEADER_LEN;
 
 use crate::route::RouteId;
@@ -24,6 +25,8 @@ pub(crate) struct Packet {
     pub route: RouteId,
     /// Size on the wire, bytes.
     pub size: u32,
+    /// The ECN field of its header.
+    pub ecn: Ecn,
     /// The how-many-eth packet of all it was when it was sent.
     pub number: u64,
 }
@@ -88,7 +91,7 @@ impl Packets {
     pub fn claim(&mut self, route: RouteId, size: u32) -> PacketId {
         let id = self.free.pop().unwrap_or_else(|| self.grow());
         let slot = &mut self.slots[id.0 as usize];
-        (slot.route, slot.size) = (route, size);
+        (slot.route, slot.size, slot.ecn) = (route, size, Ecn::None);
         id
     }
 
@@ -98,6 +101,7 @@ impl Packets {
             body: Body::Segment(Box::default()),
             route: RouteId(0),
             size: 0,
+            ecn: Ecn::None,
             number: 0,
         });
         PacketId(self.slots.len() as u32 - 1)

@@ -1,8 +1,8 @@
 //! A TCP segment in the form the state machine eats and produces. Drivers that need bytes emit
 //! and parse it at their edge (`polypath-endpoint`'s `frame.rs`); the simulator carries it as is.
 
-use polypath_wire::PathId;
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
+use polypath_wire::{Ecn, PathId};
 
 use crate::payload::Payload;
 
@@ -13,6 +13,8 @@ pub struct Segment {
     pub header: TcpHeader,
     /// The data.
     pub payload: Payload,
+    /// The ECN field of the IP header around it.
+    pub ecn: Ecn,
 }
 
 impl Segment {

@@ -3,6 +3,7 @@
 
 pub mod checksum;
 pub mod deadlines;
+mod ecn;
 mod error;
 pub mod esp;
 pub mod hip;
@@ -18,5 +19,6 @@ pub mod udp;
 pub mod units;
 
 pub use checksum::Checksum;
+pub use ecn::Ecn;
 pub use error::WireError;
 pub use units::{Duration, Instant, PathId, PathSet, Rate, Seed, Seq};

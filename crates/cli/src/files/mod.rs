@@ -54,7 +54,7 @@ pub fn node(
     choice.now().check().map_err(|e| Failure::usage(e).help("see `ip link`"))?;
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
-    let security = SecurityConfig { hip, ..SecurityConfig::default() };
+    let security = SecurityConfig { hip, ecn: true, ..SecurityConfig::default() };
     let no_socket = |port, e: std::io::Error| {
         let taken = e.kind() == std::io::ErrorKind::AddrInUse;
         let failure = Failure::system(format!("no UDP socket on port {port}"), e);
@@ -83,6 +83,7 @@ fn connection() -> ConnectionConfig {
         scheduler: SchedulerConfig::EarliestCompletion,
         fail_silent: true,
         early_data: true,
+        ecn: true,
         ..ConnectionConfig::default()
     }
 }

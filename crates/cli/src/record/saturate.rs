@@ -38,6 +38,10 @@ struct Window {
 }
 
 impl Controller for Saturate {
+    fn heeds_marks(&self) -> bool {
+        false
+    }
+
     fn on_path_added(&mut self, _now: Instant, path: PathId, mss: u32) {
         let mss = u64::from(mss);
         self.paths.insert(path, Window { mss, bytes: INITIAL * mss, min_rtt: None, has_lost: false });

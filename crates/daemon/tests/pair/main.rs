@@ -5,6 +5,7 @@ mod address;
 mod common;
 mod firewall;
 mod keep_alive;
+mod marks;
 mod metrics;
 mod moved;
 mod nat;

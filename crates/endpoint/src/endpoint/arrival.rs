@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use polypath_transport::{CloseReason, Connection, DropReason, Ports, Segment};
 use polypath_wire::tcp::{self, MIN_HEADER_LEN, TcpFlags};
-use polypath_wire::{Instant, PathId, Seq, WireError, shim};
+use polypath_wire::{Ecn, Instant, PathId, Seq, WireError, shim};
 
 use super::Endpoint;
 use crate::cover::{Cover, Inner};
@@ -27,8 +27,8 @@ impl Endpoint {
             Input::Segment { locators, mut segment } => {
                 self.handle_segment(now, &locators, &mut segment);
             }
-            Input::Datagram { locators, bytes } => {
-                self.handle_datagram(now, &locators, bytes);
+            Input::Datagram { locators, ecn, bytes } => {
+                self.handle_datagram(now, &locators, ecn, bytes);
             }
             Input::Packet { bytes } => match decode_packet(&bytes) {
                 Ok(packet) => self.handle_packet(now, packet),
@@ -48,17 +48,21 @@ impl Endpoint {
         &mut self,
         now: Instant,
         locators: &Locators,
+        ecn: Ecn,
         bytes: BytesMut,
     ) -> Option<ConnectionHandle> {
-        let inner = self.cover.open(now, locators, bytes);
+        let inner = self.cover.open(now, locators, ecn, bytes);
         self.apply(now);
-        let Inner { path, next_header, checksum, bytes } = inner?;
+        let Inner { path, next_header, checksum, ecn, bytes } = inner?;
         match next_header {
             tcp::PROTOCOL => match frame::decode(&bytes, checksum) {
-                Ok(mut segment) => return self.handle_segment(now, &path, &mut segment),
+                Ok(mut segment) => {
+                    segment.ecn = ecn;
+                    return self.handle_segment(now, &path, &mut segment);
+                }
                 Err(error) => self.drop_unparsed(error),
             },
-            shim::NEXT_HEADER => self.handle_frame(now, &path, &bytes),
+            shim::NEXT_HEADER => self.handle_frame(now, &path, ecn, &bytes),
             _ => self.cover.note_other(),
         }
         None

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use bytes::BytesMut;
 use polypath_transport::{PathConfig, PathStats};
-use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
+use polypath_wire::{Ecn, Instant};
 
 use crate::cover::{Cargo, Change, Cover, Inner, Plain};
 use crate::outlet::Outlet;
@@ -50,8 +50,8 @@ macro_rules! ask {
 }
 
 impl Cover for AnyCover {
-    fn open(&mut self, now: Instant, outer: &Locators, bytes: BytesMut) -> Option<Inner> {
-        ask!(self.open(now, outer, bytes))
+    fn open(&mut self, now: Instant, outer: &Locators, ecn: Ecn, bytes: BytesMut) -> Option<Inner> {
+        ask!(self.open(now, outer, ecn, bytes))
     }
 
     #[inline]

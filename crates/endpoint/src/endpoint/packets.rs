@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use polypath_transport::ConfigError;
-use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
+use polypath_wire::{Ecn, Instant};
 
 use super::Endpoint;
 use crate::cover::{Cargo, Change, Cover};
@@ -58,9 +58,9 @@ impl Endpoint {
     }
 
     /// A frame came on a path.
-    pub(super) fn handle_frame(&mut self, now: Instant, inner: &Locators, frame: &[u8]) {
+    pub(super) fn handle_frame(&mut self, now: Instant, inner: &Locators, ecn: Ecn, frame: &[u8]) {
         // A copy: a packet that waits holds no train.
-        let handle = |lane: &mut Box<PacketLane>| lane.handle(now, inner, Bytes::copy_from_slice(frame));
+        let handle = |lane: &mut Box<PacketLane>| lane.handle(now, inner, ecn, Bytes::copy_from_slice(frame));
         let known = self.lane.as_mut().is_some_and(handle);
         if !known {
             self.cover.note_other();

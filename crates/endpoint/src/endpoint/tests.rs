@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::BytesMut;
 use polypath_hip::{Identity, KeyKind, Random};
 use polypath_transport::DropReason;
-use polypath_wire::{Duration, tcp};
+use polypath_wire::{Duration, Ecn, tcp};
 
 use super::*;
 use crate::security::tests::name;
@@ -26,7 +26,7 @@ impl Outlet for Out {
     fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
         panic!("a segment left in the clear");
     }
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, _: Ecn, payload: &[u8]) {
         self.0.push((*locators, payload.to_vec()));
     }
 }
@@ -84,7 +84,7 @@ impl Mirror {
                 break;
             }
             for (locators, payload) in out.0 {
-                self.endpoint.handle_datagram(self.now, &locators, BytesMut::from(&payload[..]));
+                self.endpoint.handle_datagram(self.now, &locators, Ecn::None, BytesMut::from(&payload[..]));
             }
         }
     }
@@ -136,7 +136,12 @@ fn cost_of_strangers(others: u16) -> usize {
     let header =
         [&[59, 4, 1, 0x21, 0, 0, 0, 0], &name(9999).0[..], &mirror.endpoint.hit().unwrap().0].concat();
     let cost = mirror.looks(|m| {
-        m.endpoint.handle_datagram(now, &ends, BytesMut::from(&[&[0; 4], &header[..]].concat()[..]));
+        m.endpoint.handle_datagram(
+            now,
+            &ends,
+            Ecn::None,
+            BytesMut::from(&[&[0; 4], &header[..]].concat()[..]),
+        );
     });
     assert_eq!(mirror.security().stats().uninvited, 1);
     cost
@@ -159,7 +164,7 @@ fn cost_of_waiting(idle: usize) -> [usize; 2] {
     let loss = mirror.looks(|m| {
         let _lost = m.security().sealed(0, 200, &[7; 10]);
         let (locators, packet) = m.security().sealed(0, 200, &[7; 10]);
-        m.endpoint.handle_datagram(at(14), &locators, BytesMut::from(&packet[..]));
+        m.endpoint.handle_datagram(at(14), &locators, Ecn::None, BytesMut::from(&packet[..]));
     });
     [waiting, loss]
 }
@@ -193,7 +198,10 @@ fn a_sealed_payload_that_nobody_can_read_is_a_malformed_segment_or_counted_as_an
     let now = mirror.now;
     for next_header in [tcp::PROTOCOL, 200] {
         let (locators, packet) = mirror.security().sealed(0, next_header, &[7; 10]);
-        assert_eq!(mirror.endpoint.handle_datagram(now, &locators, BytesMut::from(&packet[..])), None);
+        assert_eq!(
+            mirror.endpoint.handle_datagram(now, &locators, Ecn::None, BytesMut::from(&packet[..])),
+            None
+        );
     }
     let malformed = mirror.endpoint.stats().drops[DropReason::Malformed as usize];
     assert_eq!((malformed, mirror.security().stats().other), (1, 1));

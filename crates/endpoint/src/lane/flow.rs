@@ -6,10 +6,10 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use polypath_transport::PathConfig;
-use polypath_transport::flow::{Ecn, Leaving, Packet, PacketFlow, Refused};
+use polypath_transport::flow::{Leaving, Packet, PacketFlow, Refused};
 use polypath_wire::hip::Hit;
 use polypath_wire::tcp::{self, MIN_HEADER_LEN};
-use polypath_wire::{Duration, Instant, PathId, Seed, udp};
+use polypath_wire::{Duration, Ecn, Instant, PathId, Seed, udp};
 use siphasher::sip::SipHasher13;
 
 use super::queue::Fair;
@@ -145,9 +145,9 @@ impl PeerFlow {
     }
 
     /// Whether the frame makes sense.
-    pub fn handle(&mut self, now: Instant, inner: &Locators, frame: Bytes) -> bool {
+    pub fn handle(&mut self, now: Instant, inner: &Locators, ecn: Ecn, frame: Bytes) -> bool {
         let path = self.path(inner);
-        path.is_some_and(|path| self.flow.handle(now, path, frame, Ecn::None).is_ok())
+        path.is_some_and(|path| self.flow.handle(now, path, frame, ecn).is_ok())
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {

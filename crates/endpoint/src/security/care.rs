@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use polypath_hip::State;
 use polypath_wire::hip::{Hit, PacketType, PacketView};
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Ecn, Instant};
 
 use super::mtu::PathMtu;
 use super::path::SecurePath;
@@ -37,9 +37,10 @@ impl Security {
         }
         self.peers.touch(peer);
         if let Some(path) = self.paths.get_mut(number) {
+            let ecn = if self.config.ecn { path.marks.ask(unanswered) } else { Ecn::None };
             let len = path.beat(self.ours, number, now, (every, missed, flows), &mut self.scratch);
             self.paths.retime(number);
-            self.send_scratch(now, number, len);
+            self.send_scratch(now, number, ecn, len);
             self.probe(now, number);
             self.renew_if_silent(now, number);
             self.close_if_outlived(now, number);
@@ -95,7 +96,7 @@ impl Security {
         let len = path.probe(self.ours, number, now, &mut self.scratch);
         let less = path.mtu.carried() < before;
         if len.is_some() {
-            self.send_scratch(now, number, len);
+            self.send_scratch(now, number, Ecn::None, len);
         }
         if less {
             self.tell_size(number);

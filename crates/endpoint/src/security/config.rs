@@ -1,8 +1,7 @@
 //! Parameters of an endpoint whose segments travel in ESP.
 
 use polypath_hip::HipConfig;
-use polypath_wire::Duration;
-use polypath_wire::millis;
+use polypath_wire::{Duration, Ecn, millis};
 use serde::{Deserialize, Serialize};
 
 /// Associations, their SAs and their paths.
@@ -26,6 +25,8 @@ pub struct SecurityConfig {
     pub retry: Duration,
     /// Largest IP packet of a path whose local address came without an MTU, bytes.
     pub mtu: u32,
+    /// Data may leave marked as ECN-capable (RFC 3168), on paths that were found to leave the mark alone, and arriving marks are told.
+    pub ecn: bool,
     /// Suites that do not protect may be used: in simulations only.
     pub simulation: bool,
 }
@@ -40,7 +41,15 @@ impl Default for SecurityConfig {
             missed_heartbeats: 4,
             retry: Duration::from_secs(2),
             mtu: 1500,
+            ecn: false,
             simulation: false,
         }
+    }
+}
+
+impl SecurityConfig {
+    /// What the answer to a heartbeat leaves with that came with `ecn`: a path that marks all is none to trust.
+    pub(super) fn answer_ecn(&self, ecn: Ecn) -> Ecn {
+        if self.ecn && ecn == Ecn::Capable { Ecn::Capable } else { Ecn::None }
     }
 }

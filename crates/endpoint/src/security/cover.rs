@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bytes::BytesMut;
 use polypath_transport::{PathConfig, PathStats};
 use polypath_wire::hip::Hit;
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Ecn, Instant};
 
 use super::{Security, inner};
 use crate::cover::{Cargo, Change, Cover, Inner, name_of};
@@ -14,8 +14,8 @@ use crate::outlet::Outlet;
 use crate::paths::Locators;
 
 impl Cover for Security {
-    fn open(&mut self, now: Instant, outer: &Locators, bytes: BytesMut) -> Option<Inner> {
-        self.receive(now, outer, bytes)
+    fn open(&mut self, now: Instant, outer: &Locators, ecn: Ecn, bytes: BytesMut) -> Option<Inner> {
+        self.receive(now, outer, ecn, bytes)
     }
 
     fn seal(&mut self, now: Instant, path: &Locators, cargo: Cargo<'_>, outlet: &mut impl Outlet) {
@@ -25,9 +25,9 @@ impl Cover for Security {
     /// HIP packets and heartbeats.
     fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         while !outlet.is_full()
-            && let Some((locators, payload)) = self.outbox.pop_front()
+            && let Some((locators, ecn, payload)) = self.outbox.pop_front()
         {
-            outlet.send_datagram(now, &locators, &payload);
+            outlet.send_datagram(now, &locators, ecn, &payload);
         }
     }
 

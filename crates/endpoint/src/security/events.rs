@@ -4,6 +4,7 @@ use polypath_hip::{Event, Link, SaPair, State};
 use polypath_wire::hip::{Hit, NotifyType};
 use polypath_wire::{Duration, Instant};
 
+use super::ecn::Marking;
 use super::heartbeat::Heart;
 use super::path::SecurePath;
 use super::report::{HipRecord, PeerEvent, PeerFailure};
@@ -148,6 +149,7 @@ impl Security {
             measured_at: now,
             spills: false,
             rekeyed: 0,
+            marks: Marking::default(),
             sealed_before: 0,
             sealed_at_beat: 0,
             sent: 0,

@@ -7,6 +7,7 @@
 mod care;
 mod config;
 mod cover;
+mod ecn;
 mod events;
 mod heartbeat;
 mod links;
@@ -27,7 +28,7 @@ use std::net::{IpAddr, SocketAddr};
 use polypath_hip::{Accept, ConnectError, DropReason, Host, Identity, Link, Route, State};
 use polypath_transport::PathConfig;
 use polypath_wire::hip::{Hit, udp::HIP_MARKER};
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Ecn, Instant, Rate};
 
 use crate::cover::Change;
 use crate::paths::Locators;
@@ -80,7 +81,7 @@ pub(crate) struct Security {
     next_number: u16,
     spis: BTreeMap<u32, u16>,
     /// HIP packets and heartbeats that wait to be sent.
-    outbox: VecDeque<(Locators, Vec<u8>)>,
+    outbox: VecDeque<(Locators, Ecn, Vec<u8>)>,
     changes: VecDeque<Change>,
     events: VecDeque<(Hit, PeerEvent)>,
     /// Changes of state, if they are observed.
@@ -225,7 +226,8 @@ impl Security {
             while let Some(transmit) = self.hip.poll_transmit() {
                 let Route { local, remote } = transmit.route;
                 let marker: &[u8] = if transmit.route.is_udp() { &[] } else { &HIP_MARKER };
-                self.outbox.push_back((Locators { local, remote }, [marker, &transmit.payload].concat()));
+                let packet = [marker, &transmit.payload].concat();
+                self.outbox.push_back((Locators { local, remote }, Ecn::None, packet));
                 more = true;
             }
             if !more {

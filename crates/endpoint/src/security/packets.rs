@@ -1,8 +1,8 @@
 //! Packets in and out: what is in them, and on which path they go.
 
 use bytes::BytesMut;
-use polypath_wire::Instant;
 use polypath_wire::hip::{Hit, PacketView, udp};
+use polypath_wire::{Ecn, Instant};
 
 use super::heartbeat::{self, Heard};
 use super::path::Content;
@@ -20,6 +20,7 @@ impl Security {
         &mut self,
         now: Instant,
         locators: &Locators,
+        ecn: Ecn,
         mut bytes: BytesMut,
     ) -> Option<Inner> {
         match udp::classify(&bytes) {
@@ -68,7 +69,7 @@ impl Security {
                 if first || moved || elsewhere || !path.reachable && self.config.hip.same_spi {
                     self.tell_hip(now, number); // who is not proved yet earns what it is sent
                 }
-                return self.opened(now, number, opened, bytes);
+                return self.opened(now, number, opened, (ecn, bytes));
             }
             udp::Payload::Keepalive => {}
             udp::Payload::Unknown => self.stats.unknown += 1,
@@ -81,19 +82,19 @@ impl Security {
         now: Instant,
         number: u16,
         opened: polypath_esp::Opened,
-        bytes: BytesMut,
+        (ecn, bytes): (Ecn, BytesMut),
     ) -> Option<Inner> {
         let path = self.paths.get_mut(number)?;
         let at = inner(self.ours, path.peer, number);
         match path.content(self.ours, at, &opened, bytes) {
-            Content::Inner(inner) => return Some(inner),
+            Content::Inner(inner) => return Some(Inner { ecn, ..inner }),
             Content::Icmp(mut message) => {
                 match heartbeat::read(&message, number, path.family(self.ours, true)) {
                     Heard::Request { id, seq } => {
                         heartbeat::reply(id, seq, path.family(self.ours, false), &mut message);
                         let write = |out: &mut [u8]| out.copy_from_slice(&message);
                         let len = path.seal_icmp(message.len(), &mut self.scratch, write);
-                        self.send_scratch(now, number, len);
+                        self.send_scratch(now, number, self.config.answer_ecn(ecn), len);
                     }
                     Heard::Reply { len, .. } if len > heartbeat::LEN => {
                         if path.probe_answered(len) {
@@ -102,6 +103,7 @@ impl Security {
                     }
                     Heard::Reply { sent, .. } => {
                         self.stats.heartbeats += 1;
+                        path.marks.on_answer(ecn);
                         let rtt = path.on_heartbeat(now, sent);
                         let (peer, inner) = (path.peer, inner(self.ours, path.peer, number));
                         self.peers.touch(peer);
@@ -143,7 +145,8 @@ impl Security {
             return;
         }
         let (locators, unsent) = (path.locators, &mut self.stats.unsent);
-        outlet.send_datagram_with(now, &locators, len, |room| {
+        let ecn = if path.marks.may_be() { cargo.ecn() } else { Ecn::None };
+        outlet.send_datagram_with(now, &locators, ecn, len, |room| {
             let sealed = path.seal(ours, cargo, room).is_some();
             path.sent += if sealed { len as u64 } else { 0 };
             *unsent += u64::from(!sealed);
@@ -151,11 +154,11 @@ impl Security {
         });
     }
 
-    pub(super) fn send_scratch(&mut self, now: Instant, number: u16, len: Option<usize>) {
+    pub(super) fn send_scratch(&mut self, now: Instant, number: u16, ecn: Ecn, len: Option<usize>) {
         let Some(path) = self.paths.get(number) else { return };
         match len {
             Some(len) if path.reachable || self.hip.may_send(now, path.peer, path.spi(), len as u64) => {
-                self.outbox.push_back((path.locators, self.scratch[..len].to_vec()));
+                self.outbox.push_back((path.locators, ecn, self.scratch[..len].to_vec()));
             }
             _ => self.stats.unsent += 1,
         }

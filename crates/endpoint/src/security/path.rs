@@ -10,8 +10,9 @@ use polypath_wire::hip::Hit;
 use polypath_wire::icmp::{IcmpFamily, PROTOCOL_V6};
 use polypath_wire::shim::Shim;
 use polypath_wire::tcp::MIN_HEADER_LEN;
-use polypath_wire::{Checksum, Duration, Instant, udp};
+use polypath_wire::{Checksum, Duration, Ecn, Instant, udp};
 
+use super::ecn::Marking;
 use super::heartbeat::{self, Heart};
 use super::mtu::PathMtu;
 use crate::cover::{Cargo, Inner};
@@ -66,6 +67,7 @@ pub(super) struct SecurePath {
     /// Nothing came on the newest SA yet.
     pub fresh: bool,
     pub heart: Heart,
+    pub marks: Marking,
     pub mtu: PathMtu,
     /// What was measured: half the smallest round trip of a heartbeat, and the rate at which a connection delivers that has more to send.
     pub measured: Link,
@@ -151,7 +153,13 @@ impl SecurePath {
             return Content::Nothing;
         }
         let checksum = Checksum::Ipv6 { src: self.hit.as_ipv6(), dst: ours.as_ipv6() };
-        Content::Inner(Inner { path: at, next_header, checksum, bytes: packet.freeze().slice(payload) })
+        Content::Inner(Inner {
+            path: at,
+            next_header,
+            checksum,
+            ecn: Ecn::None,
+            bytes: packet.freeze().slice(payload),
+        })
     }
 
     /// The new SA pair takes the place of what there is: at once if the peer has it already, else when the

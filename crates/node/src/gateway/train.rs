@@ -118,7 +118,11 @@ mod tests {
     fn segment(number: u64, len: u64, flags: TcpFlags) -> Segment {
         let seq = Seq((number * MSS) as u32);
         let header = TcpHeader { src_port: 1, dst_port: 2, seq, flags, ..TcpHeader::default() };
-        Segment { header, payload: Pattern { key: 1, offset: number * MSS, len }.into() }
+        Segment {
+            header,
+            payload: Pattern { key: 1, offset: number * MSS, len }.into(),
+            ..Segment::default()
+        }
     }
 
     fn train() -> Train {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use polypath_endpoint::{Locators, Outlet};
 use polypath_node::{Carrier, UdpSockets};
-use polypath_wire::Instant;
+use polypath_wire::{Ecn, Instant};
 
 #[tokio::test]
 async fn a_datagram_that_cannot_be_made_is_none_and_the_others_arrive_as_they_were_made() {
@@ -18,7 +18,7 @@ async fn a_datagram_that_cannot_be_made_is_none_and_the_others_arrive_as_they_we
     let mut sockets = UdpSockets::bind(&[SocketAddr::from(([127, 0, 0, 1], 0)).into()]).unwrap();
     let locators = Locators { local: sockets.locals().next().unwrap(), remote: peer.local_addr().unwrap() };
     let mut make = |len, byte: u8| {
-        sockets.send_datagram_with(Instant::ZERO, &locators, len, |room| {
+        sockets.send_datagram_with(Instant::ZERO, &locators, Ecn::None, len, |room| {
             assert_eq!(room.len(), len);
             room.fill(byte);
             byte > 0

@@ -154,6 +154,10 @@ fn due(now: Option<Instant>, said: &Bound<'_, PyAny>) -> PyResult<Option<Instant
 }
 
 impl Controller for Controlled {
+    fn heeds_marks(&self) -> bool {
+        false // nothing tells it of them
+    }
+
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
         self.paths.retain(|(p, _)| *p != path);
         self.paths.push((path, State { mss, window: u64::from(mss), ..State::default() }));

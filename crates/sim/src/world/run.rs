@@ -55,7 +55,7 @@ impl World {
                 self.sources[datagram.source as usize].received(now, datagram, packet.size);
             } else if let Some(host) = &mut self.hosts[to.index()] {
                 let watched = self.config.reordering && packet.body.has_data();
-                let handle = host.receive(now, route, &mut packet.body);
+                let handle = host.receive(now, route, packet);
                 if let Some((flow, Side::Receiver)) = handle.and_then(|handle| host.flow(handle)) {
                     let flow = &mut self.flows[flow as usize];
                     if watched {

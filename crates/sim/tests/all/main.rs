@@ -10,5 +10,6 @@ mod earliest_arrival;
 mod fast;
 mod flows;
 mod limit;
+mod marks;
 mod ns2;
 mod polypath;

@@ -1,3 +1,4 @@
 //! Transfers over emulated links.
 
+mod marks;
 mod transfer;

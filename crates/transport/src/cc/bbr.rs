@@ -23,7 +23,7 @@ mod probe_rtt;
 mod sent;
 mod undo;
 
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::controller::{Controller, Phase, Snapshot};
@@ -134,9 +134,10 @@ impl Law for Bbr {
 
     fn build(config: BbrConfig, env: &Env) -> Box<dyn Controller> {
         let seed = env.seed;
-        Box::new(PerPath::new(move |now, path, mss| {
+        let paths = PerPath::new(move |now, path: PathId, mss| {
             Self::new(config, now, mss, seed.wrapping_add(u64::from(path.0)))
-        }))
+        });
+        Box::new(paths.ignoring_marks())
     }
 }
 

@@ -75,6 +75,14 @@ pub trait Controller: Debug + Send {
     fn on_lost(&mut self, _now: Instant, _path: PathId, _segment: &LostSegment) {}
     /// A loss episode began.
     fn on_loss(&mut self, now: Instant, path: PathId, loss: &LossEvent, paths: &[PathView]);
+    /// The peer reports a mark of congestion, of a packet that left since the last reduction (RFC 3168 §6.1.2): a loss without anything lost.
+    fn on_mark(&mut self, now: Instant, path: PathId, mark: &LossEvent, paths: &[PathView]) {
+        self.on_loss(now, path, mark, paths);
+    }
+    /// Whether it answers marks as it does losses. Otherwise nothing leaves that may be marked.
+    fn heeds_marks(&self) -> bool {
+        true
+    }
     /// The episode was reordering: restore what was saved for it.
     fn on_undo(&mut self, _now: Instant, _path: PathId, _episode: Episode) {}
     /// When the next periodic update is due.

@@ -104,6 +104,10 @@ impl Algorithm for MhipSimple {
         }
     }
 
+    fn heeds_marks(&self) -> bool {
+        self.halve
+    }
+
     fn on_undo(&mut self, now: Instant, episode: Episode) {
         self.reno.iter_mut().for_each(|r| r.on_undo(now, episode));
     }

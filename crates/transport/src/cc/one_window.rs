@@ -66,6 +66,10 @@ impl<A: Algorithm> Controller for OneWindow<A> {
         self.algorithm.on_loss(now, &LossEvent { flight_size: loss.flight_size + elsewhere, ..*loss });
     }
 
+    fn heeds_marks(&self) -> bool {
+        self.algorithm.heeds_marks()
+    }
+
     fn on_undo(&mut self, now: Instant, _: PathId, episode: Episode) {
         self.algorithm.on_undo(now, episode);
     }

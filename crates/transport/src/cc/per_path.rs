@@ -18,6 +18,9 @@ pub(crate) trait Algorithm: std::fmt::Debug + Send {
     fn on_lost(&mut self, _now: Instant, _segment: &LostSegment) {}
     fn on_loss(&mut self, now: Instant, loss: &LossEvent);
     fn on_undo(&mut self, _now: Instant, _episode: Episode) {}
+    fn heeds_marks(&self) -> bool {
+        true
+    }
     fn window(&self) -> u64;
     fn pace(&self) -> Option<Pace> {
         None
@@ -91,18 +94,25 @@ pub(crate) struct PerPath<A, F> {
     new: F,
     /// Of laws that may go by trains: whether they do not.
     window_only: Option<bool>,
+    ignores_marks: bool,
 }
 
 impl<A, F: Fn(Instant, PathId, u32) -> A> PerPath<A, F> {
     /// `new(now, path, mss)` makes the instance of a path.
     pub(crate) fn new(new: F) -> Self {
-        Self { paths: PathMap::default(), new, window_only: None }
+        Self { paths: PathMap::default(), new, window_only: None, ignores_marks: false }
     }
 
     /// The same with what [`Controller::window_only`] says; where it is not so, the law goes by trains.
     #[must_use]
     pub(crate) fn window_only(self, window_only: bool) -> Self {
         Self { window_only: Some(window_only), ..self }
+    }
+
+    /// The same of a law that goes by something else.
+    #[must_use]
+    pub(crate) fn ignoring_marks(self) -> Self {
+        Self { ignores_marks: true, ..self }
     }
 
     #[inline]
@@ -179,6 +189,10 @@ impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPa
         if let Some(a) = self.get_mut(path) {
             a.on_loss(now, loss);
         }
+    }
+
+    fn heeds_marks(&self) -> bool {
+        !self.ignores_marks
     }
 
     fn on_undo(&mut self, now: Instant, path: PathId, episode: Episode) {

@@ -345,6 +345,15 @@ impl Controller for Polypath {
         }
     }
 
+    /// A queue made it, so nothing excuses it.
+    fn on_mark(&mut self, now: Instant, path: PathId, mark: &LossEvent, views: &[PathView]) {
+        let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
+        let Some(p) = self.path_mut(path) else { return };
+        p.excused = false;
+        let srtt = p.srtt.unwrap_or_default();
+        self.context_mut(path).into_iter().for_each(|c| c.on_loss(now, mark, elsewhere, works, srtt));
+    }
+
     fn on_undo(&mut self, now: Instant, path: PathId, episode: Episode) {
         self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_undo(now, episode));
     }

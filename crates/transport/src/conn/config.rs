@@ -69,6 +69,9 @@ pub struct ConnectionConfig {
     /// Data may leave directly behind our SYN, and is delivered when the peer's comes like that: an initial window of it, once.
     /// Only for ends that both know of it, over a layer that proves who sent a segment; not with `multi_route`.
     pub early_data: bool,
+    /// Offer ECN (RFC 3168): what leaves may be marked by queues, and marks reduce the window as losses do. Only with a
+    /// controller that answers marks.
+    pub ecn: bool,
     /// Smallest retransmission timeout, ms, above 0. RFC 6298 says 1 s; Linux and ns-2 use 200 ms.
     #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
@@ -138,6 +141,7 @@ impl Default for ConnectionConfig {
             delayed_ack: Duration::from_millis(40),
             multi_route: false,
             early_data: false,
+            ecn: false,
             min_rto: Duration::from_millis(200),
             initial_rto: Duration::from_secs(1),
             max_rto: Duration::from_secs(60),

@@ -23,6 +23,9 @@ impl Connection {
             self.challenge(now, path);
             return false;
         }
+        if segment.header.flags.contains(TcpFlags::ECE) && self.handshake.ecn {
+            self.engine.on_mark_echoed(now, path);
+        }
         let mut blocks = [(0, 0); SackBlocks::CAPACITY];
         let n = segment.header.options.sack.len();
         if n > 0 {

@@ -19,6 +19,8 @@ pub(super) struct Handshake {
     pub timestamps: bool,
     /// The multi-route option in every segment.
     pub multi_route: bool,
+    /// ECN: packets are marked, and marks told.
+    pub ecn: bool,
     /// Shift of the windows we advertise.
     pub our_shift: u8,
     /// Shift of the windows we are told.
@@ -47,6 +49,7 @@ impl Handshake {
             peer: None,
             timestamps: config.timestamps,
             multi_route: config.multi_route,
+            ecn: config.ecn,
             scaling: config.window_scaling,
             our_shift: if config.window_scaling { fitting } else { 0 },
             peer_shift: 0,

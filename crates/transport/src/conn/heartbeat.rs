@@ -84,7 +84,7 @@ impl Connection {
         let window = self.receiver.window_end() as i64 - next;
         if self.rcv_offset(segment.header.seq).abs_diff(next) <= window.unsigned_abs() {
             match beat {
-                Beat::Ask(number) if self.defers_heartbeat(now, path, number) => {}
+                Beat::Ask(number) if self.defers_heartbeat(now, path, number) => self.rest(now),
                 Beat::Ask(number) => self.send_beat(now, path, Beat::Answer(number)),
                 Beat::Answer(number) if number >= BEHIND => self.on_probe_answered(number),
                 Beat::Answer(number) => {

@@ -66,6 +66,9 @@ impl Connection {
             if let Some(ts) = timestamps.filter(|_| self.receiver.thins() && !empty) {
                 self.receiver.on_echo(now, path, self.clock_instant(now, ts.echo));
             }
+            if !empty {
+                self.note_mark(path, segment.ecn, flags);
+            }
             self.handle_data(now, path, offset, segment);
         }
         self.arm_persist(now);
@@ -126,6 +129,7 @@ impl Connection {
             return;
         }
         if segment.payload.is_empty() {
+            self.rest(now);
             self.challenge(now, path);
         } else if beyond || offset < 0 {
             self.receiver.ack_now(path, Some(offset.max(0) as u64), &mut self.engine.timers);

@@ -51,6 +51,17 @@ impl Connection {
         }
     }
 
+    /// Either end is asked whether it is there, so the connection is idle: the memory of what was measured long ago, and of what was under way, is given back if
+    /// all was acknowledged.
+    pub(super) fn rest(&mut self, now: Instant) {
+        if self.sender.map.is_idle() {
+            self.engine.rest(now);
+            self.sender.shrink();
+            self.receiver.buffer.shrink();
+            self.control.shrink_to_fit();
+        }
+    }
+
     /// Takes `segment` if it is a keep-alive that the driver answers: it repeats the last sequence number that came, without data or
     /// with one byte of garbage.
     #[cold]

@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod connection;
 mod contents;
 mod early;
+mod ecn;
 mod handshake;
 mod heartbeat;
 mod input;

@@ -54,6 +54,7 @@ impl Connection {
             segment.header.flags = TcpFlags::SYN | TcpFlags::ACK;
             segment.header.ack = self.first_rcv_seq();
         }
+        self.offer_ecn(answer, segment);
         segment.header.options = self.syn_options(now, path, answer);
         Some(path)
     }
@@ -87,6 +88,7 @@ impl Connection {
             self.handshake.our_shift = 0;
         }
         self.handshake.multi_route &= options.multi_route.is_some();
+        self.agree_ecn(syn.header.flags);
         if self.config.multi_route && !self.handshake.multi_route {
             let others: Vec<_> = self.paths().filter(|p| *p != path).collect();
             others.into_iter().for_each(|other| self.remove_path(now, other));

@@ -1,7 +1,7 @@
 //! Making segments: what is due goes out in the order handshake, control, data, acknowledgments.
 
 use polypath_wire::tcp::{MultiRoute, SackBlocks, TcpFlags, TcpHeader, TcpOptions};
-use polypath_wire::{Instant, PathId, Seq};
+use polypath_wire::{Ecn, Instant, PathId, Seq};
 
 use super::config::AckReturn;
 use super::connection::{Connection, Ports, State};
@@ -113,6 +113,7 @@ impl Connection {
         }
         if synchronized {
             self.acknowledge_too(now, outgoing.path, segment);
+            self.mark_data(now, outgoing, segment);
         }
     }
 
@@ -153,6 +154,9 @@ impl Connection {
         if self.sender.sack {
             let most = if self.handshake.timestamps { 3 } else { 4 }; // RFC 2018 §3
             segment.header.options.sack = self.sack_blocks(&pending, most);
+        }
+        if path == pending.path {
+            self.echo_mark(path, segment);
         }
         self.date(&pending, segment);
         self.receiver.told(now, pending.path);
@@ -209,6 +213,7 @@ impl Connection {
         let options = TcpOptions { timestamps, multi_route, ..Default::default() };
         segment.header = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, urgent: 0, options };
         segment.payload = Payload::EMPTY;
+        segment.ecn = Ecn::None;
     }
 
     /// Sends a bare acknowledgment on `path`, from which the peer learns that the path exists even if

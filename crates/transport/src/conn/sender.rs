@@ -115,6 +115,13 @@ impl Sender {
         }
     }
 
+    /// Gives back memory, as nothing is outstanding.
+    pub(super) fn shrink(&mut self) {
+        self.map.shrink();
+        self.losses.shrink_to_fit();
+        self.own_acks.iter_mut().for_each(OwnAcks::shrink);
+    }
+
     /// The handshake agreed on SACK and on the multi-route option, or did not.
     pub(super) fn agree(&mut self, sack: bool, multi_route: bool) {
         self.sack = sack;

@@ -95,6 +95,12 @@ impl StreamMap {
         self.sent.is_empty()
     }
 
+    /// Nothing is outstanding: gives back the memory of what was.
+    pub(super) fn shrink(&mut self) {
+        self.sent.shrink_to_fit();
+        self.gaps.shrink_to_fit();
+    }
+
     /// Duplicate acknowledgments since `una` moved.
     pub(super) fn dupacks(&self) -> u32 {
         self.dupacks

@@ -117,6 +117,7 @@ impl Connection {
             return self.lose(CloseReason::TimedOut);
         }
         self.unanswered += 1;
+        self.rest(now);
         let path = self.engine.path_for_control(self.last_path);
         self.send_probe(now, path);
         self.engine.timers.set(Timer::KEEP_ALIVE, now + self.config.keep_alive);

@@ -59,6 +59,7 @@ impl Engine {
             self.recall(path, rtt);
         }
         let in_recovery = recovers && self.is_recovering(now, path, order);
+        let in_recovery = in_recovery || self.lanes[path].marks.hold_back(now);
         let (lane, view) = (&mut self.lanes[path], &self.views[path]);
         let fresh = lane.flight.fresh();
         lane.timeouts = 0;

@@ -2,6 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
+use super::marks::Marks;
 use super::stats::PathStats;
 use crate::facts::{Episode, KnownPath, LossEvent};
 use crate::path::estimator::PathEstimator;
@@ -40,6 +41,8 @@ pub(crate) struct Lane {
     pub(super) together: u64,
     /// What it is limited to.
     pub(super) limit: Option<Limit>,
+    /// Marks of congestion.
+    pub(super) marks: Marks,
 }
 
 /// A timeout that may have been for nothing.

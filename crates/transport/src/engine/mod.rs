@@ -12,6 +12,8 @@ mod credit;
 pub(crate) mod facts;
 pub(crate) mod lane;
 mod machine;
+mod marked;
+mod marks;
 pub(crate) mod numbers;
 pub(crate) mod observers;
 mod paths;

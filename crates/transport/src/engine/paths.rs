@@ -5,6 +5,7 @@ use polypath_wire::{Duration, Instant, PathId};
 use super::config::PathConfig;
 use super::lane::{Lane, Silence};
 use super::machine::Engine;
+use super::marks::Marks;
 use super::stats::PathStats;
 use super::timers::Timer;
 use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
@@ -45,6 +46,7 @@ impl Engine {
             together: 0,
             known: config.known.map(|known| (known, config.others)),
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
+            marks: Marks::default(),
         });
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
         let view = PathView { idle_at: now, overhead, spill: config.spill, ..PathView::new(id, mss) };

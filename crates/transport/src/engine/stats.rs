@@ -31,6 +31,8 @@ pub struct PathStats {
     pub rate: Option<Rate>,
     /// Rate of delivery, unless all that was sent is less than the path could carry.
     pub delivered_rate: Option<Rate>,
+    /// Reductions of its window for marks of congestion (ECN).
+    pub marks: u64,
     /// Its bottleneck, by the first path that leads through it, if the controller asks which paths share one.
     pub bottleneck: Option<PathId>,
 }

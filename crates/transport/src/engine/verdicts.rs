@@ -62,6 +62,14 @@ impl Engine {
         judged.episodes += 1;
     }
 
+    fn lose_window(&mut self, now: Instant, path: PathId, event: &LossEvent) {
+        let before = self.controller.window(path);
+        self.controller.on_loss(now, path, event, self.views.as_slice());
+        if self.controller.window(path) < before {
+            self.reduced_for_loss(now, path);
+        }
+    }
+
     /// `what` is lost, as the verdict on `path` says: most often it left there.
     fn lose(
         &mut self,
@@ -80,8 +88,10 @@ impl Engine {
         self.controller.on_lost(now, path, &LostSegment { offset: what.cargo, bytes, sent_at });
         if first {
             self.lanes[path].recovering = Some(episode);
-            let event = LossEvent { cause, episode, bytes, flight_size, oldest_sent: sent_at };
-            self.controller.on_loss(now, path, &event, self.views.as_slice());
+            if !self.lanes[path].marks.answer_for(sent_at) {
+                let event = LossEvent { cause, episode, bytes, flight_size, oldest_sent: sent_at };
+                self.lose_window(now, path, &event);
+            }
             judged.episodes += 1;
             if self.observers.watch.closes_on_loss() {
                 self.close_congested(what.path, Duration::ZERO);

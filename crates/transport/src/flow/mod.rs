@@ -4,5 +4,5 @@ pub(crate) mod packet;
 pub(crate) mod stream;
 
 pub use packet::{
-    Ecn, Leaving, Packet, PacketConfig, PacketFlow, PacketQueue, PacketStats, QueueStats, Refused, Tolerable,
+    Leaving, Packet, PacketConfig, PacketFlow, PacketQueue, PacketStats, QueueStats, Refused, Tolerable,
 };

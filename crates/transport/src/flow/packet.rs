@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use polypath_wire::shim::{Frame, Shim};
-use polypath_wire::{Instant, PathId, WireError};
+use polypath_wire::{Ecn, Instant, PathId, WireError};
 
 use crate::cc::Env;
 use crate::engine::Engine;
@@ -194,18 +194,6 @@ impl PacketFlow {
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.engine.timers.next()
     }
-}
-
-/// The ECN bits that a packet came with (RFC 3168).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Ecn {
-    /// Its sender does not know them, or nobody looked.
-    #[default]
-    None,
-    /// They may be set on the way.
-    Capable,
-    /// They were.
-    Marked,
 }
 
 #[cfg(test)]

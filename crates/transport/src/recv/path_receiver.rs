@@ -26,6 +26,8 @@ pub(crate) struct PathReceiver {
     pub heard: bool,
     /// Packets on it were lost or late since data came on it last.
     pub skipped: bool,
+    /// Data on it was marked (RFC 3168), and the peer did not say that it reduced its window.
+    pub marked: bool,
     /// What the peer calls it, if it says so (route id of the multi-route option).
     pub route: Option<u8>,
     /// How often we told the peer of it.

@@ -66,6 +66,12 @@ impl ReorderBuffer {
         }
     }
 
+    /// Gives back the memory of what was held.
+    pub(crate) fn shrink(&mut self) {
+        self.ready.shrink_to_fit();
+        self.early.shrink_to_fit();
+    }
+
     /// Makes the capacity `capacity`. What is held beyond it stays.
     pub(crate) fn resize(&mut self, capacity: u64) {
         self.capacity = capacity;

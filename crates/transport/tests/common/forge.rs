@@ -53,7 +53,7 @@ impl Pair {
             options: TcpOptions { timestamps, ..TcpOptions::default() },
             ..TcpHeader::default()
         };
-        Segment { header, payload: Payload::EMPTY }
+        Segment { header, ..Segment::default() }
     }
 
     /// Where `seq` of the stream towards `to` is in it, near what `to` has read; negative before its start.

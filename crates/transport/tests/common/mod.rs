@@ -11,7 +11,7 @@ use polypath_transport::{
     State,
 };
 use polypath_wire::tcp::TcpFlags;
-use polypath_wire::{Duration, Instant, PathId, Seq};
+use polypath_wire::{Duration, Ecn, Instant, PathId, Seq};
 use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer};
 
@@ -21,6 +21,9 @@ pub const SERVER: usize = 1;
 pub const ISN: [Seq; 2] = [Seq(u32::MAX - 2000), Seq(5000)];
 
 const PORTS: [Ports; 2] = [Ports { local: 1000, remote: 2000 }, Ports { local: 2000, remote: 1000 }];
+
+/// What says what a segment is for.
+const CONTROL: TcpFlags = TcpFlags(TcpFlags::SYN.0 | TcpFlags::ACK.0 | TcpFlags::RST.0 | TcpFlags::FIN.0);
 
 /// A segment on its way.
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ pub enum Edit {
     Lose,
     Twice,
     Delay(Duration),
+    /// A queue marks it, or loses it if it may not.
+    Mark,
     /// Only so many bytes of data arrive.
     Cut(u64),
 }
@@ -286,7 +291,7 @@ impl Pair {
         }
         match &mut self.ends[to] {
             Some(connection) => connection.handle(now, path, segment),
-            closed if segment.header.flags == TcpFlags::SYN => {
+            closed if segment.header.flags.0 & CONTROL.0 == TcpFlags::SYN.0 => {
                 let (config, ports, paths) = (self.config.clone(), PORTS[to], &self.paths);
                 *closed = Some(Connection::accept(now, config, ports, ISN[to], paths, path, &segment));
             }
@@ -324,6 +329,8 @@ impl Pair {
             Edit::Lose => return,
             Edit::Twice => self.fly(flying.clone()),
             Edit::Delay(more) => flying.arrives = arrives + more,
+            Edit::Mark if flying.segment.ecn == Ecn::None => return,
+            Edit::Mark => flying.segment.ecn = Ecn::Marked,
             Edit::Cut(len) => flying.segment.payload = flying.segment.payload.slice(0, len),
         }
         self.fly(flying);

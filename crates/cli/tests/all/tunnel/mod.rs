@@ -7,6 +7,7 @@ mod incidents;
 mod init;
 mod kill_switch;
 mod mistakes;
+mod orphans;
 mod package;
 mod peers;
 mod plugged;

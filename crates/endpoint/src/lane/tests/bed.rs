@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use polypath_hop::FqCodelConfig;
-use polypath_transport::flow::{Ecn, Packet, PacketConfig, PacketFlow};
+use polypath_transport::flow::{Packet, PacketConfig, PacketFlow};
 use polypath_transport::{CcConfig, ConnectionConfig, PathConfig, Pattern, SchedulerConfig, Segment};
-use polypath_wire::{Duration, Instant, PathId, Rate, Seed};
+use polypath_wire::{Duration, Ecn, Instant, PathId, Rate, Seed};
 
 use crate::lane::queue::Fair;
 use crate::packet::encode_packet;

@@ -9,7 +9,7 @@ use polypath_endpoint::*;
 use polypath_hip::{HipConfig, Identity, KeyKind, Random, dh::DhGroup};
 use polypath_transport::{ConnectionConfig, Pattern, Payload, Segment};
 use polypath_wire::hip::Hit;
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Ecn, Instant, Rate};
 
 pub const PORT: u16 = 80;
 pub const CLIENT: usize = 0;
@@ -89,7 +89,7 @@ impl Outlet for Out {
     fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
         panic!("a segment left in the clear");
     }
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, payload: &[u8]) {
+    fn send_datagram(&mut self, _: Instant, locators: &Locators, _: Ecn, payload: &[u8]) {
         self.0.push((*locators, payload.to_vec()));
     }
 }
@@ -257,7 +257,7 @@ impl Bed {
                 if side == SERVER && payload.len() > 500 {
                     self.links[link].bytes += payload.len() as u64;
                 }
-                let input = Input::Datagram { locators, bytes: BytesMut::from(&payload[..]) };
+                let input = Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&payload[..]) };
                 self.give(side, input);
                 self.turn(side);
             }

@@ -44,7 +44,8 @@ fn data_whose_syn_did_not_come_is_not_reset() {
     let mut bed = Bed::established();
     let path = bed.endpoints[SERVER].secure_paths().next().unwrap();
     let header = TcpHeader { src_port: 40_000, dst_port: PORT, ..TcpHeader::default() };
-    let mut early = Segment { header, payload: bytes::Bytes::from(vec![7; 100]).into() };
+    let mut early =
+        Segment { header, payload: bytes::Bytes::from(vec![7; 100]).into(), ..Segment::default() };
     let now = bed.now;
     bed.endpoints[SERVER].handle_segment(now, &path.inner, &mut early);
     assert_eq!(bed.endpoints[SERVER].stats().resets_sent, 0);

@@ -20,7 +20,7 @@ use bytes::BytesMut;
 use polypath_endpoint::*;
 use polypath_hip::suite::EspSuite;
 use polypath_hip::{Accept, State};
-use polypath_wire::{Duration, Instant, Rate};
+use polypath_wire::{Duration, Ecn, Instant, Rate};
 
 const LEN: u64 = 4 << 20;
 
@@ -304,7 +304,7 @@ fn forgeries_replays_and_segments_in_the_clear_are_dropped_and_counted() {
     bed.run(Duration::from_millis(300));
     let locators = Locators { local: v4(1, 0), remote: v4(0, 0) };
     let mut give = |bytes: &[u8]| {
-        let input = Input::Datagram { locators, bytes: BytesMut::from(bytes) };
+        let input = Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(bytes) };
         bed.endpoints[SERVER].handle(bed.now, input);
         bed.endpoints[SERVER].security_stats().unwrap()
     };

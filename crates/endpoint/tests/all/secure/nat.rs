@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bytes::BytesMut;
 use polypath_endpoint::*;
 use polypath_transport::{CcConfig, ConnectionConfig};
-use polypath_wire::Duration;
+use polypath_wire::{Duration, Ecn};
 
 use super::bed::*;
 
@@ -148,7 +148,10 @@ fn a_copy_from_elsewhere_draws_one_check_and_moves_no_path() {
             let locators = Locators { local: bed.links[0].ends[SERVER], remote };
             let locators = [locators, Locators { local: bed.links[1].ends[SERVER], ..locators }];
             for locators in locators {
-                bed.give(SERVER, Input::Datagram { locators, bytes: BytesMut::from(&packet[..]) });
+                bed.give(
+                    SERVER,
+                    Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&packet[..]) },
+                );
             }
         }
         bed.run(MS(3000));

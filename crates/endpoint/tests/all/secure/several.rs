@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use polypath_endpoint::*;
 use polypath_transport::{ConnectionConfig, Pattern};
 use polypath_wire::hip::Hit;
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Ecn, Instant};
 
 use super::bed::{Out, identity, quick};
 
@@ -92,7 +92,7 @@ impl Hosts {
             let now = self.now;
             let arrived: Vec<_> = self.wire.extract_if(.., |(at, ..)| *at <= now).collect();
             for (_, to, locators, bytes) in arrived.into_iter().filter(|_| !self.cut) {
-                let input = Input::Datagram { locators, bytes: BytesMut::from(&bytes[..]) };
+                let input = Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&bytes[..]) };
                 match to {
                     None => self.server.handle(now, input),
                     Some(n) => self.clients[n].iter_mut().for_each(|c| c.handle(now, input.clone())),

@@ -2,7 +2,7 @@
 
 use polypath_endpoint::*;
 use polypath_transport::{CcConfig, ConnectionConfig, State as TcpState};
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Ecn, Instant};
 
 use super::bed::*;
 
@@ -210,7 +210,7 @@ fn what_was_recorded_of_an_exchange_ends_nothing() {
         bed.run(MS(100));
         for packet in &exchange {
             let locators = Locators { local: bed.links[0].ends[CLIENT], remote: bed.links[0].ends[SERVER] };
-            bed.give(CLIENT, Input::Datagram { locators, bytes: packet[..].into() });
+            bed.give(CLIENT, Input::Datagram { locators, ecn: Ecn::None, bytes: packet[..].into() });
         }
     }
     bed.links.iter_mut().for_each(|l| l.up = true);
@@ -251,7 +251,7 @@ fn forged_answers_in_the_dark_do_not_make_lost_heartbeats_look_like_a_restart() 
         let stop: Instant = bed.now + MS(12_000);
         while bed.now < stop {
             bed.run(MS(50));
-            bed.give(CLIENT, Input::Datagram { locators, bytes: r1[..].into() });
+            bed.give(CLIENT, Input::Datagram { locators, ecn: Ecn::None, bytes: r1[..].into() });
         }
         bed.links.iter_mut().for_each(|l| l.up = true);
         bed.lost = [3; 2];

@@ -54,6 +54,11 @@ impl OwnAcks {
         Self { path, sent: VecDeque::with_capacity(FIRST), first: 0, began: 0 }
     }
 
+    /// Gives back the memory of what is covered.
+    pub(super) fn shrink(&mut self) {
+        self.sent.shrink_to_fit();
+    }
+
     /// `sent` leaves; `all`: not only the first flight is of interest.
     fn note(&mut self, sent: Sent, all: bool) {
         let is_first = self.began < FIRST;

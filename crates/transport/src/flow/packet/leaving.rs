@@ -2,13 +2,15 @@
 
 use bytes::Bytes;
 use polypath_wire::shim::{Ask, Report, Shim};
-use polypath_wire::{PathId, WireError};
+use polypath_wire::{Ecn, PathId, WireError};
 
 /// A frame to be sealed and sent on a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leaving {
     /// On which path.
     pub path: PathId,
+    /// Whether queues may mark it: a packet, under a controller that answers marks.
+    pub ecn: Ecn,
     /// What it is.
     pub(super) what: What,
 }

@@ -1,9 +1,8 @@
 //! What came on one path, to be reported to the peer.
 
 use polypath_wire::shim::{EcnCounts, MAX_RANGES, Report};
-use polypath_wire::{Duration, Instant};
+use polypath_wire::{Duration, Ecn, Instant};
 
-use super::Ecn;
 use super::numbering::expand;
 use crate::ranges::Ranges;
 

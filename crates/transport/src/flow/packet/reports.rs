@@ -37,6 +37,18 @@ impl Sent {
         self.clock
     }
 
+    /// The peer counted `marked` of them: how many more than at the last report. A late report tells of none.
+    fn marks(&mut self, marked: u32) -> u32 {
+        let more = marked.wrapping_sub(self.marked);
+        match more as i32 {
+            0.. => {
+                self.marked = marked;
+                more
+            }
+            _ => 0,
+        }
+    }
+
     /// Takes out what was judged lost and is in `range`.
     fn late(&mut self, (first, last): (u64, u64)) -> Vec<(u64, Transmission)> {
         let numbers: Vec<_> = self.given_up.range(first..=last).map(|(number, _)| *number).collect();
@@ -74,8 +86,11 @@ impl PacketFlow {
         let late: Vec<_> = ranges.iter().flat_map(|range| sent.late(*range)).collect();
         let answered =
             sent.asked.take_if(|asked| ranges.iter().any(|r| (r.0..=r.1).contains(asked))).is_some();
-        self.stats.marked +=
-            u64::from(report.ecn.marked.wrapping_sub(std::mem::replace(&mut sent.marked, report.ecn.marked)));
+        let marks = sent.marks(report.ecn.marked);
+        self.stats.marked += u64::from(marks);
+        if marks > 0 && self.engine.heeds_marks() {
+            self.engine.on_marks(now, path);
+        }
         self.stats.late += late.len() as u64;
         self.came_late(&late);
         let delay = Duration::from_micros(report.delay.into());

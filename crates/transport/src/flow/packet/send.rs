@@ -1,7 +1,7 @@
 //! What leaves next, and on which path.
 
 use polypath_wire::shim::{Ask, Shim};
-use polypath_wire::{Duration, Instant, PathId, PathSet};
+use polypath_wire::{Duration, Ecn, Instant, PathId, PathSet};
 
 use super::again::Kept;
 use super::copies::Copy;
@@ -45,7 +45,7 @@ impl PacketFlow {
     fn next_report(&mut self, now: Instant) -> Option<Leaving> {
         self.paths.iter_mut().find_map(|Path { path, receipts, .. }| {
             let report = receipts.report(now)?;
-            Some(Leaving { path: *path, what: What::Report(report) })
+            Some(Leaving { path: *path, ecn: Ecn::None, what: What::Report(report) })
         })
     }
 
@@ -56,7 +56,7 @@ impl PacketFlow {
         if let Some(before) = self.paths[path].sent.asked.replace(number) {
             self.engine.forget(path, before);
         }
-        Leaving { path, what: What::Ask(Ask { number: self.on_wire(path, number) }) }
+        Leaving { path, ecn: Ecn::None, what: What::Ask(Ask { number: self.on_wire(path, number) }) }
     }
 
     fn next_packet(&mut self, now: Instant) -> Option<Leaving> {
@@ -182,7 +182,8 @@ impl PacketFlow {
         if shim.repaired {
             self.paths[path].kept.insert(number, packet);
         }
-        Leaving { path, what: What::Packet(Shim { number: self.on_wire(path, number), ..shim }, bytes) }
+        let ecn = if self.engine.heeds_marks() { Ecn::Capable } else { Ecn::None };
+        Leaving { path, ecn, what: What::Packet(Shim { number: self.on_wire(path, number), ..shim }, bytes) }
     }
 
     /// What the peer sees of the transmission `number` of `path`.

@@ -4,7 +4,7 @@ mod idle;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use polypath_wire::{Duration, Rate};
+use polypath_wire::{Duration, Ecn, Rate};
 
 use super::*;
 use crate::engine::config::PathConfig;

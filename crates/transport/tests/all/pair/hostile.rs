@@ -22,7 +22,7 @@ fn segment(pair: &mut Pair, offset: u32, acked: u32, data: &'static [u8]) -> Seg
         options: polypath_wire::tcp::TcpOptions { timestamps, ..Default::default() },
         ..TcpHeader::default()
     };
-    Segment { header, payload: Bytes::from_static(data).into() }
+    Segment { header, payload: Bytes::from_static(data).into(), ..Segment::default() }
 }
 
 fn drops(pair: &mut Pair, end: usize, reason: DropReason) -> u64 {
@@ -207,7 +207,7 @@ impl Forged {
             Some(Timestamps { value: self.clock.wrapping_add(ISN[from].0), echo: self.clock });
         let len = if self.offset < 1 << 31 { self.len } else { 0 }; // before the stream there is nothing
         let pattern = Pattern { key: from as u32, offset: u64::from(self.offset), len };
-        Segment { header, payload: pattern.into() }
+        Segment { header, payload: pattern.into(), ..Segment::default() }
     }
 }
 

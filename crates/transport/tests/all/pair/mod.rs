@@ -4,6 +4,7 @@
 mod closing;
 mod data;
 mod early;
+mod ecn;
 mod handshake;
 mod hostile;
 mod keep_alive;
