@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Metric;
+use crate::metric::Protocol;
 use crate::units::{Bytes, Human};
 
 /// One source of traffic and its destination.
@@ -106,27 +107,13 @@ impl Flow {
     /// Why it can never have `metric`, and what to ask instead.
     pub(super) fn lacks(&self, metric: Metric) -> Option<(&'static str, &'static str)> {
         let is_tcp = self.traffic == Traffic::Tcp;
-        match metric {
-            Metric::LossRate if is_tcp => Some(("only UDP has it", "ask for retransmissions")),
-            Metric::Completion if is_tcp && self.size.is_none() => {
-                Some(("it sends without end", "give the flow a size"))
-            }
-            Metric::Completion
-            | Metric::Retransmissions
-            | Metric::Timeouts
-            | Metric::Srtt
-            | Metric::MeanSrtt
-            | Metric::HarmDelay
-            | Metric::Window
-            | Metric::EstimatedRate
-            | Metric::ReorderingExtent
-            | Metric::ReorderingExtentMax
-            | Metric::ReorderedRatio
-            | Metric::HolBlocking
-            | Metric::OutOfOrderDelay
-                if !is_tcp =>
-            {
+        match metric.def().protocol {
+            Protocol::Udp if is_tcp => Some(("only UDP has it", "ask for retransmissions")),
+            Protocol::Tcp if !is_tcp => {
                 Some(("it is UDP", "ask for goodput, throughput, sent, out_of_order or loss_rate"))
+            }
+            _ if metric == Metric::Completion && self.size.is_none() => {
+                Some(("it sends without end", "give the flow a size"))
             }
             _ => None,
         }
