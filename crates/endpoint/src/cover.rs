@@ -163,7 +163,7 @@ pub(crate) enum Change {
     Moved(Locators),
     /// It was answered on after this round trip.
     Sample(Locators, Duration),
-    /// It carries payloads of so many bytes.
+    /// The largest payload that it carries, bytes.
     Carries(Locators, u32),
     /// Packets on it are lost or late.
     Skipped(Locators),

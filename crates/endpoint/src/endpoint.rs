@@ -58,7 +58,7 @@ pub enum Event {
 /// [`connection_mut`](Self::connection_mut)), *outputs* ([`pump`](crate::pump()),
 /// [`poll_event`](Self::poll_event), [`poll_record`](Self::poll_record), [`poll_timeout`](Self::poll_timeout)),
 /// and *questions* ([`connection`](Self::connection), [`stats`](Self::stats), …).
-/// After any input pump, which sends what there is to send, then poll events and records until `None`.
+/// After any input pump, which sends all that is ready, then poll events and records until `None`.
 /// The pump returns the timeout.
 ///
 /// A connection is known by its ports and by the locators of its paths. Nothing is authenticated here,

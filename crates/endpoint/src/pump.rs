@@ -5,7 +5,7 @@ use polypath_wire::Instant;
 use crate::endpoint::Endpoint;
 use crate::outlet::Outlet;
 
-/// Lets due timers expire and sends what there is to send. Returns when to call again at the latest.
+/// Lets due timers expire and sends all that is ready. Returns when to call again at the latest.
 /// Events and records are to be polled afterwards.
 pub fn pump(endpoint: &mut Endpoint, now: Instant, outlet: &mut impl Outlet) -> Option<Instant> {
     if endpoint.poll_timeout().is_some_and(|due| due <= now) {

@@ -20,7 +20,7 @@ pub(crate) fn reset_for(segment: &Segment) -> Option<Segment> {
     Some(Segment { header, ..Segment::default() })
 }
 
-/// Allows so many events a second, and that many at once.
+/// Allows a number of events per second, and the same number at once.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     per_second: u32,

@@ -34,7 +34,7 @@ pub enum GroupError {
     /// A spec is no good.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// So many seeds of so many cells would never end.
+    /// The seeds and cells are too many to run.
     #[error("{0}: {1}")]
     TooMany(String, TooManyRuns),
     /// A run failed.

@@ -14,6 +14,8 @@ pub use part::{FlowPart, LinkPart};
 pub struct Def {
     /// Of what it is.
     pub scope: Scope,
+    /// Which flows have it.
+    pub protocol: Protocol,
     /// Its unit.
     pub unit: Unit,
     /// Whether it is counted over a time, so that it can be measured over a part of the run.
@@ -51,6 +53,17 @@ pub enum Scope {
     Rivals,
     /// Of a direction of a link.
     Link,
+}
+
+/// Flows of which protocol have a metric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// All.
+    Any,
+    /// Those of TCP.
+    Tcp,
+    /// Those of UDP.
+    Udp,
 }
 
 /// A unit.
@@ -134,6 +147,7 @@ const PACKETS: Unit = Unit { base: "packets", shown: "packets", factor: 1.0 };
 /// A number of a flow, without a unit.
 const FLOW: Def = Def {
     scope: Scope::Flow,
+    protocol: Protocol::Any,
     unit: NO_UNIT,
     windowed: true,
     drawable: None,
@@ -145,6 +159,8 @@ const FLOW: Def = Def {
     of_each_path: false,
     printed: Printed::No,
 };
+/// The same of flows of TCP.
+const TCP: Def = Def { protocol: Protocol::Tcp, ..FLOW };
 /// The same of one path.
 const PATH: Def = Def { scope: Scope::Path, ..FLOW };
 /// A number of a link that figures draw.
@@ -214,12 +230,13 @@ metrics! {
         result: Some(|r| r.completion_s),
         of_each_flow: true,
         printed: Printed::Column("completion,\ns"),
-        ..FLOW
+        ..TCP
     };
     /// Data segments sent, retransmissions included.
     Sent: Def { read: Read::Flow(|f| Some(f.on_paths(|p| p.sent))), of_each_path: true, ..PATH };
     /// Data segments sent again.
     Retransmissions: Def {
+        protocol: Protocol::Tcp,
         read: Read::Flow(|f| Some(f.on_paths(|p| p.retransmissions))),
         of_each_flow: true,
         of_each_path: true,
@@ -238,10 +255,11 @@ metrics! {
         read: Read::Flow(|f| Some(f.counted(|l| l.timeouts))),
         of_each_flow: true,
         printed: Printed::Column("timeouts"),
-        ..FLOW
+        ..TCP
     };
     /// Smoothed round trip time at the end of the measured time, mean over the paths, ms.
     Srtt: Def {
+        protocol: Protocol::Tcp,
         unit: MILLIS,
         drawable: Some(Merge::Mean),
         several: Several::Mean,
@@ -253,6 +271,7 @@ metrics! {
     };
     /// Smoothed round trip time, ms: its mean over the paths and the measured time, sampled every 10 ms.
     MeanSrtt: Def {
+        protocol: Protocol::Tcp,
         unit: MILLIS,
         drawable: Some(Merge::Mean),
         several: Several::Mean,
@@ -262,6 +281,7 @@ metrics! {
     };
     /// Packets lost over packets sent (UDP), 0 to 1. Of the whole run.
     LossRate: Def {
+        protocol: Protocol::Udp,
         windowed: false,
         result: Some(|r| r.loss_rate),
         of_each_flow: true,
@@ -271,6 +291,7 @@ metrics! {
     /// Mean congestion window, packets (segments of the path's size), sampled every 10 ms; the sum
     /// over the paths if none is named.
     Window: Def {
+        protocol: Protocol::Tcp,
         unit: PACKETS,
         drawable: Some(Merge::Mean),
         read: Read::Flow(|f| f.window()),
@@ -280,6 +301,7 @@ metrics! {
     /// The connection's estimate of the path's rate at the end of the measured time, bit/s; the sum
     /// over the paths if none is named.
     EstimatedRate: Def {
+        protocol: Protocol::Tcp,
         unit: BIT_RATE,
         drawable: Some(Merge::Mean),
         read: Read::Flow(|f| f.now().map(|p| p.rate_bps).sum()),
@@ -319,7 +341,7 @@ metrics! {
         several: Several::Mean,
         read: Read::Flow(|f| f.reordering_extent()),
         needs: Needs::Reordering,
-        ..FLOW
+        ..TCP
     };
     /// Largest reordering extent so far, packets.
     ReorderingExtentMax: Def {
@@ -327,14 +349,14 @@ metrics! {
         several: Several::Max,
         read: Read::Flow(|f| Some(f.after.reordering.extent_max as f64)),
         needs: Needs::Reordering,
-        ..FLOW
+        ..TCP
     };
     /// Data packets that arrived after one sent later, over all that arrived (RFC 4737 §3.5).
     ReorderedRatio: Def {
         several: Several::Mean,
         read: Read::Flow(|f| f.reordered_ratio()),
         needs: Needs::Reordering,
-        ..FLOW
+        ..TCP
     };
     /// Head-of-line blocking: time during which the receiver holds data that its program cannot read, since an earlier
     /// byte is missing, s.
@@ -342,7 +364,7 @@ metrics! {
         unit: SECONDS,
         drawable: Some(Merge::Sum),
         read: Read::Flow(|f| Some(f.blocked())),
-        ..FLOW
+        ..TCP
     };
     /// Mean time that a byte which arrived waits for earlier ones, ms; 0 for what arrives in order.
     OutOfOrderDelay: Def {
@@ -350,7 +372,7 @@ metrics! {
         drawable: Some(Merge::Mean),
         several: Several::Mean,
         read: Read::Flow(|f| f.out_of_order_delay()),
-        ..FLOW
+        ..TCP
     };
     /// Payload that arrived since the start of the run, packets (segments of the path's size): for
     /// sequence plots.
@@ -373,7 +395,7 @@ metrics! {
         scope: Scope::Alone,
         read: Read::Alone(|beside, alone| 1.0 - alone / beside, Self::MeanSrtt),
         needs: Needs::Samples,
-        ..FLOW
+        ..TCP
     };
     /// Friendliness factor at a bottleneck: goodput of those paths of the flow that lead through `link`, over the mean
     /// goodput that another TCP flow has through it.
@@ -423,28 +445,4 @@ fn jain(values: &[f64]) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jains_index_is_one_for_equals_and_a_share_for_one_who_has_all() {
-        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
-        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(jain(&[0.0, 0.0]), None);
-    }
-
-    #[test]
-    fn every_metric_can_be_read_and_what_is_drawn_or_counted_over_a_time_has_counters() {
-        for metric in Metric::ALL {
-            let def = metric.def();
-            let from_counters = !matches!(def.read, Read::Elsewhere | Read::Alone(..));
-            let alone = matches!(def.read, Read::Alone(..));
-            assert_eq!(alone, def.scope == Scope::Alone, "{}", metric.name());
-            assert!(from_counters || alone || def.result.is_some(), "nobody reads {}", metric.name());
-            assert!(from_counters || def.drawable.is_none(), "{} has no course", metric.name());
-            assert_eq!(matches!(def.read, Read::Link(_)), metric.is_of_link(), "{}", metric.name());
-            assert!(def.windowed || !from_counters, "{} is of the whole run", metric.name());
-            assert!(!def.of_each_path || def.scope == Scope::Path, "{} is of no path", metric.name());
-        }
-    }
-}
+mod tests;

@@ -57,7 +57,7 @@ pub struct Keep {
 pub struct Capture {
     /// At these links and in these directions, `r->b`; without any at all.
     pub links: Vec<String>,
-    /// At most so many bytes of each; without it all.
+    /// At most this many bytes of each; without a number, all.
     pub snap: Option<NonZero<u32>>,
 }
 

@@ -45,7 +45,7 @@ impl Default for SeedRange {
     }
 }
 
-/// Nobody waits for so many runs.
+/// More runs than anybody waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{cells} cells with {seeds} seeds each are {runs} runs; at most {} are made", SeedRange::LIMIT)]
 pub struct TooManyRuns {

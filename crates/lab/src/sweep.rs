@@ -32,7 +32,7 @@ pub fn sweep(
     Ok(run_all(&jobs.collect::<Vec<_>>(), stop, done)?.into_iter().flatten().collect())
 }
 
-/// Does `work` with so many threads; without a number with one for each core.
+/// Does `work` with this many threads; without a number, with one per core.
 pub fn on_cores<T: Send>(jobs: Option<NonZero<usize>>, work: impl FnOnce() -> T + Send) -> T {
     let pool = jobs.map(|n| rayon::ThreadPoolBuilder::new().num_threads(n.get()).build());
     match pool {

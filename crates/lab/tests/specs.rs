@@ -306,7 +306,7 @@ fn values_of_another_type_are_told_the_right_form() {
         "at most",
     );
     told(refused("duration = \"9s\"\nseeds = 3", "", "", ""), "seeds", "a string", "\"1..20\"");
-    told(refused("duration = \"0s\"", "", "", ""), "duration", "no time", "20s");
+    told(refused("duration = \"0s\"", "", "", ""), "duration", "duration zero", "20s");
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Observer {
         self.filter
     }
 
-    /// The same for an endpoint whose clock showed 0 so many seconds after 1970.
+    /// The same for an endpoint whose clock showed 0 at `epoch`, in seconds since 1970.
     pub(crate) fn since(self, epoch: f64) -> Self {
         Self { epoch, ..self }
     }

@@ -200,7 +200,7 @@ impl Flow {
         taken > 0 || content.is_empty()
     }
 
-    /// Writes so many bytes more of the pattern; returns how many were taken.
+    /// Writes further bytes of the pattern; returns how many were taken.
     pub fn write(&mut self, more: u64, host: &mut Host) -> u64 {
         let connection = self.sender.and_then(|handle| host.endpoint.connection_mut(handle));
         let (Some(connection), Some(bytes)) = (connection, &mut self.config.bytes) else { return 0 };
@@ -259,7 +259,7 @@ impl Flow {
         }
     }
 
-    /// Reads and checks all there is.
+    /// Reads and checks everything that has arrived.
     pub fn drain(&mut self, now: Instant, host: &mut Host) -> bool {
         let Some(connection) = self.receiver.and_then(|handle| host.endpoint.connection_mut(handle)) else {
             return false;

@@ -74,13 +74,13 @@ pub struct PathView {
     pub rttvar: Option<Duration>,
     /// Smallest round trip time seen.
     pub min_rtt: Option<Duration>,
-    /// One-way delay from us to the peer without our own queueing: told, or half the smallest round trip, the connection's own or before
-    /// there is one that of others; and what others queue, as far as heartbeats and marks tell.
+    /// One-way delay from us to the peer without our own queueing: configured, or half the smallest round trip, which other connections
+    /// measured until this one has; and what others queue, as far as heartbeats and marks tell.
     pub one_way: Option<Duration>,
-    /// The same delay by the peer's clock, where there are several paths and it was not told. On a slow path whose acknowledgments
+    /// The same delay by the peer's clock, where there are several paths and it was not configured. On a slow path whose acknowledgments
     /// come back by a quicker one `one_way` is too small.
     pub clocked: Option<Duration>,
-    /// Rate of the path: told, as delivered once there was more to send, or as packet trains show.
+    /// Rate of the path: configured, as delivered once there was more to send, or as packet trains show.
     pub rate: Option<Rate>,
     /// Bytes per segment that `rate` counts beyond the payload.
     pub overhead: u32,
@@ -119,7 +119,7 @@ impl PathView {
         }
     }
 
-    /// So many bytes are in flight.
+    /// Sets the bytes in flight.
     #[inline]
     pub(crate) fn take_up(&mut self, in_flight: u64) {
         self.in_flight = in_flight;

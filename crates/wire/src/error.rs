@@ -31,7 +31,7 @@ impl WireError {
 
 const CHECKSUM: &str = "checksum";
 
-/// The first `N` bytes of `bytes` and the rest, or the error that there are not so many.
+/// The first `N` bytes of `bytes` and the rest, or the error that `bytes` is shorter.
 pub(crate) fn split<'a, const N: usize>(
     what: &'static str,
     bytes: &'a [u8],
@@ -39,7 +39,7 @@ pub(crate) fn split<'a, const N: usize>(
     bytes.split_first_chunk().ok_or_else(|| WireError::new(what, "length", N, bytes.len()))
 }
 
-/// The first `len` bytes of `buf`, to be written, or the error that there are not so many.
+/// The first `len` bytes of `buf`, to be written, or the error that `buf` is shorter.
 pub(crate) fn room<'a>(what: &'static str, buf: &'a mut [u8], len: usize) -> Result<&'a mut [u8], WireError> {
     let got = buf.len();
     buf.get_mut(..len).ok_or_else(|| WireError::new(what, "buffer", len, got))

@@ -22,7 +22,7 @@ const SHORTEST_STEP: Duration = Duration::from_millis(1);
 const LONGEST_STEP: Duration = Duration::from_secs(1);
 /// The most the paths carry between two looks, bytes: less than a second's work of this machine.
 const STRIDE: u64 = 16 << 20;
-/// In virtual time one waits so many times as long as in real time.
+/// Waits in virtual time are longer than in real time by this factor.
 const PATIENCE: u64 = 20;
 
 /// Sends the bytes of `content` and waits until they have arrived.

@@ -89,7 +89,7 @@ impl PeerFlow {
         }
     }
 
-    /// The path carries TCP segments with so many bytes of data.
+    /// The path carries TCP segments with at most this many bytes of data.
     pub fn path_carries(&mut self, now: Instant, inner: &Locators, segment: u32) {
         if let Some(path) = self.path(inner) {
             self.flow.path_carries(now, path, segment + HEADER);

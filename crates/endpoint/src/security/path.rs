@@ -162,7 +162,7 @@ impl SecurePath {
         })
     }
 
-    /// The new SA pair takes the place of what there is: at once if the peer has it already, else when the
+    /// The new SA pair replaces the present one: at once if the peer has it already, else when the
     /// peer has used it.
     pub fn rekey(&mut self, pair: &SaPair, inbound: Inbound, outbound: Outbound) {
         if pair.replaces.is_some_and(|before| before != self.spi()) {

@@ -8,7 +8,7 @@ use super::kept::row;
 use super::{Verdict, asked};
 use crate::spec::Experiment;
 
-/// From so many runs on a finding is expected to be the same.
+/// With this many runs or more a finding is expected to be the same.
 const MANY: usize = 20;
 /// Accepted rate of false alarms for each compared mean.
 const CHANCE: f64 = 1e-4;

@@ -74,7 +74,7 @@ fn file(page: Page, width: f32, height: f32) -> Vec<u8> {
     pdf.finish()
 }
 
-/// Name of an opacity of so many hundredths.
+/// Name of an opacity, which is given in hundredths.
 fn named(alpha: u8) -> String {
     format!("A{alpha}")
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Metric;
+use crate::metric::Protocol;
 use crate::units::{Bytes, Human};
 
 /// One source of traffic and its destination.
@@ -35,12 +36,12 @@ pub struct Flow {
     /// TCP only: largest payload of one segment, bytes. Default: MTU of the path less 40.
     #[serde(default)]
     pub mss: Option<u32>,
-    /// TCP only: the connection is told the rate and the one-way delay of each path, as a daemon
-    /// is by its configuration. Default: false, it measures them.
+    /// TCP only: the rate and the one-way delay of each path are configured, as a daemon's may be. Default: false, the
+    /// connection measures them.
     #[serde(default)]
     pub told: bool,
-    /// TCP only: the sender sees what waits in the queues of its paths, always, and needs `told`. No host
-    /// does: this bounds what any estimate of them can give. Default: false.
+    /// TCP only: the sender always sees the queues of its paths, and needs `told`. No real host does: this is the upper bound
+    /// of what any estimate of the queues can give. Default: false.
     #[serde(default)]
     pub oracle: bool,
     /// TCP only: each path carries a TCP connection of its own, independent of the others. Numbers of the flow are sums over these
@@ -48,8 +49,8 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
     /// TCP only: base exchanges between the two hosts, and ESP with one SPI per path and direction. All TCP
-    /// flows of either host must be so. What `told` tells is then told in the base exchange, of the first
-    /// link by the sender and of the last by the receiver. Default: false.
+    /// flows of either host must be secure too. With `told`, the sender advertises the first link and the receiver the last in
+    /// the base exchange. Default: false.
     #[serde(default)]
     pub secure: bool,
     /// TCP only: keys of the connection that differ from the experiment's `[connection]`.
@@ -106,27 +107,13 @@ impl Flow {
     /// Why it can never have `metric`, and what to ask instead.
     pub(super) fn lacks(&self, metric: Metric) -> Option<(&'static str, &'static str)> {
         let is_tcp = self.traffic == Traffic::Tcp;
-        match metric {
-            Metric::LossRate if is_tcp => Some(("only UDP has it", "ask for retransmissions")),
-            Metric::Completion if is_tcp && self.size.is_none() => {
-                Some(("it sends without end", "give the flow a size"))
-            }
-            Metric::Completion
-            | Metric::Retransmissions
-            | Metric::Timeouts
-            | Metric::Srtt
-            | Metric::MeanSrtt
-            | Metric::HarmDelay
-            | Metric::Window
-            | Metric::EstimatedRate
-            | Metric::ReorderingExtent
-            | Metric::ReorderingExtentMax
-            | Metric::ReorderedRatio
-            | Metric::HolBlocking
-            | Metric::OutOfOrderDelay
-                if !is_tcp =>
-            {
+        match metric.def().protocol {
+            Protocol::Udp if is_tcp => Some(("only UDP has it", "ask for retransmissions")),
+            Protocol::Tcp if !is_tcp => {
                 Some(("it is UDP", "ask for goodput, throughput, sent, out_of_order or loss_rate"))
+            }
+            _ if metric == Metric::Completion && self.size.is_none() => {
+                Some(("it sends without end", "give the flow a size"))
             }
             _ => None,
         }

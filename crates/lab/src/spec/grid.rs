@@ -178,7 +178,7 @@ fn flatten(prefix: &str, table: Option<&Table>, set: &mut Vec<(String, Value)>) 
 /// What a link may have otherwise on the way back.
 const BACK: [&str; 4] = ["rate", "delay", "queue", "loss"];
 
-/// Sets `key` of `doc`; tables on the way come to be, elements of arrays must exist.
+/// Sets `key` of `doc`; missing tables on the way are created, elements of arrays must exist.
 fn set(doc: &mut Table, key: &str, value: Value) -> Result<(), Problem> {
     let mut names = key.split('.').peekable();
     let mut table = doc;

@@ -19,7 +19,7 @@ pub(crate) const SECURE_HEADERS: u32 = 82;
 
 pub(super) fn spec(spec: &Spec) -> Result<(), Problem> {
     if spec.duration.0 == Duration::ZERO {
-        return Err(Problem::new(at!["duration"], "a run of no time shows nothing")
+        return Err(Problem::new(at!["duration"], "a run of duration zero shows nothing")
             .help("write for example duration = \"20s\""));
     }
     if spec.measure_from >= spec.duration {
@@ -198,11 +198,12 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     traffic(spec, flow, n)?;
     secure(spec, flow, at("secure"))?;
     if flow.oracle && (!flow.told || flow.secure) {
-        let problem = Problem::new(at("oracle"), "who sees the queues must know the rates, and in the clear");
+        let problem =
+            Problem::new(at("oracle"), "an oracle needs configured rates, and connections without security");
         return Err(problem.help("add told = true, without secure = true"));
     }
     if flow.apart && (flow.traffic != Traffic::Tcp || flow.size.is_some()) {
-        let problem = Problem::new(at("apart"), "connections apart are TCP and have no end");
+        let problem = Problem::new(at("apart"), "connections apart are TCP without end");
         return Err(problem.help("leave out size and traffic, or make a flow for each path"));
     }
     segment_size(spec, flow, at("mss"))
@@ -260,8 +261,9 @@ fn traffic(spec: &Spec, flow: &Flow, n: usize) -> Result<(), Problem> {
             .help(format!("at most \"{mtu}B\", headers included; or give its links a larger mtu")));
     }
     if flow.told {
-        return Err(Problem::new(at!["flow", n, "told"], "UDP has no connection that could be told")
-            .help("leave it out"));
+        return Err(
+            Problem::new(at!["flow", n, "told"], "UDP has no connection to configure").help("leave it out")
+        );
     }
     if flow.paths.len() > 1 {
         return Err(

@@ -16,7 +16,7 @@ const LEAST: f64 = 0.5;
 const SPAN: f64 = 1.0;
 /// Milliseconds without a packet at an assignment, least and span.
 const PAUSE: (u32, u64) = (30, 71);
-/// The rate is another one every so many milliseconds, at most this share above or below that of the interval.
+/// The rate changes each time this many milliseconds have passed, by at most this share above or below the rate of the interval.
 const TREMBLE: (u32, f64) = (100, 0.15);
 
 pub(super) fn draw(dice: &mut Dice, length: u32, mean: Rate) -> Vec<u32> {

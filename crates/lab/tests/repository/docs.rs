@@ -270,8 +270,7 @@ fn numbers(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
     let words = text.split(|c: char| !is_part(c)).map(|w| w.trim_matches(['.', ',']));
     let digits = |w: &str| w.chars().filter(char::is_ascii_digit).count();
-    let is_name = |w: &str| w.starts_with("00"); // of a paper
-    let counts = |w: &&str| !is_name(w) && ((w.contains('.') && digits(w) > 1) || digits(w) >= 3);
+    let counts = |w: &&str| (w.contains('.') && digits(w) > 1) || digits(w) >= 3;
     words.filter(counts).map(str::to_owned).collect()
 }
 

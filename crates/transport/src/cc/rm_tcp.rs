@@ -6,7 +6,7 @@
 //! | bw_R, RTT_R,avg, RTT_R,avg,min | [`RouteEstimate`], from `path/routes.rs` |
 //! | q_len_R | `Route::queue` |
 //! | N_q,max, ω_qR | `queue`, `weights` |
-//! | numBurst, burstInterval_R | `num_burst`; pacing by `cwnd / RTT_R,avg` in bursts of so many |
+//! | numBurst, burstInterval_R | `num_burst`; pacing by `cwnd / RTT_R,avg` in bursts of this many packets |
 //! | probState | `slow_start` |
 //!
 //! Choices where the paper is silent: the window is set to bw × RTT_min when an estimate is fresh, that is

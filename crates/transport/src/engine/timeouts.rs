@@ -58,7 +58,7 @@ impl Engine {
         }
     }
 
-    /// Whether so many timeouts in a row fail `path`: the last path never fails.
+    /// Whether this number of timeouts in a row fails `path`: the last path never fails.
     fn failed_too_often(&self, path: PathId) -> bool {
         let alone = !self.views.iter().any(|v| v.id != path && v.state == PathState::Active);
         !alone && self.rules.fail_after.is_some_and(|after| self.lanes[path].timeouts >= after)

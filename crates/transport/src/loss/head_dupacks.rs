@@ -36,7 +36,7 @@ impl Rule for HeadDupacks {
     type Config = ThresholdConfig;
     const ABOUT: About = About {
         name: "head_dupacks",
-        help: "Selective acknowledgments; duplicates count about the first missing packet, whichever path they came by: a reading of mHIP",
+        help: "Selective acknowledgments; duplicates on any path count for the first missing packet: a reading of mHIP",
     };
 
     fn check(config: &ThresholdConfig, _: Option<Duration>) -> Result<(), ConfigError> {

@@ -1,4 +1,4 @@
-//! All that is known of one path: told, measured, and modelled.
+//! All that is known of one path: configured, measured, and modelled.
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
@@ -119,7 +119,7 @@ impl PathEstimator {
         self.carry = work % rate.0;
     }
 
-    /// Rate of the path: told, or as delivered.
+    /// Rate of the path: configured, or as delivered.
     pub(crate) fn rate(&self) -> Option<Rate> {
         self.told_rate.or_else(|| self.bandwidth.rate())
     }
@@ -129,28 +129,28 @@ impl PathEstimator {
         self.shown_rate = Some(rate);
     }
 
-    /// Rate of the bottleneck: told, or what the path delivers or was [shown](Self::show). What was delivered tells little until the
+    /// Rate of the bottleneck: configured, or what the path delivers or was [shown](Self::show). What was delivered tells little until the
     /// path was filled, as in slow start.
     pub(crate) fn bottleneck(&self) -> Option<Rate> {
         self.told_rate.or_else(|| self.bandwidth.rate_of_path().max(self.shown_rate))
     }
 
-    /// One-way delay without queueing: told, or half the smallest round trip, or before there is one half of that which others had.
+    /// One-way delay without queueing: configured, or half the smallest round trip, which other connections measured until this one has.
     pub(crate) fn base_one_way(&self) -> Option<Duration> {
         self.told_one_way.or_else(|| self.rtt.min().or(self.others_rtt).map(|rtt| rtt.over(2)))
     }
 
-    /// The same delay by the peer's `clock`, unless it was told.
+    /// The same delay by the peer's `clock`, unless it is configured.
     pub(crate) fn clocked_one_way(&self, clock: &PeerClock) -> Option<Duration> {
         clock.one_way(&self.one_way).filter(|_| self.told_one_way.is_none())
     }
 
-    /// Round trip without queueing and transmission, if told: the way back is taken to be like the way there.
+    /// Round trip without queueing and transmission, if configured: the way back is taken to be like the way there.
     pub(crate) fn told_round_trip(&self) -> Option<Duration> {
         self.told_one_way.map(|d| d.times(2))
     }
 
-    /// When the bottleneck will have sent what we gave it. With a told rate this is exact as long
+    /// When the bottleneck will have sent what we gave it. With a configured rate this is exact as long
     /// as nobody else uses the path; otherwise it is what exceeds the pipe: `in_flight / rate − min_rtt`, with the rate of the
     /// [`bottleneck`](Self::bottleneck).
     pub(crate) fn idle_at(&self, now: Instant, in_flight: u64, rate: Option<Rate>) -> Instant {

@@ -26,7 +26,7 @@ impl Blest {
     /// Name and help.
     pub(crate) const ABOUT: About = About {
         name: "blest",
-        help: "As min_rtt, but waits where a slow path's segment would fill the peer's window (BLEST)",
+        help: "As min_rtt, but waits if a segment on a slow path would fill the peer's window (BLEST)",
     };
 }
 

@@ -31,7 +31,7 @@ impl Ecf {
     /// Name and help.
     pub(crate) const ABOUT: About = About {
         name: "ecf",
-        help: "As min_rtt, but waits where the quick path would be done with all that is left first (ECF)",
+        help: "As min_rtt, but waits if the quick path would finish all remaining data first (ECF)",
     };
 
     /// Whether all that waits is done sooner on `quick` alone.

@@ -12,8 +12,10 @@ pub(crate) struct MinRtt;
 
 impl MinRtt {
     /// Name and help.
-    pub(crate) const ABOUT: About =
-        About { name: "min_rtt", help: "The path with the smallest round trip that has room" };
+    pub(crate) const ABOUT: About = About {
+        name: "min_rtt",
+        help: "The path with the smallest round trip of those with a usable window",
+    };
 }
 
 impl Scheduler for MinRtt {

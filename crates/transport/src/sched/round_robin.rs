@@ -14,7 +14,8 @@ pub(crate) struct RoundRobin {
 
 impl RoundRobin {
     /// Name and help.
-    pub(crate) const ABOUT: About = About { name: "round_robin", help: "Each path in turn that has room" };
+    pub(crate) const ABOUT: About =
+        About { name: "round_robin", help: "Each path with a usable window in turn" };
 }
 
 impl Scheduler for RoundRobin {

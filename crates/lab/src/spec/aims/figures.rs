@@ -39,7 +39,7 @@ pub(crate) fn figures(spec: &Spec, cells: &[Cell], place: &Place) -> Result<(), 
 
 fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
     if figure.bin.0.0 == 0 {
-        return Err(Problem::new(aim.key("bin"), "a bin of no time holds nothing")
+        return Err(Problem::new(aim.key("bin"), "a bin of length zero holds nothing")
             .help("write for example bin = \"500ms\""));
     }
     if spec.duration.0.0 / figure.bin.0.0 > 1_000_000 {

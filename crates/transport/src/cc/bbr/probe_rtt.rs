@@ -23,7 +23,7 @@ pub(super) struct MinRtt {
     /// When ProbeRTT may end, once little is in flight; and whether a round passed since.
     done_at: Option<Instant>,
     round_done: bool,
-    /// Rates of what leaves before so many bytes are delivered are not the path's: little was sent on purpose.
+    /// Packets that leave before this many bytes are delivered do not show the path's rate: little was sent on purpose.
     pub app_limited_until: f64,
 }
 

@@ -29,7 +29,7 @@ pub struct FastConfig {
     pub signal: DelaySignal,
     /// Initial window, packets.
     pub initial_window: u32,
-    /// Pace at so many windows per round trip, above 1 (twice that in slow start); 0, as in the paper,
+    /// Pace at this many windows per round trip, above 1 (twice that in slow start); 0, as in the paper,
     /// does not pace. The one-way signal needs it where the way back is full (1.25).
     pub pacing: f64,
 }

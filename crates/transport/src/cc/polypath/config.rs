@@ -57,7 +57,7 @@ impl Law for Polypath {
     type Config = PolypathConfig;
     const ABOUT: About = About {
         name: "polypath",
-        help: "One window per bottleneck, shared by the paths that lead through it, about one TCP at each: what to use",
+        help: "One window per bottleneck, shared by its paths, which takes about what one TCP takes there: the usual choice",
     };
 
     fn coupled_by(config: &PolypathConfig) -> Option<(&'static str, &'static str)> {

@@ -25,13 +25,13 @@ use super::waits::{SAME, Waits};
 use crate::cc::hystart::threshold;
 use crate::facts::{AckSample, LossCause, LossEvent};
 
-/// Acknowledgments that say what packets wait now: those of packets that left within this share of a round trip, so many at least and at most.
+/// Acknowledgments that say what packets wait now: those of packets that left within this share of a round trip, and their smallest and largest number.
 const NOW: u64 = 8;
 const LEAST_WITNESSES: usize = 2;
 const WITNESSES: usize = 8;
-/// A pair of packets waits as long as this many take.
+/// A pair of packets waits as long as this many bytes take.
 const PAIR: u64 = 2 * 1500;
-/// Losses are counted over about so many packets, and are excused up to this share of them.
+/// Losses are averaged over about this many packets, and excused up to this share of them.
 const PACKETS: f64 = 64.0;
 const MOST: f64 = 0.1;
 
