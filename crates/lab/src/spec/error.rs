@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde_path_to_error::Segment;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
@@ -81,6 +82,17 @@ impl Key {
             Self::Name(name) => Some(name),
             Self::Index(_) => None,
         }
+    }
+
+    /// The way to the value that serde did not take.
+    pub fn steps<E>(error: &serde_path_to_error::Error<E>) -> Vec<Self> {
+        let steps = error.path().iter().filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(Self::Index(*index)),
+            Segment::Map { key } => Some(Self::Name(key.clone())),
+            Segment::Enum { variant } => Some(Self::Name(variant.clone())),
+            Segment::Unknown => None,
+        });
+        steps.collect()
     }
 
     /// The value at the end of the way `at` from `value`.

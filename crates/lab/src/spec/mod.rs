@@ -6,7 +6,7 @@
 //! duration = "20s"
 //! seeds = "1..20"
 //!
-//! [[link]]                 # a node exists once a link names it
+//! [[link]]                 # nodes come to be by being named
 //! from = "a"
 //! to = "r1"
 //! rate = "8Mbit/s"
@@ -41,7 +41,6 @@ mod schema;
 mod select;
 mod supplied;
 mod topology;
-mod tracked;
 mod validate;
 
 use polypath_wire::Duration;
@@ -99,7 +98,7 @@ pub struct Spec {
     pub seeds: SeedRange,
     /// Each link with its queue.
     pub link: Vec<Link>,
-    /// Hosts that are not ideal; all others exist once a link names them.
+    /// Hosts that are not ideal; the others come to be by being named.
     #[serde(default)]
     pub host: Vec<Host>,
     /// What every TCP connection of the experiment has, unless its flow says otherwise.

@@ -4,12 +4,11 @@ use serde::de::DeserializeOwned;
 use toml::Value;
 
 use super::error::{Key, Problem};
-use super::tracked;
 
 /// What `value` is, which stands at `at`.
 pub(super) fn read<T: DeserializeOwned>(value: Value, at: Vec<Key>) -> Result<T, Problem> {
-    tracked::deserialize(value.clone()).map_err(|(steps, error)| {
-        let said = error.message();
+    serde_path_to_error::deserialize(value.clone()).map_err(|error| {
+        let (steps, said) = (Key::steps(&error), error.inner().message());
         let wrong = wrong_key::<T>(&value, &steps, said);
         Problem::from_serde(at.into_iter().chain(steps).chain(wrong).collect(), said)
     })
@@ -26,9 +25,8 @@ fn wrong_key<T: DeserializeOwned>(value: &Value, at: &[Key], said: &str) -> Opti
         });
         table.and_then(Value::as_table_mut).map(|table| table.remove(*key));
         // Read as before: a second way would be compiled for every type below `T`.
-        let other = tracked::deserialize::<T>(rest).err();
-        other
-            .is_none_or(|(_, error)| error.message() != said && !error.message().starts_with("missing field"))
+        let other = serde_path_to_error::deserialize::<_, T>(rest).map_err(|error| error.into_inner()).err();
+        other.is_none_or(|error| error.message() != said && !error.message().starts_with("missing field"))
     };
     let table = Key::find(value, at)?.as_table()?;
     table.keys().find(is_wrong).map(|key| Key::from(key.as_str()))
