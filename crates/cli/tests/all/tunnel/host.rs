@@ -173,8 +173,9 @@ pub fn reaches(router: &Host, server: &Host) {
 
 /// The same on a client that has this address.
 pub fn reaches_as(address: &str, router: &Host, server: &Host) {
-    let at = "10.99.0.1:80";
-    let listener = server.ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
+    // A port of its own: a child that another test begins holds the last listener for a moment.
+    let listener = server.ns.run(|| TcpListener::bind("10.99.0.1:0").unwrap()).unwrap();
+    let at = listener.local_addr().unwrap();
     let mut client = router.ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
     let (mut accepted, from) = listener.accept().unwrap();
     assert_eq!(from.ip().to_string(), address);
