@@ -126,7 +126,7 @@ fn a_program_hears_that_the_daemon_behind_its_idle_connection_died() {
     let began = Instant::now();
     assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-    assert_eq!(pair.hosts[0].status().lane.open, 0);
+    pair.wait(|pair| pair.hosts[0].status().lane.open == 0);
     drop(server);
 }
 
