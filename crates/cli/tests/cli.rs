@@ -260,7 +260,10 @@ fn pages_come_from_the_definition() {
     assert!(page.starts_with(".ie") && page.contains("over all their network links at once"), "{page}");
     let help = polypath(&["demo", "--help"]).assert().success().get_output().stdout.clone();
     let help = String::from_utf8_lossy(&help);
-    assert!(help.contains("Reproduction of mHIP") && help.contains("Each path with a usable window in turn"), "{help}");
+    assert!(
+        help.contains("Reproduction of mHIP") && help.contains("Each path with a usable window in turn"),
+        "{help}"
+    );
     let dir = tempfile::tempdir().unwrap();
     polypath(&["man", "--out", dir.path().to_str().unwrap()]).assert().success();
     let page = std::fs::read_to_string(dir.path().join("polypath-lab-run.1")).unwrap();

@@ -1,8 +1,8 @@
-//! Connections of programs of this host whose other end, a daemon that was killed, is gone: a program that only reads would wait for ever.
+//! Connections of this host's programs that ended at a daemon that was killed. A program that only reads would wait for ever.
 //!
 //! At its start a daemon lists the host's connections with addresses behind peers, and gives the kernel a SYN for each. The kernel
-//! answers with the sequence number that it expects (RFC 5961 §4). It routes the answer, so this daemon hears of no connections but those
-//! that lead through its device, and resets them as any segment of no connection.
+//! answers with the sequence number that it expects (RFC 5961 §4). It routes this answer like any packet: answers of connections that lead
+//! through the device reach the daemon, which resets these connections because it does not know them.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

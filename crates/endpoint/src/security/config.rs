@@ -48,7 +48,8 @@ impl Default for SecurityConfig {
 }
 
 impl SecurityConfig {
-    /// What the answer to a heartbeat leaves with that came with `ecn`: a path that marks all is none to trust.
+    /// The ECN field of the answer to a heartbeat that arrived with `ecn`. One that arrived marked is answered without ECT, so that a path
+    /// that marks every packet is not proved.
     pub(super) fn answer_ecn(&self, ecn: Ecn) -> Ecn {
         if self.ecn && ecn == Ecn::Capable { Ecn::Capable } else { Ecn::None }
     }

@@ -17,7 +17,7 @@ use crate::sweep::{Job, run_all};
 
 /// What all are compared with: the mean of the null over other seeds.
 pub const REFERENCE: &str = "reference";
-/// At least so many runs are what they are compared with.
+/// The reference is the mean of at least this many runs.
 const LEAST: u64 = 3;
 
 /// Scenarios, and the controllers that are to be compared in them.
@@ -29,7 +29,7 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Of `scenarios` under `controllers`, each the mean of so many `runs`.
+    /// All `controllers` in all `scenarios`. An outcome is the mean of `runs` runs.
     pub fn new(scenarios: impl Iterator<Item = u64>, controllers: &'a [&'a str], runs: u64) -> Self {
         let experiments = scenarios.map(|number| (number, experiment(number))).collect();
         Self { experiments, controllers, runs }
@@ -62,7 +62,7 @@ impl<'a> Plan<'a> {
         Ok(outcomes.iter().map(|same| Outcome::mean(same)).collect())
     }
 
-    /// Which cells are run with which seeds, and what their outcome is called; those of one name in a row.
+    /// The runs of one scenario: the name of the outcome, the cell and the seed. Runs of one name follow one another.
     fn wanted<'e>(&self, experiment: &'e Experiment) -> impl Iterator<Item = (&'e str, &'e Cell, u64)> {
         let (compared, others) = (1..=self.runs, self.runs + 1..=self.runs + self.runs.max(LEAST));
         let chosen = |c: &&Cell| c.label == NULL || self.controllers.contains(&c.label.as_str());

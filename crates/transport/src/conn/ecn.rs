@@ -1,6 +1,6 @@
-//! Marks of congestion (RFC 3168) on data and back: each path is marked, tells of it and is told of the reduction by itself.
+//! Marks of congestion (RFC 3168): which data may be marked, and how a mark is reported to its sender. Paths are independent.
 //!
-//! What acknowledges data of a path, and leaves on it, has ECE from the first mark on until data with CWR comes there.
+//! After a mark on a path, acknowledgments that leave on this path have ECE, until data with CWR arrives there.
 
 use polypath_wire::tcp::TcpFlags;
 use polypath_wire::{Ecn, Instant, PathId};
@@ -9,11 +9,11 @@ use super::connection::Connection;
 use super::sender::Outgoing;
 use crate::segment::Segment;
 
-/// What a SYN offers with.
+/// The flags of a SYN that offers ECN.
 const OFFER: TcpFlags = TcpFlags(TcpFlags::ECE.0 | TcpFlags::CWR.0);
 
 impl Connection {
-    /// A SYN or SYN-ACK offers or accepts; one that goes again does not, for its flags may have been what was dropped (§6.1.1.1).
+    /// A SYN offers ECN, a SYN-ACK accepts it. Those sent again do not: the first may have been dropped for its flags (§6.1.1.1).
     pub(super) fn offer_ecn(&self, answer: bool, segment: &mut Segment) {
         let wanted = self.handshake.ecn && self.engine.heeds_marks() && self.handshake.attempts == 0;
         if wanted {
@@ -31,7 +31,7 @@ impl Connection {
         self.handshake.ecn &= agrees && self.engine.heeds_marks();
     }
 
-    /// New data may be marked, and tells that the window was reduced (§6.1.2, §6.1.5).
+    /// New data may be marked, and reports that the window was reduced (§6.1.2, §6.1.5).
     #[inline]
     pub(super) fn mark_data(&mut self, now: Instant, outgoing: &Outgoing, segment: &mut Segment) {
         if !self.handshake.ecn || self.handshake.peer.is_none() {
@@ -46,7 +46,7 @@ impl Connection {
         self.echo_mark(outgoing.path, segment);
     }
 
-    /// What leaves on `path` tells of marks there (§6.1.3).
+    /// A segment that leaves on `path` reports marks there (§6.1.3).
     #[inline]
     pub(super) fn echo_mark(&self, path: PathId, segment: &mut Segment) {
         if self.handshake.ecn && self.receiver.paths.get(path).is_some_and(|p| p.marked) {
@@ -54,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// Data came on `path`, acceptable.
+    /// Acceptable data arrived on `path`.
     #[inline]
     pub(super) fn note_mark(&mut self, path: PathId, ecn: Ecn, flags: TcpFlags) {
         if self.handshake.ecn

@@ -1,7 +1,7 @@
 //! Marks of congestion on the packets of a path (RFC 3168), as its peer reports them.
 //!
-//! The controller hears of one mark a round trip, as of one loss: what else is marked or lost of that round trip left before
-//! the reduction. A peer that repeats its report until it is told of the reduction is told with the next new data.
+//! The controller is told of one mark in a round trip, as of one loss: other packets of that round trip that are marked or lost left
+//! before the reduction. A peer repeats its report until new data tells it of the reduction.
 
 use polypath_wire::{Instant, PathId};
 
@@ -50,14 +50,14 @@ impl Engine {
         marks.deaf_until = marks.deaf_until.max(end);
     }
 
-    /// What is marked of what leaves from now on, the controller hears.
+    /// The controller is told of marks on packets that leave from now on.
     fn begin_round(&mut self, now: Instant, path: PathId) {
         let end = self.end_of_round(now, path);
         let marks = &mut self.lanes[path].marks;
         (marks.until, marks.deaf_until) = (end, end);
     }
 
-    /// When what leaves now will have been answered.
+    /// When a packet that leaves now will have been acknowledged.
     fn end_of_round(&self, now: Instant, path: PathId) -> Instant {
         now + self.lanes[path].estimator.rtt.srtt().unwrap_or_default()
     }

@@ -1,15 +1,15 @@
-//! What is remembered of marks of congestion on one path.
+//! The state of one path that marks of congestion change.
 
 use polypath_wire::Instant;
 
-/// What became of the marks on one path.
+/// The reductions for marks on one path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
-    /// The window that was reduced for one does not grow before this.
+    /// The window does not grow before this.
     pub(super) until: Instant,
-    /// The controller hears of none before this.
+    /// The controller is told of no further mark before this.
     pub(super) deaf_until: Instant,
-    /// When it last heard of one.
+    /// When it was last told of one.
     pub(super) heard: Instant,
     /// The peer is to be told that the window was reduced.
     pub(super) owed: bool,

@@ -53,7 +53,7 @@ pub fn draw(frame: &mut Frame<'_>, history: &History) {
     );
 }
 
-/// Who this is, and how much of what there is.
+/// The header: this host's tag and device; the numbers of peers and connections.
 fn head(status: &Status) -> [String; 2] {
     let lane = &status.lane;
     let up = status.peers.iter().filter(|peer| peer.associated).count();

@@ -349,7 +349,7 @@ impl Weights {
     }
 }
 
-/// Incidents after which what is held says something: its peak is that of the longest time without cables.
+/// The number of incidents from which open files and memory are compared. Before, both peak whenever the cables are out for longer than ever.
 const LONG: usize = 60;
 
 fn rounds() -> u64 {

@@ -248,7 +248,7 @@ fn the_tutorial_shows_the_questions_that_are_asked() {
         for line in asked {
             let mark = if line.contains("]:") { "]:" } else { "tag:" };
             let (question, answer) = line.split_once(mark).unwrap();
-            // The interfaces are those of the machine.
+            // This machine has other interfaces than the tutorial's.
             let question = question.split(" (now:").next().unwrap();
             terminal.answer(question, &answer.trim().replace("2001:22:…", SERVER));
         }
