@@ -1,7 +1,7 @@
 //! What part of its losses a path has from the bottleneck that it shares with others.
 //!
 //! A full queue loses about the same share of the packets of each path through it. What a path loses beyond `MARGIN` times what the
-//! cleanest path of its bottleneck loses is its own: it is lost before the bottleneck or after it. Of the path's losses only the
+//! cleanest path of its bottleneck loses is its own, once it is not chance: it is lost before the bottleneck or after it. Of the path's losses only the
 //! part that the bottleneck explains reduces the window, and the path has less of the window, which its siblings carry with fewer losses.
 //! Where also the cleanest path loses much, windows are of a few segments, and a path's losses tell how many of its packets left together: nothing
 //! is told. What a path that was held to share wrongly may take at its own bottleneck: docs/controller.md.
@@ -12,6 +12,9 @@ use crate::facts::LossCause;
 
 /// The bottleneck explains a path's losses up to this multiple of what its cleanest path loses.
 const MARGIN: f64 = 1.5;
+/// It is no chance that a path loses more often than the cleanest one where the interval of its rate lies above that of the other's. Standard deviations on
+/// either side.
+const SURE: f64 = 1.0;
 /// Paths are not compared where the cleanest one loses a larger share of its packets.
 const MOST: f64 = 1.0 / 200.0;
 /// What a path lost is forgotten once it delivered for so long and lost nothing: else one with little to carry would wait for ever for
@@ -92,6 +95,15 @@ impl Losses {
         is_due
     }
 
+    /// The interval of its loss episodes a packet: Byar's approximation for Poisson counts (N. E. Breslow and N. E. Day, "Statistical Methods in Cancer
+    /// Research", volume II, 1987, chapter 2). Packets of one episode are lost together and count once.
+    fn rates(&self) -> [f64; 2] {
+        let bound =
+            |count: f64, z: f64| count * (1.0 - 1.0 / (9.0 * count) + z / (3.0 * count.sqrt())).powi(3);
+        let least = if self.episodes > 0.0 { bound(self.episodes, -SURE).max(0.0) } else { 0.0 };
+        [least, bound(self.episodes + 1.0, SURE)].map(|episodes| episodes / (self.delivered + self.lost))
+    }
+
     /// Share of the packets that were lost, were there `more`.
     fn ratio(&self, more: f64) -> f64 {
         let lost = self.lost + more;
@@ -106,8 +118,9 @@ pub(super) fn compare(paths: &mut [&mut Losses]) {
     let sum = |of: fn(&Losses) -> f64| paths.iter().map(|path| of(path)).sum::<f64>();
     let burst = (sum(|path| path.lost) / sum(|path| path.episodes)).max(1.0);
     let least = paths.iter().map(|path| path.ratio(burst / 2.0)).fold(1.0, f64::min);
+    let cleanest = paths.iter().map(|path| path.rates()[1]).fold(f64::INFINITY, f64::min);
     for path in paths {
-        let tells = least <= MOST && path.lost > 0.0;
+        let tells = least <= MOST && path.rates()[0] > cleanest;
         path.part = if tells { (MARGIN * least / path.ratio(0.0)).min(1.0) } else { 1.0 };
         path.delivered *= DECAY;
         path.lost *= DECAY;
@@ -176,10 +189,26 @@ mod tests {
     fn a_few_losses_tell_little() {
         let mut paths = [path(), path()];
         lose(&mut paths, [10_000, 10_000], [20, 0]);
-        assert_eq!(paths.each_mut().map(shared), [75, 100], "a burst that met one path by chance");
+        assert_eq!(paths.each_mut().map(shared), [100, 100], "a burst that met one path by chance");
+        (0..2).for_each(|_| lose(&mut paths, [10_000, 10_000], [20, 0]));
+        assert_eq!(paths.each_mut().map(shared), [100, 100], "three in a row");
+        (0..8).for_each(|_| lose(&mut paths, [10_000, 10_000], [20, 0]));
+        let [lossy, clean] = paths.each_mut().map(shared);
+        assert!(lossy < 30 && clean == 100, "eleven in a row are no chance: {lossy}");
         let mut idle = [path(), path()];
         (0..9).for_each(|_| lose(&mut idle, [100, 0], [5, 0]));
         assert_eq!(shared(&mut idle[0]), 100, "a path that carries nothing shows nothing");
+    }
+
+    #[test]
+    fn what_a_full_queue_takes_from_either_path_by_chance_is_the_bottlenecks() {
+        for bursts in [[7, 3], [8, 4], [10, 5]] {
+            let mut paths = [path(), path()];
+            let all = bursts[0] + bursts[1];
+            let lost = |n: usize| if n * bursts[1] % all < bursts[1] { [0, 2] } else { [2, 0] };
+            (0..all).for_each(|n| lose(&mut paths, [300, 300], lost(n)));
+            assert_eq!(paths.each_mut().map(shared), [100, 100], "{bursts:?}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use polypath_wire::{Duration, Instant, PathId};
 use crate::bottleneck::Verdict;
 
 /// By how much of its window the load of a path is shifted that shares one, and of one on trial.
-const SHIFT: f64 = 1.0 / 8.0;
+const SHIFT: f64 = 1.0 / 16.0;
 const ON_TRIAL: f64 = 1.0 / 16.0;
 /// Up and down: the first two are opposite, as are the last two, and any others are strangers.
 const PATTERNS: [[f64; 4]; 4] =
