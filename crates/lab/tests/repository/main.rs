@@ -22,8 +22,8 @@ fn floors() -> BTreeMap<&'static str, u32> {
     BTreeMap::from([
         ("polypath-crypto", 0),
         ("polypath-judge", 0),
-        ("polypath-testing", 0),
         ("polypath-wire", 0),
+        ("polypath-testing", 1),
         ("polypath-hop", 1),
         ("polypath-transport", 1),
         ("polypath-hip", 1),
