@@ -43,12 +43,12 @@ test: lint ## formatting, lints, every test; tests that need root run when they 
 # Tests in real time wait for most of it. What is computed runs meanwhile, and gives way to them.
 # `make -n` runs lines that name $(MAKE) themselves, and these write a file.
 LANES = $(MAKE)
-LANE = cargo test --workspace --config 'target."cfg(all())".runner = ["tools/lane", "$@"]'
+LANE = cargo test --workspace --tests --config 'target."cfg(all())".runner = ["tools/lane", "$@"]'
 .PHONY: real computed alone beside
 real computed:
 	$(LANE)
 alone:
-	$(LANE) --tests
+	$(LANE)
 beside:
 	nice $(LANES) -j1 computed pure python-test paper > $(TARGET)/beside.txt 2>&1
 

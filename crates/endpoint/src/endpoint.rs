@@ -4,6 +4,7 @@ mod arrival;
 mod changes;
 mod cover;
 mod intercept;
+mod opening;
 mod packets;
 mod recall;
 mod secure;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use polypath_transport::Event as TcpEvent;
-use polypath_transport::{Connection, ConnectionConfig, PathConfig, Ports, Record, Segment, State};
+use polypath_transport::{Connection, PathConfig, Ports, Record, Segment, State};
 use polypath_wire::deadlines::Numbered;
 use polypath_wire::{Instant, PathId, Seed};
 
@@ -27,9 +28,9 @@ use crate::known::KnownPaths;
 use crate::lane::PacketLane;
 use crate::news::News;
 use crate::outlet::Outlet;
-use crate::paths::{Locators, PathTable};
+use crate::paths::Locators;
 use crate::reset::RateLimit;
-use crate::slots::{ConnectionHandle, Join, Slot, Slots};
+use crate::slots::{ConnectionHandle, Slot, Slots};
 use crate::stats::EndpointStats;
 use crate::unserved::Unserved;
 use cover::AnyCover;
@@ -99,14 +100,12 @@ pub struct Endpoint {
     news: News,
 }
 
-const FIRST_EPHEMERAL_PORT: u16 = 49_152;
-
 impl Endpoint {
     /// An endpoint without connections. Initial sequence numbers and ephemeral ports follow from `seed`.
     pub fn new(config: EndpointConfig, seed: Seed) -> Self {
         Self {
             isn: IsnKey::new(seed),
-            next_port: FIRST_EPHEMERAL_PORT + (seed.child("ports").0 % 0x4000) as u16,
+            next_port: opening::FIRST_EPHEMERAL_PORT + (seed.child("ports").0 % 0x4000) as u16,
             slots: Slots::default(),
             half_open: 0,
             unserved: Unserved::default(),
@@ -134,45 +133,6 @@ impl Endpoint {
     /// Sets the maximum number of connections. Existing connections stay open, even above it.
     pub fn limit_connections(&mut self, max: u32) {
         self.config.max_connections = max;
-    }
-
-    /// Opens a connection to the peer's port `remote_port`: the SYN leaves on the first path, and the
-    /// others join when it is answered. The peer must [accept paths](ListenConfig::accept_paths) if
-    /// there are several; an ordinary TCP resets the connection.
-    pub fn connect(
-        &mut self,
-        now: Instant,
-        config: ConnectionConfig,
-        remote_port: u16,
-        paths: &[(Locators, PathConfig)],
-    ) -> Result<ConnectionHandle, OpenError> {
-        let (first, _) = paths.first().ok_or(OpenError::NoPath)?;
-        let ports = self.free_ports(remote_port, paths).ok_or(OpenError::InUse(*first))?;
-        self.open(now, config, ports, paths)
-    }
-
-    fn open(
-        &mut self,
-        now: Instant,
-        config: ConnectionConfig,
-        ports: Ports,
-        paths: &[(Locators, PathConfig)],
-    ) -> Result<ConnectionHandle, OpenError> {
-        let (first, _) = paths.first().ok_or(OpenError::NoPath)?;
-        if paths.len() > self.max_paths() {
-            return Err(OpenError::TooManyPaths { max: self.config.max_paths });
-        }
-        if self.slots.len() >= self.config.max_connections as usize {
-            return Err(OpenError::TooManyConnections { max: self.config.max_connections });
-        }
-        config.check_on(&paths.iter().map(|(_, config)| *config).collect::<Vec<_>>())?;
-        let path_configs: Vec<_> =
-            paths.iter().map(|(locators, config)| self.recalled(now, locators, *config)).collect();
-        let isn = self.isn.at(now, first, ports);
-        let connection = Connection::connect(now, config, ports, isn, &path_configs);
-        self.stats.connected += 1;
-        let table = PathTable::new(paths.iter().map(|(locators, _)| *locators));
-        Ok(self.install(connection, ports, table, None))
     }
 
     /// Accepts connections to our port `port`.
@@ -221,7 +181,7 @@ impl Endpoint {
     /// The application has no more interest in a connection it has closed or aborted: it is
     /// forgotten as soon as it is closed, and raises no more events. Data that nobody will read
     /// resets it (RFC 1122 §4.2.2.13), and a peer that has everything but does not finish is
-    /// [not waited for](ConnectionConfig::fin_wait) for ever. Pump afterwards.
+    /// [not waited for](polypath_transport::ConnectionConfig::fin_wait) for ever. Pump afterwards.
     pub fn release(&mut self, handle: ConnectionHandle) {
         let Some(index) = self.slots.index(handle) else { return };
         self.serve(index);
@@ -368,48 +328,6 @@ impl Endpoint {
         connections.into_iter().chain(self.cover.poll_timeout()).chain(lane).min()
     }
 
-    fn install(
-        &mut self,
-        mut connection: Connection,
-        ports: Ports,
-        paths: PathTable,
-        join: Option<Join>,
-    ) -> ConnectionHandle {
-        if self.config.record != Default::default() {
-            connection.record(self.config.record);
-        }
-        let remote = paths.iter().next().map(|(_, locators)| locators.remote.ip());
-        let peer = remote.and_then(|remote| self.cover.peer_at(remote));
-        let index = self.slots.insert(|handle| Slot {
-            handle,
-            connection,
-            ports,
-            remote,
-            peer,
-            paths,
-            join,
-            half_open: false,
-            held: true,
-            unserved: None,
-            queued: false,
-            restless: peer.is_none(),
-            known_news: self.news.number(),
-            retired: false,
-            released: false,
-            memory: 0,
-        });
-        let slot = self.slots.at(index).expect("it was inserted just now");
-        for (path, locators) in slot.paths.iter() {
-            self.demux.insert(&locators, ports, Route { index, path });
-        }
-        if join.is_some() {
-            self.demux.open(ports, index);
-        }
-        let handle = slot.handle;
-        self.mark(index);
-        handle
-    }
-
     /// Puts a slot in the queue of those that may have something to say.
     fn mark(&mut self, index: u32) {
         if let Some(slot) = self.slots.at(index)
@@ -498,24 +416,6 @@ impl Endpoint {
         } else {
             self.events.push_back((slot.handle, Event::Closed));
         }
-    }
-
-    /// Our next ephemeral port that no connection between these locators has.
-    fn free_ports(&mut self, remote: u16, paths: &[(Locators, PathConfig)]) -> Option<Ports> {
-        for _ in FIRST_EPHEMERAL_PORT..=u16::MAX {
-            let ports = Ports { local: self.next_port, remote };
-            self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_EPHEMERAL_PORT);
-            let taken = self.listeners.contains_key(&ports.local)
-                || paths.iter().any(|(locators, _)| self.demux.find(locators, ports).is_some());
-            if !taken {
-                return Some(ports);
-            }
-        }
-        None
-    }
-
-    fn max_paths(&self) -> usize {
-        usize::from(self.config.max_paths.clamp(1, 64))
     }
 }
 

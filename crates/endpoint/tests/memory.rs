@@ -59,7 +59,7 @@ fn connections_that_nobody_reads_hold_the_memory_that_there_is_and_lose_nothing(
 #[test]
 fn what_waits_for_acknowledgments_is_limited_too() {
     let (mut pair, handles) = limited(CLIENT);
-    pair.loses = Box::new(|side, _, _| side == SERVER);
+    pair.lose(|flying| flying.from == SERVER);
     let data = Payload::from(Bytes::from(vec![0; EACH as usize]));
     let write = |pair: &mut Pair, taken: &mut [u64]| {
         for (taken, handle) in taken.iter_mut().zip(&handles) {
@@ -76,7 +76,7 @@ fn what_waits_for_acknowledgments_is_limited_too() {
     let all: u64 = taken.iter().sum();
     assert!((MEMORY / 2..=MEMORY + CONNECTIONS * LEAST).contains(&all), "{all} bytes written");
 
-    pair.loses = Box::new(|_, _, _| false);
+    pair.lose(|_| false);
     let end = Instant::ZERO + Duration::from_secs(60);
     while taken != [EACH; CONNECTIONS as usize] && pair.now < end {
         let soon = pair.now + Duration::from_millis(100);

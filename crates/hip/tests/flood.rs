@@ -77,7 +77,7 @@ fn memory_stays_flat_and_a_friend_gets_in() {
     let mut flood = Flood::new();
     let at = |n: u32| Instant::ZERO + GAP.times(n.into());
     let mut answered = 0;
-    let strike = |pair: &mut Pair<'_>, flood: &mut Flood, n| flood.strike(&mut pair.hosts[1], at(n));
+    let strike = |pair: &mut Pair, flood: &mut Flood, n| flood.strike(&mut pair.hosts[1], at(n));
     for n in 0..20_000 {
         answered += u32::from(strike(&mut pair, &mut flood, n));
     }

@@ -32,7 +32,7 @@ const TYPES: [PacketType; 8] = [
 ];
 
 /// A pair of which host 0 is in `state`. Its identities are always the same.
-fn in_state(state: State) -> Pair<'static> {
+fn in_state(state: State) -> Pair {
     use PacketType::{I1, I2};
     let lose = |which: Option<PacketType>| {
         Pair::quick().with_network(move |s| {

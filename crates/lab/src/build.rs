@@ -173,8 +173,8 @@ impl Place<'_> {
         for via in over {
             let config = PathConfig {
                 mss: mss(spec, flow, via),
-                rate: flow.told.then(|| spec.path_rate(flow, via)),
-                one_way: flow.told.then(|| spec.path_delay(flow, via)),
+                rate: flow.configured.then(|| spec.path_rate(flow, via)),
+                one_way: flow.configured.then(|| spec.path_delay(flow, via)),
                 overhead: flow.headers() + options,
                 ..PathConfig::default()
             };
@@ -204,7 +204,7 @@ impl Place<'_> {
         let last = links.last().filter(|_| links.len() > 1);
         for (node, link) in [(path.from, links.first()), (path.to, last)] {
             let mut info = LocalInfo { mtu, ..LocalInfo::default() };
-            if let Some((link, there)) = link.filter(|_| flow.told) {
+            if let Some((link, there)) = link.filter(|_| flow.configured) {
                 info.link.bandwidth = Some(link.rate(*there));
                 info.link.delay = Some(link.delay(*there));
             }

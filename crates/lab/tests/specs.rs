@@ -118,7 +118,7 @@ fn a_value_of_the_grid_may_set_several_keys() {
         name = "variant"
         values = [
             { label = "plain", set = {} },
-            { label = "told", set = { "link.a->b.queue" = "9p", flow.bulk = { told = true, connection.timestamps = false } } },
+            { label = "told", set = { "link.a->b.queue" = "9p", flow.bulk = { configured = true, connection.timestamps = false } } },
         ]
         [[grid]]
         key = "duration"
@@ -134,7 +134,7 @@ fn a_value_of_the_grid_may_set_several_keys() {
     let labels: Vec<_> = experiment.cells.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["plain,20s", "plain,long", "told,20s", "told,long"]);
     let told = &experiment.cells[3].spec;
-    assert_eq!((told.link[0].queue.to_string(), told.flow[0].told), ("9p".into(), true));
+    assert_eq!((told.link[0].queue.to_string(), told.flow[0].configured), ("9p".into(), true));
     assert_eq!(told.duration.to_string(), "2min");
     let connection = told.connection_of(&told.flow[0]);
     assert!(!connection.sack && !connection.timestamps);
@@ -325,7 +325,7 @@ fn what_contradicts_itself_is_refused() {
     let udp = "traffic = { cbr = { rate = \"1Mbit/s\", packet = \"1501B\" } }";
     told(flow(udp), "flow[0].traffic.cbr.packet", "1501 bytes do not fit", "\"1500B\"");
     let udp = udp.replace("1501B", "1500B");
-    told(flow(&format!("{udp}\ntold = true")), "flow[0].told", "no connection", "leave it out");
+    told(flow(&format!("{udp}\nconfigured = true")), "flow[0].configured", "no connection", "leave it out");
     told(
         flow(&format!("{udp}\nconnection = {{ sack = false }}")),
         "flow[0].connection",

@@ -1,12 +1,20 @@
-//! What tests of all crates share: to say what they could not test, and why.
+//! What tests of all crates share: two ends in virtual time ([`Bed`]); to say what they could not test, and why.
 
+mod bed;
 mod busy;
+mod fate;
+mod link;
+mod wire;
 
 use std::env;
 use std::io::Write;
 use std::path::PathBuf;
 
+pub use bed::{Bed, CLIENT, SERVER};
 pub use busy::LatencyProbe;
+pub use fate::Fate;
+pub use link::{Link, Way};
+pub use wire::Wire;
 
 /// In the environment, and not 0, it makes [`skip`] fail: `.ci/run` sets it where everything can be tested.
 pub const NO_SKIP: &str = "POLYPATH_NO_SKIP";

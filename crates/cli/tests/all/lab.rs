@@ -110,8 +110,8 @@ fn names_that_nothing_has_are_answered_with_the_nearest() {
         (&["lab", "run", "foundation/two_path"][..], "did you mean \"foundation/two_paths\"?"),
         (&["lab", "check", "foundatoin"], "did you mean \"foundation\"?"),
         (
-            &["lab", "run", "foundation/two_paths", "--cell", "min_rtt,scarce,tol"],
-            "did you mean \"min_rtt,scarce,told\"?",
+            &["lab", "run", "foundation/two_paths", "--cell", "min_rtt,scarce,configurd"],
+            "did you mean \"min_rtt,scarce,configured\"?",
         ),
         (&["lab", "new", "x", "--template", "two_path"], "did you mean \"two_paths\"?"),
     ];
@@ -279,7 +279,7 @@ fn no_table_is_wider_than_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     for columns in [60, 80, 200] {
         let run = format!(
-            "stty rows 40 cols {columns}; {} lab run foundation/two_paths --seeds 1..2 --cell min_rtt,ample,told 2> /dev/null",
+            "stty rows 40 cols {columns}; {} lab run foundation/two_paths --seeds 1..2 --cell min_rtt,ample,configured 2> /dev/null",
             env!("CARGO_BIN_EXE_polypath")
         );
         let output = Command::new("script").current_dir(dir.path()).args(["-qc", &run, "/dev/null"]).output();

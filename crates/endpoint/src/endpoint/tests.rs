@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::BytesMut;
 use polypath_hip::{Identity, KeyKind, Random};
-use polypath_transport::DropReason;
+use polypath_transport::{ConnectionConfig, DropReason};
 use polypath_wire::{Duration, Ecn, tcp};
 
 use super::*;

@@ -2,14 +2,14 @@
 
 mod bed;
 
-use bed::{Bed, Carried, Link};
+use bed::{Bed, Carried, link};
 use polypath_wire::Duration;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 /// What a TCP CUBIC connection and a call beside it get from 15 to 30 s over links of these rates (Mbit/s) and delays (ms).
 fn carried(links: [(u64, u64); 2]) -> Carried {
-    let mut bed = Bed::new(&links.map(|(mbps, delay)| Link::new(mbps, delay)));
+    let mut bed = Bed::new(&links.map(|(mbps, delay)| link(mbps, delay)));
     bed.measure(MS(15_000));
     bed.measure(MS(15_000))
 }

@@ -83,7 +83,7 @@ fn a_client_that_does_not_answer_an_accepted_connection_ends_it() {
     let (mut pair, _) = pair();
     pair.run(SOON);
     let incoming = asked(&mut pair);
-    pair.loses = Box::new(|side, _, _| side == CLIENT);
+    pair.lose(|flying| flying.from == CLIENT);
     assert_eq!(given_up(&mut pair, &incoming, secs(900)), CloseReason::TimedOut);
 }
 

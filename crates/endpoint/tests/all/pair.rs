@@ -77,7 +77,7 @@ fn a_path_joins_only_where_the_listener_allows_it() {
 fn a_syn_that_tries_the_next_path_opens_one_connection() {
     // Only answers on the first path are lost: the server gets the SYN twice, over two paths.
     let mut pair = Pair::listening(true);
-    pair.loses = Box::new(|side, l, _| side == SERVER && l.remote.ip() == locators(0).local.ip());
+    pair.lose(|flying| flying.from == SERVER && flying.locators.remote.ip() == locators(0).local.ip());
     let client = pair.connect(2);
     pair.run(secs(10));
     let server = pair.only(SERVER);
@@ -188,7 +188,7 @@ fn half_open_connections_are_limited() {
     let limits = EndpointConfig { max_half_open: 5, ..EndpointConfig::default() };
     let mut pair = Pair::new([EndpointConfig::default(), limits]);
     pair.endpoints[SERVER].listen(PORT, ListenConfig::default()).unwrap();
-    pair.loses = Box::new(|side, _, _| side == SERVER);
+    pair.lose(|flying| flying.from == SERVER);
     for _ in 0..8 {
         pair.connect(1);
     }

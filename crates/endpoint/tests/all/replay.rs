@@ -34,7 +34,7 @@ fn run(fate: u64) -> (Pair, Log) {
     pair.endpoints[SERVER].listen(PORT, listen).unwrap();
     pair.log = Some(Log::new());
     let mut drawn = 0;
-    pair.loses = Box::new(move |_, _, _| {
+    pair.lose(move |_| {
         drawn += 1;
         Seed(fate).child(&format!("loss/{drawn}")).0.is_multiple_of(20)
     });

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -10,34 +10,34 @@ use polypath_endpoint::frame::encode_datagram;
 use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, Event, Input, ListenConfig, Locators, Outlet, pump,
 };
+pub use polypath_testing::{Bed, CLIENT, SERVER};
+use polypath_testing::{Fate, Link, Wire};
 use polypath_transport::{ConnectionConfig, PathConfig, Pattern, Payload, Segment};
 use polypath_wire::{Duration, Instant, Seed};
 
 pub const PORT: u16 = 80;
-pub const CLIENT: usize = 0;
-pub const SERVER: usize = 1;
 
-/// Which segments the wire between the two loses: told the side that sends, the locators as that
-/// side sees them, and the segment.
-pub type Loses = Box<dyn FnMut(usize, &Locators, &Segment) -> bool>;
+/// A segment on its way: the side that sent it, and the locators as that side sees them.
+#[derive(Clone)]
+pub struct Flying {
+    pub from: usize,
+    pub locators: Locators,
+    pub segment: Segment,
+}
 
 /// When an endpoint was given what; nothing for a turn without arrival.
 pub type Log = Vec<(Instant, Option<Input>)>;
 
-/// Two endpoints and the wire between them: a fixed delay, everything else by `loses`.
+/// Two endpoints, and a delay of 10 ms between them.
 pub struct Pair {
     pub now: Instant,
     pub endpoints: [Endpoint; 2],
     pub events: [Vec<(ConnectionHandle, Event)>; 2],
-    pub loses: Loses,
+    pub wire: Wire<Flying>,
     /// Everything that was sent: when, by which side, in bytes.
     pub sent: Vec<(Instant, usize, Locators, Bytes)>,
-    pub delay: Duration,
     /// What the server was given, if that is to be logged.
     pub log: Option<Log>,
-    wire: BTreeMap<(Instant, u64), (usize, Locators, Segment)>,
-    number: u64,
-    timeouts: [Option<Instant>; 2],
 }
 
 /// Collects what one side sends in one turn.
@@ -57,13 +57,9 @@ impl Pair {
             now: Instant::ZERO,
             endpoints: [Endpoint::new(client, Seed(1)), Endpoint::new(server, Seed(2))],
             events: [Vec::new(), Vec::new()],
-            loses: Box::new(|_, _, _| false),
+            wire: Wire::new([Link::new(Duration::from_millis(10))]),
             sent: Vec::new(),
-            delay: Duration::from_millis(10),
             log: None,
-            wire: BTreeMap::new(),
-            number: 0,
-            timeouts: [None; 2],
         }
     }
 
@@ -80,47 +76,14 @@ impl Pair {
         self.endpoints[CLIENT].connect(self.now, ConnectionConfig::default(), PORT, &paths).unwrap()
     }
 
-    /// Lets both endpoints work, and time pass, until `until`; or until nothing is left to happen.
-    pub fn run(&mut self, until: Duration) {
-        let until = Instant::ZERO + until;
-        loop {
-            (0..2).for_each(|side| self.turn(side));
-            let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);
-            let next = self.timeouts.into_iter().chain([arrival]).flatten().min();
-            let Some(next) = next.filter(|at| *at <= until) else { break };
-            self.now = next.max(self.now);
-            while let Some(entry) = self.wire.first_entry().filter(|e| e.key().0 <= self.now) {
-                let (side, locators, segment) = entry.remove();
-                let input = Input::Segment { locators, segment };
-                if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
-                    log.push((self.now, Some(input.clone())));
-                }
-                self.endpoints[side].handle(self.now, input);
-            }
-        }
-        self.now = until.max(self.now);
+    /// From now on the segments of which `lost` holds are lost.
+    pub fn lose(&mut self, mut lost: impl FnMut(&Flying) -> bool + 'static) {
+        self.wire.script(move |flying| Fate::lose_if(lost(flying)));
     }
 
-    fn turn(&mut self, side: usize) {
-        if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
-            log.push((self.now, None));
-        }
-        let out = Out::default();
-        let endpoint = &mut self.endpoints[side];
-        self.timeouts[side] = pump(endpoint, self.now, &mut out.clone());
-        while let Some(event) = endpoint.poll_event() {
-            self.events[side].push(event);
-        }
-        for (locators, segment) in out.0.take() {
-            let mut bytes = [0; 2000];
-            let len = encode_datagram(&segment, &mut bytes).unwrap();
-            self.sent.push((self.now, side, locators, Bytes::copy_from_slice(&bytes[..len])));
-            if !(self.loses)(side, &locators, &segment) {
-                self.number += 1;
-                let key = (self.now + self.delay, self.number);
-                self.wire.insert(key, (1 - side, locators.reversed(), segment));
-            }
-        }
+    /// Runs until so long after the start.
+    pub fn run(&mut self, until: Duration) {
+        self.run_until(Instant::ZERO + until);
     }
 
     /// The one connection of a side.
@@ -153,6 +116,43 @@ impl Pair {
 
     pub fn has(&self, side: usize, event: Event) -> bool {
         self.events[side].iter().any(|(_, e)| *e == event)
+    }
+}
+
+impl Bed for Pair {
+    type Packet = Flying;
+
+    fn clock(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn wire(&mut self) -> &mut Wire<Flying> {
+        &mut self.wire
+    }
+
+    fn arrive(&mut self, side: usize, Flying { locators, segment, .. }: Flying) {
+        let input = Input::Segment { locators: locators.reversed(), segment };
+        if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
+            log.push((self.now, Some(input.clone())));
+        }
+        self.endpoints[side].handle(self.now, input);
+    }
+
+    fn turn(&mut self, side: usize) -> Option<Instant> {
+        if let Some(log) = self.log.as_mut().filter(|_| side == SERVER) {
+            log.push((self.now, None));
+        }
+        let out = Out::default();
+        let endpoint = &mut self.endpoints[side];
+        let due = pump(endpoint, self.now, &mut out.clone());
+        self.events[side].extend(std::iter::from_fn(|| endpoint.poll_event()));
+        for (locators, segment) in out.0.take() {
+            let mut bytes = [0; 2000];
+            let len = encode_datagram(&segment, &mut bytes).unwrap();
+            self.sent.push((self.now, side, locators, Bytes::copy_from_slice(&bytes[..len])));
+            self.wire.send(self.now, side, 0, len, Flying { from: side, locators, segment });
+        }
+        due
     }
 }
 

@@ -12,7 +12,7 @@ fn today() -> HipConfig {
 }
 
 /// Two hosts, of which the first has asked at the first `n` pairs of addresses and has its R2.
-fn met(peer: HipConfig, n: u8) -> Pair<'static> {
+fn met(peer: HipConfig, n: u8) -> Pair {
     let mut pair = Pair::new([today(), peer], [KeyKind::P256; 2]);
     let hit = pair.hit(1);
     pair.hosts[0].connect(pair.now, hit, (0..n).map(|n| route(0, n)).collect()).unwrap();
@@ -21,7 +21,7 @@ fn met(peer: HipConfig, n: u8) -> Pair<'static> {
     pair
 }
 
-fn add(pair: &mut Pair<'_>, n: u8) {
+fn add(pair: &mut Pair, n: u8) {
     let (now, hit) = (pair.now, pair.hit(1));
     pair.hosts[0].add_path(now, hit, route(0, n));
 }

@@ -252,7 +252,7 @@ fn refusals_are_as_rare_as_r1s() {
 
 #[test]
 fn an_injected_r1_does_not_end_an_exchange() {
-    let hostile = |n: u32, pair: &mut Pair<'_>| -> Vec<u8> {
+    let hostile = |n: u32, pair: &mut Pair| -> Vec<u8> {
         let now = pair.now;
         let victim = pair.hit(0);
         let mut r1 = r1_for(&mut pair.hosts[1], now, identity(KeyKind::P256, 77).hit(), far(n)).unwrap();
@@ -346,7 +346,7 @@ fn a_close_that_somebody_repeats_is_checked_and_answered_a_few_times_only() {
 }
 
 /// The associations that strangers have with host 1: each from its own address, or all from one.
-fn strangers(pair: &mut Pair<'_>, count: u8, apart: bool) -> Vec<Hit> {
+fn strangers(pair: &mut Pair, count: u8, apart: bool) -> Vec<Hit> {
     let server = pair.hit(1);
     let mut hits = Vec::new();
     for n in 0..count {
@@ -370,7 +370,7 @@ fn strangers(pair: &mut Pair<'_>, count: u8, apart: bool) -> Vec<Hit> {
 }
 
 /// User data comes from `peer` at host 1.
-fn carry(pair: &mut Pair<'_>, peer: Hit) {
+fn carry(pair: &mut Pair, peer: Hit) {
     let (now, spi) = (pair.now, pair.hosts[1].association(peer).unwrap().paths()[0].inbound);
     pair.hosts[1].on_data(now, peer, spi, 1000);
 }
@@ -382,7 +382,7 @@ fn strangers_do_not_fill_the_table() {
     let friend = pair.hit(0);
     carry(&mut pair, friend);
     let unused = strangers(&mut pair, 30, true);
-    let there = |pair: &Pair<'_>, hit: &Hit| pair.hosts[1].association(*hit).is_some();
+    let there = |pair: &Pair, hit: &Hit| pair.hosts[1].association(*hit).is_some();
     assert_eq!(pair.hosts[1].associations().count(), 8);
     assert!(there(&pair, &friend), "who uses his association keeps it");
     assert!(unused[23..].iter().all(|hit| there(&pair, hit)), "the others give way to newer ones");

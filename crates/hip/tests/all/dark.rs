@@ -40,7 +40,7 @@ fn a_peer_that_is_lost_for_longer_than_an_association_may_be_idle_ends_it() {
 }
 
 /// The network is dark for `secs` from `after` on.
-fn darken(pair: &mut Pair<'_>, after: Duration, secs: u64) {
+fn darken(pair: &mut Pair, after: Duration, secs: u64) {
     pair.run(after);
     pair.set_network(|_| vec![]);
     pair.run(Duration::from_secs(secs));
@@ -73,7 +73,7 @@ fn silence_while_keys_are_renewed_ends_nothing_and_they_are_renewed_after_it() {
 }
 
 /// The first path falls silent, and `asks` asks for new keys of it; its SPI.
-fn rekey_in_the_dark(pair: &mut Pair<'_>, asks: usize) -> u32 {
+fn rekey_in_the_dark(pair: &mut Pair, asks: usize) -> u32 {
     let dead = address(0, 0).ip();
     pair.set_network(move |s| {
         if [s.route.local.ip(), s.route.remote.ip()].contains(&dead) { vec![] } else { s.intact() }

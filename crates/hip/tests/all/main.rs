@@ -2,6 +2,7 @@
 
 mod ahead;
 mod attack;
+mod closing;
 mod dark;
 #[path = "../common/pair.rs"]
 mod hosts;

@@ -7,7 +7,7 @@ use polypath_wire::hip::{Kind, LocatorAddress, PacketType, PacketView, Param};
 use polypath_wire::{Duration, Instant};
 
 /// All locators of the last LOCATOR_SET that `host` sent.
-fn announced(pair: &Pair<'_>, host: usize) -> Vec<(u32, std::net::IpAddr)> {
+fn announced(pair: &Pair, host: usize) -> Vec<(u32, std::net::IpAddr)> {
     let of =
         |s: &Sent| PacketView::new(s.packet()).unwrap().param(Kind::LOCATOR_SET).map(|p| p.contents.to_vec());
     let last = pair.sent.iter().rev().filter(|s| s.from == host).find_map(of).unwrap();
@@ -224,7 +224,7 @@ fn a_host_moves_and_keeps_its_sa() {
     act(&mut pair, 0, |h, now, peer| h.move_path(now, peer, spi, new));
     pair.run(Duration::from_millis(29));
     assert_eq!(pair.association(1).unwrap().paths()[0].route, route(1, 0), "not before the proof");
-    let best = |pair: &Pair<'_>| pair.association(1).unwrap().locators().best().unwrap().clone();
+    let best = |pair: &Pair| pair.association(1).unwrap().locators().best().unwrap().clone();
     assert_eq!((best(&pair).address, best(&pair).state), (new.local.ip(), LocatorState::Unverified));
     pair.run(SOON);
     assert_eq!(pair.association(0).unwrap().paths()[0].route, new);

@@ -37,7 +37,7 @@ fn without(kind: fn(&Sent) -> bool) -> impl FnMut(&Sent) -> Fate {
 }
 
 /// `secs` in which data flows on all SAs, each way.
-fn flow(pair: &mut Pair<'_>, secs: u64) {
+fn flow(pair: &mut Pair, secs: u64) {
     for _ in 0..secs {
         pair.run(SECS(1));
         for host in 0..2 {
@@ -48,7 +48,7 @@ fn flow(pair: &mut Pair<'_>, secs: u64) {
 }
 
 /// The numbers of UPDATEs that host 0 sent from the `first` packet on.
-fn numbers(pair: &Pair<'_>, first: usize) -> BTreeSet<u32> {
+fn numbers(pair: &Pair, first: usize) -> BTreeSet<u32> {
     let updates = pair.sent[first..].iter().filter(|s| s.from == 0 && s.packet_type() == PacketType::Update);
     updates.flat_map(params).filter_map(|p| if let Param::Seq(id) = p { Some(id) } else { None }).collect()
 }
@@ -168,7 +168,7 @@ fn an_address_that_is_withdrawn_while_both_ends_ask_for_new_keys_is_gone_after_t
     add(&mut pair, 0, 1);
     pair.run(SOON);
     pair.set_network(without(rekeys));
-    let first = |pair: &Pair<'_>, host: usize| {
+    let first = |pair: &Pair, host: usize| {
         pair.association(host).unwrap().paths().iter().find(|p| p.route == route(host, 0)).cloned()
     };
     for host in 0..2 {
@@ -258,7 +258,7 @@ fn a_refused_request_that_is_repeated_costs_nothing_and_draws_no_packet_to_stran
 }
 
 /// `span` in which the NAT of `host` has another address: what that host sends arrives from there, and what goes to the old one is lost.
-fn behind(pair: &mut Pair<'_>, host: usize, nat: SocketAddr, span: Duration) {
+fn behind(pair: &mut Pair, host: usize, nat: SocketAddr, span: Duration) {
     let end = pair.now + span;
     pair.set_network(|_| vec![]);
     while pair.now < end {

@@ -9,7 +9,7 @@ use polypath_wire::hip::PacketType;
 const S: fn(u64) -> Duration = Duration::from_secs;
 
 /// Two hosts 3 s apart, with an association.
-fn far() -> Pair<'static> {
+fn far() -> Pair {
     let mut pair = Pair::quick().with_network(|sent| vec![(S(3), sent.payload.clone())]);
     pair.connect(0);
     pair.run(S(15));
@@ -19,12 +19,12 @@ fn far() -> Pair<'static> {
 }
 
 /// Data comes to host 1 on its newest SA.
-fn carry(pair: &mut Pair<'_>) {
+fn carry(pair: &mut Pair) {
     let (now, peer, inbound) = (pair.now, pair.hit(0), pair.sas(1).last().unwrap().inbound);
     pair.hosts[1].on_data(now, peer, inbound, 100);
 }
 
-fn rekey(pair: &mut Pair<'_>) {
+fn rekey(pair: &mut Pair) {
     let (now, peer) = (pair.now, pair.hit(1));
     let inbound = pair.association(0).unwrap().paths()[0].inbound;
     pair.hosts[0].rekey(now, peer, inbound, false);

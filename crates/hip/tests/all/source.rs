@@ -21,7 +21,7 @@ fn to(remote: SocketAddr) -> Route {
 }
 
 /// Two hosts, and data came from host 0.
-fn flowing() -> Pair<'static> {
+fn flowing() -> Pair {
     let mut pair = Pair::quick().established();
     data_from(&mut pair, address(0, 0));
     pair.sent.clear();
@@ -29,7 +29,7 @@ fn flowing() -> Pair<'static> {
 }
 
 /// The newest data of host 0 comes to host 1 from there.
-fn data_from(pair: &mut Pair<'_>, remote: SocketAddr) {
+fn data_from(pair: &mut Pair, remote: SocketAddr) {
     let spi = pair.association(1).unwrap().paths()[0].inbound;
     act(pair, 1, |h, now, peer| {
         h.on_data(now, peer, spi, 1400);
@@ -38,7 +38,7 @@ fn data_from(pair: &mut Pair<'_>, remote: SocketAddr) {
 }
 
 /// Hands `check` of host 1 to host 0 as a NAT does, and the answer to host 1 as from `remote`.
-fn pass(pair: &mut Pair<'_>, check: &Sent, remote: SocketAddr) {
+fn pass(pair: &mut Pair, check: &Sent, remote: SocketAddr) {
     let now = pair.now;
     pair.hosts[0].handle(now, route(0, 0), &check.payload);
     let answer = pair.hosts[0].poll_transmit().unwrap();
@@ -46,12 +46,12 @@ fn pass(pair: &mut Pair<'_>, check: &Sent, remote: SocketAddr) {
 }
 
 /// Where host 1 has its path.
-fn path(pair: &Pair<'_>) -> SocketAddr {
+fn path(pair: &Pair) -> SocketAddr {
     pair.association(1).unwrap().paths()[0].route.remote
 }
 
 /// The packets that host 1 sent to `remote`.
-fn checks(pair: &mut Pair<'_>, remote: SocketAddr) -> Vec<Sent> {
+fn checks(pair: &mut Pair, remote: SocketAddr) -> Vec<Sent> {
     pair.run(Duration::ZERO);
     pair.sent.iter().filter(|s| s.from == 1 && s.route.remote == remote).cloned().collect()
 }

@@ -84,7 +84,7 @@ fn dissect(capture: &Path, options: &[String], fields: &[&str]) -> Option<Vec<Ve
 }
 
 /// An association from I1 to CLOSE_ACK with a second path in between, over UDP or not.
-fn whole_life(config: HipConfig, udp: bool) -> Pair<'static> {
+fn whole_life(config: HipConfig, udp: bool) -> Pair {
     let at = |n| if udp { route(0, n) } else { native(0, n) };
     let mut pair = Pair::new([config.clone(), config], [KeyKind::P384, KeyKind::P256]);
     let (now, peer) = (pair.now, pair.hit(1));
@@ -96,7 +96,7 @@ fn whole_life(config: HipConfig, udp: bool) -> Pair<'static> {
     pair
 }
 
-fn close(pair: &mut Pair<'_>) {
+fn close(pair: &mut Pair) {
     let (now, peer) = (pair.now, pair.hit(1));
     pair.hosts[0].close(now, peer);
     pair.run(Duration::from_secs(5));

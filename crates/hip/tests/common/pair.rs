@@ -1,16 +1,15 @@
 //! Two hosts in virtual time, with a network between them that a test may edit.
 #![allow(clippy::unwrap_used, dead_code, reason = "shared by several tests, which use parts of it")]
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use polypath_hip::*;
+use polypath_testing::{self as testing, Bed as _, Link, Wire};
 use polypath_wire::hip::{Hit, PacketType, udp};
 use polypath_wire::{Duration, Instant};
 
-/// What becomes of a packet: each copy with its extra delay.
+/// What goes on in place of a packet: each copy with its extra delay.
 pub type Fate = Vec<(Duration, Vec<u8>)>;
-type Edit<'a> = Box<dyn FnMut(&Sent) -> Fate + 'a>;
 
 /// A packet that a host sent.
 #[derive(Clone, Debug)]
@@ -34,14 +33,12 @@ impl Sent {
     }
 }
 
-pub struct Pair<'a> {
+pub struct Pair {
     pub now: Instant,
     pub hosts: [Host; 2],
     pub events: [Vec<Event>; 2],
     pub sent: Vec<Sent>,
-    queue: BTreeMap<(Instant, u64), Sent>,
-    count: u64,
-    edit: Edit<'a>,
+    wire: Wire<Sent>,
 }
 
 pub const DELAY: Duration = Duration::from_millis(10);
@@ -71,7 +68,7 @@ pub fn identity(kind: KeyKind, seed: u8) -> Identity {
     Identity::generate(kind, &mut Random::from_seed([seed; 32])).unwrap()
 }
 
-impl<'a> Pair<'a> {
+impl Pair {
     pub fn new(configs: [HipConfig; 2], kinds: [KeyKind; 2]) -> Self {
         let mut n = 0;
         let hosts = configs.map(|config| {
@@ -83,9 +80,7 @@ impl<'a> Pair<'a> {
             hosts,
             events: [Vec::new(), Vec::new()],
             sent: Vec::new(),
-            queue: BTreeMap::new(),
-            count: 0,
-            edit: Box::new(Sent::intact),
+            wire: Wire::new([Link::new(DELAY)]),
         }
     }
 
@@ -94,12 +89,15 @@ impl<'a> Pair<'a> {
     }
 
     /// With a network that does `edit` to every packet.
-    pub fn with_network(mut self, edit: impl FnMut(&Sent) -> Fate + 'a) -> Self {
-        self.edit = Box::new(edit);
+    pub fn with_network(mut self, edit: impl FnMut(&Sent) -> Fate + 'static) -> Self {
+        self.set_network(edit);
         self
     }
-    pub fn set_network(&mut self, edit: impl FnMut(&Sent) -> Fate + 'a) {
-        self.edit = Box::new(edit);
+    pub fn set_network(&mut self, mut edit: impl FnMut(&Sent) -> Fate + 'static) {
+        self.wire.script(move |sent| {
+            let copy = |(late, payload)| (late, Sent { payload, ..sent.clone() });
+            testing::Fate::Instead(edit(sent).into_iter().map(copy).collect())
+        });
     }
 
     pub fn hit(&self, host: usize) -> Hit {
@@ -129,49 +127,14 @@ impl<'a> Pair<'a> {
         self
     }
 
-    /// Runs until nothing happens any more, or `span` is over.
     pub fn run(&mut self, span: Duration) {
-        let end = self.now + span;
-        loop {
-            self.drain();
-            let arrival = self.queue.keys().next().map(|(at, _)| *at);
-            let timeout = self.hosts.iter().filter_map(Host::poll_timeout).min();
-            let Some(next) = [arrival, timeout].into_iter().flatten().min().filter(|at| *at <= end) else {
-                break;
-            };
-            self.now = self.now.max(next);
-            if arrival == Some(next) {
-                let (_, sent) = self.queue.pop_first().unwrap();
-                self.deliver(&sent);
-            }
-            for host in &mut self.hosts {
-                host.handle_timeout(self.now);
-            }
-        }
-        self.now = end;
+        self.run_for(span);
     }
 
     /// Hands `sent` to the other host now.
     pub fn deliver(&mut self, sent: &Sent) {
         let Route { local, remote } = sent.route;
         self.hosts[1 - sent.from].handle(self.now, Route { local: remote, remote: local }, &sent.payload);
-    }
-
-    fn drain(&mut self) {
-        for from in 0..2 {
-            while let Some(Transmit { route, payload }) = self.hosts[from].poll_transmit() {
-                let sent = Sent { from, route, payload };
-                for (extra, payload) in (self.edit)(&sent) {
-                    self.count += 1;
-                    let copy = Sent { payload, ..sent.clone() };
-                    self.queue.insert((self.now + DELAY + extra, self.count), copy);
-                }
-                self.sent.push(sent);
-            }
-            while let Some((_, event)) = self.hosts[from].poll_event() {
-                self.events[from].push(event);
-            }
-        }
     }
 
     /// The SA pairs that host `host` has: added and not removed.
@@ -208,18 +171,49 @@ impl<'a> Pair<'a> {
     }
 }
 
+impl testing::Bed for Pair {
+    type Packet = Sent;
+
+    fn clock(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn wire(&mut self) -> &mut Wire<Sent> {
+        &mut self.wire
+    }
+
+    fn arrive(&mut self, _: usize, sent: Sent) {
+        self.deliver(&sent);
+    }
+
+    fn turn(&mut self, from: usize) -> Option<Instant> {
+        while let Some(Transmit { route, payload }) = self.hosts[from].poll_transmit() {
+            let sent = Sent { from, route, payload };
+            self.sent.push(sent.clone());
+            self.wire.send(self.now, from, 0, 0, sent);
+        }
+        self.events[from]
+            .extend(std::iter::from_fn(|| self.hosts[from].poll_event()).map(|(_, event)| event));
+        self.hosts[from].poll_timeout()
+    }
+
+    fn expire(&mut self) {
+        self.hosts.iter_mut().for_each(|host| host.handle_timeout(self.now));
+    }
+}
+
 pub const SOON: Duration = Duration::from_secs(1);
 
-pub fn act(pair: &mut Pair<'_>, host: usize, what: impl FnOnce(&mut Host, Instant, polypath_wire::hip::Hit)) {
+pub fn act(pair: &mut Pair, host: usize, what: impl FnOnce(&mut Host, Instant, polypath_wire::hip::Hit)) {
     let (now, peer) = (pair.now, pair.hit(1 - host));
     what(&mut pair.hosts[host], now, peer);
 }
 
-pub fn add(pair: &mut Pair<'_>, host: usize, n: u8) {
+pub fn add(pair: &mut Pair, host: usize, n: u8) {
     act(pair, host, |h, now, peer| h.add_path(now, peer, route(host, n)));
 }
 
 /// Paths of which the peer has proved its end.
-pub fn reachable(pair: &Pair<'_>, host: usize) -> usize {
+pub fn reachable(pair: &Pair, host: usize) -> usize {
     pair.association(host).map_or(0, |a| a.paths().iter().filter(|p| p.reachable).count())
 }

@@ -114,6 +114,9 @@ pub(super) struct Problem {
     pub help: Option<String>,
 }
 
+/// Keys that specs of earlier versions may have, and what they are called now.
+const RENAMED: [(&str, &str); 1] = [("told", "configured")];
+
 /// `at!["link", 3, "rate"]`.
 macro_rules! at {
     ($($key:expr),* $(,)?) => { vec![$($crate::spec::error::Key::from($key)),*] };
@@ -143,7 +146,12 @@ impl Problem {
                 if prefix.last() != Some(&Key::from(*field)) {
                     prefix.push(Key::from(*field));
                 }
-                let problem = Self::new(prefix, "unknown key").help(suggestion(field, known));
+                let problem = match RENAMED.iter().find(|(old, new)| old == field && known.contains(new)) {
+                    Some((_, new)) => {
+                        Self::new(prefix, "this key has another name now").help(format!("write {new}"))
+                    }
+                    None => Self::new(prefix, "unknown key").help(suggestion(field, known)),
+                };
                 Self { on_key: true, ..problem }
             }
             Some((variant, known)) if message.starts_with("unknown variant") => {

@@ -39,8 +39,8 @@ pub struct Flow {
     /// TCP only: the rate and the one-way delay of each path are configured, as a daemon's may be. Default: false, the
     /// connection measures them.
     #[serde(default)]
-    pub told: bool,
-    /// TCP only: the sender always sees the queues of its paths, and needs `told`. No real host does: this is the upper bound
+    pub configured: bool,
+    /// TCP only: the sender always sees the queues of its paths, and needs `configured`. No real host does: this is the upper bound
     /// of what any estimate of the queues can give. Default: false.
     #[serde(default)]
     pub oracle: bool,
@@ -49,7 +49,7 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
     /// TCP only: base exchanges between the two hosts, and ESP with one SPI per path and direction. All TCP
-    /// flows of either host must be secure too. With `told`, the sender advertises the first link and the receiver the last in
+    /// flows of either host must be secure too. With `configured`, the sender advertises the first link and the receiver the last in
     /// the base exchange. Default: false.
     #[serde(default)]
     pub secure: bool,

@@ -121,7 +121,7 @@ fn between_flows(selector: &Selector, here: &Spec, there: &Spec) -> Option<Diffe
     here.flow.iter().zip(&there.flow).find_map(|(mine, other)| {
         let at = format!("flow.{}", mine.name);
         let (of_flow, of_connection): (&[&str], &[&str]) = match replaced.contains(&&mine.name[..]) {
-            true => (&["paths", "told", "oracle", "apart", "connection"], &OF_PATHS[..]),
+            true => (&["paths", "configured", "oracle", "apart", "connection"], &OF_PATHS[..]),
             false => (&["connection"], &[]),
         };
         let divided: &[&str] = if other.apart && !mine.apart { &WINDOWS } else { &[] };

@@ -197,10 +197,10 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     }
     traffic(spec, flow, n)?;
     secure(spec, flow, at("secure"))?;
-    if flow.oracle && (!flow.told || flow.secure) {
+    if flow.oracle && (!flow.configured || flow.secure) {
         let problem =
             Problem::new(at("oracle"), "an oracle needs configured rates, and connections without security");
-        return Err(problem.help("add told = true, without secure = true"));
+        return Err(problem.help("add configured = true, without secure = true"));
     }
     if flow.apart && (flow.traffic != Traffic::Tcp || flow.size.is_some()) {
         let problem = Problem::new(at("apart"), "connections apart are TCP without end");
@@ -260,10 +260,9 @@ fn traffic(spec: &Spec, flow: &Flow, n: usize) -> Result<(), Problem> {
         return Err(Problem::new(at!["flow", n, "traffic", kind, "packet"], problem)
             .help(format!("at most \"{mtu}B\", headers included; or give its links a larger mtu")));
     }
-    if flow.told {
-        return Err(
-            Problem::new(at!["flow", n, "told"], "UDP has no connection to configure").help("leave it out")
-        );
+    if flow.configured {
+        return Err(Problem::new(at!["flow", n, "configured"], "UDP has no connection to configure")
+            .help("leave it out"));
     }
     if flow.paths.len() > 1 {
         return Err(

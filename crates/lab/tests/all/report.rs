@@ -42,7 +42,7 @@ name = "window"
 values = [
     { label = "8", set = { "flow.one.connection.receive_buffer" = 11680 } },
     { label = "64", set = {} },
-    { label = "9", set = { "flow.one.connection.receive_buffer" = 11680, "flow.one.told" = true } },
+    { label = "9", set = { "flow.one.connection.receive_buffer" = 11680, "flow.one.configured" = true } },
 ]
 
 [[expect]]

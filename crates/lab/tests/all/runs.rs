@@ -322,7 +322,7 @@ fn an_oracle_sees_the_queues_of_others() {
         let links =
             [("a", "x"), ("x", "b"), ("a", "y"), ("y", "b"), ("u", "x")].map(|(a, b)| link(a, b)).concat();
         let text = format!(
-            "version = 1\ntitle = \"x\"\nduration = \"10s\"\n{links}{BULK}paths = [[\"x\"], [\"y\"]]\ntold = true\n\
+            "version = 1\ntitle = \"x\"\nduration = \"10s\"\n{links}{BULK}paths = [[\"x\"], [\"y\"]]\nconfigured = true\n\
              oracle = {oracle}\nconnection = {{ receive_buffer = 60000, scheduler = {{ policy = \"earliest_arrival\" }} }}\n\
              [[flow]]\nname = \"udp\"\nfrom = \"u\"\nto = \"b\"\npaths = [[\"x\"]]\n\
              traffic = {{ cbr = {{ rate = \"7.2Mbit/s\", packet = \"1500B\" }} }}\n"

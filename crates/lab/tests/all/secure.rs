@@ -43,7 +43,7 @@ from = "a"
 to = "b"
 paths = [["x"], ["y"]]
 mss = 1250
-told = true
+configured = true
 secure = true
 connection = { timestamps = false, scheduler = { policy = "earliest_arrival" }, receive_buffer = 200000 }
 "#;
@@ -162,6 +162,6 @@ fn the_base_exchange_tells_of_both_ends_of_a_path() {
         [0, 1].map(|path| run.value(&rate(path)).unwrap())
     };
     assert_eq!(rates(SPEC), [8e6, 4e6], "the slower link counts, whoever told of it");
-    let measured = rates(&SPEC.replace("told = true", "told = false"));
+    let measured = rates(&SPEC.replace("configured = true", "configured = false"));
     assert!(measured != [8e6, 4e6], "untold rates are measured: {measured:?}");
 }

@@ -3,9 +3,9 @@
 
 mod forge;
 
-use std::collections::VecDeque;
-
 use forge::Seen;
+pub use polypath_testing::{Bed, CLIENT, SERVER};
+use polypath_testing::{Fate, Link, Wire};
 use polypath_transport::{
     CloseReason, Connection, ConnectionConfig, Event, PathConfig, Pattern, Payload, Ports, Registry, Segment,
     State,
@@ -15,9 +15,6 @@ use polypath_wire::{Duration, Ecn, Instant, PathId, Seq};
 use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer};
 
-/// The end that connects, and the one that accepts.
-pub const CLIENT: usize = 0;
-pub const SERVER: usize = 1;
 pub const ISN: [Seq; 2] = [Seq(u32::MAX - 2000), Seq(5000)];
 
 const PORTS: [Ports; 2] = [Ports { local: 1000, remote: 2000 }, Ports { local: 2000, remote: 1000 }];
@@ -32,23 +29,12 @@ pub struct Flying {
     pub from: usize,
     pub path: PathId,
     pub segment: Segment,
-    arrives: Instant,
     /// Which packet of its path it is, in its direction.
     number: u64,
 }
 
 /// What the script does with it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Edit {
-    Pass,
-    Lose,
-    Twice,
-    Delay(Duration),
-    /// A queue marks it, or loses it if it may not.
-    Mark,
-    /// Only so many bytes of data arrive.
-    Cut(u64),
-}
+pub type Edit = Fate<Flying>;
 
 /// Both ends and what is between them. What each reads must be what the other wrote.
 pub struct Pair {
@@ -62,16 +48,13 @@ pub struct Pair {
     pub reads: [bool; 2],
     /// Everything that was sent, in order.
     pub log: Vec<Flying>,
-    /// Segments that are on the wire, in order of arrival.
-    pub queue: VecDeque<Flying>,
+    pub wire: Wire<Flying>,
     /// Whether each end hears that packets of a path are lost or late, as it does over ESP.
     pub numbered: bool,
     /// Per direction and path: packets sent, and the largest number that came.
     numbers: [Vec<(u64, u64)>; 2],
-    script: Box<dyn FnMut(&Flying) -> Edit>,
     config: ConnectionConfig,
     paths: Vec<PathConfig>,
-    delays: Vec<Duration>,
     written: [u64; 2],
 }
 
@@ -118,6 +101,20 @@ impl Flying {
     pub fn is_data_of(&self, end: usize) -> bool {
         self.from == end && self.len() > 0
     }
+
+    /// A queue marks it, or loses it if it may not.
+    pub fn marked(&self) -> Edit {
+        let mut marked = self.clone();
+        marked.segment.ecn = Ecn::Marked;
+        if self.segment.ecn == Ecn::None { Edit::Lose } else { Edit::replaced(marked) }
+    }
+
+    /// Only `len` bytes of data arrive.
+    pub fn cut(&self, len: u64) -> Edit {
+        let mut cut = self.clone();
+        cut.segment.payload = cut.segment.payload.slice(0, len);
+        Edit::replaced(cut)
+    }
 }
 
 impl Pair {
@@ -133,13 +130,11 @@ impl Pair {
             seen: ISN.map(Seen::new),
             reads: [true; 2],
             log: Vec::new(),
-            queue: VecDeque::new(),
+            wire: Wire::new(delays.iter().map(|delay| Link::new(ms(*delay)))),
             numbered: false,
             numbers: [vec![(0, 0); delays.len()], vec![(0, 0); delays.len()]],
-            script: Box::new(|_| Edit::Pass),
             config: server,
             paths,
-            delays: delays.iter().map(|d| ms(*d)).collect(),
             written: [0; 2],
         }
     }
@@ -161,7 +156,7 @@ impl Pair {
 
     /// From now on `script` decides about every segment that is sent.
     pub fn script(&mut self, script: impl FnMut(&Flying) -> Edit + 'static) {
-        self.script = Box::new(script);
+        self.wire.script(script);
     }
 
     pub fn end(&mut self, end: usize) -> &mut Connection {
@@ -210,9 +205,9 @@ impl Pair {
         let now = self.now;
         self.paths.push(config);
         let ids: Vec<_> = self.ends.iter_mut().flatten().filter_map(|e| e.add_path(now, config)).collect();
-        let places = self.delays.len().max(ids[0].index() + 1);
-        self.delays.resize(places, Duration::ZERO);
-        self.delays[ids[0].index()] = ms(delay);
+        let places = self.wire.links.len().max(ids[0].index() + 1);
+        self.wire.links.resize(places, Link::new(Duration::ZERO));
+        self.wire.links[ids[0].index()].delay = ms(delay);
         self.numbers.iter_mut().for_each(|paths| paths.resize(places, (0, 0)));
         ids[0]
     }
@@ -221,34 +216,13 @@ impl Pair {
     pub fn remove_path(&mut self, path: PathId) {
         let now = self.now;
         self.ends.iter_mut().flatten().for_each(|e| e.remove_path(now, path));
-        self.queue.retain(|f| f.path != path);
+        self.wire.retain(|f| f.path != path);
     }
 
-    /// Runs for a while.
-    pub fn run_for(&mut self, time: Duration) {
-        self.run_until(self.now + time);
-    }
-
-    /// Runs until `until`.
-    pub fn run_until(&mut self, until: Instant) {
-        self.pump();
-        while let Some(next) = self.next_event().filter(|next| *next <= until) {
-            self.now = self.now.max(next);
-            self.step();
-        }
-        self.now = self.now.max(until);
-    }
-
-    /// Runs until `done`, at most 10 minutes.
+    /// Runs while `going`, less than 10 minutes.
     pub fn run_while(&mut self, mut going: impl FnMut(&mut Self) -> bool) {
         let limit = self.now + Duration::from_secs(600);
-        self.pump();
-        while going(self) {
-            let next = self.next_event().unwrap_or_else(|| panic!("nothing is due: {:?}", self.states()));
-            assert!(next < limit, "{:?} after {:?}", self.states(), self.now);
-            self.now = self.now.max(next);
-            self.step();
-        }
+        assert!(self.run_until_done(limit, |pair| !going(pair)), "{:?} at {:?}", self.states(), self.now);
     }
 
     /// Runs until `end` has received `bytes` in all.
@@ -267,23 +241,43 @@ impl Pair {
         self.log.iter().filter(|f| f.from == end && what(f)).map(|f| f.sent.0 / 1_000_000).collect()
     }
 
-    fn next_event(&self) -> Option<Instant> {
-        let timers = self.ends.iter().flatten().filter_map(Connection::poll_timeout);
-        timers.chain(self.queue.front().map(|f| f.arrives)).min()
+    /// Everything that can be done now.
+    pub fn pump(&mut self) {
+        self.turns();
     }
 
-    fn step(&mut self) {
-        let now = self.now;
-        while let Some(flying) = self.queue.pop_front_if(|f| f.arrives <= now) {
-            self.deliver(flying);
-            self.pump();
+    fn read(&mut self, end: usize) {
+        while let Some(chunk) = self.reads[end].then(|| self.end(end).read(u64::MAX)).flatten() {
+            let offset = self.received[end];
+            let expected = Pattern { key: 1 - end as u32, offset, len: chunk.len() };
+            assert!(chunk.same_bytes(&Payload::from(expected)), "wrong bytes at {offset}");
+            self.received[end] += chunk.len();
         }
-        self.ends.iter_mut().flatten().for_each(|e| e.handle_timeout(now));
-        self.pump();
     }
 
-    fn deliver(&mut self, Flying { from, path, segment, number, .. }: Flying) {
-        let (now, to) = (self.now, 1 - from);
+    fn send(&mut self, from: usize, path: PathId, segment: Segment) {
+        let (sent, _) = &mut self.numbers[from][path.index()];
+        *sent += 1;
+        let flying = Flying { sent: self.now, from, path, segment, number: *sent };
+        self.seen[from].look(&flying.segment);
+        self.log.push(flying.clone());
+        self.wire.send(self.now, from, path.index(), 0, flying);
+    }
+}
+
+impl Bed for Pair {
+    type Packet = Flying;
+
+    fn clock(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn wire(&mut self) -> &mut Wire<Flying> {
+        &mut self.wire
+    }
+
+    fn arrive(&mut self, to: usize, Flying { from, path, segment, number, .. }: Flying) {
+        let now = self.now;
         let largest = &mut self.numbers[from][path.index()].1;
         let skipped = number > std::mem::replace(largest, number.max(*largest)) + 1;
         if self.numbered && skipped {
@@ -299,45 +293,18 @@ impl Pair {
         }
     }
 
-    /// Everything that can be done now.
-    pub fn pump(&mut self) {
+    fn turn(&mut self, end: usize) -> Option<Instant> {
+        self.ends[end].as_ref()?;
+        self.read(end);
+        while let Some(transmit) = self.ends[end].as_mut()?.poll_transmit(self.now) {
+            self.send(end, transmit.path, transmit.segment);
+        }
+        self.events[end].extend(std::iter::from_fn(|| self.ends[end].as_mut()?.poll_event()));
+        self.ends[end].as_ref()?.poll_timeout()
+    }
+
+    fn expire(&mut self) {
         let now = self.now;
-        for i in 0..2 {
-            let Some(connection) = &mut self.ends[i] else { continue };
-            while let Some(chunk) = self.reads[i].then(|| connection.read(u64::MAX)).flatten() {
-                let offset = self.received[i];
-                let expected = Pattern { key: 1 - i as u32, offset, len: chunk.len() };
-                assert!(chunk.same_bytes(&Payload::from(expected)), "wrong bytes at {offset}");
-                self.received[i] += chunk.len();
-            }
-            while let Some(transmit) = self.end(i).poll_transmit(now) {
-                self.send(i, transmit.path, transmit.segment);
-            }
-            self.events[i].extend(std::iter::from_fn(|| self.ends[i].as_mut()?.poll_event()));
-        }
-    }
-
-    fn send(&mut self, from: usize, path: PathId, segment: Segment) {
-        let arrives = self.now + self.delays[path.index()];
-        let (sent, _) = &mut self.numbers[from][path.index()];
-        *sent += 1;
-        let mut flying = Flying { sent: self.now, from, path, segment, arrives, number: *sent };
-        self.seen[from].look(&flying.segment);
-        self.log.push(flying.clone());
-        match (self.script)(&flying) {
-            Edit::Pass => {}
-            Edit::Lose => return,
-            Edit::Twice => self.fly(flying.clone()),
-            Edit::Delay(more) => flying.arrives = arrives + more,
-            Edit::Mark if flying.segment.ecn == Ecn::None => return,
-            Edit::Mark => flying.segment.ecn = Ecn::Marked,
-            Edit::Cut(len) => flying.segment.payload = flying.segment.payload.slice(0, len),
-        }
-        self.fly(flying);
-    }
-
-    fn fly(&mut self, flying: Flying) {
-        let i = self.queue.partition_point(|f| f.arrives <= flying.arrives);
-        self.queue.insert(i, flying);
+        self.ends.iter_mut().flatten().for_each(|end| end.handle_timeout(now));
     }
 }

@@ -1,9 +1,8 @@
 //! Two hosts whose packets a flow carries over links, and what comes of it.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use polypath_hop::FqCodelConfig;
+use polypath_testing::{Bed as _, CLIENT, Link, Wire};
 use polypath_transport::flow::{Packet, PacketConfig, PacketFlow};
 use polypath_transport::{CcConfig, ConnectionConfig, PathConfig, Pattern, SchedulerConfig, Segment};
 use polypath_wire::{Duration, Ecn, Instant, PathId, Rate, Seed};
@@ -25,28 +24,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How many may be under way.
 const UNDER_WAY: usize = 50;
 
-/// Both directions of a link, with drop-tail queues of one and a half round trips.
-#[derive(Clone, Copy)]
-pub struct Link {
-    rate: Rate,
-    delay: Duration,
-    idle_at: [Instant; 2],
-}
-
-impl Link {
-    pub fn new(mbps: u64, delay: u64) -> Self {
-        Self { rate: Rate::from_mbps(mbps), delay: MS(delay), idle_at: [START; 2] }
-    }
-
-    /// When a frame that leaves now arrives, if it does.
-    fn carry(&mut self, now: Instant, way: usize, frame: usize) -> Option<Instant> {
-        let begin = self.idle_at[way].max(now);
-        if begin.since(now) > self.delay.times(3) {
-            return None;
-        }
-        self.idle_at[way] = begin + self.rate.transmission_time(frame as u64 + u64::from(COVER));
-        Some(self.idle_at[way] + self.delay)
-    }
+/// A link of this rate and delay, in ms, with drop-tail queues of one and a half round trips.
+pub fn link(mbps: u64, delay: u64) -> Link {
+    Link::new(MS(delay)).with_rate(Rate::from_mbps(mbps), MS(delay).times(3))
 }
 
 /// What the connection and the call got in a part of the run.
@@ -66,10 +46,8 @@ pub struct Bed {
     hosts: [Endpoint; 2],
     server: Option<ConnectionHandle>,
     flows: [PacketFlow; 2],
-    links: Vec<Link>,
-    /// Frames under way, by arrival: to which side, on which path.
-    wire: BTreeMap<(Instant, u64), (usize, PathId, Bytes)>,
-    frames: u64,
+    /// A link for each path.
+    wire: Wire<(PathId, Bytes)>,
     received: u64,
     /// How long each packet of the call took.
     calls: Vec<Option<Duration>>,
@@ -82,9 +60,7 @@ impl Bed {
             hosts: hosts(),
             server: None,
             flows: [1, 2].map(|seed| flow(seed, links.len())),
-            links: links.to_vec(),
-            wire: BTreeMap::new(),
-            frames: 0,
+            wire: Wire::new(links.to_vec()),
             received: 0,
             calls: Vec::new(),
         }
@@ -93,8 +69,9 @@ impl Bed {
     /// What is got in the next `time`; packets of the call that are under way at its end do not count.
     pub fn measure(&mut self, time: Duration) -> Carried {
         let (received, calls) = (self.received, self.calls.len());
-        self.run_until(self.now + time);
-        let capacity: u64 = self.links.iter().map(|link| link.rate.bytes_in(time)).sum();
+        self.run_for(time);
+        let rates = self.wire.links.iter().flat_map(|link| link.rate);
+        let capacity: u64 = rates.map(|rate| rate.bytes_in(time)).sum();
         let called = &self.calls[calls..self.calls.len() - UNDER_WAY];
         let mut call: Vec<_> = called.iter().flatten().copied().collect();
         call.sort_unstable();
@@ -104,23 +81,6 @@ impl Bed {
 }
 
 impl Bed {
-    fn run_until(&mut self, end: Instant) {
-        while self.now < end {
-            let due = [0, 1].map(|side| self.turn(side));
-            let arrival = self.wire.keys().next().map(|(at, _)| *at);
-            let call = self.next_call();
-            let next = due.into_iter().flatten().chain(arrival).fold(call, Instant::min);
-            self.now = next.max(self.now).min(end);
-            if call <= self.now {
-                self.call();
-            }
-            while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                let (side, path, frame) = entry.remove();
-                self.flows[side].handle(self.now, path, frame, Ecn::None).unwrap();
-            }
-        }
-    }
-
     fn next_call(&self) -> Instant {
         START + PAUSE.times(self.calls.len() as u64)
     }
@@ -133,35 +93,19 @@ impl Bed {
         self.flows[0].push(self.now, packet).unwrap();
     }
 
-    /// What `side` has to send leaves; when it is to be asked again.
-    fn turn(&mut self, side: usize) -> Option<Instant> {
-        if self.flows[side].poll_timeout().is_some_and(|at| at <= self.now) {
-            self.flows[side].handle_timeout(self.now);
-        }
+    fn hand_over(&mut self, side: usize) {
         while let Some(packet) = self.flows[side].poll_deliver() {
             match packet.flow {
                 CALL => self.answer(&packet.bytes),
                 _ => self.hosts[side].handle(self.now, Input::Packet { bytes: packet.bytes }),
             }
         }
-        self.read();
-        let mut packets = Packets::default();
-        let due = pump(&mut self.hosts[side], self.now, &mut packets);
-        for bytes in packets.0 {
-            let packet = Packet { flow: TCP, repaired: true, bytes, ..Packet::default() };
-            self.flows[side].push(self.now, packet).unwrap();
-        }
-        self.send(side);
-        due.into_iter().chain(self.flows[side].poll_timeout()).min()
     }
 
     fn send(&mut self, side: usize) {
         while let Some(leaving) = self.flows[side].poll_transmit(self.now) {
-            let (frame, link) = (leaving.to_bytes(), &mut self.links[leaving.path.index()]);
-            if let Some(at) = link.carry(self.now, side, frame.len()) {
-                self.frames += 1;
-                self.wire.insert((at, self.frames), (1 - side, leaving.path, frame));
-            }
+            let (frame, link) = (leaving.to_bytes(), leaving.path.index());
+            self.wire.send(self.now, side, link, frame.len() + COVER as usize, (leaving.path, frame));
         }
     }
 
@@ -180,6 +124,45 @@ impl Bed {
             while let Some(payload) = connection.read(u64::MAX) {
                 self.received += payload.len();
             }
+        }
+    }
+}
+
+impl polypath_testing::Bed for Bed {
+    type Packet = (PathId, Bytes);
+
+    fn clock(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn wire(&mut self) -> &mut Wire<(PathId, Bytes)> {
+        &mut self.wire
+    }
+
+    fn arrive(&mut self, side: usize, (path, frame): (PathId, Bytes)) {
+        self.flows[side].handle(self.now, path, frame, Ecn::None).unwrap();
+    }
+
+    fn turn(&mut self, side: usize) -> Option<Instant> {
+        if self.flows[side].poll_timeout().is_some_and(|at| at <= self.now) {
+            self.flows[side].handle_timeout(self.now);
+        }
+        self.hand_over(side);
+        self.read();
+        let mut packets = Packets::default();
+        let due = pump(&mut self.hosts[side], self.now, &mut packets);
+        for bytes in packets.0 {
+            let packet = Packet { flow: TCP, repaired: true, bytes, ..Packet::default() };
+            self.flows[side].push(self.now, packet).unwrap();
+        }
+        self.send(side);
+        let call = (side == CLIENT).then(|| self.next_call());
+        due.into_iter().chain(self.flows[side].poll_timeout()).chain(call).min()
+    }
+
+    fn expire(&mut self) {
+        if self.next_call() <= self.now {
+            self.call();
         }
     }
 }

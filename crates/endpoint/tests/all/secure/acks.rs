@@ -18,7 +18,7 @@ fn acknowledged_late(link: usize) -> usize {
         bed.run(Duration::from_millis(200));
         bed.loss = Some(Loss::Due(link));
         let end = bed.now + Duration::from_millis(150);
-        bed.run_until(end, |bed| matches!(bed.loss, Some(Loss::Shown(at)) if bed.now >= at));
+        bed.run_until_done(end, |bed| matches!(bed.loss, Some(Loss::Shown(at)) if bed.now >= at));
         let Some(Loss::Shown(shown)) = bed.loss else { panic!("nothing was lost") };
         let local = bed.links[link].ends[SERVER];
         !bed.sent.iter().any(|(at, l, _)| (*at, l.local) == (shown, local))

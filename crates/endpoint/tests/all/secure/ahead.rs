@@ -15,7 +15,9 @@ fn early() -> ConnectionConfig {
 fn begun(configs: [SecurityConfig; 2]) -> (Bed, Instant) {
     let mut bed = Bed::new(configs, [v4, v4]);
     bed.associate();
-    bed.run_until(Instant::ZERO + Duration::from_secs(1), |bed| bed.events[CLIENT].contains(&PeerEvent::Up));
+    bed.run_until_done(Instant::ZERO + Duration::from_secs(1), |bed| {
+        bed.events[CLIENT].contains(&PeerEvent::Up)
+    });
     bed.send_with(LEN, early());
     let now = bed.now;
     (bed, now)
@@ -24,9 +26,9 @@ fn begun(configs: [SecurityConfig; 2]) -> (Bed, Instant) {
 /// When the first data was read, and when the second link had brought more than a probe.
 fn first(mut bed: Bed, began: Instant) -> [u64; 2] {
     let end = began + Duration::from_secs(10);
-    bed.run_until(end, |bed| bed.received > 0);
+    bed.run_until_done(end, |bed| bed.received > 0);
     let read = bed.now;
-    bed.run_until(end, |bed| bed.links[1].bytes > 3000);
+    bed.run_until_done(end, |bed| bed.links[1].bytes > 3000);
     let second = bed.now;
     finish(&mut bed, 60);
     let stats = bed.endpoints[SERVER].security_stats().unwrap();
@@ -56,13 +58,13 @@ fn a_second_path_that_died_after_its_r1_holds_up_nothing_for_long() {
     let (mut bed, began) = begun([today(), today()]);
     bed.links[1].up = false;
     let end = began + Duration::from_secs(20);
-    bed.run_until(end, |bed| bed.finished);
+    bed.run_until_done(end, |bed| bed.finished);
     assert_eq!(bed.received, LEN);
     let took = bed.now.since(began);
     let alone = {
         let (mut bed, began) = begun([quick(), quick()]);
         bed.links[1].up = false;
-        bed.run_until(end, |bed| bed.finished);
+        bed.run_until_done(end, |bed| bed.finished);
         bed.now.since(began)
     };
     assert!(took < alone + Duration::from_millis(500), "{took:?}, without a second path {alone:?}");
@@ -79,12 +81,12 @@ fn the_end_that_answered_fills_its_second_path_as_soon_as_the_peer_is_proved() {
         bed.endpoints[SERVER].listen(PORT + 1, listen).unwrap();
         bed.offered = LEN;
         bed.associate();
-        bed.run_until(Instant::ZERO + Duration::from_secs(1), |bed| {
+        bed.run_until_done(Instant::ZERO + Duration::from_secs(1), |bed| {
             bed.events[CLIENT].contains(&PeerEvent::Up)
         });
         let (began, peer) = (bed.now, bed.hit(SERVER));
         bed.client = bed.endpoints[CLIENT].connect_peer(began, connection, peer, PORT + 1).ok();
-        bed.run_until(began + Duration::from_secs(30), |bed| bed.fetched == LEN);
+        bed.run_until_done(began + Duration::from_secs(30), |bed| bed.fetched == LEN);
         let stats = bed.endpoints[SERVER].security_stats().unwrap();
         assert_eq!((bed.fetched, stats.unsent), (LEN, 0), "{stats:?}");
         bed.now.since(began)

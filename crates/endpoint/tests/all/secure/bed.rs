@@ -1,19 +1,18 @@
 //! Two secure endpoints in virtual time, with links between them that a test may cut.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::BytesMut;
 use polypath_endpoint::*;
 use polypath_hip::{HipConfig, Identity, KeyKind, Random, dh::DhGroup};
+use polypath_testing::{self as testing, Wire};
+pub use polypath_testing::{Bed as _, CLIENT, SERVER};
 use polypath_transport::{ConnectionConfig, Pattern, Payload, Segment};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Duration, Ecn, Instant, Rate};
 
 pub const PORT: u16 = 80;
-pub const CLIENT: usize = 0;
-pub const SERVER: usize = 1;
 pub const KEY: u32 = 5;
 /// Of every link.
 const RATE: Rate = Rate::from_mbps(8);
@@ -22,10 +21,7 @@ const QUEUE: Duration = Duration::from_millis(60);
 /// A link between one address of each side.
 pub struct Link {
     pub ends: [SocketAddr; 2],
-    pub delay: Duration,
     pub up: bool,
-    /// When each direction has sent all it was given.
-    pub idle: [Instant; 2],
     /// What the server sees in place of the client's address.
     pub nat: Option<SocketAddr>,
     /// The same at the other end: what the client sees, and where alone the server is then.
@@ -42,6 +38,8 @@ pub struct Bed {
     pub now: Instant,
     pub endpoints: [Endpoint; 2],
     pub links: Vec<Link>,
+    /// How fast each link is.
+    pub wire: Wire<Flying>,
     pub events: [Vec<PeerEvent>; 2],
     pub client: Option<ConnectionHandle>,
     pub server: Option<ConnectionHandle>,
@@ -64,8 +62,6 @@ pub struct Bed {
     pub lost: [u32; 2],
     /// Packets of each side that left for where nobody is: from an address that is gone, or to one that a NAT has forgotten.
     pub astray: [u64; 2],
-    wire: BTreeMap<(Instant, u64), Flight>,
-    number: u64,
 }
 
 /// A large packet of the client is lost.
@@ -79,8 +75,13 @@ pub enum Loss {
     Shown(Instant),
 }
 
-/// To which side, on which link, between which locators as seen there, and what.
-type Flight = (usize, usize, Locators, Vec<u8>);
+/// A packet on its way: on which link, between which locators as seen where it arrives, and what.
+#[derive(Clone)]
+pub struct Flying {
+    link: usize,
+    locators: Locators,
+    payload: Vec<u8>,
+}
 
 #[derive(Default)]
 pub struct Out(pub Vec<(Locators, Vec<u8>)>);
@@ -128,12 +129,9 @@ impl Bed {
         });
         let link = |n: u8| {
             let address = addresses[usize::from(n)];
-            let delay = Duration::from_millis(10 + 10 * u64::from(n));
             Link {
                 ends: [address(0, n), address(1, n)],
-                delay,
                 up: true,
-                idle: [Instant::ZERO; 2],
                 nat: None,
                 far: None,
                 mtu: None,
@@ -141,10 +139,12 @@ impl Bed {
                 bytes: 0,
             }
         };
+        let speed = |delay| testing::Link::new(Duration::from_millis(delay)).with_rate(RATE, QUEUE);
         let mut bed = Self {
             now: Instant::ZERO,
             endpoints,
             links: vec![link(0), link(1)],
+            wire: Wire::new([10, 20].map(speed)),
             events: [Vec::new(), Vec::new()],
             client: None,
             server: None,
@@ -160,8 +160,6 @@ impl Bed {
             loss: None,
             lost: [0; 2],
             astray: [0; 2],
-            wire: BTreeMap::new(),
-            number: 0,
         };
         bed.endpoints[SERVER].listen(PORT, ListenConfig::default()).unwrap();
         (0..2).for_each(|link| (0..2).for_each(|side| bed.local(side, link, true)));
@@ -232,9 +230,7 @@ impl Bed {
     }
 
     pub fn run(&mut self, span: Duration) {
-        let end = self.now + span;
-        self.run_until(end, |_| false);
-        self.now = end;
+        self.run_for(span);
     }
 
     pub fn give(&mut self, side: usize, input: Input) {
@@ -242,41 +238,6 @@ impl Bed {
             self.log.push((self.now, Some(input.clone())));
         }
         self.endpoints[side].handle(self.now, input);
-    }
-
-    /// Runs until `done`, at most until `end`.
-    pub fn run_until(&mut self, end: Instant, done: impl Fn(&Self) -> bool) {
-        while !done(self) {
-            let due = [CLIENT, SERVER].map(|side| self.turn(side));
-            let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);
-            let next = due.into_iter().chain([arrival]).flatten().min();
-            let Some(next) = next.filter(|at| *at <= end) else { break };
-            self.now = next.max(self.now);
-            while let Some(entry) = self.wire.first_entry().filter(|e| e.key().0 <= self.now) {
-                let (side, link, locators, payload) = entry.remove();
-                if side == SERVER && payload.len() > 500 {
-                    self.links[link].bytes += payload.len() as u64;
-                }
-                let input = Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&payload[..]) };
-                self.give(side, input);
-                self.turn(side);
-            }
-        }
-    }
-
-    fn turn(&mut self, side: usize) -> Option<Instant> {
-        loop {
-            let mut out = Out::default();
-            let due = pump(&mut self.endpoints[side], self.now, &mut out);
-            if side == SERVER && self.keeps {
-                self.log.push((self.now, None));
-                self.sent.extend(out.0.iter().map(|(locators, bytes)| (self.now, *locators, bytes.clone())));
-            }
-            out.0.into_iter().for_each(|(locators, payload)| self.carry(side, &locators, payload));
-            if !self.react(side) {
-                return due;
-            }
-        }
     }
 
     fn react(&mut self, side: usize) -> bool {
@@ -361,22 +322,51 @@ impl Bed {
             return;
         }
         let queue = if self.joined { 0 } else { index };
-        let leaves = self.links[queue].idle[side].max(self.now);
-        if leaves.since(self.now) > QUEUE {
-            return;
-        }
-        let left = leaves + RATE.transmission_time(payload.len() as u64);
-        self.links[queue].idle[side] = left;
-        let link = &self.links[index];
-        let arrival = left + link.delay;
+        let Some(left) = self.wire.links[queue].serve(self.now, side, payload.len()) else { return };
+        let arrival = left + self.wire.links[index].delay;
         if is_data && self.loss == Some(Loss::Done(index)) {
             self.loss = Some(Loss::Shown(arrival));
         }
-        let arrives = Locators { local: link.ends[1 - side], remote: outside(link, side) };
+        let link = &self.links[index];
+        let locators = Locators { local: link.ends[1 - side], remote: outside(link, side) };
         if self.keeps {
             self.seen.push(payload.clone());
         }
-        self.number += 1;
-        self.wire.insert((arrival, self.number), (1 - side, index, arrives, payload));
+        self.wire.fly(arrival, 1 - side, Flying { link: index, locators, payload });
+    }
+}
+
+impl testing::Bed for Bed {
+    type Packet = Flying;
+
+    fn clock(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn wire(&mut self) -> &mut Wire<Flying> {
+        &mut self.wire
+    }
+
+    fn arrive(&mut self, side: usize, Flying { link, locators, payload }: Flying) {
+        if side == SERVER && payload.len() > 500 {
+            self.links[link].bytes += payload.len() as u64;
+        }
+        let input = Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&payload[..]) };
+        self.give(side, input);
+    }
+
+    fn turn(&mut self, side: usize) -> Option<Instant> {
+        loop {
+            let mut out = Out::default();
+            let due = pump(&mut self.endpoints[side], self.now, &mut out);
+            if side == SERVER && self.keeps {
+                self.log.push((self.now, None));
+                self.sent.extend(out.0.iter().map(|(locators, bytes)| (self.now, *locators, bytes.clone())));
+            }
+            out.0.into_iter().for_each(|(locators, payload)| self.carry(side, &locators, payload));
+            if !self.react(side) {
+                return due;
+            }
+        }
     }
 }

@@ -41,7 +41,7 @@ fn connections_of_one_association_share_what_one_of_them_finds() {
     let connection = bed.endpoints[CLIENT].connection_mut(finder).unwrap();
     connection.write(Pattern { key: KEY, offset: 0, len: 1 << 30 }.into());
     let most = bed.now + Duration::from_secs(60);
-    bed.run_until(most, |bed| measured(bed, finder) == Some(true));
+    bed.run_until_done(most, |bed| measured(bed, finder) == Some(true));
     assert_eq!((bottlenecks(&bed, finder), measured(&bed, finder)), (shared, Some(true)));
     bed.run(Duration::from_secs(15));
     assert_eq!(bottlenecks(&bed, idle), shared, "the next heartbeat tells");

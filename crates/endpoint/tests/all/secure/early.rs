@@ -18,11 +18,13 @@ fn today() -> SecurityConfig {
 fn first_read(configs: [SecurityConfig; 2], early_data: bool) -> u64 {
     let mut bed = Bed::new(configs, [v4, v4]);
     bed.associate();
-    bed.run_until(Instant::ZERO + Duration::from_secs(1), |bed| bed.events[CLIENT].contains(&PeerEvent::Up));
+    bed.run_until_done(Instant::ZERO + Duration::from_secs(1), |bed| {
+        bed.events[CLIENT].contains(&PeerEvent::Up)
+    });
     let began = bed.now;
     bed.send_with(LEN, ConnectionConfig { early_data, ..ConnectionConfig::default() });
     let end = began + Duration::from_secs(10);
-    bed.run_until(end, |bed| bed.received > 0);
+    bed.run_until_done(end, |bed| bed.received > 0);
     let read = bed.now.since(began);
     finish(&mut bed, 60);
     let stats = bed.endpoints[SERVER].security_stats().unwrap();
@@ -55,14 +57,14 @@ fn data_whose_syn_did_not_come_is_not_reset() {
 /// no connection measured them.
 fn first_answer(config: fn() -> SecurityConfig, early_data: bool, delays: [u64; 2]) -> u64 {
     let mut bed = Bed::new([config(), config()], [v4, v4]);
-    bed.links.iter_mut().zip(delays).for_each(|(link, ms)| link.delay = Duration::from_millis(ms));
+    bed.wire.links.iter_mut().zip(delays).for_each(|(link, ms)| link.delay = Duration::from_millis(ms));
     bed.associate();
     bed.run(Duration::from_secs(5));
     assert_eq!(bed.paths_up(), [2, 2]);
     bed.offered = 1000;
     let began = bed.now;
     bed.send_with(1000, ConnectionConfig { early_data, ..ConnectionConfig::default() });
-    bed.run_until(began + Duration::from_secs(10), |bed| bed.fetched == 1000);
+    bed.run_until_done(began + Duration::from_secs(10), |bed| bed.fetched == 1000);
     assert_eq!((bed.received, bed.fetched), (1000, 1000));
     bed.now.since(began).as_millis_f64().round() as u64
 }
@@ -81,7 +83,7 @@ fn a_short_connection_keeps_to_the_quicker_path_though_no_connection_measured_it
 /// How long 1,000 bytes take that follow one byte on an open connection, ms.
 fn after_a_byte(delays: [u64; 2]) -> u64 {
     let mut bed = Bed::new([quick(), quick()], [v4, v4]);
-    bed.links.iter_mut().zip(delays).for_each(|(link, ms)| link.delay = Duration::from_millis(ms));
+    bed.wire.links.iter_mut().zip(delays).for_each(|(link, ms)| link.delay = Duration::from_millis(ms));
     bed.associate();
     bed.run(Duration::from_secs(5));
     let peer = bed.hit(SERVER);
@@ -96,7 +98,7 @@ fn after_a_byte(delays: [u64; 2]) -> u64 {
     assert_eq!(bed.received, 1);
     let began = bed.now;
     write(&mut bed, 1, 1000);
-    bed.run_until(began + Duration::from_secs(10), |bed| bed.received == 1001);
+    bed.run_until_done(began + Duration::from_secs(10), |bed| bed.received == 1001);
     assert_eq!(bed.received, 1001);
     bed.now.since(began).as_millis_f64().round() as u64
 }

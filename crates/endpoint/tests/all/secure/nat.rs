@@ -45,7 +45,7 @@ fn inner(bed: &Bed, side: usize) -> Vec<Locators> {
 /// How long until the paths of `side` lead there.
 fn until(bed: &mut Bed, side: usize, there: &[SocketAddr]) -> Duration {
     let began = bed.now;
-    bed.run_until(began + MS(10_000), |bed| remotes(bed, side) == there);
+    bed.run_until_done(began + MS(10_000), |bed| remotes(bed, side) == there);
     bed.now.since(began)
 }
 
@@ -166,6 +166,6 @@ fn a_copy_from_elsewhere_draws_one_check_and_moves_no_path() {
     assert!(bed.sent.iter().any(|(_, to, _)| to.remote == thief), "the copies were the newest");
     let stats = bed.endpoints[SERVER].security_stats().unwrap();
     assert!(stats.refused >= 9, "the packets themselves, and further copies, are counted drops: {stats:?}");
-    bed.run_until(bed.now + MS(200_000), |bed| bed.finished);
+    bed.run_until_done(bed.now + MS(200_000), |bed| bed.finished);
     assert_eq!(bed.received, LEN);
 }

@@ -127,7 +127,7 @@ fn nobody_is_told_a_size_before_it_is_known() {
     (0..2).for_each(|side| carry(&mut bed, side));
     bed.associate();
     let soon = bed.now + MS(2000);
-    bed.run_until(soon, |bed| bed.paths_up()[CLIENT] > 0);
+    bed.run_until_done(soon, |bed| bed.paths_up()[CLIENT] > 0);
     assert_eq!(send(&mut bed, packet(1, 0, 1422)), Err(NotSent::SizeUnknown));
 }
 

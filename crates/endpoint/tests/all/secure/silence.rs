@@ -28,7 +28,7 @@ fn flowing_as(config: fn() -> SecurityConfig, len: u64) -> Bed {
 /// How long until `done`.
 fn until(bed: &mut Bed, most: u64, done: impl Fn(&Bed) -> bool) -> Duration {
     let began = bed.now;
-    bed.run_until(began + MS(most), done);
+    bed.run_until_done(began + MS(most), |bed| done(bed));
     bed.now.since(began)
 }
 
@@ -79,7 +79,7 @@ fn after_a_restart_each_path_comes_once_though_the_peer_is_sought_again_meanwhil
         let mut bed = flowing(64 << 20);
         bed.run(MS(phase));
         let handle = bed.client.unwrap();
-        bed.links[0].delay = bed.links[1].delay;
+        bed.wire.links[0].delay = bed.wire.links[1].delay;
         restart(&mut bed);
         bed.events = [Vec::new(), Vec::new()];
         let over = |bed: &Bed| bed.endpoints[CLIENT].connection(handle).unwrap().state() == TcpState::Closed;

@@ -104,7 +104,7 @@ impl Day {
         self.happen(incident);
         self.round += 1;
         let whole = self.written;
-        self.bed.run_until(self.bed.now + SECS(200), |bed| bed.received == whole);
+        self.bed.run_until_done(self.bed.now + SECS(200), |bed| bed.received == whole);
         assert_eq!(self.bed.received, whole, "{}: {incident:?}: {:?}", self.round, self.bed.events);
         self.packets(incident);
         self.bed.run(end.since(self.bed.now));
@@ -172,7 +172,7 @@ impl Day {
         let is_over = |bed: &Bed| {
             bed.endpoints[1 - side].connection(other).is_none_or(|stream| stream.state() == State::Closed)
         };
-        bed.run_until(bed.now + SECS(10), is_over);
+        bed.run_until_done(bed.now + SECS(10), |bed| is_over(bed));
         assert!(
             is_over(bed),
             "{}: side {side} began anew, the other one is stuck: {:?}",

@@ -33,13 +33,13 @@ fn updates(bed: &Bed) -> usize {
 fn until_keys_are_renewed(bed: &mut Bed, more: Duration) {
     bed.run(MS(2000));
     let before = updates(bed);
-    bed.run_until(bed.now + SECS(20), |bed| updates(bed) > before);
+    bed.run_until_done(bed.now + SECS(20), |bed| updates(bed) > before);
     assert!(updates(bed) > before && bed.received < LEN, "no keys were renewed");
     bed.run(more);
 }
 
 fn finish(bed: &mut Bed, context: &str) {
-    bed.run_until(bed.now + SECS(200), |bed| bed.finished);
+    bed.run_until_done(bed.now + SECS(200), |bed| bed.finished);
     assert!(bed.finished && bed.received == LEN, "{context}: {} {:?}", bed.received, bed.events);
     bed.run(SECS(30));
     assert_eq!(bed.paths_up(), [2, 2], "{context}");
@@ -102,7 +102,7 @@ fn check_ports(bed: &mut Bed, context: &str) {
     let before = [0, 1].map(|link| bed.links[link].bytes);
     (bed.received, bed.finished, bed.astray) = (0, false, [0; 2]);
     bed.send_with(LEN, ConnectionConfig { cc: CcConfig::default().of_today(), ..Default::default() });
-    bed.run_until(bed.now + SECS(60), |bed| bed.finished);
+    bed.run_until_done(bed.now + SECS(60), |bed| bed.finished);
     assert!(bed.finished && bed.received == LEN, "{context}: {}", bed.received);
     for link in [0, 1] {
         let carried = bed.links[link].bytes - before[link];
@@ -139,7 +139,7 @@ fn heartbeats_that_are_lost_after_darkness_do_not_look_like_a_restart() {
     {
         let mut bed = flowing(today);
         if idle {
-            bed.run_until(bed.now + SECS(60), |bed| bed.received == LEN);
+            bed.run_until_done(bed.now + SECS(60), |bed| bed.received == LEN);
             bed.run(SECS(5));
         }
         let paths = |bed: &Bed| bed.endpoints[CLIENT].secure_paths().map(|p| p.inner).collect::<Vec<_>>();

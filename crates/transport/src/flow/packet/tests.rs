@@ -1,10 +1,11 @@
 //! Two ends and the paths between them, in virtual time.
 
+mod bench;
 mod idle;
 
-use std::collections::{BTreeMap, VecDeque};
-
-use polypath_wire::{Duration, Ecn, Rate};
+use bench::{Bench, link};
+use polypath_testing::{Bed, Way};
+use polypath_wire::{Duration, Ecn};
 
 use super::*;
 use crate::engine::config::PathConfig;
@@ -12,237 +13,8 @@ use crate::facts::PathState;
 use crate::sched::SchedulerConfig;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
-const PACKET: usize = 1000;
 /// Packets of this class leave twice.
 const TWICE: u8 = 3;
-
-/// First in, first out, up to a number of bytes.
-#[derive(Debug)]
-struct Bounded {
-    packets: VecDeque<Packet>,
-    bytes: u64,
-    most: u64,
-}
-
-impl Bounded {
-    fn new(most: u64) -> Self {
-        Self { packets: VecDeque::new(), bytes: 0, most }
-    }
-}
-
-impl PacketQueue for Bounded {
-    fn push(&mut self, _: Instant, packet: Packet) -> bool {
-        let bytes = self.bytes + packet.bytes.len() as u64;
-        let fits = bytes <= self.most && !packet.bytes.is_empty();
-        if fits {
-            self.bytes = bytes;
-            self.packets.push_back(packet);
-        }
-        fits
-    }
-
-    fn pop(&mut self, _: Instant, _: Tolerable) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= packet.bytes.len() as u64;
-        Some(packet)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
-/// One direction of one path: a rate, a delay, a queue of 50 ms, and losses of every `lossy`th frame.
-#[derive(Clone, Debug)]
-struct Link {
-    rate: Rate,
-    delay: Duration,
-    lossy: u64,
-    /// One frame in this many takes 20 ms more.
-    jumpy: u64,
-    idle_at: Instant,
-    count: u64,
-    dropped: u64,
-}
-
-impl Link {
-    fn new(mbps: u64, delay: u64) -> Self {
-        let idle_at = Instant::ZERO;
-        Self {
-            rate: Rate::from_mbps(mbps),
-            delay: MS(delay),
-            lossy: u64::MAX,
-            jumpy: u64::MAX,
-            idle_at,
-            count: 0,
-            dropped: 0,
-        }
-    }
-
-    /// When a frame of `len` bytes that leaves now arrives, if it does.
-    fn carry(&mut self, now: Instant, len: usize) -> Option<Instant> {
-        self.count += 1;
-        let begin = self.idle_at.max(now);
-        if begin.since(now) > MS(50) || self.count.is_multiple_of(self.lossy) {
-            self.dropped += 1;
-            return None;
-        }
-        self.idle_at = begin + self.rate.transmission_time(len as u64);
-        let late = if self.count.is_multiple_of(self.jumpy) { MS(20) } else { Duration::ZERO };
-        Some(self.idle_at + self.delay + late)
-    }
-}
-
-/// Two ends; the first one sends.
-struct Bench {
-    now: Instant,
-    ends: [PacketFlow; 2],
-    /// By direction and path.
-    links: [Vec<Link>; 2],
-    /// Frames under way, by arrival: to which end, on which path.
-    wire: BTreeMap<(Instant, u64), (usize, PathId, Bytes)>,
-    sent: u64,
-    /// What the first end calls its first path.
-    first_path: PathId,
-    /// Every 10 ms from 2 s on a packet of this flow and class, with this number, is given to the first end besides.
-    pushes: Option<(u16, u8, u64)>,
-    /// What the second end handed on: flow and number of each packet.
-    out: Vec<(u16, u64)>,
-}
-
-impl Bench {
-    fn new(config: &PacketConfig, links: &[Link]) -> Self {
-        let end = |_| {
-            let queue = Box::new(Bounded::new(100_000));
-            let mut end = PacketFlow::new(Instant::ZERO, config, 1, queue);
-            for path in 0..links.len() {
-                let config = PathConfig { mss: 1400, ..PathConfig::default() };
-                end.add_path(Instant::ZERO, PathId(path as u16), &config, u32::MAX - 100);
-            }
-            end
-        };
-        let back =
-            links.iter().map(|link| Link { lossy: u64::MAX, jumpy: u64::MAX, ..link.clone() }).collect();
-        let links = [links.to_vec(), back];
-        Self {
-            now: Instant::ZERO,
-            ends: [0, 1].map(end),
-            links,
-            wire: BTreeMap::new(),
-            sent: 0,
-            first_path: PathId::FIRST,
-            pushes: None,
-            out: Vec::new(),
-        }
-    }
-
-    /// Packet `number` of `flow` is given to the first end.
-    fn push(&mut self, flow: u16, class: u8, number: u64) -> bool {
-        self.push_as(Packet { flow, class, twice: class == TWICE, ..Packet::default() }, number)
-    }
-
-    /// The same for one that goes again if it is lost.
-    fn push_repaired(&mut self, number: u64) {
-        assert!(self.push_as(Packet { flow: 1, repaired: true, ..Packet::default() }, number));
-    }
-
-    fn push_as(&mut self, packet: Packet, number: u64) -> bool {
-        let mut bytes = vec![0; PACKET];
-        bytes[..8].copy_from_slice(&number.to_be_bytes());
-        self.ends[0].push(self.now, Packet { bytes: bytes.into(), ..packet }).is_ok()
-    }
-
-    /// Keeps the queue of the first end full until `end`, with packets of `flows` in turn.
-    fn fill_until(&mut self, end: Instant, flows: u64) {
-        let mut numbers = vec![0; flows as usize];
-        let mut turn = 0;
-        while self.now < end {
-            let next = self.push_beside().min(end);
-            while self.pushes.is_none() || self.ends[0].waiting() < 50_000 {
-                let flow = (turn % flows) as usize;
-                if !self.push(flow as u16, 0, numbers[flow]) {
-                    break;
-                }
-                numbers[flow] += 1;
-                turn += 1;
-            }
-            self.step(next);
-        }
-    }
-
-    /// The next packet of the flow beside, if it is due; when the one after that is.
-    fn push_beside(&mut self) -> Instant {
-        let Some((flow, class, number)) = self.pushes else { return Instant::MAX };
-        let due = |number| at(2000) + MS(10).times(number);
-        if due(number) > self.now {
-            return due(number);
-        }
-        assert!(self.push(flow, class, number));
-        self.pushes = Some((flow, class, number + 1));
-        due(number + 1)
-    }
-
-    fn run_until(&mut self, end: Instant) {
-        while self.now < end {
-            self.step(end);
-        }
-    }
-
-    /// Whatever is due next happens, not after `end`.
-    fn step(&mut self, end: Instant) {
-        self.pump();
-        let arrival = self.wire.keys().next().map(|(at, _)| *at);
-        let timeouts = self.ends.iter().filter_map(PacketFlow::poll_timeout);
-        self.now = timeouts.chain(arrival).min().unwrap_or(end).max(self.now).min(end);
-        self.ends.iter_mut().for_each(|end| end.handle_timeout(self.now));
-        while let Some(entry) = self.wire.first_entry()
-            && entry.key().0 <= self.now
-        {
-            let (to, path, frame) = entry.remove();
-            let path =
-                if to == 0 && path.index() == 0 { self.first_path } else { PathId(path.place().into()) };
-            self.ends[to].handle(self.now, path, frame, Ecn::None).expect("it is a frame");
-        }
-        self.pump();
-    }
-
-    fn pump(&mut self) {
-        for from in 0..2 {
-            while let Some(leaving) = self.ends[from].poll_transmit(self.now) {
-                self.sent += 1;
-                let frame = leaving.to_bytes();
-                assert_eq!(frame.len(), leaving.len());
-                let path = self.ends[from].path_stats(leaving.path);
-                let most = if frame.len() > PACKET { path.cwnd } else { u64::MAX };
-                assert!(path.in_flight <= most, "no packet leaves beyond the window: {path:?}");
-                if let Some(at) = self.links[from][leaving.path.index()].carry(self.now, frame.len()) {
-                    self.wire.insert((at, self.sent), (1 - from, leaving.path, frame));
-                }
-            }
-        }
-        while let Some(packet) = self.ends[1].poll_deliver() {
-            let number = packet.bytes[..8].try_into().map_or(0, u64::from_be_bytes);
-            self.out.push((packet.flow, number));
-        }
-    }
-
-    /// How many packets of a flow were handed on after a later one.
-    fn disorder(&self) -> usize {
-        let mut highest = BTreeMap::new();
-        let late = |(flow, number): &&(u16, u64)| {
-            let before = highest.get(flow).copied();
-            highest.insert(*flow, before.max(Some(*number)).unwrap_or_default());
-            before.is_some_and(|before| before > *number)
-        };
-        self.out.iter().filter(late).count()
-    }
-
-    /// Of the capacity of all paths, in so much time, the part that was handed on.
-    fn share(&self, time: Duration) -> f64 {
-        let carried: u64 = self.links[0].iter().map(|link| link.rate.bytes_in(time)).sum();
-        (self.out.len() * PACKET) as f64 / carried as f64
-    }
-}
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + MS(ms)
@@ -250,7 +22,7 @@ fn at(ms: u64) -> Instant {
 
 #[test]
 fn two_paths_carry_the_sum_and_each_flow_stays_in_order() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(20, 10), Link::new(10, 40)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(20, 10), link(10, 40)]);
     bench.fill_until(at(10_000), 3);
     assert!(bench.share(MS(10_000)) > 0.9, "{}", bench.share(MS(10_000)));
     let (sent, out) = (bench.ends[0].stats(), bench.ends[1].stats());
@@ -262,12 +34,12 @@ fn two_paths_carry_the_sum_and_each_flow_stays_in_order() {
 
 #[test]
 fn losses_are_counted_where_they_happen_and_nothing_is_waited_for_long() {
-    let lossy = Link { lossy: 100, ..Link::new(10, 30) };
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(20, 10), lossy]);
+    let lossy = link(10, 30).losing(100);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(20, 10), lossy]);
     bench.fill_until(at(10_000), 1);
     bench.run_until(at(11_000));
     let (sent, out) = (bench.ends[0].stats(), bench.ends[1].stats());
-    let dropped: u64 = bench.links[0].iter().map(|link| link.dropped).sum();
+    let dropped = bench.dropped();
     assert!(dropped > 20 && sent.late == 0, "{sent:?}, {dropped} dropped");
     assert!(sent.lost.abs_diff(dropped) <= 2, "{sent:?}, {dropped} dropped");
     assert!(out.gaps > 0 && out.waited * 4 < out.gaps, "most are given up at once: {out:?}");
@@ -277,13 +49,13 @@ fn losses_are_counted_where_they_happen_and_nothing_is_waited_for_long() {
 
 #[test]
 fn what_is_reordered_on_a_path_is_late_and_not_lost() {
-    let jumpy = Link { jumpy: 50, ..Link::new(20, 40) };
+    let jumpy = link(20, 40).reordering(50, MS(20));
     let mut bench = Bench::new(&PacketConfig::default(), &[jumpy]);
     bench.fill_until(at(10_000), 1);
     bench.run_until(at(11_000));
     let stats = bench.ends[0].stats();
-    let Link { count, dropped, .. } = bench.links[0][0];
-    let (jumped, mistaken) = (count / 50, stats.lost.saturating_sub(dropped));
+    let Way { given, lost: dropped, .. } = bench.wire.links[0].ways[0];
+    let (jumped, mistaken) = (given / 50, stats.lost.saturating_sub(dropped));
     assert!(jumped > 100 && mistaken * 10 < jumped, "{jumped} jumped, {dropped} dropped: {stats:?}");
     assert!(stats.late + 2 >= mistaken, "what was mistaken for lost is found to be late: {stats:?}");
     assert!(bench.share(MS(10_000)) > 0.8, "{}", bench.share(MS(10_000)));
@@ -292,10 +64,10 @@ fn what_is_reordered_on_a_path_is_late_and_not_lost() {
 /// Two links, of which the first dies without a word at 3 s: the numbers of a small flow of `class` that arrive from 2 s to
 /// 4 s, while another flow keeps the queue full.
 fn beside_bulk(class: u8) -> (Vec<u64>, PacketStats) {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 30)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 30)]);
     bench.pushes = Some((1, class, 0));
     bench.fill_until(at(3000), 1);
-    bench.links[0][0].lossy = 1;
+    bench.wire.links[0].ways[0].lossy = 1;
     bench.fill_until(at(4000), 1);
     bench.pushes = None;
     bench.run_until(at(6000));
@@ -313,8 +85,7 @@ fn what_leaves_twice_survives_the_silent_death_of_a_path_even_beside_bulk() {
 
 #[test]
 fn copies_are_handed_on_once_and_counted_at_both_ends() {
-    let mut bench =
-        Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 30), Link::new(10, 60)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 30), link(10, 60)]);
     for number in 0..100 {
         assert!(bench.push(1, TWICE, number));
         bench.run_until(bench.now + MS(5));
@@ -329,13 +100,13 @@ fn copies_are_handed_on_once_and_counted_at_both_ends() {
 
 #[test]
 fn what_leaves_twice_fills_no_window_beyond_what_it_allows() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(4, 30)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(4, 30)]);
     let mut number = 0;
     while bench.now < at(5000) {
         while bench.push(1, TWICE, number) {
             number += 1;
         }
-        bench.step(at(5000));
+        bench.advance(at(5000));
     }
     let stats = bench.ends[0].stats();
     assert!(stats.copies > 1000 && bench.share(MS(5000)) > 0.6, "{}: {stats:?}", bench.share(MS(5000)));
@@ -343,12 +114,12 @@ fn what_leaves_twice_fills_no_window_beyond_what_it_allows() {
 
 #[test]
 fn a_path_that_dies_fails_and_is_used_again_when_it_is_back() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 10)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 10)]);
     bench.fill_until(at(2000), 1);
-    bench.links[0][1].lossy = 1;
+    bench.wire.links[1].ways[0].lossy = 1;
     bench.fill_until(at(5000), 1);
     assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Failed);
-    bench.links[0][1].lossy = u64::MAX;
+    bench.wire.links[1].ways[0].lossy = 0;
     let before = bench.ends[0].path_stats(PathId(1)).bytes_delivered;
     bench.fill_until(at(8000), 1);
     assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Active);
@@ -357,11 +128,14 @@ fn a_path_that_dies_fails_and_is_used_again_when_it_is_back() {
 
 #[test]
 fn the_last_packets_of_a_burst_are_known_to_be_lost_before_any_timeout() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 20)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 20)]);
     (0..10).for_each(|number| assert!(bench.push(1, 0, number)));
-    bench.pump();
-    let last: Vec<_> = bench.wire.keys().rev().take(2).copied().collect();
-    last.iter().for_each(|key| _ = bench.wire.remove(key));
+    bench.turn(0);
+    let mut number = 0;
+    bench.wire.retain(|_| {
+        number += 1;
+        number <= 8
+    });
     bench.run_until(at(600));
     assert_eq!((bench.out.len(), bench.ends[0].stats().lost), (8, 2));
     assert_eq!(bench.ends[0].path_stats(PathId(0)).in_flight, 0);
@@ -369,15 +143,15 @@ fn the_last_packets_of_a_burst_are_known_to_be_lost_before_any_timeout() {
 
 #[test]
 fn what_is_repaired_arrives_whole_and_in_order() {
-    let lossy = Link { lossy: 50, ..Link::new(10, 30) };
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(2, 10), lossy]);
+    let lossy = link(10, 30).losing(50);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(2, 10), lossy]);
     for number in 0..2000 {
         bench.push_repaired(number);
         bench.run_until(bench.now + Duration::from_micros(3000));
     }
     bench.run_until(bench.now + MS(1000));
     assert_eq!(bench.out, (0..2000).map(|number| (1, number)).collect::<Vec<_>>());
-    let dropped: u64 = bench.links[0].iter().map(|link| link.dropped).sum();
+    let dropped = bench.dropped();
     let again = bench.ends[0].stats().again;
     assert!(dropped >= 10 && again >= dropped && again < 2 * dropped, "{again} again, {dropped} dropped");
 }
@@ -385,8 +159,8 @@ fn what_is_repaired_arrives_whole_and_in_order() {
 /// On the slower path it comes 60 ms and a little later if it is lost once.
 #[test]
 fn what_is_repaired_may_wait_for_as_long_as_a_repair_takes_where_packets_are_lost() {
-    let lossy = Link { lossy: 50, ..Link::new(10, 30) };
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(2, 10), lossy]);
+    let lossy = link(10, 30).losing(50);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(2, 10), lossy]);
     assert_eq!(bench.ends[0].tolerable(bench.now), Tolerable::default(), "nothing is known");
     for number in 0..1000 {
         bench.push_repaired(number);
@@ -404,7 +178,7 @@ fn what_is_repaired_may_wait_for_as_long_as_a_repair_takes_where_packets_are_los
 
 #[test]
 fn what_is_lost_again_and_again_is_given_up() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link { lossy: 2, ..Link::new(10, 10) }]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10).losing(2)]);
     (0..50).for_each(|number| bench.push_repaired(number));
     bench.run_until(at(900_000));
     let again = bench.ends[0].stats().again;
@@ -414,7 +188,7 @@ fn what_is_lost_again_and_again_is_given_up() {
 
 #[test]
 fn what_nobody_waits_for_any_more_does_not_leave_again() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link { lossy: 1, ..Link::new(10, 10) }]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10).losing(1)]);
     (0..5).for_each(|number| bench.push_repaired(number));
     bench.run_until(at(900_000)); // the first timeout is after a second
     let stats = bench.ends[0].stats();
@@ -423,7 +197,7 @@ fn what_nobody_waits_for_any_more_does_not_leave_again() {
 
 #[test]
 fn what_cannot_leave_twice_is_repaired() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link { lossy: 5, ..Link::new(10, 10) }]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10).losing(5)]);
     for number in 0..50 {
         assert!(bench.push_as(Packet { flow: 1, repaired: true, twice: true, ..Packet::default() }, number));
     }
@@ -436,7 +210,7 @@ fn what_cannot_leave_twice_is_repaired() {
 #[test]
 fn many_flows_in_turn_are_not_alone_and_use_a_slower_path_too() {
     let config = PacketConfig { scheduler: SchedulerConfig::EarliestCompletion, ..PacketConfig::default() };
-    let mut bench = Bench::new(&config, &[Link::new(20, 10), Link::new(10, 50)]);
+    let mut bench = Bench::new(&config, &[link(20, 10), link(10, 50)]);
     bench.fill_until(at(8000), 20);
     let [quick, slow] = [0, 1].map(|path| bench.ends[0].path_stats(PathId(path)).segments_sent);
     assert!(slow > quick / 4, "{quick} and {slow} packets");
@@ -444,11 +218,11 @@ fn many_flows_in_turn_are_not_alone_and_use_a_slower_path_too() {
 
 #[test]
 fn what_was_under_way_on_a_path_that_goes_arrives_on_another() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 40)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 40)]);
     (0..10).for_each(|number| bench.push_repaired(number));
-    bench.pump();
+    bench.turn(0);
     assert!(!bench.wire.is_empty());
-    bench.wire.retain(|_, (_, path, _)| path.index() != 0);
+    bench.wire.retain(|(path, _)| path.index() != 0);
     bench.ends[0].remove_path(bench.now, PathId(0));
     bench.run_until(at(1000));
     assert_eq!(bench.out, (0..10).map(|number| (1, number)).collect::<Vec<_>>());
@@ -456,7 +230,7 @@ fn what_was_under_way_on_a_path_that_goes_arrives_on_another() {
 
 #[test]
 fn what_no_path_carries_is_refused() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10), Link::new(10, 10)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 10)]);
     let packet = |len| Packet { flow: 1, bytes: vec![0; len].into(), ..Packet::default() };
     (0..2).for_each(|path| bench.ends[0].path_carries(Instant::ZERO, PathId(path), 1216));
     assert_eq!(bench.ends[0].largest(), Some(1200));
@@ -468,7 +242,7 @@ fn what_no_path_carries_is_refused() {
 
 #[test]
 fn a_packet_takes_a_path_that_carries_it_whole() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 1), Link::new(10, 40)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 1), link(10, 40)]);
     bench.ends[0].path_carries(Instant::ZERO, PathId(0), 900);
     (0..50).for_each(|number| assert!(bench.push(1, 0, number)));
     bench.run_until(at(2000));
@@ -479,7 +253,7 @@ fn a_packet_takes_a_path_that_carries_it_whole() {
 
 #[test]
 fn a_path_that_one_end_took_away_and_added_again_is_numbered_on() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10)]);
     bench.fill_until(at(1000), 1);
     let next = bench.ends[0].remove_path(bench.now, PathId(0)).expect("it was there");
     bench.first_path = PathId(64);
@@ -495,7 +269,7 @@ fn a_path_that_one_end_took_away_and_added_again_is_numbered_on() {
 #[test]
 fn any_bytes_and_any_report_are_an_error_or_harmless() {
     use polypath_wire::shim::Report;
-    let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(10, 10)]);
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10)]);
     bench.fill_until(at(500), 1);
     let now = bench.now;
     for ranges in [vec![(0, u32::MAX / 4)], vec![(u32::MAX, 7)], vec![(9_000_000, 9_000_001), (3, 3)]] {
@@ -515,10 +289,11 @@ fn any_bytes_and_any_report_are_an_error_or_harmless() {
 #[test]
 fn the_same_seed_gives_the_same_packets() {
     let run = || {
-        let lossy = Link { lossy: 77, jumpy: 31, ..Link::new(10, 30) };
-        let mut bench = Bench::new(&PacketConfig::default(), &[Link::new(20, 10), lossy]);
+        let lossy = link(10, 30).losing(77).reordering(31, MS(20));
+        let mut bench = Bench::new(&PacketConfig::default(), &[link(20, 10), lossy]);
         bench.fill_until(at(2000), 2);
-        (bench.out, bench.sent, bench.ends[0].stats())
+        let given: Vec<_> = bench.wire.links.iter().map(|link| link.ways.map(|way| way.given)).collect();
+        (bench.out, given, bench.ends[0].stats())
     };
     assert_eq!(run(), run());
 }

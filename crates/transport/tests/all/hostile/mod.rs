@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod options;
 mod script;
+mod timestamps;
 
 use polypath_transport::{
     CloseReason, Connection, ConnectionConfig, DropReason, Event, PathConfig, Pattern, Payload, Ports,
@@ -13,7 +15,7 @@ use polypath_wire::tcp::{MultiRoute, SackBlock, TcpFlags, TcpOptions, Timestamps
 use polypath_wire::{Duration, Instant, PathId, Seq};
 use proptest::prelude::*;
 
-use crate::common::{CLIENT, ISN, Pair, SERVER, ms};
+use crate::common::{Bed, CLIENT, ISN, Pair, SERVER, ms};
 
 const LEN: u64 = 3_000_000;
 
@@ -247,69 +249,6 @@ fn segments_without_acknowledgment_or_with_every_flag() {
 }
 
 #[test]
-fn timestamps_from_long_ago() {
-    for age in [100_000, 1 << 30, i32::MAX as u32 - 10_000] {
-        refused(DropReason::OldTimestamp, |_, _, mut s| {
-            let ts = s.header.options.timestamps.unwrap();
-            s.header.options.timestamps = Some(Timestamps { value: ts.value.wrapping_sub(age), ..ts });
-            s.payload = lies(100);
-            s
-        });
-    }
-}
-
-#[test]
-fn segments_without_the_timestamps_that_were_agreed_upon() {
-    refused(DropReason::MissingTimestamp, |_, _, mut s| {
-        s.header.options.timestamps = None;
-        s.payload = lies(100);
-        s
-    });
-}
-
-#[test]
-fn timestamps_of_a_segment_that_is_refused_do_not_count() {
-    // Believed, they would make every later segment of the peer look old.
-    refused(DropReason::AckOfUnsent, |pair, to, mut s| {
-        s.header.ack = pair.seen[to].nxt.plus(100_000);
-        let ts = s.header.options.timestamps.unwrap();
-        s.header.options.timestamps = Some(Timestamps { value: ts.value.wrapping_add(1 << 30), ..ts });
-        s
-    });
-}
-
-#[test]
-fn echoes_of_any_time_do_not_disturb_the_round_trip_time() {
-    for echo in [0, 1, u32::MAX, 1 << 31] {
-        let pair = attack(1, |_, _, mut s| {
-            let ts = s.header.options.timestamps.unwrap();
-            s.header.options.timestamps = Some(Timestamps { echo, ..ts });
-            s
-        });
-        for end in pair.ends.iter().flatten() {
-            let srtt = end.path_stats(PathId::FIRST).srtt.unwrap();
-            assert!(srtt >= ms(10) && srtt <= ms(10).times(20), "{srtt:?}");
-        }
-    }
-}
-
-#[test]
-fn timestamps_that_were_not_agreed_upon() {
-    let config = ConnectionConfig { timestamps: false, ..config() };
-    let mut pair = running(config, 1);
-    for value in [u32::MAX, 1 << 31, 0] {
-        for to in 0..2 {
-            let mut segment = pair.forge(to);
-            segment.header.options.timestamps = Some(Timestamps { value, echo: value });
-            pair.inject(to, 0, segment);
-        }
-        pair.run_for(ms(5));
-    }
-    finish(&mut pair);
-    assert!(pair.ends.iter().flatten().all(|end| end.stats().dropped(DropReason::OldTimestamp) == 0));
-}
-
-#[test]
 fn windows_that_close_open_and_shrink() {
     for window in [0, 1, 7, u16::MAX] {
         attack(1, |_, _, mut s| {
@@ -328,44 +267,6 @@ fn a_flight_never_exceeds_the_window_of_the_peer() {
     segment.header.options.window_scale = Some(255); // not in a SYN: of no effect
     pair.inject(0, 0, segment);
     finish(&mut pair);
-}
-
-#[test]
-fn option_soup() {
-    attack(2, |_, _, mut s| {
-        s.header.options = TcpOptions {
-            mss: Some(0),
-            window_scale: Some(255),
-            sack_permitted: true,
-            multi_route: Some(MultiRoute { route: 255, reply: Some(254) }),
-            unknown: Some([30, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 77, 2].into()),
-            ..s.header.options
-        };
-        s
-    });
-}
-
-#[test]
-fn a_syn_with_absurd_options() {
-    for (mss, shift) in [(0, 255), (1, 0), (u16::MAX, 14)] {
-        let (client, server) = (Ports { local: 1, remote: 2 }, Ports { local: 2, remote: 1 });
-        let paths = [PathConfig::default()];
-        let mut real = Connection::connect(Instant::ZERO, config(), client, Seq(1), &paths);
-        let mut syn = real.poll_transmit(Instant::ZERO).unwrap();
-        syn.segment.header.options.mss = Some(mss);
-        syn.segment.header.options.window_scale = Some(shift);
-        let mut end =
-            Connection::accept(Instant::ZERO, config(), server, Seq(2), &paths, syn.path, &syn.segment);
-        end.write(Pattern { key: 1, offset: 0, len: LEN }.into());
-        let mut ack = end.poll_transmit(Instant::ZERO).unwrap().segment;
-        std::mem::swap(&mut ack.header.seq, &mut ack.header.ack);
-        ack.header.ack = ack.header.ack.plus(1);
-        ack.header.flags = TcpFlags::ACK;
-        end.handle(Instant(1), PathId::FIRST, ack);
-        assert_eq!(end.state(), State::Established);
-        let sent = end.poll_transmit(Instant(1)).unwrap().segment;
-        assert!((32..=1460).contains(&sent.payload.len()), "{}", sent.payload.len());
-    }
 }
 
 #[test]

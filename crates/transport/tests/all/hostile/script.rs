@@ -4,7 +4,7 @@ use polypath_transport::{AckConfig, ConnectionConfig};
 use polypath_wire::Seq;
 use polypath_wire::tcp::{MultiRoute, SackBlock, TcpFlags, Timestamps};
 
-use crate::common::{ISN, Pair, ms};
+use crate::common::{Bed, ISN, Pair, ms};
 
 /// Answers to one segment, at most: what it lets the sender send, and acknowledgments.
 const MOST_ANSWERS: usize = 2000;

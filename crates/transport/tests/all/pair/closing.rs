@@ -4,7 +4,7 @@ use polypath_transport::{CloseReason, DropReason, Event, Segment, State};
 use polypath_wire::Seq;
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 
-use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
 
 /// RFC 9293 §3.6, figure 12, with the state after every step of 10 ms.
 #[test]

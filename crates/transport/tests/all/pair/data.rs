@@ -5,7 +5,7 @@ use polypath_transport::{CloseReason, ConnectionConfig, Event, Payload, State};
 use polypath_wire::Duration;
 use polypath_wire::PathId;
 
-use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
 
 /// Payload of a full segment: 1000 bytes less the timestamps.
 const MSS: u64 = 988;
@@ -278,7 +278,7 @@ fn cut_segments_lose_nothing() {
     let mut n = 0;
     pair.script(move |f: &Flying| {
         n += u64::from(f.len() > 1);
-        if f.len() > 1 && n % 5 == 0 { Edit::Cut(f.len() / 2) } else { Edit::Pass }
+        if f.len() > 1 && n % 5 == 0 { f.cut(f.len() / 2) } else { Edit::Pass }
     });
     pair.write(CLIENT, 100_000);
     pair.write(SERVER, 100_000);

@@ -3,7 +3,7 @@
 use polypath_transport::{ConnectionConfig, Event, State};
 use polypath_wire::tcp::TcpFlags;
 
-use crate::common::{CLIENT, Edit, Pair, SERVER, at, prompt};
+use crate::common::{Bed, CLIENT, Edit, Pair, SERVER, at, prompt};
 
 fn early() -> ConnectionConfig {
     ConnectionConfig { early_data: true, ..prompt() }

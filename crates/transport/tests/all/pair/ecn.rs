@@ -4,7 +4,7 @@ use polypath_transport::{CcConfig, ConnectionConfig};
 use polypath_wire::tcp::TcpFlags;
 use polypath_wire::{Ecn, PathId};
 
-use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, every, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, Pair, SERVER, at, every, ms, prompt};
 
 const LEN: u64 = 400_000;
 
@@ -23,7 +23,7 @@ fn mark(pair: &mut Pair, path: u16, which: impl Fn(u64) -> bool + 'static) {
     pair.script(move |f| {
         let counts = f.is_data_of(CLIENT) && f.path == PathId(path);
         number += u64::from(counts);
-        if counts && which(number) { Edit::Mark } else { Edit::Pass }
+        if counts && which(number) { f.marked() } else { Edit::Pass }
     });
 }
 
@@ -96,13 +96,16 @@ fn marks_are_of_the_path_that_has_them() {
 /// A lost packet and a mark of one window are one sign of congestion (§6.1.2).
 #[test]
 fn a_loss_and_a_mark_of_one_round_trip_reduce_the_window_once() {
-    let least = |edits: &'static [(u64, Edit)]| {
+    type Change = fn(&Flying) -> Edit;
+    const LOST: Change = |_| Edit::Lose;
+    const MARKED: Change = Flying::marked;
+    let least = |edits: &'static [(u64, Change)]| {
         let mut pair = Pair::open(ecn(), &[25]);
         let mut number = 0;
         pair.script(move |f| {
             number += u64::from(f.is_data_of(CLIENT));
             let edit = edits.iter().find(|(n, _)| f.is_data_of(CLIENT) && *n == number);
-            edit.map_or(Edit::Pass, |(_, edit)| *edit)
+            edit.map_or(Edit::Pass, |(_, edit)| edit(f))
         });
         pair.write(CLIENT, LEN);
         let mut least = u64::MAX;
@@ -113,9 +116,9 @@ fn a_loss_and_a_mark_of_one_round_trip_reduce_the_window_once() {
         });
         least
     };
-    let once = least(&[(60, Edit::Lose)]);
-    for both in [&[(60, Edit::Lose), (62, Edit::Mark)], &[(60, Edit::Mark), (62, Edit::Lose)]] {
-        assert!(least(both) * 10 >= once * 9, "{both:?} {once}");
+    let once = least(&[(60, LOST)]);
+    for (n, both) in [&[(60, LOST), (62, MARKED)], &[(60, MARKED), (62, LOST)]].into_iter().enumerate() {
+        assert!(least(both) * 10 >= once * 9, "{n}: {once}");
     }
 }
 
@@ -132,7 +135,7 @@ fn every_controller_answers_or_does_not_offer() {
         pair.script(move |f| match f.is_data_of(CLIENT) && f.segment.ecn == Ecn::Capable && left > 0 {
             true => {
                 left -= 1;
-                Edit::Mark
+                f.marked()
             }
             false => Edit::Pass,
         });

@@ -5,7 +5,7 @@ use polypath_transport::{SchedulerConfig, Segment, State, ThresholdConfig};
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Duration, Instant, PathId};
 
-use crate::common::{CLIENT, Edit, Flying, ISN, Pair, SERVER, at, every, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, ISN, Pair, SERVER, at, every, ms, prompt};
 
 /// RFC 2018 §2, RFC 7323 §2.2 and §3.2: an option is in use if both SYNs carried it.
 #[test]

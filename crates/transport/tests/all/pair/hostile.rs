@@ -6,7 +6,7 @@ use polypath_wire::tcp::{SackBlock, TcpFlags, TcpHeader, Timestamps};
 use polypath_wire::{PathId, Seq};
 use proptest::prelude::*;
 
-use crate::common::{CLIENT, Edit, ISN, Pair, SERVER, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, ISN, Pair, SERVER, ms, prompt};
 
 /// A segment of the client with `data` at `offset`, acknowledging `acked`.
 fn segment(pair: &mut Pair, offset: u32, acked: u32, data: &'static [u8]) -> Segment {

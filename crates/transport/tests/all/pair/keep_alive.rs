@@ -4,7 +4,7 @@ use polypath_transport::{CloseReason, ConnectionConfig, Event, Pattern, Probes, 
 use polypath_wire::tcp::TcpFlags;
 use polypath_wire::{Duration, PathId};
 
-use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, Pair, SERVER, ms, prompt};
 
 /// An open connection of which the `ends` relay probes of this form.
 fn relaying(ends: &[usize], probes: Probes, delays: &[u64]) -> Pair {

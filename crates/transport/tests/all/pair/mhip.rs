@@ -7,7 +7,7 @@ use polypath_transport::facts::PathState;
 use polypath_transport::{CcConfig, ConnectionConfig, LossConfig};
 use polypath_wire::{Duration, PathId};
 
-use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 fn newreno(cc: CcConfig) -> ConnectionConfig {
     let loss = LossConfig::Dupack(Default::default());

@@ -10,6 +10,7 @@ mod hostile;
 mod keep_alive;
 mod mhip;
 mod paths;
+mod places;
 mod recovery;
 mod routes;
 mod silence;

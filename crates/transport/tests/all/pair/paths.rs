@@ -2,10 +2,10 @@
 
 use polypath_transport::KnowledgeConfig;
 use polypath_transport::cc::{
-    BbrConfig, CcConfig, Controller, CubicConfig, Env, FastConfig, MhipSimpleConfig, NewRenoConfig,
-    RmTcpConfig, SlowStart, WVegasConfig,
+    BbrConfig, CcConfig, CubicConfig, FastConfig, MhipSimpleConfig, NewRenoConfig, RmTcpConfig, SlowStart,
+    WVegasConfig,
 };
-use polypath_transport::facts::{AckSample, Episode, LossCause, LossEvent, PathState, PathView, Why};
+use polypath_transport::facts::{PathState, Why};
 use polypath_transport::sched::{DuplicateConfig, SchedulerConfig};
 use polypath_transport::{
     CloseReason, ConnectionConfig, DupackConfig, LossConfig, Observation, PathConfig, RecordFilter, State,
@@ -13,7 +13,7 @@ use polypath_transport::{
 };
 use polypath_wire::{Duration, Instant, PathId};
 
-use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, every, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
 
 fn used(pair: &Pair, end: usize, path: u16) -> usize {
     pair.data(end).iter().filter(|(_, p, _)| *p == path).count()
@@ -84,7 +84,7 @@ fn what_was_on_a_removed_path_goes_on_the_others() {
     pair.run_for(ms(60));
     let now = pair.now;
     [CLIENT, SERVER].into_iter().for_each(|e| pair.end(e).remove_path(now, PathId(1)));
-    pair.queue.retain(|f| f.path.0 == 0);
+    pair.wire.retain(|f| f.path.0 == 0);
     pair.log.clear();
     pair.run_until_received(SERVER, 1_000_000);
     assert!(pair.log.iter().all(|f| f.path.0 == 0), "nothing more leaves on it");
@@ -154,7 +154,7 @@ fn a_burst_limit_does_not_survive_its_path() {
     let mut pair = Pair::open(config, &[10, 15]);
     pair.write(CLIENT, 50_000);
     pair.run_for(ms(5));
-    pair.queue.clear();
+    pair.wire.retain(|_| false);
     let now = pair.now;
     let path = pair.log.last().unwrap().path;
     [CLIENT, SERVER].into_iter().for_each(|e| pair.end(e).remove_path(now, path));
@@ -198,7 +198,7 @@ fn a_dying_path_does_not_hold_the_other_up() {
     pair.write(CLIENT, 500_000);
     pair.run_for(ms(35));
     pair.script(|f| if f.path.0 == 1 { Edit::Lose } else { Edit::Pass });
-    pair.queue.retain(|f| f.path.0 == 0);
+    pair.wire.retain(|f| f.path.0 == 0);
     pair.run_until_received(SERVER, 500_000);
     assert!(pair.now < at(3000), "{:?}", pair.now);
 }
@@ -209,7 +209,7 @@ fn the_only_path_may_be_away_for_a_while() {
     pair.write(CLIENT, 100_000);
     pair.run_for(ms(25));
     pair.script(|_| Edit::Lose);
-    pair.queue.clear();
+    pair.wire.retain(|_| false);
     pair.run_for(Duration::from_secs(20));
     assert_eq!(pair.end(CLIENT).path_state(PathId(0)), Some(PathState::Active), "there is no other");
     pair.script(|_| Edit::Pass);
@@ -420,60 +420,4 @@ fn a_paced_path_sends_in_twos_whether_there_is_another_or_not() {
     let paced = NewRenoConfig { initial_ssthresh: Some(20), slow_start, ..NewRenoConfig::default() };
     let [one, two] = [&[30][..], &[30, 47]].map(|delays| alone(paced, delays));
     assert!(one < 0.2 && two < 0.2, "{one} {two}");
-}
-
-/// What `config` says of the `next` path and of the others, after path 0 had data and losses, went and was followed by it. Late news
-/// of path 0 are told.
-fn follows(config: &CcConfig, next: PathId) -> Vec<String> {
-    let (gone, stays) = (PathId(0), PathId(1));
-    let mut cc = config.build(&Env::default());
-    let views = |paths: [PathId; 2]| paths.map(|id| PathView::new(id, 1000));
-    let acked = |rtt| AckSample {
-        newly_acked: 2000,
-        newly_acked_segments: 2,
-        prior_in_flight: 10_000,
-        rtt: Some(ms(rtt)),
-        srtt: Some(ms(rtt)),
-        min_rtt: Some(ms(20)),
-        window_limited: true,
-        ..AckSample::default()
-    };
-    let lost = |n| LossEvent {
-        cause: LossCause::LaterDelivered,
-        episode: Episode(n),
-        bytes: 1000,
-        flight_size: 10_000,
-        oldest_sent: at(0),
-    };
-    [gone, stays].iter().for_each(|path| cc.on_path_added(at(0), *path, 1000));
-    for n in 0..20 {
-        [gone, stays]
-            .iter()
-            .for_each(|path| cc.on_ack(at(20 + n), *path, &acked(20 + n), &views([gone, stays])));
-    }
-    cc.on_loss(at(50), gone, &lost(1), &views([gone, stays]));
-    cc.on_path_removed(gone);
-    cc.on_path_added(at(60), next, 1200);
-    let mut said = Vec::new();
-    let mut ask = |cc: &dyn Controller| {
-        let of = |path| (cc.window(path), cc.pace(path), cc.snapshot(path));
-        said.push(format!("{:?}", [gone, stays, next].map(of)));
-    };
-    ask(&*cc);
-    cc.on_mss(gone, 900);
-    cc.on_ack(at(70), gone, &acked(40), &views([stays, next]));
-    cc.on_loss(at(70), gone, &lost(2), &views([stays, next]));
-    ask(&*cc);
-    cc.on_ack(at(80), next, &acked(20), &views([stays, next]));
-    cc.on_loss(at(90), next, &lost(3), &views([stays, next]));
-    ask(&*cc);
-    said
-}
-
-#[test]
-fn a_path_in_a_used_place_inherits_nothing() {
-    let (used, new) = (PathId(PathId::PLACES as u16), PathId(2));
-    for config in every::<CcConfig>() {
-        assert_eq!(follows(&config, used), follows(&config, new), "{config:?}");
-    }
 }

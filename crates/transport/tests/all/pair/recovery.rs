@@ -7,7 +7,7 @@ use polypath_transport::{LossConfig, ThresholdConfig};
 use polypath_wire::tcp::SackBlock;
 use polypath_wire::{Duration, PathId};
 
-use crate::common::{CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, ISN, Pair, SERVER, at, ms, prompt};
 
 const MSS: u64 = 988;
 

@@ -7,7 +7,7 @@ use polypath_transport::{LossConfig, ThresholdConfig};
 use polypath_wire::tcp::{MultiRoute, TcpFlags};
 use polypath_wire::{Duration, PathId, Rate};
 
-use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 fn routed() -> ConnectionConfig {
     ConnectionConfig { multi_route: true, ..prompt() }

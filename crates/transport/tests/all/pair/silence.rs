@@ -5,7 +5,7 @@ use polypath_transport::facts::PathState;
 use polypath_transport::{ConnectionConfig, Observation, RecordFilter};
 use polypath_wire::PathId;
 
-use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
 
 const FAST: PathId = PathId(0);
 
@@ -23,7 +23,7 @@ fn flowing() -> Pair {
 /// From now on nothing that `lost` names arrives.
 fn cut(pair: &mut Pair, lost: impl Fn(&Flying) -> bool + Clone + 'static) {
     let goes = lost.clone();
-    pair.queue.retain(|f| !goes(f));
+    pair.wire.retain(|f| !goes(f));
     pair.script(move |f| if lost(f) { Edit::Lose } else { Edit::Pass });
 }
 

@@ -4,7 +4,7 @@ use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
 use polypath_transport::{AckConfig, ConnectionConfig};
 use polypath_wire::{Duration, Instant, PathId};
 
-use crate::common::{CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
 
 const MSS: u64 = 988;
 const MEGABYTES: u64 = 4_000_000;

@@ -2,7 +2,7 @@
 
 use polypath_transport::ConnectionConfig;
 
-use crate::common::{CLIENT, Edit, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
 const UNREAD: u64 = 150_000;
 const MEGABYTES: u64 = 5_000_000;

@@ -14,7 +14,7 @@ fn bench() -> Bench {
         scheduler: SchedulerConfig::EarliestCompletion,
         ..PacketConfig::default()
     };
-    Bench::new(&config, &[Link::new(100, 10), Link::new(40, 40)])
+    Bench::new(&config, &[link(100, 10), link(40, 40)])
 }
 
 impl Bench {
@@ -51,9 +51,9 @@ fn a_window_that_lost_while_it_was_unused_is_back_within_some_round_trips() {
     bench.fill_until(at(1500), 1);
     let held = bench.cwnd(FIBRE);
     bench.run_until(at(2000));
-    bench.links[0][0].lossy = 20;
+    bench.wire.links[0].ways[0].lossy = 20;
     bench.trickle(at(8000), 10_000, |_| {});
-    bench.links[0][0].lossy = u64::MAX;
+    bench.wire.links[0].ways[0].lossy = 0;
     let (lost, small) = (bench.ends[0].stats().lost, bench.cwnd(FIBRE));
     assert!(lost > 20 && small < held / 10, "{lost} lost, {held} bytes became {small}");
     let by_fibre = bench.demand();
@@ -67,9 +67,9 @@ fn queues_of_others_that_come_and_go_take_nothing_from_a_window_that_is_unused()
     bench.run_until(at(2000));
     let before = bench.cwnd(FIBRE);
     bench.trickle(at(32_000), 2000, |bench| {
-        let (ms, link) = (bench.now.0 / 1_000_000 % 500, &mut bench.links[0][0]);
+        let (ms, way) = (bench.now.0 / 1_000_000 % 500, &mut bench.wire.links[0].ways[0]);
         if !(20..=250).contains(&ms) {
-            link.idle_at = link.idle_at.max(bench.now + MS(30));
+            way.idle = way.idle.max(bench.now + MS(30));
         }
     });
     assert_eq!((bench.cwnd(FIBRE), bench.ends[0].stats().lost), (before, 0));
