@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub stop: Stop,
     /// Who waits for the driver's end, or for the last association or connection to close.
     pub waiting: Vec<Waker>,
+    /// Who waits for the driver's end and for nothing else.
+    pub ended: Vec<Waker>,
     /// Who waits for events of associations.
     pub curious: Vec<Waker>,
     /// Who waits for connections to addresses of others.
@@ -82,6 +84,7 @@ impl Shared {
             peer_events: VecDeque::new(),
             stop: Stop::No,
             waiting: Vec::new(),
+            ended: Vec::new(),
             curious: Vec::new(),
             asked: Vec::new(),
             carried: Vec::new(),
@@ -238,6 +241,7 @@ impl State {
         wake(&mut self.curious);
         wake(&mut self.asked);
         wake(&mut self.carried);
+        wake(&mut self.ended);
         self.peers.values_mut().for_each(|peer| wake(&mut peer.waiting));
         self.streams.values_mut().for_each(StreamState::wake_all);
         self.listeners.values_mut().for_each(|l| wake(&mut l.waiting));

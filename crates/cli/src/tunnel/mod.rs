@@ -45,6 +45,7 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 
 /// Carries connections until it is told to end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
+    privileges::leave_no_core()?;
     let key = Config::load(&args.config).map_err(wrong)?.identity.key;
     let place = |keys| move |failure| placed(&args.config, Place::Value(keys), failure);
     let identity = keys::file::load(&key).map_err(place(["identity", "key"]))?;
@@ -140,6 +141,10 @@ async fn carry(
             }) => {}
             () = notify::live(daemon) => {}
             () = read_again(daemon, &args.config, &mut hangups) => {}
+            error = daemon.failed() => {
+                tracing::error!("{error}");
+                return Err(Failure::system("cannot go on", error));
+            }
         }
         Ok(())
     };
