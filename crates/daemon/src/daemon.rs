@@ -197,7 +197,6 @@ impl Daemon {
         self.spawn(far::serve(lane.clone(), listener));
         self.spawn(associations::watch(lane.clone()));
         self.spawn(associations::listen(lane.clone()));
-        self.spawn(associations::listen_to_paths(lane.clone()));
         let addresses = lane.outer.listen(address::PORT, address::connections())?;
         self.spawn(address::serve(lane.clone(), addresses));
         if let Some(hit) = config.tunnel.addresses_from {

@@ -10,7 +10,6 @@ use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
 use crate::associations::name;
-use crate::backups::SILENT;
 use crate::interfaces::{InterfaceStatus, Use};
 use crate::lane::Lane;
 use crate::packets::{PacketStatus, PathPackets, PeerPackets};
@@ -328,7 +327,7 @@ impl PathStatus {
             local: path.locators.local,
             remote: path.locators.remote,
             up: path.up,
-            answers: path.silent < SILENT,
+            answers: path.answers,
             delay_ms: path.measured.delay.map(|delay| delay.0 as f64 / 1e6),
             rate_mbps: path.measured.bandwidth.map(|rate| rate.0 as f64 / 1e6),
             mtu: path.mtu,

@@ -115,7 +115,10 @@ fn note(peers: &mut BTreeMap<Hit, PeerState>, hit: Hit, event: &PeerEvent) {
         PeerEvent::Up => (true, None),
         PeerEvent::Failed(failure) => (peers.get(&hit).is_some_and(|peer| peer.up), Some(*failure)),
         PeerEvent::Down | PeerEvent::Stranger { .. } => return forget(peers, hit),
-        PeerEvent::PathUp(_) | PeerEvent::PathDown(_) => return,
+        PeerEvent::PathUp(_)
+        | PeerEvent::PathDown(_)
+        | PeerEvent::PathSilent(_)
+        | PeerEvent::PathAnswers(_) => return,
     };
     let peer = peers.entry(hit).or_default();
     (peer.up, peer.failed) = (up, failed);
@@ -238,10 +241,10 @@ impl State {
         self.stop = Stop::Done(error);
         self.observer = None;
         wake(&mut self.waiting);
+        wake(&mut self.ended);
         wake(&mut self.curious);
         wake(&mut self.asked);
         wake(&mut self.carried);
-        wake(&mut self.ended);
         self.peers.values_mut().for_each(|peer| wake(&mut peer.waiting));
         self.streams.values_mut().for_each(StreamState::wake_all);
         self.listeners.values_mut().for_each(|l| wake(&mut l.waiting));

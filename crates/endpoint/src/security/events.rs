@@ -138,6 +138,7 @@ impl Security {
             left_out: false,
             doubted: false,
             rekeying: false,
+            told_silent: false,
             outlived: 0,
             gone: false,
             untold: 0,

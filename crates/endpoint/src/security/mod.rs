@@ -305,7 +305,7 @@ impl Security {
             inbound: path.spi(),
             outbound: path.outbound.spi().0,
             up: path.up,
-            silent: path.heart.silent(),
+            answers: path.heart.answers(),
             mtu,
             carries,
             measured: path.measured,

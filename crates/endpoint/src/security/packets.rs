@@ -51,6 +51,9 @@ impl Security {
                 };
                 self.stats.opened += 1;
                 path.heart.hear(now);
+                if path.told_silent {
+                    self.events.extend(path.tell_whether_it_answers());
+                }
                 path.untold += bytes.len() as u64;
                 path.received += bytes.len() as u64;
                 if opened.skipped > 0 {
@@ -106,6 +109,7 @@ impl Security {
                         path.marks.on_answer(ecn);
                         let rtt = path.on_heartbeat(now, sent);
                         let (peer, inner) = (path.peer, inner(self.ours, path.peer, number));
+                        self.events.extend(path.tell_whether_it_answers());
                         self.peers.touch(peer);
                         if std::mem::take(&mut path.left_out) && path.up {
                             self.changes.push_back(Change::Up(inner));

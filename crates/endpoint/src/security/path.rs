@@ -15,6 +15,7 @@ use polypath_wire::{Checksum, Duration, Ecn, Instant, udp};
 use super::ecn::Marking;
 use super::heartbeat::{self, Heart};
 use super::mtu::PathMtu;
+use super::report::PeerEvent;
 use crate::cover::{Cargo, Inner};
 use crate::frame;
 use crate::paths::Locators;
@@ -54,6 +55,8 @@ pub(super) struct SecurePath {
     pub up: bool,
     /// It was silent when a connection began, which does not have it.
     pub left_out: bool,
+    /// The last that was told of it while it was up: that the peer does not answer on it.
+    pub told_silent: bool,
     /// The program at its other end may have ended without a word.
     pub doubted: bool,
     /// Heartbeats in a row without an answer while another association with the peer was heard between the same addresses.
@@ -268,6 +271,17 @@ impl SecurePath {
 
     /// The checksum context of ICMPv6 messages that we send, or receive.
     pub fn family(&self, ours: Hit, inbound: bool) -> IcmpFamily {
+    /// The event that the peer answers on it no longer, or again, if that is news.
+    pub fn tell_whether_it_answers(&mut self) -> Option<(Hit, PeerEvent)> {
+        let silent = !self.heart.answers();
+        if !self.up || silent == self.told_silent {
+            return None;
+        }
+        self.told_silent = silent;
+        let event = if silent { PeerEvent::PathSilent } else { PeerEvent::PathAnswers };
+        Some((self.hit, event(self.locators)))
+    }
+
         let (ours, peer): (Ipv6Addr, Ipv6Addr) = (ours.as_ipv6(), self.hit.as_ipv6());
         match inbound {
             true => IcmpFamily::V6 { src: peer, dst: ours },

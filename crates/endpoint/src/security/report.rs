@@ -27,6 +27,10 @@ pub enum PeerEvent {
     PathUp(Locators),
     /// A path is gone.
     PathDown(Locators),
+    /// The peer does not answer heartbeats on a path any more.
+    PathSilent(Locators),
+    /// It does again.
+    PathAnswers(Locators),
 }
 
 /// An observation: an association changed its state.
@@ -84,8 +88,8 @@ pub struct PathReport {
     pub outbound: u32,
     /// Whether connections may use it.
     pub up: bool,
-    /// Heartbeats that left since anything came from the peer.
-    pub silent: u32,
+    /// Whether the peer answers heartbeats on it.
+    pub answers: bool,
     /// The largest IP packet that is sent on it, bytes.
     pub mtu: u32,
     /// The largest packet of another program that it carries, bytes.
