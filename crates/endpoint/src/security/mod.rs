@@ -314,6 +314,8 @@ impl Security {
             sealed: path.sealed_before + path.outbound.sealed(),
             sent: path.sent,
             received: path.received,
+            ecn: path.marks.may_be(),
+            marked: path.marked,
         }
     }
 

@@ -56,6 +56,7 @@ impl Security {
                 }
                 path.untold += bytes.len() as u64;
                 path.received += bytes.len() as u64;
+                path.marked += u64::from(ecn == Ecn::Marked);
                 if opened.skipped > 0 {
                     self.changes.push_back(Change::Skipped(inner(self.ours, path.peer, number)));
                 }
@@ -108,8 +109,8 @@ impl Security {
                         self.stats.heartbeats += 1;
                         path.marks.on_answer(ecn);
                         let rtt = path.on_heartbeat(now, sent);
-                        let (peer, inner) = (path.peer, inner(self.ours, path.peer, number));
                         self.events.extend(path.tell_whether_it_answers());
+                        let (peer, inner) = (path.peer, inner(self.ours, path.peer, number));
                         self.peers.touch(peer);
                         if std::mem::take(&mut path.left_out) && path.up {
                             self.changes.push_back(Change::Up(inner));

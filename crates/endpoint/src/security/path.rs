@@ -88,6 +88,8 @@ pub(super) struct SecurePath {
     /// Bytes of packets with data sent, and of all received.
     pub sent: u64,
     pub received: u64,
+    /// Packets received with a mark of congestion.
+    pub marked: u64,
 }
 
 /// What an opened packet held.
@@ -269,8 +271,6 @@ impl SecurePath {
         rtt
     }
 
-    /// The checksum context of ICMPv6 messages that we send, or receive.
-    pub fn family(&self, ours: Hit, inbound: bool) -> IcmpFamily {
     /// The event that the peer answers on it no longer, or again, if that is news.
     pub fn tell_whether_it_answers(&mut self) -> Option<(Hit, PeerEvent)> {
         let silent = !self.heart.answers();
@@ -282,6 +282,8 @@ impl SecurePath {
         Some((self.hit, event(self.locators)))
     }
 
+    /// The checksum context of ICMPv6 messages that we send, or receive.
+    pub fn family(&self, ours: Hit, inbound: bool) -> IcmpFamily {
         let (ours, peer): (Ipv6Addr, Ipv6Addr) = (ours.as_ipv6(), self.hit.as_ipv6());
         match inbound {
             true => IcmpFamily::V6 { src: peer, dst: ours },
