@@ -261,6 +261,7 @@ impl Daemon {
     pub fn status(&self) -> Status {
         self.view.status()
     }
+
     /// Waits until it cannot go on, as when another program deletes the device; why.
     pub async fn failed(&self) -> DaemonError {
         let Lane { inner, outer, panics, .. } = &*self.view.lane;
@@ -271,7 +272,6 @@ impl Daemon {
         };
         DaemonError::Ended { part, why: why.unwrap_or_default() }
     }
-
 
     /// Has what is for the peers' prefixes leave as if there were no tunnel, once the device is gone.
     pub async fn lift_kill_switch(&self) -> Result<(), RouteError> {
@@ -305,7 +305,7 @@ fn outer(
     };
     let port = config.listen.port;
     let sockets = HostSockets::bind(port, choice).map_err(|source| DaemonError::Sockets { port, source })?;
-    let security = SecurityConfig { hip, ecn: true, ..SecurityConfig::default() };
+    let security = SecurityConfig { hip, ecn: config.tunnel.ecn, ..SecurityConfig::default() };
     let record = observer.as_ref().map(Observer::filter).unwrap_or_default();
     let limits = EndpointConfig { max_connections: outer_connections(config), record, ..limits(config) };
     let node = Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)?;
