@@ -44,6 +44,8 @@ mtu = 1400
 kill_switch = false
 # How a TCP connection is distributed over the paths: \"polypath\", or \"rm_tcp\" at both ends.
 transport = \"polypath\"
+# Whether queues between the peers may mark packets instead of dropping them (ECN). One end that says false is enough.
+ecn = true
 
 [listen]
 # The UDP port of HIP and ESP. A firewall in front of a host that is called must admit it.

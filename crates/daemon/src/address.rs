@@ -47,7 +47,7 @@ pub(crate) async fn serve(lane: Arc<Lane>, listener: Listener) {
         telling.retain(|_, told| !told.is_finished());
         let Some(peer) = stream.peer().and_then(|hit| lane.peers.with_hit(hit)) else { continue };
         let hit = peer.config.hit;
-        let told = tokio::spawn(tell(lane.clone(), peer, stream)).abort_handle();
+        let told = lane.spawn(tell(lane.clone(), peer, stream)).abort_handle();
         telling.insert(hit, told).into_iter().for_each(|before| before.abort());
     }
 }

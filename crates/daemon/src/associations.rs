@@ -1,13 +1,12 @@
 //! Associations with the peers: those that we can call are called until they answer, and again when they are gone.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use polypath_endpoint::{Locators, PeerEvent, PeerFailure, Reach};
+use polypath_endpoint::{PeerEvent, PeerFailure, Reach};
 use polypath_node::addresses::usable;
 use polypath_node::{AssociateError, LiveChoice};
 use polypath_wire::hip::Hit;
@@ -15,7 +14,6 @@ use thiserror::Error;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use crate::backups::SILENT as SILENT_PATH;
 use crate::config::with_port;
 use crate::lane::Lane;
 use crate::own::Own;
@@ -88,44 +86,6 @@ pub(crate) async fn listen(lane: Arc<Lane>) {
             }
             link.changed.notify_waiters();
         }
-    }
-}
-
-/// Notices which paths fall silent, and which carry something again, for ever.
-pub(crate) async fn listen_to_paths(lane: Arc<Lane>) {
-    let mut silent = SilentPaths::default();
-    loop {
-        sleep(PAUSE).await;
-        let paths = lane.outer.secure_paths().into_iter();
-        for (hit, locators, answers) in
-            silent.changes(paths.map(|path| (path.peer, path.locators, path.silent < SILENT_PATH)))
-        {
-            let peer = lane.peers.with_hit(hit).map_or_else(|| hit.to_string(), |peer| name(&peer));
-            match answers {
-                true => info!(%peer, "path {locators} answers again"),
-                false => warn!(%peer, "path {locators} is silent"),
-            }
-        }
-    }
-}
-
-/// The paths on which nothing comes from the peer.
-#[derive(Default)]
-struct SilentPaths(BTreeSet<(Hit, Locators)>);
-
-impl SilentPaths {
-    /// Which of all `paths` began or ceased to answer.
-    fn changes(&mut self, paths: impl Iterator<Item = (Hit, Locators, bool)>) -> Vec<(Hit, Locators, bool)> {
-        let (silent, mut changes) = (std::mem::take(&mut self.0), Vec::new());
-        for (hit, locators, answers) in paths {
-            if silent.contains(&(hit, locators)) == answers {
-                changes.push((hit, locators, answers));
-            }
-            if !answers {
-                self.0.insert((hit, locators));
-            }
-        }
-        changes
     }
 }
 
@@ -205,6 +165,8 @@ fn tell(hit: Hit, name: Option<String>, event: &PeerEvent) {
         PeerEvent::Down => warn!(%peer, "association is gone"),
         PeerEvent::PathUp(locators) => info!(%peer, "path {locators}"),
         PeerEvent::PathDown(locators) => warn!(%peer, "path {locators} is gone"),
+        PeerEvent::PathSilent(locators) => warn!(%peer, "path {locators} is silent"),
+        PeerEvent::PathAnswers(locators) => info!(%peer, "path {locators} answers again"),
         PeerEvent::Stranger { .. } | PeerEvent::Failed(_) => {}
     }
 }
@@ -212,30 +174,4 @@ fn tell(hit: Hit, name: Option<String>, event: &PeerEvent) {
 /// What a peer is called.
 pub(crate) fn name(peer: &Peer) -> String {
     peer.config.called()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_that_falls_silent_or_answers_again_is_told_once() {
-        let path =
-            |port| Locators { local: ([192, 0, 2, 1], port).into(), remote: ([192, 0, 2, 2], 1).into() };
-        let mut silent = SilentPaths::default();
-        let mut changes = |now: &[(u16, bool)]| {
-            let now = now.iter().map(|&(port, answers)| (Hit::default(), path(port), answers));
-            silent
-                .changes(now)
-                .into_iter()
-                .map(|(_, path, answers)| (path.local.port(), answers))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(changes(&[(1, true), (2, true)]), []);
-        assert_eq!(changes(&[(1, true), (2, false)]), [(2, false)]);
-        assert_eq!(changes(&[(1, true), (2, false)]), []);
-        assert_eq!(changes(&[(1, false), (2, true)]), [(1, false), (2, true)]);
-        assert_eq!(changes(&[(2, true)]), [], "one that is gone is told elsewhere");
-        assert_eq!(changes(&[(1, true), (2, true)]), []);
-    }
 }

@@ -16,9 +16,6 @@ use crate::lane::Lane;
 /// How often it is looked whether the others carry anything.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A path on which this number of heartbeats brought nothing carries nothing.
-pub(crate) const SILENT: u32 = 3;
-
 /// Calls the backups up while some peer has no path without them, for ever.
 pub(crate) async fn mind(lane: Arc<Lane>, choice: LiveChoice) {
     loop {
@@ -35,7 +32,7 @@ pub(crate) async fn mind(lane: Arc<Lane>, choice: LiveChoice) {
 
 /// Whether a peer that is there, or that we call, has no path but those over `backups`.
 fn are_needed(lane: &Lane, backups: &[IpAddr]) -> bool {
-    let carries = |path: &PathReport| path.up && path.silent < SILENT;
+    let carries = |path: &PathReport| path.up && path.answers;
     let is_first = |path: &PathReport| !backups.contains(&path.locators.local.ip());
     let first = lane.outer.secure_paths().into_iter().filter(|path| carries(path) && is_first(path));
     let first: BTreeSet<Hit> = first.map(|path| path.peer).collect();

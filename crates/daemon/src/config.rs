@@ -103,6 +103,9 @@ pub struct Tunnel {
     /// How a TCP connection is spread over the paths.
     #[serde(default)]
     pub transport: Transport,
+    /// Whether queues between the peers may mark packets instead of dropping them (ECN, RFC 3168), in either direction.
+    #[serde(default = "Tunnel::default_ecn")]
+    pub ecn: bool,
 }
 
 /// Where peers find this host.
@@ -261,6 +264,10 @@ impl Tunnel {
     fn default_mtu() -> u16 {
         1400
     }
+
+    fn default_ecn() -> bool {
+        true
+    }
 }
 
 impl Peer {
@@ -273,7 +280,7 @@ impl Peer {
 impl Config {
     /// Connections between the peers.
     pub(crate) fn outer(&self) -> ConnectionConfig {
-        self.tunnel.transport.over(self.lane.outer())
+        self.tunnel.transport.over(ConnectionConfig { ecn: self.tunnel.ecn, ..self.lane.outer() })
     }
 
     /// Whether it must know something after a restart.
@@ -301,7 +308,6 @@ impl LaneConfig {
             receive_buffer: buffer,
             unread_window: Some(UNREAD),
             fail_silent: true,
-            ecn: true,
             keep_alive: self.idle(),
             ..ConnectionConfig::default()
         }

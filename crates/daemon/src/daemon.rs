@@ -23,6 +23,7 @@ use crate::lane::{Counters, Lane, NotCarried, Packets};
 use crate::leases::{self, LeaseError};
 use crate::netlink::RouteError;
 use crate::own::Own;
+use crate::panics::Panics;
 use crate::peers::Peers;
 use crate::quota::Quotas;
 use crate::request::PORT;
@@ -65,6 +66,14 @@ pub enum DaemonError {
     /// The configuration asks for connections that cannot be.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A part of it has ended.
+    #[error("{part} ended: {why}")]
+    Ended {
+        /// Which.
+        part: &'static str,
+        /// Why.
+        why: String,
+    },
 }
 
 impl DaemonError {
@@ -94,7 +103,7 @@ impl DaemonError {
             }
             Self::Lease(e) => e.help(),
             Self::Route(e) => return Some(e.help()),
-            Self::Start(_) | Self::Open(_) => return None,
+            Self::Start(_) | Self::Open(_) | Self::Ended { .. } => return None,
         };
         Some(help.to_owned())
     }
@@ -165,6 +174,7 @@ impl Daemon {
             places: Arc::new(Semaphore::new(config.lane.connections as usize)),
             connections: config.lane.connections as usize,
             counters: Counters::default(),
+            panics: Panics::default(),
             packets,
             outer,
         };
@@ -187,7 +197,6 @@ impl Daemon {
         self.spawn(far::serve(lane.clone(), listener));
         self.spawn(associations::watch(lane.clone()));
         self.spawn(associations::listen(lane.clone()));
-        self.spawn(associations::listen_to_paths(lane.clone()));
         let addresses = lane.outer.listen(address::PORT, address::connections())?;
         self.spawn(address::serve(lane.clone(), addresses));
         if let Some(hit) = config.tunnel.addresses_from {
@@ -236,7 +245,7 @@ impl Daemon {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {} // those that have ended
-        tasks.spawn(task);
+        tasks.spawn(self.view.lane.panics.clone().noted(task));
     }
 
     /// The configuration that it follows.
@@ -251,6 +260,17 @@ impl Daemon {
     /// How it is now.
     pub fn status(&self) -> Status {
         self.view.status()
+    }
+
+    /// Waits until it cannot go on, as when another program deletes the device; why.
+    pub async fn failed(&self) -> DaemonError {
+        let Lane { inner, outer, panics, .. } = &*self.view.lane;
+        let (part, why) = tokio::select! {
+            why = inner.stopped() => ("the device", why),
+            why = outer.stopped() => ("the UDP sockets", why),
+            said = panics.first() => ("a task", Some(said)),
+        };
+        DaemonError::Ended { part, why: why.unwrap_or_default() }
     }
 
     /// Has what is for the peers' prefixes leave as if there were no tunnel, once the device is gone.
@@ -285,7 +305,7 @@ fn outer(
     };
     let port = config.listen.port;
     let sockets = HostSockets::bind(port, choice).map_err(|source| DaemonError::Sockets { port, source })?;
-    let security = SecurityConfig { hip, ecn: true, ..SecurityConfig::default() };
+    let security = SecurityConfig { hip, ecn: config.tunnel.ecn, ..SecurityConfig::default() };
     let record = observer.as_ref().map(Observer::filter).unwrap_or_default();
     let limits = EndpointConfig { max_connections: outer_connections(config), record, ..limits(config) };
     let node = Node::secure(limits, security, identity, sockets).map_err(DaemonError::Start)?;

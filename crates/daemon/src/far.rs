@@ -25,7 +25,7 @@ const WAITING: usize = 512;
 /// Serves the connections of peers until the node stops.
 pub(crate) async fn serve(lane: Arc<Lane>, listener: Listener) {
     while let Ok(outer) = listener.accept().await {
-        tokio::spawn(carry(lane.clone(), outer));
+        lane.spawn(carry(lane.clone(), outer));
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use ipnet::IpNet;
+use nix::errno::Errno;
 use rtnetlink::IpVersion;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::rule::{RuleAttribute, RuleMessage};
@@ -97,8 +98,7 @@ async fn remove(netlink: &Netlink, rules: impl Iterator<Item = &RuleMessage>) ->
     for rule in rules {
         match netlink.handle.rule().del(rule.clone()).execute().await {
             // Somebody else has removed it.
-            Err(rtnetlink::Error::NetlinkError(e)) if e.raw_code() == -(nix::errno::Errno::ENOENT as i32) => {
-            }
+            Err(rtnetlink::Error::NetlinkError(e)) if e.raw_code() == -(Errno::ENOENT as i32) => {}
             done => done.map_err(refused)?,
         }
     }
@@ -113,8 +113,13 @@ pub fn lift_left_behind() -> Result<bool, RouteError> {
 
 /// Whether rules stand, in the network namespace of the calling thread.
 pub fn is_armed() -> bool {
-    let there = || runtime()?.block_on(async { ours(&Netlink::open()?).await });
-    there().is_ok_and(|there| !there.is_empty())
+    runtime().is_ok_and(|runtime| runtime.block_on(stands()))
+}
+
+/// The same in a tokio runtime.
+pub async fn stands() -> bool {
+    let there = async { ours(&Netlink::open()?).await };
+    there.await.is_ok_and(|there| !there.is_empty())
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, RouteError> {
@@ -150,5 +155,8 @@ async fn ours(netlink: &Netlink) -> Result<Vec<RuleMessage>, RouteError> {
 }
 
 fn refused(error: rtnetlink::Error) -> RouteError {
-    RouteError::Rule(error.to_string())
+    match &error {
+        rtnetlink::Error::NetlinkError(e) if e.raw_code() == -(Errno::EPERM as i32) => RouteError::Privilege,
+        _ => RouteError::Rule(error.to_string()),
+    }
 }

@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicU64;
 use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 
 use crate::own::Own;
+use crate::panics::Panics;
 use crate::peers::{Counted, Peer, Peers};
 
 /// Both nodes, the peers, and what they are carrying.
@@ -28,6 +30,7 @@ pub(crate) struct Lane {
     /// How many there are.
     pub connections: usize,
     pub counters: Counters,
+    pub panics: Panics,
 }
 
 /// A place in the lane that a connection has, until it is dropped.
@@ -37,6 +40,11 @@ pub(crate) struct Place {
 }
 
 impl Lane {
+    /// Begins a task that ends by itself.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        tokio::spawn(self.panics.clone().noted(task))
+    }
+
     /// A place for a connection with a peer, if there is one for it.
     pub fn place(&self, peer: &Peer) -> Option<Place> {
         let permit = self.places.clone().try_acquire_owned().ok()?;

@@ -23,6 +23,7 @@ mod netlink;
 mod orphans;
 mod own;
 mod packets;
+mod panics;
 mod paths;
 mod peers;
 mod pool;

@@ -34,10 +34,10 @@ pub(crate) async fn serve(listener: TcpListener, view: View) {
         };
         // Whoever asks too much at a time gets nothing.
         let Some(place) = places.take(from.ip()) else { continue };
-        let view = view.clone();
-        tokio::spawn(async move {
+        let shown = view.clone();
+        view.lane.spawn(async move {
             // Whoever asks and goes away gets nothing.
-            let _ = timeout(PATIENCE, answer(stream, &view)).await;
+            let _ = timeout(PATIENCE, answer(stream, &shown)).await;
             drop(place);
         });
     }

@@ -23,7 +23,7 @@ const HANDSHAKE: Duration = Duration::from_secs(60);
 /// Serves the connections that the kernel routes to the device, until the node stops.
 pub(crate) async fn serve(lane: Arc<Lane>, interceptor: Interceptor) {
     while let Ok(incoming) = interceptor.next().await {
-        tokio::spawn(carry(lane.clone(), incoming));
+        lane.spawn(carry(lane.clone(), incoming));
     }
 }
 

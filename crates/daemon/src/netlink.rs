@@ -42,6 +42,9 @@ pub enum RouteError {
     /// The kernel refused a rule of the kill switch, or to list them.
     #[error("kill switch: {0}")]
     Rule(String),
+    /// It refused them for lack of a privilege.
+    #[error("kill switch: it is not permitted to change rules of routing")]
+    Privilege,
 }
 
 /// Why something could not be restored, so that the log names each reason once.
@@ -78,6 +81,7 @@ impl RouteError {
             Self::Taken { by, .. } => {
                 format!("`ip route del {by}` removes it; or name more specific prefixes, which precede it")
             }
+            Self::Privilege => "it needs root (CAP_NET_ADMIN)".into(),
             _ => "see `ip route` and `ip rule`".into(),
         }
     }

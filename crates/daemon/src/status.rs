@@ -10,7 +10,6 @@ use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};
 
 use crate::associations::name;
-use crate::backups::SILENT;
 use crate::interfaces::{InterfaceStatus, Use};
 use crate::lane::Lane;
 use crate::packets::{PacketStatus, PathPackets, PeerPackets};
@@ -138,6 +137,12 @@ pub struct PathStatus {
     pub sent_bytes: u64,
     /// Bytes received: payload of UDP.
     pub received_bytes: u64,
+    /// Whether queues may mark what is sent on it (ECN): heartbeats have shown that the path leaves marks alone.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Packets received that a queue marked (ECN).
+    #[serde(default)]
+    pub marked_packets: u64,
     /// What open connections and other packets have on it.
     pub load: LoadStatus,
     /// The packet lane on it.
@@ -158,6 +163,9 @@ pub struct LoadStatus {
     pub in_flight: u64,
     /// Segments sent again by all that are open.
     pub again: u64,
+    /// How often their windows were reduced because queues marked what they sent (ECN).
+    #[serde(default)]
+    pub marks: u64,
     /// Smallest smoothed round trip time, ms.
     pub rtt_ms: Option<f64>,
     /// Paths of a peer with the same number share a bottleneck, as far as the controller asks (`polypath`).
@@ -328,7 +336,7 @@ impl PathStatus {
             local: path.locators.local,
             remote: path.locators.remote,
             up: path.up,
-            answers: path.silent < SILENT,
+            answers: path.answers,
             delay_ms: path.measured.delay.map(|delay| delay.0 as f64 / 1e6),
             rate_mbps: path.measured.bandwidth.map(|rate| rate.0 as f64 / 1e6),
             mtu: path.mtu,
@@ -336,6 +344,8 @@ impl PathStatus {
             sent_packets: path.sealed,
             sent_bytes: path.sent,
             received_bytes: path.received,
+            ecn: path.ecn,
+            marked_packets: path.marked,
             load: LoadStatus::of(path, seen),
             packets: PathPackets::of(seen.reports(path.peer), path),
         }
@@ -352,6 +362,7 @@ impl LoadStatus {
             window: load.window,
             in_flight: load.in_flight,
             again: load.again,
+            marks: load.marks,
             rtt_ms: load.srtt.map(|srtt| srtt.0 as f64 / 1e6),
             bottleneck: load.bottleneck.and_then(group),
         }
@@ -375,6 +386,8 @@ mod tests {
             sent_packets: 0,
             sent_bytes: 0,
             received_bytes: 0,
+            ecn: true,
+            marked_packets: 0,
             load: LoadStatus::default(),
             packets: None,
         };

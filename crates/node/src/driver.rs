@@ -90,7 +90,8 @@ impl<C> Drop for Driver<C> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         if !matches!(state.stop, Stop::Done(_)) {
-            state.end(Some("the runtime was shut down".into()));
+            let why = if std::thread::panicking() { "it panicked" } else { "the runtime was shut down" };
+            state.end(Some(why.into()));
         }
     }
 }

@@ -294,6 +294,19 @@ impl Node {
         Ok(Stream::new(self.shared.clone(), handle))
     }
 
+    /// Waits until the driver has ended: the text of the error, if not on purpose.
+    pub async fn stopped(&self) -> Option<String> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if let Stop::Done(error) = &state.stop {
+                return Poll::Ready(error.clone());
+            }
+            wait(&mut state.ended, cx);
+            Poll::Pending
+        })
+        .await
+    }
+
     /// Accepts connections to our port `port`.
     pub fn listen(&self, port: u16, config: ListenConfig) -> Result<Listener, OpenError> {
         self.shared.act(|state, _| {

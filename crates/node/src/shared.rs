@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub stop: Stop,
     /// Who waits for the driver's end, or for the last association or connection to close.
     pub waiting: Vec<Waker>,
+    /// Who waits for the driver's end and for nothing else.
+    pub ended: Vec<Waker>,
     /// Who waits for events of associations.
     pub curious: Vec<Waker>,
     /// Who waits for connections to addresses of others.
@@ -82,6 +84,7 @@ impl Shared {
             peer_events: VecDeque::new(),
             stop: Stop::No,
             waiting: Vec::new(),
+            ended: Vec::new(),
             curious: Vec::new(),
             asked: Vec::new(),
             carried: Vec::new(),
@@ -112,7 +115,10 @@ fn note(peers: &mut BTreeMap<Hit, PeerState>, hit: Hit, event: &PeerEvent) {
         PeerEvent::Up => (true, None),
         PeerEvent::Failed(failure) => (peers.get(&hit).is_some_and(|peer| peer.up), Some(*failure)),
         PeerEvent::Down | PeerEvent::Stranger { .. } => return forget(peers, hit),
-        PeerEvent::PathUp(_) | PeerEvent::PathDown(_) => return,
+        PeerEvent::PathUp(_)
+        | PeerEvent::PathDown(_)
+        | PeerEvent::PathSilent(_)
+        | PeerEvent::PathAnswers(_) => return,
     };
     let peer = peers.entry(hit).or_default();
     (peer.up, peer.failed) = (up, failed);
@@ -235,6 +241,7 @@ impl State {
         self.stop = Stop::Done(error);
         self.observer = None;
         wake(&mut self.waiting);
+        wake(&mut self.ended);
         wake(&mut self.curious);
         wake(&mut self.asked);
         wake(&mut self.carried);

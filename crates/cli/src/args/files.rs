@@ -134,6 +134,9 @@ pub struct LinkArgs {
     /// for more
     #[arg(long = "limit", value_name = "IFACE=RATE")]
     pub limits: Vec<Limit>,
+    /// No ECN: queues on the way drop packets instead of marking them. At one end it is enough
+    #[arg(long)]
+    pub no_ecn: bool,
 }
 
 /// What an interface is limited to.

@@ -43,18 +43,19 @@ pub fn choice(links: &LinkArgs) -> Choice {
     Choice::new(links.only.clone(), links.backup.clone(), limits.collect())
 }
 
-/// A secure node on all addresses of this host, on that port of UDP or without UDP.
+/// A secure node on all addresses of this host, on that port of UDP or without UDP; `ecn`: see [`SecurityConfig::ecn`].
 pub fn node(
     identity: Identity,
     hip: HipConfig,
     port: Option<u16>,
     choice: impl Into<LiveChoice>,
+    ecn: bool,
 ) -> Result<Node, Failure> {
     let choice = choice.into();
     choice.now().check().map_err(|e| Failure::usage(e).help("see `ip link`"))?;
     // Who does not answer within 7.5 s is not there.
     let hip = HipConfig { retransmit: polypath_wire::Duration::from_millis(500), retries: 3, ..hip };
-    let security = SecurityConfig { hip, ecn: true, ..SecurityConfig::default() };
+    let security = SecurityConfig { hip, ecn, ..SecurityConfig::default() };
     let no_socket = |port, e: std::io::Error| {
         let taken = e.kind() == std::io::ErrorKind::AddrInUse;
         let failure = Failure::system(format!("no UDP socket on port {port}"), e);
@@ -72,7 +73,7 @@ pub fn node(
     Node::secure(limits, security, identity, sockets).map_err(|e| Failure::system("cannot start", e))
 }
 
-fn connection() -> ConnectionConfig {
+fn connection(links: &LinkArgs) -> ConnectionConfig {
     ConnectionConfig {
         cc: CcConfig::usual().of_today(),
         acks: AckConfig::thinned(),
@@ -83,7 +84,7 @@ fn connection() -> ConnectionConfig {
         scheduler: SchedulerConfig::EarliestCompletion,
         fail_silent: true,
         early_data: true,
-        ecn: true,
+        ecn: !links.no_ecn,
         ..ConnectionConfig::default()
     }
 }

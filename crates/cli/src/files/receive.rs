@@ -30,7 +30,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
             links: &args.links,
             wait: args.wait.map(Duration::from_secs),
             json: args.json,
-            connection: connection(),
+            connection: connection(&args.links),
             way: Way::Fetch(store),
         }
         .run();
@@ -43,7 +43,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
         links: &args.links,
         once: args.once,
         json: args.json,
-        connection: connection(),
+        connection: connection(&args.links),
         work: Work::Receive(store),
     }
     .run()

@@ -24,7 +24,7 @@ impl Call<'_> {
         let interrupt = Interrupt::listen_meanwhile()?;
         interrupt.block_on(async {
             let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::of_today() };
-            let node = node(identity, hip, (!self.native).then_some(0), choice.clone())?;
+            let node = node(identity, hip, (!self.native).then_some(0), choice.clone(), self.connection.ecn)?;
             known::recall(&node, &paths);
             let (sent, json) = (matches!(self.way, Way::Send(_)), self.json);
             let mut transfer = Transfer::new(&node, self, addresses, choice);

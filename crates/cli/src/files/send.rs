@@ -124,6 +124,6 @@ fn tuned(args: &SendArgs) -> ConnectionConfig {
     ConnectionConfig {
         cc: registry::by_name(&args.cc).map(CcConfig::of_today).expect(known),
         scheduler: registry::by_name(&args.scheduler).expect(known),
-        ..connection()
+        ..connection(&args.links)
     }
 }

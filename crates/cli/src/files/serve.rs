@@ -62,7 +62,8 @@ impl Serve<'_> {
                 max_associations: MOST_PEERS,
                 ..HipConfig::of_today()
             };
-            let node = node(identity, hip, (!self.native).then_some(self.port), choice.clone())?;
+            let port = (!self.native).then_some(self.port);
+            let node = node(identity, hip, port, choice.clone(), self.connection.ecn)?;
             let config = ListenConfig { connection: self.connection.clone(), ..ListenConfig::default() };
             let listener = node.listen(polypath_files::PORT, config);
             let listener = listener.map_err(|e| Failure::system("cannot listen", e))?;

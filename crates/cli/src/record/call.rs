@@ -45,7 +45,7 @@ pub fn call(args: &RecordArgs, to: &Target) -> Result<(), Failure> {
     let stop = interrupt.stop();
     interrupt.block_on(async {
         let hip = HipConfig { accept: Accept::Nobody, ..HipConfig::default() };
-        let node = node(identity, hip, Some(0), choice(&args.links()))?;
+        let node = node(identity, hip, Some(0), choice(&args.links()), connection().ecn)?;
         let met = timeout(WAIT, node.associate(to.hit, Reach::Addresses(addresses)));
         let met = interrupt.or(async { Ok(met.await) }).await?;
         let there =

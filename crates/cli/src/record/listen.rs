@@ -32,7 +32,7 @@ pub fn listen(args: &RecordArgs) -> Result<(), Failure> {
             opportunistic: true,
             ..HipConfig::default()
         };
-        let node = node(identity, hip, Some(args.port), choice.clone())?;
+        let node = node(identity, hip, Some(args.port), choice.clone(), connection().ecn)?;
         let config = ListenConfig { connection: connection(), ..ListenConfig::default() };
         let listener = node.listen(PORT, config).map_err(|e| Failure::system("cannot listen", e))?;
         greet(args.port, &choice, |there| {

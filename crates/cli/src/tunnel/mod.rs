@@ -16,7 +16,7 @@ use std::path::Path;
 
 use nix::unistd::User;
 use polypath_daemon::control::{Answer, Askers, Command, ControlError, ControlSocket};
-use polypath_daemon::{Config, ConfigError, Daemon, DaemonError, Place};
+use polypath_daemon::{Config, ConfigError, Daemon, DaemonError, Place, kill_switch};
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
 use tokio::signal::unix::Signal;
@@ -45,6 +45,7 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 
 /// Carries connections until it is told to end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
+    privileges::leave_no_core()?;
     let key = Config::load(&args.config).map_err(wrong)?.identity.key;
     let place = |keys| move |failure| placed(&args.config, Place::Value(keys), failure);
     let identity = keys::file::load(&key).map_err(place(["identity", "key"]))?;
@@ -65,10 +66,13 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
         let socket = asked.insert(socket(&config, &args.config, user.as_ref())?);
         let (observer, events) =
             args.events.as_deref().map(|file| observe(file, args.detail)).transpose()?.unzip();
-        let daemon = Daemon::start_observed(&config, identity, observer).await.map_err(|e| {
-            say_what_stays(&config);
-            refused(&args.config, &e)
-        })?;
+        let daemon = match Daemon::start_observed(&config, identity, observer).await {
+            Ok(daemon) => daemon,
+            Err(error) => {
+                say_what_stays().await;
+                return Err(refused(&args.config, &error));
+            }
+        };
         let ended = carry(&daemon, (&*socket, hangups), &said, args, user.as_ref(), &interrupt).await;
         tracing::info!("ending");
         notify::stopping();
@@ -79,7 +83,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
             other => other,
         };
         if ended.is_err() {
-            say_what_stays(&config);
+            say_what_stays().await;
         }
         daemon.stop().await;
         events.map_or(Ok(()), finish)?;
@@ -137,6 +141,10 @@ async fn carry(
             }) => {}
             () = notify::live(daemon) => {}
             () = read_again(daemon, &args.config, &mut hangups) => {}
+            error = daemon.failed() => {
+                tracing::error!("{error}");
+                return Err(Failure::system("cannot go on", error));
+            }
         }
         Ok(())
     };
@@ -170,8 +178,8 @@ fn socket(config: &Config, file: &Path, user: Option<&User>) -> Result<ControlSo
 }
 
 /// What is left of a daemon that ends otherwise than by `polypath down`.
-fn say_what_stays(config: &Config) {
-    if config.tunnel.kill_switch {
+async fn say_what_stays() {
+    if kill_switch::stands().await {
         tracing::warn!(
             "the kill switch stays: nothing leaves for the peers' prefixes (`polypath down --lift-kill-switch`)"
         );

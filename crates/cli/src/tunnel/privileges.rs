@@ -2,6 +2,7 @@
 
 use std::io;
 
+use nix::sys::prctl::set_dumpable;
 use nix::unistd::{Group, User, setgroups, setresgid, setresuid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, set_capabilities, set_keep_capabilities, set_no_new_privs,
@@ -12,6 +13,11 @@ use crate::failure::Failure;
 /// What is needed while it runs: routes, rules and marks; sockets bound to interfaces; ports below 1024.
 const KEPT: CapabilitySet =
     CapabilitySet::NET_ADMIN.union(CapabilitySet::NET_RAW).union(CapabilitySet::NET_BIND_SERVICE);
+
+/// From now on no dump of this process's memory, where the key is, is written when it aborts (core(5)).
+pub fn leave_no_core() -> Result<(), Failure> {
+    set_dumpable(false).map_err(|e| Failure::system("cannot forbid a dump of its memory", e))
+}
 
 /// The user of that name.
 pub fn user(name: &str) -> Result<User, Failure> {
@@ -36,7 +42,8 @@ pub fn become_user(user: &User) -> Result<(), Failure> {
     change(user).map_err(|e| {
         Failure::system(format!("cannot become the user {}", user.name), e)
             .help("only root may: without [daemon] user it keeps its own user")
-    })
+    })?;
+    leave_no_core() // the system may have allowed it for the new user (proc(5), suid_dumpable)
 }
 
 fn change(user: &User) -> io::Result<()> {

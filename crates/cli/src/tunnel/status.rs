@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use polypath_daemon::{LaneStatus, OutsideStatus, PacketStatus, PeerPackets, PeerStatus, Status};
+use polypath_daemon::{LaneStatus, OutsideStatus, PacketStatus, PathStatus, PeerPackets, PeerStatus, Status};
 
 use super::ask::current;
 use super::lists::{human, of_quota};
@@ -58,12 +58,24 @@ fn of_peer(peer: &PeerStatus) -> String {
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "  {} → {}: {state}, {delay}, {rate}, {} packets sent, carries packets of up to {} bytes",
-            path.local, path.remote, path.sent_packets, path.carries
+            "  {} → {}: {state}, {delay}, {rate}, {} packets sent, carries packets of up to {} bytes{}",
+            path.local,
+            path.remote,
+            path.sent_packets,
+            path.carries,
+            of_marks(path)
         );
     }
     text += &format!("  TCP connections: sent {sent}, received {received}\n");
     text + &of_exchange(&peer.packets)
+}
+
+/// What queues marked on a path, if anything.
+fn of_marks(path: &PathStatus) -> String {
+    match path.marked_packets {
+        0 => String::new(),
+        marked => format!(", {marked} packets received with a mark (ECN)"),
+    }
 }
 
 fn of_quotas(status: &Status) -> String {

@@ -159,6 +159,7 @@ impl ConfigError {
             io::ErrorKind::PermissionDenied => {
                 "run it as root; or let the group of the daemon's user read it, and enter its directory: chgrp, chmod g+rX"
             }
+            io::ErrorKind::InvalidData => "it is no text: save it as UTF-8",
             _ => "`polypath init` writes a configuration",
         };
         let error = Self::whole(file, format!("cannot read {file}: {source}"), help.into());

@@ -254,6 +254,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_no_text_is_named_as_such() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("polypath.toml");
+        fs::write(&file, b"# M\xfcnchen").unwrap();
+        mode(&file, 0o644);
+        assert!(
+            error(&file).contains("polypath.toml: stream did not contain valid UTF-8\nhelp: it is no text")
+        );
+    }
+
+    #[test]
     fn a_file_that_others_may_change_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("polypath.toml");

@@ -146,6 +146,21 @@ fn of_paths(status: &Status, out: &mut String) {
         "Open connections that agreed on the multi-route option of R-M/TCP.",
         |p| Some(f64::from(p.load.multi_route)),
     );
+    each("path_ecn", "gauge", "1 if queues may mark what is sent on the path (ECN), otherwise 0.", |p| {
+        Some(f64::from(u8::from(p.ecn)))
+    });
+    each(
+        "path_marked_packets_total",
+        "counter",
+        "Packets received on the path that a queue marked (ECN).",
+        |p| Some(p.marked_packets as f64),
+    );
+    each(
+        "path_mark_reductions",
+        "gauge",
+        "Reductions of windows on the path because queues marked what was sent (ECN): of open connections, and of other packets.",
+        |p| Some(p.load.marks as f64),
+    );
     each("path_mtu_bytes", "gauge", "Largest IP packet sent on the path, bytes.", |p| Some(f64::from(p.mtu)));
 }
 

@@ -56,8 +56,8 @@ fn a_browser_shows_each_path_and_what_it_carries() {
         assert_eq!((cells[0], cells[1], cells[3]), ("far", interface.name.as_str(), "up"), "{row}");
         assert!(cells[2].starts_with(&at.to_string()), "{row}");
         let is_number = |text: &str| text.trim_end_matches(" %").parse::<f64>().is_ok();
-        let (rtt, again, window, in_flight, queue) = (7, 8, 9, 10, 11);
-        for column in [rtt, again, window, in_flight, queue] {
+        let (rtt, again, marked, window, in_flight, queue) = (7, 8, 9, 10, 11, 12);
+        for column in [rtt, again, marked, window, in_flight, queue] {
             assert!(is_number(cells[column]), "column {column}: {row}");
         }
         assert!(cells[again].ends_with(" %") && !row.contains("NaN") && !row.contains("undefined"), "{row}");

@@ -7,8 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt::Ipv4RecvErr};
+use polypath_daemon::control::Answer;
 
-use super::common::{Pair, ip, link, ready};
+use super::common::{Pair, ip, link, ready, sh};
 use super::keep_alive::{lives, silence};
 use super::tcp::{connected, transfer};
 
@@ -128,6 +129,32 @@ fn a_program_hears_that_the_daemon_behind_its_idle_connection_died() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     pair.wait(|pair| pair.hosts[0].status().lane.open == 0);
     drop(server);
+}
+
+#[test]
+fn a_backup_steps_in_where_only_what_comes_from_the_peer_passes() {
+    if !ready() {
+        return;
+    }
+    let mut pair = Pair::start(&[link(80, 5), link(40, 10)], |_, text| text);
+    let backup = |text: &str| text.replace("[[peer]]", "[paths]\nbackup = [\"path1\"]\n[[peer]]");
+    assert_eq!(pair.hosts[0].reload(backup), Answer::Done);
+    let working = |pair: &Pair| {
+        let status = pair.hosts[0].status();
+        let working = status.paths().filter(|(_, path)| path.works());
+        working.map(|(_, path)| path.local.ip().to_string()).collect::<Vec<_>>()
+    };
+    pair.wait(|pair| working(pair) == ["10.77.0.1"]);
+    let (client, server) = connected(&pair, 0, 80);
+    let began = Instant::now();
+    sh(&pair.hosts[1].ns, "nft add table inet f");
+    sh(&pair.hosts[1].ns, "nft add chain inet f in { type filter hook input priority 0; }");
+    sh(&pair.hosts[1].ns, "nft add rule inet f in iifname path0 drop");
+    pair.wait(|pair| working(pair) == ["10.77.1.1"]);
+    println!("a path over the backup after {:?}", began.elapsed());
+    transfer(client, server, 1 << 20);
+    sh(&pair.hosts[1].ns, "nft delete table inet f");
+    pair.wait(|pair| working(pair) == ["10.77.0.1"]);
 }
 
 #[test]

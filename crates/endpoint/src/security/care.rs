@@ -39,6 +39,7 @@ impl Security {
         if let Some(path) = self.paths.get_mut(number) {
             let ecn = if self.config.ecn { path.marks.ask(unanswered) } else { Ecn::None };
             let len = path.beat(self.ours, number, now, (every, missed, flows), &mut self.scratch);
+            self.events.extend(path.tell_whether_it_answers());
             self.paths.retime(number);
             self.send_scratch(now, number, ecn, len);
             self.probe(now, number);

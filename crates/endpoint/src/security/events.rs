@@ -138,6 +138,7 @@ impl Security {
             left_out: false,
             doubted: false,
             rekeying: false,
+            told_silent: false,
             outlived: 0,
             gone: false,
             untold: 0,
@@ -154,6 +155,7 @@ impl Security {
             sealed_at_beat: 0,
             sent: 0,
             received: 0,
+            marked: 0,
         };
         self.paths.insert(number, path);
         self.spis.insert(pair.inbound, number);

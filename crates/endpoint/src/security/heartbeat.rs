@@ -4,6 +4,8 @@
 use polypath_wire::icmp::{HEADER_LEN, IcmpFamily, IcmpHeader};
 use polypath_wire::{Duration, Instant};
 
+use super::UNANSWERED;
+
 /// Bytes of a heartbeat: the ICMPv6 header and the instant it left, ns of the sender's clock.
 pub(super) const LEN: usize = HEADER_LEN + 8;
 /// Longest echo request that is answered, bytes: what the largest usual links carry.
@@ -74,7 +76,9 @@ pub(super) struct Heart {
     /// When anything came from the peer.
     pub heard: Instant,
     seq: u16,
+    /// Those that left since anything came, and since one of them came back.
     silent: u32,
+    unanswered: u32,
     /// When the last one left, and whether it came back.
     sent: Instant,
     answered: bool,
@@ -96,6 +100,7 @@ impl Heart {
             heard: now,
             seq: 0,
             silent: 0,
+            unanswered: 0,
             sent: now,
             answered: true,
             interval: none,
@@ -129,12 +134,14 @@ impl Heart {
         self.next = now + wait;
         self.seq = self.seq.wrapping_add(1);
         self.silent = self.silent.saturating_add(1);
+        self.unanswered = self.unanswered.saturating_add(1);
         self.seq
     }
 
     /// The one that left at `sent` came back: the next one is due at the usual time.
     pub fn on_answer(&mut self, now: Instant, sent: Instant) {
         self.answered |= sent >= self.sent;
+        self.unanswered = 0;
         self.round_trip = now.since(sent);
         self.interval = self.round_trip.min(LONGEST);
         if self.answered && self.next > now {
@@ -165,6 +172,12 @@ impl Heart {
     /// Heartbeats since anything came.
     pub fn silent(&self) -> u32 {
         self.silent
+    }
+
+    /// Whether packets pass in both directions. Where the peer's come and ours do not reach it, no heartbeat comes back; the last
+    /// one that left may still be on its way.
+    pub fn answers(&self) -> bool {
+        self.silent < UNANSWERED && self.unanswered <= UNANSWERED
     }
 }
 
@@ -252,6 +265,21 @@ mod tests {
         heart.on_answer(heart.next, heart.sent);
         heart.beat(heart.next, second, 4, hurry);
         assert_eq!(heart.next, heart.sent + ms(600), "its answers take 300 ms");
+    }
+
+    #[test]
+    fn a_path_on_which_the_peer_is_heard_and_does_not_hear_us_does_not_answer() {
+        let (mut heart, second) = (Heart::new(Instant::ZERO, Duration::ZERO), Duration::from_secs(1));
+        let heard = |heart: &mut Heart, end| {
+            beats(heart, end, true, None);
+            heart.answers()
+        };
+        assert!(heard(&mut heart, 6) && !heard(&mut heart, 8), "after 0, 1, 3 and 7 s");
+        heart.on_answer(Instant::ZERO + second.times(9), heart.sent);
+        assert!(heart.answers());
+        let mut slow = Heart::new(Instant::ZERO, Duration::ZERO);
+        beats(&mut slow, 100, true, Some(second.times(5)));
+        assert!(slow.answers(), "answers take 5 s");
     }
 
     #[test]

@@ -305,7 +305,7 @@ impl Security {
             inbound: path.spi(),
             outbound: path.outbound.spi().0,
             up: path.up,
-            silent: path.heart.silent(),
+            answers: path.heart.answers(),
             mtu,
             carries,
             measured: path.measured,
@@ -314,6 +314,8 @@ impl Security {
             sealed: path.sealed_before + path.outbound.sealed(),
             sent: path.sent,
             received: path.received,
+            ecn: path.marks.may_be(),
+            marked: path.marked,
         }
     }
 

@@ -51,8 +51,12 @@ impl Security {
                 };
                 self.stats.opened += 1;
                 path.heart.hear(now);
+                if path.told_silent {
+                    self.events.extend(path.tell_whether_it_answers());
+                }
                 path.untold += bytes.len() as u64;
                 path.received += bytes.len() as u64;
+                path.marked += u64::from(ecn == Ecn::Marked);
                 if opened.skipped > 0 {
                     self.changes.push_back(Change::Skipped(inner(self.ours, path.peer, number)));
                 }
@@ -105,6 +109,7 @@ impl Security {
                         self.stats.heartbeats += 1;
                         path.marks.on_answer(ecn);
                         let rtt = path.on_heartbeat(now, sent);
+                        self.events.extend(path.tell_whether_it_answers());
                         let (peer, inner) = (path.peer, inner(self.ours, path.peer, number));
                         self.peers.touch(peer);
                         if std::mem::take(&mut path.left_out) && path.up {

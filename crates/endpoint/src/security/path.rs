@@ -15,6 +15,7 @@ use polypath_wire::{Checksum, Duration, Ecn, Instant, udp};
 use super::ecn::Marking;
 use super::heartbeat::{self, Heart};
 use super::mtu::PathMtu;
+use super::report::PeerEvent;
 use crate::cover::{Cargo, Inner};
 use crate::frame;
 use crate::paths::Locators;
@@ -54,6 +55,8 @@ pub(super) struct SecurePath {
     pub up: bool,
     /// It was silent when a connection began, which does not have it.
     pub left_out: bool,
+    /// The last that was told of it while it was up: that the peer does not answer on it.
+    pub told_silent: bool,
     /// The program at its other end may have ended without a word.
     pub doubted: bool,
     /// Heartbeats in a row without an answer while another association with the peer was heard between the same addresses.
@@ -85,6 +88,8 @@ pub(super) struct SecurePath {
     /// Bytes of packets with data sent, and of all received.
     pub sent: u64,
     pub received: u64,
+    /// Packets received with a mark of congestion.
+    pub marked: u64,
 }
 
 /// What an opened packet held.
@@ -264,6 +269,17 @@ impl SecurePath {
         let delay = rtt.over(2);
         self.measured.delay = Some(self.measured.delay.map_or(delay, |least| least.min(delay)));
         rtt
+    }
+
+    /// The event that the peer answers on it no longer, or again, if that is news.
+    pub fn tell_whether_it_answers(&mut self) -> Option<(Hit, PeerEvent)> {
+        let silent = !self.heart.answers();
+        if !self.up || silent == self.told_silent {
+            return None;
+        }
+        self.told_silent = silent;
+        let event = if silent { PeerEvent::PathSilent } else { PeerEvent::PathAnswers };
+        Some((self.hit, event(self.locators)))
     }
 
     /// The checksum context of ICMPv6 messages that we send, or receive.

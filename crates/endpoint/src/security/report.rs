@@ -27,6 +27,10 @@ pub enum PeerEvent {
     PathUp(Locators),
     /// A path is gone.
     PathDown(Locators),
+    /// The peer does not answer heartbeats on a path any more.
+    PathSilent(Locators),
+    /// It does again.
+    PathAnswers(Locators),
 }
 
 /// An observation: an association changed its state.
@@ -84,8 +88,8 @@ pub struct PathReport {
     pub outbound: u32,
     /// Whether connections may use it.
     pub up: bool,
-    /// Heartbeats that left since anything came from the peer.
-    pub silent: u32,
+    /// Whether the peer answers heartbeats on it.
+    pub answers: bool,
     /// The largest IP packet that is sent on it, bytes.
     pub mtu: u32,
     /// The largest packet of another program that it carries, bytes.
@@ -102,6 +106,10 @@ pub struct PathReport {
     pub sent: u64,
     /// Bytes received: payload of UDP.
     pub received: u64,
+    /// Whether data may leave as ECT(0): heartbeats have shown that the path leaves the ECN field alone (RFC 3168).
+    pub ecn: bool,
+    /// Packets received with CE.
+    pub marked: u64,
 }
 
 /// What open connections have on a path: sums over all with bytes under way.
@@ -117,6 +125,8 @@ pub struct PathLoad {
     pub in_flight: u64,
     /// Segments sent again by all that are open.
     pub again: u64,
+    /// Reductions of their windows for marks of congestion (RFC 3168).
+    pub marks: u64,
     /// The smallest of their smoothed round trip times.
     pub srtt: Option<Duration>,
     /// The first path of its bottleneck, if a controller asks which paths share one.
@@ -127,6 +137,7 @@ impl PathLoad {
     /// One more connection, which has `stats` on the path; `bottleneck` is the first path of its bottleneck.
     pub(crate) fn add(&mut self, stats: &PathStats, bottleneck: Option<Locators>) {
         self.again += stats.retransmissions;
+        self.marks += stats.marks;
         self.bottleneck = bottleneck.or(self.bottleneck);
         if stats.in_flight == 0 {
             return;

@@ -37,6 +37,8 @@ pub struct Row {
     pub share: f64,
     /// Segments sent again, of those sent, 0 to 1.
     pub again: f64,
+    /// Packets received a second that a queue marked.
+    pub marked: f64,
     /// The last rates, kbit/s.
     pub line: Vec<u64>,
 }
@@ -85,10 +87,11 @@ fn row(
     seconds: f64,
 ) -> Row {
     let before = before.unwrap_or(path);
-    let rate = |now: u64, before: u64| match seconds > 0.0 {
-        true => now.saturating_sub(before) as f64 * 8e-6 / seconds,
+    let a_second = |now: u64, before: u64| match seconds > 0.0 {
+        true => now.saturating_sub(before) as f64 / seconds,
         false => 0.0,
     };
+    let rate = |now, before| 8e-6 * a_second(now, before);
     let packets = path.sent_packets.saturating_sub(before.sent_packets);
     let again = path.load.again.saturating_sub(before.load.again);
     let interface = status.interface_of(path);
@@ -100,6 +103,7 @@ fn row(
         down: rate(path.received_bytes, before.received_bytes),
         share: 0.0,
         again: again as f64 / packets.max(1) as f64,
+        marked: a_second(path.marked_packets, before.marked_packets),
         path: path.clone(),
         line: Vec::new(),
     }

@@ -11,8 +11,8 @@ use ratatui::widgets::{Row as Cells, Sparkline, Table};
 use super::history::{History, Row};
 use crate::tunnel::lists::state;
 
-/// Headers and widths of the columns; without `flight` they fit a terminal of 80 columns.
-const COLUMNS: [(&str, Constraint); 12] = [
+/// Headers and widths of the columns; without [`EXTRA`] they fit a terminal of 80 columns.
+const COLUMNS: [(&str, Constraint); 13] = [
     ("peer", Constraint::Fill(1)),
     ("interface", Constraint::Length(9)),
     ("state", Constraint::Length(6)),
@@ -21,13 +21,16 @@ const COLUMNS: [(&str, Constraint); 12] = [
     ("share", Constraint::Length(5)),
     ("RTT", Constraint::Length(6)),
     ("again", Constraint::Length(6)),
+    (MARKED, Constraint::Length(6)),
     ("window", Constraint::Length(6)),
     (FLIGHT, Constraint::Length(6)),
     ("queue", Constraint::Length(5)),
     ("group", Constraint::Length(5)),
 ];
 const FLIGHT: &str = "flight";
-/// Narrower terminals have no room for all columns.
+const MARKED: &str = "marked";
+/// Columns for which narrower terminals than [`WIDE`] have no room.
+const EXTRA: [&str; 2] = [FLIGHT, MARKED];
 const WIDE: u16 = 100;
 /// Lines of the last rates of a path.
 const HEIGHT: u16 = 2;
@@ -40,7 +43,7 @@ pub fn draw(frame: &mut Frame<'_>, history: &History) {
         [Constraint::Length(2), Constraint::Length(rows + 1), Constraint::Min(0), Constraint::Length(1)];
     let [top, table, lines, foot] = Layout::vertical(parts).areas(frame.area());
     frame.render_widget(Text::from(head(status).map(Line::from).to_vec()).style(Modifier::BOLD), top);
-    let shown = |n: &usize| table.width >= WIDE || COLUMNS[*n].0 != FLIGHT;
+    let shown = |n: &usize| table.width >= WIDE || !EXTRA.contains(&COLUMNS[*n].0);
     let shown: Vec<usize> = (0..COLUMNS.len()).filter(shown).collect();
     let widths = shown.iter().map(|n| COLUMNS[*n].1);
     let cells = history.rows.iter().map(|row| cells(status, row, &shown));
@@ -85,6 +88,7 @@ fn cells(status: &Status, row: &Row, shown: &[usize]) -> Cells<'static> {
         format!("{:.0} %", 100.0 * row.share),
         rtt.map_or("-".to_owned(), |ms| format!("{ms:.1}")),
         format!("{:.1} %", 100.0 * row.again),
+        format!("{:.0}", row.marked),
         kilo(load.window),
         kilo(load.in_flight),
         kilo(queue),
@@ -132,7 +136,7 @@ mod tests {
         json!({
             "local": format!("192.0.2.{n}:10500"), "remote": "203.0.113.5:10500", "up": true, "answers": answers,
             "delay_ms": 10.0, "rate_mbps": 80.0, "mtu": 1500, "sent_packets": sent / 1250, "sent_bytes": sent,
-            "received_bytes": 0, "packets": null,
+            "received_bytes": 0, "marked_packets": sent / 125_000, "packets": null,
             "load": { "connections": 1, "window": 150_000, "in_flight": 90_000, "again": sent / 125_000,
                       "rtt_ms": 21.5, "bottleneck": 0 },
         })
@@ -167,7 +171,8 @@ mod tests {
         let shown = terminal.backend().to_string();
         for part in [
             "1 of 1 peers, 3 connections",
-            "eth0      up     30.00   0.00    75 %  21.5   1.0 %  150    90     7     0",
+            "marked",
+            "eth0      up     30.00   0.00    75 %  21.5   1.0 %  30     150    90     7     0",
             "wwan0     silent 10.00   0.00    25 %",
             "eth0 192.0.2.1 → 203.0.113.5",
             "█",

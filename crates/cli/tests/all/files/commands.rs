@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::bed::{Bed, end, json};
+use super::bed::{Bed, end, json, tool};
 
 /// A host that offers `what` to whoever comes.
 fn offer(bed: &Bed, what: &[&Path]) -> Child {
@@ -38,6 +38,33 @@ fn a_receiver_behind_a_nat_fetches_what_is_offered() {
         let name = file.file_name().unwrap();
         assert!(std::fs::read(dir.join(name)).unwrap() == std::fs::read(&file).unwrap(), "{name:?}");
     }
+}
+
+#[test]
+fn without_ecn_nothing_leaves_that_may_be_marked() {
+    let Some(bed) = Bed::new() else { return };
+    let (hits, file) = ([bed.hit(0), bed.hit(1)], bed.file("some", 3_000_000));
+    let host = &bed.hosts[0];
+    tool(host, "nft add table inet marks");
+    tool(host, "nft add chain inet marks out { type filter hook output priority 0; }");
+    for family in ["ip", "ip6"] {
+        tool(host, &format!("nft add rule inet marks out {family} ecn ect0 counter"));
+    }
+    let to = format!("{}@192.0.2.2,fd00:1::2", hits[1]);
+    let marked = |more: &[&str]| {
+        let receiver = bed.receive(&hits[0]);
+        let send = [&["send", file.to_str().unwrap(), &to, "--json"], more].concat();
+        let (sent, received) = (end(bed.spawn(0, &send), 60), end(receiver, 20));
+        assert!(sent.status.success() && received.status.success(), "{sent:?} {received:?}");
+        std::fs::remove_file(bed.path("in/some")).unwrap();
+        let mut list = Command::new("nft");
+        let list = list.args(["list", "table", "inet", "marks"]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+        let list = String::from_utf8(host.run(|| list.output().unwrap()).unwrap().stdout).unwrap();
+        let counts = list.split("packets ").skip(1);
+        counts.map(|rest| rest.split(' ').next().unwrap().parse::<u64>().unwrap()).sum::<u64>()
+    };
+    assert_eq!(marked(&["--no-ecn"]), 0);
+    assert!(marked(&[]) > 100);
 }
 
 #[test]

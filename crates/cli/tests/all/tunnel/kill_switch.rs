@@ -15,7 +15,7 @@ use super::host::{Host, hosts, lists, shell, wait};
 const OUTSIDE: &str = "198.51.100.7";
 
 /// Where a datagram to [`OUTSIDE`] came from, as the server's host sees it; the error if it did not leave.
-fn asks(router: &Host, server: &Host) -> Result<String, ErrorKind> {
+pub fn asks(router: &Host, server: &Host) -> Result<String, ErrorKind> {
     let at: SocketAddr = format!("{OUTSIDE}:53").parse().unwrap();
     let outside = server.ns.run(|| UdpSocket::bind(at).unwrap()).unwrap();
     outside.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
@@ -27,7 +27,7 @@ fn asks(router: &Host, server: &Host) -> Result<String, ErrorKind> {
 
 /// A router whose default route leads over the cable, and a server through which all its traffic goes. The server's own
 /// address is behind that default route.
-fn through_the_server(kill_switch: bool) -> Option<[Host; 2]> {
+pub fn through_the_server(kill_switch: bool) -> Option<[Host; 2]> {
     let [router, server] = hosts()?;
     server.ns.run(|| shell("ip address add 203.0.113.5/32 dev eth0; ip link set lo up")).unwrap();
     server.ns.run(|| shell(&format!("ip address add {OUTSIDE}/32 dev lo"))).unwrap();
@@ -53,7 +53,7 @@ fn end(host: &mut Host, signal: &str) {
     });
 }
 
-fn rules(host: &Host) -> String {
+pub fn rules(host: &Host) -> String {
     let mut list = Command::new("ip");
     list.arg("rule").env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
     String::from_utf8(host.run(list).stdout).unwrap()

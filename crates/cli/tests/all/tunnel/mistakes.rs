@@ -3,6 +3,8 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
+use polypath_testing::installed;
+
 use super::host::{hosts, lists, shell, wait};
 
 #[test]
@@ -34,6 +36,29 @@ fn what_a_start_cannot_have_is_told_with_the_remedy() {
     let long = router.run(router.command(&["status", "--socket", &"x".repeat(200)]));
     let said = String::from_utf8_lossy(&long.stderr).into_owned();
     assert!(long.status.code() == Some(3) && said.contains("107 bytes at most"), "{said}");
+}
+
+#[test]
+fn a_start_without_the_privilege_says_so_and_claims_no_kill_switch() {
+    let Some([router, server]) = hosts() else { return };
+    if !installed(&["setpriv"]) {
+        return;
+    }
+    let there = server.init(&[]);
+    router.obey(&there);
+    let socket = router.socket();
+    router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+    for kill_switch in [false, true] {
+        router.edit(|text| text.replace("kill_switch = false", &format!("kill_switch = {kill_switch}")));
+        let under = ["setpriv", "--bounding-set=-net_admin"];
+        let up = router.run(router.command_under(&under, &["up", "polypath.toml"]));
+        let said = String::from_utf8_lossy(&up.stderr).into_owned();
+        assert!(
+            up.status.code() == Some(3) && said.contains("help: it needs root (CAP_NET_ADMIN)"),
+            "{said}"
+        );
+        assert!(!said.contains("kill switch stays"), "{said}");
+    }
 }
 
 #[test]

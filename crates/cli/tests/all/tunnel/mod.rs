@@ -1,6 +1,7 @@
 //! `polypath init`, `up`, `status` and `down` as two administrators meet them, each in a namespace of its own.
 #![allow(clippy::unwrap_used)]
 
+mod abort;
 mod full;
 mod host;
 mod incidents;

@@ -37,8 +37,12 @@ impl Config {
                 return Err(at("name").says(why).help(help));
             }
             self.check_peer(n, peer)?;
-            for prefix in &peer.prefixes {
+            for (m, prefix) in peer.prefixes.iter().enumerate() {
                 if let Some(other) = prefixes.insert(*prefix, n) {
+                    if other == n {
+                        let twice = at("prefixes").nth(m).says(format!("{prefix} is there twice"));
+                        return Err(twice.help("leave one of the two out"));
+                    }
                     let why = format!("{prefix} is behind the peer at {} too", sources.place(other));
                     let help = "a network is behind one peer: write it at that one only";
                     return Err(at("prefixes").says(why).help(help));
@@ -127,6 +131,14 @@ mod tests {
         }
         let outside = GOOD.replace("192.168.7.0/24", "192.0.2.1/32");
         assert!(Config::parse("a", &outside).is_ok(), "what is said to that address travels in the tunnel");
+    }
+
+    #[test]
+    fn a_prefix_that_is_written_twice_is_refused_with_its_place() {
+        let said = error(&GOOD.replace("192.168.7.0/24", "10.99.0.2/32"));
+        let parts =
+            ["polypath.toml:8:", "peer[0].prefixes[1]: 10.99.0.2/32 is there twice", "help: leave one"];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     }
 
     #[test]

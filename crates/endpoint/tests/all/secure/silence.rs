@@ -98,6 +98,38 @@ fn after_a_restart_each_path_comes_once_though_the_peer_is_sought_again_meanwhil
 }
 
 #[test]
+fn a_path_that_ceases_to_pass_packets_is_told_once_and_so_is_its_return_if_only_one_direction_fails_too() {
+    let told = |bed: &Bed, side: usize| {
+        let count = |kind: fn(&PeerEvent) -> bool| bed.events[side].iter().filter(|e| kind(e)).count();
+        [
+            count(|e| matches!(e, PeerEvent::PathSilent(_))),
+            count(|e| matches!(e, PeerEvent::PathAnswers(_))),
+            count(|e| matches!(e, PeerEvent::PathDown(_))),
+        ]
+    };
+    let answering = |bed: &Bed| {
+        let of = |side: usize| bed.endpoints[side].secure_paths().filter(|p| p.up && p.answers).count();
+        [CLIENT, SERVER].map(of)
+    };
+    let mut bed = Bed::established_as(today);
+    bed.run(MS(3000));
+    assert_eq!(answering(&bed), [2, 2]);
+    bed.links[1].up = false;
+    bed.run(MS(4000));
+    assert_eq!(([CLIENT, SERVER].map(|side| told(&bed, side)), answering(&bed)), ([[1, 0, 0]; 2], [1, 1]));
+    bed.links[1].up = true;
+    bed.run(MS(10_000));
+    assert_eq!(([CLIENT, SERVER].map(|side| told(&bed, side)), answering(&bed)), ([[1, 1, 0]; 2], [2, 2]));
+    // What the client sends gets lost, and the server's heartbeats arrive all the same.
+    bed.lost[CLIENT] = u32::MAX;
+    bed.run(MS(10_000));
+    assert_eq!(([CLIENT, SERVER].map(|side| told(&bed, side)), answering(&bed)), ([[3, 1, 0]; 2], [0, 0]));
+    bed.lost[CLIENT] = 0;
+    bed.run(MS(20_000));
+    assert_eq!(([CLIENT, SERVER].map(|side| told(&bed, side)), answering(&bed)), ([[3, 3, 0]; 2], [2, 2]));
+}
+
+#[test]
 fn a_peer_that_was_restarted_elsewhere_is_met_where_it_is_sought() {
     let mut bed = Bed::established_as(today);
     let peer = bed.hit(SERVER);
