@@ -19,6 +19,7 @@ const COVER: u32 = 20 + 8 + 8 + 16 + 2;
 /// Flows of the packets inside.
 const TCP: u16 = 1;
 const CALL: u16 = 2;
+const MUCH: u16 = 3;
 /// A packet of the call, bytes, and the time between two.
 const CALLED: usize = 200;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -31,11 +32,13 @@ pub struct Link {
     rate: Rate,
     delay: Duration,
     idle_at: [Instant; 2],
+    /// What packets wait behind those of others, on the way there.
+    others: Duration,
 }
 
 impl Link {
     pub fn new(mbps: u64, delay: u64) -> Self {
-        Self { rate: Rate::from_mbps(mbps), delay: MS(delay), idle_at: [START; 2] }
+        Self { rate: Rate::from_mbps(mbps), delay: MS(delay), idle_at: [START; 2], others: Duration::ZERO }
     }
 
     /// When a frame that leaves now arrives, if it does.
@@ -45,7 +48,12 @@ impl Link {
             return None;
         }
         self.idle_at[way] = begin + self.rate.transmission_time(frame as u64 + u64::from(COVER));
-        Some(self.idle_at[way] + self.delay)
+        Some(self.idle_at[way] + self.delay + if way == 0 { self.others } else { Duration::ZERO })
+    }
+
+    /// What a heartbeat takes.
+    fn round_trip(&self) -> Duration {
+        self.delay.times(2) + self.others
     }
 }
 
@@ -60,7 +68,7 @@ pub struct Carried {
     pub lost: usize,
 }
 
-/// Two hosts, between which one TCP CUBIC connection sends as much as it can, and a call 50 packets a second.
+/// Two hosts, between which a call sends 50 packets a second, and one TCP CUBIC connection as much as it can.
 pub struct Bed {
     now: Instant,
     hosts: [Endpoint; 2],
@@ -70,6 +78,8 @@ pub struct Bed {
     /// Frames under way, by arrival: to which side, on which path.
     wire: BTreeMap<(Instant, u64), (usize, PathId, Bytes)>,
     frames: u64,
+    /// Heartbeats so far, one a second on each path.
+    beats: u64,
     received: u64,
     /// How long each packet of the call took.
     calls: Vec<Option<Duration>>,
@@ -77,17 +87,34 @@ pub struct Bed {
 
 impl Bed {
     pub fn new(links: &[Link]) -> Self {
+        Self { hosts: hosts(), ..Self::calling(links) }
+    }
+
+    /// The call alone.
+    pub fn calling(links: &[Link]) -> Self {
         Self {
             now: START,
-            hosts: hosts(),
+            hosts: [1, 2].map(|seed| Endpoint::new(EndpointConfig::default(), Seed(seed))),
             server: None,
             flows: [1, 2].map(|seed| flow(seed, links.len())),
             links: links.to_vec(),
             wire: BTreeMap::new(),
             frames: 0,
+            beats: 0,
             received: 0,
             calls: Vec::new(),
         }
+    }
+
+    /// Half a megabyte leaves as packets that are not answered.
+    pub fn send_much(&mut self) {
+        let packet = |_| Packet { flow: MUCH, bytes: vec![0; 1000].into(), ..Packet::default() };
+        (0..500).map(packet).for_each(|packet| self.flows[0].push(self.now, packet).unwrap());
+    }
+
+    /// From now on packets wait so long behind those of others on the first link.
+    pub fn others_queue(&mut self, wait: Duration) {
+        self.links[0].others = wait;
     }
 
     /// What is got in the next `time`; packets of the call that are under way at its end do not count.
@@ -109,8 +136,12 @@ impl Bed {
             let due = [0, 1].map(|side| self.turn(side));
             let arrival = self.wire.keys().next().map(|(at, _)| *at);
             let call = self.next_call();
-            let next = due.into_iter().flatten().chain(arrival).fold(call, Instant::min);
+            let beat = START + Duration::from_secs(self.beats);
+            let next = due.into_iter().flatten().chain(arrival).fold(call.min(beat), Instant::min);
             self.now = next.max(self.now).min(end);
+            if beat <= self.now {
+                self.beat();
+            }
             if call <= self.now {
                 self.call();
             }
@@ -118,6 +149,14 @@ impl Bed {
                 let (side, path, frame) = entry.remove();
                 self.flows[side].handle(self.now, path, frame, Ecn::None).unwrap();
             }
+        }
+    }
+
+    fn beat(&mut self) {
+        self.beats += 1;
+        for (n, link) in self.links.iter().enumerate() {
+            let path = PathId(n as u16);
+            self.flows.iter_mut().for_each(|flow| flow.path_answered(self.now, path, link.round_trip()));
         }
     }
 
@@ -141,6 +180,7 @@ impl Bed {
         while let Some(packet) = self.flows[side].poll_deliver() {
             match packet.flow {
                 CALL => self.answer(&packet.bytes),
+                MUCH => {}
                 _ => self.hosts[side].handle(self.now, Input::Packet { bytes: packet.bytes }),
             }
         }
