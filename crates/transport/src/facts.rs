@@ -86,6 +86,8 @@ pub struct PathView {
     pub overhead: u32,
     /// It is for what the others have no room for.
     pub spill: bool,
+    /// The part of `one_way` and `clocked` that packets of late waited behind those of others, where that is measured.
+    pub others: Option<Duration>,
 }
 
 impl OfPath for PathView {
@@ -116,6 +118,7 @@ impl PathView {
             rate: None,
             overhead: 0,
             spill: false,
+            others: None,
         }
     }
 

@@ -30,3 +30,24 @@ fn a_call_beside_it_loses_nothing_and_waits_for_the_first_link_only() {
     let [median, most] = [call.len() / 2, call.len() * 99 / 100].map(|at| call[at]);
     assert!(median < MS(30) && most < MS(41) && lost == 0, "{median:?}, {most:?}, {lost} lost");
 }
+
+/// Before, the call stayed on the first link, 310 ms, if the rate of that was known; else it left, and was not back after 15 s.
+#[test]
+fn a_call_leaves_a_link_while_others_fill_its_queue() {
+    for rate_is_known in [false, true] {
+        let mut bed = Bed::calling(&[(20, 10), (20, 25)].map(|(mbps, delay)| link(mbps, delay)));
+        if rate_is_known {
+            bed.send_much();
+        }
+        for (wait, least, most) in [(0, 10, 11), (300, 25, 26), (0, 10, 11)] {
+            bed.others_queue(MS(wait));
+            bed.measure(MS(5_000));
+            let Carried { call, lost, .. } = bed.measure(MS(10_000));
+            let median = call[call.len() / 2];
+            assert!(
+                median > MS(least) && median < MS(most) && lost == 0,
+                "{wait} ms: {median:?}, {lost} lost"
+            );
+        }
+    }
+}

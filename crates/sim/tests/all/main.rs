@@ -13,3 +13,4 @@ mod limit;
 mod marks;
 mod ns2;
 mod polypath;
+mod queue_target;

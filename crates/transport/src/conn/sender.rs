@@ -90,6 +90,7 @@ pub(super) fn engine(config: &ConnectionConfig, env: &Env) -> Engine {
         fail_silent: config.fail_silent,
         divide_window: config.divide_window,
         knowledge: config.knowledge,
+        others: false,
         timeout_takes: config.timeout_takes,
     };
     Engine::new(&of_engine, config.cc.build(env), config.scheduler.build(), config.loss.build(false))

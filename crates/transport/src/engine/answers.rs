@@ -112,6 +112,10 @@ impl Engine {
             in_recovery,
         };
         self.controller.on_ack(now, path, &sample, self.views.as_slice());
+        let longer = || sample.rtt.zip(sample.min_rtt).map(|(rtt, least)| rtt - least);
+        if let Some(wait) = sample.one_way_queueing.or_else(longer).filter(|_| rtt.is_some()) {
+            self.note_wait(now, path, wait);
+        }
     }
 
     /// Whether the controller goes by packet trains.

@@ -20,6 +20,8 @@ pub(crate) struct EngineConfig {
     pub divide_window: bool,
     /// How paths are watched beside what deliveries tell of them.
     pub knowledge: KnowledgeConfig,
+    /// What packets of late waited behind those of others counts as delay of the path (`path/others.rs`).
+    pub others: bool,
     /// What a timeout takes for lost.
     pub timeout_takes: TimeoutTakes,
 }

@@ -8,6 +8,7 @@ use crate::facts::{Episode, KnownPath, LossEvent};
 use crate::path::estimator::PathEstimator;
 use crate::path::flight::Flight;
 use crate::path::limit::Limit;
+use crate::path::others::Others;
 use crate::path_map::OfPath;
 
 /// A path: what left there, and what that tells. What controller and scheduler see of it is its
@@ -43,6 +44,8 @@ pub(crate) struct Lane {
     pub(super) limit: Option<Limit>,
     /// Marks of congestion.
     pub(super) marks: Marks,
+    /// The queue of others.
+    pub(super) others: Others,
 }
 
 /// A timeout that may have been for nothing.

@@ -12,6 +12,7 @@ use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
 use crate::path::estimator::PathEstimator;
 use crate::path::flight::Flight;
 use crate::path::limit::Limit;
+use crate::path::others::Others;
 
 /// A failed path is probed at most and, after the first time, at least this often.
 const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
@@ -47,6 +48,7 @@ impl Engine {
             known: config.known.map(|known| (known, config.others)),
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
             marks: Marks::default(),
+            others: Others::default(),
         });
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
         let view = PathView { idle_at: now, overhead, spill: config.spill, ..PathView::new(id, mss) };
@@ -153,6 +155,8 @@ impl Engine {
     pub(crate) fn measured(&mut self, now: Instant, path: PathId, rtt: Duration) {
         let Some(p) = self.lanes.get_mut(path) else { return };
         p.estimator.rtt.sample(rtt);
+        let wait = rtt - p.estimator.rtt.min().unwrap_or(rtt);
+        self.note_wait(now, path, wait);
         self.recall(path, rtt);
         self.refresh(now, path);
     }

@@ -3,6 +3,7 @@
 
 use polypath_wire::{Duration, Instant, PathId};
 
+use super::lane::Lane;
 use super::machine::Engine;
 use crate::facts::PathState;
 
@@ -11,6 +12,21 @@ impl Engine {
     pub(super) fn own_wait(&self, now: Instant, path: PathId) -> Duration {
         let (view, estimator) = (&self.views[path], &self.lanes[path].estimator);
         estimator.idle_at(now, view.in_flight, estimator.bottleneck()).since(now)
+    }
+
+    /// Something waited for `wait` on `path`: what of that is not our own queue is the queue of others.
+    #[inline]
+    pub(super) fn note_wait(&mut self, now: Instant, path: PathId, wait: Duration) {
+        if self.rules.others && self.lanes.len() > 1 {
+            self.note_others(now, path, wait);
+        }
+    }
+
+    #[inline(never)]
+    fn note_others(&mut self, now: Instant, path: PathId, wait: Duration) {
+        let own = self.own_wait(now, path);
+        let Lane { estimator, others, .. } = &mut self.lanes[path];
+        others.sample(now, wait - own, estimator.rtt.srtt().unwrap_or_default());
     }
 
     /// A segment without data leaves on `path`.

@@ -29,6 +29,8 @@ pub(super) struct Rules {
     pub compares: bool,
     /// Some path is for what the others have no room for.
     pub spills: bool,
+    /// The queues of others count as delay.
+    pub others: bool,
     /// Bounds of the retransmission timeout.
     pub rto: RtoLimits,
     /// What a timeout takes for lost.
@@ -53,6 +55,7 @@ impl Rules {
             trains: controller.goes_by_trains(),
             compares: false,
             spills: false,
+            others: config.others,
         }
     }
 
@@ -90,6 +93,7 @@ mod tests {
             fail_silent: false,
             divide_window: false,
             knowledge: KnowledgeConfig::default(),
+            others: false,
             timeout_takes: TimeoutTakes::default(),
         };
         let controller = CcConfig::Wvegas(Default::default()).build(&Env::default());

@@ -42,7 +42,8 @@ impl Engine {
         view.rttvar = estimator.rtt.rttvar();
         view.min_rtt = estimator.rtt.min();
         view.window = self.controller.window(path);
-        let excess = self.observers.watch.excess(path);
+        view.others = self.rules.others.then(|| lane.others.wait());
+        let excess = self.observers.watch.excess(path) + view.others.unwrap_or_default();
         view.one_way = estimator.base_one_way().map(|base| base + excess);
         view.rate = estimator.bottleneck();
         view.least = 0;
@@ -62,7 +63,7 @@ impl Engine {
     #[inline(never)]
     fn compare_with_others(&mut self, path: PathId) {
         let (view, lane) = (&mut self.views[path], &self.lanes[path]);
-        let excess = self.observers.watch.excess(path);
+        let excess = self.observers.watch.excess(path) + view.others.unwrap_or_default();
         view.clocked = lane.estimator.clocked_one_way(&self.clock).map(|base| base + excess);
         view.least = least(lane, view);
     }

@@ -7,6 +7,7 @@ pub(crate) mod flight;
 pub(crate) mod knowledge;
 pub(crate) mod limit;
 pub(crate) mod oneway;
+pub(crate) mod others;
 pub(crate) mod peer_clock;
 pub(crate) mod routes;
 pub(crate) mod rtt;

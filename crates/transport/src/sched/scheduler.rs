@@ -125,8 +125,8 @@ pub(crate) fn arrival(now: Instant, path: &PathView, len: u32) -> Instant {
 /// The same without the network: when the bottleneck will have sent it.
 pub(crate) fn departure(now: Instant, path: &PathView, len: u32) -> Instant {
     let size = u64::from(len.min(path.mss) + path.overhead);
-    let transmission =
-        path.rate.map(|rate| rate.transmission_time(size)).or_else(|| excess(path)).unwrap_or_default();
+    let longer = || if path.others.is_none() { excess(path) } else { None }; // else it is part of the delay
+    let transmission = path.rate.map(|rate| rate.transmission_time(size)).or_else(longer).unwrap_or_default();
     path.idle_at.max(now) + transmission
 }
 

@@ -18,6 +18,7 @@ const COVER: u32 = 20 + 8 + 8 + 16 + 2;
 /// Flows of the packets inside.
 const TCP: u16 = 1;
 const CALL: u16 = 2;
+const MUCH: u16 = 3;
 /// A packet of the call, bytes, and the time between two.
 const CALLED: usize = 200;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -40,7 +41,7 @@ pub struct Carried {
     pub lost: usize,
 }
 
-/// Two hosts, between which one TCP CUBIC connection sends as much as it can, and a call 50 packets a second.
+/// Two hosts, between which a call sends 50 packets a second, and one TCP CUBIC connection as much as it can.
 pub struct Bed {
     now: Instant,
     hosts: [Endpoint; 2],
@@ -48,6 +49,8 @@ pub struct Bed {
     flows: [PacketFlow; 2],
     /// A link for each path.
     wire: Wire<(PathId, Bytes)>,
+    /// Heartbeats so far, one a second on each path.
+    beats: u64,
     received: u64,
     /// How long each packet of the call took.
     calls: Vec<Option<Duration>>,
@@ -55,15 +58,33 @@ pub struct Bed {
 
 impl Bed {
     pub fn new(links: &[Link]) -> Self {
+        Self { hosts: hosts(), ..Self::calling(links) }
+    }
+
+    /// The call alone.
+    pub fn calling(links: &[Link]) -> Self {
         Self {
             now: START,
-            hosts: hosts(),
+            hosts: [1, 2].map(|seed| Endpoint::new(EndpointConfig::default(), Seed(seed))),
             server: None,
             flows: [1, 2].map(|seed| flow(seed, links.len())),
             wire: Wire::new(links.to_vec()),
+            beats: 0,
             received: 0,
             calls: Vec::new(),
         }
+    }
+
+    /// Half a megabyte leaves as packets that are not answered.
+    pub fn send_much(&mut self) {
+        let packet = |_| Packet { flow: MUCH, bytes: vec![0; 1000].into(), ..Packet::default() };
+        (0..500).map(packet).for_each(|packet| self.flows[0].push(self.now, packet).unwrap());
+    }
+
+    /// From now on packets wait so long behind those of others on the first link, on the way there.
+    pub fn others_queue(&mut self, wait: Duration) {
+        let way = &mut self.wire.links[0].ways[CLIENT];
+        (way.jumpy, way.late) = (1, wait);
     }
 
     /// What is got in the next `time`; packets of the call that are under way at its end do not count.
@@ -81,6 +102,18 @@ impl Bed {
 }
 
 impl Bed {
+    fn next_beat(&self) -> Instant {
+        START + Duration::from_secs(self.beats)
+    }
+
+    fn beat(&mut self) {
+        self.beats += 1;
+        for (n, link) in self.wire.links.iter().enumerate() {
+            let (path, round_trip) = (PathId(n as u16), link.delay.times(2) + link.ways[CLIENT].late);
+            self.flows.iter_mut().for_each(|flow| flow.path_answered(self.now, path, round_trip));
+        }
+    }
+
     fn next_call(&self) -> Instant {
         START + PAUSE.times(self.calls.len() as u64)
     }
@@ -97,6 +130,7 @@ impl Bed {
         while let Some(packet) = self.flows[side].poll_deliver() {
             match packet.flow {
                 CALL => self.answer(&packet.bytes),
+                MUCH => {}
                 _ => self.hosts[side].handle(self.now, Input::Packet { bytes: packet.bytes }),
             }
         }
@@ -156,11 +190,14 @@ impl polypath_testing::Bed for Bed {
             self.flows[side].push(self.now, packet).unwrap();
         }
         self.send(side);
-        let call = (side == CLIENT).then(|| self.next_call());
-        due.into_iter().chain(self.flows[side].poll_timeout()).chain(call).min()
+        let timed = [self.next_call(), self.next_beat()].into_iter().filter(|_| side == CLIENT);
+        due.into_iter().chain(self.flows[side].poll_timeout()).chain(timed).min()
     }
 
     fn expire(&mut self) {
+        if self.next_beat() <= self.now {
+            self.beat();
+        }
         if self.next_call() <= self.now {
             self.call();
         }

@@ -5,8 +5,9 @@
 //! queue fell by less than three quarters of what was given up, the window and its law are again what they were before, and there is no other
 //! reduction for a pause, which doubles with each failure in a row.
 //!
-//! A short queue is empty once the path becomes longer, as when acknowledgments came back over another one that is gone. A window
-//! that was reduced for the queue's sake, and lost nothing since, then grows by more than its law says, up to what the path holds.
+//! A short queue is empty once the path becomes longer, as when acknowledgments came back over another one that is gone, or faster, as mobile
+//! links do every second. A window that was reduced for the queue's sake, and lost nothing since, then grows by more than its law says: up to what
+//! the path holds, and further as long as nothing waits at all.
 //!
 //! Connections of one host reduce together, or each would take the others for competitors: they all look at multiples of half a second, and
 //! pauses end at multiples of their length.
@@ -15,6 +16,8 @@ use polypath_wire::{Duration, Instant, Rate};
 
 /// Share of what was given up by which the queue of a path without competitors falls at least.
 const FELL: [u64; 2] = [3, 4];
+/// A queue is gone if packets wait for less than this part of the target on average.
+const GONE: u64 = 8;
 /// Round trips after which it has fallen: in the first the sender waits, in the second its packets meet the shorter queue.
 const ROUNDS: u32 = 2;
 /// How often a connection looks whether a queue stands.
@@ -149,10 +152,11 @@ impl Standing {
     }
 
     /// What fills the path, with its queue as a reduction leaves it, bytes, if packets with a round trip of `srtt` wait less, and no loss made the
-    /// window as small.
+    /// window as small. If the queue is gone nobody knows: it may have become faster.
     pub(super) fn holds(&self, srtt: Duration) -> Option<u64> {
         let full = self.full.filter(|_| self.trial.is_none() && self.mean < self.target.over(2))?;
-        Some(full.bytes_in(srtt - self.mean + self.target.over(2)))
+        let is_gone = self.mean < self.target.over(GONE);
+        Some(if is_gone { u64::MAX } else { full.bytes_in(srtt - self.mean + self.target.over(2)) })
     }
 
     /// A loss reduces the window: what the queue does then tells nothing. Whether a trial ends by that.
@@ -233,8 +237,10 @@ mod tests {
         assert_eq!(holds(&road), None, "the law alone knows how it got here");
         road.run(600, |given_up| 30 - given_up);
         assert_eq!(holds(&road), None, "half of the target waits");
+        road.run(60, |_| 2);
+        assert_eq!(holds(&road), Some(23_000));
         road.run(60, |_| 1);
-        assert_eq!(holds(&road), Some(24_000));
+        assert_eq!(holds(&road), Some(u64::MAX), "the path may be faster now");
         road.run(60, |_| 6);
         assert_eq!(holds(&road), None);
         road.run(60, |_| 1);

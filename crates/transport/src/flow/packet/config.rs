@@ -69,6 +69,7 @@ impl PacketConfig {
             fail_silent: true,
             divide_window: false,
             knowledge: KnowledgeConfig::default(),
+            others: true,
             timeout_takes: TimeoutTakes::default(),
         }
     }
