@@ -197,18 +197,9 @@ fn a_capture_of_a_link_that_is_not_there_is_refused() {
 fn a_trace_of_some_events_is_smaller_and_names_that_nothing_has_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
-    let run = [
-        "lab",
-        "run",
-        "foundation/one_link",
-        "--seed",
-        "1",
-        "--set",
-        "duration=21s",
-        "--trace",
-        "--out",
-        out,
-    ];
+    let set = ["--set", "duration=21s", "--set", "expect.0.max=1"];
+    let run =
+        [&["lab", "run", "foundation/one_link", "--seed", "1", "--trace", "--out", out], &set[..]].concat();
     let size = |some: &[&str]| {
         let report = json_of(&[&run[..], &["--json"], some].concat());
         let file = format!("{}.arrow", report["runs"][0]["id"].as_str().unwrap());
