@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn a_class_is_less_than_a_hundredth_wide_and_its_middle_lies_in_it() {
         let mut last = 0;
-        for ns in (0..100_000).chain((0..40).map(|n| (1 << n) + 1)).chain([u64::MAX]) {
+        for ns in (0..100_000).chain((17..63).map(|n| (1 << n) + 1)).chain([u64::MAX]) {
             let found = class(ns);
             let off = (middle(found) - ns as f64).abs();
             assert!(off <= 0.004 * ns as f64, "{ns}: {off}");
-            assert!(ns >= 100_000 || found >= last, "{ns}");
+            assert!(found >= last, "{ns}");
             last = found;
         }
     }
