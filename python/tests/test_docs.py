@@ -1,4 +1,4 @@
-"""What the documentation shows runs: the README, docs/python.md, and the notebooks."""
+"""What the documentation shows runs: the README, docs/python.md, docs/research.md, and the notebooks."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def examples() -> list[tuple[str, str]]:
     found = []
-    for name in ("README.md", "docs/python.md"):
+    for name in ("README.md", "docs/python.md", "docs/research.md"):
         blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
         assert blocks, name
         found += [(f"{name} {n}", block) for n, block in enumerate(blocks, 1)]

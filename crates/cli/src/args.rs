@@ -71,6 +71,7 @@ pub enum Command {
     /// Move a real file over emulated paths, watch it, and compare with the better path alone
     Demo(DemoArgs),
     /// Experiments: list, run, check and report them, print the schema of their files
+    #[command(after_long_help = lab::LAB_EXAMPLES)]
     Lab {
         #[command(subcommand)]
         command: LabCommand,

@@ -15,10 +15,10 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use polypath_lab::check::{self, Ensemble};
 use polypath_lab::group::{Done, Nulls};
-use polypath_lab::run::{Capture, Keep, RunError};
+use polypath_lab::run::{Capture, Keep, RunError, Wanted};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::shelf::{self, Shelf, Unknown, find};
-use polypath_lab::spec::{self, LoadError};
+use polypath_lab::spec::{self, Assignment, Experiment, LoadError};
 use polypath_lab::sweep::{on_cores, sweep};
 
 use crate::args::{LabCommand, RunArgs};
@@ -52,10 +52,14 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
 
 fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     let shelf = Shelf::at(None);
-    let experiment = find(&args.spec, &shelf).map_err(not_loaded)?;
-    let (cells, nulls) = match &args.cell {
-        Some(label) => (vec![shelf::cell(&experiment, label).map_err(unknown)?.clone()], Nulls::default()),
-        None => (experiment.cells.clone(), Nulls::of(&experiment, &shelf).map_err(not_loaded)?),
+    let experiment = loaded(args, &shelf).map_err(not_loaded)?;
+    let cells = match &args.cell {
+        Some(label) => vec![shelf::cell(&experiment, label).map_err(unknown)?.clone()],
+        None => experiment.cells.clone(),
+    };
+    let nulls = match args.cell.is_none() && args.set.is_empty() {
+        true => Nulls::of(&experiment, &shelf).map_err(not_loaded)?,
+        false => Nulls::default(), // what is compared with them is another experiment than theirs
     };
     let seeds = args.seed.map(SeedRange::one).or(args.seeds).unwrap_or(experiment.spec.seeds);
     let all = seeds
@@ -63,11 +67,13 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
         .map_err(|e| Failure::usage(format!("{}: {e}", experiment.name)))
         .map_err(|e| e.help(FEWER_SEEDS))?;
     let capture = Capture { links: args.pcap_links.clone(), snap: args.pcap_bytes };
-    cells.iter().try_for_each(|cell| capture.check(&cell.spec)).map_err(unknown)?;
+    let trace = wanted(args);
+    let check = |spec| capture.check(spec).and_then(|()| trace.check(spec));
+    cells.iter().try_for_each(|cell| check(&cell.spec)).map_err(unknown)?;
     let keep = Keep {
         dir: args.out.clone().unwrap_or_default(),
         capture: args.pcap.then_some(capture),
-        trace: args.trace,
+        trace: args.trace.then_some(trace),
         also: vec![],
     };
     let interrupt = Interrupt::listen()?;
@@ -94,8 +100,31 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
     match done.verdicts.iter().filter(|v| !v.is_expected()).count() {
         0 => Ok(()),
         n => Err(Failure::unmet(format!("{n} of {} expectations unmet", done.verdicts.len()))
-            .help(format!("repeat it with: polypath lab run {} --seeds {seeds}", args.spec.display()))),
+            .help(format!("repeat it with: {}", again(args, seeds)))),
     }
+}
+
+/// The experiment that the arguments name, with the values that they set.
+fn loaded(args: &RunArgs, shelf: &Shelf) -> Result<Experiment, LoadError> {
+    let set = args.set.iter().map(|text| Assignment::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    Ok(find(&args.spec, shelf)?.with(&set)?)
+}
+
+/// The observations that the arguments ask for.
+fn wanted(args: &RunArgs) -> Wanted {
+    Wanted {
+        flows: args.trace_flows.clone(),
+        paths: args.trace_paths.clone(),
+        events: args.trace_events.clone(),
+        from: args.trace_from.map(|time| time.0),
+        to: args.trace_to.map(|time| time.0),
+    }
+}
+
+/// The arguments with which a run of `seeds` is what it was.
+fn again(args: &RunArgs, seeds: SeedRange) -> String {
+    let set = args.set.iter().map(|text| format!(" --set {}", shlex::try_quote(text).unwrap_or(text.into())));
+    format!("polypath lab run {}{} --seeds {seeds}", args.spec.display(), set.collect::<String>())
 }
 
 /// What is left of an interrupted experiment or group.

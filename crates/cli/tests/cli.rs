@@ -194,6 +194,30 @@ fn a_capture_of_a_link_that_is_not_there_is_refused() {
 }
 
 #[test]
+fn a_trace_of_some_events_is_smaller_and_names_that_nothing_has_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let set = ["--set", "duration=21s", "--set", "expect.0.max=1"];
+    let run =
+        [&["lab", "run", "foundation/one_link", "--seed", "1", "--trace", "--out", out], &set[..]].concat();
+    let size = |some: &[&str]| {
+        let report = json_of(&[&run[..], &["--json"], some].concat());
+        let file = format!("{}.arrow", report["runs"][0]["id"].as_str().unwrap());
+        std::fs::metadata(dir.path().join(file)).unwrap().len()
+    };
+    let all = size(&[]);
+    let lost = size(&["--trace-flows", "bulk", "--trace-paths", "0", "--trace-events", "lost,undone"]);
+    let early = size(&["--trace-from", "1s", "--trace-to", "2s"]);
+    assert!(lost < early && early < all / 4, "{lost}, {early} of {all} bytes");
+    let events = error_of(&[&run[..], &["--trace-events", "lots"]].concat(), 2);
+    assert!(
+        events.contains("no event is named \"lots\"") && events.contains("did you mean \"lost\"?"),
+        "{events}"
+    );
+    assert!(error_of(&[&run[..], &["--trace-flows", "bluk"]].concat(), 2).contains("did you mean \"bulk\"?"));
+}
+
+#[test]
 fn a_list_with_a_bad_spec_shows_the_others_and_is_no_success() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("g")).unwrap();
@@ -218,6 +242,26 @@ fn an_unmet_expectation_is_status_1_and_says_how_to_repeat_it() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("UNMET"));
     let help = format!("repeat it with: polypath lab run {file} --seeds 1..2");
     assert!(String::from_utf8_lossy(&output.stderr).contains(&help));
+}
+
+#[test]
+fn a_value_set_on_the_command_line_is_kept_with_the_result_and_in_the_command_that_repeats_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let set = ["lab", "run", "foundation/one_link", "--seed", "1", "--set", "link.a->b.queue=2p"];
+    let output = polypath(&[&set[..], &["--out", out]].concat()).assert().code(1).get_output().clone();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("with link.a->b.queue=2p"));
+    let help = "polypath lab run foundation/one_link --set 'link.a->b.queue=2p' --seeds 1..1";
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(help), "{said}");
+    let text = std::fs::read_to_string(dir.path().join("results.json")).unwrap();
+    let kept: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(kept["set"], serde_json::json!(["link.a->b.queue=2p"]));
+    let plain = json_of(&["lab", "run", "foundation/one_link", "--seed", "1", "--json"]);
+    assert_eq!(plain["set"], serde_json::json!([]));
+    assert_ne!(plain["runs"][0]["id"], kept["runs"][0]["id"]);
+    let wrong = ["lab", "run", "foundation/one_link", "--set", "link.a->c.queue=2p"];
+    insta::assert_snapshot!("no_such_link_to_set", error_of(&wrong, 2));
 }
 
 #[test]

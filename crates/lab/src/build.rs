@@ -34,11 +34,23 @@ pub(crate) struct Built {
     pub hops: Vec<HopId>,
 }
 
+/// What a world is to look at.
+#[derive(Clone, Copy, Default)]
+pub struct Looks {
+    /// Everything that its connections observe.
+    pub observations: bool,
+    /// The order in which packets of its flows arrive.
+    pub reordering: bool,
+    /// How long data is under way.
+    pub delays: bool,
+}
+
 impl Built {
-    /// The world of `spec`; `observe` its connections, `reordering` of its flows.
-    pub fn new(spec: &Spec, seed: Seed, observe: bool, reordering: bool) -> Result<Self, WorldError> {
-        let mut world = World::new(WorldConfig { seed, reordering, ..WorldConfig::default() });
-        let nodes = nodes(&mut world, spec, seed, observe)?;
+    /// The world of `spec`.
+    pub fn new(spec: &Spec, seed: Seed, looks: Looks) -> Result<Self, WorldError> {
+        let Looks { reordering, delays, .. } = looks;
+        let mut world = World::new(WorldConfig { seed, reordering, delays, ..WorldConfig::default() });
+        let nodes = nodes(&mut world, spec, seed, looks)?;
         let mut links = Vec::new();
         for link in &spec.link {
             links.push(world.link(nodes[&link.from], nodes[&link.to], hop(link, true), hop(link, false))?);
@@ -72,7 +84,7 @@ fn nodes(
     world: &mut World,
     spec: &Spec,
     seed: Seed,
-    observe: bool,
+    looks: Looks,
 ) -> Result<BTreeMap<String, NodeId>, WorldError> {
     let mut nodes = BTreeMap::new();
     for name in spec.link.iter().flat_map(|l| [&l.from, &l.to]) {
@@ -84,10 +96,10 @@ fn nodes(
             world.router(name)?
         } else if ends.iter().any(|f| f.secure) {
             let (config, identity) =
-                (host(spec, name, observe), identity(seed.child(&format!("identity/{name}"))));
+                (host(spec, name, looks), identity(seed.child(&format!("identity/{name}"))));
             world.secure_host(name, config, security(&ends), identity)?
         } else {
-            world.host(name, host(spec, name, observe))?
+            world.host(name, host(spec, name, looks))?
         };
         nodes.insert(name.clone(), node);
     }
@@ -102,9 +114,11 @@ fn security(flows: &[&Flow]) -> SecurityConfig {
     security
 }
 
-fn host(spec: &Spec, name: &str, observe: bool) -> HostConfig {
+fn host(spec: &Spec, name: &str, looks: Looks) -> HostConfig {
     let mut config = HostConfig::default();
-    config.endpoint.record = RecordFilter { packets: observe, state: observe, events: observe };
+    let Looks { observations, delays, .. } = looks;
+    config.endpoint.record =
+        RecordFilter { packets: observations || delays, state: observations, events: observations };
     if let Some(host) = spec.host.iter().find(|h| h.name == name) {
         config.clock = ClockConfig { offset: host.clock_offset.0, drift_ppm: host.clock_drift_ppm };
         config.processing = host.jitter.0;

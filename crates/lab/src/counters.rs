@@ -1,6 +1,6 @@
 //! What a run counts.
 
-use polypath_sim::Reordering;
+use polypath_sim::{Delays, Reordering};
 use polypath_transport::{Blocking, PathStats};
 use polypath_wire::Duration;
 
@@ -28,6 +28,8 @@ pub struct FlowLevel {
     pub reordering: Reordering,
     /// How long that held up what came after it.
     pub blocking: Blocking,
+    /// How long data was under way, if the run watches it.
+    pub delays: Delays,
     /// In the order of the spec; UDP has one.
     pub paths: Vec<PathLevel>,
 }
@@ -40,12 +42,15 @@ impl FlowLevel {
         timeouts: 0,
         reordering: Reordering { arrived: 0, reordered: 0, extent_sum: 0, extent_max: 0 },
         blocking: Blocking::NONE,
+        delays: Delays::NONE,
         paths: Vec::new(),
     };
 
     /// The sum of both, with the paths of `other` after its own.
     pub(crate) fn and(self, other: Self) -> Self {
         let (a, b) = (self.reordering, other.reordering);
+        let mut delays = self.delays;
+        delays += &other.delays;
         Self {
             bytes: self.bytes + other.bytes,
             out_of_order: self.out_of_order + other.out_of_order,
@@ -57,6 +62,7 @@ impl FlowLevel {
                 extent_max: a.extent_max.max(b.extent_max),
             },
             blocking: self.blocking + other.blocking,
+            delays,
             paths: [self.paths, other.paths].concat(),
         }
     }

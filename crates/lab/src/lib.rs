@@ -16,6 +16,8 @@ pub mod frontier;
 #[cfg(feature = "experiments")]
 pub mod group;
 #[cfg(feature = "experiments")]
+mod keep;
+#[cfg(feature = "experiments")]
 pub mod metric;
 #[cfg(feature = "experiments")]
 mod place;

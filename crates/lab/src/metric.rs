@@ -1,11 +1,14 @@
 //! What can be measured, as one table: whoever expects, aims at, draws, stores or prints a metric asks its entry.
 
+mod kind;
 mod part;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow_result::FlowResult;
+use kind::{BIT_RATE, MILLIS, NO_UNIT, PACKETS, SECONDS};
+pub use kind::{Merge, Needs, Printed, Protocol, Scope, Several, Unit};
 use part::ratio;
 pub use part::{FlowPart, LinkPart};
 
@@ -38,69 +41,6 @@ pub struct Def {
     pub printed: Printed,
 }
 
-/// Of what a metric is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    /// Of a flow, or of one of its paths.
-    Path,
-    /// Of a flow.
-    Flow,
-    /// Of several flows, compared.
-    Flows,
-    /// Of a flow, against the cell in which it is alone.
-    Alone,
-    /// Of a flow beside others at a link.
-    Rivals,
-    /// Of a direction of a link.
-    Link,
-}
-
-/// Flows of which protocol have a metric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Protocol {
-    /// All.
-    Any,
-    /// Those of TCP.
-    Tcp,
-    /// Those of UDP.
-    Udp,
-}
-
-/// A unit.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Unit {
-    /// Of the values as runs have them.
-    pub base: &'static str,
-    /// For people.
-    pub shown: &'static str,
-    /// What to multiply by to get there.
-    pub factor: f64,
-}
-
-/// How bins of a course make one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Merge {
-    /// Their mean.
-    Mean,
-    /// The last one, at its end: a count since the start.
-    Last,
-    /// Their sum.
-    Sum,
-}
-
-/// What several flows have together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Several {
-    /// The sum.
-    Sum,
-    /// The mean.
-    Mean,
-    /// The largest.
-    Max,
-    /// Jain's index.
-    Jain,
-}
-
 /// How a metric is read from the counters at two instants.
 #[derive(Clone, Copy, Debug)]
 pub enum Read {
@@ -115,34 +55,6 @@ pub enum Read {
     /// Not from the counters of one run.
     Elsewhere,
 }
-
-/// What a run must look at beside its counters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Needs {
-    /// Nothing.
-    Nothing,
-    /// Windows and queues, every 10 ms.
-    Samples,
-    /// The order in which packets arrive.
-    Reordering,
-}
-
-/// Where `lab run` prints a metric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Printed {
-    /// Nowhere.
-    No,
-    /// In JSON.
-    Json,
-    /// In JSON and in a column of the table, under this header.
-    Column(&'static str),
-}
-
-const NO_UNIT: Unit = Unit { base: "", shown: "", factor: 1.0 };
-const BIT_RATE: Unit = Unit { base: "bit/s", shown: "Mbit/s", factor: 1e-6 };
-const SECONDS: Unit = Unit { base: "s", shown: "s", factor: 1.0 };
-const MILLIS: Unit = Unit { base: "ms", shown: "ms", factor: 1.0 };
-const PACKETS: Unit = Unit { base: "packets", shown: "packets", factor: 1.0 };
 
 /// A number of a flow, without a unit.
 const FLOW: Def = Def {
@@ -163,6 +75,9 @@ const FLOW: Def = Def {
 const TCP: Def = Def { protocol: Protocol::Tcp, ..FLOW };
 /// The same of one path.
 const PATH: Def = Def { scope: Scope::Path, ..FLOW };
+/// A time within which a part of the data arrives.
+const DELAY: Def =
+    Def { unit: MILLIS, drawable: Some(Merge::Mean), several: Several::Mean, needs: Needs::Delays, ..FLOW };
 /// A number of a link that figures draw.
 const LINK: Def = Def { scope: Scope::Link, drawable: Some(Merge::Mean), ..FLOW };
 
@@ -374,6 +289,13 @@ metrics! {
         read: Read::Flow(|f| f.out_of_order_delay()),
         ..TCP
     };
+    /// One-way delay within which half of the data arrives, ms: of a byte from its first transmission to its delivery in order
+    /// (so with the wait for earlier bytes and with what is sent again), of UDP of a packet. To within 0.4 %.
+    DelayP50: Def { read: Read::Flow(|f| f.delay(0.5)), ..DELAY };
+    /// The same within which 95 % of it arrives.
+    DelayP95: Def { read: Read::Flow(|f| f.delay(0.95)), ..DELAY };
+    /// The same within which 99 % of it arrives.
+    DelayP99: Def { read: Read::Flow(|f| f.delay(0.99)), ..DELAY };
     /// Payload that arrived since the start of the run, packets (segments of the path's size): for
     /// sequence plots.
     Sequence: Def {
@@ -423,25 +345,6 @@ impl Metric {
     pub fn name(self) -> String {
         serde_json::json!(self).as_str().unwrap_or_default().to_owned()
     }
-}
-
-impl Several {
-    /// What they have who have `all`.
-    pub fn of(self, all: &[f64]) -> Option<f64> {
-        let sum: f64 = all.iter().sum();
-        match self {
-            Self::Sum => Some(sum),
-            Self::Mean => Some(sum / all.len() as f64),
-            Self::Max => all.iter().copied().reduce(f64::max),
-            Self::Jain => jain(all),
-        }
-    }
-}
-
-/// (Σx)² / (n Σx²), Jain's fairness index.
-fn jain(values: &[f64]) -> Option<f64> {
-    let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
-    Some(sum * sum / (values.len() as f64 * squares)).filter(|index| index.is_finite())
 }
 
 #[cfg(test)]

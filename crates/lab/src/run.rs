@@ -2,21 +2,19 @@
 
 use std::fs::File;
 use std::io;
-use std::num::NonZero;
-use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
-use polypath_sim::{FlowReport, HopId, WorldError};
+use polypath_sim::{Delays, FlowReport, WorldError};
 use polypath_transport::CloseReason;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use sha2::{Digest, Sha256};
 
-use crate::build::{Built, Carried, packet_size};
+use crate::build::{Built, Carried, Looks, packet_size};
 use crate::counters::{FlowLevel, HopLevel, PathLevel, PathSums, Snapshot};
+pub use crate::keep::{Capture, Keep, Wanted};
 use crate::metric::Needs;
 use crate::results::{FlowResult, PathResult, Run};
-use crate::shelf::{Unknown, unknown};
-use crate::spec::{Cell, FigureKind, Spec, What, ends};
+use crate::spec::{Cell, FigureKind, Spec, What};
 use crate::stop::Stop;
 use crate::timeline::{Course, Layout, SAMPLE, Timeline, instants};
 
@@ -37,55 +35,6 @@ pub enum RunError {
         /// Why.
         source: io::Error,
     },
-}
-
-/// What to keep of a run beside its numbers, and where.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Keep {
-    /// Into this directory.
-    pub dir: PathBuf,
-    /// What reached the far ends of links, `<id>.pcapng`.
-    pub capture: Option<Capture>,
-    /// Every observation, `<id>.arrow`.
-    pub trace: bool,
-    /// Numbers that others will ask for, beside those that the spec itself does.
-    pub also: Vec<What>,
-}
-
-/// Which packets a capture has, and how much of them.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Capture {
-    /// At these links and in these directions, `r->b`; without any at all.
-    pub links: Vec<String>,
-    /// At most this many bytes of each; without a number, all.
-    pub snap: Option<NonZero<u32>>,
-}
-
-impl Capture {
-    /// Its links are links of `spec`.
-    pub fn check(&self, spec: &Spec) -> Result<(), Unknown> {
-        let all: Vec<String> = spec.link.iter().flat_map(|l| directions(&l.from, &l.to)).collect();
-        let known: Vec<&str> = all.iter().map(String::as_str).collect();
-        let missing = self.links.iter().find(|link| !all.contains(&spaceless(link)));
-        missing.map_or(Ok(()), |link| Err(unknown("link", link, &known)))
-    }
-
-    /// Those of the hops of `built`, which are in the order of the links.
-    fn hops(&self, spec: &Spec, built: &Built) -> Vec<HopId> {
-        let wanted: Vec<String> = self.links.iter().map(|link| spaceless(link)).collect();
-        let names = spec.link.iter().flat_map(|l| directions(&l.from, &l.to));
-        let hops = names.zip(&built.hops).filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
-        hops.map(|(_, hop)| *hop).collect()
-    }
-}
-
-fn directions(a: &str, b: &str) -> [String; 2] {
-    [format!("{a}->{b}"), format!("{b}->{a}")]
-}
-
-/// `link` as [`directions`] writes it.
-fn spaceless(link: &str) -> String {
-    ends(link).map_or_else(|| link.to_owned(), |(a, b)| format!("{a}->{b}"))
 }
 
 /// Name of a run: a hash of everything that decides it.
@@ -114,7 +63,7 @@ pub fn run_until(cell: &Cell, seed: u64, keep: &Keep, stop: &Stop) -> Result<Run
 
 /// Every observation of the run of `cell` with `seed`, as columns.
 pub fn trace(cell: &Cell, seed: u64, stop: &Stop) -> Result<Vec<RecordBatch>, RunError> {
-    let keep = Keep { trace: true, ..Keep::default() };
+    let keep = Keep { trace: Some(Wanted::default()), ..Keep::default() };
     let (mut built, _) = observed(cell, seed, &keep, stop)?;
     Ok(built.world.take_trace().map(|trace| trace.batches()).unwrap_or_default())
 }
@@ -122,9 +71,10 @@ pub fn trace(cell: &Cell, seed: u64, stop: &Stop) -> Result<Vec<RecordBatch>, Ru
 /// The world after the run, and what was read on the way.
 fn observed(cell: &Cell, seed: u64, keep: &Keep, stop: &Stop) -> Result<(Built, Watch), RunError> {
     let mut watch = Watch::of(cell, keep);
-    let mut built = Built::new(&cell.spec, Seed(seed), keep.trace, watch.reordering)?;
-    if keep.trace {
+    let mut built = Built::new(&cell.spec, Seed(seed), watch.looks)?;
+    if let Some(wanted) = &keep.trace {
         built.world.trace(true, true);
+        built.world.filter_trace(wanted.filter(&cell.spec, &built));
     }
     if let Some(capture) = &keep.capture {
         let file = create(keep, &id(&cell.spec, seed), "pcapng")?;
@@ -161,7 +111,7 @@ struct Watch {
     instants: Vec<Duration>,
     /// Whether windows and queues are wanted.
     samples: Option<Duration>,
-    reordering: bool,
+    looks: Looks,
     /// Width of a bin, the series, and the counters at the last bin's end, per course.
     courses: Vec<(Duration, Vec<What>, Snapshot)>,
     /// Sums of the samples so far: per flow and path, per hop.
@@ -190,13 +140,13 @@ impl Watch {
         let needs = |what| all().any(|w| w.metric.def().needs == what);
         let sampled = needs(Needs::Samples);
         let finest = courses.iter().map(|(bin, ..)| *bin).min().unwrap_or(SAMPLE).min(SAMPLE);
-        let reordering = needs(Needs::Reordering);
+        let (reordering, delays) = (needs(Needs::Reordering), needs(Needs::Delays));
         let packet = |n: usize, p: usize| packet_size(spec, &spec.flow[n], &spec.flow[n].paths[p]);
         let layout = Layout::of(spec, packet);
         Self {
             instants: instants(spec, whats.iter()),
             samples: sampled.then_some(finest),
-            reordering,
+            looks: Looks { observations: keep.trace.is_some(), reordering, delays },
             paths: spec.flow.iter().map(|f| vec![PathSums::default(); f.paths.len()]).collect(),
             queues: vec![0; spec.link.len() * 2],
             taken: 0,
@@ -294,12 +244,16 @@ fn level(built: &Built, source: &Carried, sums: &[PathSums]) -> FlowLevel {
             let (arrived, delivered, sent) = (report.bytes, report.bytes, report.sent);
             let path = PathLevel { arrived, delivered, sent, ..PathLevel::default() };
             let (bytes, out_of_order) = (report.bytes, report.out_of_order);
-            FlowLevel { bytes, out_of_order, paths: vec![path], ..FlowLevel::default() }
+            let delays = built.world.source_delays(*id).cloned().unwrap_or_default();
+            FlowLevel { bytes, out_of_order, paths: vec![path], delays, ..FlowLevel::default() }
         }
         Carried::Tcp(connections) => {
             let each = sums.len() / connections.len();
             let levels = connections.iter().zip(sums.chunks(each));
-            let levels = levels.map(|(id, sums)| level_of(&built.world.flow_report(*id), sums));
+            let levels = levels.map(|(id, sums)| FlowLevel {
+                delays: built.world.flow_delays(*id).cloned().unwrap_or_default(),
+                ..level_of(&built.world.flow_report(*id), sums)
+            });
             levels.reduce(FlowLevel::and).unwrap_or_default()
         }
     }
@@ -326,6 +280,7 @@ fn level_of(report: &FlowReport, sums: &[PathSums]) -> FlowLevel {
         timeouts: report.sender.timeouts,
         reordering: report.reordering,
         blocking: report.blocking,
+        delays: Delays::NONE,
         paths: sums.iter().enumerate().map(path).collect(),
     }
 }

@@ -4,6 +4,7 @@
 
 mod bytes;
 mod clock;
+mod delay;
 mod events;
 mod host;
 mod jitter;
@@ -24,12 +25,13 @@ mod world;
 mod testing;
 
 pub use clock::ClockConfig;
+pub use delay::Delays;
 pub use host::{Headers, HostConfig, identity};
 pub use polypath_hop::{Change, Drop, HopConfig, HopError, HopStats, QueueLimit, Step};
 pub use reordering::Reordering;
 pub use route::Path;
 pub use source::{SourceId, SourceReport};
 pub use topology::{HopId, LinkId, NodeId, Via};
-pub use trace::Trace;
+pub use trace::{Trace, TraceFilter};
 pub use traffic::{FlowConfig, FlowId, FlowReport, Pauses, SourceConfig};
 pub use world::{World, WorldConfig, WorldError};

@@ -5,6 +5,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
+use crate::delay::{Datagrams, Delays};
 use crate::packet::Datagram;
 use crate::traffic::SourceConfig;
 
@@ -42,14 +43,16 @@ pub(crate) struct Source {
     /// The number after the highest received.
     expected: u64,
     bin: Duration,
+    watch: Option<Datagrams>,
     pub report: SourceReport,
 }
 
 impl Source {
-    pub fn new(config: SourceConfig, bin: Duration, seed: Seed) -> Self {
+    pub fn new(config: SourceConfig, bin: Duration, delays: bool, seed: Seed) -> Self {
         let report = SourceReport { name: config.name.clone(), ..SourceReport::default() };
         let rng = Pcg64Mcg::seed_from_u64(seed.0);
-        let mut source = Self { config, rng, on_until: Instant::MAX, carry: 0, expected: 0, bin, report };
+        let (on_until, watch) = (Instant::MAX, delays.then(Datagrams::default));
+        let mut source = Self { config, rng, on_until, carry: 0, expected: 0, bin, watch, report };
         source.begin(source.config.start);
         source
     }
@@ -65,6 +68,18 @@ impl Source {
         Some(at).filter(|at| self.config.stop.is_none_or(|stop| *at < stop))
     }
 
+    /// Counts a datagram sent; its number.
+    pub fn sent(&mut self, now: Instant) -> u64 {
+        self.watch.iter_mut().for_each(|watch| watch.sent(now));
+        self.report.sent += 1;
+        self.report.sent - 1
+    }
+
+    /// How long datagrams were under way, if that is watched.
+    pub fn delays(&self) -> Option<&Delays> {
+        self.watch.as_ref().map(|watch| &watch.delays)
+    }
+
     /// Counts a datagram received.
     pub fn received(&mut self, now: Instant, datagram: Datagram, size: u32) {
         let report = &mut self.report;
@@ -73,6 +88,9 @@ impl Source {
         report.corrupted += u64::from(datagram.corrupted);
         report.out_of_order += u64::from(datagram.number < self.expected);
         self.expected = self.expected.max(datagram.number + 1);
+        if let Some(watch) = &mut self.watch {
+            watch.received(now, datagram.number, u64::from(size));
+        }
         if self.bin > Duration::ZERO {
             let bin = (now.0 / self.bin.0) as usize;
             if bin >= report.bins.len() {

@@ -1,9 +1,10 @@
-//! Who listens on the hops and to the hosts: the trace and the capture.
+//! Who listens on the hops and to the hosts: the trace, the capture, and the watch of delays.
 
 use std::fmt;
 
 use polypath_wire::Instant;
 
+use crate::delay;
 use crate::packet::Packet;
 use crate::pcapng::Capture;
 use crate::route::Route;
@@ -17,6 +18,7 @@ pub(crate) struct Taps {
     /// Whether the trace wants hop events too.
     pub trace_hops: bool,
     pub capture: Option<Capture>,
+    pub delays: Option<delay::Watch>,
 }
 
 impl Taps {

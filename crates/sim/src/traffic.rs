@@ -25,6 +25,13 @@ use crate::route::Path;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowId(pub(crate) u32);
 
+impl FlowId {
+    /// Its number in the world, from 0, as traces have it.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A TCP flow: one connection over one or more paths between the same two hosts. The receiver reads
 /// at once and checks that every byte comes once, in order.
 #[derive(Clone, PartialEq, Debug, Default)]

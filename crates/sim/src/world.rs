@@ -14,6 +14,7 @@ use polypath_wire::hip::udp;
 use polypath_wire::{Duration, Instant, PathId, Seed};
 use serde::{Deserialize, Serialize};
 
+use crate::delay::{self, Delays};
 use crate::events::Event;
 use crate::host::{Headers, Host, HostConfig, Side, route_key};
 use crate::net::Net;
@@ -22,7 +23,7 @@ use crate::reordering::Watch;
 use crate::route::{Path, RouteId};
 use crate::source::{Source, SourceId, SourceReport};
 use crate::topology::{HopId, LinkId, NodeId, Topology, Via};
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceFilter};
 use crate::traffic::{Flow, FlowConfig, FlowId, FlowReport, SourceConfig};
 use polypath_hop::{Hop, HopConfig, HopError, HopStats};
 
@@ -39,6 +40,8 @@ pub struct WorldConfig {
     pub bytes: bool,
     /// Watch in which order the data segments of TCP flows arrive (not those carried as bytes).
     pub reordering: bool,
+    /// Watch how long data is under way, of TCP flows whose hosts record packets (`RecordFilter`) and of sources.
+    pub delays: bool,
     /// Width of the spans in which reports count bytes, nanoseconds; zero counts none.
     pub bin: Duration,
 }
@@ -102,7 +105,8 @@ const SMALLEST_DATAGRAM: u32 = 28;
 impl World {
     /// An empty world.
     pub fn new(config: WorldConfig) -> Self {
-        let (topology, net) = (Topology::default(), Net::default());
+        let (topology, mut net) = (Topology::default(), Net::default());
+        net.taps.delays = config.delays.then(delay::Watch::default);
         let (nodes, names) = (vec![], BTreeSet::new());
         Self { config, topology, nodes, names, hosts: vec![], net, flows: vec![], sources: vec![] }
     }
@@ -259,7 +263,7 @@ impl World {
         let id = self.sources.len() as u32;
         let seed = self.config.seed.child(&format!("source/{}", config.name));
         self.net.events.push(config.start, Event::Datagram(id));
-        self.sources.push(Source::new(config, self.config.bin, seed));
+        self.sources.push(Source::new(config, self.config.bin, self.config.delays, seed));
         Ok(SourceId(id))
     }
 
@@ -271,6 +275,11 @@ impl World {
         self.net.hop_names.iter().for_each(|name| trace.name_hop(name));
         self.net.taps.trace = Some(trace);
         self.net.taps.trace_hops = hops;
+    }
+
+    /// The trace has no other rows from now on.
+    pub fn filter_trace(&mut self, filter: TraceFilter) {
+        self.net.taps.trace.iter_mut().for_each(|trace| trace.filter(filter.clone()));
     }
 
     /// Captures what reaches the far end of `hops`, as pcapng, at most `snap` bytes of each packet.
@@ -328,6 +337,16 @@ impl World {
         }
         report.reordering = flow.watch.sums;
         report
+    }
+
+    /// How long data of a flow was under way, if the world watches it: from its first transmission to its delivery in order.
+    pub fn flow_delays(&self, FlowId(id): FlowId) -> Option<&Delays> {
+        self.net.taps.delays.as_ref()?.of(id)
+    }
+
+    /// The same of a source's datagrams, from where they leave to where they arrive.
+    pub fn source_delays(&self, SourceId(id): SourceId) -> Option<&Delays> {
+        self.sources[id as usize].delays()
     }
 
     /// Counters and state of a path of a flow at its sender, while it has one.

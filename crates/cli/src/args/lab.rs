@@ -7,16 +7,31 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::units::Human;
-use polypath_wire::Rate;
+use polypath_wire::{Duration, Rate};
 
 #[cfg(feature = "lab")]
 use super::record::{self, RecordArgs};
+
+/// What `lab --help` adds: the way from nothing to a result.
+pub const LAB_EXAMPLES: &str = "\
+Examples:
+  polypath lab list                                  the experiments there are
+  polypath lab run foundation/two_paths              run one, and check what it expects
+  polypath lab new mine --template two_paths         a file to start from: mine.toml
+  polypath lab run mine.toml --out out/mine          its numbers and figures
+  polypath lab run mine.toml --set duration=60s      with another value than the file's
+  polypath lab report mine.toml --out mine.html      as a page with figures
+
+docs/research.md is an hour's introduction, with a controller of your own in Python and in Rust; docs/experiments.md is the reference: keys, \
+metrics, algorithms, figures.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   polypath lab run foundation/one_link                   by its name below experiments/
   polypath lab run my.toml --seeds 1..100 --out out/my   a file, an ensemble, results kept
   polypath lab run my.toml --seed 7 --pcap --out out/7   one run with a capture of every link
+  polypath lab run my.toml --set connection.cc.algorithm=cubic --set 'link.a->b.queue=50p'
+                                                         with other values than the file's
 
 With --out it writes values.parquet and values.csv (every number of every run), results.csv and \
 results.arrow (one row per run and flow), results.json (the summary), and its figures: figure-1.svg, \
@@ -111,7 +126,7 @@ pub struct FrontierArgs {
     /// Runs at a time [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZero<usize>>,
-    /// Per-bottleneck figures: minimum BDP plus queue, in packets
+    /// Leave out bottlenecks that hold fewer packets than this, queue included
     #[arg(long, value_name = "PACKETS", default_value_t = PIPE)]
     pub pipe: u64,
     /// Number of worst scenarios to list per controller
@@ -153,7 +168,7 @@ impl FrontierArgs {
 
 const TRACE_EXAMPLES: &str = "\
 Examples:
-  polypath lab trace lte --seed 1 > lte.trace                         a minute of a cellular link, outages among it
+  polypath lab trace lte --seed 1 > lte.trace                         a minute of a cellular link with outages
   polypath lab trace starlink --seconds 300 --mean 100Mbit/s > sat.trace
   polypath lab trace wifi --seed 7 > wifi.trace
 
@@ -242,7 +257,7 @@ pub struct ReplayArgs {
     /// What `polypath status --watch --json` printed; - is standard input
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
-    /// The peer to which the data went, its name or tag [default: the one that was sent most]
+    /// The peer to which the data went, its name or tag [default: the one to which most was sent]
     #[arg(long, value_name = "PEER")]
     pub peer: Option<String>,
     /// Write the experiment into this new file instead of running it
@@ -348,11 +363,10 @@ pub struct CheckArgs {
     /// Write every figure into this directory, as EXPERIMENT-NUMBER.svg, .pdf and .csv
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
-    /// Only the claims of published values, with 50 seeds from this one on, and with up to 400 where these do not decide
+    /// Judge only the claims of published values: with 50 seeds from this one on, and up to 400 where these do not decide
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "quick", "out", "report", "figures"])]
     pub settle: Option<u64>,
-    /// Compare with the JSON of earlier checks on disjoint blocks of seeds, findings of many runs and means of few; bands
-    /// do not count then
+    /// Compare with the results that earlier checks printed with --json, each of other seeds, instead of judging bands
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub against: Vec<PathBuf>,
     /// Print one JSON object instead of a table
@@ -382,6 +396,9 @@ pub struct RunArgs {
     /// A spec file, or the name of one below experiments/ or built into this program
     #[arg(value_name = "SPEC")]
     pub spec: PathBuf,
+    /// Replace a value of the spec: `duration=60s`, `flow.bulk.mss=1250` (flows by name, links by their ends; may be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Only this seed
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     pub seed: Option<u64>,
@@ -409,6 +426,21 @@ pub struct RunArgs {
     /// Keep every observation of every run (Arrow IPC), in --out
     #[arg(long, requires = "out")]
     pub trace: bool,
+    /// Keep only the observations of these flows, as in bulk,tcp
+    #[arg(long, value_name = "FLOWS", requires = "trace", value_delimiter = ',')]
+    pub trace_flows: Vec<String>,
+    /// Keep only the observations of these paths, by number from 0
+    #[arg(long, value_name = "PATHS", requires = "trace", value_delimiter = ',')]
+    pub trace_paths: Vec<u32>,
+    /// Keep only these events, as in lost,undone
+    #[arg(long, value_name = "EVENTS", requires = "trace", value_delimiter = ',')]
+    pub trace_events: Vec<String>,
+    /// Keep only observations from this time on, as in 5s
+    #[arg(long, value_name = "TIME", requires = "trace")]
+    pub trace_from: Option<Human<Duration>>,
+    /// Keep only observations before this time
+    #[arg(long, value_name = "TIME", requires = "trace")]
+    pub trace_to: Option<Human<Duration>>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,

@@ -43,7 +43,8 @@ pub fn print_table(done: &Done) -> Result<(), Failure> {
         names => format!("too narrow for: {}; --json has all\n", names.join("; ")),
     };
     let title = format!("{}: {}", done.experiment.name, spec.title);
-    printed(writeln!(io::stdout(), "{title}\n{many}{fixed}\n\n{table}\n{hidden}{verdicts}"))
+    let set: String = done.experiment.set.iter().map(|one| format!("\nwith {one}")).collect();
+    printed(writeln!(io::stdout(), "{title}{set}\n{many}{fixed}\n\n{table}\n{hidden}{verdicts}"))
 }
 
 /// How many runs there are, if that is not the number of seeds; fewer after an interrupt.

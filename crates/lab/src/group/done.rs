@@ -6,6 +6,7 @@ use crate::check::{Ensemble, Verdict};
 use crate::metric::{Metric, Printed};
 use crate::results::{Run, Summary};
 use crate::seeds::SeedRange;
+use crate::shelf::VERSION;
 use crate::spec::Experiment;
 
 /// An experiment and what came out.
@@ -70,6 +71,8 @@ impl Done {
         json!({
             "experiment": self.experiment.name,
             "title": self.experiment.spec.title,
+            "version": VERSION,
+            "set": self.experiment.set,
             "seeds": self.seeds,
             "summary": self.rows().iter().map(Rows::json).collect::<Vec<_>>(),
             "verdicts": self.verdicts,

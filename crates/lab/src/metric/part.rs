@@ -96,6 +96,10 @@ impl FlowPart<'_> {
         (bytes > 0.0).then(|| byte_ns as f64 / bytes / 1e6)
     }
 
+    pub(super) fn delay(&self, share: f64) -> Option<f64> {
+        self.after.delays.quantile_since(&self.before.delays, share)
+    }
+
     pub(super) fn reordered_ratio(&self) -> Option<f64> {
         let (a, b) = (self.before.reordering, self.after.reordering);
         ratio(b.reordered - a.reordered, b.arrived - a.arrived)

@@ -202,6 +202,11 @@ impl Problem {
     /// Finds the place in `text`, whose document is `doc`.
     pub fn locate(self, file: &str, text: &str, doc: &DeTable<'_>) -> Box<SpecError> {
         let span = find(doc, &self.at, self.on_key).unwrap_or(0..0);
+        self.place(file, text, span)
+    }
+
+    /// It is at `span` of `text`.
+    pub fn place(self, file: &str, text: &str, span: Range<usize>) -> Box<SpecError> {
         SpecError::at(file, text, span, self)
     }
 }

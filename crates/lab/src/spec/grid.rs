@@ -58,6 +58,17 @@ pub(super) fn documents(doc: &Table, grid: &[Axis]) -> Result<Vec<(Vec<String>, 
     Ok(cells)
 }
 
+/// The number of the first axis of `doc` each of whose values replaces what stands at `at`.
+pub(super) fn replaced_by(doc: &Table, grid: &[Axis], at: &[Key]) -> Option<usize> {
+    let replaces = |choice: &Choice| {
+        let places = choice.set.iter().map(|(key, value)| set(&mut doc.clone(), key, value.clone()));
+        places.flatten().any(|place| at.starts_with(&place))
+    };
+    let always =
+        |(n, axis): (usize, &Axis)| axis.choices(n).is_ok_and(|choices| choices.iter().all(replaces));
+    grid.iter().enumerate().position(always)
+}
+
 /// Most cells of a grid.
 const MAX_CELLS: usize = 10_000;
 
@@ -178,22 +189,26 @@ fn flatten(prefix: &str, table: Option<&Table>, set: &mut Vec<(String, Value)>) 
 /// What a link may have otherwise on the way back.
 const BACK: [&str; 4] = ["rate", "delay", "queue", "loss"];
 
-/// Sets `key` of `doc`; missing tables on the way are created, elements of arrays must exist.
-fn set(doc: &mut Table, key: &str, value: Value) -> Result<(), Problem> {
+/// Sets `key` of `doc`, and says where that is. Missing tables on the way are created, and hosts; elements of other arrays must exist.
+pub(super) fn set(doc: &mut Table, key: &str, value: Value) -> Result<Vec<Key>, Problem> {
     let mut names = key.split('.').peekable();
-    let mut table = doc;
+    let (mut table, mut at) = (doc, Vec::new());
     while let Some(name) = names.next() {
+        at.push(Key::from(name));
         if names.peek().is_none() {
             table.insert(name.to_owned(), value);
-            return Ok(());
+            return Ok(at);
         }
-        let inner = table.entry(name).or_insert_with(|| Value::Table(Table::new()));
+        let missing = || if name == HOST { Value::Array(vec![]) } else { Value::Table(Table::new()) };
+        let inner = table.entry(name).or_insert_with(missing);
         table = match inner {
             Value::Table(t) => t,
-            Value::Array(elements) => {
+            Value::Array(elements) if elements.iter().all(Value::is_table) => {
                 let which = names.next().unwrap_or_default();
                 let rest: Vec<&str> = names.clone().collect();
-                element(elements, name, which, &rest.join("."))?
+                let (n, element) = element(elements, name, which, &rest.join("."))?;
+                at.push(Key::from(n));
+                element
             }
             _ => {
                 return Err(Problem::new(vec![], format!("{name} is a value, not a table"))
@@ -201,16 +216,20 @@ fn set(doc: &mut Table, key: &str, value: Value) -> Result<(), Problem> {
             }
         };
     }
-    Ok(())
+    Err(Problem::new(vec![], format!("{key} is a table, not a value"))
+        .help(format!("name one of its keys: {key}.…")))
 }
 
-/// The element of the array `array` with this name, number or ends, of which `key` is set.
+/// The array whose elements need not be written: a host is what a link names.
+const HOST: &str = "host";
+
+/// The element of the array `array` with this name, number or ends, of which `key` is set, and its number.
 fn element<'a>(
-    elements: &'a mut [Value],
+    elements: &'a mut Vec<Value>,
     array: &str,
     which: &str,
     key: &str,
-) -> Result<&'a mut Table, Problem> {
+) -> Result<(usize, &'a mut Table), Problem> {
     let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).map(str::to_owned);
     let name_of = |v: &Value| match array {
         "link" => Some(format!("{}->{}", text(v, "from")?, text(v, "to")?)),
@@ -218,11 +237,12 @@ fn element<'a>(
     };
     let names: Vec<String> = elements.iter().filter_map(name_of).collect();
     let wanted = ends(which).map_or_else(|| which.to_owned(), |(a, b)| format!("{a}->{b}"));
-    let found = match which.parse::<usize>() {
-        Ok(n) => elements.get_mut(n),
-        Err(_) => elements.iter_mut().find(|v| name_of(v).as_ref() == Some(&wanted)),
-    };
-    found.and_then(Value::as_table_mut).ok_or_else(|| {
+    let number = which.parse::<usize>().ok();
+    if array == HOST && number.is_none() && !names.contains(&wanted) {
+        elements.push(Value::Table(Table::from_iter([("name".to_owned(), wanted.clone().into())])));
+    }
+    let found = number.or_else(|| elements.iter().position(|v| name_of(v).as_ref() == Some(&wanted)));
+    found.and_then(|n| Some((n, elements.get_mut(n)?.as_table_mut()?))).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         let other = ends(which).map(|(a, b)| format!("{b}->{a}")).filter(|other| names.contains(other));
         let help = match other {

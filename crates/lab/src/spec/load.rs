@@ -11,8 +11,8 @@ use super::connection::{in_bytes, merge, read_connection};
 use super::error::{Key, Problem, at, dotted, suggestion};
 use super::read::read;
 use super::{
-    Cell, Expect, Measure, Number, Series, Spec, SpecError, Supplied, Traffic, VERSION, aims, beside, chosen,
-    grid, nulls, validate,
+    Assignment, Cell, Expect, Measure, Number, Series, Spec, SpecError, Supplied, Traffic, VERSION, aims,
+    beside, chosen, grid, nulls, validate,
 };
 use crate::place::{Place, Unknown};
 
@@ -21,10 +21,14 @@ use crate::place::{Place, Unknown};
 pub struct Experiment {
     /// `<group>/<name>` of the file, or what else names it.
     pub name: String,
+    /// What errors call the file.
+    pub file: String,
     /// Where the files are that it names.
     pub place: Place,
-    /// As written, in TOML.
+    /// In TOML, as written; with assignments, as they leave it.
     pub text: String,
+    /// What replaces values of the file, in order.
+    pub set: Vec<Assignment>,
     /// The same, read.
     pub spec: Spec,
     /// One per combination of the grid, at least one.
@@ -57,11 +61,11 @@ pub fn load(file: &Path) -> Result<Experiment, LoadError> {
         std::fs::read_to_string(file).map_err(|source| LoadError::Read { file: shown.clone(), source })?;
     let dir = file.parent().unwrap_or(Path::new(""));
     let place = Place::Dir(dir.to_owned());
-    let mut experiment = read_text(&text, &shown, &place, dir.parent(), &Supplied::default())?;
+    let source = Source { root: dir.parent(), ..Source::new(&text, &shown, &place) };
+    let experiment = source.read()?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let group = file.parent().and_then(Path::file_name).map(|g| g.to_string_lossy().into_owned());
-    experiment.name = group.map_or(stem.to_string(), |g| format!("{g}/{stem}"));
-    Ok(experiment)
+    Ok(Experiment { name: group.map_or(stem.to_string(), |g| format!("{g}/{stem}")), ..experiment })
 }
 
 /// Reads the experiment in `text`; errors call it `file`, in whose directory the files are that it names. Nulls in other
@@ -72,24 +76,7 @@ pub fn parse(text: &str, file: &str) -> Result<Experiment, Box<SpecError>> {
 
 /// The same; the files that it names are at `place`.
 pub fn parse_at(text: &str, file: &str, place: &Place) -> Result<Experiment, Box<SpecError>> {
-    read_text(text, file, place, None, &Supplied::default())
-}
-
-/// The same; nulls of other groups are below `root`.
-fn read_text(
-    text: &str,
-    file: &str,
-    place: &Place,
-    root: Option<&Path>,
-    supplied: &Supplied,
-) -> Result<Experiment, Box<SpecError>> {
-    let doc = DeTable::parse(text).map_err(|e| SpecError::syntax(file, text, &e))?;
-    let table: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
-    let name = file.to_owned();
-    build(table, place, supplied)
-        .and_then(|(spec, cells)| compare_nulls(&spec, &cells, root).map(|()| (spec, cells)))
-        .map(|(spec, cells)| Experiment { name, place: place.clone(), text: text.to_owned(), spec, cells })
-        .map_err(|p| p.locate(file, text, doc.get_ref()))
+    Source::new(text, file, place).read()
 }
 
 /// The experiment `name` that `doc` describes; errors show the line of its text as TOML.
@@ -100,7 +87,75 @@ pub fn from_document(
     supplied: &Supplied,
 ) -> Result<Experiment, Box<SpecError>> {
     let text = toml::to_string(doc).expect("a table of TOML values can be written");
-    read_text(&text, name, place, None, supplied)
+    Source { supplied, ..Source::new(&text, name, place) }.read()
+}
+
+impl Experiment {
+    /// The same with these values in place of the file's. Nulls in other files, which have the file's, are not looked at.
+    pub fn with(self, set: &[Assignment]) -> Result<Self, Box<SpecError>> {
+        let source =
+            Source { supplied: &self.spec.supplied, set, ..Source::new(&self.text, &self.file, &self.place) };
+        let Self { text, set, spec, cells, .. } = source.read()?;
+        Ok(Self { text, set: [self.set, set].concat(), spec, cells, ..self })
+    }
+}
+
+/// The text of an experiment, and what else it takes to read it.
+struct Source<'a> {
+    text: &'a str,
+    file: &'a str,
+    place: &'a Place,
+    /// Below it are the nulls of other groups.
+    root: Option<&'a Path>,
+    supplied: &'a Supplied,
+    set: &'a [Assignment],
+}
+
+impl<'a> Source<'a> {
+    fn new(text: &'a str, file: &'a str, place: &'a Place) -> Self {
+        const NONE: &Supplied = &Supplied::NONE;
+        Self { text, file, place, root: None, supplied: NONE, set: &[] }
+    }
+
+    fn read(self) -> Result<Experiment, Box<SpecError>> {
+        let Self { text, file, place, .. } = self;
+        let doc = DeTable::parse(text).map_err(|e| SpecError::syntax(file, text, &e))?;
+        let written: Table = toml::from_str(text).map_err(|e| SpecError::syntax(file, text, &e))?;
+        let mut table = written.clone();
+        let places = self.set.iter().map(|one| one.apply(&mut table)).collect::<Result<Vec<_>, _>>()?;
+        let (spec, cells) = build(table.clone(), place, self.supplied)
+            .and_then(|(spec, cells)| compare_nulls(&spec, &cells, self.root).map(|()| (spec, cells)))
+            .map_err(|p| match self.blamed(&places, &p, &written) {
+                Some(assignment) => assignment.blamed(p),
+                None => p.locate(file, text, doc.get_ref()),
+            })?;
+        for (assignment, at) in self.set.iter().zip(&places) {
+            grid::replaced_by(&table, &spec.grid, at)
+                .map_or(Ok(()), |n| Err(assignment.blamed(without_effect(at, n))))?;
+        }
+        let text = match self.set {
+            [] => text.to_owned(),
+            _ => toml::to_string(&table).expect("a table of TOML values can be written"),
+        };
+        let (name, file) = (file.to_owned(), file.to_owned());
+        Ok(Experiment { name, file, place: place.clone(), text, set: self.set.to_vec(), spec, cells })
+    }
+
+    /// The assignment whose fault `problem` is: it lies in what that set, or else in what that made on the way there.
+    fn blamed(&self, places: &[Vec<Key>], problem: &Problem, written: &Table) -> Option<&'a Assignment> {
+        let written = Value::Table(written.clone());
+        let made = |at: &[Key]| (1..at.len()).find(|n| Key::find(&written, &at[..*n]).is_none());
+        let made = |at: &[Key]| made(at).is_some_and(|n| problem.at.starts_with(&at[..n]));
+        let last = |is: &dyn Fn(&[Key]) -> bool| self.set.iter().zip(places).rev().find(|(_, at)| is(at));
+        last(&|at| problem.at.starts_with(at)).or_else(|| last(&made)).map(|(assignment, _)| assignment)
+    }
+}
+
+/// Axis `n` of the grid sets what is at `at`.
+fn without_effect(at: &[Key], n: usize) -> Problem {
+    let problem = Problem::new(at.to_vec(), format!("axis {n} of the grid sets this in every cell"));
+    let help = format!("--cell chooses one of its values; grid.{n}.values=[…] replaces them");
+    Problem { on_key: true, ..problem.help(help) }
 }
 
 fn build(doc: Table, place: &Place, supplied: &Supplied) -> Result<(Spec, Vec<Cell>), Problem> {

@@ -21,6 +21,7 @@
 //! ```
 
 mod aims;
+mod assignment;
 mod capacity;
 mod cell;
 mod connection;
@@ -48,6 +49,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::metric::Metric;
+pub use assignment::Assignment;
 pub use capacity::Capacity;
 pub use cell::{Cell, beside, chosen};
 pub use error::SpecError;

@@ -18,6 +18,9 @@ pub struct Supplied {
 }
 
 impl Supplied {
+    /// None.
+    pub(super) const NONE: Self = Self { controllers: BTreeMap::new(), schedulers: BTreeMap::new() };
+
     /// `connection` with what it names.
     pub(super) fn to(&self, mut connection: ConnectionConfig) -> ConnectionConfig {
         if let CcConfig::External(external) = &mut connection.cc {

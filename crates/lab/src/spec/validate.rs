@@ -194,6 +194,13 @@ fn flow(spec: &Spec, flow: &Flow, n: usize, nodes: &[&str]) -> Result<(), Proble
     }
     for (m, via) in flow.paths.iter().enumerate() {
         route(spec, flow, via, at!["flow", n, "paths", m], nodes)?;
+        let same = |earlier: &Vec<String>| spec.hops_of(flow, earlier) == spec.hops_of(flow, via);
+        if let Some(first) = flow.paths[..m].iter().position(same).filter(|_| !flow.apart) {
+            return Err(Problem::new(at!["flow", n, "paths", m], format!("the same way as path {first}"))
+                .help(
+                    "lead it through a node of its own: paths of one connection are told apart by their ways",
+                ));
+        }
     }
     traffic(spec, flow, n)?;
     secure(spec, flow, at("secure"))?;

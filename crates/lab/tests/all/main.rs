@@ -1,6 +1,8 @@
 //! The laboratory by what its users see: from specs to runs, from runs to numbers, from numbers to pages.
 
+mod assignments;
 mod blocking;
+mod delays;
 mod kept;
 mod links;
 mod report;

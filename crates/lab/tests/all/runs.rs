@@ -4,7 +4,7 @@
 use polypath_lab::check::check;
 use polypath_lab::report::charts;
 use polypath_lab::results::Run;
-use polypath_lab::run::{Capture, Keep, id, run};
+use polypath_lab::run::{Capture, Keep, Wanted, id, run};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::spec::{self, Experiment};
 use polypath_lab::stop::Stop;
@@ -339,7 +339,7 @@ fn a_capture_has_its_name_once_it_is_whole() {
     let keep = Keep {
         dir: dir.path().to_owned(),
         capture: Some(Capture::default()),
-        trace: true,
+        trace: Some(Wanted::default()),
         ..Keep::default()
     };
     let experiment = one_link(BULK);

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "columns")]
 mod arrow;
+mod filter;
 mod rows;
 mod write;
 
@@ -15,6 +16,7 @@ use polypath_wire::Instant;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::topology::{HopId, NodeId};
+pub use filter::TraceFilter;
 use polypath_hop::Drop;
 use rows::Rows;
 
@@ -23,6 +25,7 @@ use rows::Rows;
 pub struct Trace {
     kept: Kept,
     count: u64,
+    filter: TraceFilter,
     /// Names of nodes and hops, in the order in which rows refer to them.
     names: Vec<String>,
     nodes: Vec<u32>,
@@ -126,7 +129,12 @@ impl Trace {
     pub(crate) fn new(keep: bool) -> Self {
         let kept = if keep { Kept::Rows(Rows::default()) } else { Kept::Hash(unkeyed()) };
         let (names, nodes, hops) = Default::default();
-        Self { kept, count: 0, names, nodes, hops }
+        Self { kept, count: 0, filter: TraceFilter::default(), names, nodes, hops }
+    }
+
+    /// Has no other rows from now on.
+    pub(crate) fn filter(&mut self, filter: TraceFilter) {
+        self.filter = filter;
     }
 
     /// Number of rows.
@@ -194,6 +202,9 @@ impl Trace {
     }
 
     fn push(&mut self, row: Row) {
+        if !self.filter.admits(&row) {
+            return;
+        }
         self.count += 1;
         match &mut self.kept {
             Kept::Rows(rows) => rows.push(&row),

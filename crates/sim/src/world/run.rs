@@ -128,8 +128,8 @@ impl World {
         if source.config.stop.is_some_and(|stop| self.net.now >= stop) {
             return;
         }
-        let body = Body::Datagram(Datagram { source: id, number: source.report.sent, corrupted: false });
-        source.report.sent += 1;
+        let number = source.sent(self.net.now);
+        let body = Body::Datagram(Datagram { source: id, number, corrupted: false });
         let packet = self.net.packets.claim(source.config.path.there, source.config.size);
         self.net.packets[packet].body = body;
         self.net.send(packet);
@@ -199,7 +199,7 @@ fn on_peer_event(host: &mut Host, flows: &mut [Flow], now: Instant, peer: Hit, e
     waited
 }
 
-/// Writes what the endpoint observed into the trace.
+/// Hands what the endpoint observed to the taps.
 #[inline(never)]
 fn record(host: &mut Host, net: &mut Net, node: NodeId) {
     while let Some(record) = host.endpoint.poll_hip_record() {
@@ -208,8 +208,11 @@ fn record(host: &mut Host, net: &mut Net, node: NodeId) {
         }
     }
     while let Some((handle, record)) = host.endpoint.poll_record() {
+        let flow = host.flow(handle).map(|(id, _)| id);
+        if let (Some(delays), Some(flow)) = (&mut net.taps.delays, flow) {
+            delays.observe(net.now, flow, &record.what);
+        }
         if let Some(trace) = &mut net.taps.trace {
-            let flow = host.flow(handle).map(|(id, _)| id);
             trace.record(net.now, node, flow, &record);
         }
     }
