@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use polypath_lab::results::Run;
-use polypath_lab::run::{Capture, Keep, trace};
+use polypath_lab::run::{Capture, Keep, Wanted, trace};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::shelf::{self, Place, Shelf, find};
 use polypath_lab::spec::{self, Cell, LinkRate};
@@ -228,7 +228,7 @@ fn kept(keep: &Bound<'_, PyDict>) -> PyResult<Keep> {
     Ok(Keep {
         dir: value(keep, "dir")?.unwrap_or_default(),
         capture: value::<bool>(keep, "pcap")?.unwrap_or(false).then_some(capture),
-        trace: value(keep, "trace")?.unwrap_or(false),
+        trace: value::<bool>(keep, "trace")?.unwrap_or(false).then(Wanted::default),
         also: Vec::new(),
     })
 }

@@ -15,7 +15,7 @@ fn delays(flow: &str) -> [f64; 3] {
     let measure = measured
         .map(|metric| format!("[[measure]]\nclaim = \"{metric}\"\nmetric = \"{metric}\"\nflow = \"f\"\n"));
     let experiment = spec::parse(&(text + &measure.concat()), "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    let run = run(&experiment.cells[0], 1, &Keep::default()).unwrap();
+    let run = run(&experiment.cells[0], 1, &Keep::default()).expect("it runs");
     [Metric::DelayP50, Metric::DelayP95, Metric::DelayP99]
         .map(|one| run.metric(one, "f").expect("data arrived"))
 }
