@@ -107,7 +107,7 @@ impl Several {
 }
 
 /// (Σx)² / (n Σx²), Jain's fairness index.
-fn jain(values: &[f64]) -> Option<f64> {
+pub(super) fn jain(values: &[f64]) -> Option<f64> {
     let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
     Some(sum * sum / (values.len() as f64 * squares)).filter(|index| index.is_finite())
 }

@@ -1,3 +1,4 @@
+use super::kind::jain;
 use super::*;
 
 #[test]

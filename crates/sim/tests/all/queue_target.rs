@@ -31,7 +31,7 @@ fn carried(target: u64) -> (f64, f64) {
         receive_buffer: 16 << 20,
         ..ConnectionConfig::default()
     };
-    let paths = vec![(line.path.clone(), PathConfig::default())];
+    let paths = vec![(line.path, PathConfig::default())];
     let (sender, receiver) = (config.clone(), config);
     let flow = line.world.flow(FlowConfig { paths, sender, receiver, ..FlowConfig::default() }).unwrap();
     let bottleneck = line.world.hops().nth(2).unwrap();
