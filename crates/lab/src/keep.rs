@@ -80,7 +80,7 @@ impl Capture {
         missing.map_or(Ok(()), |link| Err(unknown("link", link, &known)))
     }
 
-    /// Those of the hops of `built`, which are in the order of the links.
+    /// The hops that it captures. `built` has its hops in the order of the links of `spec`.
     pub(crate) fn hops(&self, spec: &Spec, built: &Built) -> Vec<HopId> {
         let wanted: Vec<String> = self.links.iter().map(|link| spaceless(link)).collect();
         let names = spec.link.iter().flat_map(|l| directions(&l.from, &l.to));

@@ -26,9 +26,9 @@ pub struct Way {
     pub late: Duration,
     /// When all that it was given has left.
     pub idle: Instant,
-    /// Packets that it was given.
+    /// Packets sent into it.
     pub given: u64,
-    /// Those of them that were lost.
+    /// Packets sent into it and lost.
     pub lost: u64,
 }
 

@@ -20,11 +20,11 @@ pub enum Scope {
 /// Flows of which protocol have a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// All.
+    /// All flows.
     Any,
-    /// Those of TCP.
+    /// TCP flows only.
     Tcp,
-    /// Those of UDP.
+    /// UDP flows only.
     Udp,
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use polypath_testing::{excuse, installed};
 
-use super::host::{Host, hosts, lists, shell, wait};
+use super::host::{Host, hosts, ip, lists, shell, wait};
 use super::kill_switch::{asks, rules, through_the_server};
 
 /// Starts it again a second after each failure, as packaging/polypath.service has it done, and takes it along.
@@ -47,12 +47,7 @@ fn a_daemon_that_aborts_is_started_again_and_keeps_what_it_promised() {
     let both = |router: &Host| router.is_associated() && server.is_associated();
     wait("an association", || both(&router));
     assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
-    let routes = |host: &Host| {
-        let mut list = Command::new("ip");
-        list.args(["-4", "route", "show", "table", "all", "dev", "polypath0"]);
-        list.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
-        String::from_utf8(host.run(list).stdout).unwrap()
-    };
+    let routes = |host: &Host| ip(host, &["-4", "route", "show", "table", "all", "dev", "polypath0"]);
     let before = (rules(&router), routes(&router));
     let listener = server.ns.run(|| TcpListener::bind("10.99.0.1:80").unwrap()).unwrap();
     let mut reader = router.ns.run(|| TcpStream::connect("10.99.0.1:80").unwrap()).unwrap();

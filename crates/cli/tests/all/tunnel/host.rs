@@ -161,9 +161,14 @@ pub fn plug(hosts: [&Host; 2], name: &str, net: &str) {
 
 /// Whether `ip WHAT` lists a line with `words`.
 pub fn lists(host: &Host, what: &str, words: &str) -> bool {
+    ip(host, &[what]).contains(words)
+}
+
+/// What `ip` prints on this host.
+pub fn ip(host: &Host, words: &[&str]) -> String {
     let mut ip = Command::new("ip");
-    ip.arg(what).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
-    String::from_utf8(host.run(ip).stdout).unwrap().contains(words)
+    ip.args(words).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    String::from_utf8(host.run(ip).stdout).unwrap()
 }
 
 /// A program on the router says hello to one on the server.

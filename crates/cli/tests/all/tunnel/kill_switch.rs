@@ -5,11 +5,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use super::host::{Host, hosts, lists, shell, wait};
+use super::host::{Host, hosts, ip, lists, shell, wait};
 
 /// A name server of the Internet: behind the server, and behind the uplink's default route too.
 const OUTSIDE: &str = "198.51.100.7";
@@ -54,9 +54,7 @@ fn end(host: &mut Host, signal: &str) {
 }
 
 pub fn rules(host: &Host) -> String {
-    let mut list = Command::new("ip");
-    list.arg("rule").env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
-    String::from_utf8(host.run(list).stdout).unwrap()
+    ip(host, &["rule"])
 }
 
 #[test]

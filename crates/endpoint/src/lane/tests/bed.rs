@@ -81,7 +81,7 @@ impl Bed {
         (0..500).map(packet).for_each(|packet| self.flows[0].push(self.now, packet).unwrap());
     }
 
-    /// From now on packets wait so long behind those of others on the first link, on the way there.
+    /// From now on other traffic delays each packet to the server by `wait` on the first link.
     pub fn others_queue(&mut self, wait: Duration) {
         let way = &mut self.wire.links[0].ways[CLIENT];
         (way.jumpy, way.late) = (1, wait);

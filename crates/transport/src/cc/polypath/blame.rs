@@ -1,7 +1,7 @@
 //! What part of its losses a path has from the bottleneck that it shares with others.
 //!
 //! A full queue loses about the same share of the packets of each path through it. What a path loses beyond `MARGIN` times what the
-//! cleanest path of its bottleneck loses is its own, once it is not chance: it is lost before the bottleneck or after it. Of the path's losses only the
+//! cleanest path of its bottleneck loses is its own, unless chance explains it: it is lost before the bottleneck or after it. Of the path's losses only the
 //! part that the bottleneck explains reduces the window, and the path has less of the window, which its siblings carry with fewer losses.
 //! Where also the cleanest path loses much, windows are of a few segments, and a path's losses tell how many of its packets left together: nothing
 //! is told. What a path that was held to share wrongly may take at its own bottleneck: docs/controller.md.
@@ -12,8 +12,8 @@ use crate::facts::LossCause;
 
 /// The bottleneck explains a path's losses up to this multiple of what its cleanest path loses.
 const MARGIN: f64 = 1.5;
-/// It is no chance that a path loses more often than the cleanest one where the interval of its rate lies above that of the other's. Standard deviations on
-/// either side.
+/// Half of the interval of a rate of losses, in standard deviations. A path loses more often than the cleanest one, and not by chance, if the two
+/// intervals do not overlap.
 const SURE: f64 = 1.0;
 /// Paths are not compared where the cleanest one loses a larger share of its packets.
 const MOST: f64 = 1.0 / 200.0;
@@ -95,7 +95,7 @@ impl Losses {
         is_due
     }
 
-    /// The interval of its loss episodes a packet: Byar's approximation for Poisson counts (N. E. Breslow and N. E. Day, "Statistical Methods in Cancer
+    /// The interval in which its rate of loss episodes per packet lies: Byar's approximation for Poisson counts (N. E. Breslow and N. E. Day, "Statistical Methods in Cancer
     /// Research", volume II, 1987, chapter 2). Packets of one episode are lost together and count once.
     fn rates(&self) -> [f64; 2] {
         let bound =
