@@ -33,7 +33,7 @@ demo: ## a download over two paths at once, by curl through the daemon where nam
 	tools/demo $(TARGET)/demo/polypath $(ARGS)
 
 .PHONY: test
-test: lint ## formatting, lints, every test; tests that need root run when they can
+test: ## every test; tests that need root run when they can
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	tools/deps browser || echo "without it, pages are not looked at in a browser" >&2
 	cargo test --workspace --no-run
