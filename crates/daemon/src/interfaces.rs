@@ -44,6 +44,13 @@ pub struct InterfaceStatus {
     pub why: Option<String>,
 }
 
+impl InterfaceStatus {
+    /// Whether it carries paths, or would if the others carried nothing.
+    pub(crate) fn carries(&self) -> bool {
+        !matches!(self.used, Use::Excluded | Use::NoPath)
+    }
+}
+
 impl View {
     /// The interfaces with usable addresses, but for the tunnel.
     pub(crate) fn interfaces(&self) -> Vec<InterfaceStatus> {

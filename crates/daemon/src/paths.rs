@@ -11,6 +11,7 @@ use crate::daemon::Daemon;
 use crate::interfaces::{InterfaceStatus, Use, devices};
 use crate::kill_switch::MARK;
 use crate::rate::Limit;
+use crate::reload::ReloadError;
 
 /// A change to which interfaces carry paths. It lasts until the configuration is read again.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -142,6 +143,17 @@ impl Daemon {
         }
     }
 
+    /// Refuses `[paths]` that leaves out every interface that carries paths now, as a mistyped name does.
+    pub(crate) fn keeps_paths(&self, paths: &Paths) -> Result<(), ReloadError> {
+        let interfaces = self.status().interfaces;
+        let names: Vec<_> = interfaces.iter().filter(|one| one.carries()).map(|one| one.name.clone()).collect();
+        let key = if paths.include.is_empty() { "exclude" } else { "include" };
+        match names.is_empty() || leaves_paths(&interfaces, &paths.choice(&self.view.device)) {
+            true => Ok(()),
+            false => Err(ReloadError::NoPaths { key, names }),
+        }
+    }
+
     /// Changes which interfaces carry paths. Connections stay: what was under way over one that goes is sent again over others.
     pub fn change_paths(&self, change: &PathsChange) -> Result<(), PathsError> {
         let all = usable().unwrap_or_default();
@@ -171,10 +183,9 @@ impl Daemon {
 
 /// Whether one of the interfaces that can carry paths now is left by `choice`. If none can, each counts.
 fn leaves_paths(interfaces: &[InterfaceStatus], choice: &Choice) -> bool {
-    let carries = |one: &&InterfaceStatus| !matches!(one.used, Use::Excluded | Use::NoPath);
     let is_left = |one: &InterfaceStatus| choice.admits_device(&one.name);
-    match interfaces.iter().any(|one| carries(&one)) {
-        true => interfaces.iter().filter(carries).any(is_left),
+    match interfaces.iter().any(InterfaceStatus::carries) {
+        true => interfaces.iter().filter(|one| one.carries()).any(is_left),
         false => interfaces.iter().any(is_left),
     }
 }

@@ -22,6 +22,14 @@ pub enum ReloadError {
         /// Where it is in the configuration.
         keys: Vec<&'static str>,
     },
+    /// None of the interfaces that carry paths now would carry one.
+    #[error("it would take the paths off all interfaces that carry them now: {}", names.join(", "))]
+    NoPaths {
+        /// The key that leaves them out.
+        key: &'static str,
+        /// These interfaces.
+        names: Vec<String>,
+    },
     /// There is no address for a peer.
     #[error(transparent)]
     Lease(#[from] LeaseError),
@@ -35,6 +43,7 @@ impl ReloadError {
     pub fn place(&self) -> Option<Place> {
         match self {
             Self::Fixed { .. } => None,
+            Self::NoPaths { key, .. } => Some(Place::Value(["paths", key])),
             Self::Lease(error) => Some(error.place()),
             Self::Route(error) => error.place(),
         }
@@ -47,6 +56,9 @@ impl ReloadError {
                 "nothing was changed: put {} back, or `polypath down` and `polypath up`, which resets all connections",
                 keys.join(", ")
             ),
+            Self::NoPaths { .. } => "nothing was changed: let one of them carry paths, or connect another one first; \
+                 `polypath down` and `polypath up` read the configuration without this check"
+                .to_owned(),
             Self::Lease(error) => format!("nothing was changed: {}", error.help()),
             Self::Route(error) => format!("nothing was changed: {}", error.help()),
         }
@@ -101,6 +113,7 @@ impl Daemon {
         if !keys.is_empty() {
             return Err(ReloadError::Fixed { keys });
         }
+        self.keeps_paths(&config.paths)?;
         let config = &leases::assign(config)?;
         self.rules.arm(&config.protected()).await?;
         if let Err(error) = self.routes.add(config).await {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use polypath_testing::installed;
 
-use super::host::{hosts, lists, shell, wait};
+use super::host::{Host, hosts, lists, shell, wait};
 
 #[test]
 fn what_a_start_cannot_have_is_told_with_the_remedy() {
@@ -115,6 +115,26 @@ fn a_daemon_over_whose_interfaces_nothing_goes_says_so() {
     let paths = ask("paths");
     assert!(paths.contains("eth0       no path yet  192.0.2.1"), "{paths}");
     assert!(paths.contains("no path over eth0 yet: there is no peer"), "{paths}");
+}
+
+#[test]
+fn a_mistyped_interface_does_not_take_the_daemon_off_its_links() {
+    let Some([mut router, mut server]) = hosts() else { return };
+    let there = server.init(&[]);
+    server.obey(&router.obey(&there));
+    [&mut server, &mut router].map(Host::up);
+    let paths = || String::from_utf8(router.ask(&["paths"]).stdout).unwrap();
+    wait("a path", || paths().contains("eth0       used"));
+    for (key, value) in [("include", "eth7"), ("exclude", "eth*")] {
+        let (right, wrong) = (format!("{key} = []"), format!("{key} = [{value:?}]"));
+        router.edit(|text| text.replacen(&right, &wrong, 1));
+        let refused = router.ask(&["reload"]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let parts = [&format!("paths.{key}: "), "off all interfaces that carry them now: eth0", "help: nothing was changed"];
+        assert!(refused.status.code() == Some(2) && parts.iter().all(|part| said.contains(*part)), "{said}");
+        assert!(paths().contains("eth0       used"), "{}", paths());
+        router.edit(|text| text.replacen(&wrong, &right, 1));
+    }
 }
 
 #[test]
