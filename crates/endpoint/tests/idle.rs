@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use bytes::{Bytes, BytesMut};
 use polypath_endpoint::*;
 use polypath_hip::{Accept, HipConfig, Identity, KeyKind, Random};
+use polypath_testing::Wire;
 use polypath_transport::flow::PacketConfig;
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, Pattern, SchedulerConfig, Segment};
 use polypath_wire::deadlines::Named;
@@ -42,8 +43,7 @@ struct Star {
     hosts: Vec<Endpoint>,
     at: BTreeMap<SocketAddr, usize>,
     due: Named<usize>,
-    wire: BTreeMap<(Instant, u64), (usize, Locators, Vec<u8>)>,
-    carried: u64,
+    wire: Wire<(Locators, Vec<u8>)>,
     /// Packets that the server sent, and the longest of them.
     sent: usize,
     longest: usize,
@@ -98,8 +98,7 @@ impl Star {
             hosts: Vec::new(),
             at: BTreeMap::new(),
             due: Named::default(),
-            wire: BTreeMap::new(),
-            carried: 0,
+            wire: Wire::new([]),
             sent: 0,
             longest: 0,
             came: 0,
@@ -129,15 +128,13 @@ impl Star {
     fn run(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
-            let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);
-            let next = arrival.into_iter().chain(self.due.next()).min();
+            let next = self.wire.next_arrival().into_iter().chain(self.due.next()).min();
             let Some(next) = next.filter(|at| *at <= end) else { break };
             self.now = next.max(self.now);
             while let Some(host) = self.due.pop_due(self.now) {
                 self.turn(host);
             }
-            while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                let (host, locators, bytes) = entry.remove();
+            while let Some((host, (locators, bytes))) = self.wire.arrived(self.now) {
                 self.hosts[host].handle(
                     self.now,
                     Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&bytes[..]) },
@@ -154,15 +151,14 @@ impl Star {
         self.due.set(host, due);
         while self.hosts[host].poll_peer_event().is_some() {}
         self.came += std::iter::from_fn(|| self.hosts[host].poll_carried()).count();
-        for (Locators { local, remote }, bytes) in out.0 {
+        for (locators, bytes) in out.0 {
             if host == 0 {
                 self.sent += 1;
                 self.longest = self.longest.max(bytes.len());
             }
-            let Some(to) = self.at.get(&remote) else { continue };
-            self.carried += 1;
-            let arrives = Locators { local: remote, remote: local };
-            self.wire.insert((self.now + DELAY, self.carried), (*to, arrives, bytes));
+            if let Some(to) = self.at.get(&locators.remote) {
+                self.wire.fly(self.now + DELAY, *to, (locators.reversed(), bytes));
+            }
         }
     }
 

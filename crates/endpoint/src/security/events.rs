@@ -1,10 +1,10 @@
 //! What HIP says, and what becomes of it.
 
-use polypath_hip::{Event, Link, SaPair, State};
+use polypath_esp::{Inbound, Outbound};
+use polypath_hip::{Event, SaPair, State};
 use polypath_wire::hip::{Hit, NotifyType};
 use polypath_wire::{Duration, Instant};
 
-use super::ecn::Marking;
 use super::heartbeat::Heart;
 use super::path::SecurePath;
 use super::report::{HipRecord, PeerEvent, PeerFailure};
@@ -94,73 +94,59 @@ impl Security {
 
     /// A new SA pair: of a new path, or for new keys of one that there is.
     pub(super) fn on_added(&mut self, now: Instant, peer: Hit, pair: &SaPair) {
-        let Ok((inbound, outbound)) = associations(&self.config, pair) else { return };
+        let Ok(sas) = associations(&self.config, pair) else { return };
         let locators = Locators { local: pair.route.local, remote: pair.route.remote };
-        let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
-        let of_pair = hip_paths.iter().find(|p| p.inbound == pair.inbound);
-        let reachable = of_pair.is_some_and(|p| p.reachable);
-        let round_trip = of_pair.map_or(Duration::ZERO, |p| p.round_trip);
-        let replaced = pair.replaces.and_then(|spi| self.spis.get(&spi)).copied();
-        // A path that is sought anew between the same addresses: the new SAs are the same path.
-        let anew = |p: &SecurePath| p.sought == locators && p.up && !p.gone;
-        let anew = self.paths.of(peer).find(|(_, p)| anew(p)).map(|(number, p)| (number, p.spi()));
-        let anew = anew.filter(|_| pair.replaces.is_none());
-        if let Some(number) = replaced.or(anew.map(|(number, _)| number)) {
-            if let Some(path) = self.paths.get_mut(number) {
-                path.rekey(pair, inbound, outbound);
-                if anew.is_some() {
-                    path.locators = locators;
-                }
-            }
-            self.spis.insert(pair.inbound, number);
-            self.paths.beat_at(number, now);
-            self.wanted(peer, locators, super::Wanted::succeed);
-            if let Some((_, before)) = anew
-                && self.peers.get(peer).is_some_and(|p| p.reach.is_some())
-            {
-                self.hip.remove_path(now, peer, before);
-            }
-            return;
-        }
-        let number = self.free_number();
-        let path = SecurePath {
-            peer,
-            hit: self.hit_of(peer),
-            locators,
-            sought: locators,
-            source: locators,
-            suite: pair.suite,
-            outbound,
-            next_outbound: None,
-            inbound: vec![inbound],
-            reachable,
-            up: false,
-            left_out: false,
-            doubted: false,
-            rekeying: false,
-            told_silent: false,
-            outlived: 0,
-            gone: false,
-            untold: 0,
-            fresh: true,
-            heart: Heart::new(now, round_trip),
-            mtu: self.new_size(now, &locators),
-            busy: false,
-            measured: Link::default(),
-            measured_at: now,
-            spills: false,
-            rekeyed: 0,
-            marks: Marking::default(),
-            sealed_before: 0,
-            sealed_at_beat: 0,
-            sent: 0,
-            received: 0,
-            marked: 0,
+        self.wanted(peer, locators, super::Wanted::succeed);
+        let known = match pair.replaces {
+            Some(spi) => self.spis.get(&spi).copied(),
+            None => self.path_between(peer, &locators),
         };
+        match (known, pair.replaces) {
+            (Some(number), Some(_)) => self.rekey(now, number, pair, sas),
+            (Some(number), None) => self.renew(now, number, pair, sas),
+            (None, _) => self.add(now, peer, pair, sas),
+        }
+    }
+
+    /// The path in use that was sought between `locators`.
+    fn path_between(&self, peer: Hit, locators: &Locators) -> Option<u16> {
+        let mut paths = self.paths.of(peer);
+        paths.find(|(_, path)| path.sought == *locators && path.up && !path.gone).map(|(number, _)| number)
+    }
+
+    /// New keys of a path.
+    fn rekey(&mut self, now: Instant, number: u16, pair: &SaPair, (inbound, outbound): (Inbound, Outbound)) {
+        if let Some(path) = self.paths.get_mut(number) {
+            path.rekey(pair, inbound, outbound);
+        }
+        self.spis.insert(pair.inbound, number);
+        self.paths.beat_at(number, now);
+    }
+
+    /// A path that was sought anew between the same addresses: the new SAs are the same path.
+    fn renew(&mut self, now: Instant, number: u16, pair: &SaPair, sas: (Inbound, Outbound)) {
+        let Some(path) = self.paths.get_mut(number) else { return };
+        let (peer, before) = (path.peer, path.spi());
+        path.locators = path.sought;
+        self.rekey(now, number, pair, sas);
+        if self.peers.get(peer).is_some_and(|p| p.reach.is_some()) {
+            self.hip.remove_path(now, peer, before);
+        }
+    }
+
+    /// A new path.
+    fn add(&mut self, now: Instant, peer: Hit, pair: &SaPair, sas: (Inbound, Outbound)) {
+        let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
+        let known = hip_paths.iter().find(|path| path.inbound == pair.inbound);
+        let (reachable, round_trip) = known.map_or((false, Duration::ZERO), |p| (p.reachable, p.round_trip));
+        let number = self.free_number();
+        let locators = Locators { local: pair.route.local, remote: pair.route.remote };
+        let hits = (peer, self.hit_of(peer));
+        let mut path = SecurePath::new(now, hits, pair, sas, self.new_size(now, &locators));
+        (path.heart, path.reachable) = (Heart::new(now, round_trip), reachable);
         self.paths.insert(number, path);
         self.spis.insert(pair.inbound, number);
         self.doubt_others(now, peer);
-        self.wanted(peer, locators, super::Wanted::succeed);
         if reachable {
             self.bring_up(now, number);
             if self.config.hip.same_spi && round_trip > Duration::ZERO {

@@ -103,6 +103,51 @@ pub(super) enum Content {
 }
 
 impl SecurePath {
+    /// One that nobody uses yet, of an association's name and the peer's HIT.
+    pub fn new(
+        now: Instant,
+        (peer, hit): (Hit, Hit),
+        pair: &SaPair,
+        (inbound, outbound): (Inbound, Outbound),
+        mtu: PathMtu,
+    ) -> Self {
+        let locators = Locators { local: pair.route.local, remote: pair.route.remote };
+        Self {
+            peer,
+            hit,
+            locators,
+            sought: locators,
+            source: locators,
+            suite: pair.suite,
+            outbound,
+            next_outbound: None,
+            inbound: vec![inbound],
+            reachable: false,
+            up: false,
+            left_out: false,
+            told_silent: false,
+            doubted: false,
+            outlived: 0,
+            gone: false,
+            rekeying: false,
+            untold: 0,
+            fresh: true,
+            heart: Heart::new(now, Duration::ZERO),
+            marks: Marking::default(),
+            mtu,
+            measured: Link::default(),
+            measured_at: now,
+            spills: false,
+            busy: false,
+            rekeyed: 0,
+            sealed_before: 0,
+            sealed_at_beat: 0,
+            sent: 0,
+            received: 0,
+            marked: 0,
+        }
+    }
+
     /// The SPI by which HIP knows the path.
     pub fn spi(&self) -> u32 {
         self.inbound.last().map_or(0, |sa| sa.spi().0)

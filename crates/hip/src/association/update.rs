@@ -216,8 +216,8 @@ impl Association {
     ) -> Result<bool, DropReason> {
         let Pending { route: asked, sent, tries, .. } = self.updates.pending[n];
         // An answer that came elsewhere, or after long darkness, does not tell what answers take.
-        let timed = asked == route && tries <= ctx.config.retries;
-        match &self.updates.pending[n].what {
+        let timely = asked == route && tries <= ctx.config.retries;
+        let is_answer = match &self.updates.pending[n].what {
             What::Answer { inbound, nonce, route: claimed, .. }
             | What::Check { inbound, nonce, route: claimed } => {
                 if !update.echo_responses.contains(nonce) {
@@ -230,23 +230,17 @@ impl Association {
                 if is_there || !matches!(proved, What::Answer { rekeyed: true, .. }) {
                     self.reached(ctx, inbound, claimed);
                 }
-                if timed {
-                    self.answered(ctx.now, asked, sent);
-                }
-                Ok(false)
+                false
             }
             What::Request { request: Request::Remove { inbound }, .. } => {
                 let inbound = *inbound;
                 self.updates.pending.remove(n);
                 self.remove_path(ctx, inbound);
-                Ok(false)
+                return Ok(false);
             }
             What::Request { request: Request::Announce, .. } => {
                 self.updates.pending.remove(n);
-                if timed {
-                    self.answered(ctx.now, asked, sent);
-                }
-                Ok(false)
+                false
             }
             What::Request { .. } => {
                 let info = self.check_answer(update, n)?;
@@ -257,12 +251,13 @@ impl Association {
                     let info = EspInfo { keymat_index: index as u16, ..info };
                     self.complete(ctx, route, request, inbound, dh, info, update)?;
                 }
-                if timed {
-                    self.answered(ctx.now, asked, sent);
-                }
-                Ok(true)
+                true
             }
+        };
+        if timely {
+            self.answered(ctx.now, asked, sent);
         }
+        Ok(is_answer)
     }
 
     /// ESP_INFO of an answer to the request number `n`: with an SPI that is not reserved, and a Diffie-Hellman value if

@@ -17,6 +17,8 @@ type Used = BTreeMap<(String, String), String>;
 struct Module {
     /// The paths that `use` brings in, by their names here.
     imports: BTreeMap<String, Names>,
+    /// The modules of the crate of which `use` brings in all names.
+    globs: Vec<Names>,
     /// All paths in its code, those of `use` included.
     paths: Vec<Names>,
 }
@@ -64,16 +66,32 @@ impl Modules {
 
     /// The module that defines what `path` names in the module `at`; that module itself if the path leaves the crate.
     fn owner(&self, at: &[String], path: &[String]) -> Names {
+        let source = path.first().and_then(|name| self.source(at, name));
+        self.definition(source.as_deref().unwrap_or(at), path)
+    }
+
+    /// The same without what `use` brings in as `*`.
+    fn definition(&self, at: &[String], path: &[String]) -> Names {
         let Some((first, rest)) = path.split_first() else { return at.to_vec() };
         let child = child(at, first);
         match (first.as_str(), self.0.get(at).and_then(|module| module.imports.get(first))) {
-            ("crate", _) => self.owner(&[], rest),
-            ("self", _) => self.owner(at, rest),
-            ("super", _) => self.owner(&at[..at.len() - 1], rest),
-            _ if self.0.contains_key(&child) => self.owner(&child, rest),
-            (_, Some(import)) => self.owner(at, &[import, rest].concat()),
+            ("crate", _) => self.definition(&[], rest),
+            ("self", _) => self.definition(at, rest),
+            ("super", _) => self.definition(&at[..at.len() - 1], rest),
+            _ if self.0.contains_key(&child) => self.definition(&child, rest),
+            (_, Some(import)) => self.definition(at, &[import, rest].concat()),
             _ => at.to_vec(),
         }
+    }
+
+    /// The module from which `at` has `name` by `use` of `*`.
+    fn source(&self, at: &[String], name: &str) -> Option<Names> {
+        let names = |module: &[String]| {
+            let imports = self.0.get(module).is_some_and(|module| module.imports.contains_key(name));
+            imports || self.0.contains_key(&child(module, name))
+        };
+        let globs = &self.0.get(at).filter(|_| !names(at))?.globs;
+        globs.iter().map(|glob| self.definition(at, glob)).find(|source| names(source))
     }
 
     fn read_directory(&mut self, directory: &Path, at: &[String]) {
@@ -126,7 +144,10 @@ impl Module {
         let rest = paths(tokens, &[], &mut named);
         self.paths.extend(named.iter().map(|(_, path)| path.clone()));
         if in_use {
-            self.imports.extend(named.into_iter().filter(|(name, path)| path.first() != Some(name)));
+            let (globs, imports): (Vec<_>, Vec<_>) = named.into_iter().partition(|(name, _)| name == "*");
+            let of_crate = |path: &Names| ["crate", "self", "super"].contains(&path[0].as_str());
+            self.globs.extend(globs.into_iter().map(|(_, path)| path).filter(of_crate));
+            self.imports.extend(imports.into_iter().filter(|(name, path)| path.first() != Some(name)));
         }
         rest
     }
@@ -160,6 +181,9 @@ fn paths<'a>(
             (name.to_string(), child(before, &path.to_string()), rest)
         }
         [Ident(name), rest @ ..] => (name.to_string(), child(before, &name.to_string()), rest),
+        [Punct(star), rest @ ..] if star.as_char() == '*' && !before.is_empty() => {
+            ("*".to_owned(), before.to_vec(), rest)
+        }
         _ => (before.last().cloned().unwrap_or_default(), before.to_vec(), tokens),
     };
     if !path.is_empty() {
@@ -197,11 +221,19 @@ fn circles_are_found_at_every_level() {
             "use crate::a::A; // and crate::b::outer\nstruct B { #[serde(with = \"super::other\")] c: C }",
         ),
         ("b/outer.rs", "fn other(b: vec![crate::B::new()]) -> super::Name {}"),
+        ("c/mod.rs", "mod all; mod part; use part::Part; pub use all::{All, *};"),
+        ("c/all.rs", "use rayon::prelude::*; use super::*; struct All(Part, Vec<u8>);"),
+        ("c/part.rs", "struct Part; fn make() -> super::All {}"),
     ];
-    std::fs::create_dir(source.path().join("b")).unwrap();
+    ["b", "c"].iter().for_each(|name| std::fs::create_dir(source.path().join(name)).unwrap());
     files.iter().for_each(|(name, text)| std::fs::write(source.path().join(name), text).unwrap());
     assert_eq!(
         Modules::read(source.path()).circles(),
-        ["b::inner uses b::outer (super::other)", "b::outer uses b::inner (crate::B::new)"]
+        [
+            "b::inner uses b::outer (super::other)",
+            "b::outer uses b::inner (crate::B::new)",
+            "c::all uses c::part (Part)",
+            "c::part uses c::all (super::All)",
+        ]
     );
 }

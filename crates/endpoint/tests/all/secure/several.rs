@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::BytesMut;
 use polypath_endpoint::*;
+use polypath_testing::Wire;
 use polypath_transport::{ConnectionConfig, Pattern};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Duration, Ecn, Instant};
@@ -12,6 +13,8 @@ use super::bed::{Out, identity, quick};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const PORT: u16 = 80;
+/// Of the first client.
+const FIRST_PORT: u16 = 4000;
 const LEN: u64 = 1_000_000;
 
 /// A server and any number of clients with the same identity, each at two addresses with ports of its own, all 10 ms apart.
@@ -19,8 +22,8 @@ struct Hosts {
     now: Instant,
     server: Endpoint,
     clients: Vec<Option<Endpoint>>,
-    /// When, to which client (or the server), between which locators, and what.
-    wire: Vec<(Instant, Option<usize>, Locators, Vec<u8>)>,
+    /// Between which locators, and what.
+    wire: Wire<(Locators, Vec<u8>)>,
     accepted: Vec<ConnectionHandle>,
     received: Vec<u64>,
     ended: Vec<PeerEvent>,
@@ -33,7 +36,7 @@ fn server_at(link: u8) -> SocketAddr {
 }
 
 fn client_at(client: usize, link: u8) -> SocketAddr {
-    SocketAddr::from(([10, 0, link, 1], 4000 + client as u16))
+    SocketAddr::from(([10, 0, link, 1], FIRST_PORT + client as u16))
 }
 
 fn up(endpoint: &mut Endpoint, now: Instant, local: SocketAddr) {
@@ -50,7 +53,7 @@ impl Hosts {
             now: Instant::ZERO,
             server,
             clients: Vec::new(),
-            wire: Vec::new(),
+            wire: Wire::new([]),
             accepted: Vec::new(),
             received: Vec::new(),
             ended: Vec::new(),
@@ -90,38 +93,35 @@ impl Hosts {
         while self.now < end {
             self.now += MS(1);
             let now = self.now;
-            let arrived: Vec<_> = self.wire.extract_if(.., |(at, ..)| *at <= now).collect();
-            for (_, to, locators, bytes) in arrived.into_iter().filter(|_| !self.cut) {
+            while let Some((to, (locators, bytes))) = self.wire.arrived(now) {
                 let input = Input::Datagram { locators, ecn: Ecn::None, bytes: BytesMut::from(&bytes[..]) };
-                match to {
-                    None => self.server.handle(now, input),
-                    Some(n) => self.clients[n].iter_mut().for_each(|c| c.handle(now, input.clone())),
+                if !self.cut
+                    && let Some(host) = self.host(to)
+                {
+                    host.handle(now, input);
                 }
             }
-            self.turn(None);
-            (0..self.clients.len()).for_each(|n| self.turn(Some(n)));
+            (0..=self.clients.len()).for_each(|host| self.turn(host));
             self.listen();
         }
     }
 
-    fn turn(&mut self, who: Option<usize>) {
-        let now = self.now;
-        let endpoint = match who {
-            None => &mut self.server,
-            Some(n) => match &mut self.clients[n] {
-                Some(client) => client,
-                None => return,
-            },
-        };
-        endpoint.handle_timeout(now);
-        let mut out = Out::default();
-        pump(endpoint, now, &mut out);
+    /// The server is host 0, and client `n` is host `n + 1`.
+    fn host(&mut self, host: usize) -> Option<&mut Endpoint> {
+        match host.checked_sub(1) {
+            None => Some(&mut self.server),
+            Some(n) => self.clients[n].as_mut(),
+        }
+    }
+
+    fn turn(&mut self, from: usize) {
+        let (now, mut out) = (self.now, Out::default());
+        let Some(host) = self.host(from) else { return };
+        host.handle_timeout(now);
+        pump(host, now, &mut out);
         for (locators, bytes) in out.0 {
-            let to = match who {
-                None => Some(usize::from(locators.remote.port()) - 4000),
-                Some(_) => None,
-            };
-            self.wire.push((now + MS(10), to, locators.reversed(), bytes));
+            let to = if from == 0 { usize::from(locators.remote.port() - FIRST_PORT) + 1 } else { 0 };
+            self.wire.fly(now + MS(10), to, (locators.reversed(), bytes));
         }
     }
 

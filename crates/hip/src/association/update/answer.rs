@@ -51,13 +51,12 @@ impl Association {
         if self.updates.ahead() >= WINDOW - 1 {
             return Err(DropReason::Policy);
         }
-        let (inbound, params) = match info.old_spi {
+        let (inbound, mut params) = match info.old_spi {
             0 => self.answer_add(ctx, route, info)?,
             old if old == info.new_spi => self.answer_move(info)?,
             old => self.answer_rekey(ctx, old, info, update)?,
         };
         let nonce = ctx.random.vec(16);
-        let mut params = params;
         params.extend(update.echo_requests.iter().cloned());
         params.extend([Param::EchoRequestSigned(nonce.clone()), Param::Ack(vec![id])]);
         self.send_update(ctx, route, params, What::Answer { inbound, nonce, route, rekeyed })
