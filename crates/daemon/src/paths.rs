@@ -146,7 +146,8 @@ impl Daemon {
     /// Refuses `[paths]` that leaves out every interface that carries paths now, as a mistyped name does.
     pub(crate) fn keeps_paths(&self, paths: &Paths) -> Result<(), ReloadError> {
         let interfaces = self.status().interfaces;
-        let names: Vec<_> = interfaces.iter().filter(|one| one.carries()).map(|one| one.name.clone()).collect();
+        let names: Vec<_> =
+            interfaces.iter().filter(|one| one.carries()).map(|one| one.name.clone()).collect();
         let key = if paths.include.is_empty() { "exclude" } else { "include" };
         match names.is_empty() || leaves_paths(&interfaces, &paths.choice(&self.view.device)) {
             true => Ok(()),

@@ -56,9 +56,11 @@ impl ReloadError {
                 "nothing was changed: put {} back, or `polypath down` and `polypath up`, which resets all connections",
                 keys.join(", ")
             ),
-            Self::NoPaths { .. } => "nothing was changed: let one of them carry paths, or connect another one first; \
+            Self::NoPaths { .. } => {
+                "nothing was changed: let one of them carry paths, or connect another one first; \
                  `polypath down` and `polypath up` read the configuration without this check"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Lease(error) => format!("nothing was changed: {}", error.help()),
             Self::Route(error) => format!("nothing was changed: {}", error.help()),
         }

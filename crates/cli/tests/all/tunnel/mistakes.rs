@@ -122,7 +122,7 @@ fn a_mistyped_interface_does_not_take_the_daemon_off_its_links() {
     let Some([mut router, mut server]) = hosts() else { return };
     let there = server.init(&[]);
     server.obey(&router.obey(&there));
-    [&mut server, &mut router].map(Host::up);
+    [&mut server, &mut router].into_iter().for_each(Host::up);
     let paths = || String::from_utf8(router.ask(&["paths"]).stdout).unwrap();
     wait("a path", || paths().contains("eth0       used"));
     for (key, value) in [("include", "eth7"), ("exclude", "eth*")] {
@@ -130,7 +130,11 @@ fn a_mistyped_interface_does_not_take_the_daemon_off_its_links() {
         router.edit(|text| text.replacen(&right, &wrong, 1));
         let refused = router.ask(&["reload"]);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        let parts = [&format!("paths.{key}: "), "off all interfaces that carry them now: eth0", "help: nothing was changed"];
+        let parts = [
+            &format!("paths.{key}: "),
+            "off all interfaces that carry them now: eth0",
+            "help: nothing was changed",
+        ];
         assert!(refused.status.code() == Some(2) && parts.iter().all(|part| said.contains(*part)), "{said}");
         assert!(paths().contains("eth0       used"), "{}", paths());
         router.edit(|text| text.replacen(&wrong, &right, 1));
