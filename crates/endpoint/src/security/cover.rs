@@ -59,10 +59,7 @@ impl Cover for Security {
     fn measured(&mut self, now: Instant, path: &Locators, stats: &PathStats) {
         let number = path.local.port();
         let Some(path) = self.paths.get_mut(number) else { return };
-        // Of several connections the fastest tells most.
-        let same = path.measured.bandwidth.filter(|_| path.measured_at == now);
-        path.measured.bandwidth = same.max(stats.delivered_rate).or(path.measured.bandwidth);
-        path.measured_at = now;
+        path.see_rate(now, stats.delivered_rate);
         stats.srtt.into_iter().for_each(|srtt| path.heart.see_data(srtt));
         self.tell_round_trip(now, number);
     }

@@ -10,7 +10,7 @@ use polypath_wire::hip::Hit;
 use polypath_wire::icmp::{IcmpFamily, PROTOCOL_V6};
 use polypath_wire::shim::Shim;
 use polypath_wire::tcp::MIN_HEADER_LEN;
-use polypath_wire::{Checksum, Duration, Ecn, Instant, udp};
+use polypath_wire::{Checksum, Duration, Ecn, Instant, Rate, udp};
 
 use super::ecn::Marking;
 use super::heartbeat::{self, Heart};
@@ -24,6 +24,8 @@ use crate::paths::Locators;
 pub(super) const ROOM: usize = 1 << 16;
 /// What every network carries as a payload of UDP, bytes.
 const SMALL: usize = 500;
+/// How long the rate of the fastest connection counts, although others are slower.
+const RATE_LASTS: Duration = Duration::from_secs(10);
 /// Packets between two heartbeats that are no flow of data.
 const FEW: u64 = 4;
 /// Heartbeats in a hurry leave no sooner after one another than this many times the smallest one-way delay: on a
@@ -72,10 +74,10 @@ pub(super) struct SecurePath {
     pub heart: Heart,
     pub marks: Marking,
     pub mtu: PathMtu,
-    /// What was measured: half the smallest round trip of a heartbeat, and the rate at which a connection delivers that has more to send.
+    /// What was measured: half the smallest round trip of a heartbeat, and the [rate](Self::see_rate) at which a connection delivers that has more to send.
     pub measured: Link,
-    /// When connections last told of it.
-    pub measured_at: Instant,
+    /// When that rate was measured.
+    measured_at: Instant,
     /// What connections were last told of whether it is for what others have no room for.
     pub spills: bool,
     /// Whether something large left since the last heartbeat.
@@ -103,6 +105,14 @@ pub(super) enum Content {
 }
 
 impl SecurePath {
+    /// A connection delivers at `rate`. Of several the fastest tells most; a small one after it, or its own end, tells less than it did.
+    pub fn see_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        let lapsed = now.since(self.measured_at) > RATE_LASTS;
+        if rate.is_some() && (lapsed || rate >= self.measured.bandwidth) {
+            (self.measured.bandwidth, self.measured_at) = (rate, now);
+        }
+    }
+
     /// One that nobody uses yet, of an association's name and the peer's HIT.
     pub fn new(
         now: Instant,

@@ -377,6 +377,22 @@ fn what_was_measured_is_told_and_shown_but_not_taken_for_known() {
     assert!(sent(&bed) - before < 40, "not told again and again: {}", sent(&bed) - before);
 }
 
+#[test]
+fn what_a_large_transfer_measured_outlives_small_ones_after_it() {
+    let mut bed = Bed::established();
+    for len in [LEN * 4, 30_000, 30_000] {
+        (bed.received, bed.finished) = (0, false);
+        bed.send(len);
+        while !bed.finished {
+            bed.run(Duration::from_secs(1));
+        }
+        for path in bed.endpoints[CLIENT].secure_paths() {
+            let rate = path.measured.bandwidth.unwrap().0;
+            assert!(rate > 7_000_000, "of 8 Mbit/s after {len} bytes: {rate}");
+        }
+    }
+}
+
 /// HIP's signatures are drawn anew each time; all else of a run follows from its log.
 #[test]
 fn a_log_replays_to_the_same_packets() {
