@@ -56,7 +56,7 @@ impl Context {
         let compares = largest.compares && largest.members == members;
         let mut context = Self { members: members.to_vec(), compares, ..largest.clone() };
         if largest.members != members {
-            context.end_trial();
+            context.end_trial(Standing::on_loss);
         }
         if !largest.members.iter().all(|path| members.contains(path)) {
             context.law_mut().limit_window(of(largest).max(1));
@@ -120,16 +120,21 @@ impl Context {
     pub(super) fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         let recovers = !self.is_alone() && self.reduced.is_some_and(|(_, until)| now < until);
         self.srtt = sample.srtt.unwrap_or(self.srtt);
-        let sample = AckSample { in_recovery: sample.in_recovery || recovers, ..*sample };
+        let is_steady = self.law().snapshot().phase == Phase::CongestionAvoidance;
+        let tries = is_steady && self.standing.as_ref().is_some_and(|queue| queue.tries(now));
+        let sample = AckSample { in_recovery: sample.in_recovery || recovers || tries, ..*sample };
         self.law_mut().on_ack(now, &sample);
     }
 
     /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times. A queue is
-    /// not this window's if it is mostly unused.
+    /// not this window's if it is mostly unused, nor until it has been used for a while: it grows then, whatever is given up.
     pub(super) fn on_delay(&mut self, now: Instant, (sent, wait): (Instant, Duration), sample: &AckSample) {
         let is_steady = |context: &Self| context.law().snapshot().phase == Phase::CongestionAvoidance;
-        let is_used = 2 * sample.prior_in_flight >= self.law().window() || !sample.app_limited;
-        if self.standing.is_none() || !self.is_alone() || !is_steady(self) || !is_used {
+        if self.standing.is_none() || !self.is_alone() || !is_steady(self) {
+            return;
+        }
+        if 2 * sample.prior_in_flight < self.law().window() {
+            self.end_trial(Standing::restart);
             return;
         }
         let rate = sample.delivery_rate;
@@ -176,13 +181,14 @@ impl Context {
 
     /// A loss ends a trial: the law takes it with the window that it had before, as what was lost left with that.
     fn after_trial(&mut self, loss: &LossEvent) -> LossEvent {
-        let flight_size = if self.end_trial() { self.law().window() } else { loss.flight_size };
+        let flight_size =
+            if self.end_trial(Standing::on_loss) { self.law().window() } else { loss.flight_size };
         LossEvent { flight_size, ..*loss }
     }
 
-    /// The law becomes what it was before a reduction whose outcome is not known yet. Whether there was one.
-    fn end_trial(&mut self) -> bool {
-        let ends_trial = self.standing.as_mut().is_some_and(Standing::on_loss);
+    /// The law becomes what it was before a reduction whose outcome is not known yet, if there was one by what `ends` says.
+    fn end_trial(&mut self, ends: impl FnOnce(&mut Standing) -> bool) -> bool {
+        let ends_trial = self.standing.as_mut().is_some_and(ends);
         let before = self.before.take_if(|_| ends_trial);
         before.map(|before| self.base = *before).is_some()
     }

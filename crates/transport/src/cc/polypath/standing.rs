@@ -69,7 +69,8 @@ struct Round {
 /// A reduction whose outcome is not known.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// What packets waited at least before it, and how much of that was given up.
+    began: Instant,
+    /// What packets waited at least before it, the last that left before it too, and how much of that was given up.
     before: Duration,
     excess: Duration,
     rate: Rate,
@@ -101,6 +102,7 @@ impl Standing {
     ) -> Option<Step> {
         let fresh = Round { began: now, least: wait, sum: Duration::ZERO, packets: 0, rate };
         let mut round = self.round.unwrap_or(fresh);
+        let earlier = round.least;
         (round.least, round.rate) = (round.least.min(wait), round.rate.max(rate));
         (round.sum, round.packets) = (round.sum + wait, round.packets + 1);
         let is_over = sent >= round.began;
@@ -111,6 +113,9 @@ impl Standing {
         match &mut self.trial {
             Some(trial) if is_over => {
                 trial.rounds += 1;
+                if trial.rounds == 1 {
+                    trial.before = trial.before.max(earlier);
+                }
                 let ended = self.trial.take_if(|trial| trial.rounds == ROUNDS)?;
                 self.judge(now, &ended, round.least)
             }
@@ -126,6 +131,12 @@ impl Standing {
         }
     }
 
+    /// Whether a reduction is tried. The window does not grow meanwhile: on a slow path a segment more in each round trip would hide what was
+    /// given up. It does after a pause: the acknowledgments that tell may come by another path now.
+    pub(super) fn tries(&self, now: Instant) -> bool {
+        self.trial.is_some_and(|trial| now < trial.began + PAUSE)
+    }
+
     /// Gives up what waits too long, if it is time to look.
     fn look(&mut self, now: Instant) -> Option<Step> {
         if now < self.look {
@@ -134,7 +145,7 @@ impl Standing {
         self.look = next_multiple(now, LOOK);
         let Round { least: before, rate, .. } = self.last.take().filter(|round| round.least > self.target)?;
         let excess = before - self.target.over(2);
-        (self.trial, self.round) = (Some(Trial { before, excess, rate, rounds: 0 }), None);
+        (self.trial, self.round) = (Some(Trial { began: now, before, excess, rate, rounds: 0 }), None);
         Some(Step::GiveUp(rate.bytes_in(excess)))
     }
 
@@ -159,9 +170,15 @@ impl Standing {
         Some(if is_gone { u64::MAX } else { full.bytes_in(srtt - self.mean + self.target.over(2)) })
     }
 
-    /// A loss reduces the window: what the queue does then tells nothing. Whether a trial ends by that.
+    /// A loss reduces the window. Whether a trial ends by that.
     pub(super) fn on_loss(&mut self) -> bool {
-        (self.round, self.last, self.settling, self.full) = (None, None, ROUNDS, None);
+        self.full = None;
+        self.restart()
+    }
+
+    /// Less is on its way than the window allows, or will be: what the queue does then tells nothing. Whether a trial ends by that.
+    pub(super) fn restart(&mut self) -> bool {
+        (self.round, self.last, self.settling) = (None, None, ROUNDS);
         self.trial.take().is_some()
     }
 }
@@ -247,6 +264,16 @@ mod tests {
         road.standing.on_loss();
         road.run(400, |_| 1);
         assert_eq!(holds(&road), None);
+    }
+
+    #[test]
+    fn a_queue_that_grew_since_it_was_looked_at_is_compared_with_what_it_was_when_bytes_were_given_up() {
+        let mut road = Road::new();
+        road.run(450, |_| 30);
+        road.run(130, |given_up| if given_up == 0 { 30 } else { 60 });
+        assert_eq!(road.steps, [Step::GiveUp(25_000)]);
+        road.run(400, |given_up| 60 - given_up);
+        assert!(!road.steps.contains(&Step::TakeBack), "from 60 ms to 35 ms: {:?}", road.steps);
     }
 
     #[test]

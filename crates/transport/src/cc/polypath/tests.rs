@@ -131,7 +131,8 @@ fn what_one_path_still_has_in_flight_is_not_sent_on_another() {
 /// A packet that left a round trip of 50 ms and a wait ago is acknowledged each 10 ms, on A alone.
 fn waited(c: &mut Polypath, began: u64, waits: &[u64], rate: Rate) -> u64 {
     for (n, wait) in (1..).zip(waits) {
-        let sample = AckSample { min_rtt: Some(MS(50)), delivery_rate: Some(rate), ..acked(50 + wait) };
+        let (min_rtt, prior_in_flight) = (Some(MS(50)), c.window(A));
+        let sample = AckSample { min_rtt, delivery_rate: Some(rate), prior_in_flight, ..acked(50 + wait) };
         c.on_ack(at(began + 10 * n), A, &sample, &views([5, 0]));
     }
     began + 10 * waits.len() as u64
@@ -199,6 +200,24 @@ fn what_was_given_up_for_a_queue_of_others_comes_back_whatever_segments_hold_and
         let (after, before) = ends(change);
         assert!(after >= before, "{after} {before}");
     }
+}
+
+#[test]
+fn while_a_reduction_for_the_queue_is_tried_nothing_grows() {
+    let (mut c, now, _) = reduced_for_the_queue();
+    let reduced = c.window(A);
+    let now = waited(&mut c, now, &[30; 7], Rate::from_mbps(2));
+    assert_eq!(c.window(A), reduced, "a round trip of 80 ms");
+    waited(&mut c, now, &[5; 40], Rate::from_mbps(2));
+    assert!(c.window(A) > reduced, "the queue was its own");
+}
+
+#[test]
+fn a_window_that_is_not_used_tells_nothing_of_the_queue() {
+    let (mut c, now, before) = reduced_for_the_queue();
+    let unused = AckSample { min_rtt: Some(MS(50)), prior_in_flight: 1000, ..acked(80) };
+    c.on_ack(at(now + 10), A, &unused, &views([1, 0]));
+    assert!(c.window(A) >= before, "the trial has ended");
 }
 
 /// The first window on A, after acknowledgments of packets that waited so long, ms, and whose trains had this rate, Mbit/s.
