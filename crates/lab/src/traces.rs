@@ -29,7 +29,7 @@ pub enum TraceError {
     #[error("no trace is like \"{0}\": there are lte, starlink, wifi")]
     Kind(String),
     /// It has no end, or none that anybody waits for.
-    #[error("a trace of {0} s: it lasts from 1 s to 3600 s")]
+    #[error("a trace lasts 1 s to 3600 s")]
     Length(u64),
     /// Too slow for an opportunity, or too fast for a file.
     #[error("a mean of {0} bit/s: it is from 100kbit/s to 1Gbit/s")]
