@@ -33,13 +33,24 @@ fn bad_arguments_are_told_what_to_write() {
     insta::assert_snapshot!("path_without_delay", error_of(&["demo", "--path", "80mbit"], 2));
     insta::assert_snapshot!("size_without_unit", error_of(&["demo", "--size", "64"], 2));
     insta::assert_snapshot!("unknown_scheduler", error_of(&["demo", "--scheduler", "erliest_arrival"], 2));
+    for (args, what) in [
+        (&["lab", "run", "x.toml", "--seed", "x"][..], "not a seed: write for example 7"),
+        (&["lab", "run", "x.toml", "--jobs", "0"], "write a whole number, at least 1"),
+        (&["lab", "speed", "dumbbell", "0"], "write seconds, above 0"),
+        (&["lab", "record"], "or --listen, on the other host"),
+        (&["lab", "trace", "lte", "--seconds", "0"], "--seconds 0: a trace lasts 1 s to 3600 s"),
+        (&["send", "x", "--wait", "-1", "y"], "it needs seconds, 1 or more"),
+    ] {
+        let text = error_of(args, 2);
+        assert!(text.contains(what), "{args:?}: {text}");
+    }
     insta::assert_snapshot!("seeds_backwards", error_of(&["lab", "run", "x.toml", "--seeds", "9..2"], 2));
 }
 
 #[test]
 fn files_that_are_not_there_are_named() {
     insta::assert_snapshot!("no_such_file", error_of(&["demo", "--file", "no/such.file", "--sim"], 3));
-    insta::assert_snapshot!("no_such_spec", error_of(&["lab", "run", "no/such.toml"], 2));
+    insta::assert_snapshot!("no_such_spec", error_of(&["lab", "run", "no/such.toml"], 3));
     insta::assert_snapshot!("directory_as_file", error_of(&["demo", "--file", "crates", "--sim"], 2));
 }
 
