@@ -2,7 +2,6 @@
 
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
@@ -10,6 +9,7 @@ use polypath_lab::seeds::SeedRange;
 use polypath_lab::units::Human;
 use polypath_wire::{Duration, Rate};
 
+use super::numbers::{at_least_one, seconds, seed};
 #[cfg(feature = "lab")]
 use super::record::{self, RecordArgs};
 
@@ -236,21 +236,6 @@ pub enum SpeedScenario {
     Dumbbell,
     /// Two flows on the first path of the mHIP paper's topology
     Mhip,
-}
-
-fn seed(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "not a seed: write for example 7")
-}
-
-fn at_least_one<T: FromStr>(text: &str) -> Result<T, &'static str> {
-    text.parse().map_err(|_| "write a whole number, at least 1")
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if seconds > 0.0 && seconds <= 1e6 => Ok(seconds),
-        _ => Err("write seconds, above 0 and up to 1000000".into()),
-    }
 }
 
 const REPLAY_EXAMPLES: &str = "\
