@@ -181,7 +181,7 @@ fn the_lab_draws_a_trace_by_seed() {
     assert_eq!(drawn("1"), drawn("1"));
     assert_ne!(drawn("1"), drawn("2"));
     assert!(drawn("1").ends_with(b"\n5000\n"));
-    assert!(error_of(&["lab", "trace", "wifi", "--seconds", "0"], 2).contains("from 1 s to 3600 s"));
+    assert!(error_of(&["lab", "trace", "wifi", "--seconds", "0"], 2).contains("a trace lasts 1 s to 3600 s"));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn the_lab_times_the_simulator() {
         assert!(report["nanoseconds_a_packet"].as_f64().unwrap() > 0.0, "{report:#}");
     }
     assert!(error_of(&["lab", "speed", "link", "-1"], 2).contains("unexpected argument"));
-    assert!(error_of(&["lab", "speed", "link", "nan"], 2).contains("0 to 1000000"));
+    assert!(error_of(&["lab", "speed", "link", "nan"], 2).contains("above 0 and up to 1000000"));
 }
 
 #[test]

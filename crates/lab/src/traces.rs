@@ -211,7 +211,7 @@ mod tests {
     fn what_cannot_be_drawn_is_told() {
         let told =
             |kind: Kind, seconds, mean| kind.draw(Seed(1), seconds, Rate(mean)).unwrap_err().to_string();
-        assert!(told(Kind::Lte, 0, 1_000_000).contains("from 1 s"));
+        assert!(told(Kind::Lte, 0, 1_000_000).contains("lasts 1 s to 3600 s"));
         assert!(told(Kind::Lte, 10, 1).contains("100kbit/s"));
         assert!(Kind::called("5g").unwrap_err().to_string().contains("there are lte, starlink, wifi"));
     }
