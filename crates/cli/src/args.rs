@@ -4,6 +4,7 @@ mod files;
 mod lab;
 #[cfg(feature = "daemon")]
 pub mod net;
+mod numbers;
 #[cfg(feature = "lab")]
 mod record;
 #[cfg(feature = "daemon")]

@@ -61,6 +61,11 @@ impl Failure {
         Self { status: Status::System, message: format!("{what}: {error}"), help: None }
     }
 
+    /// The same where the error says itself what was to be done.
+    pub fn refused(error: impl fmt::Display) -> Self {
+        Self::with(Status::System, error.to_string())
+    }
+
     /// A file that the system does not let us write.
     pub fn unwritten(file: &Path, error: &io::Error) -> Self {
         let said = error.to_string();

@@ -141,9 +141,7 @@ fn not_loaded(error: LoadError) -> Failure {
     match error {
         LoadError::Spec(e) => Failure::usage(e.to_string()),
         LoadError::Unknown(e) => unknown(e),
-        LoadError::Read { .. } => {
-            Failure::usage(error.to_string()).help("`polypath lab list` lists the experiments")
-        }
+        LoadError::Read { .. } => Failure::refused(error).help("`polypath lab list` lists the experiments"),
     }
 }
 

@@ -11,6 +11,7 @@ mod interrupt;
 mod keys;
 #[cfg_attr(not(feature = "lab"), path = "without_lab.rs")]
 mod lab;
+mod made;
 mod pages;
 #[cfg(feature = "lab")]
 mod record;

@@ -24,12 +24,23 @@ impl FromStr for Target {
         if addresses.iter().any(String::is_empty) {
             return Err("an address is empty".into());
         }
+        addresses.iter().try_for_each(|address| port_in_range(address))?;
         match addresses.iter().find(|address| is_link_local(address)) {
             Some(address) => Err(format!(
                 "{address} is link-local, which is not supported; use one of the host's other addresses"
             )),
             None => Ok(Self { hit, addresses }),
         }
+    }
+}
+
+/// An error if a port is written and no host has it.
+fn port_in_range(address: &str) -> Result<(), String> {
+    let Some((host, port)) = address.rsplit_once(':') else { return Ok(()) };
+    let is_ipv6 = host.contains(':') && !host.ends_with(']'); // the last of its groups is no port
+    match port.parse::<u16>() {
+        Ok(0) | Err(_) if !is_ipv6 => Err(format!("{} is not a UDP port: 1 to 65535", shown(port))),
+        _ => Ok(()),
     }
 }
 
@@ -82,6 +93,10 @@ mod tests {
         assert!("2001:db8::1@192.0.2.1".parse::<Target>().is_err(), "no HIT");
         assert!(hit.parse::<Target>().is_err());
         assert!(format!("{hit}@").parse::<Target>().is_err());
+        for wrong in ["192.0.2.1:99999", "[fd00::1]:0", "host.example:http", "192.0.2.1:"] {
+            let said = format!("{hit}@{wrong}").parse::<Target>().unwrap_err();
+            assert!(said.ends_with(" is not a UDP port: 1 to 65535"), "{said}");
+        }
         for local in ["fe80::1%eth0", "[fe80::1%eth0]:99", "[fe80::1]:99", "192.0.2.1,fe80::1"] {
             let said = format!("{hit}@{local}").parse::<Target>().unwrap_err();
             assert!(said.contains("is link-local, which is not supported"), "{said}");

@@ -33,13 +33,24 @@ fn bad_arguments_are_told_what_to_write() {
     insta::assert_snapshot!("path_without_delay", error_of(&["demo", "--path", "80mbit"], 2));
     insta::assert_snapshot!("size_without_unit", error_of(&["demo", "--size", "64"], 2));
     insta::assert_snapshot!("unknown_scheduler", error_of(&["demo", "--scheduler", "erliest_arrival"], 2));
+    for (args, what) in [
+        (&["lab", "run", "x.toml", "--seed", "x"][..], "not a seed: write for example 7"),
+        (&["lab", "run", "x.toml", "--jobs", "0"], "write a whole number, at least 1"),
+        (&["lab", "speed", "dumbbell", "0"], "write seconds, above 0"),
+        (&["lab", "record"], "or --listen, on the other host"),
+        (&["lab", "trace", "lte", "--seconds", "0"], "--seconds 0: a trace lasts 1 s to 3600 s"),
+        (&["send", "x", "--wait", "-1", "y"], "it needs seconds, 1 or more"),
+    ] {
+        let text = error_of(args, 2);
+        assert!(text.contains(what), "{args:?}: {text}");
+    }
     insta::assert_snapshot!("seeds_backwards", error_of(&["lab", "run", "x.toml", "--seeds", "9..2"], 2));
 }
 
 #[test]
 fn files_that_are_not_there_are_named() {
     insta::assert_snapshot!("no_such_file", error_of(&["demo", "--file", "no/such.file", "--sim"], 3));
-    insta::assert_snapshot!("no_such_spec", error_of(&["lab", "run", "no/such.toml"], 2));
+    insta::assert_snapshot!("no_such_spec", error_of(&["lab", "run", "no/such.toml"], 3));
     insta::assert_snapshot!("directory_as_file", error_of(&["demo", "--file", "crates", "--sim"], 2));
 }
 
@@ -170,7 +181,7 @@ fn the_lab_draws_a_trace_by_seed() {
     assert_eq!(drawn("1"), drawn("1"));
     assert_ne!(drawn("1"), drawn("2"));
     assert!(drawn("1").ends_with(b"\n5000\n"));
-    assert!(error_of(&["lab", "trace", "wifi", "--seconds", "0"], 2).contains("from 1 s to 3600 s"));
+    assert!(error_of(&["lab", "trace", "wifi", "--seconds", "0"], 2).contains("a trace lasts 1 s to 3600 s"));
 }
 
 #[test]
@@ -182,7 +193,7 @@ fn the_lab_times_the_simulator() {
         assert!(report["nanoseconds_a_packet"].as_f64().unwrap() > 0.0, "{report:#}");
     }
     assert!(error_of(&["lab", "speed", "link", "-1"], 2).contains("unexpected argument"));
-    assert!(error_of(&["lab", "speed", "link", "nan"], 2).contains("0 to 1000000"));
+    assert!(error_of(&["lab", "speed", "link", "nan"], 2).contains("above 0 and up to 1000000"));
 }
 
 #[test]

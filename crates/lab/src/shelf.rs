@@ -47,8 +47,7 @@ impl Shelf {
     /// The names of the experiments of the group `name`, in order.
     pub fn group(&self, name: &str) -> Result<Vec<String>, Unknown> {
         let all = self.names().unwrap_or_default();
-        let of = |n: &String| n.split_once('/').map(|(group, _)| group.to_owned());
-        let own: Vec<String> = all.iter().filter(|n| of(n).as_deref() == Some(name)).cloned().collect();
+        let own: Vec<String> = all.iter().filter(|n| group_of(n) == Some(name)).cloned().collect();
         if !own.is_empty() {
             return Ok(own);
         }
@@ -59,9 +58,18 @@ impl Shelf {
             );
             return Err(Unknown { what: "group", name: name.to_owned(), help });
         }
-        let mut groups: Vec<String> = all.iter().filter_map(of).collect();
-        groups.dedup();
-        Err(unknown("group", name, &groups.iter().map(String::as_str).collect::<Vec<_>>()))
+        Err(unknown("group", name, &groups(&all)))
+    }
+
+    /// That neither a group is called `name` nor an experiment, nor is it the random scenarios: no page can be of it.
+    pub fn nothing_to_report(&self, name: &str) -> Unknown {
+        let all = self.names().unwrap_or_default();
+        let what = "group or experiment";
+        so_called(&all, what, name).unwrap_or_else(|| {
+            let mut known = groups(&all);
+            known.push(scenarios::GROUP);
+            Unknown { what, name: name.to_owned(), help: suggestion("group", name, &known) }
+        })
     }
 
     /// The experiment `name`, which is `group/name`; `frontier/17` is a scenario that is drawn.
@@ -87,14 +95,34 @@ impl Shelf {
 
     fn unknown(&self, name: &str) -> Unknown {
         let all = self.names().unwrap_or_default();
-        let so_called = |n: &&String| n.rsplit('/').next() == Some(name);
-        let found: Vec<String> = all.iter().filter(so_called).map(|n| format!("\"{n}\"")).collect();
-        if !found.is_empty() {
-            let help = format!("did you mean {}?", found.join(" or "));
+        if group_of(name) == Some(scenarios::GROUP) {
+            let help = format!("random scenarios have numbers: {}/17", scenarios::GROUP);
             return Unknown { what: "experiment", name: name.to_owned(), help };
         }
-        unknown("experiment", name, &all.iter().map(String::as_str).collect::<Vec<_>>())
+        so_called(&all, "experiment", name).unwrap_or_else(|| {
+            unknown("experiment", name, &all.iter().map(String::as_str).collect::<Vec<_>>())
+        })
     }
+}
+
+/// The group of the experiment `name`.
+fn group_of(name: &str) -> Option<&str> {
+    name.split_once('/').map(|(group, _)| group)
+}
+
+/// The groups of experiments that are in order.
+fn groups(all: &[String]) -> Vec<&str> {
+    let mut groups: Vec<&str> = all.iter().filter_map(|name| group_of(name)).collect();
+    groups.dedup();
+    groups
+}
+
+/// That `name` lacks its group, if experiments of a group are called so.
+fn so_called(all: &[String], what: &'static str, name: &str) -> Option<Unknown> {
+    let found = all.iter().filter(|n| n.rsplit('/').next() == Some(name));
+    let found: Vec<String> = found.map(|n| format!("\"{n}\"")).collect();
+    let help = || format!("did you mean {}?", found.join(" or "));
+    (!found.is_empty()).then(|| Unknown { what, name: name.to_owned(), help: help() })
 }
 
 /// The experiment in the file `spec`, or the one of this name on `shelf`.
@@ -111,7 +139,7 @@ pub fn cell<'a>(experiment: &'a Experiment, label: &str) -> Result<&'a Cell, Unk
         [""] => Unknown {
             what: "cell",
             name: label.to_owned(),
-            help: "it has no grid, and so no cells: leave it out".to_owned(),
+            help: "it has no grid, and so no cells: leave the cell out".to_owned(),
         },
         _ => unknown("cell", label, &labels),
     })
@@ -131,7 +159,7 @@ pub fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Nothing of `known` is called `name`.
 pub(crate) fn unknown(what: &'static str, name: &str, known: &[&str]) -> Unknown {
-    Unknown { what, name: name.to_owned(), help: suggestion(name, known) }
+    Unknown { what, name: name.to_owned(), help: suggestion(what, name, known) }
 }
 
 fn name_of(file: &str) -> Option<String> {

@@ -29,7 +29,7 @@ pub enum TraceError {
     #[error("no trace is like \"{0}\": there are lte, starlink, wifi")]
     Kind(String),
     /// It has no end, or none that anybody waits for.
-    #[error("a trace of {0} s: it lasts from 1 s to 3600 s")]
+    #[error("a trace lasts 1 s to 3600 s")]
     Length(u64),
     /// Too slow for an opportunity, or too fast for a file.
     #[error("a mean of {0} bit/s: it is from 100kbit/s to 1Gbit/s")]
@@ -211,7 +211,7 @@ mod tests {
     fn what_cannot_be_drawn_is_told() {
         let told =
             |kind: Kind, seconds, mean| kind.draw(Seed(1), seconds, Rate(mean)).unwrap_err().to_string();
-        assert!(told(Kind::Lte, 0, 1_000_000).contains("from 1 s"));
+        assert!(told(Kind::Lte, 0, 1_000_000).contains("lasts 1 s to 3600 s"));
         assert!(told(Kind::Lte, 10, 1).contains("100kbit/s"));
         assert!(Kind::called("5g").unwrap_err().to_string().contains("there are lte, starlink, wifi"));
     }

@@ -45,6 +45,10 @@ once, see `polypath send --help`. An existing file with other content stays: the
 unfinished file is hidden (.NAME.….part) and resumed when the same sender sends it again. Names that lead out of \
 the directory or begin with a dot are refused (--hidden accepts the latter), and no link is followed.";
 
+fn seconds(text: &str) -> Result<u64, &'static str> {
+    text.parse().ok().filter(|seconds| *seconds > 0).ok_or("it needs seconds, 1 or more")
+}
+
 #[derive(Args, Debug)]
 pub struct SendArgs {
     /// What to send (`-`: standard input), then the receiver: its Host Identity Tag and its addresses
@@ -56,7 +60,7 @@ pub struct SendArgs {
     /// End when one host has fetched everything
     #[arg(long, requires = "allow")]
     pub once: bool,
-    /// The UDP port at which files are fetched
+    /// The UDP port at which files are fetched; 0: any that is free
     #[arg(long, value_name = "PORT", default_value_t = udp::PORT, requires = "allow")]
     pub port: u16,
     /// Name of standard input at the receiver [default: stdin]
@@ -66,7 +70,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// Give up after this long without progress, seconds [default: 8 for the first answer, then 60]
-    #[arg(long, value_name = "SECONDS", conflicts_with = "allow")]
+    #[arg(long, value_name = "SECONDS", conflicts_with = "allow", allow_negative_numbers = true, value_parser = seconds)]
     pub wait: Option<u64>,
     /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none
     #[arg(long, conflicts_with = "port")]
@@ -96,7 +100,7 @@ pub struct ReceiveArgs {
     #[arg(long, value_name = "HIT@ADDR[,ADDR…]")]
     pub from: Option<Target>,
     /// Give up after this long without progress, seconds [default: 8 for the first answer, then 60]
-    #[arg(long, value_name = "SECONDS", requires = "from")]
+    #[arg(long, value_name = "SECONDS", requires = "from", allow_negative_numbers = true, value_parser = seconds)]
     pub wait: Option<u64>,
     /// Accept names that begin with a dot: such files may change what programs do here
     #[arg(long)]
@@ -104,7 +108,7 @@ pub struct ReceiveArgs {
     /// The identity of this host [default: the one in the user's configuration directory, created if needed]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
-    /// The UDP port of HIP and ESP
+    /// The UDP port of HIP and ESP; 0: any that is free
     #[arg(long, value_name = "PORT", default_value_t = udp::PORT, conflicts_with = "from")]
     pub port: u16,
     /// HIP and ESP as IP protocols 139 and 50, without UDP; needs root, and passes no NAT. Both ends or none

@@ -9,6 +9,7 @@ use polypath_lab::seeds::SeedRange;
 use polypath_lab::units::Human;
 use polypath_wire::{Duration, Rate};
 
+use super::numbers::{at_least_one, seconds, seed};
 #[cfg(feature = "lab")]
 use super::record::{self, RecordArgs};
 
@@ -77,7 +78,7 @@ pub enum LabCommand {
     /// Run in the simulator what a daemon did over its links
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
-    /// Time the simulator on this machine, in scenarios that other simulators are timed with
+    /// Time the simulator on this machine (scenarios of docs/performance.md)
     #[command(after_long_help = SPEED_EXAMPLES)]
     Speed(SpeedArgs),
     /// Print the JSON Schema of spec files
@@ -100,8 +101,8 @@ that change, bursts, traffic the other way. FF: its goodput at a bottleneck, div
 the TCPs there. \
 The baseline (null) replaces the \
 connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean \
-over three other seeds, or as many as --runs. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. Columns \
-without a name belong to the named one before them: medians first, then where the lowest and the highest twentieth begin.";
+over three other seeds, or as many as --runs. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. p5 and \
+p95: where the lowest and the highest twentieth begin; without either, the median.";
 
 /// The scenarios of the frontier, if nothing else is said, and of a quick look at it.
 const SCENARIOS: SeedRange = SeedRange { first: 1, last: 20 };
@@ -124,7 +125,7 @@ pub struct FrontierArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub runs: u64,
     /// Runs at a time [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
     pub jobs: Option<NonZero<usize>>,
     /// Leave out bottlenecks that hold fewer packets than this, queue included
     #[arg(long, value_name = "PACKETS", default_value_t = PIPE)]
@@ -181,7 +182,7 @@ pub struct TraceArgs {
     #[arg(value_name = "KIND", value_parser = kinds())]
     pub kind: String,
     /// Random seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
     /// Length of the trace before it repeats, 1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
@@ -237,13 +238,6 @@ pub enum SpeedScenario {
     Mhip,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.0..=1e6).contains(&seconds) => Ok(seconds),
-        _ => Err("a number of seconds, 0 to 1000000, is needed".into()),
-    }
-}
-
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   polypath status --watch --json > run.log          on the host that sends, while it sends; Ctrl-C ends it
@@ -297,8 +291,8 @@ Examples:
 
 Each line has two answers. The band (our own min and max) is met or UNMET and decides the exit status. The \
 finding says what our ensemble makes of the paper's value: reproduced, direction only, not \
-identifiable, refuted; the rule is in docs/experiments.md. The null is the same number where nothing \
-distinguishes the flows. Cells that no expectation needs run with one seed only, unless --out, --report or \
+identifiable, refuted; the rule is in docs/experiments.md. The null is the same number with \
+plain TCP in the place of the multipath connection's path. Cells that no expectation needs run with one seed only, unless --out, --report or \
 --figures want them.";
 
 const REPORT_EXAMPLES: &str = "\
@@ -314,8 +308,7 @@ below. Figures have zoom and tooltips; it needs no network: open it in any brows
 /// A group of experiments.
 #[derive(Args, Debug)]
 pub struct GroupArgs {
-    /// A directory below experiments/, or a group built into this program: foundation, mhip, rmtcp, fast. `lab report` also
-    /// takes one experiment, by its name or its file, and `frontier`
+    /// A directory below experiments/, or a group built into this program: foundation, mhip, rmtcp, fast
     pub group: String,
     /// These seeds instead of the specs', the last included
     #[arg(long, value_name = "A..B", conflicts_with = "quick")]
@@ -364,7 +357,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
     /// Judge only the claims of published values: with 50 seeds from this one on, and up to 400 where these do not decide
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "quick", "out", "report", "figures"])]
+    #[arg(long, value_name = "SEED", value_parser = seed, conflicts_with_all = ["seeds", "quick", "out", "report", "figures"])]
     pub settle: Option<u64>,
     /// Compare with the results that earlier checks printed with --json, each of other seeds, instead of judging bands
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -400,13 +393,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Only this seed
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = seed)]
     pub seed: Option<u64>,
     /// These seeds instead of the spec's, the last included
     #[arg(long, value_name = "A..B")]
     pub seeds: Option<SeedRange>,
     /// How many runs at once; without it one for each core
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
     pub jobs: Option<NonZero<usize>>,
     /// Only this cell of the grid
     #[arg(long, value_name = "LABEL")]
@@ -421,7 +414,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "LINKS", requires = "pcap", value_delimiter = ',')]
     pub pcap_links: Vec<String>,
     /// Keep the first BYTES of each packet: 96 hold all headers
-    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    #[arg(long, value_name = "BYTES", requires = "pcap", value_parser = at_least_one::<NonZero<u32>>)]
     pub pcap_bytes: Option<NonZero<u32>>,
     /// Keep every observation of every run (Arrow IPC), in --out
     #[arg(long, requires = "out")]

@@ -23,7 +23,7 @@ calls to the one that listens. Standard output gets a [[link]] that follows both
 #[derive(Args, Debug)]
 pub struct RecordArgs {
     /// The host that listens: its Host Identity Tag and its addresses
-    #[arg(value_name = "HIT@ADDR[,ADDR…]", required_unless_present = "listen", conflicts_with = "listen")]
+    #[arg(value_name = "HIT@ADDR[,ADDR…]", conflicts_with = "listen")]
     pub to: Option<Target>,
     /// Wait for hosts that record
     #[arg(long)]
@@ -31,7 +31,7 @@ pub struct RecordArgs {
     /// Peers allowed to connect: a Host Identity Tag, or `any`; repeat it for more
     #[arg(long, value_name = "HIT", requires = "listen")]
     pub allow: Vec<Allow>,
-    /// The UDP port at which to listen
+    /// The UDP port at which to listen; 0: any that is free
     #[arg(long, value_name = "PORT", default_value_t = udp::PORT, requires = "listen")]
     pub port: u16,
     /// Base name of the files, before .up.trace and .down.trace

@@ -66,11 +66,11 @@ pub enum TestbedCommand {
     List,
     /// Make the hosts and links of a scenario, until Ctrl-C or `polypath testbed down`
     Up {
-        /// Its name
+        /// A scenario of `polypath testbed list`
         #[arg(value_name = "SCENARIO")]
         scenario: String,
     },
-    /// Take them down
+    /// Remove the hosts and links of `testbed up`
     Down,
 }
 
@@ -94,7 +94,7 @@ Examples:
   polypath up my.toml -v             one line for each connection
   curl http://10.99.0.1/             any program's TCP connection to an address behind a peer uses all links
   polypath status                    in another terminal
-  polypath down                      or Ctrl-C: device and routes go with the daemon
+  polypath down                      or Ctrl-C: the daemon removes device and routes when it ends
 
 It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the \
 foreground, writes what happens to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
@@ -137,7 +137,7 @@ pub struct InitArgs {
     /// An interface that carries paths, by name or pattern; repeat it for more [default: all]
     #[arg(long, value_name = "IFACE")]
     pub only: Vec<String>,
-    /// Ask nothing: what no option says is as its default has it
+    /// Ask nothing; take the default of every option not given
     #[arg(long, short)]
     pub yes: bool,
 }
@@ -290,28 +290,28 @@ pub struct PathsArgs {
 pub enum PathsCommand {
     /// Use interfaces, whatever the configuration says
     Add {
-        /// Their names
+        /// Interfaces, as `ip link` shows them
         #[arg(value_name = "IFACE", required = true)]
         interfaces: Vec<String>,
     },
     /// Stop using interfaces
     Remove {
-        /// Their names
+        /// Interfaces, as `ip link` shows them
         #[arg(value_name = "IFACE", required = true)]
         interfaces: Vec<String>,
     },
     /// Send no more than a rate over an interface
     Limit {
-        /// Its name
+        /// An interface, as `ip link` shows it
         #[arg(value_name = "IFACE")]
         interface: String,
         /// The rate, for example 10M, or none
         #[arg(value_name = "RATE")]
         rate: MaybeLimit,
     },
-    /// Use other interfaces for overflow only; without names: use all alike
+    /// Use these interfaces first, the others for overflow only; without names all alike
     Prefer {
-        /// Their names
+        /// Interfaces, as `ip link` shows them
         #[arg(value_name = "IFACE")]
         interfaces: Vec<String>,
     },

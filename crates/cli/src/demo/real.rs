@@ -1,12 +1,13 @@
 //! The transfer in real time, by `polypath_node`: two nodes and emulated links between their sockets.
 
 use std::cell::Cell;
+use std::io;
 use std::time::{Duration, Instant};
 
 use polypath_endpoint::PeerFailure;
 use polypath_node::{AssociateError, StreamError};
-use polypath_testbed::netns;
 use polypath_testbed::transfer::{PathProgress, TransferConfig, TransferError, TransferPath, transfer};
+use polypath_testbed::{TestbedError, netns};
 use polypath_transport::{CloseReason, PathConfig};
 use polypath_wire::Seed;
 
@@ -27,9 +28,12 @@ const SEED: Seed = Seed(1);
 /// Makes namespaces possible, for which `flag` asks. Call it while this process has one thread.
 pub fn gain_privileges(flag: &str) -> Result<(), Failure> {
     netns::gain_privileges().map_err(|e| {
-        Failure::system("no network namespaces", e)
-            .help(format!("run it as root, or leave {flag} out: loopback needs no root"))
+        Failure::system("no network namespaces", e).help(format!("run it as root, or {}", without(flag)))
     })
+}
+
+fn without(flag: &str) -> String {
+    format!("leave {flag} out: loopback needs no root")
 }
 
 /// Sends `content` and waits until it has arrived, or a signal comes: then everything is taken down again.
@@ -93,6 +97,12 @@ fn failure(plan: &Plan, content: &Content, output: Option<&Output>, error: &Tran
             Some(output) if output.temporary() == path => output.refused(source),
             _ => Failure::system(format!("cannot read {}", content.name), source),
         },
+        TransferError::Testbed(TestbedError::Tun { source, .. })
+            if source.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            let needed = "it needs root, or user namespaces and a /dev/net/tun that this user may open";
+            Failure::system(needed, error).help(without("--netns"))
+        }
         error => Failure::system("the transfer failed", error),
     }
 }

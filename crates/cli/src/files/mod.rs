@@ -23,7 +23,7 @@ use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig}
 pub use receive::receive;
 pub use send::send;
 #[cfg(feature = "lab")]
-pub use serve::{accept, greet};
+pub use serve::{accept, definite, greet};
 
 use crate::args::LinkArgs;
 use crate::failure::Failure;
@@ -59,7 +59,11 @@ pub fn node(
     let no_socket = |port, e: std::io::Error| {
         let taken = e.kind() == std::io::ErrorKind::AddrInUse;
         let failure = Failure::system(format!("no UDP socket on port {port}"), e);
-        if taken { failure.help("does another polypath run here? --port names another one") } else { failure }
+        if taken {
+            failure.help("does another polypath run here? --port chooses another port")
+        } else {
+            failure
+        }
     };
     let sockets = match port {
         Some(port) => HostSockets::bind(port, choice).map_err(|e| no_socket(port, e)),

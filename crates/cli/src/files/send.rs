@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polypath_files::name::{SafePath, shown};
-use polypath_files::{Entry, Plan};
+use polypath_files::{Entry, FileError, Plan};
 use polypath_lab::registry;
 use polypath_transport::{CcConfig, ConnectionConfig};
 
@@ -68,7 +68,9 @@ fn target(args: &SendArgs) -> Result<(Target, &[std::ffi::OsString]), Failure> {
             "the last argument names the receiver, and {} does not: {e}",
             shown(&last.to_string_lossy())
         ))
-        .help(format!("polypath send FILE HIT@ADDRESS; {to_fetch}"))
+        .help(format!(
+            "polypath send FILE HIT@ADDRESS, which `polypath receive` on that host prints; {to_fetch}"
+        ))
     })?;
     if what.is_empty() {
         return Err(Failure::usage("nothing to send").help("polypath send FILE HIT@ADDRESS"));
@@ -105,16 +107,18 @@ fn plan(what: &[impl AsRef<OsStr>], name: Option<&str>) -> Result<Plan, Failure>
     Ok(plan)
 }
 
-fn unreadable(path: &Path, error: &polypath_files::FileError) -> Failure {
-    let failure = Failure::usage(format!("cannot send {error}"));
+fn unreadable(path: &Path, error: &FileError) -> Failure {
+    let why = format!("cannot send {error}");
+    let is_receiver = || path.to_str().is_some_and(|text| text.parse::<Target>().is_ok());
     match error {
-        polypath_files::FileError::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            match path.to_str().is_some_and(|text| text.parse::<Target>().is_ok()) {
-                true => failure.help("the receiver comes last, and only once"),
-                false => failure,
+        FileError::File { source, .. } => match source.kind() {
+            io::ErrorKind::NotFound if is_receiver() => {
+                Failure::usage(why).help("the receiver comes last, and only once")
             }
-        }
-        _ => failure,
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => Failure::usage(why),
+            _ => Failure::refused(why),
+        },
+        _ => Failure::usage(why),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,12 +63,12 @@ impl Serve<'_> {
                 max_associations: MOST_PEERS,
                 ..HipConfig::of_today()
             };
-            let port = (!self.native).then_some(self.port);
+            let port = if self.native { None } else { Some(definite(self.port)?) };
             let node = node(identity, hip, port, choice.clone(), self.connection.ecn)?;
             let config = ListenConfig { connection: self.connection.clone(), ..ListenConfig::default() };
             let listener = node.listen(polypath_files::PORT, config);
             let listener = listener.map_err(|e| Failure::system("cannot listen", e))?;
-            self.greet(ours, &choice);
+            self.greet(ours, port.unwrap_or(udp::PORT), &choice);
             let result = interrupt.or(self.serve(&node, &listener)).await;
             drop(listener);
             node.shutdown(GRACE).await;
@@ -95,9 +96,9 @@ impl Serve<'_> {
         }
     }
 
-    fn greet(&self, ours: Hit, choice: &Choice) {
+    fn greet(&self, ours: Hit, port: u16, choice: &Choice) {
         let native = if self.native { " --native" } else { "" };
-        greet(self.port, choice, |there| match self.work {
+        greet(port, choice, |there| match self.work {
             Work::Receive(_) => format!("ready; to send here: polypath send{native} FILE {ours}@{there}"),
             Work::Send(_) => {
                 format!("ready; to fetch from here: polypath receive{native} --from {ours}@{there}")
@@ -111,13 +112,23 @@ impl Serve<'_> {
     }
 }
 
+/// `port`, or for 0 one that is free: the same on all addresses, so that it can be named.
+pub fn definite(port: u16) -> Result<u16, Failure> {
+    let free = |ip: IpAddr| UdpSocket::bind((ip, 0)).and_then(|socket| socket.local_addr());
+    let found = match port {
+        0 => free(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| free(Ipv4Addr::UNSPECIFIED.into())),
+        port => return Ok(port),
+    };
+    found.map(|there| there.port()).map_err(|e| Failure::system("no UDP port is free", e))
+}
+
 /// Prints what reaches us, which `command` says for our addresses.
 pub fn greet(port: u16, choice: &Choice, command: impl FnOnce(&str) -> String) {
     let port = if port == udp::PORT { String::new() } else { format!(":{port}") };
     let usable = addresses::advertised().unwrap_or_default().into_iter().filter(|a| !a.ip.is_loopback());
     let usable = usable.filter(|a| choice.admits(a));
     let show = |a: addresses::Address| match a.ip {
-        std::net::IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
+        IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
         ip => format!("{ip}{port}"),
     };
     let all: Vec<String> = usable.map(show).collect();

@@ -1,8 +1,8 @@
 //! Key files: where they are, and who may read them.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use polypath_hip::{CryptoError, Identity, PublicIdentity};
@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::made::Made;
 
 /// Longer files are no keys.
 const LONGEST: u64 = 64 * 1024;
@@ -53,17 +54,14 @@ pub fn load_public(file: &Path) -> Result<PublicIdentity, Failure> {
 /// The file appears whole or not at all.
 pub fn store(file: &Path, identity: &Identity, replace: bool) -> Result<(), Failure> {
     let pem = identity.to_pem().map_err(|e| Failure::system("cannot encode the key", e))?;
-    let dir = match file.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |e: io::Error| Failure::unwritten(file, &e);
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    let made = Made::around(file, 0o700).map_err(failed)?;
     let mut draft = NamedTempFile::new_in(dir).map_err(failed)?;
     draft.as_file().set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
     draft.write_all(pem.as_bytes()).and_then(|()| draft.as_file().sync_all()).map_err(failed)?;
     let stored = if replace { draft.persist(file) } else { draft.persist_noclobber(file) };
-    stored.map(drop).map_err(|e| match e.error.kind() {
+    stored.map(|_| made.keep()).map_err(|e| match e.error.kind() {
         io::ErrorKind::AlreadyExists => exists(file),
         _ => failed(e.error),
     })

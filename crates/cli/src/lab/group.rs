@@ -21,6 +21,7 @@ const UNSETTLED: &str =
 
 /// Runs a group, prints the table, and fails if a band is unmet.
 pub fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let kept: Vec<Value> = args.against.iter().map(|file| earlier(file)).collect::<Result<_, _>>()?;
     let interrupt = Interrupt::listen()?;
     let group = load(&args.group)?;
     let (done, all) = match args.settle {
@@ -50,8 +51,8 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
         let which = fixed.join(", ");
         printed(writeln!(io::stderr(), "all seeds of {which} give {}", output::NOTHING_RANDOM))?;
     }
-    if !args.against.is_empty() {
-        return compare(&done, &args.against, args.settle.is_some());
+    if !kept.is_empty() {
+        return compare(&done, &kept, args.settle.is_some());
     }
     let all = verdicts(&done).count();
     let (open, unmet): (Vec<_>, Vec<_>) = verdicts(&done)
@@ -76,16 +77,15 @@ fn is_open(done: &Done, verdict: &Verdict) -> bool {
     done.seeds.iter().count() < done.experiment.spec.seeds.iter().count() && !verdict.claim.is_empty()
 }
 
-/// Fails if an answer is not what `files` keep, or what they keep is not what the specs ask. Says what has no test.
-fn compare(done: &[Done], files: &[PathBuf], settled: bool) -> Result<(), Failure> {
-    let kept: Vec<Value> = files.iter().map(|file| earlier(file)).collect::<Result<_, _>>()?;
+/// Fails if an answer is not as it was `kept`, or what is kept is not what the specs ask. Says what has no test.
+fn compare(done: &[Done], kept: &[Value], settled: bool) -> Result<(), Failure> {
     let own: Vec<&Done> = done.iter().filter(|d| d.own).collect();
     let specs: Vec<_> = own.iter().map(|d| &d.experiment).collect();
-    let (mut found, mut tested) = (check::misfits(&specs, &kept, settled), 0);
+    let (mut found, mut tested) = (check::misfits(&specs, kept, settled), 0);
     let mut untested = check::unjudged(&specs);
     untested.iter_mut().for_each(|one| one.push_str(" (its finding from the kept numbers)"));
     for d in own {
-        let compared = check::compare(&d.experiment, &d.verdicts, &kept);
+        let compared = check::compare(&d.experiment, &d.verdicts, kept);
         tested += compared.tested;
         found.extend(compared.differ);
         untested.extend(compared.untested.into_iter().map(|one| one + " (its value)"));
@@ -99,11 +99,17 @@ fn compare(done: &[Done], files: &[PathBuf], settled: bool) -> Result<(), Failur
     }
 }
 
+/// What an earlier check printed into `file`.
 fn earlier(file: &Path) -> Result<Value, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
-    serde_json::from_str(&text)
-        .map_err(|e| Failure::usage(format!("{}: {e}", file.display())).help("it is the output of --json"))
+    let name = file.display();
+    let text =
+        std::fs::read_to_string(file).map_err(|e| Failure::system(format!("cannot read {name}"), e))?;
+    let other = |why: &str| Failure::usage(format!("{name} is not what `lab check --json` prints: {why}"));
+    let kept: Value = serde_json::from_str(&text).map_err(|e| other(&e.to_string()))?;
+    match kept["experiments"].is_array() {
+        true => Ok(kept),
+        false => Err(other("it has no \"experiments\"")),
+    }
 }
 
 /// Runs a group or one experiment, and writes the page.
@@ -111,11 +117,20 @@ pub fn page(args: &ReportArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let name = &args.group.group;
     let is_one = name.contains('/') || Path::new(name).extension().is_some();
-    let group = if is_one { load_one(&args.group)? } else { load(&args.group)? };
+    let group = if is_one { load_one(&args.group)? } else { load_group(&args.group)? };
     let (done, _) = run(group, &interrupt, false)?;
     interrupt.check()?;
     write_page(&args.group, &done, &args.out)?;
     printed(writeln!(io::stdout(), "{}", args.out.display()))
+}
+
+/// The group of a page. One that is not there may have been meant for an experiment, or for the frontier.
+fn load_group(args: &GroupArgs) -> Result<Group, Failure> {
+    let shelf = Shelf::at(args.dir.as_deref());
+    Group::load(&shelf, &args.group, args.chosen()).map_err(|e| match e {
+        GroupError::Unknown(e) if e.what == "group" => unknown(shelf.nothing_to_report(&args.group)),
+        e => explained(&args.group, e),
+    })
 }
 
 fn load(args: &GroupArgs) -> Result<Group, Failure> {

@@ -118,23 +118,23 @@ pub fn print_json(done: &Done) -> Result<(), Failure> {
 
 /// Writes the tables and `results.json` into `dir`.
 pub fn write(done: &Done, dir: &Path) -> Result<(), Failure> {
-    store::results(done, dir).map_err(|e| unwritten(&e, dir))
+    store::results(done, dir).map_err(unwritten)
 }
 
 /// Writes the tables and `verdicts.json` into `dir`.
 pub fn write_verdicts(done: &Done, dir: &Path) -> Result<(), Failure> {
-    store::verdicts(done, dir).map_err(|e| unwritten(&e, dir))
+    store::verdicts(done, dir).map_err(unwritten)
 }
 
 /// Draws the figures, into `dir` if there is one: all of them or an error if the ensemble is `whole`, otherwise those that have data.
 pub fn draw(ensemble: Ensemble<'_>, whole: bool, dir: Option<&Path>) -> Result<(), Failure> {
     let charts = if whole { charts(ensemble) } else { charts_with_data(ensemble) };
     let charts = charts.map_err(|e| Failure::usage(e.to_string()))?;
-    dir.map_or(Ok(()), |dir| store::figures(&charts, dir).map_err(|e| unwritten(&e, dir)))
+    dir.map_or(Ok(()), |dir| store::figures(&charts, dir).map_err(unwritten))
 }
 
-fn unwritten(error: &StoreError, dir: &Path) -> Failure {
-    Failure::system(format!("cannot write results to {}", dir.display()), error)
+fn unwritten(error: StoreError) -> Failure {
+    Failure::refused(format!("cannot write {error}"))
 }
 
 /// Writes a page, and the directory it is to be in.

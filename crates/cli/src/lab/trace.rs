@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use polypath_lab::traces::Kind;
+use polypath_lab::traces::{Kind, TraceError};
 use polypath_wire::Seed;
 
 use crate::args::TraceArgs;
@@ -10,7 +10,10 @@ use crate::failure::{Failure, printed};
 
 /// Prints the trace.
 pub fn draw(args: &TraceArgs) -> Result<(), Failure> {
-    let wrong = |e: polypath_lab::traces::TraceError| Failure::usage(e.to_string());
+    let wrong = |e: TraceError| match e {
+        TraceError::Length(seconds) => Failure::usage(format!("--seconds {seconds}: {e}")),
+        _ => Failure::usage(e.to_string()),
+    };
     let kind = Kind::called(&args.kind).map_err(wrong)?;
     let mean = args.mean.map_or(kind.mean(), |mean| mean.0);
     let trace = kind.draw(Seed(args.seed), args.seconds, mean).map_err(wrong)?;

@@ -12,7 +12,7 @@ use super::message::{self, LENGTH, Request, What};
 use super::{PIECE, PORT, connection, fill, receive};
 use crate::args::RecordArgs;
 use crate::failure::Failure;
-use crate::files::{GRACE, accept, choice, greet, node};
+use crate::files::{GRACE, accept, choice, definite, greet, node};
 use crate::interrupt::Interrupt;
 use crate::keys;
 
@@ -32,10 +32,11 @@ pub fn listen(args: &RecordArgs) -> Result<(), Failure> {
             opportunistic: true,
             ..HipConfig::default()
         };
-        let node = node(identity, hip, Some(args.port), choice.clone(), connection().ecn)?;
+        let port = definite(args.port)?;
+        let node = node(identity, hip, Some(port), choice.clone(), connection().ecn)?;
         let config = ListenConfig { connection: connection(), ..ListenConfig::default() };
         let listener = node.listen(PORT, config).map_err(|e| Failure::system("cannot listen", e))?;
-        greet(args.port, &choice, |there| {
+        greet(port, &choice, |there| {
             format!("ready; to record: polypath lab record {ours}@{there} --out NAME")
         });
         if args.allow.is_empty() {

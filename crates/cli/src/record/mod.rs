@@ -30,7 +30,9 @@ const PIECE: usize = 256 << 10;
 pub fn record(args: &RecordArgs) -> Result<(), Failure> {
     match &args.to {
         Some(to) => call::call(args, to),
-        None => listen::listen(args),
+        None if args.listen => listen::listen(args),
+        None => Err(Failure::usage("no host to record with given")
+            .help("give HIT@ADDR of a host that listens, or --listen, on the other host")),
     }
 }
 

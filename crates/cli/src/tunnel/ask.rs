@@ -82,7 +82,7 @@ pub(super) fn answer(socket: &Path, command: &Command) -> Result<Answer, Failure
 /// An answer, or why there is none and what to do about it.
 pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, Failure> {
     asked.map_err(|error| {
-        let failure = Failure::system("cannot ask", &error);
+        let failure = Failure::refused(&error);
         match error {
             ControlError::Nobody(_) if kill_switch::is_armed() => failure.help(
                 "its kill switch stands: `polypath up` continues behind it, `polypath down --lift-kill-switch` lifts it",
@@ -100,5 +100,5 @@ pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, F
 }
 
 pub(super) fn other() -> Failure {
-    Failure::system("cannot ask", ControlError::Language)
+    Failure::refused(ControlError::Language)
 }

@@ -1,11 +1,11 @@
 //! `polypath init`: a configuration, the key, and what to paste on the other host.
 
+mod draft;
 mod questions;
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf, absolute};
 
 use ipnet::{IpNet, Ipv4Net};
@@ -13,6 +13,8 @@ use polypath_daemon::config::{ADDRESS_EXAMPLE, TAG_SOURCE, wrong_address, wrong_
 use polypath_daemon::{Config, ConfigError, IdentityConfig};
 use polypath_node::{Choice, addresses};
 use polypath_wire::hip::Hit;
+
+use draft::Draft;
 
 use super::wrong;
 use crate::args::{InitArgs, KeyAlgorithm};
@@ -41,8 +43,9 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     let Plan { peer, exists, file, text, config } = plan(args)?;
     // From here on a signal does not end it: what is begun is written whole.
     let _whole = Interrupt::listen_meanwhile()?;
+    let draft = Draft::write(&file, &text)?; // first, as it may fail: then no key is made
     let hit = identity(&config.identity.key)?;
-    write(&file, &text)?;
+    draft.keep(&file)?;
     let done = if exists { "added the peer to" } else { "wrote" };
     eprintln!("{done} {}", file.display());
     hints(args);
@@ -276,32 +279,4 @@ fn places(config: &Config, args: &InitArgs) -> String {
         true => "ADDRESS".to_owned(),
         false => all.join(","),
     }
-}
-
-/// Writes `file` whole, or leaves it as it is. What a link leads to is replaced, not the link.
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |e: io::Error| Failure::unwritten(file, &e);
-    if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        // The daemon refuses a directory that others may change, whatever the umask.
-        DirBuilder::new().recursive(true).mode(0o750).create(dir).map_err(failed)?;
-    }
-    replace(file, text).map_err(failed)
-}
-
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let before = file.metadata().ok();
-    let file = if before.is_some() { file.canonicalize()? } else { absolute(file)? };
-    let dir = file.parent().unwrap_or(Path::new("/"));
-    let mut new = tempfile::Builder::new().permissions(Permissions::from_mode(0o640)).tempfile_in(dir)?;
-    if let Some(before) = before {
-        let made = new.as_file().metadata()?;
-        if (made.uid(), made.gid()) != (before.uid(), before.gid()) {
-            fchown(new.as_file(), Some(before.uid()), Some(before.gid()))?;
-        }
-        new.as_file().set_permissions(before.permissions())?;
-    }
-    new.write_all(text.as_bytes())?;
-    new.as_file().sync_all()?;
-    new.persist(&file)?;
-    File::open(dir)?.sync_all()
 }

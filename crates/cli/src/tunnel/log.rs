@@ -123,7 +123,7 @@ enum Next {
 async fn next(args: &LogArgs, at_us: u64) -> Result<Next, Failure> {
     let socket = args.socket.clone();
     let asked = tokio::task::spawn_blocking(move || ask(&socket, &Command::Log(at_us))).await;
-    match asked.map_err(|e| Failure::system("cannot ask", e))? {
+    match asked.map_err(|e| Failure::system("cannot ask the daemon", e))? {
         Err(ControlError::Nobody(_) | ControlError::Ended(_)) => Ok(Next::Ended),
         Err(ControlError::Silent(_)) => Ok(Next::Later),
         answer => lines(explained(answer)?).map(Next::Lines),

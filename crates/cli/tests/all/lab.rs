@@ -114,6 +114,10 @@ fn names_that_nothing_has_are_answered_with_the_nearest() {
             "did you mean \"min_rtt,scarce,configured\"?",
         ),
         (&["lab", "new", "x", "--template", "two_path"], "did you mean \"two_paths\"?"),
+        (&["lab", "run", "frontier/abc"], "help: random scenarios have numbers: frontier/17"),
+        (&["lab", "report", "nothing"], "no group or experiment is named \"nothing\""),
+        (&["lab", "report", "nothing"], "help: the groups are: fast, foundation, mhip, rmtcp, frontier"),
+        (&["lab", "report", "one_link"], "did you mean \"foundation/one_link\"?"),
     ];
     for (args, nearest) in asked {
         let (code, _, error) = told(&polypath(dir.path(), args));
@@ -167,6 +171,15 @@ fn a_check_draws_its_figures_and_is_compared_with_earlier_ones() {
     let (code, _, error) = check(&["--seeds", "11..12", "--against", "kept.json", "kept.json"]);
     assert_eq!(code, Some(0), "{error}");
     assert!(error.contains("values compared with those kept"), "{error}");
+    for (file, status, why) in [
+        ("missing.json", 3, "cannot read missing.json: No such file"),
+        ("drawn/x-1.svg", 2, "drawn/x-1.svg is not what `lab check --json` prints"),
+        ("null.json", 2, "null.json is not what `lab check --json` prints"),
+    ] {
+        std::fs::write(dir.path().join("null.json"), "null").unwrap();
+        let (code, _, error) = check(&["--seeds", "1..1000", "--against", "kept.json", file]);
+        assert!(code == Some(status) && error.contains(why), "before any run: {code:?} {error}");
+    }
     let mut kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
     kept["experiments"][0]["verdicts"].as_array_mut().unwrap().remove(0);
     std::fs::write(dir.path().join("less.json"), kept.to_string()).unwrap();

@@ -104,7 +104,7 @@ fn claim(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
         _ if !expect.of.statistic.is_judged() => refused(
             "statistic",
             "no error rate of a finding on it is known",
-            "there are: mean, geometric_mean, share_within, share_all_within, spearman",
+            "the statistics that have one are: mean, geometric_mean, share_within, share_all_within, spearman",
         ),
         _ if expect.runs == Some(0) => refused("runs", "a mean of no runs", "leave it out for one run"),
         _ => Ok(()),

@@ -135,7 +135,7 @@ impl Problem {
     /// `name` is none of `known`, which are `what`s.
     pub fn unknown(at: Vec<Key>, what: &str, name: &str, known: &[&str]) -> Self {
         let problem = Self::new(at, format!("no {what} is named \"{name}\""));
-        problem.help(suggestion(name, known))
+        problem.help(suggestion(what, name, known))
     }
 
     /// What serde says of the value at the end of `prefix`, in our words.
@@ -150,13 +150,13 @@ impl Problem {
                     Some((_, new)) => {
                         Self::new(prefix, "this key has another name now").help(format!("write {new}"))
                     }
-                    None => Self::new(prefix, "unknown key").help(suggestion(field, known)),
+                    None => Self::new(prefix, "unknown key").help(suggestion("key", field, known)),
                 };
                 Self { on_key: true, ..problem }
             }
             Some((variant, known)) if message.starts_with("unknown variant") => {
                 let message = format!("\"{variant}\" is not a choice here");
-                Self::new(prefix, message).help(suggestion(variant, known))
+                Self::new(prefix, message).help(suggestion("choice", variant, known))
             }
             Some((field, _)) if message.starts_with("missing field") => {
                 let within = prefix.iter().rev().find_map(Key::name).unwrap_or_default();
@@ -297,8 +297,8 @@ fn entry<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<(Range<usize>, &'
 /// So many names hide the one that was meant.
 const MANY: usize = 40;
 
-/// The nearest of `known`, and all of them unless there are many.
-pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
+/// The nearest of `known`, each of them a `what`, and all of them unless there are many.
+pub(crate) fn suggestion(what: &str, word: &str, known: &[&str]) -> String {
     let mut by_likeness: Vec<(f64, &str)> =
         known.iter().map(|k| (strsim::jaro_winkler(word, k), *k)).collect();
     by_likeness.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -313,9 +313,17 @@ pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
             format!("did you mean {}? Next to it are {}; there are {n}", near[0], near[1..].join(", "))
         }
         (n, false) if n > MANY => format!("the nearest of {n} are {}", first(3).join(", ")),
-        (_, true) => format!("did you mean {}? There are: {all}", first(1)[0]),
-        (_, false) => format!("there are: {all}"),
+        (_, true) => format!("did you mean {}? The {} are: {all}", first(1)[0], plural(what)),
+        (_, false) => format!("the {} are: {all}", plural(what)),
     }
+}
+
+/// Several of what is called `what`, as in "axis of the grid".
+fn plural(what: &str) -> String {
+    let (noun, rest) =
+        what.split_once(' ').map_or((what, String::new()), |(n, rest)| (n, format!(" {rest}")));
+    let nouns = if noun == "axis" { "axes".to_owned() } else { format!("{noun}s") };
+    nouns + &rest
 }
 
 /// How to add `field` to the table `within`.

@@ -149,7 +149,7 @@ impl Axis {
         };
         if let Some(other) = table.keys().find(|k| !["label", "set", "value"].contains(&k.as_str())) {
             let problem = Problem::new(at, format!("unknown key {other} in a value of the grid"));
-            return Err(problem.help("there are: label, value, set"));
+            return Err(problem.help("the keys are: label, value, set"));
         }
         let mut set = Vec::new();
         if let Some(value) = table.get("value") {
@@ -250,7 +250,7 @@ fn element<'a>(
                 format!("it is written {link}: the way back is link.{link}.back.{key}")
             }
             Some(link) => format!("it is written {link}: link.{link}.{key}"),
-            None => suggestion(which, &known),
+            None => suggestion(array, which, &known),
         };
         Problem::new(vec![], format!("no {array} is named \"{which}\"")).help(help)
     })

@@ -305,7 +305,7 @@ fn in_number(doc: &Table, problem: Problem) -> Problem {
     match rest {
         [key] if problem.on_key => {
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            Problem { help: Some(suggestion(key, &known)), ..problem }
+            Problem { help: Some(suggestion("key", key, &known)), ..problem }
         }
         [] => {
             let doc = Value::Table(doc.clone());

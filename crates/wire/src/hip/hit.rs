@@ -13,7 +13,7 @@ pub struct Hit(pub [u8; 16]);
 
 /// The text is no ORCHIDv2 address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is no HIT: need an IPv6 address in 2001:20::/28")]
+#[error("`{0}` is no HIT: write the tag that `polypath hit` prints, such as 2001:22:…")]
 pub struct ParseHitError(String);
 
 impl Hit {

@@ -89,7 +89,7 @@ fn down() -> Result<(), Failure> {
         // One that was killed left its namespaces.
         Err(ControlError::Nobody(_)) if Path::new("/run/netns").join(HOSTS[0]).exists() => {}
         Err(ControlError::Nobody(_)) => return Err(Failure::usage("no testbed is up")),
-        Err(other) => return Err(Failure::system("cannot ask", other).help("it needs root")),
+        Err(other) => return Err(Failure::refused(other).help("it needs root")),
     }
     drop(Names);
     Ok(())

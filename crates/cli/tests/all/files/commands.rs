@@ -1,6 +1,6 @@
 //! What can be sent, and in which direction one calls.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -267,23 +267,44 @@ fn arguments_that_make_no_sense_say_what_would() {
     let (hit, file) = (bed.hit(1), bed.file("small", 10));
     let file = file.to_str().unwrap();
     let (to, near) = (format!("{hit}@192.0.2.2"), format!("{hit}@fe80::1%b0"));
+    let port = format!("{to}:99999");
+    let refused = |args: &[&str], status: i32, what: &str| {
+        let output = end(bed.spawn(0, args), 10);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
+        assert!(said.contains(what), "{args:?}: {said}");
+    };
     for (args, what) in [
         (&["send", file][..], "the last argument names the receiver"),
         (&["send", &to], "nothing to send"),
-        (&["send", "missing", &to], "No such file"),
         (&["send", &to, &to], "the receiver comes last, and only once"),
         (&["send", "-", "-", &to], "standard input can be read once only"),
         (&["send", "-", "--name", "../x", &to], "--name ../x: leads out of the directory"),
         (&["send", "-", "--allow", "any"], "standard input cannot be fetched"),
         (&["send", file, &to, "--name", "x"], "--name is for standard input, and none is sent"),
         (&["send", file, &near], "fe80::1%b0 is link-local, which is not supported"),
-        (&["send", "no\u{1b}[31m\nne", &to], "no\u{fffd}[31m\u{fffd}ne: No such file"),
         (&["send", "/dev/null", &to], "neither a file nor a directory"),
         (&["send", file, &to, "--cc", "reno"], "invalid value 'reno'"),
+        (&["send", file, &port], "192.0.2.2:99999 does not: 99999 is not a UDP port: 1 to 65535"),
+        (&["send", file, &hit], "`polypath receive` on that host prints"),
     ] {
-        let output = end(bed.spawn(0, args), 10);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(what), "{args:?}: {said}");
+        refused(args, 2, what);
     }
+    refused(&["send", "missing", &to], 3, "cannot send missing: No such file");
+    refused(&["send", "no\u{1b}[31m\nne", &to], 3, "no\u{fffd}[31m\u{fffd}ne: No such file");
+}
+
+#[test]
+fn who_takes_any_port_is_told_which_it_is() {
+    let Some(bed) = Bed::new() else { return };
+    let (hit, file) = (bed.hit(1), bed.file("small", 1000));
+    let inbox = bed.path("in");
+    let args = ["receive", "--dir", inbox.to_str().unwrap(), "--allow", "any", "--once", "--port", "0"];
+    let mut receiver = bed.spawn(1, &args);
+    let mut lines = BufReader::new(receiver.stderr.take().unwrap()).lines();
+    let ready = lines.find_map(|line| line.ok().filter(|line| line.contains("ready"))).unwrap();
+    let port: u16 = ready.split("192.0.2.2:").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    let sent = end(bed.send_to(&file, &format!("{hit}@192.0.2.2:{port}")), 30);
+    assert!(port > 0 && sent.status.success(), "{ready}: {sent:?}");
+    assert!(end(receiver, 20).status.success());
 }

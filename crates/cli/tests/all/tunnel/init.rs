@@ -46,6 +46,21 @@ fn on_a_full_disk_the_configuration_stays_as_it_was() {
 }
 
 #[test]
+fn nothing_is_left_where_the_configuration_or_the_key_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let left = || fs::read_dir(dir.path()).unwrap().count();
+    for (config, key, wrong) in [
+        ("/proc/none/a.toml", "new/x.pem", "/proc/none/a.toml"),
+        ("new/and/a.toml", "/proc/none/x.pem", "/proc/none/x.pem"),
+    ] {
+        let failed = polypath(dir.path(), &["init", config, "--identity", key]);
+        let named = format!("cannot write {wrong}");
+        assert!(failed.status.code() == Some(3) && said(&failed).contains(&named), "{}", said(&failed));
+        assert_eq!((left(), said(&failed).contains("made an identity")), (0, false), "{}", said(&failed));
+    }
+}
+
+#[test]
 fn a_peer_is_added_to_what_a_link_leads_to_and_owner_and_mode_stay() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     let (dir, _) = host();

@@ -61,7 +61,7 @@ fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(
         if !is_drawable(&&metric) {
             let known: Vec<String> = Metric::ALL.iter().filter(is_drawable).map(|m| m.name()).collect();
             let known = known.join(", ");
-            return Err(Problem::new(at, "has no course over time").help(format!("there are: {known}")));
+            return Err(Problem::new(at, "has no course over time").help(format!("these have: {known}")));
         }
     }
     Ok(())
@@ -110,14 +110,17 @@ fn published(
         let at = format!("{}:{line}", place.shown(file));
         if !lines.contains(&series) {
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-            return refused(format!("{at}: no line is named \"{series}\""), suggestion(&series, &lines));
+            return refused(
+                format!("{at}: no line is named \"{series}\""),
+                suggestion("line", &series, &lines),
+            );
         }
         match &places {
             Some(places) if !places.contains(&x) => {
                 let places: Vec<&str> = places.iter().map(String::as_str).collect();
                 return refused(
                     format!("{at}: no value of the axis is named \"{x}\""),
-                    suggestion(&x, &places),
+                    suggestion("value of the axis", &x, &places),
                 );
             }
             None if !x.parse().is_ok_and(f64::is_finite) => {
