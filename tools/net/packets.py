@@ -39,11 +39,11 @@ def pings(bed, seconds):
     return took + [math.inf] * (count - len(took))
 
 
-def voip(bed, seconds, size=172, pause=0.02):
-    """Round trips of 50 UDP packets a second, echoed, s; a lost one is infinite."""
+def voip(bed, seconds, size=172, pause=0.02, ends=INNER):
+    """Round trips of 50 UDP packets a second between two addresses, echoed, s; a lost one is infinite."""
     there, here = (bed.socket(side, kind=socket.SOCK_DGRAM) for side in (1, 0))
-    there.bind((INNER[1], 0))
-    here.bind((INNER[0], 0))
+    there.bind((ends[1], 0))
+    here.bind((ends[0], 0))
     took, count, done = {}, int(seconds / pause), threading.Event()
 
     def answer():

@@ -32,7 +32,7 @@ With --allow this host waits for the other one, and prints the arguments of its 
 receiver is behind a NAT and the sender is not.
 
 Symbolic links in directories are skipped, and so is everything that is neither a file nor a directory. \
-Names that no receiver takes, such as those with invisible characters, make the exit status 1.";
+Names that no receiver takes, such as those with invisible characters or that are not UTF-8, make the exit status 1. Holes of a sparse file are sent as zeros, and written.";
 
 pub const RECEIVE_EXAMPLES: &str = "\
 Examples:
