@@ -18,7 +18,7 @@ def test_a_link_follows_a_drawn_trace(draw, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_cannot_be_drawn_is_told() -> None:
-    with pytest.raises(ValueError, match="from 1 s to 3600 s"):
+    with pytest.raises(ValueError, match="lasts 1 s to 3600 s"):
         traces.lte(seconds=0)
     with pytest.raises(ValueError, match="Mbit/s"):
         traces.wifi(mean="fast")
