@@ -120,17 +120,19 @@ impl Context {
     pub(super) fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         let recovers = !self.is_alone() && self.reduced.is_some_and(|(_, until)| now < until);
         self.srtt = sample.srtt.unwrap_or(self.srtt);
-        let is_steady = self.law().snapshot().phase == Phase::CongestionAvoidance;
-        let tries = is_steady && self.standing.as_ref().is_some_and(|queue| queue.tries(now));
+        let tries = self.standing.as_ref().is_some_and(|queue| queue.tries(now)) && self.is_steady();
         let sample = AckSample { in_recovery: sample.in_recovery || recovers || tries, ..*sample };
         self.law_mut().on_ack(now, &sample);
+    }
+
+    fn is_steady(&self) -> bool {
+        self.law().snapshot().phase == Phase::CongestionAvoidance
     }
 
     /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times. A queue is
     /// not this window's if it is mostly unused, nor until it has been used for a while: it grows then, whatever is given up.
     pub(super) fn on_delay(&mut self, now: Instant, (sent, wait): (Instant, Duration), sample: &AckSample) {
-        let is_steady = |context: &Self| context.law().snapshot().phase == Phase::CongestionAvoidance;
-        if self.standing.is_none() || !self.is_alone() || !is_steady(self) {
+        if self.standing.is_none() || !self.is_alone() || !self.is_steady() {
             return;
         }
         if 2 * sample.prior_in_flight < self.law().window() {
