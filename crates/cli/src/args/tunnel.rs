@@ -58,7 +58,7 @@ Examples:
   polypath testbed down              the same as Ctrl-C, from another terminal
 
 It needs root, /dev/net/tun and ip(8). The namespaces are polypath-a and polypath-b; keys and configurations of both \
-are in /run/polypath-testbed, and go with them.";
+are in /run/polypath-testbed, and are removed with them.";
 
 #[derive(Subcommand, Clone, Debug)]
 pub enum TestbedCommand {
@@ -83,10 +83,10 @@ Examples:
   polypath init --peer 2001:22:… --behind 10.99.0.2/32     the line that it prints, back on the server
   polypath up                                              on both
 
-Each host needs an address of its own in the tunnel (--address), and of each peer its Host Identity Tag, the addresses \
-behind it (--behind: its own in the tunnel, and networks that it routes), and, at one of the two ends, the address at \
-which it is reached (after the @). An existing configuration is kept, and only the peer is added: `polypath reload` \
-loads it. Where it has a [peers] directory, the peer gets a file of its own there.";
+Each host needs an address of its own in the tunnel (--address). Of each peer it needs the Host Identity Tag and the \
+addresses behind the peer (--behind: the peer's own in the tunnel, and networks that it routes). One of the two hosts also \
+needs the address at which the other is reached (after the @). An existing configuration is kept, and only the peer is \
+added: `polypath reload` loads it. If the configuration has a [peers] directory, the peer gets a file of its own there.";
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -97,9 +97,10 @@ Examples:
   polypath down                      or Ctrl-C: the daemon removes device and routes when it ends
 
 It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the \
-foreground, writes what happens to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
-Packets carry what is not TCP, TCP that [lane] exclude or exclude_ports names, and TCP connections beyond [lane] \
-connections. Everything else about it: docs/daemon.md (the package puts it into /usr/share/doc/polypath).";
+foreground, logs to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
+TCP connections are carried as connections. As packets it carries everything else, TCP that [lane] exclude or \
+exclude_ports names, and TCP connections beyond [lane] connections. docs/daemon.md says everything else (the package puts \
+it into /usr/share/doc/polypath).";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -116,16 +117,16 @@ pub struct InitArgs {
     /// The address of this host in the tunnel, with the length of the network's prefix [default: the first of --assign, or 10.99.0.1/24]
     #[arg(long, value_name = "ADDR/LEN", value_parser = net::host)]
     pub address: Option<IpNet>,
-    /// The peer says which address that is ([tunnel] assign there)
+    /// The peer assigns this host's address in the tunnel ([tunnel] assign there)
     #[arg(long, requires = "peer", conflicts_with = "address")]
     pub assigned: bool,
-    /// The network out of which this host gives each peer without --behind an address ([tunnel] assign)
+    /// The network from which this host gives each peer without --behind an address ([tunnel] assign)
     #[arg(long, value_name = "ADDR/LEN", conflicts_with = "assigned", value_parser = net::network)]
     pub assign: Option<IpNet>,
     /// A peer: its Host Identity Tag and, if this host calls it, its addresses
     #[arg(long, value_name = "HIT[@ADDR,…]")]
     pub peer: Option<String>,
-    /// An address or network behind that peer; repeat it for more. None where [tunnel] assign gives it one
+    /// An address or network behind that peer; repeat it for more. Not needed if [tunnel] assign gives the peer an address
     #[arg(long, value_name = "ADDR/LEN", requires = "peer", value_parser = net::prefix)]
     pub behind: Vec<IpNet>,
     /// The key file, created if it does not exist [default: the one that the configuration names, or /etc/polypath/identity.pem]
@@ -214,7 +215,7 @@ pub struct LogArgs {
 }
 
 const DOWN_HELP: &str = "\
-Connections are reset; device and routes are removed, and so is a kill switch ([tunnel] kill_switch). A signal, an \
+Connections are reset. Device and routes are removed, and so is a kill switch ([tunnel] kill_switch). A signal, an \
 error or kill -9 leaves the kill switch in place: `polypath up` then continues behind it, and --lift-kill-switch \
 removes it. While it is in place, traffic to the peers' prefixes uses the tunnel or a more specific route, or is dropped.
 
@@ -257,9 +258,10 @@ impl FromStr for MaybeLimit {
 }
 
 const RELOAD_HELP: &str = "\
-Peers with their addresses and prefixes, [lane] exclude, exclude_ports and duplicate, and [paths] take effect at once, \
-and connections stay; those with peers that are gone are reset. What cannot change while the daemon runs is named, and \
-then nothing changes. Changes by `polypath paths` end.
+Peers with their addresses and prefixes, [lane] exclude, exclude_ports and duplicate, and [paths] take effect at once. \
+Connections stay, except those with peers that are gone: they are reset. If keys have changed that cannot change while the \
+daemon runs, the answer names them, and nothing changes. Changes by `polypath paths` end. It prints how many peers there \
+are, and which interfaces carry paths.
 
 Exit status: 0 when it is done; 2 when the daemon refused it, and nothing has changed; 3 when no daemon answers or the \
 system refused to ask.";
@@ -272,15 +274,16 @@ Examples:
   polypath paths limit wwan0 10M     no more than 10 Mbit/s leave over it, all peers together; none: no limit
   polypath paths prefer eth0 wlan0   the others carry overflow only; without names: all alike
 
-Changes last until `polypath reload` or the end of the daemon; [paths] in the configuration is permanent.";
+A change prints what is in force, as in `wwan0: limited to 10 Mbit/s`. It lasts until `polypath reload` or the end of \
+the daemon; [paths] in the configuration is permanent.";
 
 #[derive(Args, Debug)]
 pub struct PathsArgs {
     /// Where the daemon answers
     #[arg(long, value_name = "SOCKET", default_value = SOCKET, global = true)]
     pub socket: PathBuf,
-    /// Print one JSON object instead of text
-    #[arg(long)]
+    /// Print one JSON object instead of text: all interfaces and paths, as they are then
+    #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
     pub command: Option<PathsCommand>,

@@ -1,14 +1,15 @@
 //! A running daemon is asked, by `polypath reload` and `down` among others.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use polypath_daemon::control::{Answer, Command, ControlError, ask, ended};
 use polypath_daemon::{Status, kill_switch};
 
+use super::in_force;
 use crate::args::{DownArgs, ReloadArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, printed};
 
 /// How long a daemon may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,9 +62,10 @@ fn lift(socket: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has a daemon read its configuration again.
+/// Has a daemon read its configuration again, and says what is in force.
 pub fn reload(args: &ReloadArgs) -> Result<(), Failure> {
-    order(&args.socket, &Command::Reload)
+    order(&args.socket, &Command::Reload)?;
+    printed(writeln!(io::stdout(), "{}", in_force::of_configuration(&current(&args.socket)?)))
 }
 
 /// Has a daemon do something.

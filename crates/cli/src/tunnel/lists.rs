@@ -8,14 +8,16 @@ use polypath_daemon::{InterfaceStatus, PathStatus, PathsChange, PeerStatus, Quot
 use serde_json::json;
 
 use super::ask::{current, order};
+use super::in_force::of_change;
 use crate::args::{PathsArgs, PathsCommand, PeersArgs};
 use crate::failure::{Failure, print_json, printed};
 use crate::table::plain;
 
-/// Prints the interfaces and paths of a daemon, or changes which interfaces it uses.
+/// Prints the interfaces and paths of a daemon, or changes which interfaces it uses and prints what is in force.
 pub fn paths(args: &PathsArgs) -> Result<(), Failure> {
-    if let Some(command) = &args.command {
-        return order(&args.socket, &Command::Paths(change(command)));
+    let change = args.command.as_ref().map(change);
+    if let Some(change) = &change {
+        order(&args.socket, &Command::Paths(change.clone()))?;
     }
     let status = current(&args.socket)?;
     if args.json {
@@ -23,7 +25,11 @@ pub fn paths(args: &PathsArgs) -> Result<(), Failure> {
             status.paths().map(|(peer, path)| json!({ "peer": peer.name, "path": path })).collect();
         return print_json(&json!({ "interfaces": status.interfaces, "paths": paths }));
     }
-    printed(write!(io::stdout(), "{}\n\n{}\n", of_interfaces(&status), of_paths(&status)))
+    let text = match &change {
+        Some(change) => of_change(change, &status.interfaces),
+        None => format!("{}\n\n{}", of_interfaces(&status), of_paths(&status)),
+    };
+    printed(writeln!(io::stdout(), "{text}"))
 }
 
 fn change(command: &PathsCommand) -> PathsChange {

@@ -1,6 +1,7 @@
 //! `polypath init`, `up` and what asks a running daemon: other programs' connections over all links.
 
 mod ask;
+mod in_force;
 mod init;
 mod lists;
 mod log;

@@ -134,8 +134,15 @@ fn lists_and_changes(host: &Host) {
         (&json["interfaces"][0]["name"], &json["paths"][0]["path"]["up"]),
         (&"eth0".into(), &true.into())
     );
-    assert_eq!(ask(&["paths", "limit", "eth0", "50M"]).0, Some(0));
+    let done = |said: &str| (Some(0), said.to_owned());
+    assert_eq!(ask(&["paths", "limit", "eth0", "50M"]), done("eth0: limited to 50 Mbit/s\n"));
     assert!(ask(&["paths"]).1.contains("50 Mbit/s"));
+    assert_eq!(ask(&["paths", "add", "eth0"]), done("eth0: used\n"));
+    assert_eq!(ask(&["paths", "prefer", "eth0"]), done("eth0: preferred\n"));
+    assert_eq!(ask(&["paths", "prefer"]), done("no interface is preferred\n"));
+    let (_, json) = ask(&["paths", "limit", "eth0", "40M", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["interfaces"][0]["limit_mbps"], 40.0);
     for (args, parts) in [
         (&["paths", "remove", "eth0"][..], ["no other interface", "help: `polypath paths add IFACE`"]),
         (&["paths", "add", "lo"], ["leads to no other host", "help: name an interface"]),
@@ -145,8 +152,8 @@ fn lists_and_changes(host: &Host) {
         let (code, said) = ask(args);
         assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{code:?} {said}");
     }
-    assert_eq!(ask(&["reload"]).0, Some(0));
-    assert!(!ask(&["paths"]).1.contains("50 Mbit/s"), "the configuration sets no limit");
+    assert_eq!(ask(&["reload"]), done("configuration read again: 1 peer, paths over eth0\n"));
+    assert!(!ask(&["paths"]).1.contains("40 Mbit/s"), "the configuration sets no limit");
     let (_, peers) = ask(&["peers"]);
     assert!(peers.contains("2001:22:") && peers.contains("up"), "{peers}");
 }
