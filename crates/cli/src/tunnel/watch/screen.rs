@@ -11,49 +11,61 @@ use ratatui::widgets::{Row as Cells, Sparkline, Table};
 use super::history::{History, Row};
 use crate::tunnel::lists::state;
 
-/// Headers and widths of the columns; without [`EXTRA`] they fit a terminal of 80 columns.
-const COLUMNS: [(&str, Constraint); 13] = [
-    ("peer", Constraint::Fill(1)),
-    ("interface", Constraint::Length(9)),
-    ("state", Constraint::Length(6)),
-    ("up", Constraint::Length(7)),
-    ("down", Constraint::Length(7)),
-    ("share", Constraint::Length(5)),
-    ("RTT", Constraint::Length(6)),
-    ("again", Constraint::Length(6)),
-    (MARKED, Constraint::Length(6)),
-    ("window", Constraint::Length(6)),
-    (FLIGHT, Constraint::Length(6)),
-    ("queue", Constraint::Length(5)),
-    ("group", Constraint::Length(5)),
+/// Headers and widths of the columns, and the widest terminals that have no room for them.
+const COLUMNS: [(&str, Constraint, u16); 13] = [
+    ("peer", Constraint::Fill(1), 47),
+    ("interface", Constraint::Length(9), 0),
+    ("state", Constraint::Length(6), 0),
+    ("up", Constraint::Length(7), 0),
+    ("down", Constraint::Length(7), 0),
+    ("share", Constraint::Length(5), 53),
+    ("RTT", Constraint::Length(6), 0),
+    ("again", Constraint::Length(6), 60),
+    ("marked", Constraint::Length(6), 99),
+    ("window", Constraint::Length(6), 67),
+    ("flight", Constraint::Length(6), 99),
+    ("queue", Constraint::Length(5), 73),
+    (GROUP, Constraint::Length(5), 79),
 ];
-const FLIGHT: &str = "flight";
-const MARKED: &str = "marked";
-/// Columns for which narrower terminals than [`WIDE`] have no room.
-const EXTRA: [&str; 2] = [FLIGHT, MARKED];
-const WIDE: u16 = 100;
+const GROUP: &str = "group";
 /// Lines of the last rates of a path.
 const HEIGHT: u16 = 2;
 
 /// Draws what was seen last.
 pub fn draw(frame: &mut Frame<'_>, history: &History) {
     let Some(status) = &history.status else { return };
-    let rows = history.rows.len() as u16;
-    let parts =
-        [Constraint::Length(2), Constraint::Length(rows + 1), Constraint::Min(0), Constraint::Length(1)];
+    let (rows, width) = (history.rows.len() as u16, frame.area().width);
+    let head: Vec<Line<'_>> =
+        head(status).iter().flat_map(|text| wrapped(text, width)).map(Line::from).collect();
+    let parts = [head.len() as u16, rows + 1].map(Constraint::Length);
+    let parts = [parts[0], parts[1], Constraint::Min(0), Constraint::Length(1)];
     let [top, table, lines, foot] = Layout::vertical(parts).areas(frame.area());
-    frame.render_widget(Text::from(head(status).map(Line::from).to_vec()).style(Modifier::BOLD), top);
-    let shown = |n: &usize| table.width >= WIDE || !EXTRA.contains(&COLUMNS[*n].0);
-    let shown: Vec<usize> = (0..COLUMNS.len()).filter(shown).collect();
+    frame.render_widget(Text::from(head).style(Modifier::BOLD), top);
+    let shown: Vec<usize> = (0..COLUMNS.len()).filter(|n| width > COLUMNS[*n].2).collect();
+    let groups = shown.iter().any(|n| COLUMNS[*n].0 == GROUP);
     let widths = shown.iter().map(|n| COLUMNS[*n].1);
     let cells = history.rows.iter().map(|row| cells(status, row, &shown));
     let header = Cells::new(shown.iter().map(|n| COLUMNS[*n].0)).style(Modifier::UNDERLINED);
     frame.render_widget(Table::new(cells, widths).header(header).column_spacing(1), table);
     last_minute(frame, history, lines);
-    frame.render_widget(
-        Line::from("q ends. In Mbit/s, ms and kB; paths of one group share a bottleneck."),
-        foot,
-    );
+    let group = if groups { "; paths of one group share a bottleneck" } else { "" };
+    frame.render_widget(Line::from(format!("q ends. In Mbit/s, ms and kB{group}.")), foot);
+}
+
+/// Its words in lines of at most `width`, if none is longer.
+fn wrapped(text: &str, width: u16) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let fits = |line: &&mut String| line.chars().count() + 1 + word.chars().count() <= usize::from(width);
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            last => match last.filter(fits) {
+                Some(line) => *line += &format!(" {word}"),
+                None => lines.push(word.to_owned()),
+            },
+        }
+    }
+    lines
 }
 
 /// The header: this host's tag and device; the numbers of peers and connections.
@@ -182,8 +194,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_terminal_of_80_columns_shows_all_whole() {
+    /// A busy server with long names, on a terminal of that many columns.
+    fn on_a_terminal(columns: u16) -> Terminal<TestBackend> {
         let mut first = status([0, 0]);
         first.peers[0].name = first.peers[0].hit.to_string();
         let mut then = status([7_500_000, 2_500_000]);
@@ -194,9 +206,19 @@ mod tests {
         let mut history = History::default();
         history.see(Duration::ZERO, &first);
         history.see(Duration::from_secs(2), &then);
-        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(columns, 24)).unwrap();
         terminal.draw(|frame| draw(frame, &history)).unwrap();
-        insta::assert_snapshot!(terminal.backend());
+        terminal
+    }
+
+    #[test]
+    fn a_terminal_of_80_columns_shows_all_whole() {
+        insta::assert_snapshot!(on_a_terminal(80).backend());
+    }
+
+    #[test]
+    fn a_terminal_of_40_columns_shows_rates_and_round_trips_whole() {
+        insta::assert_snapshot!(on_a_terminal(40).backend());
     }
 
     #[test]
