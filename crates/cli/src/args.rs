@@ -7,6 +7,7 @@ pub mod net;
 mod numbers;
 #[cfg(feature = "lab")]
 mod record;
+mod trace;
 #[cfg(feature = "daemon")]
 mod tunnel;
 
@@ -25,10 +26,11 @@ pub use lab::LabCommand;
 #[cfg(feature = "lab")]
 pub use lab::{
     CheckArgs, FrontierArgs, GroupArgs, NewArgs, ReplayArgs, ReportArgs, RunArgs, SpeedArgs, SpeedScenario,
-    TraceArgs,
 };
 #[cfg(feature = "lab")]
 pub use record::RecordArgs;
+#[cfg(feature = "lab")]
+pub use trace::TraceArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{
     Detail, DownArgs, InitArgs, LogArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs,

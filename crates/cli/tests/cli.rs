@@ -37,6 +37,7 @@ fn bad_arguments_are_told_what_to_write() {
         (&["lab", "run", "x.toml", "--seed", "x"][..], "not a seed: write for example 7"),
         (&["lab", "run", "x.toml", "--jobs", "0"], "write a whole number, at least 1"),
         (&["lab", "speed", "dumbbell", "0"], "write seconds, above 0"),
+        (&["lab", "frontier", "--scenarios", "5..1"], "\"5..1\" is no range: it ends before it begins"),
         (&["lab", "record"], "or --listen, on the other host"),
         (&["lab", "trace", "lte", "--seconds", "0"], "--seconds 0: a trace lasts 1 s to 3600 s"),
         (&["send", "x", "--wait", "-1", "y"], "it needs seconds, 1 or more"),

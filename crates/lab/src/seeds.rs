@@ -54,9 +54,9 @@ pub struct TooManyRuns {
     runs: u64,
 }
 
-/// Not a range of seeds.
+/// Not a range of seeds, or of scenarios.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is no range of seeds: {1}; write for example \"1..20\", the last included")]
+#[error("{0:?} is no range: {1}; write for example \"1..20\", the last included")]
 pub struct SeedError(String, &'static str);
 
 impl FromStr for SeedRange {
@@ -75,7 +75,7 @@ impl FromStr for SeedRange {
             return Err(wrong("it ends before it begins"));
         }
         if range.last - range.first >= Self::LIMIT {
-            return Err(wrong("it has more than a million seeds"));
+            return Err(wrong("it has more than a million numbers"));
         }
         Ok(range)
     }

@@ -22,17 +22,18 @@ Examples:
   polypath send big.iso 2001:22:…@192.0.2.1 --limit wwan0=10M    leave the rest of that link to others
 
 `polypath receive` prints what to write after the @. Every network interface of either host that has a usable \
-address becomes a path, also one that comes up during the transfer, up to 8 at once: each path costs heartbeats \
-and keys. (`polypath demo` emulates up to 64, the most that a connection can have.) An interrupted transfer \
-resumes by itself for --wait seconds, later when the same command is given again: what the receiver has of a \
-file, or has stored of it from this host, is not sent again (files of up to 64 KiB are). Standard input cannot be \
-resumed.
+address becomes a path, up to 8 at once, also one that comes up during the transfer. Each path costs heartbeats \
+and keys. (`polypath demo` emulates up to 64, the most that a connection can have.)
+
+An interrupted transfer resumes by itself for --wait seconds, and later when the same command is given again. What the \
+receiver has of a file, or has stored of it from this host, is not sent again; files of up to 64 KiB are sent whole. \
+Standard input cannot be resumed.
 
 With --allow this host waits for the other one, and prints the arguments of its `receive --from`. Use it where the \
 receiver is behind a NAT and the sender is not.
 
 Symbolic links in directories are skipped, and so is everything that is neither a file nor a directory. \
-Names that no receiver takes, such as those with invisible characters or that are not UTF-8, make the exit status 1. Holes of a sparse file are sent as zeros, and written.";
+Names that no receiver takes, such as those with invisible characters or that are not UTF-8, make the exit status 1. Holes of a sparse file are sent and written as zeros.";
 
 pub const RECEIVE_EXAMPLES: &str = "\
 Examples:
@@ -41,9 +42,11 @@ Examples:
   polypath receive --from 2001:22:…@192.0.2.1         fetch what `polypath send FILE --allow HIT` offers there
 
 Without --allow every peer is refused, but the HITs of those that tried are printed. A sender uses up to 8 paths at \
-once, see `polypath send --help`. An existing file with other content stays: the new one gets a number. An \
-unfinished file is hidden (.NAME.….part) and resumed when the same sender sends it again. Names that lead out of \
-the directory or begin with a dot are refused (--hidden accepts the latter), and no link is followed.";
+once: see `polypath send --help`.
+
+An existing file with other content stays: the new one gets a number. An unfinished file is hidden (.NAME.….part), and \
+resumed when the same sender sends it again. Names that lead out of the directory are refused. So are names that begin \
+with a dot, unless --hidden is given. No link is followed.";
 
 fn seconds(text: &str) -> Result<u64, &'static str> {
     text.parse().ok().filter(|seconds| *seconds > 0).ok_or("it needs seconds, 1 or more")

@@ -3,15 +3,15 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
 use polypath_lab::seeds::SeedRange;
 use polypath_lab::units::Human;
-use polypath_wire::{Duration, Rate};
+use polypath_wire::Duration;
 
 use super::numbers::{at_least_one, seconds, seed};
 #[cfg(feature = "lab")]
 use super::record::{self, RecordArgs};
+use super::trace::{self, TraceArgs};
 
 /// What `lab --help` adds: the way from nothing to a result.
 pub const LAB_EXAMPLES: &str = "\
@@ -34,10 +34,15 @@ Examples:
   polypath lab run my.toml --set connection.cc.algorithm=cubic --set 'link.a->b.queue=50p'
                                                          with other values than the file's
 
-With --out it writes values.parquet and values.csv (every number of every run), results.csv and \
-results.arrow (one row per run and flow), results.json (the summary), and its figures: figure-1.svg, \
-figure-1.pdf, figure-1.csv and so on, all points in figures.parquet and figures.csv; with --pcap also RUN.pcapng (every link, for tshark or Wireshark), with \
---trace also RUN.arrow (every observation), where RUN is the run's id in the results.
+With --out it writes
+  values.parquet, values.csv          every number of every run
+  results.csv, results.arrow          a row per run and flow
+  results.json                        the summary
+  figure-1.svg, .pdf, .csv and so on  the figures
+  figures.parquet, figures.csv        all their points
+  RUN.pcapng                          with --pcap: every link, for tshark or Wireshark
+  RUN.arrow                           with --trace: every observation
+RUN is the run's id in the results. A file of an earlier run with the same name is replaced, others stay.
 
 A cluster is the Python package's part: python -m polypath run my.toml --out out/my --dask tcp://host:8786 \
 (docs/python.md).";
@@ -69,7 +74,7 @@ pub enum LabCommand {
     #[command(after_long_help = FRONTIER_EXAMPLES)]
     Frontier(FrontierArgs),
     /// Draw a trace of a link's rate by seed, for rate = { trace = "FILE" } in a spec
-    #[command(after_long_help = TRACE_EXAMPLES)]
+    #[command(after_long_help = trace::EXAMPLES)]
     Trace(TraceArgs),
     /// Record the rate and delay of a real path to another host, for rate = { trace = "FILE" } in a spec
     #[cfg(feature = "lab")]
@@ -96,13 +101,22 @@ Examples:
   polypath lab run frontier/17                                the same scenario, every controller, more numbers
 
 Each scenario has one to four paths, apart, shared or partly shared; 1 to 1000 Mbit/s; round trips of 2 to \
-300 ms; queues of 0.25 to 8 BDP; up to two TCPs at each bottleneck; and some have random loss, reordering, rates \
-that change, bursts, traffic the other way. FF: its goodput at a bottleneck, divided by the mean goodput of \
-the TCPs there. \
-The baseline (null) replaces the \
-connection by one TCP at each bottleneck, over the quickest path there; every controller is compared with its mean \
-over three other seeds, or as many as --runs. Harmless: the TCPs beside it lose at most 1.05 times what they lose to the null. p5 and \
-p95: where the lowest and the highest twentieth begin; without either, the median.";
+300 ms; queues of 0.25 to 8 BDP; and up to two TCPs at each bottleneck. Some have random loss, reordering, rates \
+that change, bursts, or traffic the other way.
+
+The baseline (null) replaces the connection by one TCP at each bottleneck, over the quickest path there. Every controller \
+is compared with the mean of the null over three other seeds, or as many as --runs.
+
+Columns; the median, and p5 and p95, where the lowest and the highest twentieth begin:
+  bottlenecks    those with TCPs beside the connection, to which the next columns apply
+  FF             its goodput over the mean goodput of the TCPs there
+  starved        share of the bottlenecks at which FF is below 0.3
+  of a TCP       its goodput over the goodput of one TCP in its place
+  TCPs keep      goodput of the TCPs there over what they have beside the null
+  harmless       share of the bottlenecks at which the TCPs lose at most 1.05 times what they lose to the null
+  their RTT      round trip of the TCPs over that beside the null
+  of fair share  by scenario: its goodput over the goodput of one TCP at each bottleneck
+  used           by scenario: goodput of all over that of all in the null";
 
 /// The scenarios of the frontier, if nothing else is said, and of a quick look at it.
 const SCENARIOS: SeedRange = SeedRange { first: 1, last: 20 };
@@ -165,41 +179,6 @@ impl FrontierArgs {
             json: false,
         }
     }
-}
-
-const TRACE_EXAMPLES: &str = "\
-Examples:
-  polypath lab trace lte --seed 1 > lte.trace                         a minute of a cellular link with outages
-  polypath lab trace starlink --seconds 300 --mean 100Mbit/s > sat.trace
-  polypath lab trace wifi --seed 7 > wifi.trace
-
-The format is mahimahi's: each line is the millisecond at which 1500 bytes may leave. The same seed draws the same \
-trace everywhere. docs/experiments.md says where the numbers of each kind come from.";
-
-#[derive(Args, Debug)]
-pub struct TraceArgs {
-    /// Kind of link
-    #[arg(value_name = "KIND", value_parser = kinds())]
-    pub kind: String,
-    /// Random seed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
-    pub seed: u64,
-    /// Length of the trace before it repeats, 1 to 3600
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub seconds: u64,
-    /// Mean rate over a long trace; without it 7Mbit/s (lte), 150Mbit/s (starlink), 37Mbit/s (wifi)
-    #[arg(long, value_name = "RATE")]
-    pub mean: Option<Human<Rate>>,
-}
-
-fn kinds() -> PossibleValuesParser {
-    [
-        ("lte", "Rate wanders, with outages, as Sprout models cellular links"),
-        ("starlink", "Rate changes every 15 s, after a short pause"),
-        ("wifi", "Bursts on a channel that others use too"),
-    ]
-    .map(|(name, help)| PossibleValue::new(name).help(help))
-    .into()
 }
 
 const SPEED_EXAMPLES: &str = "\
@@ -289,11 +268,12 @@ Examples:
   polypath lab check mhip --settle 9001 --against docs/results/mhip-*.json
                                                          the same findings on other seeds?
 
-Each line has two answers. The band (our own min and max) is met or UNMET and decides the exit status. The \
-finding says what our ensemble makes of the paper's value: reproduced, direction only, not \
-identifiable, refuted; the rule is in docs/experiments.md. The null is the same number with \
-plain TCP in the place of the multipath connection's path. Cells that no expectation needs run with one seed only, unless --out, --report or \
---figures want them.";
+Each line has two answers:
+  band     our own min and max; it is met or UNMET, and decides the exit status
+  finding  what our ensemble says of the paper's value: reproduced, direction only, not identifiable, refuted
+
+docs/experiments.md has the rule. The null is the same number with plain TCP in the place of the multipath connection's \
+path. Cells that no expectation needs run with one seed only, unless --out, --report or --figures want them.";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -347,7 +327,7 @@ impl GroupArgs {
 pub struct CheckArgs {
     #[command(flatten)]
     pub group: GroupArgs,
-    /// Write the results of every run into this directory
+    /// Write the results of every run into this directory; a file of an earlier run with the same name is replaced
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Write the HTML page too
@@ -404,7 +384,7 @@ pub struct RunArgs {
     /// Only this cell of the grid
     #[arg(long, value_name = "LABEL")]
     pub cell: Option<String>,
-    /// Write results into this directory
+    /// Write results into this directory; a file of an earlier run with the same name is replaced, others stay
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Capture what every link carries (pcapng), into --out

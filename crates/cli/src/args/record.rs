@@ -15,10 +15,10 @@ Examples:
   polypath lab record HIT@192.0.2.1 --out lte            on the other: writes lte.up.trace and lte.down.trace
   polypath lab record HIT@192.0.2.1 --out lte --only wwan0 --seconds 60 --most 500MB
 
-First the round trip of the empty path is measured, then each direction is filled with data for --seconds; everything is \
-encrypted, and only hosts that --allow names may connect. It uses all that the path can carry: other traffic there suffers meanwhile, \
-and a metered link counts the data (--most ends a direction earlier). Ctrl-C keeps what was recorded until then. `up` is from the host that \
-calls to the one that listens. Standard output gets a [[link]] that follows both.";
+First it measures the round trip of the empty path, then it fills each direction with data for --seconds. It uses all that \
+the path can carry: other traffic there suffers meanwhile, and a metered link counts the data (--most ends a direction \
+earlier). Everything is encrypted, and only hosts that --allow names may connect. Ctrl-C keeps what was recorded until then. \
+`up` is from the host that calls to the host that listens. Standard output gets a [[link]] that follows both.";
 
 #[derive(Args, Debug)]
 pub struct RecordArgs {

@@ -262,11 +262,18 @@ fn a_report_of_one_experiment_is_repeated_by_the_command_that_it_shows() {
 }
 
 #[test]
-fn a_run_draws_its_figures_beside_its_results() {
+fn a_run_draws_its_figures_beside_its_results_in_place_of_earlier_ones() {
     let dir = tempfile::tempdir().unwrap();
     polypath(dir.path(), &["lab", "new", "mine", "--template", "two_paths"]);
+    let out = |name: &str| dir.path().join("out").join(name);
+    std::fs::create_dir(out("")).unwrap();
+    for old in ["values.csv", "figure-1.svg", "figure-9.svg"] {
+        std::fs::write(out(old), "old").unwrap();
+    }
     let (_, _, error) =
         told(&polypath(dir.path(), &["lab", "run", "mine.toml", "--seeds", "1..2", "--out", "out"]));
+    assert_eq!(std::fs::read_to_string(out("figure-9.svg")).unwrap(), "old", "other files stay");
+    assert_ne!(std::fs::read_to_string(out("values.csv")).unwrap(), "old");
     for kind in ["svg", "pdf", "csv"] {
         let file = dir.path().join(format!("out/figure-1.{kind}"));
         assert!(std::fs::metadata(&file).is_ok_and(|f| f.len() > 100), "{}: {error}", file.display());

@@ -21,7 +21,7 @@ pub struct Score {
     pub ff: Option<Spread>,
     /// Goodput there over what one TCP has in its place.
     pub taken: Option<Spread>,
-    /// Share of these bottlenecks at which it has less than 0.3 of such a TCP.
+    /// Share of these bottlenecks at which the friendliness is below 0.3.
     pub starved: Option<f64>,
     /// Goodput over what one TCP at each bottleneck has, by scenario.
     pub share: Option<Spread>,
