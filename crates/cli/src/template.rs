@@ -54,9 +54,9 @@ port = 10500
 [paths]
 # Interfaces that carry paths, by name or pattern: empty means all.
 include = [{include}]
-# Interfaces that do not.
+# Interfaces that carry none.
 exclude = []
-# If there are any, the others carry overflow only.
+# Preferred interfaces: if any are named, all others carry overflow only.
 prefer = []
 # Interfaces that are used only while all others carry nothing.
 backup = []
@@ -74,8 +74,8 @@ spare = 8
 buffer_mib = 16
 # Most data that all connections hold together, MiB; without it, a quarter of this machine's memory.
 # memory_mib = 1024
-# How long a program's connection is idle before its host, and the peer, are asked whether they are still there, s. 13 times that without an answer
-# end it.
+# How long a program's connection is idle before its host, and the peer, are asked whether they are still there, s. Without an answer
+# the connection ends after 13 times that.
 keep_alive = 60
 # Congestion control over the paths. Queues with a longer standing delay than queue_target, ms, are shortened; 0: none.
 # cc = {{ algorithm = \"polypath\", queue_target = 10 }}
@@ -94,13 +94,13 @@ socket = \"/run/polypath.sock\"
 [daemon]
 # The user that the daemon runs as once it is set up; it keeps only the network capabilities.
 # user = \"polypath\"
-# The directory where it keeps the use of quotas and the addresses of peers.
+# The directory that stores the use of quotas and the addresses of peers.
 # state = \"/var/lib/polypath\"
 
 [metrics]
 # Where Prometheus (/metrics) and a browser (/) may ask.
 # listen = \"127.0.0.1:9510\"
-# Whether that may be an address that other hosts reach: they need no password.
+# Whether `listen` may be an address that other hosts reach: they need no password.
 # allow_remote = false
 
 [peers]
