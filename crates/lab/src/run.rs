@@ -40,6 +40,7 @@ pub enum RunError {
 /// Name of a run: a hash of everything that decides it.
 pub fn id(spec: &Spec, seed: u64) -> String {
     let mut decides = spec.clone();
+    (decides.title, decides.description) = (String::new(), String::new());
     (decides.expect, decides.measure, decides.figure) = (Vec::new(), Vec::new(), Vec::new());
     let resolved = serde_json::to_vec(&decides).expect("a spec has only strings for keys");
     let hash = Sha256::new().chain_update(resolved).chain_update(seed.to_be_bytes()).finalize();

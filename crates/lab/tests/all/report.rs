@@ -13,7 +13,7 @@ use polypath_lab::stop::Stop;
 const SPEC: &str = r#"
 version = 1
 title = "Two flows & a <link>"
-description = "One paragraph.\n\nAnother."
+description = "One paragraph.\n\n- One item,\n  two lines.\n- Another."
 duration = "20s"
 measure_from = "10s"
 seeds = "1..6"
@@ -104,7 +104,7 @@ fn a_page_shows_every_figure_and_claim_and_needs_nothing_else() {
     assert_eq!(text.matches("<svg").count(), 4, "two figures, the small one of the claim, the topology");
     assert_eq!(text.matches("role=\"img\" aria-label=\"").count(), 4, "every drawing has a text");
     assert!(text.contains("Two flows &amp; a &lt;link&gt;"), "titles are escaped");
-    assert!(text.contains("<p>One paragraph.</p><p>Another.</p>"));
+    assert!(text.contains("<p>One paragraph.</p><ul><li>One item,\n  two lines.</li><li>Another.</li></ul>"));
     let own = "polypath lab report g/small --seeds 1..6";
     for shown in ["a small window takes little", "undecided", "UNMET", own] {
         assert!(text.contains(shown), "{shown} is missing");

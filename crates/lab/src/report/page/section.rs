@@ -19,7 +19,10 @@ pub fn section(about: &About<'_>, done: &Done, is_whole: bool) -> Result<Markup,
             details {
                 summary { "What it is about, and its set-up" }
                 @for paragraph in experiment.spec.description.split("\n\n").filter(|p| !p.trim().is_empty()) {
-                    p { (paragraph.trim()) }
+                    @match paragraph.trim().strip_prefix("- ") {
+                        Some(list) => ul { @for item in list.split("\n- ") { li { (item) } } },
+                        None => p { (paragraph.trim()) },
+                    }
                 }
                 (topology::drawn(&experiment.spec))
             }
