@@ -107,13 +107,13 @@ that change, bursts, or traffic the other way.
 The baseline (null) replaces the connection by one TCP at each bottleneck, over the quickest path there. Every controller \
 is compared with the mean of the null over three other seeds, or as many as --runs.
 
-Columns; the median, and p5 and p95, where the lowest and the highest twentieth begin:
-  bottlenecks    those with TCPs beside the connection, to which the next columns apply
+Columns have medians; p5 and p95 are where the lowest and the highest twentieth begin:
+  bottlenecks    those with TCPs beside the connection; the next six are of these
   FF             its goodput over the mean goodput of the TCPs there
-  starved        share of the bottlenecks at which FF is below 0.3
+  starved        share of them at which FF is below 0.3
   of a TCP       its goodput over the goodput of one TCP in its place
   TCPs keep      goodput of the TCPs there over what they have beside the null
-  harmless       share of the bottlenecks at which the TCPs lose at most 1.05 times what they lose to the null
+  harmless       share of them at which the TCPs lose at most 1.05 times what the null costs them
   their RTT      round trip of the TCPs over that beside the null
   of fair share  by scenario: its goodput over the goodput of one TCP at each bottleneck
   used           by scenario: goodput of all over that of all in the null";
