@@ -300,6 +300,7 @@ fn outer(
     let hip = HipConfig {
         accept: config.accept(),
         tell_refused: false,
+        several: false, // one daemon has the identity: where it begins anew, the old one has ended
         retransmit: polypath_wire::Duration::from_millis(500),
         ..HipConfig::of_today()
     };

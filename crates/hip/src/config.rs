@@ -24,6 +24,9 @@ pub struct HipConfig {
     /// Whether strangers are told that they are refused, once they have proved who they are: a NOTIFY
     /// BLOCKED_BY_POLICY in answer to I2 (RFC 7401 §5.2.19). Otherwise they hear nothing.
     pub tell_refused: bool,
+    /// Whether a peer may have several associations with us at once, one for each of its programs. Otherwise its I2 replaces the one that
+    /// there is, wherever it comes from (RFC 7401 §4.5.4).
+    pub several: bool,
     /// Whether associations may begin without knowing the peer's HIT (RFC 7401 §4.1.8): on trust.
     pub opportunistic: bool,
     /// Whether I2 carries our Host Identity encrypted; middleboxes then cannot check it (RFC 7401 §5.3.3).
@@ -123,6 +126,7 @@ impl Default for HipConfig {
             ],
             accept: Accept::Everybody,
             tell_refused: false,
+            several: true,
             opportunistic: false,
             encrypt_host_id: false,
             send_r1_counter: true,

@@ -86,7 +86,7 @@ fn a_program_whose_far_daemon_dies_silently_hears_of_it_by_its_own_keep_alive() 
     let mut pair = Pair::start(&[link(80, 5)], |_, text| text);
     let (client, server) = kept(&pair, 0);
     thread::sleep(Duration::from_secs(3));
-    kill(&mut pair);
+    kill(&mut pair, 1);
     dies(&pair, client);
     drop(server);
 }

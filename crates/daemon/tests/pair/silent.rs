@@ -15,10 +15,19 @@ use super::tcp::{connected, transfer};
 
 const NAME: &str = "server.polypath.test";
 
-/// The second host's link is cut, so that nothing of its daemon leaves any more, not even that it ends.
-pub fn kill(pair: &mut Pair) {
-    ip(&pair.hosts[1], &["link", "set", "path0", "down"]);
-    pair.hosts[1].stop();
+/// The link of the host `side` is cut, so that nothing of its daemon leaves any more, not even that it ends.
+pub fn kill(pair: &mut Pair, side: usize) {
+    ip(&pair.hosts[side], &["link", "set", "path0", "down"]);
+    pair.hosts[side].stop();
+}
+
+/// The killed host `side` begins anew at the address that ends in `new`.
+fn move_to(pair: &mut Pair, side: usize, new: u8) {
+    let old = format!("10.77.0.{}/24", side + 1);
+    ip(&pair.hosts[side], &["addr", "del", &old, "dev", "path0"]);
+    ip(&pair.hosts[side], &["addr", "add", &format!("10.77.0.{new}/24"), "dev", "path0"]);
+    ip(&pair.hosts[side], &["link", "set", "path0", "up"]);
+    pair.hosts[side].restart();
 }
 
 /// How long a connection to the second host waits before it is refused as unreachable.
@@ -57,7 +66,7 @@ fn a_peer_that_was_killed_is_unreachable_within_6_s_and_reached_again_under_anot
     let mut pair = Pair::start_with_names(&[link(80, 5)], change, Some(&names));
     let (client, server) = connected(&pair, 0, 80);
     transfer(client, server, 1 << 20);
-    kill(&mut pair);
+    kill(&mut pair, 1);
     let at_once = refused(&pair);
     assert!(at_once < Duration::from_secs(6), "{at_once:?}");
     let peer = |pair: &Pair| pair.hosts[0].status().peers[0].clone();
@@ -67,16 +76,31 @@ fn a_peer_that_was_killed_is_unreachable_within_6_s_and_reached_again_under_anot
     assert!(later < Duration::from_secs(6), "{later:?}");
     assert_eq!(pair.hosts[0].status().lane.open, 0);
 
-    for words in [&["addr", "del", "10.77.0.2/24"][..], &["addr", "add", "10.77.0.9/24"]] {
-        ip(&pair.hosts[1], &[words, &["dev", "path0"]].concat());
-    }
-    ip(&pair.hosts[1], &["link", "set", "path0", "up"]);
     fs::write(&names, format!("10.77.0.9 {NAME}\n")).unwrap();
     let began = Instant::now();
-    pair.hosts[1].restart();
+    move_to(&mut pair, 1, 9);
     pair.wait(|pair| !peer(pair).silent && peer(pair).paths.iter().any(|path| path.works()));
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     let (client, server) = connected(&pair, 0, 80);
+    transfer(client, server, 1 << 20);
+}
+
+#[test]
+fn a_caller_that_was_killed_is_reached_at_its_new_address() {
+    if !ready() {
+        return;
+    }
+    let mut pair = Pair::start(&[link(80, 5)], |_, text| text);
+    let (client, server) = connected(&pair, 1, 80);
+    transfer(client, server, 1 << 20);
+    kill(&mut pair, 0);
+    move_to(&mut pair, 0, 8);
+    pair.wait(|pair| {
+        let peer = pair.hosts[1].status().peers.remove(0);
+        !peer.silent
+            && peer.paths.iter().all(|path| path.works() && path.remote.ip().to_string() == "10.77.0.8")
+    });
+    let (client, server) = connected(&pair, 1, 80);
     transfer(client, server, 1 << 20);
 }
 
@@ -123,7 +147,7 @@ fn a_program_hears_that_the_daemon_behind_its_idle_connection_died() {
     let (mut client, server) = connected(&pair, 0, 80);
     thread::sleep(Duration::from_secs(16));
     lives(&client);
-    kill(&mut pair);
+    kill(&mut pair, 1);
     let began = Instant::now();
     assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());

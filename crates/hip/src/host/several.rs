@@ -1,8 +1,8 @@
 //! Several associations with one peer at once: two programs of a host, each with its own ports, have one identity.
 //!
 //! An I2 from the address and port of one of the peer's paths replaces the association of that path, as RFC 7401 §4.5.4
-//! has it; from elsewhere it begins another one. The name of a peer's first association is its HIT, that of each further
-//! one is made here and is no HIT. Nothing of this is on the wire.
+//! has it; from elsewhere it begins another one, if [`several`](crate::HipConfig::several) are configured. The name of a
+//! peer's first association is its HIT, that of each further one is made here and is no HIT. Nothing of this is on the wire.
 
 use polypath_wire::hip::{Hit, PacketView};
 
@@ -35,7 +35,8 @@ impl Host {
         let stands =
             |a: &Association| a.is_guest() && matches!(a.state(), State::R2Sent | State::Established);
         let first_stays = self.peers.get(&peer).is_some_and(stands);
-        let beside = first_stays && self.names_of(peer).count() < MOST && route.is_udp();
+        let beside =
+            self.config.several && first_stays && self.names_of(peer).count() < MOST && route.is_udp();
         self.names_of(peer).find(at).or((!beside).then_some(peer))
     }
 

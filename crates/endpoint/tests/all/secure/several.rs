@@ -46,7 +46,11 @@ fn up(endpoint: &mut Endpoint, now: Instant, local: SocketAddr) {
 
 impl Hosts {
     fn new() -> Self {
-        let mut server = Endpoint::secure(EndpointConfig::default(), quick(), identity(2), [2; 32], 1);
+        Self::with(quick())
+    }
+
+    fn with(config: SecurityConfig) -> Self {
+        let mut server = Endpoint::secure(EndpointConfig::default(), config, identity(2), [2; 32], 1);
         server.listen(PORT, ListenConfig::default()).unwrap();
         (0..2).for_each(|link| up(&mut server, Instant::ZERO, server_at(link)));
         Self {
@@ -205,6 +209,28 @@ fn one_that_begins_anew_at_its_own_address_replaces_what_was() {
     let state = hosts.server.connection(hosts.accepted[0]).map(|c| c.state());
     assert_eq!(state, Some(polypath_transport::State::Closed));
     hosts.send(a, LEN);
+    hosts.run(MS(5000));
+    assert_eq!(hosts.received[1], LEN);
+}
+
+/// Where a peer has one program, as a daemon's has, it need not be seen to be silent before the next is believed.
+#[test]
+fn one_that_begins_anew_elsewhere_replaces_what_was_where_several_are_not_configured() {
+    let mut config = quick();
+    config.hip.several = false;
+    let mut hosts = Hosts::with(config);
+    let a = hosts.add();
+    hosts.send(a, 50 * LEN);
+    hosts.run(MS(1000));
+    hosts.clients[a] = None;
+    let b = hosts.add();
+    assert_eq!(
+        hosts.server.associations().collect::<Vec<_>>(),
+        [hosts.clients[b].as_ref().unwrap().hit().unwrap()]
+    );
+    let state = hosts.server.connection(hosts.accepted[0]).map(|c| c.state());
+    assert_eq!(state, Some(polypath_transport::State::Closed));
+    hosts.send(b, LEN);
     hosts.run(MS(5000));
     assert_eq!(hosts.received[1], LEN);
 }
