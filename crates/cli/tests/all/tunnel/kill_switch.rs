@@ -9,6 +9,9 @@ use std::process::Output;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use nix::sys::socket::{setsockopt, sockopt::BindToDevice};
+use polypath_testing::installed;
+
 use super::host::{Host, hosts, ip, lists, shell, wait};
 
 /// A name server of the Internet: behind the server, and behind the uplink's default route too.
@@ -16,11 +19,20 @@ const OUTSIDE: &str = "198.51.100.7";
 
 /// Where a datagram to [`OUTSIDE`] came from, as the server's host sees it; the error if it did not leave.
 pub fn asks(router: &Host, server: &Host) -> Result<String, ErrorKind> {
+    asks_by(None, router, server)
+}
+
+/// The same from a socket that may be bound to an interface.
+fn asks_by(interface: Option<&str>, router: &Host, server: &Host) -> Result<String, ErrorKind> {
     let at: SocketAddr = format!("{OUTSIDE}:53").parse().unwrap();
     let outside = server.ns.run(|| UdpSocket::bind(at).unwrap()).unwrap();
     outside.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-    let sent = router.ns.run(|| UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"hello", at)).unwrap();
-    sent.map_err(|e| e.kind())?;
+    let send = || {
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        interface.into_iter().for_each(|name| setsockopt(&socket, BindToDevice, &name.into()).unwrap());
+        socket.send_to(b"hello", at)
+    };
+    router.ns.run(send).unwrap().map_err(|e| e.kind())?;
     let (_, from) = outside.recv_from(&mut [0; 9]).map_err(|e| e.kind())?;
     Ok(from.ip().to_string())
 }
@@ -85,6 +97,30 @@ fn nothing_leaves_beside_the_tunnel_when_the_daemon_is_killed_and_all_does_after
     let lifted = lift(&router);
     assert!(lifted.status.success(), "{lifted:?}");
     assert_eq!(rules(&router), before);
+}
+
+/// With the commands of docs/daemon.md.
+#[test]
+fn what_is_bound_to_an_uplink_leaves_there_until_a_firewall_stops_it() {
+    let Some([mut router, mut server]) = through_the_server(true) else { return };
+    if !installed(&["nft"]) {
+        return;
+    }
+    server.up();
+    up(&mut router, &server);
+    let page = include_str!("../../../../../docs/daemon.md");
+    let commands = page.lines().filter(|line| line.starts_with("nft ")).collect::<Vec<_>>().join("\n");
+    for signal in [None, Some("-KILL")] {
+        signal.into_iter().for_each(|signal| end(&mut router, signal));
+        assert_eq!(asks_by(Some("eth0"), &router, &server).as_deref(), Ok("192.0.2.1"));
+        router.ns.run(|| shell(&commands)).unwrap();
+        assert_eq!(asks_by(Some("eth0"), &router, &server), Err(ErrorKind::PermissionDenied));
+        router.ns.run(|| shell("ping -q -c 1 -I eth0 192.0.2.2 > /dev/null")).unwrap();
+        if signal.is_some() {
+            up(&mut router, &server); // its own packets pass
+        }
+        router.ns.run(|| shell("nft delete table ip polypath-bound")).unwrap();
+    }
 }
 
 /// What programs know of name servers (resolv.conf(5), nsswitch.conf(5), gai.conf(5), hosts(5)): each file, and when it became what it is.
