@@ -78,8 +78,6 @@ const UDP_HEADER: u32 = 8;
 const LEAST_MTU: u32 = 576;
 /// What every IPv6 network carries, and nearly every other one.
 pub(crate) const SAFE_MTU: u32 = 1280;
-/// What the headers of IPv6 and UDP leave of that.
-const SAFE_PAYLOAD: usize = SAFE_MTU as usize - 48;
 
 /// The sockets of one endpoint.
 pub struct UdpSockets {
@@ -163,7 +161,7 @@ impl Outlet for UdpSockets {
     }
 
     fn send_datagram(&mut self, _now: Instant, locators: &Locators, ecn: Ecn, payload: &[u8]) {
-        let divisible = payload.starts_with(&HIP_MARKER) && payload.len() > SAFE_PAYLOAD;
+        let divisible = payload.starts_with(&HIP_MARKER) && payload.len() > undivided(locators.local);
         self.put(locators, ecn, payload.len(), None, divisible, |room| {
             room.copy_from_slice(payload);
             true
@@ -384,6 +382,12 @@ fn field(codepoint: Option<EcnCodepoint>) -> Ecn {
 /// Bytes of the IP header to and from that address.
 pub(crate) fn ip_header(local: SocketAddr) -> u32 {
     if local.is_ipv4() { 20 } else { 40 }
+}
+
+/// The largest payload that every network carries from that address in one packet, bytes.
+fn undivided(local: SocketAddr) -> usize {
+    let mtu = if local.is_ipv4() { LEAST_MTU } else { SAFE_MTU };
+    (mtu - ip_header(local) - UDP_HEADER) as usize
 }
 
 /// The MTU of the route of what `io` sends to `remote`, as far as this host knows it: over another interface it would be another one.

@@ -1,6 +1,6 @@
-//! HIP packets larger than the MTU: large keys over a link with the least MTU of IPv6.
+//! HIP packets larger than the MTU: large keys over a link with the least MTU of IPv6, and those of today over one of IPv4.
 //!
-//! The test makes its own network namespaces; without root it is skipped, and says so.
+//! The tests make their own network namespaces; without root they are skipped, and say so.
 #![allow(clippy::unwrap_used)]
 
 use std::net::SocketAddr;
@@ -8,11 +8,30 @@ use std::time::Duration;
 
 use polypath_endpoint::{EndpointConfig, Reach, SecurityConfig};
 use polypath_hip::dh::DhGroup;
-use polypath_hip::{HipConfig, Identity};
+use polypath_hip::{HipConfig, Identity, KeyKind, Random};
 use polypath_node::{Node, UdpSockets};
 use polypath_testbed::netns::Netns;
 
 use crate::common::{ready, sh};
+
+/// Two hosts with these addresses in `ns` meet.
+fn meet(ns: &Netns, ends: [&str; 2], hip: &HipConfig, mut identity: impl FnMut() -> Identity + Send) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let mut node = |end: &str| {
+        let _runtime = runtime.enter();
+        let security = SecurityConfig { hip: hip.clone(), ..SecurityConfig::default() };
+        let sockets = UdpSockets::bind(&[end.parse::<SocketAddr>().unwrap().into()]).unwrap();
+        let at = sockets.locals().next().unwrap();
+        (Node::secure(EndpointConfig::default(), security, identity(), sockets).unwrap(), at)
+    };
+    let ((ours, here), (theirs, there)) = ns.run(|| (node(ends[0]), node(ends[1]))).unwrap();
+    let locators = polypath_endpoint::Locators { local: here, remote: there };
+    let met = ours.associate(theirs.hit().unwrap(), Reach::Pairs(vec![locators]));
+    let met = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), met).await });
+    met.expect("it takes too long").unwrap_or_else(|error| panic!("{ends:?}: {error}"));
+    let _runtime = runtime.enter();
+    drop((ours, theirs));
+}
 
 #[test]
 fn an_exchange_of_large_keys_crosses_a_narrow_link() {
@@ -24,23 +43,23 @@ fn an_exchange_of_large_keys_crosses_a_narrow_link() {
         &ns,
         "ip link set lo up mtu 1280; ip addr add fd00::1/64 dev lo; ip addr add fd00::2/64 dev lo; sleep 2",
     );
+    let hip = HipConfig { dh_groups: vec![DhGroup::Modp3072], ..HipConfig::default() };
     for ends in [["127.0.0.1:0", "127.0.0.2:0"], ["[fd00::1]:0", "[fd00::2]:0"]] {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let node = |end: &str| {
-            let _runtime = runtime.enter();
-            let hip = HipConfig { dh_groups: vec![DhGroup::Modp3072], ..HipConfig::default() };
-            let security = SecurityConfig { hip, ..SecurityConfig::default() };
-            let sockets = UdpSockets::bind(&[end.parse::<SocketAddr>().unwrap().into()]).unwrap();
-            let at = sockets.locals().next().unwrap();
-            let identity = Identity::generate_rsa(4096).unwrap();
-            (Node::secure(EndpointConfig::default(), security, identity, sockets).unwrap(), at)
-        };
-        let ((ours, here), (theirs, there)) = ns.run(|| (node(ends[0]), node(ends[1]))).unwrap();
-        let locators = polypath_endpoint::Locators { local: here, remote: there };
-        let met = ours.associate(theirs.hit().unwrap(), Reach::Pairs(vec![locators]));
-        let met = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), met).await });
-        met.expect("it takes too long").unwrap_or_else(|error| panic!("{ends:?}: {error}"));
-        let _runtime = runtime.enter();
-        drop((ours, theirs));
+        meet(&ns, ends, &hip, || Identity::generate_rsa(4096).unwrap());
     }
+}
+
+#[test]
+fn an_exchange_crosses_a_link_of_ipv4_with_the_least_mtu() {
+    if !ready(&["ip"]) {
+        return;
+    }
+    let ns = Netns::create("least").unwrap();
+    sh(&ns, "ip link set lo up mtu 576");
+    let mut seeds = 1..;
+    let identity = || {
+        let mut random = Random::from_seed([seeds.next().unwrap(); 32]);
+        Identity::generate(KeyKind::P384, &mut random).unwrap()
+    };
+    meet(&ns, ["127.0.0.1:0", "127.0.0.2:0"], &HipConfig::of_today(), identity);
 }
