@@ -24,6 +24,7 @@ mod pool;
 mod sha256;
 mod shaper;
 mod shared;
+mod sizes;
 mod sockets;
 mod stream;
 mod tun;

@@ -15,9 +15,8 @@ use polypath_wire::hip::udp::HIP_MARKER;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 
-use crate::sockets::{
-    SAFE_MTU, UdpPath, allow_fragments, enlarge_buffers, ip_header, is_transient, mtu_to, refuse_fragments,
-};
+use crate::sizes::{SAFE_MTU, allow_fragments, ip_header, is_too_big, mtu_to, refuse_fragments};
+use crate::sockets::{UdpPath, enlarge_buffers, is_transient};
 
 const HIP: i32 = 139;
 const ESP: i32 = 50;
@@ -116,7 +115,7 @@ impl NativeSockets {
                 // What cannot be sent is lost, as on a link; only waiting is of interest here.
                 if let Poll::Ready(Err(error)) = socket.poll_flush(cx) {
                     self.failures += 1;
-                    if !is_transient(&error) && error.raw_os_error() != Some(nix::libc::EMSGSIZE) {
+                    if !is_transient(&error) && !is_too_big(&error) {
                         return Err(error);
                     }
                 }
@@ -214,7 +213,7 @@ fn too_big(
     (local, remote): (SocketAddr, SocketAddr),
     len: usize,
 ) -> Option<Input> {
-    let refused = error.raw_os_error() == Some(nix::libc::EMSGSIZE);
+    let refused = is_too_big(error);
     let needed = len as u32 + ip_header(local);
     let to = SocketAddr::new(remote.ip(), 9); // UDP sockets connect to a port only
     let mtu = mtu_to(io, local, to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);

@@ -12,7 +12,7 @@ use polypath_wire::{Duration, Ecn, Rate, Seed};
 use tokio::time::Sleep;
 
 use crate::clock::Clock;
-use crate::sockets::ip_header;
+use crate::sizes::ip_header;
 
 /// Bytes of a UDP header.
 const UDP_HEADER: u32 = 8;

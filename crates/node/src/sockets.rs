@@ -3,26 +3,25 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
-use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::sys::socket::{setsockopt, sockopt};
 use polypath_endpoint::frame::{MAX_DATAGRAM, encode_datagram};
 use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::{Ports, Segment};
 use polypath_wire::hip::udp::HIP_MARKER;
 use polypath_wire::{Ecn, Instant, Seq};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
+use crate::sizes::{
+    SAFE_MTU, UDP_HEADER, allow_fragments, ip_header, is_too_big, mtu_to, refuse_fragments, undivided,
+};
 
 /// Where one socket is bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,12 +71,6 @@ const RECEIVED: usize = 128;
 const RECEIVES_PER_ROUND: usize = 4;
 /// Batches that wait for one socket before the endpoint is told to wait.
 const MAX_PENDING: usize = 64;
-
-const UDP_HEADER: u32 = 8;
-/// What every IPv4 network carries.
-const LEAST_MTU: u32 = 576;
-/// What every IPv6 network carries, and nearly every other one.
-pub(crate) const SAFE_MTU: u32 = 1280;
 
 /// The sockets of one endpoint.
 pub struct UdpSockets {
@@ -306,7 +299,7 @@ impl BoundSocket {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => {
                     refused += 1;
-                    if e.raw_os_error() == Some(nix::libc::EMSGSIZE) {
+                    if is_too_big(&e) {
                         too_big.push(batch.too_big(&self.io, self.local));
                     }
                 }
@@ -343,21 +336,30 @@ impl Batch {
     }
 
     fn send(&self, io: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
-        let transmit = Transmit {
+        let send = |datagrams| state.try_send(io.into(), &self.transmit(datagrams));
+        let all = &self.buffer[..self.len];
+        if !self.divisible {
+            let sent = send(all);
+            // This host may have been told, truly or not, of less than every network carries.
+            let divides = sent.as_ref().is_err_and(is_too_big) && self.segment_size <= undivided(self.to);
+            if !divides {
+                return sent;
+            }
+        }
+        allow_fragments(io, self.to.is_ipv4())?;
+        let sent = all.chunks(self.segment_size.max(1)).try_for_each(send);
+        refuse_fragments(io, self.to.is_ipv4())?;
+        sent
+    }
+
+    fn transmit<'a>(&self, datagrams: &'a [u8]) -> Transmit<'a> {
+        Transmit {
             destination: self.to,
             ecn: codepoint(self.ecn),
-            contents: &self.buffer[..self.len],
-            segment_size: (self.len > self.segment_size).then_some(self.segment_size),
+            contents: datagrams,
+            segment_size: (datagrams.len() > self.segment_size).then_some(self.segment_size),
             src_ip: None,
-        };
-        if self.divisible {
-            allow_fragments(io, self.to.is_ipv4())?;
         }
-        let result = state.try_send(io.into(), &transmit);
-        if self.divisible {
-            refuse_fragments(io, self.to.is_ipv4())?;
-        }
-        result
     }
 }
 
@@ -377,55 +379,6 @@ fn field(codepoint: Option<EcnCodepoint>) -> Ecn {
         Some(EcnCodepoint::Ect0 | EcnCodepoint::Ect1) => Ecn::Capable,
         Some(EcnCodepoint::Ce) => Ecn::Marked,
     }
-}
-
-/// Bytes of the IP header to and from that address.
-pub(crate) fn ip_header(local: SocketAddr) -> u32 {
-    if local.is_ipv4() { 20 } else { 40 }
-}
-
-/// The largest payload that every network carries from that address in one packet, bytes.
-fn undivided(local: SocketAddr) -> usize {
-    let mtu = if local.is_ipv4() { LEAST_MTU } else { SAFE_MTU };
-    (mtu - ip_header(local) - UDP_HEADER) as usize
-}
-
-/// The MTU of the route of what `io` sends to `remote`, as far as this host knows it: over another interface it would be another one.
-pub(crate) fn mtu_to(io: impl AsFd, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    let (io, socket) = (SockRef::from(&io), Socket::new(Domain::for_address(local), Type::DGRAM, None).ok()?);
-    if let Some(device) = io.device().ok()? {
-        socket.bind_device(Some(&device)).ok()?;
-    }
-    if let Some(mark) = io.mark().ok().filter(|mark| *mark != 0) {
-        socket.set_mark(mark).ok()?;
-    }
-    socket.bind(&SocketAddr::new(local.ip(), 0).into()).ok()?;
-    socket.connect(&remote.into()).ok()?;
-    let mtu = getsockopt(&socket, sockopt::IpMtu).ok()?;
-    u32::try_from(mtu).ok().filter(|mtu| *mtu >= LEAST_MTU)
-}
-
-/// No fragments, and nothing larger than what routers said they take: the kernel refuses it, so we hear of it.
-pub(crate) fn refuse_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> {
-    match ipv4 {
-        true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
-        false => {
-            // `UdpSocketState` sets this, and it would overrule `allow_fragments`.
-            setsockopt(&socket, sockopt::Ipv6DontFrag, &false)?;
-            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
-        }
-    }
-    Ok(())
-}
-
-/// Lets IP fragment what exceeds the MTU: HIP packets with large keys do, and cannot be made smaller
-/// (RFC 7401 §5.1.3).
-pub(crate) fn allow_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> {
-    match ipv4 {
-        true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT)?,
-        false => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)?,
-    }
-    Ok(())
 }
 
 /// Asks for large kernel buffers: beyond the limit where we may, up to the limit elsewhere.
