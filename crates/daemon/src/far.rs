@@ -78,7 +78,9 @@ async fn open(lane: &Lane, peer: &Peer, request: &Request) -> Result<Stream, Rep
     let Request { client, server } = *request;
     if !Sources::now(lane).admit(client.ip(), peer.config.hit) {
         lane.counters.forbidden.fetch_add(1, Relaxed);
-        warn!(peer = %peer.config.hit, %client, "refused: the client's address is not behind this peer");
+        if peer.link.forbidden.allows() {
+            warn!(peer = %peer.config.hit, %client, "refused: the client's address is not behind this peer");
+        }
         return Err(Reply::Forbidden);
     }
     let opened = lane.inner.connect_between(lane.connection.clone(), client, server, lane.mtu);

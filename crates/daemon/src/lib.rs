@@ -32,6 +32,7 @@ mod rate;
 mod reload;
 pub mod request;
 mod routes;
+mod seldom;
 mod splice;
 mod state;
 mod status;

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::config::Peer as PeerConfig;
 use crate::pool::{KEPT, Pool};
+use crate::seldom::Seldom;
 
 /// A peer as one configuration has it.
 pub struct Peer {
@@ -44,6 +45,8 @@ pub struct Link {
     pub places: AtomicUsize,
     /// Its connections of which the request has not come.
     pub waiting: AtomicUsize,
+    /// Whether the log may name a client that is not behind it.
+    pub forbidden: Seldom,
     /// Whether it is no peer any more.
     ended: watch::Sender<bool>,
 }
@@ -152,6 +155,7 @@ impl Peers {
             absence: Mutex::default(),
             places: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
+            forbidden: Seldom::default(),
             ended: watch::Sender::new(false),
         }
     }

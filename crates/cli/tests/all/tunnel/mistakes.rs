@@ -1,6 +1,7 @@
 //! Mistakes that only the system shows, and what is said of them.
 
 use std::fs::Permissions;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
 use polypath_testing::installed;
@@ -198,4 +199,25 @@ fn a_route_that_leads_elsewhere_already_is_named_at_the_start() {
     router.ns.run(|| shell("ip route del 10.98.0.0/24")).unwrap();
     router.up();
     wait("a route", || lists(&router, "route", "10.98.0.0/24 dev polypath0"));
+}
+
+#[test]
+fn clients_that_are_not_behind_their_peer_do_not_fill_the_log() {
+    let Some([mut router, mut server]) = hosts() else { return };
+    let back = router.obey(&server.init(&[]));
+    server.obey(&back);
+    server.up();
+    router.up();
+    wait("an association", || router.is_associated() && server.is_associated());
+    let another = "ip address del 10.99.0.2/24 dev polypath0; ip address add 10.99.0.77/24 dev polypath0";
+    router.ns.run(|| shell(another)).unwrap();
+    for _ in 0..3 {
+        router.ns.run(|| TcpStream::connect("10.99.0.1:9").unwrap_err()).unwrap();
+    }
+    let status: serde_json::Value = serde_json::from_slice(&server.status(&["--json"]).stdout).unwrap();
+    assert_eq!(status["lane"]["forbidden"], 3, "{status}");
+    let log = String::from_utf8(server.ask(&["log"]).stdout).unwrap();
+    let named =
+        log.lines().filter(|line| line.contains("is not behind this peer") && line.contains("10.99.0.77"));
+    assert_eq!(named.count(), 1, "{log}");
 }
