@@ -5,6 +5,8 @@ use std::io::{self, Read, Stdin};
 
 use bytes::Bytes;
 
+use crate::message::Modified;
+
 /// What a large file or one without a known length is read from.
 pub(crate) enum Input {
     File(File),
@@ -32,9 +34,27 @@ pub(crate) fn read_all(file: &mut File, size: u64, most: u64) -> io::Result<Opti
     }
 }
 
-/// Whether anything is behind what was read.
-pub(crate) fn has_more(mut input: Input) -> io::Result<bool> {
-    Ok(input.read(&mut [0])? > 0)
+/// What became of a file while it was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Became {
+    Same,
+    /// Something is behind what was read.
+    Larger,
+    /// Its last change is another one.
+    Another,
+}
+
+impl Became {
+    /// That of a file that had this time of change, and was read up to its length.
+    pub fn of(mut input: Input, modified: Modified) -> io::Result<Self> {
+        if input.read(&mut [0])? > 0 {
+            return Ok(Self::Larger);
+        }
+        Ok(match input {
+            Input::File(file) if crate::source::modified(&file.metadata()?) != modified => Self::Another,
+            _ => Self::Same,
+        })
+    }
 }
 
 pub(crate) fn shorter() -> io::Error {

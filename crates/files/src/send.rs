@@ -17,10 +17,10 @@ use polypath_node::bulk::Source;
 use polypath_node::{Hashed, Stream};
 use tokio::sync::Notify;
 
-use crate::content::{Input, has_more, shorter};
+use crate::content::{Became, Input, shorter};
 use crate::digest::{Digest, Hasher, digest, digest_of, hashed};
 use crate::error::FileError;
-use crate::message::{Answer, Frame, Offer, Role, Said, Verdict, Work};
+use crate::message::{Answer, Frame, Modified, Offer, Role, Said, Verdict, Work};
 use crate::name::shown;
 use crate::peer::{Incoming, Outgoing, expect_role};
 use crate::source::Entry;
@@ -152,8 +152,8 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         self.begin(number, at, offer.size);
         let sent = match reader {
             Ok(reader) => {
-                let left = offer.size.map(|size| size - at);
-                self.bytes(out, number, reader, left).await?
+                let known = offer.size.map(|size| (size - at, offer.modified));
+                self.bytes(out, number, reader, known).await?
             }
             Err(error) => Err(error),
         };
@@ -175,35 +175,37 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
         Ok(())
     }
 
-    /// Sends what `source` reads: `left` bytes, or whatever comes. Their digest, or none if the peer has decided before.
+    /// Sends what `source` reads: as many bytes as are `known` to be left of a file of that time, or whatever comes. Their digest, or
+    /// none if the peer has decided before.
     async fn bytes(
         &self,
         out: &mut Outgoing<'_>,
         number: usize,
         mut source: Source<Hashed<Input, Hasher>>,
-        left: Option<u64>,
+        known: Option<(u64, Modified)>,
     ) -> Result<io::Result<Option<Digest>>, FileError> {
         let mut sent = 0;
         loop {
             if self.offered()[number].decided {
                 return Ok(Ok(None));
             }
-            if left.is_none() {
+            if known.is_none() {
                 out.flush().await?; // more may be long in coming
             }
             let next = self.meanwhile(out, &Frame::Working, Work::Reading, source.next());
             let bytes = match next.await? {
                 Ok(Some(bytes)) => bytes,
-                Ok(None) if left.is_some_and(|left| sent < left) => return Ok(Err(shorter())),
+                Ok(None) if known.is_some_and(|(left, _)| sent < left) => return Ok(Err(shorter())),
                 Ok(None) => {
                     let read = match source.finish().await {
                         Ok(read) => read,
                         Err(error) => return Ok(Err(error)),
                     };
                     let sum = digest(&read.hash);
-                    if left.is_some() {
-                        let more = self.looking(out, &Frame::Working, move || has_more(read.file)).await?;
-                        more.is_ok_and(|more| more).then(|| self.grew(number));
+                    if let Some((_, modified)) = known {
+                        let became = move || Became::of(read.file, modified);
+                        let became = self.looking(out, &Frame::Working, became).await?;
+                        became.into_iter().for_each(|became| self.became(number, became));
                     }
                     return Ok(Ok(Some(sum)));
                 }
@@ -213,7 +215,7 @@ impl<'a, F: FnMut(Step)> Sending<'a, F> {
             sent += len;
             out.put(&Frame::Data(len as u32));
             out.put_bytes(bytes).await?;
-            if left.is_none() {
+            if known.is_none() {
                 self.offered()[number].bytes = sent;
             }
             self.tell(Step::Bytes { bytes: len, stream: out.written });

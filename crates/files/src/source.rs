@@ -150,7 +150,7 @@ fn mode(meta: &Metadata) -> u16 {
     (meta.permissions().mode() & 0o777) as u16
 }
 
-fn modified(meta: &Metadata) -> Modified {
+pub(crate) fn modified(meta: &Metadata) -> Modified {
     Modified { seconds: meta.mtime(), nanos: u32::try_from(meta.mtime_nsec()).unwrap_or_default() }
 }
 

@@ -34,6 +34,11 @@ pub enum Step {
         /// How many bytes were offered.
         bytes: u64,
     },
+    /// A file was written to while it was sent: what arrives may be partly old and partly new.
+    Changed {
+        /// Its path, as it can be shown.
+        name: String,
+    },
     /// A file is stored.
     Done(Transferred),
     /// A file is not stored, and others may still be.

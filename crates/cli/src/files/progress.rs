@@ -78,7 +78,8 @@ impl Progress {
                 self.written += bytes;
                 self.stream = *stream;
             }
-            Step::Working(_) | Step::Grew { .. } | Step::Done(_) | Step::Failed(_) => {}
+            Step::Working(_) | Step::Grew { .. } | Step::Changed { .. } | Step::Done(_) | Step::Failed(_) => {
+            }
         }
     }
 

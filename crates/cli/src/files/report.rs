@@ -100,6 +100,11 @@ pub fn grew(name: &str, bytes: u64) -> String {
     format!("{name}: grew while it was sent; the first {bytes} bytes are sent, no more")
 }
 
+/// What is said of a file that was written to.
+pub fn changed(name: &str) -> String {
+    format!("{name}: changed while it was sent; what arrived may be partly old and partly new")
+}
+
 /// The error of a transfer in which the files `failed`, at least one, are not stored.
 pub fn failure(failed: &[Failed]) -> Failure {
     let first = failed.first().map(|file| format!("{}: {}", file.name, file.why)).unwrap_or_default();

@@ -207,6 +207,7 @@ fn show(json: bool, peer: Hit, step: &Step) {
     match step {
         Step::Done(file) => stored(json, peer, file),
         Step::Grew { name, bytes } => eprintln!("{peer}: {}", super::report::grew(name, *bytes)),
+        Step::Changed { name } => eprintln!("{peer}: {}", super::report::changed(name)),
         Step::Failed(file) => eprintln!("{peer}: {}: {}", file.name, file.why),
         Step::Begin { name, size, at, .. } if !json => {
             let size = size.map_or("of unknown length".to_owned(), |size| format!("{size} bytes"));

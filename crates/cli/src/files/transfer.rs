@@ -188,6 +188,7 @@ impl<'a> Transfer<'a> {
             }
             Step::Bytes { .. } => notes.moved.set(Instant::now()),
             Step::Grew { name, bytes } => self.bars.borrow().say(&report::grew(&name, bytes)),
+            Step::Changed { name } => self.bars.borrow().say(&report::changed(&name)),
             Step::Begin { .. } | Step::Working(_) => {}
         }
     }

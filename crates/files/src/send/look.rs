@@ -6,6 +6,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::Sending;
+use crate::content::Became;
 use crate::error::FileError;
 use crate::message::{Message, Work};
 use crate::name::shown;
@@ -46,12 +47,17 @@ impl<F: FnMut(Step)> Sending<'_, F> {
         }
     }
 
-    /// Tells our side that there is more of a file than was offered.
-    pub(super) fn grew(&self, number: usize) {
+    /// Tells our side what became of a file while it was sent.
+    pub(super) fn became(&self, number: usize, became: Became) {
         let (index, bytes) = {
             let offered = &self.offered()[number];
             (offered.entry, offered.bytes)
         };
-        self.tell(Step::Grew { name: shown(&self.entries[index].name), bytes });
+        let name = shown(&self.entries[index].name);
+        match became {
+            Became::Same => {}
+            Became::Larger => self.tell(Step::Grew { name, bytes }),
+            Became::Another => self.tell(Step::Changed { name }),
+        }
     }
 }

@@ -307,6 +307,24 @@ async fn a_file_that_grows_while_it_is_sent_is_said_to() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_written_to_while_it_is_sent_is_said_to_be() {
+    let bed = Bed::new();
+    let (file, other) = (bed.file("image", &noise(1_000_000)), bed.file("other", &noise(1_000_000)));
+    let before = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    std::fs::File::open(&file).unwrap().set_modified(before).unwrap();
+    let mut written = false;
+    let write = |_: &_, step: &Step| {
+        if matches!(step, Step::Begin { .. }) && !std::mem::replace(&mut written, true) {
+            use std::os::unix::fs::FileExt;
+            std::fs::File::options().write(true).open(&file).unwrap().write_all_at(b"new", 999_000).unwrap();
+        }
+    };
+    let ended = bed.send_and(&plan(&[&file, &other]), ALICE, write).await.ok();
+    let changed = ended.sender.iter().filter(|step| matches!(step, Step::Changed { .. }));
+    assert_eq!(changed.collect::<Vec<_>>(), [&Step::Changed { name: "image".into() }]);
+}
+
+#[tokio::test]
 async fn files_whose_length_the_system_does_not_say_arrive_whole() {
     let bed = Bed::new();
     let files = ["/proc/self/limits", "/proc/cpuinfo"].map(Path::new);
