@@ -36,7 +36,7 @@ demo: ## a download over two paths at once, by curl through the daemon where nam
 test: ## every test; tests that need root run when they can
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	tools/deps browser || echo "without it, pages are not looked at in a browser" >&2
-	cargo test --workspace --no-run
+	cargo test --workspace --tests --no-run
 	status=0; $(LANES) -j2 real beside || status=$$?; cat $(TARGET)/beside.txt; exit $$status
 	$(MAKE) alone
 
@@ -114,7 +114,7 @@ fresh-seeds: build ## the papers' findings with seeds from SEED (9001) on, besid
 # With the binary of the tests, which has assertions on: after `make test` nothing more is compiled.
 .PHONY: check-quick
 check-quick: ## four seeds of every experiment of the papers beside the findings that are kept; our own of few seeds as a whole
-	cargo build --workspace --examples --bin polypath # the examples: so it is what `cargo test --workspace` compiled
+	cargo build --workspace --example polypath_native --bin polypath # an example: so it is what `cargo test --workspace` compiled
 	for group in mhip rmtcp fast; do \
 	    $(TARGET)/debug/polypath lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(TARGET)/$$group.txt || exit 1; \
 	done
