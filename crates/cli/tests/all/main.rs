@@ -2,6 +2,8 @@
 
 mod demo;
 mod files;
+mod keys;
 mod lab;
 mod namespaces;
+mod printed;
 mod tunnel;
