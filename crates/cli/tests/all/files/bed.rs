@@ -141,6 +141,16 @@ impl Bed {
         String::from_utf8(self.polypath(side, &["hit"]).output().unwrap().stdout).unwrap().trim().to_owned()
     }
 
+    /// Both hosts', each with a key of its own from now on.
+    pub fn hits(&self) -> [String; 2] {
+        [self.hit(0), self.hit(1)]
+    }
+
+    /// Whether the receiver has the sender's file of that name.
+    pub fn arrived(&self, name: &str) -> bool {
+        std::fs::read(self.path(name)).unwrap() == std::fs::read(self.path("in").join(name)).unwrap()
+    }
+
     /// A file of bytes that do not repeat.
     pub fn file(&self, name: &str, len: u64) -> PathBuf {
         let path = self.path(name);

@@ -83,7 +83,7 @@ fn who_sends_to_a_host_that_offers_is_told_so() {
 #[test]
 fn a_directory_and_standard_input_go_in_one_command() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let album = bed.path("album/2024");
     std::fs::create_dir_all(&album).unwrap();
     for n in 0..30u8 {
@@ -119,7 +119,7 @@ fn a_directory_and_standard_input_go_in_one_command() {
 #[test]
 fn ctrl_c_ends_who_waits_for_standard_input() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let mut receiver = bed.receive(&hits[0]);
     let mut command = bed.polypath(0, &["send", "-", &format!("{}@192.0.2.2", hits[1])]);
     command.stdin(Stdio::piped());
@@ -138,7 +138,7 @@ fn ctrl_c_ends_who_waits_for_standard_input() {
 #[test]
 fn only_the_interfaces_that_are_asked_for_are_used_and_a_backup_when_nothing_else_is() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let (file, to) = (bed.file("big", 1_000_000), format!("{}@192.0.2.2,fd00:1::2", hits[1]));
     let locals = |choice: &[&str]| {
         let receiver = bed.receive(&hits[0]);
@@ -169,7 +169,7 @@ fn only_the_interfaces_that_are_asked_for_are_used_and_a_backup_when_nothing_els
 #[test]
 fn a_backup_steps_in_while_the_other_link_is_silent() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let (file, to) = (bed.file("big", 12_000_000), format!("{}@192.0.2.2,fd00:1::2", hits[1]));
     let receiver = bed.receive(&hits[0]);
     let sender = bed.spawn(0, &["send", file.to_str().unwrap(), &to, "--backup", "a1", "--json"]);
@@ -188,7 +188,7 @@ fn a_backup_steps_in_while_the_other_link_is_silent() {
         path.and_then(|path| path["bytes"].as_u64()).unwrap_or_default()
     };
     assert!(carried("10.0.0.2") > 500_000 && carried("[fd00:1::1]") > 500_000, "{report:#}");
-    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    assert!(bed.arrived("big"));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_transfer_that_fails_as_a_whole_has_its_json_too() {
 #[test]
 fn a_directory_that_cannot_be_read_fails_alone() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let album = bed.path("album");
     std::fs::create_dir_all(album.join("closed")).unwrap();
     std::fs::write(album.join("x"), "x").unwrap();

@@ -25,7 +25,7 @@ fn on_a_small_disk(bed: &Bed, allow: &str) -> Child {
 #[test]
 fn a_full_disk_is_told_with_the_name_of_the_file_and_the_others_arrive() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let receiver = on_a_small_disk(&bed, &hits[0]);
     let (big, small, last) =
         (bed.file("big", 5_000_000), bed.file("small", 50_000), bed.file("last", 500_000));
@@ -48,7 +48,7 @@ fn a_full_disk_is_told_with_the_name_of_the_file_and_the_others_arrive() {
 #[test]
 fn a_disk_that_fills_up_while_a_file_comes_is_told_too() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let receiver = on_a_small_disk(&bed, &hits[0]);
     // Of standard input nobody knows the length.
     let input = std::fs::File::open(bed.file("endless", 20_000_000)).unwrap();
@@ -66,7 +66,7 @@ fn a_disk_that_fills_up_while_a_file_comes_is_told_too() {
 #[test]
 fn a_hidden_name_is_refused_and_the_rest_arrives() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let project = bed.path("project");
     std::fs::create_dir_all(&project).unwrap();
     std::fs::write(project.join(".profile"), "evil").unwrap();

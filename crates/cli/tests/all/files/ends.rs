@@ -10,7 +10,7 @@ const SIZE: u64 = 20_000_000;
 
 /// A transfer that has gone on for a while: the HITs, the file, the sender and the receiver.
 fn under_way(bed: &Bed) -> ([String; 2], PathBuf, Child, Child) {
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", SIZE);
     let receiver = bed.receive(&hits[0]);
     let sender = bed.send(&file, &hits[1]);
@@ -51,14 +51,14 @@ fn ctrl_c_at_the_sender_ends_it_and_the_next_attempt_goes_on() {
     let report = json(&end(bed.send(&file, &hits[1]), 60));
     assert!(report["files"][0]["resumed_at"].as_u64() > Some(1_000_000), "{report:#}");
     assert!(end(receiver, 10).status.success());
-    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    assert!(bed.arrived("big"));
     assert_eq!(partial(&bed), 0);
 }
 
 #[test]
 fn sigterm_at_the_receiver_ends_it_and_the_sender_waits_for_the_next() {
     let Some(bed) = Bed::slow() else { return };
-    let (hits, file, sender, receiver) = under_way(&bed);
+    let (hits, _, sender, receiver) = under_way(&bed);
     kill(&bed, "TERM", &receiver);
     let ended = end(receiver, 5);
     assert_eq!(ended.status.code(), Some(143), "{ended:?}");
@@ -69,13 +69,13 @@ fn sigterm_at_the_receiver_ends_it_and_the_sender_waits_for_the_next() {
     let report = json(&sent);
     assert!(report["files"][0]["resumed_at"].as_u64() > Some(1_000_000), "{report:#}");
     assert!(received.status.success(), "{received:?}");
-    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    assert!(bed.arrived("big"));
 }
 
 #[test]
 fn a_receiver_who_cannot_store_it_says_so_and_the_sender_ends() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", SIZE);
     std::fs::create_dir_all(bed.path("in")).unwrap();
     // Files of at most 2,000 KiB, and an error instead of a signal.
@@ -102,7 +102,7 @@ fn a_receiver_who_cannot_store_it_says_so_and_the_sender_ends() {
 #[test]
 fn a_terminal_shows_a_bar_for_the_file_and_one_for_each_path() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", SIZE);
     let receiver = bed.receive(&hits[0]);
     let to = format!("{}@192.0.2.2,fd00:1::2", hits[1]);

@@ -21,7 +21,7 @@ use bed::{Bed, end, json, tool};
 #[test]
 fn a_link_is_cut_and_restored_behind_a_nat_and_beside_ipv6() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", 30_000_000);
     let receiver = bed.receive(&hits[0]);
     let sender = bed.send(&file, &hits[1]);
@@ -33,7 +33,7 @@ fn a_link_is_cut_and_restored_behind_a_nat_and_beside_ipv6() {
     let (sent, received) = (end(sender, 120), end(receiver, 20));
     let report = json(&sent);
     assert!(received.status.success(), "{received:?}");
-    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    assert!(bed.arrived("big"));
     let paths = report["paths"].as_array().unwrap();
     assert_eq!(paths.len(), 2, "{report:#}");
     assert!(paths.iter().all(|p| p["bytes"].as_u64() > Some(1_000_000)), "{report:#}");
@@ -50,7 +50,7 @@ fn a_link_of_the_receiver_that_the_sender_was_not_told_of_is_used_when_it_comes_
     let [a, b] = &bed.hosts;
     tool(a, "ip link set a1 down");
     tool(b, "ip link set b1 down");
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", 20_000_000);
     let receiver = bed.receive(&hits[0]);
     let sender = bed.send_to(&file, &format!("{}@192.0.2.2", hits[1]));
@@ -62,7 +62,7 @@ fn a_link_of_the_receiver_that_the_sender_was_not_told_of_is_used_when_it_comes_
     let (sent, received) = (end(sender, 120), end(receiver, 20));
     let report = json(&sent);
     assert!(received.status.success(), "{received:?}");
-    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    assert!(bed.arrived("big"));
     let paths = report["paths"].as_array().unwrap();
     let bytes = |to: &str| {
         let path = paths.iter().find(|p| p["remote"].as_str().unwrap().starts_with(to));
@@ -74,7 +74,7 @@ fn a_link_of_the_receiver_that_the_sender_was_not_told_of_is_used_when_it_comes_
 #[test]
 fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", 20_000_000);
     let mut receiver = bed.receive(&hits[0]);
     let mut sender = bed.send(&file, &hits[1]);
@@ -84,7 +84,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let report = json(&end(bed.send(&file, &hits[1]), 120));
     let resumed = report["files"][0]["resumed_at"].as_u64().unwrap();
     assert!((1_000_000..20_000_000).contains(&resumed), "{report:#}");
-    assert!(std::fs::read(&file).unwrap() == std::fs::read(bed.path("in/big")).unwrap());
+    assert!(bed.arrived("big"));
     if receiver.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_secs(2));
     }
@@ -94,7 +94,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
 #[test]
 fn what_a_short_transfer_took_over_its_paths_is_counted_whole() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("small", 100_000);
     let receiver = bed.receive(&hits[0]);
     let report = json(&end(bed.send(&file, &hits[1]), 30));
@@ -108,7 +108,7 @@ fn what_a_short_transfer_took_over_its_paths_is_counted_whole() {
 #[test]
 fn a_stranger_is_refused_and_told_what_to_do() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("small", 1000);
     let mut receiver = bed.receive(&hits[1]);
     let refused = end(bed.send(&file, &hits[1]), 30);

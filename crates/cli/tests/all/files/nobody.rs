@@ -14,7 +14,7 @@ fn said(bed: &Bed, to: &str, more: &[&str]) -> String {
 #[test]
 fn a_closed_port_a_wrong_name_and_a_host_that_is_not_there_are_told_apart() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let closed = said(&bed, &format!("{}@192.0.2.2:10509,fd00:1::2", hits[1]), &[]);
     assert!(
         closed.contains("192.0.2.2:10509 is closed") && closed.contains("polypath receive --allow"),
@@ -62,7 +62,7 @@ fn silence_is_told_as_such_after_as_long_as_was_asked_for() {
 #[test]
 fn who_is_told_to_wait_meets_a_receiver_that_comes_later() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("small", 1000);
     let to = format!("{}@192.0.2.2", hits[1]);
     let sender = bed.spawn(0, &["send", file.to_str().unwrap(), &to, "--wait", "40"]);

@@ -96,7 +96,7 @@ fn usual_second(recorded: &[f64], carried: &[f64]) -> f64 {
 #[test]
 fn a_recording_has_what_the_link_carried_in_every_second_and_the_delay_of_the_path() {
     let Some((bed, link)) = bed(steps(&[4, 12, 8]), steps(&[20, 6, 14])) else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let mut listener = bed.spawn(1, &["lab", "record", "--listen", "--allow", &hits[0]]);
     std::thread::sleep(Duration::from_millis(500));
     let (to, out) = (format!("{}@10.9.0.2", hits[1]), bed.path("cell"));
@@ -128,7 +128,7 @@ fn a_recording_has_what_the_link_carried_in_every_second_and_the_delay_of_the_pa
 #[test]
 fn a_recording_that_is_interrupted_keeps_what_it_has_and_a_stranger_gets_nothing() {
     let Some((bed, _link)) = bed(steps(&[8]), steps(&[8])) else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let to = format!("{}@10.9.0.2", hits[1]);
     let out = bed.path("cut");
     let args = ["lab", "record", &to, "--seconds", "60", "--out", out.to_str().unwrap()];

@@ -14,14 +14,10 @@ fn receiver(bed: &Bed, allow: &str) -> Child {
     child
 }
 
-fn arrived(bed: &Bed, name: &str) -> bool {
-    std::fs::read(bed.path(name)).unwrap() == std::fs::read(bed.path(&format!("in/{name}"))).unwrap()
-}
-
 #[test]
 fn a_receiver_that_was_killed_and_started_again_goes_on_with_the_same_sender() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", 20_000_000);
     let mut first = receiver(&bed, &hits[0]);
     let sender = bed.send(&file, &hits[1]);
@@ -40,13 +36,13 @@ fn a_receiver_that_was_killed_and_started_again_goes_on_with_the_same_sender() {
         !until_it_goes_on.contains("is gone"),
         "the first association is used, and its paths stay: {said}"
     );
-    assert!(arrived(&bed, "big"));
+    assert!(bed.arrived("big"));
 }
 
 #[test]
 fn two_senders_of_one_host_do_not_get_in_each_others_way() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let files = ["one", "two"].map(|name| bed.file(name, 10_000_000));
     let mut receiver = receiver(&bed, &hits[0]);
     let senders = files.each_ref().map(|file| bed.send(file, &hits[1]));
@@ -56,13 +52,13 @@ fn two_senders_of_one_host_do_not_get_in_each_others_way() {
     }
     receiver.kill().unwrap();
     receiver.wait().unwrap();
-    assert!(arrived(&bed, "one") && arrived(&bed, "two"));
+    assert!(bed.arrived("one") && bed.arrived("two"));
 }
 
 #[test]
 fn a_limited_interface_carries_no_more_and_the_other_one_the_rest() {
     let Some(bed) = Bed::slow() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", 10_000_000);
     let receiver = bed.receive(&hits[0]);
     let to = format!("{}@192.0.2.2,fd00:1::2", hits[1]);
@@ -75,7 +71,7 @@ fn a_limited_interface_carries_no_more_and_the_other_one_the_rest() {
     let rate = bytes as f64 * 8.0 / report["seconds"].as_f64().unwrap();
     assert!(rate <= 2e6 && bytes > 100_000 && bytes < 2_000_000, "{report:#}");
     assert!(end(receiver, 10).status.success());
-    assert!(arrived(&bed, "big"));
+    assert!(bed.arrived("big"));
 }
 
 #[test]
@@ -86,7 +82,7 @@ fn any_address_of_an_interface_will_do_and_they_are_one_path() {
     tool(a, "ip addr add 10.1.0.1/24 dev a1");
     tool(b, "ip addr add fd00:1::92/64 dev b1 nodad");
     tool(b, "ip addr add 10.1.0.2/24 dev b1");
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let file = bed.file("big", 10_000_000);
     let receiver = bed.receive(&hits[0]);
     let report = json(&end(bed.send_to(&file, &format!("{}@192.0.2.2,fd00:1::92", hits[1])), 60));
@@ -95,5 +91,5 @@ fn any_address_of_an_interface_will_do_and_they_are_one_path() {
     assert_eq!(paths.len(), 2, "{report:#}");
     assert!(paths.iter().any(|p| p["remote"] == "[fd00:1::92]:10500"), "{report:#}");
     assert!(paths.iter().any(|p| p["remote"] == "192.0.2.2:10500"), "{report:#}");
-    assert!(arrived(&bed, "big"));
+    assert!(bed.arrived("big"));
 }

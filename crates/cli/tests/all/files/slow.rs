@@ -9,7 +9,7 @@ use super::bed::{Bed, end, tool};
 #[test]
 fn standard_input_that_pauses_is_no_stall() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let receiver = bed.receive(&hits[0]);
     let mut command = bed.polypath(0, &["send", "-", &format!("{}@192.0.2.2", hits[1]), "--wait", "3"]);
     command.stdin(Stdio::piped());
@@ -28,7 +28,7 @@ fn standard_input_that_pauses_is_no_stall() {
 #[test]
 fn nobody_promises_to_resume_standard_input() {
     let Some(bed) = Bed::new() else { return };
-    let hits = [bed.hit(0), bed.hit(1)];
+    let hits = bed.hits();
     let receiver = bed.receive(&hits[0]);
     let mut command = bed.polypath(0, &["send", "-", &format!("{}@192.0.2.2", hits[1])]);
     command.stdin(Stdio::piped());
