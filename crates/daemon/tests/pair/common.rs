@@ -63,6 +63,18 @@ pub fn link(mbps: u64, ms: u64) -> [HopConfig; 2] {
     [(); 2].map(|()| HopConfig { rate, delay, ..HopConfig::default() })
 }
 
+/// Changes the text of host `side` alone.
+pub fn on(side: usize, change: impl Fn(String) -> String) -> impl Fn(usize, String) -> String {
+    move |of, text| if of == side { change(text) } else { text }
+}
+
+/// Both hosts have addresses of IPv6 in the tunnel, too.
+pub fn with_ipv6(side: usize, text: String) -> String {
+    let (ours, theirs) = (side + 1, 2 - side);
+    let text = text.replace("/24\"]", &format!("/24\", \"fd99::{ours}/64\"]"));
+    text.replace("/32\"]", &format!("/32\", \"fd99::{theirs}/128\"]"))
+}
+
 /// Whether namespaces can be made; if not, says so where a captured test is heard.
 pub fn ready() -> bool {
     if !netns::may_create() {

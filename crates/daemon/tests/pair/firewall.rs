@@ -11,7 +11,7 @@ use polypath_testbed::tun_end;
 use polypath_testing::installed;
 use polypath_wire::Seed;
 
-use super::common::{Pair, link, ready, sh};
+use super::common::{Pair, link, on, ready, sh};
 
 /// A host on the Internet, which knows nothing of the tunnel's addresses.
 const OUTSIDE: [&str; 2] = ["198.51.100.1", "198.51.100.2"];
@@ -43,11 +43,9 @@ fn the_firewall_lines_of_the_docs_let_through_what_they_say_and_nothing_else() {
     if !ready() || !installed(&["nft", "sysctl"]) {
         return;
     }
-    let everything = |side: usize, text: String| match side {
-        0 => text
-            .replace("prefixes = [\"10.99.0.2/32\"]", "prefixes = [\"10.99.0.2/32\", \"198.51.100.0/24\"]"),
-        _ => text,
-    };
+    let everything = on(0, |text| {
+        text.replace("prefixes = [\"10.99.0.2/32\"]", "prefixes = [\"10.99.0.2/32\", \"198.51.100.0/24\"]")
+    });
     let pair = Pair::start(&[link(80, 5), link(40, 10)], everything);
     let [client, server] = [0, 1].map(|side| &pair.hosts[side].ns);
     let outside = Netns::create("outside").unwrap();

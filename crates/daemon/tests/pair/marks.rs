@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use polypath_hop::{CodelConfig, Discipline, HopConfig, HopStats, QueueLimit};
 
-use super::common::{Host, Pair, link, ready, sh};
+use super::common::{Host, Pair, link, on, ready, sh};
 use super::tcp::{connected, transfer};
 
 const MB: usize = 1 << 20;
@@ -87,13 +87,12 @@ fn both_lanes_are_marked_over_ipv6_too() {
         return;
     }
     let ends = |n: usize| ["1", "2"].map(|end| format!("fd77:{n}::{end}"));
-    let also_ipv6 = |side: usize, text: String| match side {
-        0 => text.replace(
+    let also_ipv6 = on(0, |text| {
+        text.replace(
             "addresses = [\"10.77",
             "addresses = [\"[fd77:0::2]:10501\", \"[fd77:1::2]:10501\", \"10.77",
-        ),
-        _ => text,
-    };
+        )
+    });
     let pair = marking(also_ipv6);
     for n in [1, 0] {
         for (host, end) in pair.hosts.iter().zip(ends(n)) {

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use polypath_daemon::Status;
 
-use super::common::{Host, Pair, ip, link, ready};
+use super::common::{Host, Pair, ip, link, on, ready};
 use super::tcp::{connected, transfer};
 
 /// The first host's address in the tunnel: loopback is down in a namespace of a test.
 const AT: &str = "10.99.0.1:9510";
+/// The same in its configuration.
+pub const SERVED: &str = "[metrics]\nlisten = \"10.99.0.1:9510\"\nallow_remote = true\n";
 
 /// The head and the body of the answer to `request`.
 fn ask(host: &Host, request: &str) -> (String, String) {
@@ -27,10 +29,7 @@ fn prometheus_and_browsers_are_told_what_the_paths_carried() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        0 => text + "name = \"far\"\n[metrics]\nlisten = \"10.99.0.1:9510\"\nallow_remote = true\n",
-        _ => text,
-    };
+    let change = on(0, |text| text + "name = \"far\"\n" + SERVED);
     let pair = Pair::start(&[link(80, 5), link(40, 10)], change);
     let (client, server) = connected(&pair, 0, 80);
     transfer(client, server, 10 << 20);
@@ -69,10 +68,7 @@ fn an_address_that_holds_its_places_keeps_nobody_else_from_asking() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        0 => text + "[metrics]\nlisten = \"10.99.0.1:9510\"\nallow_remote = true\n",
-        _ => text,
-    };
+    let change = on(0, |text| text + SERVED);
     let pair = Pair::start(&[link(80, 5)], change);
     let open = |side: usize| pair.hosts[side].ns.run(|| TcpStream::connect(AT).unwrap()).unwrap();
     ip(&pair.hosts[0], &["link", "set", "lo", "up"]);

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::common::{Host, INNER, Pair, ip, link, ready};
+use super::common::{Host, INNER, Pair, ip, link, on, ready, with_ipv6};
 use polypath_hop::HopConfig;
 use polypath_testing::{installed, skip};
 
@@ -74,10 +74,7 @@ fn what_is_duplicated_is_sent_twice_and_handed_on_once() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        0 => text + "[lane]\nduplicate = [{ protocol = \"icmp\" }]\n",
-        _ => text,
-    };
+    let change = on(0, |text| text + "[lane]\nduplicate = [{ protocol = \"icmp\" }]\n");
     let mut pair = Pair::start(&[link(80, 5), link(40, 10)], change);
     let words = ["-c", "5", "-i", "0.2", "-W", "5", INNER[1]];
     let Some(said) = ping(&pair.hosts[0], &words) else { return };
@@ -137,12 +134,7 @@ fn ipv6_is_carried_too() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| {
-        let (ours, theirs) = (side + 1, 2 - side);
-        let text = text.replace("/24\"]", &format!("/24\", \"fd99::{ours}/64\"]"));
-        text.replace("/32\"]", &format!("/32\", \"fd99::{theirs}/128\"]"))
-    };
-    let pair = Pair::start(&[link(80, 5)], change);
+    let pair = Pair::start(&[link(80, 5)], with_ipv6);
     let Some(said) =
         ping(&pair.hosts[0], &["-6", "-c", "3", "-i", "0.2", "-s", "3000", "-W", "5", "fd99::2"])
     else {
@@ -169,10 +161,7 @@ fn a_packet_whose_source_is_not_its_peers_is_dropped_and_counted() {
         return;
     }
     // The second host believes that another address is behind the first.
-    let change = |side: usize, text: String| match side {
-        1 => text.replace("prefixes = [\"10.99.0.1/32\"]", "prefixes = [\"10.99.0.9/32\"]"),
-        _ => text,
-    };
+    let change = on(1, |text| text.replace("prefixes = [\"10.99.0.1/32\"]", "prefixes = [\"10.99.0.9/32\"]"));
     let pair = Pair::start(&[link(80, 5)], change);
     let client = bind(&pair.hosts[0], Pair::at(0, 5000));
     client.send_to(b"let me in", Pair::at(1, 7)).unwrap();
@@ -247,13 +236,10 @@ fn a_connection_as_packets_hears_that_the_far_hosts_routes_do_not_reach_its_serv
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        0 => {
-            text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", ")
-                + "[lane]\nexclude = [\"10.98.0.0/24\"]\n"
-        }
-        _ => text,
-    };
+    let change = on(0, |text| {
+        text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", ")
+            + "[lane]\nexclude = [\"10.98.0.0/24\"]\n"
+    });
     let pair = Pair::start(&[link(80, 5)], change);
     pair.hosts[1].ns.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
     let nowhere = pair.hosts[0].ns.run(|| TcpStream::connect("10.98.0.5:80")).unwrap().unwrap_err();
@@ -268,10 +254,7 @@ fn a_link_local_source_is_dropped_and_counted_though_it_is_behind_the_peer() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        1 => text.replace("[\"10.99.0.1/32\"]", "[\"10.99.0.1/32\", \"169.254.0.0/16\"]"),
-        _ => text,
-    };
+    let change = on(1, |text| text.replace("[\"10.99.0.1/32\"]", "[\"10.99.0.1/32\", \"169.254.0.0/16\"]"));
     let pair = Pair::start(&[link(80, 5)], change);
     ip(&pair.hosts[0], &["address", "add", "169.254.1.1/32", "dev", "lo"]);
     let client = bind(&pair.hosts[0], "169.254.1.1:5000".parse().unwrap());
@@ -284,10 +267,7 @@ fn a_source_that_is_the_far_hosts_own_is_refused_though_it_is_behind_the_peer() 
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        1 => text.replace("[\"10.99.0.1/32\"]", "[\"10.99.0.1/32\", \"10.0.0.0/8\"]"),
-        _ => text,
-    };
+    let change = on(1, |text| text.replace("[\"10.99.0.1/32\"]", "[\"10.99.0.1/32\", \"10.0.0.0/8\"]"));
     let pair = Pair::start(&[link(80, 5)], change);
     pair.hosts.iter().for_each(|host| ip(host, &["address", "add", "10.98.0.1/32", "dev", "lo"]));
     let device = pair.hosts[0].status().device;

@@ -4,7 +4,8 @@ use std::process::Command as Tool;
 
 use polypath_testing::{excuse, skip};
 
-use super::common::{Pair, ip, link, ready};
+use super::common::{Pair, ip, link, on, ready};
+use super::metrics::SERVED;
 use super::tcp::{connected, transfer};
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -18,10 +19,7 @@ fn a_browser_shows_each_path_and_what_it_carries() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        0 => text + "name = \"far\"\n[metrics]\nlisten = \"10.99.0.1:9510\"\nallow_remote = true\n",
-        _ => text,
-    };
+    let change = on(0, |text| text + "name = \"far\"\n" + SERVED);
     let pair = Pair::start(&[link(80, 5), link(40, 10)], change);
     let host = &pair.hosts[0];
     ip(host, &["link", "set", "lo", "up"]);

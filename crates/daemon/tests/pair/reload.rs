@@ -9,7 +9,7 @@ use std::time::Duration;
 use polypath_daemon::control::{Answer, Command};
 use polypath_daemon::{PathsChange, Use};
 
-use super::common::{Host, Pair, ip, link, ready};
+use super::common::{Host, Pair, ip, link, on, ready};
 use super::tcp::{connected, transfer};
 
 const MB: usize = 1 << 20;
@@ -179,12 +179,10 @@ fn rules_of_a_family_that_is_no_longer_named_go_with_its_last_prefix() {
     if !ready() {
         return;
     }
-    let both = |side: usize, text: String| match side {
-        0 => text
-            .replace("[listen]", "kill_switch = true\n[listen]")
-            .replace("prefixes = [", "prefixes = [\"fd00:98::/64\", "),
-        _ => text,
-    };
+    let both = on(0, |text| {
+        text.replace("[listen]", "kill_switch = true\n[listen]")
+            .replace("prefixes = [", "prefixes = [\"fd00:98::/64\", ")
+    });
     let mut pair = Pair::start(&[link(80, 5)], both);
     let rules =
         |pair: &Pair| ["-4 rule", "-6 rule"].map(|what| lists(&pair.hosts[0], what).contains("10499:"));

@@ -2,17 +2,15 @@
 
 use polypath_daemon::control::Answer;
 
-use super::common::{Host, Pair, ip, link, ready};
+use super::common::{Host, Pair, ip, link, on, ready};
 use super::reload::{lists, refusal};
 
 /// A pair whose first host has a kill switch and routes a network behind the second.
 fn pair() -> Option<Pair> {
-    let guarded = |side: usize, text: String| match side {
-        0 => text
-            .replace("[listen]", "kill_switch = true\n[listen]")
-            .replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", \"fd00:98::/64\", "),
-        _ => text,
-    };
+    let guarded = on(0, |text| {
+        text.replace("[listen]", "kill_switch = true\n[listen]")
+            .replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", \"fd00:98::/64\", ")
+    });
     ready().then(|| Pair::start(&[link(80, 5)], guarded))
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{setsockopt, sockopt::Ipv4RecvErr};
 use polypath_daemon::control::Answer;
 
-use super::common::{Pair, ip, link, ready, sh};
+use super::common::{Pair, ip, link, on, ready, sh};
 use super::keep_alive::{lives, silence};
 use super::tcp::{connected, transfer};
 
@@ -59,10 +59,7 @@ fn a_peer_that_was_killed_is_unreachable_within_6_s_and_reached_again_under_anot
     let dir = tempfile::tempdir().unwrap();
     let names = dir.path().join("hosts");
     fs::write(&names, format!("10.77.0.2 {NAME}\n")).unwrap();
-    let change = |side: usize, text: String| match side {
-        0 => text.replace("10.77.0.2", NAME),
-        _ => text,
-    };
+    let change = on(0, |text| text.replace("10.77.0.2", NAME));
     let mut pair = Pair::start_with_names(&[link(80, 5)], change, Some(&names));
     let (client, server) = connected(&pair, 0, 80);
     transfer(client, server, 1 << 20);
@@ -124,10 +121,7 @@ fn a_program_hears_that_the_host_of_its_idle_connection_died() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| match side {
-        1 => text.replace("[[peer]]", "[lane]\nkeep_alive = 1\n[[peer]]"),
-        _ => text,
-    };
+    let change = on(1, |text| text.replace("[[peer]]", "[lane]\nkeep_alive = 1\n[[peer]]"));
     let pair = Pair::start(&[link(80, 5)], change);
     let (mut client, server) = connected(&pair, 0, 80);
     thread::sleep(Duration::from_secs(3));

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::common::{Pair, ip, link, ready, sh};
+use super::common::{Pair, ip, link, on, ready, sh, with_ipv6};
 use polypath_hop::{Change, Step};
 use polypath_testing::installed;
 
@@ -90,10 +90,7 @@ fn what_a_host_or_a_router_beyond_the_far_daemon_says_arrives_as_it_is() {
         return;
     }
     // The first host believes that a network is behind the second, which forwards but has only unreachable routes there.
-    let change = |side: usize, text: String| match side {
-        0 => text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "),
-        _ => text,
-    };
+    let change = on(0, |text| text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "));
     let pair = Pair::start(&[link(80, 5)], change);
     pair.hosts[1].ns.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
     ip(&pair.hosts[1], &["route", "add", "unreachable", "10.98.0.6"]);
@@ -134,12 +131,7 @@ fn connections_of_ipv6_are_carried_too() {
     if !ready() {
         return;
     }
-    let change = |side: usize, text: String| {
-        let (ours, theirs) = (side + 1, 2 - side);
-        let text = text.replace("/24\"]", &format!("/24\", \"fd99::{ours}/64\"]"));
-        text.replace("/32\"]", &format!("/32\", \"fd99::{theirs}/128\"]"))
-    };
-    let pair = Pair::start(&[link(80, 5)], change);
+    let pair = Pair::start(&[link(80, 5)], with_ipv6);
     let at = "[fd99::2]:80";
     let listener = pair.hosts[1].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
     let client = pair.hosts[0].ns.run(|| TcpStream::connect(at).unwrap()).unwrap();
@@ -205,10 +197,7 @@ fn a_client_whose_address_is_not_its_peers_is_not_let_through() {
         return;
     }
     // The second host believes that another address is behind the first.
-    let change = |side: usize, text: String| match side {
-        1 => text.replace("prefixes = [\"10.99.0.1/32\"]", "prefixes = [\"10.99.0.9/32\"]"),
-        _ => text,
-    };
+    let change = on(1, |text| text.replace("prefixes = [\"10.99.0.1/32\"]", "prefixes = [\"10.99.0.9/32\"]"));
     let pair = Pair::start(&[link(80, 5)], change);
     let at = Pair::at(1, 80);
     let _listener = pair.hosts[1].ns.run(|| TcpListener::bind(at).unwrap()).unwrap();
