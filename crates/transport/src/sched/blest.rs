@@ -14,7 +14,7 @@
 use polypath_wire::{Instant, PathId};
 
 use super::min_rtt::MinRtt;
-use super::scheduler::{Choice, Scheduler, is_busy, next_opening, quickest};
+use super::scheduler::{Choice, Scheduler};
 use crate::about::About;
 use crate::facts::{Parcel, PathView, Why};
 
@@ -32,16 +32,7 @@ impl Blest {
 
 impl Scheduler for Blest {
     fn pick(&mut self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Choice {
-        let choice = MinRtt.pick(now, parcel, paths);
-        let Choice::Send(id) = choice else { return choice };
-        let quick = quickest(paths).filter(|quick| quick.id != id && is_busy(now, parcel, quick));
-        let slow = paths.iter().find(|p| p.id == id);
-        match quick.zip(slow) {
-            Some((quick, slow)) if !parcel.retransmission && blocks(parcel, quick, slow) => {
-                Choice::Wait(next_opening(now, parcel, paths))
-            }
-            _ => choice,
-        }
+        MinRtt::pick_unless(now, parcel, paths, |quick, slow| blocks(parcel, quick, slow))
     }
 
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
