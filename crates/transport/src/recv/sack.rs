@@ -175,6 +175,14 @@ impl Changed {
 mod tests {
     use super::*;
 
+    fn seq(offset: u64) -> Seq {
+        Seq(offset as u32)
+    }
+
+    fn starts(blocks: SackBlocks) -> Vec<u32> {
+        blocks.iter().map(|block| block.start.0).collect()
+    }
+
     #[test]
     fn the_latest_block_comes_first_and_none_twice() {
         let (mut held, mut sack) = (Ranges::default(), SackReporter::default());
@@ -182,16 +190,15 @@ mod tests {
             let block = held.insert(start, start + 10);
             sack.touch(PathId(0), start, block);
         }
-        let starts = |b: SackBlocks| b.iter().map(|b| (b.start.0, b.end.0)).collect::<Vec<_>>();
-        let seq = |o: u64| Seq(o as u32);
+        let blocks = |b: SackBlocks| b.iter().map(|b| (b.start.0, b.end.0)).collect::<Vec<_>>();
         assert_eq!(
-            starts(sack.blocks(PathId(0), Some(20), None, &held, 3, seq)),
+            blocks(sack.blocks(PathId(0), Some(20), None, &held, 3, seq)),
             [(10, 40), (70, 80), (50, 60)]
         );
         held.remove_below(60);
-        assert_eq!(starts(sack.blocks(PathId(0), Some(20), None, &held, 4, seq)), [(70, 80)]);
+        assert_eq!(blocks(sack.blocks(PathId(0), Some(20), None, &held, 4, seq)), [(70, 80)]);
         let again = Some((72, 75));
-        assert_eq!(starts(sack.blocks(PathId(0), Some(72), again, &held, 4, seq)), [(72, 75), (70, 80)]);
+        assert_eq!(blocks(sack.blocks(PathId(0), Some(72), again, &held, 4, seq)), [(72, 75), (70, 80)]);
     }
 
     #[test]
@@ -201,8 +208,6 @@ mod tests {
             let block = held.insert(start, start + 10);
             sack.touch(PathId(path), start, block);
         }
-        let starts = |b: SackBlocks| b.iter().map(|b| b.start.0).collect::<Vec<_>>();
-        let seq = |o: u64| Seq(o as u32);
         assert_eq!(starts(sack.blocks(PathId(0), Some(70), None, &held, 4, seq)), [70, 10]);
         assert_eq!(starts(sack.blocks(PathId(1), None, None, &held, 4, seq)), [90, 50, 30]);
     }
@@ -216,8 +221,6 @@ mod tests {
             let block = held.insert(start, start + 10);
             sack.touch(path, start, block);
         }
-        let starts = |b: SackBlocks| b.iter().map(|b| b.start.0).collect::<Vec<_>>();
-        let seq = |o: u64| Seq(o as u32);
         let next = |sack: &mut SackReporter| starts(sack.blocks(path, None, None, &held, 3, seq));
         assert_eq!(next(&mut sack), [50, 30, 10]);
         assert!(sack.has_news(path));

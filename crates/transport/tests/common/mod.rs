@@ -241,6 +241,15 @@ impl Pair {
         self.log.iter().filter(|f| f.from == end && what(f)).map(|f| f.sent.0 / 1_000_000).collect()
     }
 
+    /// Both ends have read all, and the connection is closed without having been lost.
+    pub fn assert_closed(&self) {
+        assert_eq!(self.states(), [State::Closed; 2]);
+        for end in [CLIENT, SERVER] {
+            assert!(self.has(end, Event::PeerFinished) && self.has(end, Event::Finished));
+            assert_eq!(self.lost(end), None);
+        }
+    }
+
     /// Everything that can be done now.
     pub fn pump(&mut self) {
         self.turns();

@@ -8,8 +8,8 @@ mod script;
 mod timestamps;
 
 use polypath_transport::{
-    CloseReason, Connection, ConnectionConfig, DropReason, Event, PathConfig, Pattern, Payload, Ports,
-    Segment, State,
+    CloseReason, Connection, ConnectionConfig, DropReason, PathConfig, Pattern, Payload, Ports, Segment,
+    State,
 };
 use polypath_wire::tcp::{MultiRoute, SackBlock, TcpFlags, TcpOptions, Timestamps};
 use polypath_wire::{Duration, Instant, PathId, Seq};
@@ -48,11 +48,7 @@ fn finish(pair: &mut Pair) {
     pair.run_for(Duration::from_secs(600));
     let drops = [CLIENT, SERVER].map(|end| pair.end(end).stats().drops);
     assert_eq!(pair.received, [LEN; 2], "{drops:?}");
-    assert_eq!(pair.states(), [State::Closed; 2]);
-    for end in [CLIENT, SERVER] {
-        assert!(pair.has(end, Event::PeerFinished) && pair.has(end, Event::Finished));
-        assert_eq!(pair.lost(end), None);
-    }
+    pair.assert_closed();
 }
 
 /// Sends what `forge` makes of a plausible segment to both ends again and again while a transfer runs,

@@ -1,6 +1,6 @@
 //! Closing and resetting (RFC 9293 §3.6, §3.10.7, RFC 5961).
 
-use polypath_transport::{CloseReason, DropReason, Event, Segment, State};
+use polypath_transport::{CloseReason, DropReason, Segment, State};
 use polypath_wire::Seq;
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 
@@ -27,11 +27,7 @@ fn normal_close() {
     pair.run_for(ms(980));
     assert_eq!(pair.states(), [State::TimeWait, State::Closed], "TIME-WAIT lasts what it was told");
     pair.run_for(ms(20));
-    assert_eq!(pair.states(), [State::Closed; 2]);
-    for end in [CLIENT, SERVER] {
-        assert!(pair.has(end, Event::PeerFinished) && pair.has(end, Event::Finished));
-        assert_eq!(pair.lost(end), None);
-    }
+    pair.assert_closed();
 }
 
 /// §3.6, figure 13.
