@@ -131,6 +131,15 @@ mod tests {
     use crate::trace::HopEvent;
     use crate::trace::write::tests::trace;
 
+    fn dictionary<'a>(batch: &'a RecordBatch, column: &str) -> &'a DictionaryArray<Int32Type> {
+        batch.column_by_name(column).unwrap().as_any().downcast_ref().unwrap()
+    }
+
+    fn details(batch: &RecordBatch) -> Vec<&str> {
+        let details = dictionary(batch, "detail").downcast_dict::<StringArray>().unwrap();
+        details.into_iter().flatten().collect()
+    }
+
     #[test]
     fn arrow_survives_the_round_trip() {
         let mut file = Vec::new();
@@ -140,12 +149,10 @@ mod tests {
         assert_eq!((batch.num_rows(), batch.num_columns()), (2, 6 + NUMBERS.len()));
         let lens = batch.column_by_name("len").unwrap();
         assert_eq!(lens.as_any().downcast_ref::<UInt64Array>().unwrap().values(), &[5, 40]);
-        let details = batch.column_by_name("detail").unwrap();
-        let details = details.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
-        let details: Vec<_> = details.downcast_dict::<StringArray>().unwrap().into_iter().flatten().collect();
-        assert_eq!(details, ["timeout", "down"]);
+        assert_eq!(details(&batch), ["timeout", "down"]);
         assert!(reader.next().is_none());
     }
+
     #[test]
     fn dictionaries_have_each_value_once() {
         let mut trace = trace();
@@ -153,15 +160,11 @@ mod tests {
         trace.hop(Instant(9), HopId(0), 40, HopEvent::Dropped(Drop::TooBig));
         let batch = &trace.batches()[0];
         for name in ["source", "event", "detail"] {
-            let column =
-                batch.column_by_name(name).unwrap().as_any().downcast_ref::<DictionaryArray<Int32Type>>();
-            let values = column.unwrap().values().as_any().downcast_ref::<StringArray>().unwrap().clone();
+            let values =
+                dictionary(batch, name).values().as_any().downcast_ref::<StringArray>().unwrap().clone();
             let unique: std::collections::BTreeSet<_> = values.iter().collect();
             assert_eq!(unique.len(), values.len(), "{name}: {values:?}");
         }
-        let details = batch.column_by_name("detail").unwrap();
-        let details = details.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
-        let details: Vec<_> = details.downcast_dict::<StringArray>().unwrap().into_iter().flatten().collect();
-        assert_eq!(details, ["timeout", "down", "too_big"]);
+        assert_eq!(details(batch), ["timeout", "down", "too_big"]);
     }
 }

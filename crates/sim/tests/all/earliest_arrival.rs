@@ -8,12 +8,12 @@
 //! there what counts is the share of what such paths can carry until then.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-use crate::common::{assert_conserved, hop, secs};
-use polypath_sim::{FlowConfig, FlowId, FlowReport, HopConfig, HostConfig, Via, World, WorldConfig};
+use crate::common::{assert_conserved, between, hop, secs};
+use polypath_sim::{FlowConfig, FlowId, FlowReport, HopConfig, World};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
-use polypath_wire::{Duration, Rate, Seed};
+use polypath_wire::{Duration, Rate};
 use proptest::prelude::*;
 
 const MB: u64 = 1_000_000;
@@ -36,17 +36,14 @@ fn buffer(ways: [Way; 2]) -> u64 {
 
 /// A transfer over `ways`, with initial windows of so many segments.
 fn world(ways: [Way; 2], window: u32, bytes: Option<u64>) -> (World, FlowId) {
-    let mut world = World::new(WorldConfig { seed: Seed(1), ..WorldConfig::default() });
-    let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()).unwrap());
-    let hops = ways.map(|(mbps, ns)| HopConfig { delay: Duration(ns), ..hop(mbps, 0, 6000) });
-    let links = hops.map(|h| world.link(a, b, h.clone(), h).unwrap());
+    let (mut world, paths) =
+        between(ways.map(|(mbps, ns)| HopConfig { delay: Duration(ns), ..hop(mbps, 0, 6000) }));
     let told = |(mbps, ns)| PathConfig {
         rate: Some(Rate::from_mbps(mbps)),
         one_way: Some(Duration(ns)),
         overhead: 52,
         ..PathConfig::default()
     };
-    let paths = links.map(|l| world.path(a, b, &[Via::Link(l)]).unwrap());
     let connection = ConnectionConfig {
         scheduler: SchedulerConfig::EarliestArrival,
         cc: CcConfig::Newreno(NewRenoConfig { initial_window: window, ..NewRenoConfig::default() }),

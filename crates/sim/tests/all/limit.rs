@@ -1,12 +1,12 @@
 //! `max_rate` of a path: what its link carries, and what the other path does meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-use crate::common::{hop, secs};
-use polypath_sim::{FlowConfig, FlowId, HostConfig, Via, World, WorldConfig};
+use crate::common::{between, hop, secs};
+use polypath_sim::{FlowConfig, FlowId, World};
 use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
-use polypath_wire::{Rate, Seed};
+use polypath_wire::Rate;
 
 /// Bytes of IPv4, TCP and timestamps.
 const OVERHEAD: u32 = 52;
@@ -14,10 +14,7 @@ const LIMIT: Rate = Rate::from_mbps(10);
 
 /// Two paths of 80 and 40 Mbit/s, the second one limited or not.
 fn world(slow_start: SlowStart, limit: Option<Rate>) -> (World, FlowId) {
-    let mut world = World::new(WorldConfig { seed: Seed(1), ..WorldConfig::default() });
-    let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()).unwrap());
-    let links = [hop(80, 10, 200), hop(40, 20, 200)].map(|h| world.link(a, b, h.clone(), h).unwrap());
-    let paths = links.map(|link| world.path(a, b, &[Via::Link(link)]).unwrap());
+    let (mut world, paths) = between([hop(80, 10, 200), hop(40, 20, 200)]);
     let configs =
         [None, limit].map(|max_rate| PathConfig { max_rate, overhead: OVERHEAD, ..PathConfig::default() });
     let connection = ConnectionConfig {

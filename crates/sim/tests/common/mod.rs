@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use polypath_sim::{HopConfig, HostConfig, LinkId, NodeId, Path, QueueLimit, World, WorldConfig};
+use polypath_sim::{HopConfig, HostConfig, LinkId, NodeId, Path, QueueLimit, Via, World, WorldConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed};
 
 pub fn secs(s: f64) -> Instant {
@@ -39,6 +39,15 @@ pub fn line_of(config: WorldConfig, host: HostConfig, bottleneck: HopConfig) -> 
     let second = world.link(r, b, bottleneck, back).unwrap();
     let path = world.path(a, b, &[]).unwrap();
     Line { world, a, b, first, second, path }
+}
+
+/// Hosts `a` and `b`, and a path over a link of each of these `hops`.
+pub fn between<const N: usize>(hops: [HopConfig; N]) -> (World, [Path; N]) {
+    let mut world = World::new(WorldConfig { seed: Seed(1), ..WorldConfig::default() });
+    let [a, b] = ["a", "b"].map(|name| world.host(name, HostConfig::default()).unwrap());
+    let links = hops.map(|hop| world.link(a, b, hop.clone(), hop).unwrap());
+    let paths = links.map(|link| world.path(a, b, &[Via::Link(link)]).unwrap());
+    (world, paths)
 }
 
 /// At each hop, nothing has appeared or vanished.
