@@ -86,22 +86,27 @@ fn the_same_seed_writes_the_same_file() {
     assert!(secure_capture(1, 2.0) != secure_capture(2, 2.0));
 }
 
-/// Number of frames of `file` that `filter` selects; none if there is no tshark.
-fn frames(file: &Path, options: &[&str], filter: &str) -> Option<usize> {
+/// Number of frames of `file` that each of `filters` selects, in one reading of it; none if there is no tshark.
+fn frames<const N: usize>(file: &Path, options: &[&str], filters: [&str; N]) -> Option<[usize; N]> {
     let checked =
         ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let table = format!("io,stat,0,{}", filters.join(","));
     let mut command = Command::new("tshark");
-    command.arg("-r").arg(file).args(checked).args(options).args(["-Y", filter]);
+    command.arg("-r").arg(file).args(checked).args(options).args(["-q", "-z", &table]);
     let output = command.output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(output.stdout.iter().filter(|b| **b == b'\n').count())
+    let table = String::from_utf8(output.stdout).unwrap();
+    // | 0.0 <> 20.0 | frames | bytes | frames | bytes |
+    let row = table.lines().find(|line| line.contains("<>")).unwrap_or_else(|| panic!("{table}"));
+    let cells: Vec<&str> = row.split('|').skip(2).map(str::trim).collect();
+    Some(std::array::from_fn(|n| cells[2 * n].parse().unwrap()))
 }
 
 /// `capture` in a file with that name, and the number of its frames; none, loudly, without tshark.
 fn dissected(name: &str, capture: &[u8]) -> Option<(PathBuf, usize)> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("pcapng");
     std::fs::write(&file, capture).unwrap();
-    let Some(all) = frames(&file, &[], "frame") else {
+    let Some([all]) = frames(&file, &[], ["frame"]) else {
         polypath_testing::skip("tshark is not installed");
         return None;
     };
@@ -113,19 +118,29 @@ const BAD_CHECKSUM: &str = "ip.checksum.status == 0 || tcp.checksum.status == 0 
 #[test]
 fn tshark_finds_nothing_wrong() {
     let Some((file, all)) = dissected("plain", &capture(1)) else { return };
-    let count = |filter| frames(&file, &[], filter).unwrap();
+    let count = |filters: [&str; 6]| frames(&file, &[], filters).unwrap();
     assert!(all > 15_000, "{all}");
-    assert_eq!(count("_ws.malformed"), 0);
-    assert_eq!(count(BAD_CHECKSUM), 0);
-    assert_eq!(count("ip.checksum.status == 1"), all);
-    assert!(count("tcp.checksum.status == 1") > 7_000 && count("udp.checksum.status == 1") > 9_000);
-    let known = r#"frame.protocols in {"raw:ip:tcp", "raw:ip:tcp:data", "raw:ip:udp:data"}"#;
-    assert_eq!(count(known), all, "no payload is taken for a protocol");
+    // The protocols that are there: no payload is taken for another.
+    let known = ["raw:ip:tcp", "raw:ip:tcp:data", "raw:ip:udp:data"]
+        .map(|protocols| format!("frame.protocols == \"{protocols}\""))
+        .join(" || ");
+    let good = ["ip", "tcp", "udp"].map(|layer| format!("{layer}.checksum.status == 1"));
+    let [malformed, bad, known, ip, tcp, udp] =
+        count(["_ws.malformed", BAD_CHECKSUM, &known, &good[0], &good[1], &good[2]]);
+    assert_eq!((malformed, bad, ip, known), (0, 0, all, all));
+    assert!(tcp > 7_000 && udp > 9_000, "{tcp} {udp}");
     // What it is to hold: both ends of the connection, losses, and their repair.
-    assert_eq!((count("tcp.flags.syn == 1"), count("tcp.flags.fin == 1") >= 2), (2, true));
-    assert!(count("tcp.options.sack_le") > 0 && count("tcp.analysis.retransmission") > 0);
-    assert!(count("frame.interface_name == \"r→b\"") > 15_000);
-    assert!(count("frame.interface_name == \"b→r\"") > 3_000);
+    let [syn, fin, sack, again, there, back] = count([
+        "tcp.flags.syn == 1",
+        "tcp.flags.fin == 1",
+        "tcp.options.sack_le",
+        "tcp.analysis.retransmission",
+        "frame.interface_name == \"r→b\"",
+        "frame.interface_name == \"b→r\"",
+    ]);
+    assert_eq!((syn, fin >= 2), (2, true));
+    assert!(sack > 0 && again > 0, "{sack} {again}");
+    assert!(there > 15_000 && back > 3_000, "{there} {back}");
 }
 
 /// Of packets in UDP, tshark shows HIP or ESP, as it is asked to (docs/experiments.md).
@@ -135,16 +150,16 @@ fn tshark_finds_nothing_wrong_with_secure_flows() {
     for (seed, seconds) in [(1, 20.0), (2, 2.0), (3, 2.0), (4, 2.0), (5, 2.0)] {
         let capture = secure_capture(seed, seconds);
         let Some((file, all)) = dissected(&format!("secure-{seed}"), &capture) else { return };
-        let count = |options: &[&str], filter| frames(&file, options, filter).unwrap();
-        for options in [&[][..], &ESP] {
-            assert_eq!(count(options, "_ws.malformed"), 0, "seed {seed} {options:?}");
-            assert_eq!(count(options, BAD_CHECKSUM), 0, "seed {seed} {options:?}");
-            assert_eq!(count(options, "ip.checksum.status == 1"), all);
-        }
-        let hip = count(&[], "hip");
-        assert!(hip >= 6, "a base exchange and an UPDATE: {hip}");
-        assert_eq!(count(&[], "data"), all - hip, "what is sealed is taken for no protocol");
-        assert_eq!((count(&ESP, "esp"), count(&ESP, "data")), (all - hip, hip));
+        let [hip, esp] = [&[][..], &ESP].map(|options| {
+            let filters = ["_ws.malformed", BAD_CHECKSUM, "ip.checksum.status == 1", "hip", "esp", "data"];
+            let [malformed, bad, ip, of_kinds @ ..] = frames(&file, options, filters).unwrap();
+            assert_eq!((malformed, bad, ip), (0, 0, all), "seed {seed} {options:?}");
+            of_kinds
+        });
+        let [packets, _, sealed] = hip;
+        assert!(packets >= 6, "a base exchange and an UPDATE: {packets}");
+        assert_eq!(sealed, all - packets, "what is sealed is taken for no protocol");
+        assert_eq!(esp, [0, sealed, packets], "seed {seed}");
         assert!(all > (seconds * 500.0) as usize, "{all}");
     }
 }
