@@ -74,16 +74,19 @@ struct Turned {
 /// Each kept finding as each of `others`, a finding and a reason.
 fn turned(others: &[(Value, Option<Value>)]) -> Vec<Turned> {
     let (specs, block) = (specs("mhip"), blocks("mhip").remove(1));
-    let specs: Vec<&Experiment> = specs.iter().collect();
     let mut all = Vec::new();
-    for (n, experiment) in block["experiments"].as_array().unwrap().iter().enumerate() {
-        for (m, kept) in experiment["verdicts"].as_array().unwrap().iter().enumerate() {
+    for experiment in block["experiments"].as_array().unwrap() {
+        let spec = specs.iter().find(|spec| experiment["experiment"] == *spec.name).unwrap();
+        let alone = json!({ "experiments": [experiment] });
+        let misfits = |block| misfits(&[spec], &[block], true);
+        assert_eq!(misfits(alone.clone()), [""; 0]);
+        for (n, kept) in experiment["verdicts"].as_array().unwrap().iter().enumerate() {
             for (finding, reason) in others.iter().filter(|(f, _)| kept["finding"] != *f) {
-                let mut other = block.clone();
-                let row = &mut other["experiments"][n]["verdicts"][m];
+                let mut other = alone.clone();
+                let row = &mut other["experiments"][0]["verdicts"][n];
                 row["finding"] = finding.clone();
                 reason.iter().for_each(|reason| row["reason"] = reason.clone());
-                let noticed = !misfits(&specs, &[other], true).is_empty();
+                let noticed = !misfits(other).is_empty();
                 let claim = kept["claim"].as_str().unwrap().to_owned();
                 all.push(Turned { claim, to: finding.clone(), noticed });
             }
