@@ -107,8 +107,9 @@ impl Polypath {
         p.losses.on_delivered(now, sample.newly_acked_segments);
         let Some((rtt, queueing, least)) = queueing(sample) else { return };
         p.random.on_delay(now - rtt, queueing, least);
+        let mss = p.mss;
         let context = self.context_mut(path);
-        context.into_iter().for_each(|c| c.on_delay(now, (now - rtt, queueing), sample));
+        context.into_iter().for_each(|c| c.on_delay(now, (now - rtt, queueing), sample, mss));
         if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
             detector.on_delivered(path, sample.newly_acked_segments);
         }

@@ -8,7 +8,7 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::base::Base;
 use super::config::PolypathConfig;
-use super::standing::{Standing, Step};
+use super::standing::{Load, Standing, Step};
 use crate::cc::controller::Phase;
 use crate::cc::per_path::Algorithm;
 use crate::facts::{AckSample, LossCause, LossEvent, Pace};
@@ -131,7 +131,13 @@ impl Context {
 
     /// A packet of its only path that left at `sent` waited this long; of several paths the packets wait for different times. A queue is
     /// not this window's if it is mostly unused, nor until it has been used for a while: it grows then, whatever is given up.
-    pub(super) fn on_delay(&mut self, now: Instant, (sent, wait): (Instant, Duration), sample: &AckSample) {
+    pub(super) fn on_delay(
+        &mut self,
+        now: Instant,
+        (sent, wait): (Instant, Duration),
+        sample: &AckSample,
+        mss: u32,
+    ) {
         if self.standing.is_none() || !self.is_alone() || !self.is_steady() {
             return;
         }
@@ -139,9 +145,9 @@ impl Context {
             self.end_trial(Standing::restart);
             return;
         }
-        let rate = sample.delivery_rate;
+        let (rate, window, mss) = (sample.delivery_rate, self.law().window(), mss.into());
         let Some((standing, rate)) = self.standing.as_mut().zip(rate) else { return };
-        match standing.on_delay(now, sent, wait, rate) {
+        match standing.on_delay(now, sent, wait, Load { rate, window, mss }) {
             Some(Step::GiveUp(bytes)) => {
                 self.before = Some(Box::new(self.base.clone()));
                 self.base.give_up(bytes as f64);

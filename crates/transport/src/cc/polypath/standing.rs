@@ -18,6 +18,8 @@ use polypath_wire::{Duration, Instant, Rate};
 const FELL: [u64; 2] = [3, 4];
 /// A queue is gone if packets wait for less than this part of the target on average.
 const GONE: u64 = 8;
+/// Segments that an acknowledgment is of (RFC 5681 §4.2).
+const PAIR: u64 = 2;
 /// Round trips after which it has fallen: in the first the sender waits, in the second its packets meet the shorter queue.
 const ROUNDS: u32 = 2;
 /// How often a connection looks whether a queue stands.
@@ -35,6 +37,24 @@ pub(super) enum Step {
     TakeBack,
 }
 
+/// What a path carries: the rate at which it delivers, the window and a segment of it in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub rate: Rate,
+    pub window: u64,
+    pub mss: u64,
+}
+
+impl Load {
+    /// The bytes of the window that wait for `excess`, in whole pairs of segments, of which one remains. Segments are acknowledged in twos:
+    /// what is in flight, and what packets wait, falls in such steps.
+    fn waiting_for(&self, excess: Duration) -> u64 {
+        let pair = PAIR * self.mss.max(1);
+        let bytes = self.rate.bytes_in(excess).min(self.window.saturating_sub(pair));
+        bytes / pair * pair
+    }
+}
+
 /// The queue of one path.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
@@ -49,6 +69,8 @@ pub(super) struct Standing {
     trial: Option<Trial>,
     /// Round trips until the queue shows what a loss left.
     settling: u32,
+    /// The next look is near, and will find a queue: what the window grows by meanwhile would hide what is given up.
+    rests: bool,
     /// The next look, and the next pause.
     look: Instant,
     pause: Duration,
@@ -87,25 +109,28 @@ impl Standing {
             full: None,
             trial: None,
             settling: 0,
+            rests: false,
             look: Instant::ZERO,
             pause: PAUSE,
         }
     }
 
-    /// A packet that left at `sent` waited this long, on a path that delivers at `rate`.
+    /// A packet that left at `sent` waited this long, on a path that carries `load`.
     pub(super) fn on_delay(
         &mut self,
         now: Instant,
         sent: Instant,
         wait: Duration,
-        rate: Rate,
+        load: Load,
     ) -> Option<Step> {
+        let rate = load.rate;
         let fresh = Round { began: now, least: wait, sum: Duration::ZERO, packets: 0, rate };
         let mut round = self.round.unwrap_or(fresh);
         let earlier = round.least;
         (round.least, round.rate) = (round.least.min(wait), round.rate.max(rate));
         (round.sum, round.packets) = (round.sum + wait, round.packets + 1);
         let is_over = sent >= round.began;
+        self.rests = false;
         self.round = Some(round).filter(|_| !is_over);
         if is_over {
             self.mean = round.sum.over(round.packets);
@@ -126,27 +151,39 @@ impl Standing {
             }
             None => {
                 self.last = Some(round).filter(|_| is_over).or(self.last);
-                self.look(now)
+                let step = self.look(now, load);
+                let near = now + now.since(sent).times(ROUNDS.into()) >= self.look;
+                self.rests = near && self.excess(wait, load) > 0;
+                step
             }
         }
     }
 
-    /// Whether a reduction is tried. The window does not grow meanwhile: on a slow path a segment more in each round trip would hide what was
-    /// given up. It does after a pause: the acknowledgments that tell may come by another path now.
+    /// Whether a reduction is tried, or will be. The window does not grow meanwhile: on a slow path a segment more in each round trip would
+    /// hide what was given up. It does after a pause: the acknowledgments that tell may come by another path now.
     pub(super) fn tries(&self, now: Instant) -> bool {
-        self.trial.is_some_and(|trial| now < trial.began + PAUSE)
+        self.rests && now < self.look || self.trial.is_some_and(|trial| now < trial.began + PAUSE)
     }
 
     /// Gives up what waits too long, if it is time to look.
-    fn look(&mut self, now: Instant) -> Option<Step> {
+    fn look(&mut self, now: Instant, load: Load) -> Option<Step> {
         if now < self.look {
             return None;
         }
         self.look = next_multiple(now, LOOK);
-        let Round { least: before, rate, .. } = self.last.take().filter(|round| round.least > self.target)?;
-        let excess = before - self.target.over(2);
+        let Round { least: before, rate, .. } = self.last.take()?;
+        let bytes = self.excess(before, Load { rate, ..load });
+        if bytes == 0 {
+            return None;
+        }
+        let excess = rate.transmission_time(bytes);
         (self.trial, self.round) = (Some(Trial { began: now, before, excess, rate, rounds: 0 }), None);
-        Some(Step::GiveUp(rate.bytes_in(excess)))
+        Some(Step::GiveUp(bytes))
+    }
+
+    /// The bytes that wait too long if packets wait for `wait`.
+    fn excess(&self, wait: Duration, load: Load) -> u64 {
+        if wait > self.target { load.waiting_for(wait - self.target.over(2)) } else { 0 }
     }
 
     /// After `trial` packets wait `least` at least.
@@ -178,7 +215,7 @@ impl Standing {
 
     /// Less is on its way than the window allows, or will be: what the queue does then tells nothing. Whether a trial ends by that.
     pub(super) fn restart(&mut self) -> bool {
-        (self.round, self.last, self.settling) = (None, None, ROUNDS);
+        (self.round, self.last, self.settling, self.rests) = (None, None, ROUNDS, false);
         self.trial.take().is_some()
     }
 }
@@ -199,12 +236,14 @@ mod tests {
     struct Road {
         standing: Standing,
         now: Instant,
+        load: Load,
         steps: Vec<Step>,
     }
 
     impl Road {
         fn new() -> Self {
-            Self { standing: Standing::new(MS(10)), now: Instant::ZERO, steps: Vec::new() }
+            let load = Load { rate: RATE, window: 100_000, mss: 500 };
+            Self { standing: Standing::new(MS(10)), now: Instant::ZERO, load, steps: Vec::new() }
         }
 
         /// For so long packets wait what `wait` says by the bytes that were given up.
@@ -217,7 +256,7 @@ mod tests {
                 });
                 let wait = MS(wait(given_up / 1000));
                 let sent = Instant(self.now.0.saturating_sub((MS(20) + wait).0));
-                self.steps.extend(self.standing.on_delay(self.now, sent, wait, RATE));
+                self.steps.extend(self.standing.on_delay(self.now, sent, wait, self.load));
             }
         }
     }
@@ -231,6 +270,24 @@ mod tests {
         assert_eq!(road.steps.len(), 1, "below the target");
         road.run(600, |given_up| 37 - given_up);
         assert_eq!(road.steps.last(), Some(&Step::GiveUp(7000)), "and above it again");
+    }
+
+    #[test]
+    fn what_is_given_up_is_whole_pairs_of_segments_and_one_remains() {
+        for (window, wait, given_up) in [(100_000, 12, 5000), (100_000, 27, 20_000), (14_000, 27, 5000)] {
+            let mut road = Road::new();
+            (road.load.mss, road.load.window) = (2500, window);
+            road.run(900, |given_up| wait - given_up / 5 * 5);
+            assert_eq!(road.steps, [Step::GiveUp(given_up)], "{window} bytes, {wait} ms");
+        }
+    }
+
+    #[test]
+    fn a_queue_of_less_than_a_pair_of_segments_stays() {
+        let mut road = Road::new();
+        road.load.mss = 10_000;
+        road.run(2000, |_| 24);
+        assert_eq!(road.steps, []);
     }
 
     #[test]
@@ -274,6 +331,19 @@ mod tests {
         assert_eq!(road.steps, [Step::GiveUp(25_000)]);
         road.run(400, |given_up| 60 - given_up);
         assert!(!road.steps.contains(&Step::TakeBack), "from 60 ms to 35 ms: {:?}", road.steps);
+    }
+
+    #[test]
+    fn the_window_rests_before_a_reduction() {
+        let mut road = Road::new();
+        let tries = |road: &Road| road.standing.tries(road.now);
+        road.run(390, |_| 30);
+        assert!(!tries(&road));
+        road.run(20, |_| 30);
+        assert!(tries(&road), "two round trips of 50 ms before");
+        road.run(200, |given_up| 30 - given_up);
+        road.run(380, |_| 9);
+        assert!(!tries(&road), "there is no queue now");
     }
 
     #[test]
