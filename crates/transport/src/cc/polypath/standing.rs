@@ -69,7 +69,7 @@ pub(super) struct Standing {
     trial: Option<Trial>,
     /// Round trips until the queue shows what a loss left.
     settling: u32,
-    /// The next look is near, and will find a queue: what the window grows by meanwhile would hide what is given up.
+    /// The next look is near, and may find a queue: what the window grows by meanwhile would hide what is given up.
     rests: bool,
     /// The next look, and the next pause.
     look: Instant,
@@ -153,13 +153,13 @@ impl Standing {
                 self.last = Some(round).filter(|_| is_over).or(self.last);
                 let step = self.look(now, load);
                 let near = now + now.since(sent).times(ROUNDS.into()) >= self.look;
-                self.rests = near && self.excess(wait, load) > 0;
+                self.rests = near && wait > self.target;
                 step
             }
         }
     }
 
-    /// Whether a reduction is tried, or will be. The window does not grow meanwhile: on a slow path a segment more in each round trip would
+    /// Whether a reduction is tried, or may be soon. The window does not grow meanwhile: on a slow path a segment more in each round trip would
     /// hide what was given up. It does after a pause: the acknowledgments that tell may come by another path now.
     pub(super) fn tries(&self, now: Instant) -> bool {
         self.rests && now < self.look || self.trial.is_some_and(|trial| now < trial.began + PAUSE)
@@ -286,8 +286,9 @@ mod tests {
     fn a_queue_of_less_than_a_pair_of_segments_stays() {
         let mut road = Road::new();
         road.load.mss = 10_000;
-        road.run(2000, |_| 24);
+        road.run(2450, |_| 24);
         assert_eq!(road.steps, []);
+        assert!(road.standing.tries(road.now), "but does not grow before the next look");
     }
 
     #[test]
