@@ -45,7 +45,7 @@ pub(crate) enum Became {
 }
 
 impl Became {
-    /// That of a file that had this time of change, and was read up to its length.
+    /// `input` is read up to the length that was offered; `modified` is the time of its last change then.
     pub fn of(mut input: Input, modified: Modified) -> io::Result<Self> {
         if input.read(&mut [0])? > 0 {
             return Ok(Self::Larger);

@@ -116,7 +116,7 @@ Columns have medians; p5 and p95 are where the lowest and the highest twentieth 
   harmless       share of them at which the TCPs lose at most 1.05 times what the null costs them
   their RTT      round trip of the TCPs over that beside the null
   of fair share  by scenario: its goodput over the goodput of one TCP at each bottleneck
-  used           by scenario: goodput of all over that of all in the null";
+  used           by scenario: goodput of all flows over their goodput in the null";
 
 /// The scenarios of the frontier, if nothing else is said, and of a quick look at it.
 const SCENARIOS: SeedRange = SeedRange { first: 1, last: 20 };

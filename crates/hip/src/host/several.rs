@@ -1,8 +1,8 @@
 //! Several associations with one peer at once: two programs of a host, each with its own ports, have one identity.
 //!
 //! An I2 from the address and port of one of the peer's paths replaces the association of that path, as RFC 7401 §4.5.4
-//! has it; from elsewhere it begins another one, if [`several`](crate::HipConfig::several) are configured. The name of a
-//! peer's first association is its HIT, that of each further one is made here and is no HIT. Nothing of this is on the wire.
+//! has it; from elsewhere it begins another one, if [`several`](crate::HipConfig::several) are configured. A peer's
+//! first association is named by the peer's HIT. Each further one gets a name that is no HIT and is never sent.
 
 use polypath_wire::hip::{Hit, PacketView};
 

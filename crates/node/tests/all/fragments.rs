@@ -1,4 +1,4 @@
-//! HIP packets larger than the MTU: large keys over a link with the least MTU of IPv6, and those of today over one of IPv4.
+//! HIP packets larger than the MTU: with large keys over IPv6, with today's keys over IPv4, on links of the least MTU.
 //!
 //! The tests make their own network namespaces; without root they are skipped, and say so.
 #![allow(clippy::unwrap_used)]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use polypath_testing::{excuse, installed};
 
-use super::host::{Host, hosts, ip, lists, shell, wait};
+use super::host::{Host, hosts, ip, lists, meet, shell, wait};
 use super::kill_switch::{asks, rules, through_the_server};
 
 /// Starts it again a second after each failure, as packaging/polypath.service has it done, and takes it along.
@@ -44,8 +44,7 @@ fn a_daemon_that_aborts_is_started_again_and_keeps_what_it_promised() {
     }
     server.up();
     router.up_under(&SUPERVISED, &[]);
-    let both = |router: &Host| router.is_associated() && server.is_associated();
-    wait("an association", || both(&router));
+    meet(&router, &server);
     assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
     let routes = |host: &Host| ip(host, &["-4", "route", "show", "table", "all", "dev", "polypath0"]);
     let before = (rules(&router), routes(&router));
@@ -64,7 +63,7 @@ fn a_daemon_that_aborts_is_started_again_and_keeps_what_it_promised() {
     assert!(matches!(refused, ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable), "{refused}");
     assert_eq!(rules(&router), before.0, "the kill switch stands meanwhile");
     wait("another daemon", || supervised(&router).is_some_and(|pid| pid != first));
-    wait("an association", || both(&router));
+    meet(&router, &server);
     println!("associated again {:?} after the abort", aborted.elapsed());
     assert_eq!(asks(&router, &server).as_deref(), Ok("10.99.0.2"));
     assert_eq!((rules(&router), routes(&router)), before);

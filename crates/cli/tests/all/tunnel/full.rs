@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use polypath_testing::installed;
 use serde_json::Value;
 
-use super::host::{Host, hosts, reaches, wait};
+use super::host::{Host, hosts, meet, reaches, wait};
 
 /// Runs a program with a file system of its own, of 64 KiB, on the directory `small`, where its messages are too.
 const SMALL: [&str; 6] =
@@ -43,7 +43,7 @@ fn pair() -> Option<[Host; 2]> {
     fs::create_dir(server.dir.path().join("small")).unwrap();
     server.start(&SMALL, &["up", "polypath.toml", "--events", "small/events", "--detail", "packets"], &[]);
     router.up();
-    wait("an association", || router.is_associated() && server.is_associated());
+    meet(&router, &server);
     Some([router, server])
 }
 

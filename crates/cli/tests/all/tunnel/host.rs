@@ -143,6 +143,11 @@ pub fn hosts() -> Option<[Host; 2]> {
     Some(hosts)
 }
 
+/// Waits for an association of both.
+pub fn meet(router: &Host, server: &Host) {
+    wait("an association", || router.is_associated() && server.is_associated());
+}
+
 /// Whether as many addresses can be used.
 pub fn has_cables(host: &Host, cables: usize) -> bool {
     let usable = || usable().unwrap().iter().filter(|a| !a.ip.is_loopback()).count();

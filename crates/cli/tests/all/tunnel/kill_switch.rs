@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use nix::sys::socket::{setsockopt, sockopt::BindToDevice};
 use polypath_testing::installed;
 
-use super::host::{Host, hosts, ip, lists, shell, wait};
+use super::host::{Host, hosts, ip, lists, meet, shell, wait};
 
 /// A name server of the Internet: behind the server, and behind the uplink's default route too.
 const OUTSIDE: &str = "198.51.100.7";
@@ -55,7 +55,7 @@ pub fn through_the_server(kill_switch: bool) -> Option<[Host; 2]> {
 
 fn up(router: &mut Host, server: &Host) {
     router.up();
-    wait("an association", || router.is_associated() && server.is_associated());
+    meet(router, server);
 }
 
 fn end(host: &mut Host, signal: &str) {

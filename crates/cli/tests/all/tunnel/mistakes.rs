@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use polypath_testing::installed;
 
-use super::host::{Host, hosts, lists, shell, wait};
+use super::host::{Host, hosts, lists, meet, shell, wait};
 
 #[test]
 fn what_a_start_cannot_have_is_told_with_the_remedy() {
@@ -208,7 +208,7 @@ fn clients_that_are_not_behind_their_peer_do_not_fill_the_log() {
     server.obey(&back);
     server.up();
     router.up();
-    wait("an association", || router.is_associated() && server.is_associated());
+    meet(&router, &server);
     let another = "ip address del 10.99.0.2/24 dev polypath0; ip address add 10.99.0.77/24 dev polypath0";
     router.ns.run(|| shell(another)).unwrap();
     for _ in 0..3 {

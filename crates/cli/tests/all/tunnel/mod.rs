@@ -26,7 +26,7 @@ use polypath_daemon::control;
 use polypath_testing::installed;
 use serde_json::Value;
 
-use host::{Host, has_cables, hosts, plug, reaches, wait};
+use host::{Host, has_cables, hosts, meet, plug, reaches, wait};
 
 #[test]
 fn three_commands_on_each_host_and_a_program_reaches_the_other() {
@@ -38,7 +38,7 @@ fn three_commands_on_each_host_and_a_program_reaches_the_other() {
     assert_eq!(server.obey(&back), "", "nothing more to do");
     server.up();
     router.up();
-    wait("an association", || router.is_associated() && server.is_associated());
+    meet(&router, &server);
 
     reaches(&router, &server);
     let shown = String::from_utf8(router.status(&[]).stdout).unwrap();

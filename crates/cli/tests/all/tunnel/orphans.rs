@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::host::{Host, hosts, wait};
+use super::host::{Host, hosts, meet, wait};
 
 /// Its connections travel as packets.
 const EXCLUDED: u16 = 81;
@@ -33,7 +33,7 @@ fn a_program_that_only_reads_is_reset_when_its_own_daemon_was_killed_and_runs_ag
     }
     server.up();
     router.up();
-    wait("an association", || router.is_associated() && server.is_associated());
+    meet(&router, &server);
     let both = [router, server];
     let ([_client, mut reader], [mut by_packets, other]) = (connected(&both, 80), connected(&both, EXCLUDED));
     let [mut router, mut server] = both;
@@ -46,7 +46,7 @@ fn a_program_that_only_reads_is_reset_when_its_own_daemon_was_killed_and_runs_ag
     assert_eq!(end, Err(ErrorKind::ConnectionReset));
     println!("reset {:?} after the daemon answered", up.elapsed());
 
-    wait("an association", || router.is_associated() && server.is_associated());
+    meet(&router, &server);
     std::io::Write::write_all(&mut &other, b"x").unwrap();
     by_packets.read_exact(&mut [0]).expect("what travels as packets lives");
     router.end("-TERM");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polypath_testing::installed;
 
-use super::host::{Host, hosts, lists, plug, reaches, wait};
+use super::host::{Host, hosts, lists, meet, plug, reaches, wait};
 
 /// A user and a group that every Debian has.
 const NOBODY: u32 = 65534;
@@ -53,7 +53,7 @@ fn once_set_up_it_is_another_user_with_the_rights_that_it_needs_and_no_others() 
     let Some([mut router, mut server]) = pair() else { return };
     server.up();
     router.up();
-    wait("an association", || router.is_associated() && server.is_associated());
+    meet(&router, &server);
     assert_eq!(line(&router, "Uid"), [NOBODY; 4].map(|id| id.to_string()).join("\t"));
     assert_eq!(line(&router, "Gid"), [NOBODY; 4].map(|id| id.to_string()).join("\t"));
     for set in ["CapEff", "CapPrm"] {

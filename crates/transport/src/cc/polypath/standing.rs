@@ -171,19 +171,14 @@ impl Standing {
             return None;
         }
         self.look = next_multiple(now, LOOK);
-        let Round { least: before, rate, .. } = self.last.take()?;
-        let bytes = self.excess(before, Load { rate, ..load });
+        let Round { least: before, rate, .. } = self.last.take().filter(|round| round.least > self.target)?;
+        let bytes = Load { rate, ..load }.waiting_for(before - self.target.over(2));
         if bytes == 0 {
             return None;
         }
         let excess = rate.transmission_time(bytes);
         (self.trial, self.round) = (Some(Trial { began: now, before, excess, rate, rounds: 0 }), None);
         Some(Step::GiveUp(bytes))
-    }
-
-    /// The bytes that wait too long if packets wait for `wait`.
-    fn excess(&self, wait: Duration, load: Load) -> u64 {
-        if wait > self.target { load.waiting_for(wait - self.target.over(2)) } else { 0 }
     }
 
     /// After `trial` packets wait `least` at least.
