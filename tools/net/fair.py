@@ -16,15 +16,16 @@ SECONDS, FROM = 60, 10
 # One of the two begins so much later, in turns, s.
 LATER = 2
 # Beds at once: each moves 8 to 12 Mbit/s.
-AT_ONCE = 4
+AT_ONCE = 6
 # Bytes of a full segment of the kernel's TCP, and on the wire.
 PAYLOAD, PACKET = 1448, 1500
 # Small packets at random times among the others, Mbit/s. Without them all packets arrive at the queue a whole number of packet times and a remainder after
 # others left it, and the remainder decides who finds it full (traffic phase effects, Floyd and Jacobson).
 TRICKLE = 0.08
 TCPS = ("reno", "cubic")
-# One TCP CUBIC through the daemons.
-UP = "polypath up"
+# One TCP CUBIC through the daemons, and through daemons whose base law is NewReno.
+UP, UP_NEWRENO = "polypath up", "polypath up, newreno"
+LANES = {UP: "", UP_NEWRENO: 'cc = { algorithm = "polypath", base = "newreno" }'}
 
 
 def one_path():
@@ -85,12 +86,12 @@ class Run:
 
 def beside(topology, ours, rival, first):
     """Goodput of `ours` on the first link over that of one kernel TCP beside it, and the latest delivery of a link, s. `ours` is a controller
-    of `send`, a law of the kernel's TCP, or `UP`. It begins before the other if `first`."""
+    of `send`, a law of the kernel's TCP, or one of `LANES`. It begins before the other if `first`."""
     bed, side = topology()
     with bed:
-        pair = None if ours in (*TCPS, UP) else Pair(bed)
-        if ours == UP:
-            Tunnel(bed)
+        pair = None if ours in (*TCPS, *LANES) else Pair(bed)
+        if ours in LANES:
+            Tunnel(bed, lane=LANES[ours])
         file = pair and bed.file("long", 12_000_000 // 8 * SECONDS)
         if pair:
             pair.receive()
@@ -100,7 +101,7 @@ def beside(topology, ours, rival, first):
         theirs = run.tcp(rival, late[1], side)
         if pair:
             run.start(late[0], lambda: pair.send(file, more=("--cc", ours.removeprefix("--cc "))) and None)
-        elif ours == UP:
+        elif ours in LANES:
             run.start(late[0], lambda: tcp(bed, None, SECONDS - late[0], to=INNER[1])[1])
         else:
             run.tcp(ours, late[0], 0)
@@ -112,9 +113,9 @@ def beside(topology, ours, rival, first):
     return (all_of_it - lost) / lost, latest
 
 
-def compare(runs, topologies, mine, null=TCPS):
-    """Each of `mine` and the TCPs in its place, `null`, beside each TCP."""
-    cells = [(topology, ours, rival) for topology in topologies for rival in TCPS for ours in (*mine, *null)]
+def compare(runs, topologies, beside_each):
+    """Over each topology, beside each TCP: what is in `beside_each` for it."""
+    cells = [(topology, ours, rival) for topology in topologies for rival, mine in beside_each.items() for ours in mine]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         rounds = [pool.map(lambda cell, n=n: beside(*cell, first=n % 2 == 0), cells) for n in range(runs)]
         rounds = [list(values) for values in rounds]
@@ -132,12 +133,13 @@ def compare(runs, topologies, mine, null=TCPS):
 
 def fair(runs):
     """8 Mbit/s, 60 ms round trip (and 4 Mbit/s beside it): `send` over one kernel TCP, and another TCP over that one, 60 s each."""
-    compare(runs, TOPOLOGIES, ("--cc polypath", "--cc newreno"))
+    compare(runs, TOPOLOGIES, dict.fromkeys(TCPS, ("--cc polypath", "--cc newreno", *TCPS)))
 
 
 def tunnel_fair(runs):
-    """The same links: one TCP CUBIC through the daemons over one kernel TCP, and a CUBIC of the kernel in its place, 60 s each."""
-    compare(runs, (one_link, two_links), (UP,), null=("cubic",))
+    """The same links: one TCP CUBIC through the daemons over one kernel TCP, and a CUBIC of the kernel in its place, 60 s each; beside
+    Reno also daemons with the base law `newreno`, and a Reno in their place."""
+    compare(runs, (one_link, two_links), {"cubic": (UP, "cubic"), "reno": (UP, "cubic", UP_NEWRENO, "reno")})
 
 
 PARTS = {"fair": fair, "tunnel_fair": tunnel_fair}
