@@ -40,6 +40,9 @@ pub struct HipConfig {
     /// Whether both SPIs of an added path are one number, if the peer does the same: data then needs no answer to the request
     /// where an R1 showed that the path works (docs/hip.md).
     pub same_spi: bool,
+    /// Whether TCP's checksum inside ESP, whose ICV covers the same bytes, is not checked, which MULTIPATH announces. A host that
+    /// announces it leaves the field 0 for a peer that does so, too (docs/hip.md).
+    pub no_checksums: bool,
     /// First wait before I1, I2, UPDATE or CLOSE is sent again; doubles each time (RFC 7401 §6.6).
     pub retransmit: Duration,
     /// How often each of them is sent again before giving up (I1_RETRIES_MAX and its like), 1–16.
@@ -102,7 +105,7 @@ impl HipConfig {
     /// without IVs in packets.
     #[must_use]
     pub fn of_today() -> Self {
-        let mut config = Self { early_data: true, same_spi: true, ..Self::default() };
+        let mut config = Self { early_data: true, same_spi: true, no_checksums: true, ..Self::default() };
         config.esp_suites.insert(0, EspSuite::Aes128GcmImplicit);
         config
     }
@@ -133,6 +136,7 @@ impl Default for HipConfig {
             max_paths: 8,
             early_data: false,
             same_spi: false,
+            no_checksums: false,
             retransmit: Duration::from_secs(1),
             retries: 4,
             unused_lifetime: Duration::from_secs(900),

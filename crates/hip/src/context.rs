@@ -138,6 +138,7 @@ pub(crate) fn announcement(config: &HipConfig, links: &Links, addresses: &[IpAdd
         max_paths: config.max_paths,
         early_data: config.early_data,
         same_spi: config.same_spi,
+        no_checksums: config.no_checksums,
         paths: addresses.iter().zip(0..).map(path).collect(),
     })
 }

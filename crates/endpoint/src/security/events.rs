@@ -1,7 +1,7 @@
 //! What HIP says, and what becomes of it.
 
 use polypath_esp::{Inbound, Outbound};
-use polypath_hip::{Event, SaPair, State};
+use polypath_hip::{Association, Event, SaPair, State};
 use polypath_wire::hip::{Hit, NotifyType};
 use polypath_wire::{Duration, Instant};
 
@@ -136,14 +136,18 @@ impl Security {
 
     /// A new path.
     fn add(&mut self, now: Instant, peer: Hit, pair: &SaPair, sas: (Inbound, Outbound)) {
-        let hip_paths = self.hip.association(peer).map_or(&[][..], polypath_hip::Association::paths);
-        let known = hip_paths.iter().find(|path| path.inbound == pair.inbound);
+        let association = self.hip.association(peer);
+        let known = association.and_then(|of| of.paths().iter().find(|path| path.inbound == pair.inbound));
+        let they_check =
+            association.and_then(Association::multipath).is_none_or(|multipath| !multipath.no_checksums);
         let (reachable, round_trip) = known.map_or((false, Duration::ZERO), |p| (p.reachable, p.round_trip));
         let number = self.free_number();
         let locators = Locators { local: pair.route.local, remote: pair.route.remote };
         let hits = (peer, self.hit_of(peer));
         let mut path = SecurePath::new(now, hits, pair, sas, self.new_size(now, &locators));
         (path.heart, path.reachable) = (Heart::new(now, round_trip), reachable);
+        let we_check = !self.config.hip.no_checksums;
+        path.checksums = [we_check, we_check || they_check];
         self.paths.insert(number, path);
         self.spis.insert(pair.inbound, number);
         self.doubt_others(now, peer);

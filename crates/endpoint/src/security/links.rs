@@ -163,7 +163,14 @@ mod tests {
                 bandwidth,
                 delay: None,
             };
-            Multipath { shim_version: 1, max_paths: 8, early_data: true, same_spi: true, paths: vec![path] }
+            Multipath {
+                shim_version: 1,
+                max_paths: 8,
+                early_data: true,
+                same_spi: true,
+                no_checksums: true,
+                paths: vec![path],
+            }
         };
         for n in 0..=255 {
             security.on_multipath(hit, &said(n, false, 1));

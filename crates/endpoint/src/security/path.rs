@@ -74,6 +74,8 @@ pub(super) struct SecurePath {
     pub heart: Heart,
     pub marks: Marking,
     pub mtu: PathMtu,
+    /// Whether we check TCP's checksums, and whether the peer may do so.
+    pub checksums: [bool; 2],
     /// What was measured: half the smallest round trip of a heartbeat, and the [rate](Self::see_rate) at which a connection delivers that has more to send.
     pub measured: Link,
     /// When that rate was measured.
@@ -92,6 +94,14 @@ pub(super) struct SecurePath {
     pub received: u64,
     /// Packets received with a mark of congestion.
     pub marked: u64,
+}
+
+/// What TCP's checksum covers beside the segment (BEET, RFC 7402 §3.1), if it is in use.
+fn checksum(used: bool, from: Hit, to: Hit) -> Checksum {
+    match used {
+        true => Checksum::Ipv6 { src: from.as_ipv6(), dst: to.as_ipv6() },
+        false => Checksum::Unused,
+    }
 }
 
 /// What an opened packet held.
@@ -145,6 +155,7 @@ impl SecurePath {
             heart: Heart::new(now, Duration::ZERO),
             marks: Marking::default(),
             mtu,
+            checksums: [true; 2],
             measured: Link::default(),
             measured_at: now,
             spills: false,
@@ -174,7 +185,7 @@ impl SecurePath {
         let room = out.get_mut(self.outbound.payload_offset()..)?;
         let len = match cargo {
             Cargo::Segment(segment) => {
-                let checksum = Checksum::Ipv6 { src: ours.as_ipv6(), dst: self.hit.as_ipv6() };
+                let checksum = checksum(self.checksums[1], ours, self.hit);
                 frame::encode(segment, checksum, room).ok()?
             }
             Cargo::Frame(frame) => frame.emit(room).ok()?,
@@ -212,11 +223,10 @@ impl SecurePath {
         if opened.is_dummy() {
             return Content::Nothing;
         }
-        let checksum = Checksum::Ipv6 { src: self.hit.as_ipv6(), dst: ours.as_ipv6() };
         Content::Inner(Inner {
             path: at,
             next_header,
-            checksum,
+            checksum: checksum(self.checksums[0], self.hit, ours),
             ecn: Ecn::None,
             bytes: packet.freeze().slice(payload),
         })

@@ -251,6 +251,7 @@ fn layout_of_the_multipath_parameter() {
         max_paths: 8,
         early_data: true,
         same_spi: true,
+        no_checksums: true,
         paths: vec![
             MultipathPath {
                 measured: true,
@@ -274,7 +275,7 @@ fn layout_of_the_multipath_parameter() {
     Param::Multipath(multipath.clone()).emit(&mut bytes);
     let expected = concat!(
         "96120044",
-        "01010803",
+        "01010807",
         "03010000",
         "00004e20",
         "0000000004c4b400",
@@ -368,23 +369,33 @@ fn param() -> impl Strategy<Value = Param> {
             Param::RelayTo(TransportAddress { port, protocol, address })
         }),
         proptest::collection::vec(address(), 0..4).prop_map(Param::ViaRvs),
-        (any::<u8>(), any::<(u8, bool, bool)>(), any::<u8>(), address(), any::<u64>(), any::<u32>())
-            .prop_map(|(shim_version, (max_paths, early_data, same_spi), id, address, rate, delay)| {
-                Param::Multipath(Multipath {
+        (any::<u8>(), any::<(u8, bool, bool, bool)>(), any::<u8>(), address(), any::<u64>(), any::<u32>())
+            .prop_map(
+                |(
                     shim_version,
-                    max_paths,
-                    early_data,
-                    same_spi,
-                    paths: vec![MultipathPath {
-                        measured: rate % 2 == 0,
-                        spill: rate % 3 == 0,
-                        id,
-                        address,
-                        bandwidth: (rate != 0).then_some(Rate(rate)),
-                        delay: (delay != u32::MAX).then(|| Duration::from_micros(delay.into())),
-                    }],
-                })
-            }),
+                    (max_paths, early_data, same_spi, no_checksums),
+                    id,
+                    address,
+                    rate,
+                    delay,
+                )| {
+                    Param::Multipath(Multipath {
+                        shim_version,
+                        max_paths,
+                        early_data,
+                        same_spi,
+                        no_checksums,
+                        paths: vec![MultipathPath {
+                            measured: rate % 2 == 0,
+                            spill: rate % 3 == 0,
+                            id,
+                            address,
+                            bandwidth: (rate != 0).then_some(Rate(rate)),
+                            delay: (delay != u32::MAX).then(|| Duration::from_micros(delay.into())),
+                        }],
+                    })
+                }
+            ),
         (any::<u16>(), bytes()).prop_filter_map("an unknown type", |(kind, contents)| {
             Kind(kind).name().is_none().then_some(Param::Unknown { kind: Kind(kind), contents })
         }),

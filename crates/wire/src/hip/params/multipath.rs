@@ -22,13 +22,16 @@ pub struct Multipath {
     pub early_data: bool,
     /// Whether the SPI of the sender's end of a path that it is asked for is the asker's, if that is free.
     pub same_spi: bool,
+    /// Whether the sender does not check TCP's checksum inside ESP, whose ICV covers the same bytes.
+    pub no_checksums: bool,
     /// The sender's ends of paths.
     pub paths: Vec<MultipathPath>,
 }
 
-/// The flags of who takes early data, and of who takes the asker's SPI.
+/// The flags of who takes early data, takes the asker's SPI, and does not check TCP's checksums.
 const EARLY_DATA: u8 = 1;
 const SAME_SPI: u8 = 2;
+const NO_CHECKSUMS: u8 = 4;
 /// The flags of values that were measured, and of links for what others have no room for.
 const MEASURED: u8 = 1;
 const SPILL: u8 = 2;
@@ -58,12 +61,16 @@ impl Multipath {
 
     pub(super) fn parse(c: &mut Cursor<'_>) -> Result<Self, WireError> {
         let [_, shim_version, max_paths, flags] = c.take()?;
-        let [early_data, same_spi] = [EARLY_DATA, SAME_SPI].map(|flag| flags & flag != 0);
-        Ok(Self { shim_version, max_paths, early_data, same_spi, paths: c.list(MultipathPath::parse)? })
+        let [early_data, same_spi, no_checksums] =
+            [EARLY_DATA, SAME_SPI, NO_CHECKSUMS].map(|flag| flags & flag != 0);
+        let paths = c.list(MultipathPath::parse)?;
+        Ok(Self { shim_version, max_paths, early_data, same_spi, no_checksums, paths })
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        let flags = (u8::from(self.early_data) * EARLY_DATA) | (u8::from(self.same_spi) * SAME_SPI);
+        let said =
+            [(self.early_data, EARLY_DATA), (self.same_spi, SAME_SPI), (self.no_checksums, NO_CHECKSUMS)];
+        let flags = said.iter().filter(|(yes, _)| *yes).fold(0, |flags, (_, flag)| flags | flag);
         out.extend_from_slice(&[FORMAT, self.shim_version, self.max_paths, flags]);
         self.paths.iter().for_each(|p| p.emit(out));
     }
