@@ -59,7 +59,7 @@ def sizes(runs):
         took, drops = {}, []
         with Bed(FIBRE_LTE) as bed:
             enable_mptcp(bed)
-            pair, path = Pair(bed), bed.file("file", size)
+            pair, https, scp, path = Pair(bed), Https(bed), Scp(bed), bed.file("file", size)
             for _ in range(runs):
                 before = bed.dropped(0)
                 took.setdefault("polypath", []).append(pair.transfer(path)[0])
@@ -67,6 +67,8 @@ def sizes(runs):
                 drops.append(bed.dropped(0) - before)
                 took.setdefault("TCP, path 1", []).append(tcp(bed, size)[0])
                 took.setdefault("MPTCP", []).append(tcp(bed, size, mptcp=True)[0])
+                took.setdefault("curl over TLS, path 1", []).append(https.transfer(path)[0])
+                took.setdefault("scp, path 1", []).append(scp.transfer(path)[0])
         table(f"{name}, s", took)
         table(f"{name}, packets that the queues dropped", {"polypath": drops})
 

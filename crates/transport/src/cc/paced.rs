@@ -61,8 +61,8 @@ pub(crate) struct Paced {
     doubt: Option<u64>,
     /// What the path held when it was measured last, bytes.
     known: Option<f64>,
-    /// When it ended.
-    left_at: Option<Instant>,
+    /// When the window grew last by it, once it ended.
+    grew_at: Option<Instant>,
 }
 
 impl Paced {
@@ -84,7 +84,7 @@ impl Paced {
             return Advice::Grow(window);
         }
         if ours {
-            self.left_at = Some(now);
+            self.grew_at = Some(now);
             let rate = sample.delivery_rate.max(sample.train_rate);
             let holds = rate.map_or(0.0, |rate| rate.bytes_in(least + limit) as f64);
             return Advice::Leave(holds.clamp(window / 2.0, window));
@@ -114,14 +114,16 @@ impl Paced {
     }
 
     /// After it: how much the window grows while nothing was lost yet and no queue shows, bytes; it may have left too early.
-    pub(crate) fn on_ack_later(&mut self, sample: &AckSample) -> Option<f64> {
+    pub(crate) fn on_ack_later(&mut self, now: Instant, sample: &AckSample) -> Option<f64> {
         let limit = threshold(sample.min_rtt?);
-        self.queue(sample).filter(|queue| *queue < limit).map(|_| sample.newly_acked as f64 * CAREFUL)
+        self.queue(sample).filter(|queue| *queue < limit)?;
+        self.grew_at = Some(now);
+        Some(sample.newly_acked as f64 * CAREFUL)
     }
 
-    /// Whether what left at `sent` was lost to this slow start.
+    /// Whether what left at `sent` was lost to this slow start, or to the growth after it.
     pub(crate) fn is_to_blame(&self, sent: Instant) -> bool {
-        self.left_at.is_none_or(|left| sent <= left)
+        self.grew_at.is_none_or(|grew| sent <= grew)
     }
 
     fn count(&mut self, sample: &AckSample, window: f64) {
@@ -215,6 +217,18 @@ mod tests {
         let seen = window;
         round(&mut paced, &mut window, 60, Some(Rate::from_mbps(80)));
         assert!(window < 2.0 * seen + 1.0, "{window}");
+    }
+
+    #[test]
+    fn what_left_before_the_last_growth_was_lost_to_it() {
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        let (mut paced, mut window) = (Paced::default(), 600_000.0);
+        assert!((0..2).find_map(|_| round(&mut paced, &mut window, 60, None)).is_some());
+        assert!(!paced.is_to_blame(at(1)), "it is over");
+        let short =
+            AckSample { newly_acked: 1000, rtt: Some(MS(41)), min_rtt: Some(MS(40)), ..AckSample::default() };
+        assert_eq!(paced.on_ack_later(at(2), &short), Some(1000.0 * CAREFUL));
+        assert!(paced.is_to_blame(at(1)) && !paced.is_to_blame(at(3)));
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Window {
                 self.slow_start(now, sample, acked);
                 None
             }
-            Phase::CongestionAvoidance if self.is_limiting(sample) => match self.grown_again(sample) {
+            Phase::CongestionAvoidance if self.is_limiting(sample) => match self.grown_again(now, sample) {
                 Some(more) => {
                     self.cwnd += more;
                     None
@@ -139,9 +139,9 @@ impl Window {
     }
 
     /// What a paced slow start that left too early makes up for.
-    fn grown_again(&mut self, sample: &AckSample) -> Option<f64> {
+    fn grown_again(&mut self, now: Instant, sample: &AckSample) -> Option<f64> {
         match &mut self.start {
-            Start::Paced(paced) => paced.on_ack_later(sample),
+            Start::Paced(paced) => paced.on_ack_later(now, sample),
             _ => None,
         }
     }
