@@ -81,6 +81,7 @@ Examples:
   polypath init --yes                                      the same without questions
   polypath init --address 10.99.0.2/24 --peer 2001:22:…@203.0.113.5 --behind 10.99.0.1/32    that line, on the router
   polypath init --peer 2001:22:… --behind 10.99.0.2/32     the line that it prints, back on the server
+  polypath init --schema > polypath.schema.json            what an editor checks a configuration with (docs/daemon.md)
   polypath up                                              on both
 
 Each host needs an address of its own in the tunnel (--address). Of each peer it needs the Host Identity Tag and the \
@@ -141,6 +142,9 @@ pub struct InitArgs {
     /// Ask nothing; take the default of every option not given
     #[arg(long, short)]
     pub yes: bool,
+    /// Print the JSON Schema of a configuration, with which editors complete and check it, and write nothing
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
 }
 
 #[derive(Args, Debug)]
