@@ -97,8 +97,8 @@ Examples:
   polypath status                    in another terminal
   polypath down                      or Ctrl-C: the daemon removes device and routes when it ends
 
-It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the \
-foreground, logs to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
+It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. Without a user, root stays \
+root and gives up the capabilities that it does not need. It stays in the foreground, logs to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
 TCP connections are carried as connections. As packets it carries everything else, TCP that [lane] exclude or \
 exclude_ports names, and TCP connections beyond [lane] connections. docs/daemon.md says everything else (the package puts \
 it into /usr/share/doc/polypath).";
