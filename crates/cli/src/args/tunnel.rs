@@ -108,7 +108,10 @@ Examples:
   polypath status                    peers, paths and counters
   polypath status --watch            rate, round trip, window and share of each path, each second
   polypath status --watch --json     the same as lines of JSON
-  polypath status --json | jq '.peers[].paths[].rate_mbps'";
+  polypath status --json | jq '.peers[].paths[].rate_mbps'
+
+The RTT of --watch is the least smoothed round trip time of connections with data in flight on the path, queues included. \
+Without such data it is the least round trip time of the heartbeats, twice the one-way delay that `polypath status` prints.";
 
 #[derive(Args, Clone, Debug)]
 pub struct InitArgs {
