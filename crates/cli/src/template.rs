@@ -92,7 +92,8 @@ socket = \"/run/polypath.sock\"
 # group = \"polypath-admin\"
 
 [daemon]
-# The user that the daemon runs as once it is set up; it keeps only the network capabilities.
+# The user that the daemon becomes once it is set up, best one of its own (adduser --system --group --no-create-home polypath).
+# It keeps only the network's capabilities. Without a user, root stays root with these and CAP_DAC_OVERRIDE.
 # user = \"polypath\"
 # The directory that stores the use of quotas and the addresses of peers.
 # state = \"/var/lib/polypath\"

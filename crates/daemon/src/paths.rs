@@ -1,10 +1,12 @@
 //! Which interfaces carry paths, and changes of that while the daemon runs.
 
+use std::fmt;
+
 use polypath_node::Choice;
 use polypath_node::addresses::usable;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::config::{Config, Paths};
 use crate::daemon::Daemon;
@@ -105,6 +107,20 @@ impl Paths {
     }
 }
 
+/// For the log.
+impl fmt::Display for PathsChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Add(names) => write!(f, "paths add {}", names.join(" ")),
+            Self::Remove(names) => write!(f, "paths remove {}", names.join(" ")),
+            Self::Limit(name, Some(limit)) => write!(f, "paths limit {name} {limit}"),
+            Self::Limit(name, None) => write!(f, "paths limit {name} none"),
+            Self::Prefer(names) if names.is_empty() => write!(f, "paths prefer, no interface"),
+            Self::Prefer(names) => write!(f, "paths prefer {}", names.join(" ")),
+        }
+    }
+}
+
 impl PathsChange {
     fn names(&self) -> Vec<String> {
         match self {
@@ -177,6 +193,7 @@ impl Daemon {
             return Err(PathsError::Last);
         }
         self.view.choice.change(|choice| change.apply(choice));
+        info!("{change}");
         self.view.lane.outer.look();
         Ok(())
     }

@@ -58,7 +58,7 @@ pub struct LaneStatus {
     pub busy: u64,
     /// Not carried: a client's address that is not its peer's.
     pub forbidden: u64,
-    /// Packets dropped because they are fragments of TCP segments.
+    /// Fragments of TCP segments that were dropped because the others did not come.
     pub fragments: u64,
     /// Packets dropped because they are malformed.
     pub malformed: u64,

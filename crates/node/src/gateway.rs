@@ -2,6 +2,7 @@
 //! of a connection in one packet (virtio-net header), which nobody cuts into segments or sums up before it leaves this host.
 
 mod aside;
+mod fragments;
 mod joined;
 mod remembered;
 mod train;
@@ -13,13 +14,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time;
 
 use bytes::Bytes;
 use polypath_endpoint::inner::InnerPacket;
 use polypath_endpoint::packet::{Packet, decode_local, decode_packet};
 use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::{Ports, Segment};
-use polypath_wire::{Instant, tcp};
+use polypath_wire::{Instant, WireError, tcp};
 use tun_rs::{AsyncDevice, DeviceBuilder, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
 use crate::bypass::Bypass;
@@ -27,6 +29,7 @@ use crate::carrier::Carrier;
 use crate::pool::{Buffer, Pool};
 use aside::Aside;
 pub use aside::Exclude;
+use fragments::{Fragments, Whole};
 use joined::{Filled, Joiner};
 use train::Train;
 
@@ -44,7 +47,7 @@ pub struct GatewayConfig {
 /// What a gateway did not pass on, packets.
 #[derive(Debug, Default)]
 pub struct GatewayStats {
-    /// Neither TCP nor an ICMP error about it.
+    /// Neither TCP nor an ICMP error about it, or fragments of a segment of which the rest did not come.
     pub not_tcp: AtomicU64,
     /// Malformed, or with a wrong checksum.
     pub malformed: AtomicU64,
@@ -80,6 +83,7 @@ pub struct Gateway {
     pending: VecDeque<(Box<[u8]>, usize)>,
     spare: Vec<Box<[u8]>>,
     joiner: Joiner,
+    fragments: Fragments,
     /// Where packets go that are not for the endpoint.
     aside: Option<Aside>,
     stats: Arc<GatewayStats>,
@@ -101,8 +105,8 @@ impl Gateway {
         let pool = Pool::new(BUFFER, SPARE);
         let buffer = pool.take();
         let (train, pending, spare, stats) = (None, VecDeque::new(), Vec::new(), Arc::default());
-        let joiner = Joiner::default();
-        Ok(Self { device, pool, buffer, train, pending, spare, joiner, aside: None, stats })
+        let (joiner, fragments) = Default::default();
+        Ok(Self { device, pool, buffer, train, pending, spare, joiner, fragments, aside: None, stats })
     }
 
     /// The name the device has got.
@@ -146,6 +150,11 @@ impl Gateway {
         let packet = self.detach(len);
         let unchecked = header.flags & (NEEDS_CHECKSUM | VERIFIED) == 0;
         let decoded = if unchecked { decode_packet(&packet) } else { decode_local(&packet) };
+        self.take(packet, decoded)
+    }
+
+    /// What a packet is, for the endpoint.
+    fn take(&mut self, packet: Bytes, decoded: Result<Packet, WireError>) -> Option<Input> {
         match decoded {
             Ok(Packet::Segment { locators, segment }) => Some(Input::Segment { locators, segment }),
             Ok(Packet::TooBig { locators, ports, .. } | Packet::Unreachable { locators, ports, .. }) => {
@@ -154,7 +163,7 @@ impl Gateway {
             Ok(Packet::Echo { .. } | Packet::Other) => {
                 match &mut self.aside {
                     Some(aside) if !is_tcp(&packet) => aside.leaving.push(packet),
-                    _ => count(&self.stats.not_tcp),
+                    _ => return self.fragment(&packet),
                 }
                 None
             }
@@ -163,6 +172,22 @@ impl Gateway {
                 None
             }
         }
+    }
+
+    /// A packet of TCP that is no segment: a fragment of one. The whole segment is for the endpoint, unless it goes by: then in its fragments.
+    fn fragment(&mut self, packet: &Bytes) -> Option<Input> {
+        let mut lost = 0;
+        let whole = self.fragments.add(time::Instant::now(), packet, &mut lost);
+        self.stats.not_tcp.fetch_add(lost, Ordering::Relaxed);
+        let Whole { packet, fragments } = whole?;
+        if let Some(aside) = &mut self.aside
+            && InnerPacket::parse(&packet).is_ok_and(|looked| aside.takes(&looked))
+        {
+            aside.leaving.extend(fragments);
+            return None;
+        }
+        let decoded = decode_packet(&packet);
+        self.take(packet, decoded)
     }
 
     /// An ICMP error, for the endpoint if it is about a segment of the endpoint's.

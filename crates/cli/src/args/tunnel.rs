@@ -81,6 +81,7 @@ Examples:
   polypath init --yes                                      the same without questions
   polypath init --address 10.99.0.2/24 --peer 2001:22:…@203.0.113.5 --behind 10.99.0.1/32    that line, on the router
   polypath init --peer 2001:22:… --behind 10.99.0.2/32     the line that it prints, back on the server
+  polypath init --schema > polypath.schema.json            what an editor checks a configuration with (docs/daemon.md)
   polypath up                                              on both
 
 Each host needs an address of its own in the tunnel (--address). Of each peer it needs the Host Identity Tag and the \
@@ -96,8 +97,8 @@ Examples:
   polypath status                    in another terminal
   polypath down                      or Ctrl-C: the daemon removes device and routes when it ends
 
-It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. It stays in the \
-foreground, logs to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
+It needs root, or CAP_NET_ADMIN and CAP_NET_RAW, and becomes [daemon] user once it is set up. Without a user, root stays \
+root and gives up the capabilities that it does not need. It stays in the foreground, logs to standard error, and notifies a service manager (systemd: Type=notify, WatchdogSec). \
 TCP connections are carried as connections. As packets it carries everything else, TCP that [lane] exclude or \
 exclude_ports names, and TCP connections beyond [lane] connections. docs/daemon.md says everything else (the package puts \
 it into /usr/share/doc/polypath).";
@@ -107,7 +108,10 @@ Examples:
   polypath status                    peers, paths and counters
   polypath status --watch            rate, round trip, window and share of each path, each second
   polypath status --watch --json     the same as lines of JSON
-  polypath status --json | jq '.peers[].paths[].rate_mbps'";
+  polypath status --json | jq '.peers[].paths[].rate_mbps'
+
+The RTT of --watch is the least smoothed round trip time of connections with data in flight on the path, queues included. \
+Without such data it is the least round trip time of the heartbeats, twice the one-way delay that `polypath status` prints.";
 
 #[derive(Args, Clone, Debug)]
 pub struct InitArgs {
@@ -141,6 +145,9 @@ pub struct InitArgs {
     /// Ask nothing; take the default of every option not given
     #[arg(long, short)]
     pub yes: bool,
+    /// Print the JSON Schema of a configuration, with which editors complete and check it, and write nothing
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
 }
 
 #[derive(Args, Debug)]

@@ -65,6 +65,9 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     interrupt.block_on(async {
         state::prepare(&config, user.as_ref()).map_err(place(["daemon", "state"]))?;
         let socket = asked.insert(socket(&config, &args.config, user.as_ref())?);
+        if user.is_none() {
+            privileges::keep_what_is_needed()?; // before there are other threads
+        }
         let (observer, events) =
             args.events.as_deref().map(|file| observe(file, args.detail)).transpose()?.unzip();
         let daemon = match Daemon::start_observed(&config, identity, observer).await {

@@ -5,7 +5,8 @@ use std::io;
 use nix::sys::prctl::set_dumpable;
 use nix::unistd::{Group, User, setgroups, setresgid, setresuid};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, set_capabilities, set_keep_capabilities, set_no_new_privs,
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
+    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
 };
 
 use crate::failure::Failure;
@@ -36,6 +37,15 @@ pub fn group(name: &str) -> Result<Group, Failure> {
     })
 }
 
+/// Root reads and replaces files of whoever started it by sudo.
+const ROOTS: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
+
+/// Stays who it is, with the rights that are needed, if it has them, and no way to get others. Threads that there are already keep theirs.
+pub fn keep_what_is_needed() -> Result<(), Failure> {
+    let kept = KEPT | ROOTS;
+    bound(kept).and_then(|()| keep(kept)).map_err(|e| Failure::system("cannot give up capabilities", e))
+}
+
 /// Becomes `user`, with the rights that are needed and no way to get others. Of the threads that there are, only the calling
 /// one keeps these rights; those that it starts later have them.
 pub fn become_user(user: &User) -> Result<(), Failure> {
@@ -47,11 +57,32 @@ pub fn become_user(user: &User) -> Result<(), Failure> {
 }
 
 fn change(user: &User) -> io::Result<()> {
+    bound(KEPT)?;
     set_keep_capabilities(true)?;
     setgroups(&[user.gid])?;
     setresgid(user.gid, user.gid, user.gid)?;
     setresuid(user.uid, user.uid, user.uid)?;
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: KEPT, permitted: KEPT, inheritable: none })?;
+    keep(KEPT)
+}
+
+/// No program that it might start has others than `kept`. Who starts it may have seen to that, and kept from it the right to do so.
+fn bound(kept: CapabilitySet) -> io::Result<()> {
+    if !capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
+        return Ok(());
+    }
+    let all = (0..u64::BITS).map(|n| CapabilitySet::from_bits_retain(1 << n));
+    // The first that the kernel does not know is an error.
+    for right in all.take_while(|right| capability_is_in_bounding_set(*right).is_ok()) {
+        if !kept.contains(right) {
+            remove_capability_from_bounding_set(right)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives up what it has beside `kept`.
+fn keep(kept: CapabilitySet) -> io::Result<()> {
+    let (kept, none) = (kept & capabilities(None)?.permitted, CapabilitySet::empty());
+    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })?;
     Ok(set_no_new_privs(true)?)
 }

@@ -110,7 +110,7 @@ fn of_lane(lane: &LaneStatus) -> String {
             (lane.no_peer, "connections to addresses behind no peer"),
             (lane.no_association, "connections to a peer that could not be reached"),
             (lane.forbidden, "connections from addresses that are not behind the peer"),
-            (lane.fragments, "fragments of TCP segments"),
+            (lane.fragments, "fragments of TCP segments without the others"),
             (lane.malformed, "malformed packets"),
             (lane.refused, "packets that the device did not take"),
         ])

@@ -2,6 +2,8 @@
 
 mod written;
 
+#[cfg(feature = "schema")]
+pub(super) use written::RANGES;
 pub(super) use written::takes;
 
 /// How to learn a peer's tag. Without a file, `polypath hit` prints the tag of the user who runs it.

@@ -4,6 +4,7 @@
 mod address;
 mod common;
 mod firewall;
+mod fragments;
 mod keep_alive;
 mod marks;
 mod metrics;

@@ -1,13 +1,15 @@
 //! The kernel's TCP at both ends, two daemons and two emulated links between them.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::common::{Pair, ip, link, on, ready, sh, with_ipv6};
 use polypath_hop::{Change, Step};
 use polypath_testing::installed;
+use socket2::{Domain, Socket, Type};
 
 const MB: usize = 1 << 20;
 /// No byte for so long fails a test.
@@ -189,6 +191,40 @@ fn a_reset_after_the_end_takes_nothing_of_what_came_before_it() {
     client.read_to_end(&mut all).unwrap();
     assert!(all == pattern(4 * MB), "{} bytes, or others", all.len());
     pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
+}
+
+/// A socket of `side` that waits to be connected.
+fn bound(pair: &Pair, side: usize, at: SocketAddr) -> Socket {
+    let socket = pair.hosts[side].ns.run(|| Socket::new(Domain::IPV4, Type::STREAM, None).unwrap()).unwrap();
+    socket.bind(&at.into()).unwrap();
+    socket
+}
+
+#[test]
+fn two_ends_that_open_a_connection_at_the_same_time_have_one() {
+    let Some(pair) = pair() else { return };
+    for port in 5000..5010 {
+        let ends = [0, 1].map(|side| Pair::at(side, port));
+        let sockets = [0, 1].map(|side| bound(&pair, side, ends[side]));
+        let start = Barrier::new(2);
+        thread::scope(|scope| {
+            let connected = [0, 1].map(|side| {
+                let (socket, at, start) = (&sockets[side], ends[1 - side].into(), &start);
+                scope.spawn(move || {
+                    start.wait();
+                    socket.connect_timeout(&at, STALLED).unwrap();
+                })
+            });
+            connected.into_iter().for_each(|end| end.join().unwrap());
+        });
+        let [first, second] = sockets.map(TcpStream::from);
+        for stream in [&first, &second] {
+            stream.set_read_timeout(Some(STALLED)).unwrap();
+        }
+        let answers = (first.try_clone().unwrap(), second.try_clone().unwrap());
+        transfer(first, second, 10_000);
+        transfer(answers.1, answers.0, 10_000);
+    }
 }
 
 #[test]

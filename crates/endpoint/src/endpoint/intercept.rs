@@ -108,7 +108,9 @@ impl Endpoint {
         ports: Ports,
         syn: &Segment,
     ) -> Option<ConnectionHandle> {
-        if self.slots.len() >= self.config.max_connections as usize {
+        self.vacate(&locators, ports);
+        let is_open = self.demux.find(&locators, ports).is_some();
+        if is_open || self.slots.len() >= self.config.max_connections as usize {
             self.stats.refused += 1;
             return None;
         }
@@ -145,8 +147,9 @@ impl Endpoint {
         true
     }
 
-    /// Opens a connection with ports that the caller chooses; one between them that only waits for late segments ends.
-    /// `mtu`: the largest IP packet, bytes.
+    /// Opens a connection with ports that the caller chooses; one between them that only waits for late segments ends. If its other end
+    /// has opened one between them too, which waits for an [`answer`](Self::answer), only one of the two goes on. `mtu`: the largest IP
+    /// packet, bytes.
     pub fn connect_between(
         &mut self,
         now: Instant,
@@ -156,11 +159,19 @@ impl Endpoint {
         mtu: u32,
     ) -> Result<ConnectionHandle, OpenError> {
         self.vacate(&locators, ports);
-        if self.demux.find(&locators, ports).is_some() {
+        if self.demux.find(&locators, ports).is_some() || self.gives_way(&locators, ports) {
             return Err(OpenError::InUse(locators));
         }
         let path = PathConfig { mss: segment_size(mtu, locators.remote.ip()), ..Default::default() };
         self.open(now, config, ports, &[(locators, path)])
+    }
+
+    /// Whether a connection gives way to one that its other end has opened at the same time. Two hosts that stand in for one another's ends
+    /// both ask here: so that they decide alike, the connection of the smaller end goes on.
+    fn gives_way(&self, locators: &Locators, ports: Ports) -> bool {
+        let theirs = Incoming { locators: *locators, ports };
+        let is_smaller = (locators.remote.ip(), ports.remote) < (locators.local.ip(), ports.local);
+        is_smaller && self.intercept.as_ref().is_some_and(|intercept| intercept.waiting.contains_key(&theirs))
     }
 }
 

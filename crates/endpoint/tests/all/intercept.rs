@@ -171,6 +171,44 @@ fn ports_can_be_chosen_and_are_free_again_once_a_connection_only_waits_for_late_
     assert_eq!(ports, Ports { local: 7, remote: 5 });
 }
 
+/// The end `first` opens a connection, and when the other one has heard of it that opens one between the same ports.
+fn opened_at_once(first: usize) -> (Pair, Incoming, Result<ConnectionHandle, OpenError>) {
+    let second = CLIENT + SERVER - first;
+    let mut pair = Pair::new([EndpointConfig::default(), EndpointConfig::default()]);
+    pair.endpoints[second].intercept(ConnectionConfig::default(), MTU).unwrap();
+    let there = if first == CLIENT { locators(0) } else { locators(0).reversed() };
+    let open = |pair: &mut Pair, end: usize, locators, ports| {
+        let now = pair.now;
+        pair.endpoints[end].connect_between(now, ConnectionConfig::default(), locators, ports, MTU)
+    };
+    open(&mut pair, first, there, Ports { local: 5, remote: 7 }).unwrap();
+    pair.run(SOON);
+    let incoming = pair.endpoints[second].poll_incoming().unwrap();
+    let opened = open(&mut pair, second, incoming.locators, incoming.ports);
+    (pair, incoming, opened)
+}
+
+#[test]
+fn of_two_connections_that_both_ends_open_at_once_the_one_of_the_smaller_end_goes_on() {
+    let here = locators(0);
+    let (smaller, larger) = if here.local < here.remote { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+    for first in [smaller, larger] {
+        let (mut pair, incoming, opened) = opened_at_once(first);
+        let (now, second) = (pair.now, CLIENT + SERVER - first);
+        let accepted = pair.endpoints[second].answer(now, &incoming, Answer::Accept);
+        match first == smaller {
+            true => assert_eq!(opened.err(), Some(OpenError::InUse(incoming.locators))),
+            false => assert_eq!(accepted, None, "it is open already"),
+        }
+        pair.run(secs(3));
+        for end in [first, second] {
+            let states: Vec<State> =
+                pair.endpoints[end].connections().map(|(_, connection)| connection.state()).collect();
+            assert_eq!(states, [State::Established], "opened first by {first}, at {end}");
+        }
+    }
+}
+
 /// Gives a SYN to somebody else, who takes it or not.
 fn withdraw(server: &mut Endpoint, incoming: &Incoming, taken: bool) -> Segment {
     let mut given = None;

@@ -37,19 +37,29 @@ pub fn draw(frame: &mut Frame<'_>, history: &History) {
     let (rows, width) = (history.rows.len() as u16, frame.area().width);
     let head: Vec<Line<'_>> =
         head(status).iter().flat_map(|text| wrapped(text, width)).map(Line::from).collect();
-    let parts = [head.len() as u16, rows + 1].map(Constraint::Length);
-    let parts = [parts[0], parts[1], Constraint::Min(0), Constraint::Length(1)];
-    let [top, table, lines, foot] = Layout::vertical(parts).areas(frame.area());
-    frame.render_widget(Text::from(head).style(Modifier::BOLD), top);
     let shown: Vec<usize> = (0..COLUMNS.len()).filter(|n| width > COLUMNS[*n].2).collect();
     let groups = shown.iter().any(|n| COLUMNS[*n].0 == GROUP);
+    let legend: Vec<Line<'_>> =
+        legend(groups).iter().flat_map(|text| wrapped(text, width)).map(Line::from).collect();
+    let [top, table, foot] = [head.len() as u16, rows + 1, legend.len() as u16].map(Constraint::Length);
+    let parts = [top, table, Constraint::Min(0), foot];
+    let [top, table, lines, foot] = Layout::vertical(parts).areas(frame.area());
+    frame.render_widget(Text::from(head).style(Modifier::BOLD), top);
     let widths = shown.iter().map(|n| COLUMNS[*n].1);
     let cells = history.rows.iter().map(|row| cells(status, row, &shown));
     let header = Cells::new(shown.iter().map(|n| COLUMNS[*n].0)).style(Modifier::UNDERLINED);
     frame.render_widget(Table::new(cells, widths).header(header).column_spacing(1), table);
     last_minute(frame, history, lines);
+    frame.render_widget(Text::from(legend), foot);
+}
+
+/// What the columns mean.
+fn legend(groups: bool) -> [String; 2] {
     let group = if groups { "; paths of one group share a bottleneck" } else { "" };
-    frame.render_widget(Line::from(format!("q ends. In Mbit/s, ms and kB{group}.")), foot);
+    [
+        format!("q ends. In Mbit/s, ms and kB{group}."),
+        "RTT: of data in flight, smoothed, queues included; else the least of heartbeats.".to_owned(),
+    ]
 }
 
 /// Its words in lines of at most `width`, if none is longer.

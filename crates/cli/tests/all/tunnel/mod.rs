@@ -13,6 +13,7 @@ mod package;
 mod peers;
 mod plugged;
 mod questions;
+mod schema;
 mod service;
 mod testbed;
 
@@ -152,6 +153,11 @@ fn lists_and_changes(host: &Host) {
         let (code, said) = ask(args);
         assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{code:?} {said}");
     }
+    let (_, log) = ask(&["log"]);
+    for line in ["limit eth0 50M", "add eth0", "prefer eth0", "prefer, no interface", "limit eth0 40M"] {
+        assert_eq!(log.matches(&format!("INFO paths {line}\n")).count(), 1, "{line}: {log}");
+    }
+    assert!(!log.contains("paths remove"), "it was refused: {log}");
     assert_eq!(ask(&["reload"]), done("configuration read again: 1 peer, paths over eth0\n"));
     assert!(!ask(&["paths"]).1.contains("40 Mbit/s"), "the configuration sets no limit");
     let (_, peers) = ask(&["peers"]);

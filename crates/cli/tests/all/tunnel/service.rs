@@ -15,11 +15,16 @@ const NOBODY: u32 = 65534;
 const GROUP: (&str, u32) = ("daemon", 1);
 /// NET_BIND_SERVICE, NET_ADMIN and NET_RAW (capability.h).
 const KEPT: &str = "0000000000003400";
+/// The same and DAC_OVERRIDE.
+const OF_ROOT: &str = "0000000000003402";
 
 /// A line of proc_pid_status(5).
 fn line(host: &Host, name: &str) -> String {
     let pid = host.daemon.as_ref().unwrap().id();
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    line_of(&fs::read_to_string(format!("/proc/{pid}/status")).unwrap(), name)
+}
+
+fn line_of(status: &str, name: &str) -> String {
     status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim_start_matches(':').trim().to_owned()
 }
 
@@ -60,35 +65,70 @@ fn once_set_up_it_is_another_user_with_the_rights_that_it_needs_and_no_others() 
         assert_eq!(line(&router, set), KEPT, "{set}");
     }
     assert_eq!((line(&router, "CapInh"), line(&router, "NoNewPrivs")), ("0".repeat(16), "1".to_owned()));
-    reaches(&router, &server);
+    assert_eq!(line(&router, "CapBnd"), KEPT);
+    changes(&router, &server);
+    who_may_ask(&router, NOBODY);
+    ends(router);
+}
 
+#[test]
+fn once_set_up_root_without_a_user_has_the_rights_that_it_needs_and_no_others_in_every_thread() {
+    let Some([mut router, mut server]) = pair() else { return };
+    router.edit(|text| text.replace("user = \"nobody\"", ""));
+    server.up();
+    router.up();
+    meet(&router, &server);
+    let tasks = format!("/proc/{}/task", router.daemon.as_ref().unwrap().id());
+    let tasks = fs::read_dir(tasks).unwrap().map(|task| task.unwrap().path().join("status"));
+    let tasks: Vec<String> = tasks.map(|status| fs::read_to_string(status).unwrap()).collect();
+    assert!(tasks.len() > 1, "one writes the events");
+    for status in tasks {
+        assert_eq!(line_of(&status, "Uid"), ["0"; 4].join("\t"));
+        for set in ["CapEff", "CapPrm", "CapBnd"] {
+            assert_eq!(line_of(&status, set), OF_ROOT, "{set}");
+        }
+        assert_eq!(
+            (line_of(&status, "CapInh"), line_of(&status, "NoNewPrivs")),
+            ("0".repeat(16), "1".into())
+        );
+    }
+    changes(&router, &server);
+    who_may_ask(&router, 0);
+    ends(router);
+}
+
+/// What a daemon does once it is set up.
+fn changes(router: &Host, server: &Host) {
+    reaches(router, server);
     // What it does later needs its rights: routes and rules, and sockets that are bound to an interface and marked.
     router.edit(|text| text.replace("prefixes = [", "prefixes = [\"10.98.0.0/24\", "));
     let reload = router.ask(&["reload"]);
     assert!(reload.status.success(), "{reload:?}");
-    assert!(lists(&router, "route", "10.98.0.0/24 dev polypath0"));
-    assert!(lists(&router, "rule", "to 10.98.0.0/24 unreachable"));
-    plug([&router, &server], "eth1", "192.0.3");
+    assert!(lists(router, "route", "10.98.0.0/24 dev polypath0"));
+    assert!(lists(router, "rule", "to 10.98.0.0/24 unreachable"));
+    plug([router, server], "eth1", "192.0.3");
     wait("a path over an interface that came later", || {
         let status = String::from_utf8(router.status(&[]).stdout).unwrap();
         status.contains("192.0.3.1:10500 → 192.0.3.2:10500: up")
     });
-    reaches(&router, &server);
-    who_may_ask(&router);
+    reaches(router, server);
+}
+
+fn ends(mut router: Host) {
     let down = router.ask(&["down"]);
     assert!(down.status.success(), "{down:?}");
     assert_eq!(router.daemon.take().unwrap().wait().unwrap().code(), Some(0));
     assert!(!lists(&router, "rule", "unreachable"), "the kill switch is lifted");
 }
 
-/// Root, the daemon's user and members of the group.
-fn who_may_ask(router: &Host) {
+/// Root, the daemon's `user` and members of the group.
+fn who_may_ask(router: &Host, user: u32) {
     let socket = fs::metadata(router.socket()).unwrap();
-    assert_eq!((socket.mode() & 0o777, socket.uid(), socket.gid()), (0o660, NOBODY, GROUP.1));
+    assert_eq!((socket.mode() & 0o777, socket.uid(), socket.gid()), (0o660, user, GROUP.1));
     if !installed(&["setpriv"]) {
         return;
     }
-    for (uid, gid, may) in [(NOBODY, NOBODY, true), (12_345, GROUP.1, true), (12_345, 12_345, false)] {
+    for (uid, gid, may) in [(user, user, true), (12_345, GROUP.1, true), (12_345, 12_345, false)] {
         let asked = asks(router, uid, gid);
         assert_eq!(asked.status.success(), may, "{uid} {gid}: {asked:?}");
         let said = String::from_utf8_lossy(&asked.stderr).into_owned();
