@@ -1,4 +1,4 @@
-//! Being told to end: Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes.
+//! Requests to end: Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes.
 
 use std::fs;
 use std::future::Future;

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause before it is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The connections on which it is told.
+/// The connections on which it is announced.
 pub(crate) fn connections() -> ListenConfig {
     ListenConfig { connection: connection(), ..ListenConfig::default() }
 }

@@ -39,7 +39,7 @@ pub use wording::TAG_SOURCE;
 /// Packets of calls and games are to wait no longer behind bulk data in the queues of links that nobody else fills.
 const QUEUE_TARGET: Duration = Duration::from_millis(10);
 
-/// Everything that a daemon is told. In a file relative paths begin at its directory.
+/// The whole configuration of a daemon. In a file relative paths begin at its directory.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]

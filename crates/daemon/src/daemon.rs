@@ -142,7 +142,7 @@ impl Daemon {
         Self::start_observed(config, identity, None).await
     }
 
-    /// The same; `observer` is told what happens between the peers.
+    /// The same; `observer` gets what is recorded between the peers.
     pub async fn start_observed(
         config: &Config,
         identity: Identity,

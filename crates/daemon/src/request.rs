@@ -74,7 +74,7 @@ impl Request {
         out
     }
 
-    /// How long the message is that begins with `start`; `None` as long as it cannot be told.
+    /// How long the message is that begins with `start`; `None` as long as that is not known.
     pub fn len(start: &[u8]) -> Result<Option<usize>, Malformed> {
         match start {
             [VERSION, 4, ..] => Ok(Some(HEAD + 8)),

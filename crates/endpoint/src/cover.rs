@@ -28,7 +28,7 @@ pub(crate) trait Cover {
     /// Gives `outlet` what the cover itself has to send.
     fn transmit(&mut self, _now: Instant, _outlet: &mut impl Outlet) {}
 
-    /// The next thing that connections must be told of their paths.
+    /// The next change of a path that connections must hear of.
     fn poll(&mut self) -> Option<Change> {
         None
     }
@@ -152,7 +152,7 @@ impl Cargo<'_> {
     }
 }
 
-/// What connections must be told, by the inner locators of a path.
+/// What connections must hear of a path, by its inner locators.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Change {
     /// It may be used.

@@ -8,17 +8,13 @@ use polypath_wire::{Checksum, WireError};
 /// Most bytes of a segment in a UDP payload: 65,535 less the headers of IPv4 and UDP.
 pub const MAX_DATAGRAM: usize = 65_507;
 
-/// The segment in a UDP payload. UDP's checksum covers the addresses; TCP's covers zeros in their
-/// place, so that a translator between IPv4 and IPv6 may change them. The data shares memory.
-pub fn decode_datagram(bytes: &Bytes) -> Result<Segment, WireError> {
-    decode(bytes, Checksum::ZeroPseudoHeader)
-}
-
-/// Writes `segment` as a UDP payload to the start of `out`; returns its length.
+/// Writes `segment` as a UDP payload to the start of `out`; returns its length. UDP's checksum covers the addresses; TCP's
+/// covers zeros in their place, so that a translator between IPv4 and IPv6 may change them.
 pub fn encode_datagram(segment: &Segment, out: &mut [u8]) -> Result<usize, WireError> {
     encode(segment, Checksum::ZeroPseudoHeader, out)
 }
 
+/// The segment in `bytes`. Its data shares their memory.
 pub(crate) fn decode(bytes: &Bytes, checksum: Checksum) -> Result<Segment, WireError> {
     let (header, data_at) = TcpHeader::parse(bytes, checksum)?;
     Ok(Segment { header, payload: bytes.slice(data_at..).into(), ..Segment::default() })
@@ -50,11 +46,15 @@ mod tests {
         Segment { header, payload: Pattern { key: 1, offset: 0, len: 1001 }.into(), ..Segment::default() }
     }
 
+    fn decoded(out: &[u8]) -> Result<Segment, WireError> {
+        decode(&Bytes::copy_from_slice(out), Checksum::ZeroPseudoHeader)
+    }
+
     #[test]
     fn a_datagram_survives_the_round_trip() {
         let mut out = [0; 2000];
         let len = encode_datagram(&segment(), &mut out).unwrap();
-        let back = decode_datagram(&Bytes::copy_from_slice(&out[..len])).unwrap();
+        let back = decoded(&out[..len]).unwrap();
         assert_eq!(back.header, segment().header);
         assert!(back.payload.same_bytes(&segment().payload));
     }
@@ -65,7 +65,7 @@ mod tests {
         assert!(encode_datagram(&segment(), &mut out[..1000]).is_err());
         let len = encode_datagram(&segment(), &mut out).unwrap();
         out[len - 1] ^= 1;
-        assert!(decode_datagram(&Bytes::copy_from_slice(&out[..len])).unwrap_err().is_checksum());
-        assert!(decode_datagram(&Bytes::copy_from_slice(&out[..10])).is_err());
+        assert!(decoded(&out[..len]).unwrap_err().is_checksum());
+        assert!(decoded(&out[..10]).is_err());
     }
 }

@@ -20,7 +20,7 @@ pub enum Input {
         /// The segment.
         segment: Segment,
     },
-    /// A UDP payload: a segment (see [`decode_datagram`](crate::frame::decode_datagram)), or HIP or ESP if
+    /// A UDP payload: a segment (see [`encode_datagram`](crate::frame::encode_datagram)), or HIP or ESP if
     /// the endpoint is secure. What came without UDP has the same form, and port 0 at both ends.
     Datagram {
         /// Between which locators, as we see it.

@@ -1,4 +1,4 @@
-//! What was measured on paths while connections were quiet: they are told when they next send or receive.
+//! What was measured on paths while connections were quiet: they hear of it when they next send or receive.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,7 +32,7 @@ impl News {
         self.number
     }
 
-    /// Takes a change of a path, if quiet connections may be told of it later; whether it did.
+    /// Takes a change of a path, if quiet connections may hear of it later; whether it did.
     pub fn take(&mut self, now: Instant, change: Change) -> bool {
         match change {
             Change::Sample(path, rtt) => self.answered(now, path, rtt),

@@ -39,7 +39,7 @@ pub enum Packet {
         ports: Ports,
         /// Its sequence number.
         seq: Seq,
-        /// Largest packet for the next hop, bytes; 0 if not told.
+        /// Largest packet for the next hop, bytes; 0 if the message does not say.
         mtu: u32,
     },
     /// A router or a host says that a segment of ours cannot be delivered (RFC 9293 §3.9.2.2).

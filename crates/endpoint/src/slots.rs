@@ -187,7 +187,7 @@ impl Slots {
         indices.filter(|index| self.get(*index).is_some_and(|slot| !slot.retired)).collect()
     }
 
-    /// The connection at `index` sent or received: from now on it is told at once of its paths.
+    /// The connection at `index` sent or received: from now on it hears at once of changes of its paths.
     #[inline]
     pub fn rouse(&mut self, index: u32) {
         let slot = self.entries.get_mut(index as usize).and_then(|e| e.slot.as_mut());

@@ -2,6 +2,9 @@
 //! is not counted. Nothing more is kept of a client that carried thousands of flows.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/out.rs"]
+mod out;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -10,10 +13,12 @@ use polypath_endpoint::*;
 use polypath_hip::{Accept, HipConfig, Identity, KeyKind, Random};
 use polypath_testing::Wire;
 use polypath_transport::flow::PacketConfig;
-use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, Pattern, SchedulerConfig, Segment};
+use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, Pattern, SchedulerConfig};
 use polypath_wire::deadlines::Named;
 use polypath_wire::ipv4::Ipv4Header;
 use polypath_wire::{Duration, Ecn, Instant, udp};
+
+use out::Out;
 
 const PORT: u16 = 80;
 /// The port whose connections are as a daemon has them.
@@ -24,18 +29,6 @@ const DELAY: Duration = Duration::from_millis(10);
 /// Bytes of a heartbeat: an echo with its header and an instant (16) in ESP without an IV (28).
 const HEARTBEAT: usize = 44;
 const MOST_PER_CLIENT: i64 = 50_000;
-
-#[derive(Default)]
-struct Out(Vec<(Locators, Vec<u8>)>);
-
-impl Outlet for Out {
-    fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
-        panic!("a segment left in the clear");
-    }
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, _: Ecn, payload: &[u8]) {
-        self.0.push((*locators, payload.to_vec()));
-    }
-}
 
 /// A server, number 0, and clients at addresses of their own.
 struct Star {

@@ -32,7 +32,7 @@ pub(crate) struct Context<'a> {
     /// What we know of our own addresses.
     pub links: &'a Links,
     pub random: &'a mut Random,
-    /// Our addresses, for those peers that are told of all.
+    /// Our addresses, for those peers to which all are announced.
     pub addresses: &'a [IpAddr],
     /// Inbound SPIs in use.
     pub spis: &'a mut BTreeSet<u32>,

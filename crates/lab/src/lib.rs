@@ -9,6 +9,7 @@ pub mod check;
 pub mod columns;
 #[cfg(feature = "experiments")]
 pub mod counters;
+pub mod excerpt;
 #[cfg(feature = "experiments")]
 mod flow_result;
 #[cfg(feature = "experiments")]

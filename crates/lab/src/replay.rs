@@ -1,4 +1,4 @@
-//! A real run as an experiment: what `polypath status --watch --json` told of a daemon becomes links that change as the real ones
+//! A real run as an experiment: what `polypath status --watch --json` recorded of a daemon becomes links that change as the real ones
 //! did, and transfers of the sizes and at the times of the real ones. Other algorithms may then be tried on them.
 //!
 //! What is known of a path in each second:

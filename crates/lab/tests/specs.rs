@@ -243,7 +243,7 @@ fn parameters_of_a_connection_that_mean_nothing_are_refused_where_they_stand() {
     let buffers = ["receive_buffer", "send_buffer", "unread_window", "reorder_store"];
     for key in buffers.into_iter().chain(["min_rto", "initial_rto", "max_timeouts"]) {
         let error = connection(&format!("{key} = 0"));
-        assert!(error.key == format!("connection.{key}") && error.line == 17, "{error}");
+        assert!(error.key == format!("connection.{key}") && error.place.line == 17, "{error}");
         assert!(error.help.is_some_and(|help| !help.contains("round trip")));
     }
     for (key, value) in [

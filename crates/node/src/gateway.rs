@@ -57,7 +57,7 @@ pub struct GatewayStats {
 
 /// Packets taken from the device in one round.
 const PACKETS_PER_ROUND: usize = 32;
-/// Packets that wait for the device before the endpoint is told to wait.
+/// Packets that wait for the device before the endpoint must wait.
 const MAX_PENDING: usize = 64;
 /// Largest packet with its virtio-net header, bytes.
 const BUFFER: usize = VIRTIO_NET_HDR_LEN + 65_535;

@@ -36,7 +36,7 @@ pub struct HostSockets {
     choice: LiveChoice,
     /// The version of the choice at the last look.
     version: u64,
-    /// The choice itself, by which the endpoint was told of the addresses.
+    /// The choice itself, by which the endpoint heard of the addresses.
     told: Choice,
     bound: BTreeMap<Address, SocketAddr>,
     /// Those that could not be bound, which was said.

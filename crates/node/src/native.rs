@@ -22,7 +22,7 @@ const HIP: i32 = 139;
 const ESP: i32 = 50;
 /// Packets read from one socket at a wake-up.
 const PACKETS_PER_ROUND: usize = 64;
-/// Packets that wait for one socket before the endpoint is told to wait.
+/// Packets that wait for one socket before the endpoint must wait.
 const MAX_PENDING: usize = 64;
 
 /// The raw sockets of one endpoint.

@@ -38,7 +38,7 @@ pub(crate) struct State {
     /// Who waits for packets of peers.
     pub carried: Vec<Waker>,
     pub driver: Option<Waker>,
-    /// Who is told what the endpoint records.
+    /// Who gets what the endpoint records.
     pub observer: Option<Observer>,
 }
 

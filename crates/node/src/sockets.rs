@@ -69,7 +69,7 @@ const RECEIVE_BUFFER: usize = 1 << 16;
 const RECEIVED: usize = 128;
 /// Calls that receive, for each socket and wake-up.
 const RECEIVES_PER_ROUND: usize = 4;
-/// Batches that wait for one socket before the endpoint is told to wait.
+/// Batches that wait for one socket before the endpoint must wait.
 const MAX_PENDING: usize = 64;
 
 /// The sockets of one endpoint.
@@ -340,7 +340,7 @@ impl Batch {
         let all = &self.buffer[..self.len];
         if !self.divisible {
             let sent = send(all);
-            // This host may have been told, truly or not, of less than every network carries.
+            // A report, true or not, may have named less than every network carries.
             let divides = sent.as_ref().is_err_and(is_too_big) && self.segment_size <= undivided(self.to);
             if !divides {
                 return sent;

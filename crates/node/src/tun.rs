@@ -43,7 +43,7 @@ impl TunConfig {
 
 /// Packets taken from each device in one round.
 const PACKETS_PER_ROUND: usize = 128;
-/// Packets that wait for a device before the endpoint is told to wait.
+/// Packets that wait for a device before the endpoint must wait.
 const MAX_PENDING: usize = 256;
 
 /// TUN devices as a carrier of segments in IP packets: one for each route of the host behind them.

@@ -12,8 +12,8 @@ pub fn spec(error: &SpecError) -> PyErr {
     let made = Python::attach(|py| {
         let keys = PyDict::new(py);
         keys.set_item("file", &error.file)?;
-        keys.set_item("line", error.line)?;
-        keys.set_item("column", error.column)?;
+        keys.set_item("line", error.place.line)?;
+        keys.set_item("column", error.place.column)?;
         keys.set_item("key", &error.key)?;
         keys.set_item("message", &error.message)?;
         keys.set_item("help", &error.help)?;

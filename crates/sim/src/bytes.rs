@@ -1,4 +1,4 @@
-//! Packets in bytes: for corruption, for captures, and for worlds that are told to use bytes.
+//! Packets in bytes: for corruption, for captures, and for worlds in the bytes mode.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,7 +14,7 @@ use crate::packet::Datagram;
 
 /// Both ports of the first source of datagrams; nothing known uses one of the ports that follow.
 const FIRST_UDP_PORT: u16 = 61_000;
-/// So many sources have ports of their own.
+/// Number of sources with ports of their own.
 const UDP_PORTS: u32 = 4096;
 
 /// The IPv4 packet of `segment`, sent between `locators` (as its sender sees them).

@@ -54,7 +54,7 @@ fn ports(packet: &[u8]) -> (u32, u32) {
 pub(crate) enum Body {
     /// A TCP segment as a value, in a box that is handed over whole.
     Segment(Box<Segment>),
-    /// An IP packet in bytes: corrupted on the way, or because the world is told to use bytes.
+    /// An IP packet in bytes: corrupted on the way, or because the world is in the bytes mode.
     Bytes(Vec<u8>),
     /// A datagram of a traffic source.
     Datagram(Datagram),

@@ -267,7 +267,7 @@ impl World {
         Ok(SourceId(id))
     }
 
-    /// Observes from now on: what hosts' endpoints are told to record, and with `hops` what happens
+    /// Observes from now on: what hosts' endpoints are configured to record, and with `hops` what happens
     /// at every hop. With `keep` the rows are kept, otherwise only their hash.
     pub fn trace(&mut self, keep: bool, hops: bool) {
         let mut trace = Trace::new(keep);

@@ -47,7 +47,7 @@ pub struct TransferConfig {
 pub struct TransferPath {
     /// From the sender to the receiver, and back.
     pub hops: [HopConfig; 2],
-    /// What the connection is told of it. Sizes count without IP and UDP headers.
+    /// What the connection knows of it. Sizes count without IP and UDP headers.
     pub config: PathConfig,
 }
 
@@ -202,7 +202,7 @@ async fn open(
     client.open_peer(config.connection.clone(), peer, PORT).map_err(failed("sender"))
 }
 
-/// The receiver is told nothing of its paths but that no segment may exceed what all of them carry.
+/// The receiver knows nothing of its paths but that no segment may exceed what all of them carry.
 fn least_mss(config: &TransferConfig) -> u32 {
     config.paths.iter().map(|p| p.config.mss).min().unwrap_or(PathConfig::default().mss)
 }

@@ -10,7 +10,7 @@ pub struct About {
     pub help: &'static str,
 }
 
-/// Algorithms told apart by name: the enum of their parameters.
+/// Algorithms distinguished by name: the enum of their parameters.
 pub trait Registry {
     /// The key that holds the name.
     const TAG: &'static str;

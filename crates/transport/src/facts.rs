@@ -237,7 +237,7 @@ pub enum LossCause {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub struct Episode(pub u32);
 
-/// The start of a loss episode, as the controller is told once.
+/// The start of a loss episode, of which the controller hears once.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LossEvent {
     /// Why.

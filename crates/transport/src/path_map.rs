@@ -44,6 +44,11 @@ impl<T: OfPath> PathMap<T> {
         self.position(path).map(|at| self.entries.remove(at))
     }
 
+    /// Takes all entries away.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
     /// Takes the entries away of which `keeps` says no.
     pub fn retain(&mut self, keeps: impl FnMut(&T) -> bool) {
         self.entries.retain(keeps);
@@ -133,6 +138,11 @@ impl<T> PathMap<T> {
     #[inline]
     pub fn as_slice(&self) -> &[T] {
         &self.entries
+    }
+
+    /// The same to change them.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.entries
     }
 
     /// All entries, one after the other.

@@ -1,5 +1,5 @@
 //! The keys of a variant without parameters, for `#[serde(deserialize_with = "polypath_wire::no_keys::deserialize")]`: none. Serde
-//! itself lets any pass where the variant is told by a tag.
+//! itself lets any pass where a tag says the variant.
 
 use serde::{Deserialize, Deserializer};
 

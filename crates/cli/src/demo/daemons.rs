@@ -62,7 +62,7 @@ impl Drop for Running {
     }
 }
 
-/// Carries connections until it is told to stop.
+/// Carries connections until it must stop.
 fn carry(file: &Path, stopped: oneshot::Receiver<()>, tell: &watch::Sender<usize>) -> Result<(), Failure> {
     let config = Config::load(file).map_err(|e| Failure::usage(e.to_string()))?;
     let identity = keys::file::load(&config.identity.key)?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::failure::{Failure, printed};
 use crate::table;
 
-/// Prints the experiments below `dir`, or else those there are; a file that is no good spec is told on standard error.
+/// Prints the experiments below `dir`, or else those there are; a file that is no good spec is named on standard error.
 pub fn list(dir: Option<&Path>, as_json: bool) -> Result<(), Failure> {
     let shelf = Shelf::at(dir);
     let names = shelf.names().map_err(|e| {

@@ -2,12 +2,12 @@
 //! Sprout (K. Winstein, A. Sivaraman, H. Balakrishnan, Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular
 //! Networks, 2013), by the round trip; where the queue is too short for that, by its losses. It is fair to nobody.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polypath_transport::cc::ControllerMaker;
 use polypath_transport::cc::{Controller, Snapshot};
 use polypath_transport::facts::{AckSample, LossEvent, PathView};
+use polypath_transport::path_map::PathMap;
 use polypath_transport::{CcConfig, External};
 use polypath_wire::{Duration, Instant, PathId};
 
@@ -26,7 +26,7 @@ pub fn config() -> CcConfig {
 
 #[derive(Default, Debug)]
 struct Saturate {
-    paths: BTreeMap<PathId, Window>,
+    paths: PathMap<(PathId, Window)>,
 }
 
 #[derive(Debug)]
@@ -44,15 +44,16 @@ impl Controller for Saturate {
 
     fn on_path_added(&mut self, _now: Instant, path: PathId, mss: u32) {
         let mss = u64::from(mss);
-        self.paths.insert(path, Window { mss, bytes: INITIAL * mss, min_rtt: None, has_lost: false });
+        let window = Window { mss, bytes: INITIAL * mss, min_rtt: None, has_lost: false };
+        self.paths.insert((path, window));
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.paths.remove(&path);
+        self.paths.remove(path);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        if let Some(window) = self.paths.get_mut(&path) {
+        if let Some((_, window)) = self.paths.get_mut(path) {
             window.mss = u64::from(mss);
         }
     }
@@ -62,13 +63,13 @@ impl Controller for Saturate {
     }
 
     fn limit_window(&mut self, path: PathId, bytes: u64) {
-        if let Some(window) = self.paths.get_mut(&path) {
+        if let Some((_, window)) = self.paths.get_mut(path) {
             window.bytes = window.bytes.min(bytes);
         }
     }
 
     fn on_ack(&mut self, _now: Instant, path: PathId, sample: &AckSample, _paths: &[PathView]) {
-        let Some(window) = self.paths.get_mut(&path) else { return };
+        let Some((_, window)) = self.paths.get_mut(path) else { return };
         let Some(rtt) = sample.rtt else { return };
         let least = window.min_rtt.map_or(rtt, |least| least.min(rtt));
         window.min_rtt = Some(least);
@@ -82,13 +83,13 @@ impl Controller for Saturate {
     }
 
     fn on_loss(&mut self, _now: Instant, path: PathId, loss: &LossEvent, _paths: &[PathView]) {
-        let Some(window) = self.paths.get_mut(&path) else { return };
+        let Some((_, window)) = self.paths.get_mut(path) else { return };
         window.has_lost = true;
         window.bytes = (loss.flight_size * LEFT / 100).max(2 * window.mss);
     }
 
     fn window(&self, path: PathId) -> u64 {
-        self.paths.get(&path).map_or(0, |window| window.bytes)
+        self.paths.get(path).map_or(0, |(_, window)| window.bytes)
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {

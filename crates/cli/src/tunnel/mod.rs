@@ -44,7 +44,7 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
     }
 }
 
-/// Carries connections until it is told to end.
+/// Carries connections until it must end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
     privileges::leave_no_core()?;
     let key = Config::load(&args.config).map_err(wrong)?.identity.key;

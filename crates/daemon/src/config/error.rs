@@ -6,6 +6,7 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use ipnet::IpNet;
+use polypath_lab::excerpt::Excerpt;
 use serde_path_to_error::Segment;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -17,8 +18,8 @@ use super::{Config, wording};
 pub struct ConfigError {
     /// Name of the file.
     pub file: String,
-    /// Line, from 1; 0 if the file could not be read.
-    pub line: usize,
+    /// Where in the file; none if it could not be read.
+    pub place: Option<Excerpt>,
     /// Where in the document, `peer[0].hit`; empty for the document itself.
     pub key: String,
     /// What is wrong.
@@ -27,8 +28,6 @@ pub struct ConfigError {
     pub help: Option<String>,
     /// Whether the system refused to read it: what is written may be right.
     pub refused: bool,
-    /// The line, and the part of it that is meant: its beginning and its width in characters.
-    shown: (String, usize, usize),
 }
 
 /// What is wrong, and where in the document.
@@ -49,22 +48,13 @@ pub enum Place {
     Prefix(IpNet),
 }
 
-/// Most characters of a line that are shown.
-const SHOWN: usize = 120;
-
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.key.as_str() {
             "" => write!(f, "{}", self.message)?,
             key => write!(f, "{key}: {}", self.message)?,
         }
-        let (shown, column, width) = &self.shown;
-        if self.line > 0 {
-            let (line, pad) = (self.line.to_string(), " ".repeat(self.line.to_string().len()));
-            let marks = " ".repeat(*column) + &"^".repeat((*width).max(1));
-            write!(f, "\n{pad}--> {}:{}:{}", self.file, self.line, column + 1)?;
-            write!(f, "\n{pad} |\n{line} | {shown}\n{pad} | {marks}")?;
-        }
+        self.place.iter().try_for_each(|place| write!(f, "\n{}", place.below(&self.file)))?;
         self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
     }
 }
@@ -143,15 +133,14 @@ impl ConfigError {
         let document = DeTable::parse(&text).ok();
         let is_written = document.is_some_and(|document| find(document.get_ref(), &problem.at).is_some());
         let error = Problem { help, refused: true, ..problem }.locate(&file.display().to_string(), &text);
-        let line = if is_written { error.line } else { 0 };
-        Box::new(Self { line, ..*error })
+        Box::new(Self { place: error.place.filter(|_| is_written), ..*error })
     }
 
     /// The same about a text of which only the first `written` lines are in the file: the others have no number.
     #[must_use]
     pub fn without_line_after(self, written: usize) -> Box<Self> {
-        let line = if self.line > written { 0 } else { self.line };
-        Box::new(Self { line, ..self })
+        let place = self.place.filter(|place| place.line <= written);
+        Box::new(Self { place, ..self })
     }
 
     pub(super) fn unreadable(file: &str, source: &io::Error) -> Box<Self> {
@@ -186,9 +175,8 @@ impl ConfigError {
 
     /// Of the file itself, not of what is in it.
     fn whole(file: &str, message: String, help: String) -> Box<Self> {
-        let mut error = Self::new(file, "", 0..0, String::new(), message, Some(help));
-        error.line = 0;
-        error
+        let error = Self::new(file, "", 0..0, String::new(), message, Some(help));
+        Box::new(Self { place: None, ..*error })
     }
 
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Box<Self> {
@@ -223,22 +211,8 @@ impl ConfigError {
         message: String,
         help: Option<String>,
     ) -> Box<Self> {
-        let start = if text.is_char_boundary(span.start) { span.start } else { 0 };
-        let line_start = text[..start].rfind('\n').map_or(0, |n| n + 1);
-        let line = text[..line_start].matches('\n').count() + 1;
-        let shown: String = text[line_start..].lines().next().unwrap_or("").chars().take(SHOWN).collect();
-        let column = text[line_start..start].chars().count().min(SHOWN);
-        let meant = text.get(start..span.end).and_then(|meant| meant.lines().next()).unwrap_or("");
-        let width = meant.chars().count().clamp(1, SHOWN - column.min(SHOWN - 1));
-        Box::new(Self {
-            file: file.to_owned(),
-            line,
-            key,
-            message,
-            help,
-            refused: false,
-            shown: (shown, column, width),
-        })
+        let place = Some(Excerpt::of(text, span));
+        Box::new(Self { file: file.to_owned(), place, key, message, help, refused: false })
     }
 }
 

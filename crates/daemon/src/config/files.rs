@@ -170,7 +170,8 @@ impl Sources {
     /// File and line of a peer.
     pub fn place(&self, peer: usize) -> String {
         let found = self.locate(Problem::at(&["peer"], peer, ""));
-        format!("{}:{}", found.file, found.line)
+        let line = found.place.map_or(1, |place| place.line);
+        format!("{}:{line}", found.file)
     }
 }
 

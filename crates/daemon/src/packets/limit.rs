@@ -1,4 +1,4 @@
-//! How many errors are told (RFC 1812 §4.3.2.8, RFC 4443 §2.4).
+//! How many errors are reported (RFC 1812 §4.3.2.8, RFC 4443 §2.4).
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Whether one more may be told.
+    /// Whether one more may be reported.
     pub fn allows(&mut self) -> bool {
         self.allows_at(Instant::now())
     }

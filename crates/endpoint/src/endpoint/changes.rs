@@ -40,7 +40,7 @@ impl Endpoint {
         self.apply(now);
     }
 
-    /// Tells connections of changes of their paths. Quiet ones are not told what can wait until they next send or receive: on a server
+    /// Tells connections of changes of their paths. Quiet ones hear of what can wait only when they next send or receive: on a server
     /// with thousands of idle connections a heartbeat is answered every second.
     pub(super) fn apply(&mut self, now: Instant) {
         while let Some(change) = self.cover.poll() {

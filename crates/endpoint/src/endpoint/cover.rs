@@ -22,7 +22,7 @@ pub(super) enum AnyCover {
 }
 
 impl AnyCover {
-    /// What an application is told of associations, and asks of them.
+    /// What an application hears of associations, and asks of them.
     pub fn security(&self) -> Option<&Security> {
         match self {
             Self::Plain(_) => None,

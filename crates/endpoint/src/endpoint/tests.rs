@@ -1,5 +1,8 @@
 //! What one peer costs beside many others: looks at connections, peers and paths.
 
+#[path = "../../tests/common/out.rs"]
+mod out;
+
 use std::collections::BTreeSet;
 
 use bytes::BytesMut;
@@ -10,6 +13,7 @@ use polypath_wire::{Duration, Ecn, tcp};
 use super::*;
 use crate::security::tests::name;
 use crate::security::{Security, SecurityConfig};
+use out::Out;
 
 const PORT: u16 = 80;
 
@@ -17,18 +21,6 @@ const PORT: u16 = 80;
 struct Mirror {
     endpoint: Endpoint,
     now: Instant,
-}
-
-#[derive(Default)]
-struct Out(Vec<(Locators, Vec<u8>)>);
-
-impl Outlet for Out {
-    fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
-        panic!("a segment left in the clear");
-    }
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, _: Ecn, payload: &[u8]) {
-        self.0.push((*locators, payload.to_vec()));
-    }
 }
 
 impl Mirror {

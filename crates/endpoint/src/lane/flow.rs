@@ -57,7 +57,7 @@ impl PeerFlow {
         }
     }
 
-    /// `config`: as a connection is told of the path.
+    /// `config`: the same as for connections.
     pub fn add_path(&mut self, now: Instant, inner: Locators, config: &PathConfig) {
         if self.path(&inner).is_some() || self.paths.len() >= PathId::PLACES {
             return;

@@ -25,7 +25,7 @@ pub struct SecurityConfig {
     pub retry: Duration,
     /// Largest IP packet of a path whose local address came without an MTU, bytes.
     pub mtu: u32,
-    /// Data may leave marked as ECN-capable (RFC 3168), on paths that were found to leave the mark alone, and arriving marks are told.
+    /// Data may leave marked as ECN-capable (RFC 3168), on paths that were found to leave the mark alone, and arriving marks are echoed.
     pub ecn: bool,
     /// Suites that do not protect may be used: in simulations only.
     pub simulation: bool,

@@ -1,4 +1,4 @@
-//! What is known of links and paths: told by configuration, measured, and said by the peer (MULTIPATH).
+//! What is known of links and paths: configured, measured, and advertised by the peer (MULTIPATH).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ fn number(local: IpAddr) -> u32 {
 }
 
 impl Security {
-    /// What a connection is told of a path: the smaller rate and the sum of the delays of both links, as far as their
+    /// What a connection knows of a path: the smaller rate and the sum of the delays of both links, as far as their
     /// owners know them, and the smallest round trip of heartbeats, or of the exchange that made the path.
     pub(super) fn path_config(&self, path: &SecurePath) -> PathConfig {
         let local = self.locals.get(&path.locators.local).copied().unwrap_or_default();

@@ -108,14 +108,14 @@ struct Peer {
     wanted: Vec<Wanted>,
     /// What it says all its addresses are.
     announced: Vec<IpAddr>,
-    /// What we last told it ours are.
+    /// Ours, as last announced to it.
     told: Option<Vec<IpAddr>>,
     /// It delivers data that comes directly behind a SYN.
     early_data: bool,
     /// What it says of its own links, and what it measured.
     links: BTreeMap<IpAddr, Link>,
     measured: BTreeMap<IpAddr, Link>,
-    /// What we last told it of ours, and when we may tell it more.
+    /// What we last announced to it of ours, and when we may announce more.
     links_told: BTreeMap<IpAddr, Link>,
     tell_links_at: Instant,
     up: bool,

@@ -15,7 +15,7 @@ const BASE: u32 = 1280;
 const LEAST_V4: u32 = 576;
 /// MAX_PROBES of RFC 8899 §5.1.2.
 const MAX_PROBES: u32 = 3;
-/// Sizes that are closer are not told apart, bytes.
+/// Sizes that are closer count as equal, bytes.
 const PRECISION: u32 = 16;
 /// CONFIRMATION_TIMER of RFC 8899 §5.1.1: a full packet every second would be much on a slow link.
 const CONFIRM: Duration = Duration::from_secs(5);
@@ -147,7 +147,7 @@ impl PathMtu {
         }
     }
 
-    /// So many probes in a row were lost.
+    /// Number of probes in a row that were lost.
     fn fail(&mut self, size: u32) {
         self.probe = None;
         self.failed = Some(self.failed.map_or(size, |failed| failed.min(size)));

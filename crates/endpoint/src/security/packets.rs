@@ -11,7 +11,7 @@ use crate::cover::{Cargo, Change, Inner};
 use crate::outlet::Outlet;
 use crate::paths::Locators;
 
-/// HIP is told with each heartbeat that data comes from an address where the peer is not proved to be, and after this many bytes.
+/// HIP hears with each heartbeat that data comes from an address where the peer is not proved to be, and after this many bytes.
 const MUCH: u64 = 4096;
 
 impl Security {
@@ -21,64 +21,77 @@ impl Security {
         now: Instant,
         locators: &Locators,
         ecn: Ecn,
-        mut bytes: BytesMut,
+        bytes: BytesMut,
     ) -> Option<Inner> {
         match udp::classify(&bytes) {
-            udp::Payload::Hip(packet) => {
-                let route = route(*locators);
-                let payload = if route.is_udp() { &bytes[..] } else { packet };
-                let view = PacketView::new(packet).ok();
-                let names: Vec<Hit> = view.iter().flat_map(|view| self.hip.names_of(view.sender())).collect();
-                names.iter().for_each(|name| self.cancel_renewal(now, *name));
-                if view.is_some_and(|view| self.doubts(now, locators, &view, payload)) {
-                    return None;
-                }
-                if self.hip.handle(now, route, payload) {
-                    names.into_iter().for_each(|name| self.peers.touch(name));
-                    self.settle(now);
-                }
-            }
+            udp::Payload::Hip(packet) => self.receive_hip(now, locators, &bytes, packet),
             udp::Payload::Esp(packet) => {
                 let spi = packet.first_chunk().map_or(0, |spi| u32::from_be_bytes(*spi));
-                let Some(&number) = self.spis.get(&spi) else {
-                    self.stats.unknown_spi += 1;
-                    return None;
-                };
-                let path = self.paths.get_mut(number)?;
-                let Some(Ok(opened)) = path.open(spi, &mut bytes) else {
-                    self.stats.refused += 1;
-                    return None;
-                };
-                self.stats.opened += 1;
-                path.heart.hear(now);
-                if path.told_silent {
-                    self.events.extend(path.tell_whether_it_answers());
-                }
-                path.untold += bytes.len() as u64;
-                path.received += bytes.len() as u64;
-                path.marked += u64::from(ecn == Ecn::Marked);
-                if opened.skipped > 0 {
-                    self.changes.push_back(Change::Skipped(inner(self.ours, path.peer, number)));
-                }
-                let first = path.fresh && path.spi() == spi;
-                if first {
-                    path.fresh = false;
-                    path.use_next();
-                }
-                let moved = *locators != path.source && path.is_newest(spi, opened.seq);
-                if moved {
-                    path.source = *locators;
-                }
-                let elsewhere = path.source != path.locators && path.untold > MUCH;
-                if first || moved || elsewhere || !path.reachable && self.config.hip.same_spi {
-                    self.tell_hip(now, number); // who is not proved yet earns what it is sent
-                }
-                return self.opened(now, number, opened, (ecn, bytes));
+                return self.receive_esp(now, locators, spi, (ecn, bytes));
             }
             udp::Payload::Keepalive => {}
             udp::Payload::Unknown => self.stats.unknown += 1,
         }
         None
+    }
+
+    /// `packet` is all of `payload` but its marker, if it has one.
+    fn receive_hip(&mut self, now: Instant, locators: &Locators, payload: &[u8], packet: &[u8]) {
+        let route = route(*locators);
+        let payload = if route.is_udp() { payload } else { packet };
+        let view = PacketView::new(packet).ok();
+        let names: Vec<Hit> = view.iter().flat_map(|view| self.hip.names_of(view.sender())).collect();
+        names.iter().for_each(|name| self.cancel_renewal(now, *name));
+        if view.is_some_and(|view| self.doubts(now, locators, &view, payload)) {
+            return;
+        }
+        if self.hip.handle(now, route, payload) {
+            names.into_iter().for_each(|name| self.peers.touch(name));
+            self.settle(now);
+        }
+    }
+
+    fn receive_esp(
+        &mut self,
+        now: Instant,
+        locators: &Locators,
+        spi: u32,
+        (ecn, mut bytes): (Ecn, BytesMut),
+    ) -> Option<Inner> {
+        let Some(&number) = self.spis.get(&spi) else {
+            self.stats.unknown_spi += 1;
+            return None;
+        };
+        let path = self.paths.get_mut(number)?;
+        let Some(Ok(opened)) = path.open(spi, &mut bytes) else {
+            self.stats.refused += 1;
+            return None;
+        };
+        self.stats.opened += 1;
+        path.heart.hear(now);
+        if path.told_silent {
+            self.events.extend(path.tell_whether_it_answers());
+        }
+        path.untold += bytes.len() as u64;
+        path.received += bytes.len() as u64;
+        path.marked += u64::from(ecn == Ecn::Marked);
+        if opened.skipped > 0 {
+            self.changes.push_back(Change::Skipped(inner(self.ours, path.peer, number)));
+        }
+        let first = path.fresh && path.spi() == spi;
+        if first {
+            path.fresh = false;
+            path.use_next();
+        }
+        let moved = *locators != path.source && path.is_newest(spi, opened.seq);
+        if moved {
+            path.source = *locators;
+        }
+        let elsewhere = path.source != path.locators && path.untold > MUCH;
+        if first || moved || elsewhere || !path.reachable && self.config.hip.same_spi {
+            self.tell_hip(now, number); // who is not proved yet earns what it is sent
+        }
+        self.opened(now, number, opened, (ecn, bytes))
     }
 
     fn opened(

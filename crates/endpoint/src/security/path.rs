@@ -57,7 +57,7 @@ pub(super) struct SecurePath {
     pub up: bool,
     /// It was silent when a connection began, which does not have it.
     pub left_out: bool,
-    /// The last that was told of it while it was up: that the peer does not answer on it.
+    /// The last that was reported of it while it was up: that the peer does not answer on it.
     pub told_silent: bool,
     /// The program at its other end may have ended without a word.
     pub doubted: bool,
@@ -67,7 +67,7 @@ pub(super) struct SecurePath {
     pub gone: bool,
     /// We asked for new keys.
     pub rekeying: bool,
-    /// Bytes received that HIP was not told of.
+    /// Bytes received that HIP has not heard of.
     pub untold: u64,
     /// Nothing came on the newest SA yet.
     pub fresh: bool,
@@ -80,7 +80,7 @@ pub(super) struct SecurePath {
     pub measured: Link,
     /// When that rate was measured.
     measured_at: Instant,
-    /// What connections were last told of whether it is for what others have no room for.
+    /// Whether connections last heard that it spills: that it is for what others have no room for.
     pub spills: bool,
     /// Whether something large left since the last heartbeat.
     pub busy: bool,
@@ -279,7 +279,7 @@ impl SecurePath {
         self.measured.delay.map(|delay| delay.times(2)).or((exchange > Duration::ZERO).then_some(exchange))
     }
 
-    /// What a connection is told of the path.
+    /// The path as connections have it.
     pub fn config(&self) -> PathConfig {
         let (segment, carried) = (self.largest(self.mtu.link()), self.largest(self.mtu.carried()));
         let overhead = self.headers() + self.outbound.sealed_len(segment as usize) as u32 - segment;

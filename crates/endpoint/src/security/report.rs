@@ -1,4 +1,4 @@
-//! What there is to tell of associations and their paths.
+//! Reports on associations and their paths.
 
 use polypath_hip::suite::EspSuite;
 use polypath_hip::{Failure, Link, State};
@@ -96,7 +96,7 @@ pub struct PathReport {
     pub carries: u32,
     /// One-way delay (half the smallest round trip of a heartbeat) and rate of delivery, as measured here.
     pub measured: Link,
-    /// The same as the peer measured it and told.
+    /// The same as the peer measured and announced it.
     pub peer_measured: Link,
     /// How often it got new keys.
     pub rekeyed: u32,

@@ -1,6 +1,8 @@
 //! Two endpoints back to back in virtual time.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod out;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -131,7 +131,7 @@ fn ranges(chart: &Chart) -> Option<Ranges> {
     Some((x, y))
 }
 
-/// What a reader who does not see the drawing is told.
+/// The text for a reader who does not see the drawing.
 fn alternative(chart: &Chart) -> String {
     let line = |l: &Line| {
         let (first, last) = (l.points.first()?.0, l.points.last()?.0);

@@ -7,53 +7,35 @@ use serde_path_to_error::Segment;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
+use crate::excerpt::Excerpt;
+
 /// What is wrong with a spec file, where, and what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct SpecError {
     /// Name of the file.
     pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column, from 1.
-    pub column: usize,
+    /// Where in the file.
+    pub place: Excerpt,
     /// Where in the document, `link[0].rate`; empty for the document itself.
     pub key: String,
     /// What is wrong.
     pub message: String,
     /// The remedy.
     pub help: Option<String>,
-    snippet: Snippet,
 }
 
-/// What is shown of the line, and what of that is meant.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Snippet {
-    line: String,
-    /// In it, from 0.
-    column: usize,
-    width: usize,
-}
-
-/// Most characters of a line that are shown, and of what else a file brings into a message.
-const SHOWN: usize = 120;
+/// Most characters of a message that a file brings into it.
 const SAID: usize = 400;
 
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = self.line.to_string();
-        let pad = " ".repeat(line.len());
-        let Snippet { line: shown, column, width } = &self.snippet;
-        let marks = " ".repeat(*column) + &"^".repeat((*width).max(1));
         match self.key.as_str() {
             "" => writeln!(f, "{}", self.message)?,
             key => writeln!(f, "{key}: {}", self.message)?,
         }
-        writeln!(f, "{pad}--> {}:{}:{}", self.file, self.line, self.column)?;
-        writeln!(f, "{pad} |\n{line} | {shown}\n{pad} | {marks}")?;
-        match &self.help {
-            Some(help) => write!(f, "{pad} = help: {help}"),
-            None => Ok(()),
-        }
+        writeln!(f, "{}", self.place.below(&self.file))?;
+        let pad = " ".repeat(self.place.line.to_string().len());
+        self.help.iter().try_for_each(|help| write!(f, "{pad} = help: {help}"))
     }
 }
 
@@ -220,38 +202,14 @@ impl SpecError {
     }
 
     fn at(file: &str, text: &str, span: Range<usize>, problem: Problem) -> Box<Self> {
-        // The parser's spans lie on characters of the text it was given.
-        let start = if text.is_char_boundary(span.start) { span.start } else { 0 };
-        let line_start = text[..start].rfind('\n').map_or(0, |n| n + 1);
-        let column = text[line_start..start].chars().count();
-        let width = text.get(start..span.end).map_or(1, |meant| meant.chars().count());
-        let (line_text, shown_column) = excerpt(text[line_start..].lines().next().unwrap_or(""), column);
         Box::new(Self {
             file: file.to_owned(),
-            line: text[..line_start].matches('\n').count() + 1,
-            column: column + 1,
+            place: Excerpt::of(text, span),
             key: clipped(dotted(&problem.at)),
             message: clipped(problem.message),
             help: problem.help.map(clipped),
-            snippet: Snippet {
-                width: width.min(line_text.chars().count().saturating_sub(shown_column)),
-                column: shown_column,
-                line: line_text,
-            },
         })
     }
-}
-
-/// A line as it is, or what is around `column` of a long one, and the column in that.
-fn excerpt(line: &str, column: usize) -> (String, usize) {
-    let len = line.chars().count();
-    if len <= SHOWN {
-        return (line.to_owned(), column);
-    }
-    let from = column.saturating_sub(SHOWN / 4).min(len - SHOWN);
-    let part: String = line.chars().skip(from).take(SHOWN).collect();
-    let (before, after) = (if from > 0 { "… " } else { "" }, if from + SHOWN < len { " …" } else { "" });
-    (format!("{before}{part}{after}"), column - from + before.chars().count())
 }
 
 fn clipped(text: String) -> String {

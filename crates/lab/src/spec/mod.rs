@@ -6,7 +6,7 @@
 //! duration = "20s"
 //! seeds = "1..20"
 //!
-//! [[link]]                 # nodes come to be by being named
+//! [[link]]                 # a node exists once it is named
 //! from = "a"
 //! to = "r1"
 //! rate = "8Mbit/s"
@@ -100,7 +100,7 @@ pub struct Spec {
     pub seeds: SeedRange,
     /// Each link with its queue.
     pub link: Vec<Link>,
-    /// Hosts that are not ideal; the others come to be by being named.
+    /// Hosts that are not ideal; the others exist once they are named.
     #[serde(default)]
     pub host: Vec<Host>,
     /// What every TCP connection of the experiment has, unless its flow says otherwise.

@@ -62,7 +62,7 @@ pub(super) fn describe_variants(schema: &mut Schema) {
     }
 }
 
-/// The keys of all variants of an enum told apart by `tag`, and its names, which `helps` describes.
+/// The keys of all variants of an enum with the tag `tag`, and its names, which `helps` describes.
 fn choices(derived: &Value, tag: &str, helps: &str) -> Map<String, Value> {
     let mut names = Vec::new();
     let mut keys = Map::new();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use polypath_transport::cc::{Controller, Phase, Snapshot};
 use polypath_transport::facts::{AckSample, Episode, LossEvent, LostSegment, Pace, PathView};
+use polypath_transport::path_map::PathMap;
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use pyo3::prelude::*;
 
@@ -19,7 +20,7 @@ pub struct Controlled {
     /// None if it could not be made.
     object: Option<Py<PyAny>>,
     has: Has,
-    paths: Vec<(PathId, State)>,
+    paths: PathMap<(PathId, State)>,
     total: Option<u64>,
     timeout: Option<Instant>,
     failure: Arc<Failure>,
@@ -84,7 +85,7 @@ impl Controlled {
             },
             |(has, object)| (has, Some(object)),
         );
-        Self { object, has, paths: Vec::new(), total: has.total.then_some(0), timeout: None, failure }
+        Self { object, has, paths: PathMap::default(), total: has.total.then_some(0), timeout: None, failure }
     }
 
     /// Something happened: `tell` says what. Then it is asked for everything.
@@ -102,7 +103,7 @@ impl Controlled {
     }
 
     fn ask(&mut self, now: Option<Instant>, object: &Bound<'_, PyAny>) -> PyResult<()> {
-        for (path, state) in &mut self.paths {
+        for (path, state) in self.paths.iter_mut() {
             state.window = bytes(&object.call_method1("window", (path.0,))?, "window")?;
             if self.has.ssthresh {
                 let said = object.call_method1("ssthresh", (path.0,))?;
@@ -124,11 +125,11 @@ impl Controlled {
     }
 
     fn state(&self, path: PathId) -> State {
-        self.paths.iter().find(|(p, _)| *p == path).map_or_else(State::default, |(_, state)| *state)
+        self.paths.get(path).map_or_else(State::default, |(_, state)| *state)
     }
 
     fn state_mut(&mut self, path: PathId) -> Option<&mut State> {
-        self.paths.iter_mut().find(|(p, _)| *p == path).map(|(_, state)| state)
+        self.paths.get_mut(path).map(|(_, state)| state)
     }
 }
 
@@ -159,13 +160,12 @@ impl Controller for Controlled {
     }
 
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
-        self.paths.retain(|(p, _)| *p != path);
-        self.paths.push((path, State { mss, window: u64::from(mss), ..State::default() }));
+        self.paths.insert((path, State { mss, window: u64::from(mss), ..State::default() }));
         self.event(Some(now), |o| o.call_method1("on_path_added", (seconds(now), path.0, mss)).map(drop));
     }
 
     fn on_path_removed(&mut self, path: PathId) {
-        self.paths.retain(|(p, _)| *p != path);
+        self.paths.remove(path);
         if self.has.removed {
             self.event(None, |o| o.call_method1("on_path_removed", (path.0,)).map(drop));
         }

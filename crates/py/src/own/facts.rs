@@ -1,4 +1,4 @@
-//! What controllers and schedulers are told: times in seconds, sizes in bytes, rates in bit/s.
+//! What controllers and schedulers get: times in seconds, sizes in bytes, rates in bit/s.
 
 use polypath_transport::facts::{AckSample, LossEvent, Parcel as Cargo, PathState, PathView};
 use polypath_transport::sched::is_open;

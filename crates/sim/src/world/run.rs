@@ -33,7 +33,7 @@ impl World {
         self.net.now = self.net.now.max(until);
     }
 
-    /// The application of a flow that is `open` writes so many bytes more, now. They come on top of the flow's
+    /// The application of a flow that is `open` writes this many bytes more, now. They come on top of the flow's
     /// `bytes`, and it is finished when the receiver has read them too. Returns how many were taken: none of a flow that has
     /// not begun, is not `open`, or has no number of `bytes`.
     #[must_use]

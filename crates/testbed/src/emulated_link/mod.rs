@@ -106,7 +106,7 @@ impl EmulatedLink {
         Ok(Self { stop, is_cut, stats, thread: Some(thread) })
     }
 
-    /// From now on it takes no packets, and nobody is told; what is under way arrives.
+    /// From now on it takes no packets, without an error; what is under way arrives.
     pub fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
     }

@@ -12,6 +12,7 @@ use polypath_wire::{Duration, Instant, PathId};
 use super::detector::Detector;
 use super::verdict::Verdict;
 use crate::facts::KnownPath;
+use crate::path_map::{OfPath, PathMap};
 
 /// How often the facts are judged.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -27,7 +28,7 @@ const CAUTION: f64 = 0.6;
 /// A trial that failed is repeated after this long, then twice as long, and so on up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(64)];
 
-/// What facts told longer ago counts no more.
+/// Facts that are older count no more.
 const LIFE: Duration = KnownPath::LIFE;
 
 /// What a method calls alike.
@@ -75,7 +76,7 @@ struct Pair {
     held: Held,
     /// This connection measured that they do not share. A trial that ended undecided does not set it.
     refuted: bool,
-    /// When facts told of them last, or presumptions did.
+    /// When they were last compared, or presumed.
     told: Instant,
 }
 
@@ -85,8 +86,14 @@ struct Member {
     path: PathId,
     /// The link of ours that it leaves by.
     link: Option<u32>,
-    /// The bottleneck that another connection found on it, and when it told.
+    /// The bottleneck that another connection found on it, and when.
     bottleneck: Option<(u32, Instant)>,
+}
+
+impl OfPath for Member {
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 impl Member {
@@ -156,7 +163,7 @@ impl Pair {
 #[derive(Debug)]
 pub(crate) struct Judge {
     thresholds: Thresholds,
-    paths: Vec<Member>,
+    paths: PathMap<Member>,
     pairs: Vec<Pair>,
     next: Instant,
     verdict: Verdict,
@@ -165,7 +172,7 @@ pub(crate) struct Judge {
 impl Judge {
     /// Holds nothing yet.
     pub(crate) fn new(thresholds: Thresholds) -> Self {
-        let (paths, pairs, verdict) = (Vec::new(), Vec::new(), Verdict::default());
+        let (paths, pairs, verdict) = Default::default();
         Self { thresholds, paths, pairs, next: Instant::ZERO, verdict }
     }
 
@@ -176,16 +183,16 @@ impl Judge {
     }
 
     fn join(&mut self, now: Instant, new: Member) {
-        for other in &self.paths {
+        for other in self.paths.iter() {
             let held = new.presumed(now, other);
             self.pairs.push(Pair { paths: (other.path, new.path), held, refuted: false, told: now });
         }
-        self.paths.push(new);
+        self.paths.insert(new);
     }
 
     /// `path` turns out to leave by `link`. Whether that changed the verdict.
     pub(crate) fn set_link(&mut self, now: Instant, path: PathId, link: u32) -> bool {
-        let bottleneck = self.paths.iter().find(|member| member.path == path).and_then(|m| m.bottleneck);
+        let bottleneck = self.paths.get(path).and_then(|member| member.bottleneck);
         self.part(path);
         self.join(now, Member { path, link: Some(link), bottleneck });
         self.sum_up()
@@ -194,10 +201,10 @@ impl Judge {
     /// Another connection found `path` to lead through `bottleneck`: it shares with those that do, unless facts of our own were against
     /// it. Whether that changed the verdict.
     pub(crate) fn set_bottleneck(&mut self, now: Instant, path: PathId, bottleneck: u32) -> bool {
-        let Some(member) = self.paths.iter_mut().find(|member| member.path == path) else { return false };
+        let Some(member) = self.paths.get_mut(path) else { return false };
         member.bottleneck = Some((bottleneck, now));
-        let same = |p: &PathId| self.paths.iter().any(|m| m.path == *p && m.found(now) == Some(bottleneck));
-        let alike = |pair: &&mut Pair| same(&pair.paths.0) && same(&pair.paths.1);
+        let same = |path| self.paths.get(path).is_some_and(|m| m.found(now) == Some(bottleneck));
+        let alike = |pair: &&mut Pair| same(pair.paths.0) && same(pair.paths.1);
         for pair in self.pairs.iter_mut().filter(alike).filter(|pair| !pair.refuted) {
             match pair.held {
                 Held::Shared { measured: true, .. } => {}
@@ -210,7 +217,7 @@ impl Judge {
         self.sum_up()
     }
 
-    /// The pairs of which facts of this connection have told, whether they share, and when facts told last.
+    /// The pairs that this connection has compared, whether they share, and when they were compared last.
     pub(crate) fn found(&self) -> Vec<([PathId; 2], bool, Instant)> {
         let told = |pair: &Pair| {
             let share = match pair.held {
@@ -230,7 +237,7 @@ impl Judge {
     }
 
     fn part(&mut self, path: PathId) {
-        self.paths.retain(|member| member.path != path);
+        self.paths.remove(path);
         self.pairs.retain(|pair| pair.paths.0 != path && pair.paths.1 != path);
     }
 
@@ -264,12 +271,11 @@ impl Judge {
         self.sum_up()
     }
 
-    /// Of pairs of which nothing told for `LIFE` is held what is presumed.
+    /// Pairs that were not compared for `LIFE` are held to be what is presumed.
     fn forget(&mut self, now: Instant) {
         let paths = &self.paths;
         for pair in self.pairs.iter_mut().filter(|pair| now.since(pair.told) >= LIFE) {
-            let member = |path: PathId| paths.iter().find(|member| member.path == path);
-            let Some((a, b)) = member(pair.paths.0).zip(member(pair.paths.1)) else { continue };
+            let Some((a, b)) = paths.get(pair.paths.0).zip(paths.get(pair.paths.1)) else { continue };
             (pair.held, pair.refuted, pair.told) = (b.presumed(now, a), false, now);
         }
     }
@@ -279,8 +285,7 @@ impl Judge {
             let held = self.pairs.iter().find(|pair| pair.paths == (a, b)).map(|pair| pair.held);
             matches!(held, Some(Held::Shared { .. }))
         };
-        let paths: Vec<PathId> = self.paths.iter().map(|member| member.path).collect();
-        let verdict = Verdict::of(&paths, shares);
+        let verdict = Verdict::of(self.paths.ids(), shares);
         std::mem::replace(&mut self.verdict, verdict) != self.verdict
     }
 }
@@ -291,7 +296,7 @@ mod tests {
 
     const HALF: Duration = Duration::from_millis(100);
 
-    /// Says of all pairs what it is told to.
+    /// Finds all pairs equally alike.
     #[derive(Debug)]
     struct Told(Option<f64>);
 

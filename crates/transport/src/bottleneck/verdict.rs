@@ -2,18 +2,23 @@
 
 use polypath_wire::PathId;
 
+use crate::path_map::PathMap;
+
 /// For each path the bottleneck that it leads through, by the first of the paths that share it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Verdict(Vec<(PathId, PathId)>);
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Verdict(PathMap<(PathId, PathId)>);
 
 impl Verdict {
     /// The groups that `shared` pairs make, which need not all be named: what shares with one shares with its group.
-    pub fn of(paths: &[PathId], shared: impl Fn(PathId, PathId) -> bool) -> Self {
-        let mut verdict = Self(paths.iter().map(|path| (*path, *path)).collect());
-        for (n, b) in paths.iter().enumerate() {
-            for a in &paths[..n] {
-                if shared(*a, *b) {
-                    verdict.join(*a, *b);
+    pub fn of(paths: impl Iterator<Item = PathId>, shared: impl Fn(PathId, PathId) -> bool) -> Self {
+        let mut verdict = Self::default();
+        for path in paths {
+            let others = verdict.0.len();
+            verdict.0.insert((path, path));
+            for other in 0..others {
+                let other = verdict.0.id_at(other);
+                if shared(other, path) {
+                    verdict.join(other, path);
                 }
             }
         }
@@ -23,7 +28,8 @@ impl Verdict {
     fn join(&mut self, a: PathId, b: PathId) {
         let place = |path: PathId| self.0.iter().position(|(_, of)| Some(*of) == self.bottleneck(path));
         let Some((a, b)) = place(a).zip(place(b)) else { return };
-        let (first, other) = (self.0[a.min(b)].1, self.0[a.max(b)].1);
+        let of = |place: usize| self.0.as_slice()[place].1;
+        let (first, other) = (of(a.min(b)), of(a.max(b)));
         self.0.iter_mut().filter(|(_, of)| *of == other).for_each(|(_, of)| *of = first);
     }
 
@@ -34,7 +40,7 @@ impl Verdict {
 
     /// The bottleneck of `path`, by the first path that leads through it.
     pub fn bottleneck(&self, path: PathId) -> Option<PathId> {
-        self.iter().find(|(other, _)| *other == path).map(|(_, of)| of)
+        self.0.get(path).map(|(_, of)| *of)
     }
 
     /// The paths that share the bottleneck of `path`, itself among them.
@@ -57,7 +63,7 @@ mod tests {
     fn what_shares_with_one_shares_with_all_of_its_group() {
         let paths = [0, 1, 2, 4].map(PathId);
         let pairs = [(1, 4), (2, 4)];
-        let verdict = Verdict::of(&paths, |a, b| pairs.contains(&(a.0, b.0)));
+        let verdict = Verdict::of(paths.into_iter(), |a, b| pairs.contains(&(a.0, b.0)));
         let of = |id| verdict.bottleneck(PathId(id)).map(|p| p.0);
         assert_eq!([0, 1, 2, 3, 4].map(of), [Some(0), Some(1), Some(1), None, Some(1)]);
         assert!(verdict.sharing(PathId(2)).eq([1, 2, 4].map(PathId)));

@@ -13,7 +13,7 @@
 //!
 //! Units: bytes, seconds, bytes a second. Deviations: a delivery rate counts as limited by the application if the
 //! segment was the last one that waited; what is lost is heard after the acknowledgment that shows it; the first
-//! pacing rate waits for a round trip; ranges of lost bytes are told apart by their offsets.
+//! pacing rate waits for a round trip; ranges of lost bytes are distinguished by their offsets.
 
 mod control;
 mod model;
@@ -93,7 +93,7 @@ struct Sample {
 
 /// BBR on one path.
 #[derive(Debug)]
-pub struct Bbr {
+pub(crate) struct Bbr {
     mss: f64,
     initial_cwnd: f64,
     state: State,
@@ -143,7 +143,7 @@ impl Law for Bbr {
 
 impl Bbr {
     /// OnInit.
-    pub fn new(config: BbrConfig, now: Instant, mss: u32, seed: u64) -> Self {
+    pub(crate) fn new(config: BbrConfig, now: Instant, mss: u32, seed: u64) -> Self {
         let mss = f64::from(mss);
         let initial_cwnd = f64::from(config.initial_window.max(1)) * mss;
         Self {

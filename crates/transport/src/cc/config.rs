@@ -2,22 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bbr::Bbr;
+use super::bbr::{Bbr, BbrConfig};
 use super::controller::Controller;
 use super::coupled::Coupled;
 use super::coupled::balia::Balia;
 use super::coupled::lia::Lia;
 use super::coupled::olia::Olia;
-use super::cubic::Cubic;
-use super::fast::Fast;
+use super::cubic::{Cubic, CubicConfig};
+use super::fast::{Fast, FastConfig};
 use super::fast_one_window::FastOneWindow;
 use super::law::{Env, Law};
-use super::mhip_simple::MhipSimple;
+use super::mhip_simple::{MhipSimple, MhipSimpleConfig};
 use super::mhip_two_level::MhipTwoLevel;
-use super::newreno::NewReno;
-use super::polypath::Polypath;
-use super::rm_tcp::RmTcp;
-use super::wvegas::WVegas;
+use super::newreno::{NewReno, NewRenoConfig};
+use super::polypath::{Polypath, PolypathConfig};
+use super::rm_tcp::{RmTcp, RmTcpConfig};
+use super::window::WindowConfig;
+use super::wvegas::{WVegas, WVegasConfig};
 use crate::about::{About, Registry};
 use crate::external::External;
 use crate::facts::ConfigError;
@@ -25,9 +26,9 @@ use crate::facts::ConfigError;
 /// Makes controllers that the program supplies.
 pub type ControllerMaker = dyn Fn(&Env) -> Box<dyn Controller> + Send + Sync;
 
-/// One variant per law, with the law's parameters; everything else is what the law says.
+/// One variant per law, with its parameters; everything else is what the law says.
 macro_rules! laws {
-    ($($variant:ident($law:ty),)+) => {
+    ($($variant:ident($config:ty) => $law:ty,)+) => {
         /// Which algorithm, with its parameters. What each is says [`Registry::ALL`].
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -35,7 +36,7 @@ macro_rules! laws {
         pub enum CcConfig {
             $(
                 #[doc = concat!("The parameters of `", stringify!($law), "`.")]
-                $variant(<$law as Law>::Config),
+                $variant($config),
             )+
             /// Supplied by the program that runs the connection, so none of [`Registry::ALL`].
             #[cfg_attr(feature = "schema", schemars(skip))]
@@ -99,19 +100,19 @@ macro_rules! laws {
 }
 
 laws! {
-    Newreno(NewReno),
-    Cubic(Cubic),
-    Bbr(Bbr),
-    Lia(Coupled<Lia>),
-    Olia(Coupled<Olia>),
-    Balia(Coupled<Balia>),
-    Wvegas(WVegas),
-    Polypath(Polypath),
-    Fast(Fast),
-    FastOneWindow(FastOneWindow),
-    MhipSimple(MhipSimple),
-    MhipTwoLevel(MhipTwoLevel),
-    RmTcp(RmTcp),
+    Newreno(NewRenoConfig) => NewReno,
+    Cubic(CubicConfig) => Cubic,
+    Bbr(BbrConfig) => Bbr,
+    Lia(WindowConfig) => Coupled<Lia>,
+    Olia(WindowConfig) => Coupled<Olia>,
+    Balia(WindowConfig) => Coupled<Balia>,
+    Wvegas(WVegasConfig) => WVegas,
+    Polypath(PolypathConfig) => Polypath,
+    Fast(FastConfig) => Fast,
+    FastOneWindow(FastConfig) => FastOneWindow,
+    MhipSimple(MhipSimpleConfig) => MhipSimple,
+    MhipTwoLevel(NewRenoConfig) => MhipTwoLevel,
+    RmTcp(RmTcpConfig) => RmTcp,
 }
 
 impl Default for CcConfig {

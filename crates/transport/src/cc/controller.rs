@@ -105,7 +105,7 @@ pub trait Controller: Debug + Send {
     fn bottleneck(&self, _path: PathId) -> Option<PathId> {
         None
     }
-    /// The pairs of paths of which measurements of this connection have told, whether they share a bottleneck, and when these told last.
+    /// The pairs of paths that this connection has compared, whether they share a bottleneck, and when they were compared last.
     fn pairs(&self) -> Vec<([PathId; 2], bool, Instant)> {
         Vec::new()
     }

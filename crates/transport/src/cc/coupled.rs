@@ -21,7 +21,7 @@ use crate::path_map::{OfPath, PathMap};
 
 /// One path of a coupled connection.
 #[derive(Debug)]
-pub struct Flow {
+pub(crate) struct Flow {
     path: PathId,
     window: Window,
     /// Smoothed round trip time.
@@ -40,7 +40,7 @@ impl OfPath for Flow {
 }
 
 /// How windows are coupled.
-pub trait Coupling: std::fmt::Debug + Default + Send + 'static {
+pub(crate) trait Coupling: std::fmt::Debug + Default + Send + 'static {
     /// Name and help.
     const ABOUT: About;
 
@@ -55,11 +55,11 @@ pub trait Coupling: std::fmt::Debug + Default + Send + 'static {
 
 /// The paths of a connection.
 #[derive(Debug, Default)]
-pub struct Flows(PathMap<Flow>);
+pub(crate) struct Flows(PathMap<Flow>);
 
 /// The windows of a connection, coupled.
 #[derive(Debug)]
-pub struct Coupled<L> {
+pub(crate) struct Coupled<L> {
     law: L,
     config: WindowConfig,
     flows: Flows,
@@ -72,22 +72,22 @@ impl Flow {
     }
 
     /// cwnd, segments.
-    pub fn segments(&self) -> f64 {
+    pub(crate) fn segments(&self) -> f64 {
         self.window.cwnd() / self.window.mss() as f64
     }
 
     /// Round trip time, seconds; above 0 where a law asks for it.
-    pub fn rtt(&self) -> f64 {
+    pub(crate) fn rtt(&self) -> f64 {
         self.rtt.unwrap_or(Duration::ZERO).as_secs_f64()
     }
 
     /// Segments a second.
-    pub fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.segments() / self.rtt()
     }
 
     /// An estimate of the segments between two losses.
-    pub fn loss_interval(&self) -> f64 {
+    pub(crate) fn loss_interval(&self) -> f64 {
         self.since_loss.max(self.between_losses) as f64 / self.window.mss() as f64
     }
 
@@ -98,12 +98,12 @@ impl Flow {
 
 impl Flows {
     /// The paths that count.
-    pub fn iter(&self) -> impl Iterator<Item = &Flow> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> + Clone {
         self.0.iter().filter(|flow| flow.counts())
     }
 
     /// Sum of their rates, segments a second.
-    pub fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.iter().map(Flow::rate).sum()
     }
 
@@ -126,7 +126,7 @@ impl Flows {
 
 impl<L: Coupling> Coupled<L> {
     /// `law` over paths whose windows begin as `config` says.
-    pub fn new(law: L, config: WindowConfig) -> Self {
+    pub(crate) fn new(law: L, config: WindowConfig) -> Self {
         Self { law, config, flows: Flows::default() }
     }
 }

@@ -65,7 +65,7 @@ impl CubicConfig {
 
 /// CUBIC on one path.
 #[derive(Clone, Debug)]
-pub struct Cubic {
+pub(crate) struct Cubic {
     window: Window,
     curve: Curve,
     fast_convergence: bool,
@@ -162,7 +162,7 @@ impl Curve {
 
 impl Cubic {
     /// A fresh window.
-    pub fn new(config: CubicConfig, now: Instant, mss: u32) -> Self {
+    pub(crate) fn new(config: CubicConfig, now: Instant, mss: u32) -> Self {
         Self {
             window: Window::new(config.window(), mss),
             curve: Curve::default(),

@@ -39,7 +39,7 @@ const LEAST_WINDOW: f64 = 2.0;
 
 /// FAST on one path.
 #[derive(Debug)]
-pub struct Fast {
+pub(crate) struct Fast {
     config: FastConfig,
     mss: u64,
     window: f64,
@@ -71,7 +71,7 @@ impl Law for Fast {
 
 impl Fast {
     /// A fresh window.
-    pub fn new(config: FastConfig, mss: u32) -> Self {
+    pub(crate) fn new(config: FastConfig, mss: u32) -> Self {
         Self {
             config,
             mss: u64::from(mss),

@@ -9,7 +9,7 @@ use crate::facts::ConfigError;
 
 /// One FAST window over all paths.
 #[derive(Debug)]
-pub struct FastOneWindow;
+pub(crate) struct FastOneWindow;
 
 impl Law for FastOneWindow {
     type Config = FastConfig;

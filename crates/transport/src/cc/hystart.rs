@@ -11,7 +11,7 @@
 //! | css rounds | `cautious_rounds` |
 //!
 //! Deviations: rounds are counted in acknowledged bytes instead of sequence numbers, since lanes of
-//! several paths share one sequence space. After a round without samples `last` is that of the round before.
+//! several paths share one sequence space. After a round without samples `last` is the value of the round before.
 
 use polypath_wire::Duration;
 

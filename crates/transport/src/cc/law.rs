@@ -16,7 +16,7 @@ pub struct Env {
 }
 
 /// An algorithm of congestion control.
-pub trait Law {
+pub(crate) trait Law {
     /// Its parameters.
     type Config;
     /// Name and help.

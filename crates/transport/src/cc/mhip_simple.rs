@@ -47,7 +47,7 @@ impl Default for MhipSimpleConfig {
 
 /// The global window of simple mHIP.
 #[derive(Debug)]
-pub struct MhipSimple {
+pub(crate) struct MhipSimple {
     config: NewRenoConfig,
     halve: bool,
     /// From the first path on, whose segments are the unit of the window.
@@ -79,7 +79,7 @@ impl MhipSimpleConfig {
 
 impl MhipSimple {
     /// The window begins with the first path.
-    pub fn new(config: MhipSimpleConfig) -> Self {
+    pub(crate) fn new(config: MhipSimpleConfig) -> Self {
         Self { config: config.window(), halve: config.halve, reno: None }
     }
 }

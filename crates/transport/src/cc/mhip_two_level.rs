@@ -5,7 +5,7 @@
 //! |---|---|
 //! | cwnd_i, ssthresh_i | the NewReno of path i |
 //! | cwnd = Σ cwnd_i | [`MhipTwoLevel::total_window`], held against everything in flight |
-//! | ssthresh = Σ ssthresh_i | [`MhipTwoLevel::total_ssthresh`] |
+//! | ssthresh = Σ ssthresh_i | nothing asks for it |
 //!
 //! The increase of cwnd is the sum of the increases of the paths; a loss halves the window of its path
 //! only. On one path the sums are the path's own and this is NewReno, packet for packet.
@@ -26,7 +26,7 @@ use crate::path_map::PathMap;
 
 /// Per-path AIMD under a global window.
 #[derive(Debug)]
-pub struct MhipTwoLevel {
+pub(crate) struct MhipTwoLevel {
     config: NewRenoConfig,
     paths: PathMap<(PathId, NewReno)>,
 }
@@ -49,13 +49,8 @@ impl Law for MhipTwoLevel {
 
 impl MhipTwoLevel {
     /// Every path begins with the windows of `config`.
-    pub fn new(config: NewRenoConfig) -> Self {
+    pub(crate) fn new(config: NewRenoConfig) -> Self {
         Self { config, paths: PathMap::default() }
-    }
-
-    /// ssthresh of the bundle, bytes: none while a path has none.
-    pub fn total_ssthresh(&self) -> Option<u64> {
-        self.paths.iter().map(|(_, p)| p.snapshot().ssthresh).sum()
     }
 
     fn get(&self, path: PathId) -> Option<&NewReno> {
@@ -142,6 +137,11 @@ mod tests {
         (c.window(A) / 1000, c.window(B) / 1000, total / 1000)
     }
 
+    /// ssthresh of the bundle, bytes: none while a path has none.
+    fn ssthresh(c: &MhipTwoLevel) -> Option<u64> {
+        c.paths.iter().map(|(_, p)| p.snapshot().ssthresh).sum()
+    }
+
     /// 20 segments on A, 10 on B, both past slow start.
     fn two_paths() -> MhipTwoLevel {
         let config = |initial_window| NewRenoConfig {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_equations_as_a_table() {
         let mut c = two_paths();
-        assert_eq!((windows(&c), c.total_ssthresh()), ((20, 10, 30), Some(30_000)));
+        assert_eq!((windows(&c), ssthresh(&c)), ((20, 10, 30), Some(30_000)));
 
         // increase: each path by one segment per window of its own, the total by both
         (0..22).for_each(|_| c.on_ack(NOW, A, &acked(1), &[]));
@@ -170,15 +170,15 @@ mod tests {
 
         // dupack action on A: cwnd_A and ssthresh_A are 20/2, B keeps what it has
         c.on_loss(NOW, A, &lost(LossCause::DupAck, 1, 20_000), &[]);
-        assert_eq!((windows(&c), c.total_ssthresh()), ((10, 11, 21), Some(20_000)));
+        assert_eq!((windows(&c), ssthresh(&c)), ((10, 11, 21), Some(20_000)));
 
         // ADDR: it was reordering, everything as it was
         c.on_undo(NOW, A, Episode(1));
-        assert_eq!((windows(&c), c.total_ssthresh()), ((21, 11, 32), Some(30_000)));
+        assert_eq!((windows(&c), ssthresh(&c)), ((21, 11, 32), Some(30_000)));
 
         // timeout on B: cwnd_B = 1, ssthresh_B = 8/2
         c.on_loss(NOW, B, &lost(LossCause::Timeout, 2, 8_000), &[]);
-        assert_eq!((windows(&c), c.total_ssthresh()), ((21, 1, 22), Some(24_000)));
+        assert_eq!((windows(&c), ssthresh(&c)), ((21, 1, 22), Some(24_000)));
 
         // and slow start of B alone: one segment for each acknowledged
         (0..3).for_each(|_| c.on_ack(NOW, B, &acked(1), &[]));
@@ -191,8 +191,8 @@ mod tests {
         c.on_path_added(NOW, A, 1000);
         c.on_path_added(NOW, B, 1000);
         c.on_loss(NOW, A, &lost(LossCause::DupAck, 1, 10_000), &[]);
-        assert_eq!(c.total_ssthresh(), None);
+        assert_eq!(ssthresh(&c), None);
         c.on_path_removed(B);
-        assert_eq!((c.total_ssthresh(), c.total_window()), (Some(5_000), Some(5_000)));
+        assert_eq!((ssthresh(&c), c.total_window()), (Some(5_000), Some(5_000)));
     }
 }

@@ -17,7 +17,7 @@ pub type NewRenoConfig = WindowConfig;
 
 /// NewReno on one path.
 #[derive(Clone, Debug)]
-pub struct NewReno {
+pub(crate) struct NewReno {
     window: Window,
 }
 
@@ -41,7 +41,7 @@ impl Law for NewReno {
 
 impl NewReno {
     /// A fresh window.
-    pub fn new(config: NewRenoConfig, mss: u32) -> Self {
+    pub(crate) fn new(config: NewRenoConfig, mss: u32) -> Self {
         Self { window: Window::new(config, mss) }
     }
 }

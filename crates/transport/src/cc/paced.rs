@@ -55,7 +55,7 @@ pub(crate) struct Paced {
     seen: usize,
     /// Rate by the trains of the last round, and the best that two rounds in a row reached: among the packets of others
     /// trains show less.
-    told: Option<Rate>,
+    last: Option<Rate>,
     best: Option<Rate>,
     /// Bytes to be acknowledged until the queue has stood for a round trip.
     doubt: Option<u64>,
@@ -129,15 +129,15 @@ impl Paced {
     fn count(&mut self, sample: &AckSample, window: f64) {
         if self.left <= sample.newly_acked {
             (self.left, self.acked, self.began) = (sample.prior_in_flight, 0.0, window);
-            let before = std::mem::replace(&mut self.told, sample.train_rate);
-            self.best = self.best.max(before.min(self.told));
+            let before = std::mem::replace(&mut self.last, sample.train_rate);
+            self.best = self.best.max(before.min(self.last));
         } else {
             self.left -= sample.newly_acked;
         }
         self.acked += sample.newly_acked as f64;
     }
 
-    /// The queue that all of the last acknowledgments saw: on the way there, as far as that can be told.
+    /// The queue that all of the last acknowledgments saw: on the way there, as far as that is known.
     fn queue(&mut self, sample: &AckSample) -> Option<Duration> {
         if let Some((rtt, least)) = sample.rtt.zip(sample.min_rtt) {
             let above = rtt - least;

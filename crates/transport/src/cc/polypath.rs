@@ -28,6 +28,7 @@ use polypath_wire::{Instant, PathId, Rate};
 use super::controller::{Controller, Snapshot};
 use crate::bottleneck::{Detection, Verdict};
 use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathState, PathView};
+use crate::path_map::PathMap;
 use base::Base;
 use blame::Losses;
 pub use config::{BaseLaw, PolypathConfig};
@@ -43,10 +44,10 @@ const LEAST: u64 = 4;
 
 /// The controller.
 #[derive(Debug)]
-pub struct Polypath {
+pub(crate) struct Polypath {
     config: PolypathConfig,
     detection: Detection,
-    paths: Vec<Path>,
+    paths: PathMap<Path>,
     /// One per bottleneck.
     contexts: Vec<Context>,
     shares: Shares,
@@ -56,23 +57,15 @@ pub struct Polypath {
 
 impl Polypath {
     /// Without paths.
-    pub fn new(config: PolypathConfig) -> Self {
+    pub(crate) fn new(config: PolypathConfig) -> Self {
         Self {
             config,
             detection: config.bottlenecks.build(),
-            paths: Vec::new(),
+            paths: PathMap::default(),
             contexts: Vec::new(),
             shares: Shares::default(),
             news: false,
         }
-    }
-
-    fn path(&self, id: PathId) -> Option<&Path> {
-        self.paths.iter().find(|path| path.id == id)
-    }
-
-    fn path_mut(&mut self, id: PathId) -> Option<&mut Path> {
-        self.paths.iter_mut().find(|path| path.id == id)
     }
 
     fn context(&self, path: PathId) -> Option<&Context> {
@@ -91,7 +84,7 @@ impl Polypath {
 
     /// Takes what an acknowledgment tells of its path.
     fn learn(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
-        for p in &mut self.paths {
+        for p in self.paths.iter_mut() {
             let view = views.iter().find(|v| v.id == p.id);
             let active = view.is_none_or(|v| v.state == PathState::Active);
             if active && !p.active {
@@ -100,7 +93,7 @@ impl Polypath {
             p.active = active;
             p.in_flight = view.map_or(0, |v| v.in_flight);
         }
-        let Some(p) = self.path_mut(path) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery && p.random.is_moderate();
         p.random.on_delivered(sample);
@@ -118,7 +111,7 @@ impl Polypath {
     /// Where losses are random, or the queue that the window was reduced for is gone, it grows by an eighth in a round trip up to what the path
     /// holds, as long as no queue shows.
     fn make_up(&mut self, path: PathId, sample: &AckSample) {
-        let is_free = self.config.random_loss && self.path(path).is_some_and(|p| p.random.is_free());
+        let is_free = self.config.random_loss && self.paths.get(path).is_some_and(|p| p.random.is_free());
         let is_short = self.context(path).is_some_and(Context::is_short);
         if !is_free && !is_short {
             return;
@@ -147,7 +140,7 @@ impl Polypath {
     fn divide(&mut self) {
         let judge = &self.detection.judge;
         let carries = |id: PathId| {
-            let path = self.paths.iter().find(|path| path.id == id)?;
+            let path = self.paths.get(id)?;
             path.active.then(|| (path.srtt.unwrap_or_default(), path.losses.weight()))
         };
         self.shares.divide(judge.verdict(), |path| judge.is_on_trial(path), carries);
@@ -164,7 +157,7 @@ impl Polypath {
         let mut contexts = Vec::new();
         for first in verdict.bottlenecks() {
             let members: Vec<PathId> = verdict.sharing(first).collect();
-            let mss = members.iter().filter_map(|p| self.path(*p)).map(|p| p.mss).min().unwrap_or(1);
+            let mss = members.iter().filter_map(|p| self.paths.get(*p)).map(|p| p.mss).min().unwrap_or(1);
             let mut context = Context::joined(&before, &members, window)
                 .unwrap_or_else(|| Context::new(&self.config, Base::new(&self.config, now, mss), members));
             context.set_mss(mss);
@@ -222,7 +215,7 @@ impl Polypath {
         }
         let carry = members.filter(|p| p.id == path || p.works(now));
         blame::compare(&mut carry.map(|p| &mut p.losses).collect::<Vec<_>>());
-        self.path_mut(path).is_none_or(|p| p.losses.charge())
+        self.paths.get_mut(path).is_none_or(|p| p.losses.charge())
     }
 
     /// What leaves together: nothing while losses are random on any path, for which a window makes up less so.
@@ -242,7 +235,7 @@ impl Polypath {
 
 impl Controller for Polypath {
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32) {
-        self.paths.push(Path::new(now, path, mss));
+        self.paths.insert(Path::new(now, path, mss));
         self.detection.judge.add(now, path, self.config.link());
         self.regroup(now);
     }
@@ -278,12 +271,12 @@ impl Controller for Polypath {
     fn on_path_removed(&mut self, path: PathId) {
         self.detection.judge.remove(path);
         self.detection.detector.iter_mut().for_each(|detector| detector.forget(path));
-        self.paths.retain(|p| p.id != path);
+        self.paths.remove(path);
         self.regroup(Instant::ZERO);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {
-        self.path_mut(path).into_iter().for_each(|p| p.mss = mss);
+        self.paths.get_mut(path).into_iter().for_each(|p| p.mss = mss);
         self.count(path);
     }
 
@@ -297,13 +290,13 @@ impl Controller for Polypath {
     }
 
     fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
-        self.path_mut(path).into_iter().for_each(|p| p.random.on_known());
+        self.paths.get_mut(path).into_iter().for_each(|p| p.random.on_known());
         self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_known(known, others));
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
         self.learn(now, path, sample, views);
-        let excused = self.path(path).is_some_and(|p| p.excused);
+        let excused = self.paths.get(path).is_some_and(|p| p.excused);
         let sample = AckSample { in_recovery: sample.in_recovery && !excused, ..*sample };
         if let Some(context) = self.context_mut(path).filter(|context| context.is_alone()) {
             context.on_ack(now, &sample);
@@ -319,7 +312,7 @@ impl Controller for Polypath {
 
     fn on_lost(&mut self, _: Instant, path: PathId, segment: &LostSegment) {
         self.detection.detector.iter_mut().for_each(|d| d.on_loss(path, segment.sent_at));
-        let Some(p) = self.path_mut(path) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         p.random.on_lost();
         p.losses.on_lost(segment.sent_at);
     }
@@ -328,17 +321,17 @@ impl Controller for Polypath {
         let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
         let guards = self.config.random_loss;
         let (window, starts) = (self.window(path), self.context(path).is_some_and(Context::starts));
-        let Some(p) = self.path_mut(path) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         p.losses.on_loss(now, loss.cause);
         let origin = if guards { p.random.judge(loss) } else { Origin::Queue };
         let (compares, srtt) = (guards && works && p.random.may_excuse(loss), p.srtt.unwrap_or_default());
         let by_chance = origin == Origin::Chance || guards && starts && p.random.is_early(loss, window);
         let excused = by_chance || compares && !self.charge(now, path, loss);
-        self.path_mut(path).into_iter().for_each(|p| p.excused = excused);
+        self.paths.get_mut(path).into_iter().for_each(|p| p.excused = excused);
         if excused {
             return;
         }
-        let kept = self.path(path).map_or(0, |p| p.kept(window));
+        let kept = self.paths.get(path).map_or(0, |p| p.kept(window));
         let Some(context) = self.context_mut(path) else { return };
         context.on_loss(now, loss, elsewhere, works, srtt);
         if origin == Origin::Either && context.is_alone() {
@@ -349,7 +342,7 @@ impl Controller for Polypath {
     /// A queue made it, so nothing excuses it.
     fn on_mark(&mut self, now: Instant, path: PathId, mark: &LossEvent, views: &[PathView]) {
         let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
-        let Some(p) = self.path_mut(path) else { return };
+        let Some(p) = self.paths.get_mut(path) else { return };
         p.excused = false;
         let srtt = p.srtt.unwrap_or_default();
         self.context_mut(path).into_iter().for_each(|c| c.on_loss(now, mark, elsewhere, works, srtt));
@@ -360,7 +353,7 @@ impl Controller for Polypath {
     }
 
     fn window(&self, path: PathId) -> u64 {
-        let Some((p, context)) = self.path(path).zip(self.context(path)) else { return 0 };
+        let Some((p, context)) = self.paths.get(path).zip(self.context(path)) else { return 0 };
         let window = context.law().window();
         let Some(share) = self.shares.of(path) else { return window };
         if context.is_alone() {
@@ -385,7 +378,12 @@ impl Controller for Polypath {
             true => context.law().pace().map(|pace| Pace { together: self.together(&pace), ..pace }),
             false => {
                 let in_flight = self.sharing(path).map(|p| p.in_flight).sum();
-                context.pace(self.window(path), in_flight, self.path(path)?.srtt?, self.path(path)?.mss)
+                context.pace(
+                    self.window(path),
+                    in_flight,
+                    self.paths.get(path)?.srtt?,
+                    self.paths.get(path)?.mss,
+                )
             }
         }
     }

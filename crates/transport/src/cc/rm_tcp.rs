@@ -59,7 +59,7 @@ impl Default for RmTcpConfig {
 
 /// R-M/TCP over all routes.
 #[derive(Debug)]
-pub struct RmTcp {
+pub(crate) struct RmTcp {
     config: RmTcpConfig,
     routes: PathMap<Route>,
 }
@@ -106,7 +106,7 @@ impl Law for RmTcp {
 
 impl RmTcp {
     /// Without routes.
-    pub fn new(config: RmTcpConfig) -> Self {
+    pub(crate) fn new(config: RmTcpConfig) -> Self {
         Self { config, routes: PathMap::default() }
     }
 

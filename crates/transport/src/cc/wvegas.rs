@@ -50,7 +50,7 @@ impl Default for WVegasConfig {
 
 /// Weighted Vegas over all paths.
 #[derive(Debug)]
-pub struct WVegas {
+pub(crate) struct WVegas {
     config: WVegasConfig,
     paths: PathMap<Path>,
 }

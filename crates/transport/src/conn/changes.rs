@@ -179,7 +179,7 @@ impl Connection {
         self.engine.known_path(path)
     }
 
-    /// The pairs of paths of which measurements of this connection have told, whether they share a bottleneck, and when these told last.
+    /// The pairs of paths that this connection has compared, whether they share a bottleneck, and when they were compared last.
     pub fn path_pairs(&self) -> Vec<([PathId; 2], bool, Instant)> {
         self.engine.pairs()
     }

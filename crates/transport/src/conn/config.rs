@@ -15,7 +15,7 @@ use crate::sched::SchedulerConfig;
 /// Longest of a connection's times.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Largest receive buffer, bytes: 1 GiB. No window can be told that is larger (RFC 7323 §2.3: 65535 << 14).
+/// Largest receive buffer, bytes: 1 GiB. No larger window can be advertised (RFC 7323 §2.3: 65535 << 14).
 const LARGEST_WINDOW: u64 = 1 << 30;
 
 /// Parameters of a connection.
@@ -227,7 +227,7 @@ impl ConnectionConfig {
         ])
     }
 
-    /// The same for the paths of a connection, as far as their delays are told.
+    /// The same for the paths of a connection, as far as their delays are configured.
     pub fn check_on(&self, paths: &[PathConfig]) -> Result<(), ConfigError> {
         self.check(paths.iter().filter_map(|p| p.one_way).min().map(|one_way| one_way.times(2)))
     }

@@ -115,7 +115,7 @@ pub struct Connection {
     pub(super) persists: u32,
     /// A write was cut short: tell when there is room.
     pub(super) blocked: bool,
-    /// Something to read has come since that was told.
+    /// Something to read has come since the last [`Event::Readable`].
     pub(super) readable_news: bool,
     pub(super) finish_told: bool,
     pub(super) peer_finish_told: bool,
@@ -330,8 +330,8 @@ impl Connection {
         self.state == State::Closed && self.control.is_empty()
     }
 
-    /// Whether it only waits: nothing is in flight or is to be sent, and all its paths work. What is learned of these meanwhile may be told
-    /// when that changes, or a segment comes.
+    /// Whether it only waits: nothing is in flight or is to be sent, and all its paths work. What is learned of these meanwhile may wait
+    /// until that changes, or a segment comes.
     pub fn is_quiet(&self) -> bool {
         use State as S;
         let waits =

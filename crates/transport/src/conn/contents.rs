@@ -65,8 +65,8 @@ impl Connection {
     #[inline(never)]
     fn locate(&self, sack: &SackBlocks, blocks: &mut [(u64, u64)]) {
         let offset = |seq| self.snd_offset(seq).max(0) as u64;
-        for (block, told) in blocks.iter_mut().zip(sack.iter()) {
-            *block = (offset(told.start), offset(told.end));
+        for (block, reported) in blocks.iter_mut().zip(sack.iter()) {
+            *block = (offset(reported.start), offset(reported.end));
         }
     }
 

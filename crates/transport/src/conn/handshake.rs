@@ -19,11 +19,11 @@ pub(super) struct Handshake {
     pub timestamps: bool,
     /// The multi-route option in every segment.
     pub multi_route: bool,
-    /// ECN: packets are marked, and marks told.
+    /// ECN: packets may be marked, and marks are echoed.
     pub ecn: bool,
     /// Shift of the windows we advertise.
     pub our_shift: u8,
-    /// Shift of the windows we are told.
+    /// Shift of the windows that the peer advertises.
     pub peer_shift: u8,
     /// Data does not wait for it (see `early.rs`).
     pub early: bool,

@@ -37,7 +37,7 @@ impl Connection {
         true
     }
 
-    /// Answers the peer's probes of which [`Event::Probed`] told.
+    /// Answers the peer's probes that [`Event::Probed`] announced.
     pub fn answer_probe(&mut self, now: Instant) {
         let Some(relaying) = &mut self.relaying else { return };
         let probes = relaying.probes;

@@ -124,7 +124,7 @@ impl Connection {
         if self.sender.sack && !self.receiver.buffer.held().is_empty() {
             self.fill_with_blocks(path, segment);
         }
-        self.receiver.told(now, path);
+        self.receiver.acknowledged(now, path);
     }
 
     /// SACK blocks where the data leaves room for them (RFC 2018 §4).
@@ -159,7 +159,7 @@ impl Connection {
             self.echo_mark(path, segment);
         }
         self.date(&pending, segment);
-        self.receiver.told(now, pending.path);
+        self.receiver.acknowledged(now, pending.path);
         self.engine.on_bare(now, path);
         Some(path)
     }

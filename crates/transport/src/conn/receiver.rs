@@ -29,7 +29,7 @@ pub(super) struct Receiver {
     /// How acknowledgments are thinned, if they are, and on which paths one is due.
     thinning: Option<Thinning>,
     due: PathSet,
-    /// Bytes received in order that no acknowledgment told of yet.
+    /// Bytes received in order and not acknowledged yet.
     unacked: u64,
     last_ack: u64,
     /// Right edge of the window as last advertised.
@@ -46,11 +46,11 @@ pub(super) struct Receiver {
     fin: Option<u64>,
     /// Everything before it has come, too.
     finished: bool,
-    /// The handshake agreed on SACK: blocks are remembered, for they will be told.
+    /// The handshake agreed on SACK: blocks are remembered, for they will be reported.
     sack: bool,
     /// Each segment has an acknowledgment of its own: the multi-route option has room for one reply.
     one_by_one: bool,
-    /// Where the last of the bytes came that no acknowledgment told of.
+    /// Where the last of these bytes came.
     unacked_path: PathId,
     reporter: SackReporter,
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-/// Probes of the peer are told at most this often. Linux answers no more often either (`tcp_invalid_ratelimit`).
+/// Probes of the peer are announced at most this often. Linux answers no more often either (`tcp_invalid_ratelimit`).
 const APART: Duration = Duration::from_millis(500);
 
 /// Heartbeats with this number and above ask for the host behind the peer. A peer that does not relay returns them as any other.
@@ -22,7 +22,7 @@ pub enum Probes {
 /// What becomes of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// The driver is told.
+    /// The driver hears of it.
     Tell,
     /// It is answered with an earlier one of which the driver knows.
     Wait,
@@ -34,7 +34,7 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct Relaying {
     pub probes: Probes,
-    /// When the driver was last told of a probe of the peer.
+    /// When a probe of the peer was last announced to the driver.
     told_at: Option<Instant>,
     /// The paths on which the peer waits for an answer, and the number of its last heartbeat.
     waiting: PathSet,

@@ -67,7 +67,7 @@ pub(super) struct Sender {
 /// What leaves although the windows are full, or is too small to be worth it.
 #[derive(Debug, Default)]
 pub(super) struct Exceptions {
-    /// So many retransmissions (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
+    /// Number of retransmissions (RFC 5681 §3.2 step 3, RFC 6582 §3.2 step 3).
     urgent: u32,
     /// Even a small segment: the override timer of RFC 9293 §3.8.6.2.1 (4).
     pub small: bool,

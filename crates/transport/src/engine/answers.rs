@@ -6,7 +6,9 @@ use super::lane::Lane;
 use super::machine::{Engine, case};
 use crate::facts::{AckSample, PathState, PathView, RouteEstimate};
 use crate::loss::policy::Order;
+use crate::path::estimator::PathEstimator;
 use crate::path::flight::Delivery;
+use crate::path::peer_clock::PeerClock;
 use crate::path::routes::AckedInfo;
 
 /// How an acknowledgment came.
@@ -18,7 +20,7 @@ pub(crate) struct Answer {
     pub reverse: Option<i64>,
 }
 
-/// Times that an acknowledgment told of one path.
+/// Times that an acknowledgment shows of one path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Learnt {
     /// Round trip of what it delivered, if that was sent once.
@@ -52,7 +54,7 @@ impl Engine {
         learnt: Learnt,
         order: &dyn Order,
     ) {
-        let Learnt { rtt, timed, proven, route } = learnt;
+        let Learnt { rtt, route, .. } = learnt;
         let Lane { known, recovering, .. } = &self.lanes[path];
         let (is_known, recovers) = (known.is_some(), recovering.is_some() || self.rules.one_window);
         if let Some(rtt) = rtt.filter(|_| is_known) {
@@ -65,25 +67,10 @@ impl Engine {
         lane.timeouts = 0;
         lane.stats.bytes_delivered += fresh.bytes;
         let estimator = &mut lane.estimator;
-        if let Some(rtt) = timed {
-            estimator.rtt.sample(rtt);
-        } else if let Some(rtt) = proven {
-            estimator.rtt.sample_again(rtt);
-        }
-        if let (Some(rtt), Some(reverse)) = (rtt, answer.reverse) {
-            estimator.one_way.sample(now, rtt, reverse, answer.via == path);
-            if answer.via == path {
-                self.clock.learn(path, &estimator.one_way);
-            }
-        }
-        let (mut delivery_rate, mut app_limited, mut sent_at) = (None, false, None);
-        if let Some((_, newest)) = &fresh.newest {
-            app_limited = newest.mark.app_limited();
-            sent_at = Some(newest.sent_at);
-            let latest = rtt.or(estimator.rtt.latest());
-            let bandwidth = &mut estimator.bandwidth;
-            delivery_rate = bandwidth.on_delivered(now, fresh.bytes, &newest.mark, newest.sent_at, latest);
-        }
+        hear_times(now, path, answer, &learnt, estimator, &mut self.clock);
+        let newest = fresh.newest.as_ref().map(|(_, newest)| newest);
+        let sent_at = newest.map(|newest| newest.sent_at);
+        let delivery_rate = newest.and_then(|newest| estimator.on_delivered(now, fresh.bytes, newest, rtt));
         let train_rate = match self.rules.window_only {
             true => None,
             false => {
@@ -107,7 +94,7 @@ impl Engine {
             train_rate,
             prior_in_flight,
             route,
-            app_limited,
+            app_limited: newest.is_some_and(|newest| newest.mark.app_limited()),
             window_limited: prior_in_flight + u64::from(mss) > window,
             in_recovery,
         };
@@ -130,7 +117,7 @@ impl Engine {
         self.rules.compares
     }
 
-    /// An acknowledgment that came by `path` itself tells for the first time there of `bytes` of its first flight, of which the
+    /// An acknowledgment that came by `path` itself is the first there to cover `bytes` of its first flight, of which the
     /// newest left at `sent_at`. If that shows the rate of the path before anything else did, the controller hears it at once.
     pub(crate) fn on_first_flight(&mut self, now: Instant, path: PathId, bytes: u64, sent_at: Instant) {
         let Some(lane) = self.lanes.get_mut(path).filter(|lane| lane.recovering.is_none()) else { return };
@@ -148,7 +135,7 @@ impl Engine {
         self.refresh(now, path);
     }
 
-    /// An acknowledgment came by `path` itself, on which it tells of nothing newer than what left at `sent_at`; `reverse` as in
+    /// An acknowledgment came by `path` itself, of which it covers nothing newer than what left at `sent_at`; `reverse` as in
     /// [`Answer`].
     pub(crate) fn on_own_ack(&mut self, now: Instant, path: PathId, sent_at: Instant, reverse: Option<i64>) {
         let Some(lane) = self.lanes.get_mut(path) else { return };
@@ -160,7 +147,7 @@ impl Engine {
         self.tell_wait(now, path, rtt);
     }
 
-    /// The controller hears what the newest packet waited of which an acknowledgment by `path` itself told.
+    /// The controller hears how long the newest packet waited that an acknowledgment by `path` itself covers.
     pub(super) fn tell_wait(&mut self, now: Instant, path: PathId, rtt: Duration) {
         let estimator = &self.lanes[path].estimator;
         let least = estimator.one_way.round_trip().map(|trip| Duration(trip.max(0) as u64));
@@ -259,6 +246,29 @@ impl Engine {
         match self.rules.fail_silent {
             true => self.listen(now, order),
             false => PathSet::EMPTY,
+        }
+    }
+}
+
+/// Round trips and one-way delays of `path` by an acknowledgment.
+#[inline(always)]
+fn hear_times(
+    now: Instant,
+    path: PathId,
+    answer: &Answer,
+    &Learnt { rtt, timed, proven, .. }: &Learnt,
+    estimator: &mut PathEstimator,
+    clock: &mut PeerClock,
+) {
+    if let Some(rtt) = timed {
+        estimator.rtt.sample(rtt);
+    } else if let Some(rtt) = proven {
+        estimator.rtt.sample_again(rtt);
+    }
+    if let (Some(rtt), Some(reverse)) = (rtt, answer.reverse) {
+        estimator.one_way.sample(now, rtt, reverse, answer.via == path);
+        if answer.via == path {
+            clock.learn(path, &estimator.one_way);
         }
     }
 }

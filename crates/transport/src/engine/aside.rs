@@ -17,7 +17,7 @@ impl Engine {
         self.after_send(now, path, cargo.len);
     }
 
-    /// So many bytes are under way on `path` by the owner's account.
+    /// `bytes` are under way on `path` by the owner's account.
     pub(crate) fn set_aside(&mut self, path: PathId, bytes: u64) {
         self.lanes.get_mut(path).into_iter().for_each(|lane| lane.aside = bytes);
     }

@@ -50,9 +50,9 @@ pub struct PathConfig {
     pub mss: u32,
     /// What of that the path is known to carry: `mss` is asked of the peer, this is sent.
     pub carried: Option<u32>,
-    /// Rate of the bottleneck, bit/s, if told (by the base exchange, by the spec file).
+    /// Rate of the bottleneck, bit/s, if configured or advertised by the peer.
     pub rate: Option<Rate>,
-    /// One-way delay without queueing, if told; nanoseconds.
+    /// One-way delay without queueing, if configured or advertised by the peer; nanoseconds.
     pub one_way: Option<Duration>,
     /// Smallest round trip that heartbeats or another connection had there; nanoseconds. Schedulers use it until this
     /// connection has one of its own.
@@ -66,7 +66,7 @@ pub struct PathConfig {
     pub link: Option<u32>,
     /// The bottleneck that another connection found here: paths with the same share it until measurements say otherwise.
     pub bottleneck: Option<u32>,
-    /// Bytes that headers add to each segment on the wire, where a told rate counts them
+    /// Bytes that headers add to each segment on the wire, where a configured rate counts them
     /// (IPv4 and TCP: 40, with timestamps 52).
     pub overhead: u32,
     /// What data sent here never exceeds, `overhead` included, bit/s, above 0. Bare acknowledgments and probes do not wait for it.

@@ -1,6 +1,6 @@
 //! Marks of congestion on the packets of a path (RFC 3168), as its peer reports them.
 //!
-//! The controller is told of one mark in a round trip, as of one loss: other packets of that round trip that are marked or lost left
+//! The controller hears of one mark in a round trip, as of one loss: other packets of that round trip that are marked or lost left
 //! before the reduction. A peer repeats its report until new data tells it of the reduction.
 
 use polypath_wire::{Instant, PathId};
@@ -24,7 +24,7 @@ impl Engine {
         }
     }
 
-    /// The peer repeats that packets of `path` were marked until it is [told](Self::take_reduced) of the reduction.
+    /// The peer repeats that packets of `path` were marked until it [hears](Self::take_reduced) of the reduction.
     #[cold]
     pub(crate) fn on_mark_echoed(&mut self, now: Instant, path: PathId) {
         if self.hear_mark(now, path) {
@@ -50,7 +50,7 @@ impl Engine {
         marks.deaf_until = marks.deaf_until.max(end);
     }
 
-    /// The controller is told of marks on packets that leave from now on.
+    /// The controller hears of marks on packets that leave from now on.
     fn begin_round(&mut self, now: Instant, path: PathId) {
         let end = self.end_of_round(now, path);
         let marks = &mut self.lanes[path].marks;
@@ -62,7 +62,7 @@ impl Engine {
         now + self.lanes[path].estimator.rtt.srtt().unwrap_or_default()
     }
 
-    /// Whether the controller was told.
+    /// Whether the controller heard of it.
     fn hear_mark(&mut self, now: Instant, path: PathId) -> bool {
         let Some(lane) = self.lanes.get_mut(path).filter(|lane| now >= lane.marks.deaf_until) else {
             return false;

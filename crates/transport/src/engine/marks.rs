@@ -7,11 +7,11 @@ use polypath_wire::Instant;
 pub(super) struct Marks {
     /// The window does not grow before this.
     pub(super) until: Instant,
-    /// The controller is told of no further mark before this.
+    /// The controller hears of no further mark before this.
     pub(super) deaf_until: Instant,
-    /// When it was last told of one.
+    /// When it last heard of one.
     pub(super) heard: Instant,
-    /// The peer is to be told that the window was reduced.
+    /// The peer must hear that the window was reduced.
     pub(super) owed: bool,
 }
 

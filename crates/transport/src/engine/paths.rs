@@ -140,7 +140,7 @@ impl Engine {
         self.rto(path).clamp(shortest, longest)
     }
 
-    /// So many SYNs or SYN-ACKs were lost on `path`: data begins with a longer timeout (RFC 6298 §5.7), and with one
+    /// `lost` SYNs or SYN-ACKs were lost on `path`: data begins with a longer timeout (RFC 6298 §5.7), and with one
     /// segment if there were several (RFC 5681 §3.1, RFC 6928 §2).
     pub(crate) fn after_lost_syns(&mut self, now: Instant, path: PathId, lost: u32) {
         let Some(p) = self.lanes.get_mut(path).filter(|_| lost > 0) else { return };
@@ -185,7 +185,7 @@ impl Engine {
         self.refresh_all(now);
     }
 
-    /// The pairs of paths of which measurements of this connection have told, whether they share a bottleneck, and when these told last.
+    /// The pairs of paths that this connection has compared, whether they share a bottleneck, and when they were compared last.
     pub(crate) fn pairs(&self) -> Vec<([PathId; 2], bool, Instant)> {
         self.controller.pairs()
     }

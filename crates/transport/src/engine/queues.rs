@@ -55,8 +55,8 @@ impl Engine {
     /// A heartbeat came back on `path`. Returns whether that opens the path again.
     pub(crate) fn on_heartbeat(&mut self, now: Instant, path: PathId, number: u32) -> bool {
         let Some(p) = self.lanes.get(path) else { return false };
-        let told = p.estimator.told_round_trip();
-        let reopened = self.observers.watch.on_heartbeat(now, path, u64::from(number), told);
+        let round_trip = p.estimator.configured_round_trip();
+        let reopened = self.observers.watch.on_heartbeat(now, path, u64::from(number), round_trip);
         let congested = self.views[path].state == PathState::Congested;
         if reopened && congested {
             self.views[path].state = PathState::Active;

@@ -51,7 +51,7 @@ mod tests {
     const MSS: u32 = 1000;
     const WINDOW: u64 = 40_000;
 
-    /// A cheap path and two that spill; so many bytes are under way on the first.
+    /// A cheap path and two that spill; `in_flight` bytes are in flight on the first.
     fn paths(in_flight: u64) -> [PathView; 3] {
         [0, 1, 2].map(|n| {
             let mut view = PathView::new(PathId(n), MSS);

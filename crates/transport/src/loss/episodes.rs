@@ -31,7 +31,7 @@ pub(super) struct Episodes {
     paths: PathMap<Present>,
 }
 
-/// That of one path, if any.
+/// The episode of one path, if any.
 #[derive(Debug)]
 struct Present {
     path: PathId,
@@ -58,7 +58,7 @@ impl Episodes {
         begun
     }
 
-    /// Ends that of `path` if it is `over`.
+    /// Ends the episode of `path` if it is `over`.
     pub(super) fn end_if(&mut self, path: PathId, over: impl FnOnce(&mut Begun) -> bool) -> Option<Begun> {
         self.paths.get_mut(path)?.begun.take_if(over)
     }
@@ -68,7 +68,7 @@ impl Episodes {
         self.paths.remove(path);
     }
 
-    /// Ends that of `path`, whatever there is of it.
+    /// Ends the episode of `path`, whether or not it is over.
     pub(super) fn forget(&mut self, path: PathId) {
         self.end_if(path, |_| true);
     }

@@ -14,17 +14,16 @@
 //! Each path recovers on its own: a hole found on a path that is not recovering is a new episode there.
 //! A partial acknowledgment retransmits nothing by itself, for what is missing next may be late only.
 
-use polypath_wire::{Duration, PathId};
+use polypath_wire::PathId;
 
-use super::dupack::Dupack;
+use super::counting::Counting;
 use super::episodes::Episodes;
 use super::policy::{Case, LossPolicy, Verdict};
-use super::rule::{Rule, ThresholdConfig};
 use crate::about::About;
-use crate::facts::{ConfigError, Episode, LossCause};
+use crate::facts::{Episode, LossCause};
 use crate::path::transmission::Fate;
 
-/// Duplicates about the first missing packet, per path. Without SACK it is [`Dupack`] with the same threshold.
+/// Duplicates about the first missing packet, per path.
 #[derive(Debug)]
 pub(crate) struct HeadDupacks {
     threshold: u32,
@@ -32,25 +31,14 @@ pub(crate) struct HeadDupacks {
     episodes: Episodes,
 }
 
-impl Rule for HeadDupacks {
-    type Config = ThresholdConfig;
+impl Counting for HeadDupacks {
     const ABOUT: About = About {
         name: "head_dupacks",
         help: "Selective acknowledgments; duplicates on any path count for the first missing packet: a reading of mHIP",
     };
 
-    fn check(config: &ThresholdConfig, _: Option<Duration>) -> Result<(), ConfigError> {
-        config.check()
-    }
-
-    fn build(config: ThresholdConfig, sack: bool) -> Box<dyn LossPolicy> {
-        if sack { Box::new(Self::new(config.threshold)) } else { Dupack::build(config.into(), sack) }
-    }
-}
-
-impl HeadDupacks {
     /// `threshold` duplicates about a packet mean that it is lost.
-    pub(crate) fn new(threshold: u32) -> Self {
+    fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }
     }
 }

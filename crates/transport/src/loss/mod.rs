@@ -2,6 +2,7 @@
 
 pub(crate) mod addr;
 pub(crate) mod config;
+mod counting;
 pub(crate) mod dupack;
 mod episodes;
 pub(crate) mod head_dupacks;

@@ -75,9 +75,9 @@ struct Tally {
 #[derive(Debug)]
 struct Track {
     path: PathId,
-    /// The latest transmission that the path's own acknowledgments told of.
+    /// The latest transmission that the path's own acknowledgments cover.
     newest: Option<Delivered>,
-    /// Later ones, of which the path's own acknowledgments have not told as evidence; of those before all that is in flight only the last.
+    /// Later ones, which the path's own acknowledgments have not covered as evidence; of those before all that is in flight only the last.
     ahead: VecDeque<Delivered>,
     reordering: bool,
     multiplier: u64,
@@ -254,8 +254,8 @@ impl Track {
                 self.ahead.push_back(Delivered { number: *number, rtt });
             }
         }
-        while let Some(told) = self.ahead.pop_front_if(|d| d.number < flight.told()) {
-            self.newest = Some(told);
+        while let Some(covered) = self.ahead.pop_front_if(|d| d.number < flight.covered()) {
+            self.newest = Some(covered);
         }
         let settled = flight.first_number();
         while self.ahead.get(1).is_some_and(|next| next.number < settled) {

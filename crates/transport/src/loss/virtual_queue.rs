@@ -8,41 +8,29 @@
 //! An episode lasts until everything sent on the path before it is accounted for and something sent
 //! after it was delivered. Losses of what was sent after it began are a new episode.
 
-use polypath_wire::{Duration, PathId};
+use polypath_wire::PathId;
 
-use super::dupack::Dupack;
+use super::counting::Counting;
 use super::episodes::Episodes;
 use super::policy::{Case, LossPolicy, Verdict};
-use super::rule::{Rule, ThresholdConfig};
 use crate::about::About;
-use crate::facts::{ConfigError, Episode, LossCause};
+use crate::facts::{Episode, LossCause};
 
-/// One virtual queue per path. Without SACK it is [`Dupack`] with the same threshold.
+/// One virtual queue per path.
 #[derive(Debug)]
 pub(crate) struct VirtualQueue {
     threshold: u32,
     episodes: Episodes,
 }
 
-impl Rule for VirtualQueue {
-    type Config = ThresholdConfig;
+impl Counting for VirtualQueue {
     const ABOUT: About = About {
         name: "sack",
         help: "Selective acknowledgments counted per path: a virtual queue each (RFC 6675)",
     };
 
-    fn check(config: &ThresholdConfig, _: Option<Duration>) -> Result<(), ConfigError> {
-        config.check()
-    }
-
-    fn build(config: ThresholdConfig, sack: bool) -> Box<dyn LossPolicy> {
-        if sack { Box::new(Self::new(config.threshold)) } else { Dupack::build(config.into(), sack) }
-    }
-}
-
-impl VirtualQueue {
     /// `threshold` later packets delivered on a path mean a loss there.
-    pub(crate) fn new(threshold: u32) -> Self {
+    fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), episodes: Episodes::default() }
     }
 }

@@ -7,6 +7,7 @@ use super::oneway::OneWay;
 use super::peer_clock::PeerClock;
 use super::rtt::{RtoLimits, RttEstimator};
 use super::trains::Trains;
+use super::transmission::Transmission;
 
 const BIT_NANOS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
@@ -18,8 +19,8 @@ pub(crate) struct PathEstimator {
     pub rtt: RttEstimator,
     /// Delivery rate.
     pub bandwidth: Bandwidth,
-    told_rate: Option<Rate>,
-    told_one_way: Option<Duration>,
+    configured_rate: Option<Rate>,
+    configured_one_way: Option<Duration>,
     /// What trains show, or before them an earlier connection.
     shown_rate: Option<Rate>,
     /// Smallest round trip that others had.
@@ -32,12 +33,12 @@ pub(crate) struct PathEstimator {
     carry: u64,
     /// Rate of the bottleneck, for controllers that pace.
     pub trains: Trains,
-    /// The same of the first flight, as the path's own acknowledgments tell of it.
+    /// The same of the first flight, by the path's own acknowledgments.
     first: Trains,
 }
 
 impl PathEstimator {
-    /// `rate` and `one_way` are what the owner of the connection was told of the path, if anything.
+    /// `rate` and `one_way` are configured or advertised, if they are known.
     pub(crate) fn new(
         limits: RtoLimits,
         rate: Option<Rate>,
@@ -51,8 +52,8 @@ impl PathEstimator {
             trains: Trains::default(),
             first: Trains::default(),
             shown_rate: None,
-            told_rate: rate.filter(|r| r.0 > 0),
-            told_one_way: one_way,
+            configured_rate: rate.filter(|r| r.0 > 0),
+            configured_one_way: one_way,
             others_rtt: None,
             idle_at: Instant::ZERO,
             carry: 0,
@@ -74,6 +75,20 @@ impl PathEstimator {
     ) -> DeliveryMark {
         self.occupy(now, bytes);
         self.bandwidth.on_sent(now, idle, app_limited)
+    }
+
+    /// `bytes` were delivered by one acknowledgment, of which the `newest` left last; `rtt` is its round trip, if that is not ambiguous.
+    /// Returns the rate at which they were delivered.
+    #[inline]
+    pub(crate) fn on_delivered(
+        &mut self,
+        now: Instant,
+        bytes: u64,
+        newest: &Transmission,
+        rtt: Option<Duration>,
+    ) -> Option<Rate> {
+        let latest = rtt.or(self.rtt.latest());
+        self.bandwidth.on_delivered(now, bytes, &newest.mark, newest.sent_at, latest)
     }
 
     /// `bytes` were delivered by one acknowledgment that came back by `via`; `sent` is when the newest of them left,
@@ -110,7 +125,7 @@ impl PathEstimator {
 
     /// `bytes` on the wire leave that are no data: they keep the bottleneck busy too.
     pub(crate) fn occupy(&mut self, now: Instant, bytes: u64) {
-        let Some(rate) = self.told_rate else { return };
+        let Some(rate) = self.configured_rate else { return };
         if self.idle_at < now {
             (self.idle_at, self.carry) = (now, 0);
         }
@@ -121,7 +136,7 @@ impl PathEstimator {
 
     /// Rate of the path: configured, or as delivered.
     pub(crate) fn rate(&self) -> Option<Rate> {
-        self.told_rate.or_else(|| self.bandwidth.rate())
+        self.configured_rate.or_else(|| self.bandwidth.rate())
     }
 
     /// The bottleneck sends at `rate`, as trains show, or as it did for an earlier connection.
@@ -132,29 +147,29 @@ impl PathEstimator {
     /// Rate of the bottleneck: configured, or what the path delivers or was [shown](Self::show). What was delivered tells little until the
     /// path was filled, as in slow start.
     pub(crate) fn bottleneck(&self) -> Option<Rate> {
-        self.told_rate.or_else(|| self.bandwidth.rate_of_path().max(self.shown_rate))
+        self.configured_rate.or_else(|| self.bandwidth.rate_of_path().max(self.shown_rate))
     }
 
     /// One-way delay without queueing: configured, or half the smallest round trip, which other connections measured until this one has.
     pub(crate) fn base_one_way(&self) -> Option<Duration> {
-        self.told_one_way.or_else(|| self.rtt.min().or(self.others_rtt).map(|rtt| rtt.over(2)))
+        self.configured_one_way.or_else(|| self.rtt.min().or(self.others_rtt).map(|rtt| rtt.over(2)))
     }
 
     /// The same delay by the peer's `clock`, unless it is configured.
     pub(crate) fn clocked_one_way(&self, clock: &PeerClock) -> Option<Duration> {
-        clock.one_way(&self.one_way).filter(|_| self.told_one_way.is_none())
+        clock.one_way(&self.one_way).filter(|_| self.configured_one_way.is_none())
     }
 
     /// Round trip without queueing and transmission, if configured: the way back is taken to be like the way there.
-    pub(crate) fn told_round_trip(&self) -> Option<Duration> {
-        self.told_one_way.map(|d| d.times(2))
+    pub(crate) fn configured_round_trip(&self) -> Option<Duration> {
+        self.configured_one_way.map(|d| d.times(2))
     }
 
     /// When the bottleneck will have sent what we gave it. With a configured rate this is exact as long
     /// as nobody else uses the path; otherwise it is what exceeds the pipe: `in_flight / rate − min_rtt`, with the rate of the
     /// [`bottleneck`](Self::bottleneck).
     pub(crate) fn idle_at(&self, now: Instant, in_flight: u64, rate: Option<Rate>) -> Instant {
-        if self.told_rate.is_some() {
+        if self.configured_rate.is_some() {
             return self.idle_at.max(now);
         }
         match (rate, self.rtt.min()) {

@@ -21,7 +21,7 @@ pub(crate) struct Delivery {
     pub segments: u32,
     /// The one among them that left last, with its number.
     pub newest: Option<(u64, Transmission)>,
-    /// One of them, sent once, had been passed by later ones that earlier acknowledgments told of.
+    /// One of them, sent once, had been passed by later ones that earlier acknowledgments cover.
     pub reordered: bool,
     /// What came twice, as the acknowledgment on this path reports (RFC 2883): what was sent again, or judged lost, had
     /// arrived.
@@ -56,16 +56,16 @@ pub(crate) struct Flight {
     /// In the order sent, numbered from `first`. The first is in flight.
     entries: VecDeque<Transmission>,
     fresh: Delivery,
-    /// Acknowledgments on the path itself have told of everything delivered below this number.
-    told: u64,
-    /// Entries below `told` that were delivered.
+    /// Acknowledgments on the path itself have covered everything delivered below this number.
+    covered: u64,
+    /// Entries below `covered` that were delivered.
     vouched: u32,
     /// What is delivered below this number by the present acknowledgment was passed by others.
     passed: u64,
 }
 
 impl Flight {
-    /// Nothing left yet. An `only` path is told of by its own acknowledgments alone, so all it hears is evidence at once.
+    /// Nothing left yet. An `only` path is acknowledged by its own acknowledgments alone, so all it hears is evidence at once.
     pub(crate) fn new(only: bool) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -74,7 +74,7 @@ impl Flight {
             delivered: 0,
             settled: 0,
             highest_delivered: None,
-            told: if only { u64::MAX } else { 0 },
+            covered: if only { u64::MAX } else { 0 },
             vouched: 0,
             credit: 0,
             fresh: Delivery::default(),
@@ -84,8 +84,8 @@ impl Flight {
 
     /// Another path joins: from now on acknowledgments on other paths tell of this one.
     pub(crate) fn joined_by_another(&mut self) {
-        if self.told == u64::MAX {
-            self.told = self.highest_delivered.map_or(0, |number| number + 1);
+        if self.covered == u64::MAX {
+            self.covered = self.highest_delivered.map_or(0, |number| number + 1);
         }
     }
 
@@ -101,7 +101,7 @@ impl Flight {
     /// Begins the account of a new acknowledgment.
     pub(crate) fn begin_account(&mut self) {
         self.fresh = Delivery::default();
-        self.passed = self.told.min(self.highest_delivered.map_or(0, |number| number + 1));
+        self.passed = self.covered.min(self.highest_delivered.map_or(0, |number| number + 1));
     }
 
     /// Begins the account of an acknowledgment where everything comes in order.
@@ -126,7 +126,7 @@ impl Flight {
         } else {
             self.settled += 1;
             self.delivered += 1;
-            self.vouched += u32::from(number < self.told);
+            self.vouched += u32::from(number < self.covered);
         }
         if reported {
             self.credit = self.credit.saturating_sub(transmission.len());
@@ -209,7 +209,7 @@ impl Flight {
         entry.fate = Fate::Lost;
         let transmission = *entry;
         self.delivered -= 1;
-        self.vouched -= u32::from(number < self.told);
+        self.vouched -= u32::from(number < self.covered);
         Some(transmission)
     }
 
@@ -230,7 +230,7 @@ impl Flight {
         while let Some(entry) = self.entries.pop_front_if(|entry| entry.fate != Fate::InFlight) {
             if entry.fate == Fate::Delivered {
                 self.delivered -= 1;
-                self.vouched -= u32::from(self.first < self.told);
+                self.vouched -= u32::from(self.first < self.covered);
             }
             self.first += 1;
             self.settled -= 1;

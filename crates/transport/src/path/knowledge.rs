@@ -130,14 +130,14 @@ impl Knowledge {
         self.heartbeat = Some(Expected { number, sent: now, wait, excess: self.excess });
     }
 
-    /// Heartbeat `number` came back; `told` is twice the told one-way delay. Returns whether the path, if
+    /// Heartbeat `number` came back; `round_trip` is twice the configured one-way delay. Returns whether the path, if
     /// it was closed, is free again.
-    pub(crate) fn on_heartbeat(&mut self, now: Instant, number: u64, told: Option<Duration>) -> bool {
+    pub(crate) fn on_heartbeat(&mut self, now: Instant, number: u64, round_trip: Option<Duration>) -> bool {
         let Some(beat) = self.heartbeat.take_if(|h| h.number == number) else { return false };
         let took = now.since(beat.sent) - beat.wait;
         let fastest = self.fastest_heartbeat.map_or(took, |f| f.min(took));
         self.fastest_heartbeat = Some(fastest);
-        self.excess = beat.excess(now, told.map_or(fastest, |t| t.min(fastest)));
+        self.excess = beat.excess(now, round_trip.map_or(fastest, |t| t.min(fastest)));
         self.tolerated.take_if(|t| self.excess <= *t).is_some()
     }
 

@@ -84,16 +84,16 @@ impl Watch {
         self.of(path).on_heartbeat_sent(now, number, wait);
     }
 
-    /// Heartbeat `number` came back on `path`; `told` is twice the told one-way delay. Returns whether the path, if it
+    /// Heartbeat `number` came back on `path`; `round_trip` is twice the configured one-way delay. Returns whether the path, if it
     /// was closed, is free again.
     pub(crate) fn on_heartbeat(
         &mut self,
         now: Instant,
         path: PathId,
         number: u64,
-        told: Option<Duration>,
+        round_trip: Option<Duration>,
     ) -> bool {
-        self.paths.get_mut(path).is_some_and(|p| p.knowledge.on_heartbeat(now, number, told))
+        self.paths.get_mut(path).is_some_and(|p| p.knowledge.on_heartbeat(now, number, round_trip))
     }
 
     /// `path` is closed: its packets take by `late` more than expected, or one was lost.

@@ -91,7 +91,7 @@ impl AckClock {
         self.round_trip.add(now, now.since(sent), MEMORY);
     }
 
-    /// When an acknowledgment is due, if anything is to be told; a single segment waits for `delay` at most.
+    /// When an acknowledgment is due, if anything is to be acknowledged; a single segment waits for `delay` at most.
     pub(crate) fn due(&self, rules: &Thinning, delay: Duration) -> Option<Instant> {
         let delay = self.patience().min(delay);
         let enough = self.untold >= rules.every;
@@ -106,7 +106,7 @@ impl AckClock {
     }
 
     /// An acknowledgment of all that came left on this path.
-    pub(crate) fn told(&mut self, now: Instant) {
+    pub(crate) fn acknowledged(&mut self, now: Instant) {
         self.untold = 0;
         self.told_at = now;
         self.haste = if self.haste == Haste::Now { Haste::Soon } else { Haste::None };
@@ -139,13 +139,13 @@ mod tests {
         Instant::ZERO + MS(ms)
     }
 
-    /// A clock in the middle of a transfer over a round trip of 160 ms, which has just told all.
+    /// A clock in the middle of a transfer over a round trip of 160 ms, which has just acknowledged all.
     fn running() -> (AckClock, Thinning) {
         let rules = Thinning { first: 0, ..Thinning::default() };
         let mut clock = AckClock::default();
         clock.on_echo(at(1000), at(840));
         clock.on_segment(at(1000), (0, 10), false, &rules);
-        clock.told(at(1000));
+        clock.acknowledged(at(1000));
         (clock, rules)
     }
 
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(clock.due(&rules, DELAY), Some(at(1041)));
         clock.on_segment(at(1002), segment(2), false, &rules);
         assert_eq!(clock.due(&rules, DELAY), Some(at(1010)));
-        clock.told(at(1010));
+        clock.acknowledged(at(1010));
         assert_eq!(clock.due(&rules, DELAY), None);
     }
 
@@ -193,7 +193,7 @@ mod tests {
             assert_eq!(clock.due(&rules, DELAY), Some(at(1040)));
             clock.on_segment(at(1000), segment(2 * n + 1), false, &rules);
             assert!(clock.due(&rules, DELAY) <= Some(at(1000)));
-            clock.told(at(1000));
+            clock.acknowledged(at(1000));
         }
         clock.on_segment(at(1000), segment(100), false, &rules);
         clock.on_segment(at(1000), segment(101), false, &rules);
@@ -203,16 +203,16 @@ mod tests {
     #[test]
     fn a_gap_is_told_at_once_and_confirmed_by_two_segments_more_and_then_there_is_no_haste() {
         let (mut clock, rules) = running();
-        let mut told = Vec::new();
+        let mut acknowledged = Vec::new();
         for n in 0..20 {
             let now = at(1020) + Duration::from_micros(100 * n);
             clock.on_segment(now, segment(2 + 2 * n), true, &rules);
             if clock.due(&rules, DELAY).is_some_and(|due| due <= now) {
-                clock.told(now);
-                told.push(n);
+                clock.acknowledged(now);
+                acknowledged.push(n);
             }
         }
-        assert_eq!(told, [0, 2]);
+        assert_eq!(acknowledged, [0, 2]);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         for ms in [2001, 2500, 3010] {
             clock.on_echo(at(ms), at(ms - 320));
         }
-        clock.told(at(3010));
+        clock.acknowledged(at(3010));
         clock.on_segment(at(3010), segment(1), false, &rules);
         clock.on_segment(at(3010), segment(2), false, &rules);
         assert_eq!(clock.due(&rules, DELAY), Some(at(3030)));

@@ -30,7 +30,7 @@ pub(crate) struct PathReceiver {
     pub marked: bool,
     /// What the peer calls it, if it says so (route id of the multi-route option).
     pub route: Option<u8>,
-    /// How often we told the peer of it.
+    /// How often it was announced to the peer.
     pub announced: u32,
     /// Data bytes received, duplicates included.
     pub bytes: u64,

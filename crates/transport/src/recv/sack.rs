@@ -61,7 +61,7 @@ struct Recent {
 const FEWEST_TELLS: u8 = 2;
 const MOST_TELLS: u8 = 4;
 
-/// Blocks remembered of one path after they were told, beyond the ones that fit one acknowledgment.
+/// Blocks of one path remembered after they were reported, beyond those that fit one acknowledgment.
 const MEMORY: usize = 8;
 
 impl SackReporter {

@@ -9,7 +9,7 @@
 //! | RTT_F, CWND_F; RTT_S | round trip and window of the quickest path; round trip of the one that would take the segment |
 //! | X = MSS_F (CWND_F + (rtts − 1) / 2) rtts, rtts = RTT_S / RTT_F | `while_away` |
 //! | M | `Parcel::window` |
-//! | λ | 1: the paper moves it where the window blocked nevertheless, which a scheduler is not told |
+//! | λ | 1: the paper moves it where the window blocked nevertheless, which a scheduler does not learn |
 
 use polypath_wire::{Instant, PathId};
 

@@ -8,9 +8,11 @@ use polypath_endpoint::*;
 use polypath_hip::{HipConfig, Identity, KeyKind, Random, dh::DhGroup};
 use polypath_testing::{self as testing, Wire};
 pub use polypath_testing::{Bed as _, CLIENT, SERVER};
-use polypath_transport::{ConnectionConfig, Pattern, Payload, Segment};
+use polypath_transport::{ConnectionConfig, Pattern, Payload};
 use polypath_wire::hip::Hit;
 use polypath_wire::{Duration, Ecn, Instant, Rate};
+
+pub use crate::common::out::Out;
 
 pub const PORT: u16 = 80;
 pub const KEY: u32 = 5;
@@ -81,18 +83,6 @@ pub struct Flying {
     link: usize,
     locators: Locators,
     payload: Vec<u8>,
-}
-
-#[derive(Default)]
-pub struct Out(pub Vec<(Locators, Vec<u8>)>);
-
-impl Outlet for Out {
-    fn send(&mut self, _: Instant, _: &Locators, _: &mut Box<Segment>) {
-        panic!("a segment left in the clear");
-    }
-    fn send_datagram(&mut self, _: Instant, locators: &Locators, _: Ecn, payload: &[u8]) {
-        self.0.push((*locators, payload.to_vec()));
-    }
 }
 
 pub fn quick() -> SecurityConfig {

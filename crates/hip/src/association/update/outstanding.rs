@@ -27,7 +27,7 @@ pub(in crate::association) struct Updates {
     pub(super) refused: VecDeque<[u8; 32]>,
     /// Limits signature checks of others.
     pub(super) checks: Checks,
-    /// Whether the peer is told of addresses without a path.
+    /// Whether addresses without a path are announced to the peer.
     pub(super) announces: bool,
     /// Paths that were rekeyed.
     pub(super) retired: Vec<Retired>,

@@ -18,7 +18,7 @@ struct Path {
     free_at: Instant,
     rate: Rate,
     offset: u64,
-    /// One segment of so many is lost; and how many left.
+    /// Of this number of segments one is lost; and how many left.
     loses: Option<u64>,
     sent: u64,
     lost: std::collections::VecDeque<LostSegment>,

@@ -11,7 +11,7 @@ use crate::about::About;
 
 /// Balanced linked adaptation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Balia;
+pub(crate) struct Balia;
 
 impl Coupling for Balia {
     const ABOUT: About =

@@ -11,7 +11,7 @@ use crate::about::About;
 
 /// RFC 6356.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lia;
+pub(crate) struct Lia;
 
 impl Coupling for Lia {
     const ABOUT: About =

@@ -17,7 +17,7 @@ const EQUAL: f64 = 1e-9;
 
 /// Opportunistic linked increases.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Olia;
+pub(crate) struct Olia;
 
 impl Coupling for Olia {
     const ABOUT: About =

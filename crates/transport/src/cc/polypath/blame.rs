@@ -3,8 +3,8 @@
 //! A full queue loses about the same share of the packets of each path through it. What a path loses beyond `MARGIN` times what the
 //! cleanest path of its bottleneck loses is its own, unless chance explains it: it is lost before the bottleneck or after it. Of the path's losses only the
 //! part that the bottleneck explains reduces the window, and the path has less of the window, which its siblings carry with fewer losses.
-//! Where also the cleanest path loses much, windows are of a few segments, and a path's losses tell how many of its packets left together: nothing
-//! is told. What a path that was held to share wrongly may take at its own bottleneck: docs/controller.md.
+//! Where also the cleanest path loses much, windows are of a few segments, and a path's losses show how many of its packets left together: they
+//! say nothing of the path. What a path that was held to share wrongly may take at its own bottleneck: docs/controller.md.
 
 use polypath_wire::{Duration, Instant};
 
@@ -76,7 +76,7 @@ impl Losses {
         match cause {
             LossCause::DupAck | LossCause::PartialAck | LossCause::LaterDelivered => self.episodes += 1.0,
             LossCause::TailProbe => {
-                self.lost += 1.0; // it arrived with the probe, and nobody was told
+                self.lost += 1.0; // it arrived with the probe, and nobody heard of it
                 self.episodes += 1.0;
             }
             LossCause::Timeout | LossCause::Silence | LossCause::TooBig | LossCause::PathRemoved => {

@@ -5,6 +5,7 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 use super::blame::Losses;
 use super::random_loss::RandomLoss;
 use crate::facts::AckSample;
+use crate::path_map::OfPath;
 
 /// Share of what is delivered in a smallest round trip that a loss leaves which chance or a queue made.
 pub(super) const KEPT: f64 = 0.9;
@@ -26,6 +27,13 @@ pub(super) struct Path {
     pub losses: Losses,
     /// The present loss episode is not of congestion.
     pub excused: bool,
+}
+
+impl OfPath for Path {
+    #[inline]
+    fn path(&self) -> PathId {
+        self.id
+    }
 }
 
 impl Path {

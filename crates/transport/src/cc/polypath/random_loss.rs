@@ -46,7 +46,7 @@ const HIGH: f64 = 0.7;
 /// Where a loss comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// A full queue, as far as can be told.
+    /// A full queue, as far as is known.
     Queue,
     /// Chance, or a queue: losses are random, but packets wait.
     Either,
@@ -161,7 +161,7 @@ impl RandomLoss {
         self.least
     }
 
-    /// As far as can be told, if packets wait as long as `long` in such a queue.
+    /// As far as is known, if packets wait as long as `long` in such a queue.
     fn is_full(&self, long: Duration) -> bool {
         let stands = self.lately().min().is_some_and(|wait| wait >= long);
         stands || self.lately().any(|wait| wait >= self.shallow().max(self.least.over(2)))

@@ -7,6 +7,7 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use crate::bottleneck::Verdict;
+use crate::path_map::{OfPath, PathMap};
 
 /// By how much of its window the load of a path is shifted that shares one, and of one on trial.
 const SHIFT: f64 = 1.0 / 16.0;
@@ -21,7 +22,7 @@ const LIMITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     /// Of paths that do not have all of a window as it is.
-    shares: Vec<Share>,
+    shares: PathMap<Share>,
     /// How often load was shifted, and when it is next.
     shifts: usize,
     next: Instant,
@@ -34,6 +35,12 @@ struct Share {
     share: f64,
     /// What its losses leave of that.
     weight: f64,
+}
+
+impl OfPath for Share {
+    fn path(&self) -> PathId {
+        self.path
+    }
 }
 
 impl Share {
@@ -80,7 +87,8 @@ impl Shares {
             if members.clone().nth(1).is_some() {
                 self.share(members, &carries);
             } else if shifts(first) {
-                self.shares.push(Share { path: first, share: self.shifted(first, ON_TRIAL), weight: 1.0 });
+                let share = self.shifted(first, ON_TRIAL);
+                self.shares.insert(Share { path: first, share, weight: 1.0 });
             }
         }
     }
@@ -100,9 +108,9 @@ impl Shares {
         let first = self.shares.len();
         for path in members {
             let (share, weight) = carries(path).map_or((0.0, 1.0), |(srtt, weight)| (quick(srtt), weight));
-            self.shares.push(Share { path, share: share * self.shifted(path, SHIFT), weight });
+            self.shares.insert(Share { path, share: share * self.shifted(path, SHIFT), weight });
         }
-        let shares = &mut self.shares[first..];
+        let shares = &mut self.shares.as_mut_slice()[first..];
         scale(shares, |_| true, 1.0);
         if shares.iter().all(Share::is_whole) {
             return;
@@ -123,6 +131,6 @@ impl Shares {
 
     /// The share of `path`; none if it has all.
     pub(super) fn of(&self, path: PathId) -> Option<f64> {
-        self.shares.iter().find(|share| share.path == path).map(|share| share.share)
+        self.shares.get(path).map(|share| share.share)
     }
 }

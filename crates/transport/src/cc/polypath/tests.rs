@@ -21,7 +21,7 @@ fn two(bottlenecks: DetectionConfig) -> Polypath {
     c
 }
 
-/// Each with so many segments in flight.
+/// With these segments in flight.
 fn views(in_flight: [u64; 2]) -> [PathView; 2] {
     [A, B].map(|path| PathView { in_flight: 1000 * in_flight[path.index()], ..PathView::new(path, 1000) })
 }

@@ -11,7 +11,7 @@ use polypath_wire::{Duration, Instant};
 const BURST: u64 = 64;
 /// One of these is kept in this share of a round trip, for comparison.
 const SPARSE: u64 = 4;
-/// So many of either are kept.
+/// Number of either that are kept.
 const KEPT: usize = 64;
 /// Waits are equal that differ by less than this, or by less than this share of the longest.
 pub(super) const SAME: Duration = Duration::from_micros(300);

@@ -136,14 +136,14 @@ impl Receiver {
 
     /// An acknowledgment left on `path`. If it had no room for all blocks that changed there, another one is due.
     #[inline(always)]
-    pub(crate) fn told(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn acknowledged(&mut self, now: Instant, path: PathId) {
         let all = self.buffer.held().is_empty() || !self.reporter.has_news(path);
         if self.thinning.is_some()
             && all
-            && let Some(told) = self.paths.get_mut(path)
+            && let Some(of_path) = self.paths.get_mut(path)
         {
             self.due.remove(path);
-            told.clock.told(now);
+            of_path.clock.acknowledged(now);
         }
     }
 

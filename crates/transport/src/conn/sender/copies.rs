@@ -47,8 +47,8 @@ struct UnderWay {
     path: PathId,
     copies: VecDeque<Copy>,
     bytes: u64,
-    /// Acknowledgments on the path have told of everything below.
-    told: u64,
+    /// Acknowledgments on the path have covered everything below.
+    covered: u64,
     /// Copies sent before this have had their reduction.
     reduced: Instant,
 }
@@ -62,7 +62,7 @@ impl OfPath for UnderWay {
 
 impl UnderWay {
     fn new(path: PathId) -> Self {
-        Self { path, copies: VecDeque::new(), bytes: 0, told: 0, reduced: Instant::ZERO }
+        Self { path, copies: VecDeque::new(), bytes: 0, covered: 0, reduced: Instant::ZERO }
     }
 }
 
@@ -91,15 +91,15 @@ impl Copies {
         copies.insert(at, copy);
     }
 
-    /// The copy of `offset` on `path` was answered by an acknowledgment there. Copies of what none had told of
+    /// The copy of `offset` on `path` was answered by an acknowledgment there. Copies of what none had covered of
     /// there before may have come with it, if acknowledgments may be of several segments.
     pub(super) fn answer(&mut self, path: PathId, offset: u64) -> Option<Answered> {
-        let UnderWay { copies, bytes, told, .. } = self.paths.get_mut(path)?;
+        let UnderWay { copies, bytes, covered, .. } = self.paths.get_mut(path)?;
         let at = copies.iter().position(|c| c.offset == offset)?;
         let (mut missing, mut missing_sent) = (0, Instant::ZERO);
         for before in copies.drain(..at) {
             *bytes -= u64::from(before.len);
-            if self.one_by_one || before.offset < *told {
+            if self.one_by_one || before.offset < *covered {
                 missing += u64::from(before.len);
                 missing_sent = before.sent_at;
             }
@@ -119,7 +119,7 @@ impl Copies {
     /// An acknowledgment of everything below `una` came on `path`.
     pub(super) fn tell(&mut self, path: PathId, una: u64) {
         if let Some(under_way) = self.paths.get_mut(path) {
-            under_way.told = under_way.told.max(una);
+            under_way.covered = under_way.covered.max(una);
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) struct OwnAcks {
 
 /// What an acknowledgment covers that none before it on its path did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Told {
+struct Covered {
     /// When the newest segment left.
     newest: Instant,
     /// The bytes of the first flight, and when the newest of these left.
@@ -75,25 +75,25 @@ impl OwnAcks {
     }
 
     /// What `ack` covers that none before it on this path did. Segments that left before the newest of these are forgotten: they were lost.
-    fn hear(&mut self, ack: &Ack<'_>) -> Option<Told> {
+    fn hear(&mut self, ack: &Ack<'_>) -> Option<Covered> {
         let up_to = |bound: u64| self.sent.partition_point(|sent| sent.1 <= bound);
         let within = |&(from, to): &(u64, u64)| {
             let behind = up_to(to);
             let newest = behind.checked_sub(1).and_then(|at| self.sent.get(at));
             newest.filter(|sent| from <= sent.0).map(|_| behind)
         };
-        let told = ack.blocks.iter().filter_map(within).fold(up_to(ack.una), usize::max);
-        let (_, _, newest) = *self.sent.get(told.checked_sub(1)?)?;
-        let of_first = told.min(self.first);
+        let covered = ack.blocks.iter().filter_map(within).fold(up_to(ack.una), usize::max);
+        let (_, _, newest) = *self.sent.get(covered.checked_sub(1)?)?;
+        let of_first = covered.min(self.first);
         let has = |(from, to, _): &&Sent| {
             *to <= ack.una || ack.blocks.iter().any(|block| block.0 <= *from && *to <= block.1)
         };
         let heard = || self.sent.range(..of_first).filter(has);
         let first =
             heard().next_back().map(|(_, _, left)| (heard().map(|(from, to, _)| to - from).sum(), *left));
-        self.sent.drain(..told);
+        self.sent.drain(..covered);
         self.first -= of_first;
-        Some(Told { newest, first })
+        Some(Covered { newest, first })
     }
 
     /// `len` bytes from `offset` on leave once more: their acknowledgment does not show which transmission arrived.
@@ -125,12 +125,12 @@ impl Sender {
     #[inline]
     pub(super) fn hear_own(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) {
         let own = self.own_acks.get_mut(ack.path).filter(|own| !own.sent.is_empty() && ack.route == ack.path);
-        let Some(told) = own.and_then(|own| own.hear(ack)) else { return };
-        if let Some((bytes, sent_at)) = told.first.filter(|_| engine.goes_by_trains()) {
+        let Some(covered) = own.and_then(|own| own.hear(ack)) else { return };
+        if let Some((bytes, sent_at)) = covered.first.filter(|_| engine.goes_by_trains()) {
             engine.on_first_flight(now, ack.path, bytes, sent_at);
         }
         if engine.compares_paths() {
-            engine.on_own_ack(now, ack.path, told.newest, ack.reverse);
+            engine.on_own_ack(now, ack.path, covered.newest, ack.reverse);
         }
     }
 }
@@ -157,34 +157,34 @@ mod tests {
         own
     }
 
-    fn told(newest: u64, first: Option<(u64, u64)>) -> Option<Told> {
-        Some(Told { newest: Instant(newest), first: first.map(|(bytes, left)| (bytes, Instant(left))) })
+    fn covered(newest: u64, first: Option<(u64, u64)>) -> Option<Covered> {
+        Some(Covered { newest: Instant(newest), first: first.map(|(bytes, left)| (bytes, Instant(left))) })
     }
 
     #[test]
     fn each_acknowledgment_tells_of_what_arrived_since_the_one_before() {
         let mut own = own(4);
         assert_eq!(own.hear(&Ack { una: 500, ..ACK }), None);
-        assert_eq!(own.hear(&Ack { una: 2000, ..ACK }), told(1, Some((2000, 1))));
+        assert_eq!(own.hear(&Ack { una: 2000, ..ACK }), covered(1, Some((2000, 1))));
         assert_eq!(own.hear(&Ack { una: 1000, ..ACK }), None, "an old one");
-        assert_eq!(own.hear(&Ack { blocks: &[(0, 3500)], ..ACK }), told(2, Some((1000, 2))));
-        assert_eq!(own.hear(&Ack { una: 9000, ..ACK }), told(3, Some((1000, 3))));
+        assert_eq!(own.hear(&Ack { blocks: &[(0, 3500)], ..ACK }), covered(2, Some((1000, 2))));
+        assert_eq!(own.hear(&Ack { una: 9000, ..ACK }), covered(3, Some((1000, 3))));
     }
 
     #[test]
     fn what_is_missing_before_the_newest_is_not_waited_for() {
         let mut own = own(14);
         let blocks = &[(5000, 6000), (2000, 3000), (9500, 20_000)];
-        assert_eq!(own.hear(&Ack { una: 1000, blocks, ..ACK }), told(13, Some((3000, 5))));
+        assert_eq!(own.hear(&Ack { una: 1000, blocks, ..ACK }), covered(13, Some((3000, 5))));
         assert_eq!(own.hear(&Ack { una: 14_000, ..ACK }), None);
     }
 
     #[test]
     fn the_first_flight_is_ten_segments_and_the_rest_is_kept_only_if_it_is_of_interest() {
         let mut own = own(12);
-        assert_eq!(own.hear(&Ack { una: 12_000, ..ACK }), told(11, Some((10_000, 9))));
+        assert_eq!(own.hear(&Ack { una: 12_000, ..ACK }), covered(11, Some((10_000, 9))));
         own.note((12_000, 13_000, Instant(12)), true);
-        assert_eq!(own.hear(&Ack { una: 13_000, ..ACK }), told(12, None));
+        assert_eq!(own.hear(&Ack { una: 13_000, ..ACK }), covered(12, None));
         own.note((13_000, 14_000, Instant(13)), false);
         assert_eq!(own.hear(&Ack { una: 14_000, ..ACK }), None);
     }
@@ -194,14 +194,14 @@ mod tests {
         let mut own = own(3);
         own.forget(1000, 1000);
         own.forget(9000, 1000);
-        assert_eq!(own.hear(&Ack { una: 2000, ..ACK }), told(0, Some((1000, 0))));
-        assert_eq!(own.hear(&Ack { una: 3000, ..ACK }), told(2, Some((1000, 2))));
+        assert_eq!(own.hear(&Ack { una: 2000, ..ACK }), covered(0, Some((1000, 0))));
+        assert_eq!(own.hear(&Ack { una: 3000, ..ACK }), covered(2, Some((1000, 2))));
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut own = own(MOST as u64 + 1);
         assert_eq!((own.sent.len(), own.first), (1, 0));
-        assert_eq!(own.hear(&Ack { una: u64::MAX, ..ACK }), told(MOST as u64, None));
+        assert_eq!(own.hear(&Ack { una: u64::MAX, ..ACK }), covered(MOST as u64, None));
     }
 }

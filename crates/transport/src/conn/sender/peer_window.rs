@@ -7,7 +7,7 @@ pub(crate) struct PeerWindow {
     pub edge: u64,
     /// Largest window the peer ever offered.
     pub largest: u64,
-    /// Offset and acknowledgment of the segment that told, and its timestamp.
+    /// Offset, acknowledgment and timestamp of the segment that advertised it.
     told_by: (i64, u64),
     told_at: Option<u32>,
 }
@@ -66,7 +66,7 @@ mod tests {
         assert!(!window.update(0, 10, 40, Some(u32::MAX)), "earlier, around the end of the clock");
         assert!(!window.update(0, 10, 90, Some(4)), "earlier");
         assert!(window.update(0, 10, 90, Some(7)), "it opens again");
-        assert!(!window.update(0, 9, 200, Some(7)), "older than what was told");
+        assert!(!window.update(0, 9, 200, Some(7)), "older than what was advertised");
         assert!(window.update(0, 11, 0, Some(4)), "more is acknowledged");
         assert_eq!(window.left(11), 0);
     }

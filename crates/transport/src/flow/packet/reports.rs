@@ -24,7 +24,7 @@ pub(super) struct Sent {
     given_up: BTreeMap<u64, Transmission>,
     /// The last question, while it is not answered.
     pub asked: Option<u64>,
-    /// The peer's clock, as its last report told: µs without the wrap.
+    /// The peer's clock, as in its last report: µs without the wrap.
     clock: u64,
     /// Marks of congestion that were reported.
     marked: u32,

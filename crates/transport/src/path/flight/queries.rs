@@ -50,12 +50,12 @@ impl Flight {
         self.highest_delivered
     }
 
-    /// Acknowledgments on the path itself have told of everything delivered below this number.
-    pub(crate) fn told(&self) -> u64 {
-        self.told
+    /// Acknowledgments on the path itself have covered everything delivered below this number.
+    pub(crate) fn covered(&self) -> u64 {
+        self.covered
     }
 
-    /// Transmissions delivered after the oldest that was not, as [`vouch`](Self::vouch) was told.
+    /// Transmissions delivered after the oldest that was not, as far as [`vouch`](Self::vouch) knows.
     pub(crate) fn vouched(&self) -> u32 {
         self.vouched
     }
@@ -71,7 +71,7 @@ impl Flight {
         self.iter().map(|(number, _)| number).collect()
     }
 
-    /// What is in flight with at least `threshold` later ones delivered, as [`vouch`](Self::vouch) was told; oldest
+    /// What is in flight with at least `threshold` later ones delivered, as far as [`vouch`](Self::vouch) knows; oldest
     /// first.
     pub(crate) fn overtaken(&self, threshold: u32) -> impl Iterator<Item = (u64, &Transmission)> {
         let mut later = self.vouched;

@@ -16,7 +16,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// On so many paths.
+    /// On this number of paths.
     fn new(paths: u16) -> Self {
         let mut engine = sender::engine(&ConnectionConfig::default(), &Env::default());
         for path in (0..paths).map(PathId) {
@@ -25,7 +25,7 @@ impl Stream {
         Self { map: StreamMap::default(), engine }
     }
 
-    /// So many segments of ten bytes leave on `path`.
+    /// This number of segments of ten bytes leaves on `path`.
     fn send(mut self, path: PathId, segments: usize) -> Self {
         for _ in 0..segments {
             let cargo = Cargo { key: self.map.nxt(), len: 10, history: History::Once };
