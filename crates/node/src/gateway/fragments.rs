@@ -11,6 +11,8 @@ use polypath_wire::tcp;
 
 /// Segments of which parts are missing, at most: 64 KiB each.
 const MOST: usize = 64;
+/// Parts of one, at most: 64 KiB over a link of 576 bytes.
+const PARTS: usize = 128;
 /// How long the missing parts are waited for (RFC 791: 15 s and more).
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -53,8 +55,8 @@ impl Fragments {
         };
         self.give_up(now, &key, lost);
         let waiting = self.0.entry(key).or_insert_with(|| Parts { began: now, parts: BTreeMap::new() });
-        if !waiting.take(at, part) {
-            // No router cuts fragments that overlap (RFC 5722 §4).
+        if waiting.parts.len() == PARTS || !waiting.take(at, part) {
+            // No router cuts fragments that overlap (RFC 5722 §4), or into so many.
             *lost += 1 + self.0.remove(&key).map_or(0, |waiting| waiting.parts.len() as u64);
             return None;
         }
@@ -222,6 +224,8 @@ mod tests {
         assert_eq!(made(&[v4(7, 8, &data(8, 9), false), first]), (vec![], 2), "behind the last one");
         let long = [v4(7, 0, &[7; 40_000], true), v4(7, 40_000, &[7; 40_000], false)];
         assert_eq!(made(&long), (vec![], 2));
+        let small: Vec<Bytes> = (0..=PARTS).map(|n| v4(7, n * UNIT, &data(0, UNIT), true)).collect();
+        assert_eq!(made(&small), (vec![], PARTS as u64 + 1));
         let uneven = v4(7, 0, &data(0, 15), true);
         assert_eq!(made(&[uneven, v4(7, 0, &[], true)]), (vec![], 2));
         let mut whole = v4(7, 0, &data(0, 16), false).to_vec();
