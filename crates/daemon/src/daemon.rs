@@ -165,6 +165,7 @@ impl Daemon {
         let packets = Packets {
             device: gateway.bypass(exclusion.rule()),
             peers: outer.carry_packets(config.lane.packets()).map_err(OpenError::from)?,
+            networks: config.tunnel.addresses.clone(),
             counters: NotCarried::default(),
             own: Own::default(),
         };
