@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use ipnet::IpNet;
-use nix::net::if_::if_nametoindex;
 use polypath_endpoint::ListenConfig;
 use polypath_node::{Listener, Stream};
 use polypath_transport::ConnectionConfig;
@@ -17,6 +16,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
+use crate::device::Device;
 use crate::lane::Lane;
 use crate::netlink::Netlink;
 use crate::peers::Peer;
@@ -95,7 +95,7 @@ fn decode(message: &[u8]) -> Option<IpAddr> {
 }
 
 /// Gives the device the address that the peer says, and another one when it says so, for ever.
-pub(crate) async fn follow(lane: Arc<Lane>, device: String, hit: Hit) {
+pub(crate) async fn follow(lane: Arc<Lane>, device: Device, hit: Hit) {
     let (mut has, mut said) = (None, None);
     loop {
         let failed = ask(&lane, &device, hit, &mut has).await.err();
@@ -108,7 +108,7 @@ pub(crate) async fn follow(lane: Arc<Lane>, device: String, hit: Hit) {
 }
 
 /// Asks once there is an association; returns when what was said no longer holds.
-async fn ask(lane: &Lane, device: &str, hit: Hit, has: &mut Option<IpAddr>) -> Result<(), String> {
+async fn ask(lane: &Lane, device: &Device, hit: Hit, has: &mut Option<IpAddr>) -> Result<(), String> {
     let Some(peer) = lane.peers.with_hit(hit) else { return Ok(()) };
     lane.associated(&peer).await;
     let stream = lane.outer.connect_peer(connection(), hit, PORT).await.map_err(|e| e.to_string())?;
@@ -143,12 +143,11 @@ async fn answer(stream: &Stream) -> Option<IpAddr> {
 }
 
 /// Gives `device` an address in place of what it has.
-async fn set(device: &str, before: Option<IpAddr>, address: IpAddr) -> Result<(), String> {
+async fn set(device: &Device, before: Option<IpAddr>, address: IpAddr) -> Result<(), String> {
     let netlink = Netlink::open().map_err(|e| e.to_string())?;
-    let index = if_nametoindex(device).map_err(|e| e.to_string())?;
-    let length = IpNet::from(address).prefix_len();
+    let (index, length) = (device.index, IpNet::from(address).prefix_len());
     let added = netlink.handle.address().add(index, address, length).replace();
-    added.execute().await.map_err(|e| format!("{address} on {device}: {e}"))?;
+    added.execute().await.map_err(|e| format!("{address} on {}: {e}", device.name()))?;
     // Only now: with its last address the routes of a device go.
     if let Some(before) = before {
         let all = netlink.handle.address().get().set_link_index_filter(index);

@@ -154,12 +154,20 @@ pub(crate) async fn watch(lane: Arc<Lane>) {
             peer.link.changed.notify_waiters();
             peer.link.pool.wake();
         }
-        tell(hit, peer.map(|peer| name(&peer)), &event);
+        if matches!(event, PeerEvent::Stranger { .. } | PeerEvent::Failed(_)) {
+            continue;
+        }
+        // Who comes and goes for ever does not fill the disk.
+        let Some(left_out) = peer.as_ref().map_or(Some(0), |peer| peer.link.lines.allows()) else { continue };
+        let name = peer.map_or_else(|| hit.to_string(), |peer| name(&peer));
+        if left_out > 0 {
+            warn!(peer = %name, "{left_out} lines left out: its associations and paths come and go too often");
+        }
+        tell(&name, &event);
     }
 }
 
-fn tell(hit: Hit, name: Option<String>, event: &PeerEvent) {
-    let peer = name.unwrap_or_else(|| hit.to_string());
+fn tell(peer: &str, event: &PeerEvent) {
     match event {
         PeerEvent::Up => info!(%peer, "association is up"),
         PeerEvent::Down => warn!(%peer, "association is gone"),

@@ -1,26 +1,24 @@
 //! How a running daemon is asked: one line of JSON on a Unix socket that only its owner, root and one group may use, answered by
 //! another one.
 
+mod socket;
+
 use std::collections::VecDeque;
-use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
-use std::os::unix::net::{UnixListener as BlockingListener, UnixStream as Blocking};
+use std::os::unix::net::UnixStream as Blocking;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
-use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, interval, sleep_until, timeout};
 
 use crate::paths::PathsChange;
 use crate::status::Status;
+pub use socket::{Askers, ControlSocket};
 
 /// What a daemon is asked.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -135,6 +133,8 @@ impl ControlError {
 
 /// How long a question or an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether the socket is still there.
+const LOOK: Duration = Duration::from_secs(2);
 /// How long a daemon that ends waits for those who read an answer.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Most who have connected and not asked yet. Whoever has been silent for longest makes room for the next, but has some time.
@@ -145,61 +145,13 @@ const READERS: usize = 16;
 /// Longest question, bytes.
 const LONGEST: u64 = 16 << 10;
 
-/// Who may ask beside root.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Askers {
-    /// The user that owns the socket; without one, who makes it.
-    pub user: Option<u32>,
-    /// A group.
-    pub group: Option<u32>,
-}
-
-/// The socket of a daemon; it goes when this is dropped, if the directory allows it then.
-pub struct ControlSocket {
-    listener: UnixListener,
-    path: PathBuf,
-    askers: Askers,
-}
-
 impl ControlSocket {
-    /// Makes the socket; one that a dead daemon left is replaced. Needs a tokio runtime.
-    pub fn bind(path: &Path, askers: Askers) -> Result<Self, ControlError> {
-        let failed = |source| ControlError::Os { path: path.to_owned(), source };
-        match Blocking::connect(path) {
-            Ok(_) => return Err(ControlError::Taken(path.to_owned())),
-            // That is also said of what is no socket.
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
-                if !fs::symlink_metadata(path).map_err(failed)?.file_type().is_socket() {
-                    return Err(ControlError::Occupied(path.to_owned()));
-                }
-                fs::remove_file(path).map_err(failed)?
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(failed(e)),
-        }
-        let listener = Self::listener(path, askers).map_err(failed)?;
-        Ok(Self { listener, path: path.to_owned(), askers })
-    }
-
-    /// Nobody can connect before the socket has its mode and its owner.
-    fn listener(path: &Path, askers: Askers) -> io::Result<UnixListener> {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-        bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
-        let mode = if askers.group.is_some() { 0o660 } else { 0o600 };
-        fs::set_permissions(path, Permissions::from_mode(mode))?;
-        if askers != Askers::default() {
-            chown(path, askers.user, askers.group)?;
-        }
-        listen(&socket, Backlog::new(128)?)?;
-        UnixListener::from_std(BlockingListener::from(socket))
-    }
-
     /// Answers questions until it is asked to end. What is asked for is done to its end, one after another; whoever asks or reads slowly
     /// holds up nobody, and is waited for no longer than 5 s; whoever asks nothing, no longer than there is room.
-    pub async fn serve(&self, does: impl AsyncFn(Command) -> Answer) {
+    pub async fn serve(&mut self, does: impl AsyncFn(Command) -> Answer) {
         let (mut asking, mut answered) = (JoinSet::new(), JoinSet::new());
         let mut silent: VecDeque<(Instant, AbortHandle)> = VecDeque::new();
+        let mut look = interval(LOOK);
         loop {
             silent.retain(|(_, asker)| !asker.is_finished());
             let until = silent.front().filter(|_| silent.len() >= SILENT).map(|(since, _)| *since + GRACE);
@@ -226,25 +178,9 @@ impl ControlSocket {
                     answered.spawn(reply(stream, answer));
                 }
                 Some(_) = answered.join_next() => {}
+                _ = look.tick() => self.look(),
             }
         }
-    }
-
-    /// The next who may ask. After an error it waits: what caused it, as a lack of descriptors, lasts.
-    async fn accept(&self) -> UnixStream {
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, _)) if self.admits(&stream) => return stream,
-                Ok(_) => {}
-                Err(_) => tokio::time::sleep(PATIENCE).await,
-            }
-        }
-    }
-
-    /// Whether that is a user who may ask. Of a group the kernel knows who is in it: others cannot connect.
-    fn admits(&self, stream: &UnixStream) -> bool {
-        let is_ours = |uid: u32| uid == 0 || uid == geteuid().as_raw();
-        self.askers.group.is_some() || stream.peer_cred().is_ok_and(|asker| is_ours(asker.uid()))
     }
 }
 
@@ -257,13 +193,6 @@ async fn question(stream: UnixStream) -> io::Result<(UnixStream, String)> {
 async fn reply(mut stream: UnixStream, answer: Answer) -> io::Result<()> {
     let line = serde_json::to_string(&answer)? + "\n";
     timeout(PATIENCE, stream.write_all(line.as_bytes())).await?
-}
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        // Somebody else may have removed it.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 /// Asks the daemon that answers at `path`.
@@ -301,6 +230,9 @@ pub fn ended(path: &Path, patience: Duration) -> Result<(), ControlError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::packets::PacketStatus;
     use crate::status::{LaneStatus, OutsideStatus};
@@ -325,7 +257,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control.sock");
         assert!(matches!(ask(&path, &Command::Status), Err(ControlError::Nobody(_))));
-        let socket = ControlSocket::bind(&path, Askers::default()).unwrap();
+        let mut socket = ControlSocket::bind(&path, Askers::default()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(matches!(ControlSocket::bind(&path, Askers::default()), Err(ControlError::Taken(_))));
         let asking = tokio::task::spawn_blocking({
@@ -346,7 +278,7 @@ mod tests {
     async fn those_who_ask_or_read_slowly_hold_up_nobody() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control.sock");
-        let socket = ControlSocket::bind(&path, Askers::default()).unwrap();
+        let mut socket = ControlSocket::bind(&path, Askers::default()).unwrap();
         let silent = Blocking::connect(&path).unwrap();
         let mut reads_nothing = Blocking::connect(&path).unwrap();
         writeln!(reads_nothing, "{}", serde_json::to_string(&Command::Log(0)).unwrap()).unwrap();
@@ -368,7 +300,7 @@ mod tests {
     async fn those_who_connect_and_ask_nothing_make_room() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control.sock");
-        let socket = ControlSocket::bind(&path, Askers::default()).unwrap();
+        let mut socket = ControlSocket::bind(&path, Askers::default()).unwrap();
         let (connected, all) = tokio::sync::oneshot::channel();
         let asking = tokio::task::spawn_blocking(move || {
             let silent: Vec<_> = (0..300).map(|_| Blocking::connect(&path).unwrap()).collect();
@@ -398,6 +330,39 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         ControlSocket::bind(&path, Askers::default()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_is_deleted_is_made_again_and_that_of_another_daemon_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run/control.sock");
+        fs::create_dir(dir.path().join("run")).unwrap();
+        let mut socket = ControlSocket::bind(&path, Askers::default()).unwrap();
+        let serve = async |socket: &mut ControlSocket| {
+            let asking = tokio::task::spawn_blocking({
+                let path = path.clone();
+                move || {
+                    let mut tries = (0..100).map(|_| std::thread::sleep(Duration::from_millis(100)));
+                    tries.find_map(|()| ask(&path, &Command::Down).ok())
+                }
+            });
+            socket.serve(async |_| Answer::Ending).await;
+            assert_eq!(asking.await.unwrap(), Some(Answer::Ending));
+        };
+        fs::remove_file(&path).unwrap();
+        serve(&mut socket).await;
+        fs::remove_dir_all(dir.path().join("run")).unwrap();
+        let again = async {
+            tokio::time::sleep(LOOK * 2).await;
+            fs::create_dir(dir.path().join("run")).unwrap();
+        };
+        tokio::join!(serve(&mut socket), again);
+        fs::remove_file(&path).unwrap();
+        let other = ControlSocket::bind(&path, Askers::default()).unwrap();
+        drop(socket);
+        assert!(path.exists());
+        drop(other);
+        assert!(!path.exists());
     }
 
     #[tokio::test]

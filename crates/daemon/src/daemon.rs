@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use crate::config::{Config, Place};
+use crate::device::Device;
 use crate::exclusion::Exclusion;
 use crate::kill_switch::KillSwitch;
 use crate::lane::{Counters, Lane, NotCarried, Packets};
@@ -156,13 +157,15 @@ impl Daemon {
             mtu: config.tunnel.mtu,
         });
         let mut gateway = gateway.map_err(DaemonError::Device)?;
-        let (device, stats) = (gateway.name().map_err(DaemonError::Device)?, gateway.stats());
+        let device = Device::named(gateway.name().map_err(DaemonError::Device)?)?;
+        let stats = gateway.stats();
         let (quotas, exclusion) = (Quotas::new(config), Exclusion::of(&config.lane));
         let choice = LiveChoice::from(Choice { spent: quotas.spent(), ..config.choice(&device) });
         let outer = outer(config, choice.clone(), identity, observer)?;
         let packets = Packets {
             device: gateway.bypass(exclusion.rule()),
             peers: outer.carry_packets(config.lane.packets()).map_err(OpenError::from)?,
+            networks: config.tunnel.addresses.clone(),
             counters: NotCarried::default(),
             own: Own::default(),
         };
@@ -180,7 +183,7 @@ impl Daemon {
         };
         let (lane, places) = (Arc::new(lane), config.lane.connections as usize);
         let view = View { lane, device, choice, quotas, gateway: stats, places };
-        let (config, routes) = (Mutex::new(config.clone()), Routes::through(&view.device)?);
+        let (config, routes) = (Mutex::new(config.clone()), Routes::through(&view.device));
         let changing = tokio::sync::Mutex::default();
         let daemon = Self { view, exclusion, rules, routes, config, changing, tasks: Mutex::default() };
         daemon.run().await?;

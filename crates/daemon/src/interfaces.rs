@@ -54,7 +54,7 @@ impl InterfaceStatus {
 impl View {
     /// The interfaces with usable addresses, but for the tunnel.
     pub(crate) fn interfaces(&self) -> Vec<InterfaceStatus> {
-        let (all, choice) = (usable().unwrap_or_default(), self.choice.now());
+        let (all, choice, tunnel) = (usable().unwrap_or_default(), self.choice.now(), self.device.name());
         let of = |(name, addresses): (String, Vec<IpAddr>)| InterfaceStatus {
             used: match () {
                 () if !choice.admits_device(&name) => Use::Excluded,
@@ -68,7 +68,7 @@ impl View {
             name,
             addresses,
         };
-        devices(&all).into_iter().filter(|(name, _)| *name != self.device).map(of).collect()
+        devices(&all).into_iter().filter(|(name, _)| *name != tunnel).map(of).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use ipnet::IpNet;
 use polypath_node::{Bypass, Node, PacketLane};
 use polypath_transport::ConnectionConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -72,6 +73,8 @@ fn share(connections: usize, peers: usize) -> usize {
 pub(crate) struct Packets {
     pub device: Arc<Bypass>,
     pub peers: PacketLane,
+    /// Those in which this host has an address in the tunnel.
+    pub networks: Vec<IpNet>,
     pub counters: NotCarried,
     pub own: Own,
 }

@@ -11,6 +11,7 @@ mod backups;
 pub mod config;
 pub mod control;
 mod daemon;
+mod device;
 mod exclusion;
 mod far;
 mod interfaces;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
+use ipnet::IpNet;
 use polypath_endpoint::NotSent;
 use polypath_endpoint::inner::{InnerPacket, Trouble, error_about};
 use polypath_wire::hip::Hit;
@@ -29,8 +30,9 @@ pub(crate) async fn outward(lane: Arc<Lane>) {
             errors.extend(note(&lane.packets.counters, &why).map(|trouble| (packet, trouble)));
         }
         let told = errors.iter().filter(|_| limit.allows());
+        let networks = &lane.packets.networks;
         let replies: Vec<Bytes> =
-            told.filter_map(|(packet, trouble)| error_about(packet, *trouble)).collect();
+            told.filter_map(|(packet, trouble)| error(networks, packet, *trouble)).collect();
         lane.packets.device.inject(replies);
     }
 }
@@ -71,6 +73,14 @@ fn divide(packets: VecDeque<Bytes>, peers: &Table, counters: &NotCarried) -> Bat
         }
     }
     batch
+}
+
+/// The ICMP error about a packet, but for one to all hosts of one of this host's `networks` (RFC 1122 §3.2.2).
+fn error(networks: &[IpNet], packet: &Bytes, trouble: Trouble) -> Option<Bytes> {
+    let dst = InnerPacket::parse(packet).ok()?.dst;
+    let has_broadcast = |net: &&IpNet| net.addr().is_ipv4() && net.prefix_len() < 31;
+    let to_all = networks.iter().filter(has_broadcast).any(|net| net.broadcast() == dst);
+    if to_all { None } else { error_about(packet, trouble) }
 }
 
 /// Gives the kernel what peers send, until the node stops.
@@ -169,6 +179,22 @@ mod tests {
         let count = |counter: &AtomicU64| counter.load(Relaxed);
         assert_eq!(count(&counters.no_association), 3);
         assert_eq!((count(&counters.no_peer), count(&counters.malformed)), (1, 1));
+    }
+
+    #[test]
+    fn what_goes_to_all_hosts_of_the_tunnels_network_is_answered_with_no_error() {
+        use polypath_wire::ipv4::Ipv4Header;
+
+        let to = |dst: [u8; 4]| {
+            let header = Ipv4Header::new(17, [10, 99, 0, 1].into(), dst.into(), 8);
+            let mut packet = vec![0; 28];
+            header.emit(&mut packet).unwrap();
+            Bytes::from(packet)
+        };
+        let networks = ["10.99.0.1/24", "10.98.0.0/31", "fd99::1/64"].map(|net| net.parse().unwrap());
+        let told = |dst| error(&networks, &to(dst), Trouble::Unreachable).is_some();
+        assert!(!told([10, 99, 0, 255]));
+        assert!([[10, 99, 0, 77], [10, 98, 0, 1], [10, 97, 0, 255]].into_iter().all(told));
     }
 
     #[test]

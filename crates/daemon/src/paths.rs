@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use crate::config::{Config, Paths};
 use crate::daemon::Daemon;
+use crate::device::Device;
 use crate::interfaces::{InterfaceStatus, Use, devices};
 use crate::kill_switch::MARK;
 use crate::rate::Limit;
@@ -71,8 +72,8 @@ impl PathsError {
 
 impl Config {
     /// What it says of interfaces, with `device`, the tunnel, left out, and of what leaves over them.
-    pub(crate) fn choice(&self, device: &str) -> Choice {
-        Choice { mark: self.tunnel.kill_switch.then_some(MARK), ..self.paths.choice(device) }
+    pub(crate) fn choice(&self, device: &Device) -> Choice {
+        Choice { mark: self.tunnel.kill_switch.then_some(MARK), ..self.paths.choice(device.index) }
     }
 }
 
@@ -95,10 +96,11 @@ impl Paths {
         lists.into_iter().flat_map(of_list).collect()
     }
 
-    fn choice(&self, device: &str) -> Choice {
+    fn choice(&self, tunnel: u32) -> Choice {
         Choice {
             only: self.include.clone(),
-            except: [self.exclude.as_slice(), &[device.to_owned()]].concat(),
+            except: self.exclude.clone(),
+            never: Some(tunnel),
             backup: self.backup.clone(),
             prefer: self.prefer.clone(),
             rates: self.limit.iter().map(|(name, limit)| (name.clone(), limit.0)).collect(),
@@ -165,7 +167,7 @@ impl Daemon {
         let names: Vec<_> =
             interfaces.iter().filter(|one| one.carries()).map(|one| one.name.clone()).collect();
         let key = if paths.include.is_empty() { "exclude" } else { "include" };
-        match names.is_empty() || leaves_paths(&interfaces, &paths.choice(&self.view.device)) {
+        match names.is_empty() || leaves_paths(&interfaces, &paths.choice(self.view.device.index)) {
             true => Ok(()),
             false => Err(ReloadError::NoPaths { key, names }),
         }
@@ -174,16 +176,16 @@ impl Daemon {
     /// Changes which interfaces carry paths. Connections stay: what was under way over one that goes is sent again over others.
     pub fn change_paths(&self, change: &PathsChange) -> Result<(), PathsError> {
         let all = usable().unwrap_or_default();
-        let devices = devices(&all);
+        let (devices, tunnel) = (devices(&all), self.view.device.name());
         for name in change.names() {
-            if name == self.view.device {
+            if name == tunnel {
                 return Err(PathsError::Tunnel(name));
             }
             if name == "lo" {
                 return Err(PathsError::Loopback(name));
             }
             if !devices.contains_key(&name) && nix::net::if_::if_nametoindex(name.as_str()).is_err() {
-                let all = devices.into_keys().filter(|other| *other != self.view.device).collect();
+                let all = devices.into_keys().filter(|other| *other != tunnel).collect();
                 return Err(PathsError::Unknown { name, all });
             }
         }
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn what_is_added_is_used_though_excluded_and_what_is_removed_is_not_though_included() {
         let config = Paths { include: vec!["eth*".into()], exclude: vec!["eth1".into()], ..Paths::default() };
-        let mut choice = config.choice("polypath0");
+        let mut choice = config.choice(0);
         let change = |choice: &mut Choice, change: PathsChange| change.apply(choice);
         change(&mut choice, PathsChange::Add(vec!["eth1".into(), "wwan0".into()]));
         assert!(["eth0", "eth1", "wwan0"].iter().all(|name| choice.admits_device(name)));

@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::config::Peer as PeerConfig;
 use crate::pool::{KEPT, Pool};
-use crate::seldom::Seldom;
+use crate::seldom::{Seldom, Spared};
 
 /// A peer as one configuration has it.
 pub struct Peer {
@@ -47,6 +47,8 @@ pub struct Link {
     pub waiting: AtomicUsize,
     /// Whether the log may name a client that is not behind it.
     pub forbidden: Seldom,
+    /// How much the log says of what it does.
+    pub lines: Spared,
     /// Whether it is no peer any more.
     ended: watch::Sender<bool>,
 }
@@ -156,6 +158,7 @@ impl Peers {
             places: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             forbidden: Seldom::default(),
+            lines: Spared::default(),
             ended: watch::Sender::new(false),
         }
     }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use nix::errno::Errno;
-use nix::net::if_::if_nametoindex;
 use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::route::{RouteHeader, RouteMessage};
 use tokio::sync::Mutex;
@@ -17,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use crate::config::{Config, routed};
+use crate::device::Device;
 use crate::netlink::{Deletions, Netlink, OURS, RouteError, Trouble};
 
 /// The table of the routes into the tunnel that the kill switch goes by.
@@ -48,9 +48,8 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// None yet.
-    pub fn through(device: &str) -> Result<Self, RouteError> {
-        let index = if_nametoindex(device).map_err(|e| RouteError::Netlink(e.to_string()))?;
-        Ok(Self { index, all: Arc::default() })
+    pub fn through(device: &Device) -> Self {
+        Self { index: device.index, all: Arc::default() }
     }
 
     /// Routes the prefixes of `config` to the device too, but for those that one of its own networks contains. An error, as

@@ -203,7 +203,7 @@ impl Status {
         let open = view.places - lane.places.available_permits().min(view.places);
         Self {
             hit: lane.outer.hit().unwrap_or_default(),
-            device: view.device.clone(),
+            device: view.device.name(),
             lane: LaneStatus::of(lane, &view.gateway, open),
             packets: PacketStatus::of(&lane.packets),
             outside: OutsideStatus::of(lane.outer.security_stats()),

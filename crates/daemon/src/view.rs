@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use polypath_node::{GatewayStats, LiveChoice};
 
+use crate::device::Device;
 use crate::lane::Lane;
 use crate::quota::Quotas;
 
@@ -11,8 +12,7 @@ use crate::quota::Quotas;
 #[derive(Clone)]
 pub(crate) struct View {
     pub lane: Arc<Lane>,
-    /// Name of the TUN device.
-    pub device: String,
+    pub device: Device,
     pub choice: LiveChoice,
     pub quotas: Quotas,
     pub gateway: Arc<GatewayStats>,

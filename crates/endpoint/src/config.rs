@@ -17,7 +17,7 @@ pub struct EndpointConfig {
     pub max_unserved_of_peer: u32,
     /// Most paths of one connection, 1 to 64.
     pub max_paths: u8,
-    /// Most resets a second in answer to segments of no connection; 0 sends none.
+    /// Most resets and ICMP messages a second in answer to segments of no connection; 0 sends none.
     pub resets_per_second: u32,
     /// Most bytes that all connections hold together, written and not acknowledged or received and not read; none: their buffers
     /// alone limit. Each may hold half of what is left, and always 16 KiB in each direction.

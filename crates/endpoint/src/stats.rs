@@ -22,7 +22,7 @@ pub struct EndpointStats {
     pub too_big: u64,
     /// Resets sent in answer to segments of no connection.
     pub resets_sent: u64,
-    /// Resets not sent because of their rate limit.
+    /// Resets, and ICMP messages in their place, not sent because of their rate limit.
     pub resets_suppressed: u64,
 }
 

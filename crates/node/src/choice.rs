@@ -23,6 +23,8 @@ pub struct Choice {
     pub only: Vec<String>,
     /// The interfaces that are not used.
     pub except: Vec<String>,
+    /// The number of an interface that is not used, whatever its name and the lists say: the tunnel itself.
+    pub never: Option<u32>,
     /// The interfaces that are used whatever `only` and `except` say.
     pub always: Vec<String>,
     /// The interfaces that are used only while no other one has an address, or while they are called up.
@@ -84,7 +86,8 @@ impl Choice {
     pub fn admits_device(&self, device: &str) -> bool {
         let any = self.only.is_empty() && !device.starts_with(TUNNELS);
         let chosen = any || contains(&self.only, device) || contains(&self.backup, device);
-        contains(&self.always, device) || chosen && !contains(&self.except, device)
+        let admitted = contains(&self.always, device) || chosen && !contains(&self.except, device);
+        admitted && self.never.is_none_or(|never| index(device) != Some(never))
     }
 
     /// The limit of the interface that has an address.
@@ -216,6 +219,14 @@ mod tests {
         assert!(!Choice::default().admits(&tunnel));
         assert!(Choice { only: named(), ..Choice::default() }.admits(&tunnel));
         assert!(Choice { always: named(), ..Choice::default() }.admits(&tunnel));
+    }
+
+    #[test]
+    fn what_has_the_number_that_is_never_used_has_no_name_that_helps() {
+        let lo = || vec!["lo".to_owned()];
+        let chosen = Choice { only: lo(), always: lo(), ..Choice::default() };
+        assert!(chosen.admits_device("lo"));
+        assert!(!Choice { never: index("lo"), ..chosen }.admits_device("lo"));
     }
 
     #[test]

@@ -233,8 +233,8 @@ impl Carrier for HostSockets {
             look = true;
         }
         if look {
-            // An address that cannot be bound now is tried at the next look.
-            let _ = self.update(inbox)?;
+            // What fails, as for lack of descriptors, is tried at the next look.
+            let _ = self.update(inbox);
         }
         match &mut self.sockets {
             Sockets::Udp(sockets) => sockets.poll_receive(cx, inbox),

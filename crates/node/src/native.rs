@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 use polypath_endpoint::{Input, Locators};
@@ -15,7 +15,9 @@ use polypath_wire::hip::udp::HIP_MARKER;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 
-use crate::sizes::{SAFE_MTU, allow_fragments, ip_header, is_too_big, mtu_to, refuse_fragments};
+use crate::sizes::{
+    SAFE_MTU, UDP_HEADER, allow_fragments, ip_header, is_too_big, mtu_to, refuse_fragments, undivided,
+};
 use crate::sockets::{UdpPath, enlarge_buffers, is_transient};
 
 const HIP: i32 = 139;
@@ -112,13 +114,7 @@ impl NativeSockets {
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         for pair in &mut self.pairs {
             for socket in [&mut pair.hip, &mut pair.esp] {
-                // What cannot be sent is lost, as on a link; only waiting is of interest here.
-                if let Poll::Ready(Err(error)) = socket.poll_flush(cx) {
-                    self.failures += 1;
-                    if !is_transient(&error) && !is_too_big(&error) {
-                        return Err(error);
-                    }
-                }
+                self.failures += socket.poll_flush(cx);
             }
         }
         if !self.too_big.is_empty() {
@@ -153,21 +149,38 @@ impl RawSocket {
         if !self.pending.is_empty() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.io.try_send_to(packet, remote).map(drop)
+        self.put(remote, packet)
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Hands a packet to the kernel. One that every network carries is fragmented where this host has been told, truly or not, of
+    /// less.
+    fn put(&self, remote: SocketAddr, packet: &[u8]) -> io::Result<()> {
+        let sent = self.io.try_send_to(packet, remote).map(drop);
+        let is_small = packet.len() <= undivided(remote) + UDP_HEADER as usize;
+        if !(is_small && sent.as_ref().is_err_and(is_too_big)) {
+            return sent;
+        }
+        allow_fragments(&self.io, remote.is_ipv4())?;
+        let sent = self.io.try_send_to(packet, remote).map(drop);
+        refuse_fragments(&self.io, remote.is_ipv4())?;
+        sent
+    }
+
+    /// Sends until the kernel takes no more; how many packets it refused. These are lost, as on a link: a firewall here may forbid
+    /// them.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> u64 {
+        let mut refused = 0;
         while let Some((remote, packet)) = self.pending.front() {
-            ready!(self.io.poll_send_ready(cx))?;
-            match self.io.try_send_to(packet, *remote) {
+            let Poll::Ready(Ok(())) = self.io.poll_send_ready(cx) else { break };
+            match self.put(*remote, packet) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
+                    refused += u64::from(sent.is_err());
                     self.pending.pop_front();
-                    sent?;
                 }
             }
         }
-        Poll::Ready(Ok(()))
+        refused
     }
 
     /// Reads a bounded amount; `true` if there may be more. `marker` goes before each packet.
@@ -218,4 +231,31 @@ fn too_big(
     let to = SocketAddr::new(remote.ip(), 9); // UDP sockets connect to a port only
     let mtu = mtu_to(io, local, to).filter(|mtu| *mtu < needed).unwrap_or(SAFE_MTU);
     refused.then_some(Input::PathMtu { locators: Locators { local, remote }, mtu })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use polypath_testing::skip;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_the_kernel_refuses_ends_nothing() {
+        let mut sockets = NativeSockets::new();
+        let here: SocketAddr = ([127, 0, 0, 1], 0).into();
+        match sockets.add(&here.into()) {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return skip("raw sockets need root"),
+            added => assert_eq!(added.unwrap(), here),
+        }
+        // Nobody may send to all without having asked for that.
+        sockets.pairs[0].esp.pending.push_back((([255; 4], 0).into(), vec![0; 20]));
+        let flushed = poll_fn(|cx| match sockets.poll_flush(cx) {
+            Ok(()) if !sockets.pairs[0].esp.pending.is_empty() => Poll::Pending,
+            flushed => Poll::Ready(flushed),
+        });
+        flushed.await.unwrap();
+        assert_eq!(sockets.failures, 1);
+    }
 }

@@ -12,11 +12,12 @@ use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::{Ports, Segment};
 use polypath_wire::hip::udp::HIP_MARKER;
 use polypath_wire::{Ecn, Instant, Seq};
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use crate::batches::Batches;
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
 use crate::sizes::{
@@ -88,7 +89,7 @@ pub struct UdpSockets {
 struct BoundSocket {
     local: SocketAddr,
     io: UdpSocket,
-    state: UdpSocketState,
+    batches: Batches,
     pending: VecDeque<Batch>,
 }
 
@@ -194,7 +195,7 @@ impl UdpSockets {
             self.failures += 1;
             return;
         };
-        let joins = |b: &Batch| !divisible && b.ecn == ecn && b.takes(locators.remote, len, &socket.state);
+        let joins = |b: &Batch| !divisible && b.ecn == ecn && b.takes(locators.remote, len, &socket.batches);
         if !socket.pending.back().is_some_and(joins) {
             self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
             let buffer = self.spare.pop().unwrap_or_else(|| vec![0; 1 << 16].into());
@@ -240,11 +241,10 @@ impl Carrier for UdpSockets {
 impl BoundSocket {
     fn new(socket: Socket) -> io::Result<Self> {
         enlarge_buffers(&socket)?;
-        let state = UdpSocketState::new((&socket).into())?;
-        refuse_fragments(&socket, socket.local_addr()?.is_ipv4())?;
+        let batches = Batches::new(&socket)?;
         socket.set_nonblocking(true)?;
         let io = UdpSocket::from_std(socket.into())?;
-        Ok(Self { local: io.local_addr()?, io, state, pending: VecDeque::new() })
+        Ok(Self { local: io.local_addr()?, io, batches, pending: VecDeque::new() })
     }
 
     /// Receives a bounded amount; `true` if there may be more.
@@ -262,7 +262,7 @@ impl BoundSocket {
             let mut metas = [RecvMeta::default(); RECEIVE_BUFFERS];
             let result = self.io.try_io(Interest::READABLE, || {
                 let mut slices = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
-                self.state.recv((&self.io).into(), &mut slices, &mut metas)
+                self.batches.state.recv((&self.io).into(), &mut slices, &mut metas)
             });
             match result {
                 Ok(n) => {
@@ -295,7 +295,7 @@ impl BoundSocket {
     fn send_pending(&mut self, spare: &mut Vec<Box<[u8]>>, too_big: &mut Vec<Input>) -> u64 {
         let mut refused = 0;
         while let Some(batch) = self.pending.front() {
-            match self.io.try_io(Interest::WRITABLE, || batch.send(&self.io, &self.state)) {
+            match self.io.try_io(Interest::WRITABLE, || batch.send(&self.io, &mut self.batches)) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => {
                     refused += 1;
@@ -313,14 +313,14 @@ impl BoundSocket {
 
 impl Batch {
     /// Whether one more datagram of `len` bytes to `to` may join.
-    fn takes(&self, to: SocketAddr, len: usize, state: &UdpSocketState) -> bool {
+    fn takes(&self, to: SocketAddr, len: usize, batches: &Batches) -> bool {
         let segments = self.len.div_ceil(self.segment_size.max(1));
         self.to == to
             && !self.divisible
             && len <= self.segment_size
             && self.len == segments * self.segment_size
             && self.len + len <= MAX_DATAGRAM
-            && segments < state.max_gso_segments()
+            && segments < batches.most()
     }
 
     /// What to tell the endpoint: the largest packet on the way to the peer; of a plain segment, less the
@@ -335,11 +335,10 @@ impl Batch {
         }
     }
 
-    fn send(&self, io: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
-        let send = |datagrams| state.try_send(io.into(), &self.transmit(datagrams));
-        let all = &self.buffer[..self.len];
+    fn send(&self, io: &UdpSocket, batches: &mut Batches) -> io::Result<()> {
+        let all = self.transmit();
         if !self.divisible {
-            let sent = send(all);
+            let sent = batches.send(io, &all);
             // A report, true or not, may have named less than every network carries.
             let divides = sent.as_ref().is_err_and(is_too_big) && self.segment_size <= undivided(self.to);
             if !divides {
@@ -347,17 +346,17 @@ impl Batch {
             }
         }
         allow_fragments(io, self.to.is_ipv4())?;
-        let sent = all.chunks(self.segment_size.max(1)).try_for_each(send);
+        let sent = batches.send_each(io, &all);
         refuse_fragments(io, self.to.is_ipv4())?;
         sent
     }
 
-    fn transmit<'a>(&self, datagrams: &'a [u8]) -> Transmit<'a> {
+    fn transmit(&self) -> Transmit<'_> {
         Transmit {
             destination: self.to,
             ecn: codepoint(self.ecn),
-            contents: datagrams,
-            segment_size: (datagrams.len() > self.segment_size).then_some(self.segment_size),
+            contents: &self.buffer[..self.len],
+            segment_size: (self.len > self.segment_size).then_some(self.segment_size),
             src_ip: None,
         }
     }

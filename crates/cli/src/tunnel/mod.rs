@@ -77,7 +77,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
                 return Err(refused(&args.config, &error));
             }
         };
-        let ended = carry(&daemon, (&*socket, hangups), &said, args, user.as_ref(), &interrupt).await;
+        let ended = carry(&daemon, (socket, hangups), &said, args, user.as_ref(), &interrupt).await;
         tracing::info!("ending");
         notify::stopping();
         let ended = match ended {
@@ -127,7 +127,7 @@ fn finish(events: EventFile) -> Result<(), Failure> {
 /// configuration again.
 async fn carry(
     daemon: &Daemon,
-    (socket, mut hangups): (&ControlSocket, Signal),
+    (socket, mut hangups): (&mut ControlSocket, Signal),
     said: &Recent,
     args: &UpArgs,
     user: Option<&User>,

@@ -83,11 +83,19 @@ impl Endpoint {
         match answer {
             Answer::Accept => return self.admit(now, locators, ports, &syn),
             Answer::Refuse => self.refuse(now, locators, &syn),
-            Answer::Unreachable => self.replies.extend(unreachable(&locators, &syn, HOST)),
-            Answer::NetUnreachable => self.replies.extend(unreachable(&locators, &syn, NETWORK)),
+            Answer::Unreachable => self.tell_unreachable(now, &locators, &syn, HOST),
+            Answer::NetUnreachable => self.tell_unreachable(now, &locators, &syn, NETWORK),
             Answer::Silence => {}
         }
         None
+    }
+
+    /// Answers a SYN with an ICMP message, within the limits of resets (RFC 1812 §4.3.2.8, RFC 4443 §2.4).
+    fn tell_unreachable(&mut self, now: Instant, locators: &Locators, syn: &Segment, code: [u8; 2]) {
+        match self.reset_limit.allow(now) {
+            true => self.replies.extend(unreachable(locators, syn, code)),
+            false => self.stats.resets_suppressed += 1,
+        }
     }
 
     /// Gives a SYN to somebody else; it waits no longer. If they `take` it, a copy that is under way to this endpoint is dropped:

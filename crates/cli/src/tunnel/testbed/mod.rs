@@ -51,7 +51,7 @@ fn up(name: &str) -> Result<(), Failure> {
         Failure::usage(format!("no scenario is called {name}")).help("`polypath testbed list` names them")
     })?;
     let interrupt = Interrupt::listen()?;
-    let (control, bed) =
+    let (mut control, bed) =
         interrupt.block_on(async { Ok::<_, Failure>((control()?, Bed::build(scenario)?)) })?;
     printed(io::stdout().write_all(commands(scenario).as_bytes()))?;
     let asked = async {

@@ -1,14 +1,42 @@
 //! HIP and ESP without UDP.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::bed::{Bed, end, json, tool};
 
-#[test]
-fn without_udp_over_both_families() {
-    let Some(bed) = Bed::slow() else { return };
+/// Hosts without a NAT between them, which would let nothing through.
+fn without_nat() -> Option<Bed> {
+    let bed = Bed::slow()?;
     tool(&bed.router, "nft flush chain ip nat post");
     tool(&bed.hosts[1], "ip route add 10.0.0.0/24 via 192.0.2.1");
+    Some(bed)
+}
+
+/// As after a forged message of a router: Linux takes no word for less than 552 bytes.
+#[test]
+fn a_host_that_is_told_of_less_than_every_network_carries_goes_on() {
+    let Some(bed) = without_nat() else { return };
+    tool(&bed.hosts[0], "ip link set a1 down");
+    let hits = bed.hits();
+    let file = bed.file("big", 5_000_000);
+    let dir = bed.path("in");
+    std::fs::create_dir_all(&dir).unwrap();
+    let dir = dir.to_str().unwrap();
+    let receiver = bed.spawn(1, &["receive", "--native", "--dir", dir, "--allow", &hits[0], "--once"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let to = format!("{}@192.0.2.2", hits[1]);
+    let sender = bed.spawn(0, &["send", "--native", file.to_str().unwrap(), &to, "--json"]);
+    std::thread::sleep(Duration::from_secs(1));
+    tool(&bed.hosts[0], "ip route replace 192.0.2.0/24 via 10.0.0.1 mtu 552");
+    let (sent, received) = (end(sender, 60), end(receiver, 20));
+    assert!(received.status.success() && bed.arrived("big"), "{received:?}");
+    assert_eq!(json(&sent)["paths"][0]["mtu"], 576);
+}
+
+#[test]
+fn without_udp_over_both_families() {
+    let Some(bed) = without_nat() else { return };
     for host in &bed.hosts {
         tool(host, "nft add table inet filter");
         tool(host, "nft add chain inet filter out { type filter hook output priority 0; }");
@@ -20,7 +48,7 @@ fn without_udp_over_both_families() {
     std::fs::create_dir_all(&dir).unwrap();
     let dir = dir.to_str().unwrap();
     let receiver = bed.spawn(1, &["receive", "--native", "--dir", dir, "--allow", &hits[0], "--once"]);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     let to = format!("{}@192.0.2.2,fd00:1::2", hits[1]);
     let sender = bed.spawn(0, &["send", "--native", file.to_str().unwrap(), &to, "--json"]);
     let (sent, received) = (end(sender, 60), end(receiver, 20));

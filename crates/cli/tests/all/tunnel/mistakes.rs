@@ -3,10 +3,11 @@
 use std::fs::Permissions;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use polypath_testing::installed;
 
-use super::host::{Host, hosts, lists, meet, shell, wait};
+use super::host::{Host, hosts, lists, meet, reaches, shell, wait};
 
 #[test]
 fn what_a_start_cannot_have_is_told_with_the_remedy() {
@@ -177,6 +178,28 @@ fn the_tunnel_of_one_daemon_carries_no_paths_of_another_unless_it_is_named() {
     assert!(ask(&["paths"]).contains("polypath8  excluded     10.97.0.1"), "{}", ask(&["paths"]));
     ask(&["paths", "add", "polypath8"]);
     assert!(ask(&["paths"]).contains("polypath8  no path yet  10.97.0.1"));
+}
+
+#[test]
+fn a_tunnel_that_another_program_renames_is_still_the_tunnel() {
+    let Some([mut router, mut server]) = hosts() else { return };
+    let back = router.obey(&server.init(&[]));
+    server.obey(&back);
+    server.up();
+    router.up();
+    meet(&router, &server);
+    let rename = "ip link set polypath0 down; ip link set polypath0 name wan7; ip link set wan7 up";
+    router.ns.run(|| shell(rename)).unwrap();
+    wait("its routes", || lists(&router, "route", "dev wan7"));
+    std::thread::sleep(Duration::from_secs(5)); // it looks for uplinks every 2 s
+    let paths: serde_json::Value = serde_json::from_slice(&router.ask(&["paths", "--json"]).stdout).unwrap();
+    let names: Vec<_> =
+        paths["interfaces"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert_eq!((names, paths["paths"].as_array().unwrap().len()), (vec!["eth0".into()], 1), "{paths}");
+    let refused = String::from_utf8(router.ask(&["paths", "add", "wan7"]).stderr).unwrap();
+    assert!(refused.contains("wan7 is the tunnel itself"), "{refused}");
+    reaches(&router, &server);
+    assert!(String::from_utf8(router.status(&[]).stdout).unwrap().contains(" on wan7\n"));
 }
 
 #[test]

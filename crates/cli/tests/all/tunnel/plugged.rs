@@ -1,10 +1,13 @@
-//! A cable that is pulled and plugged in again, faster than a daemon looks.
+//! Cables that are plugged in again faster than a daemon looks, or while it cannot look.
 
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
+use polypath_testing::installed;
 use serde_json::Value;
 
-use super::host::{Host, hosts, plug, reaches, shell, wait};
+use super::host::{Host, hosts, meet, plug, reaches, shell, wait};
 
 fn signal(host: &Host, signal: &str) {
     let pid = host.daemon.as_ref().unwrap().id().to_string();
@@ -37,4 +40,31 @@ fn another_device_with_the_name_and_the_address_of_the_one_before_carries_a_path
     reaches(&router, &server);
     router.ns.run(|| shell("ip link set eth0 up")).unwrap();
     wait("both paths again", both);
+}
+
+/// Limits the descriptors of a host's daemon.
+fn limit(host: &Host, descriptors: u32) {
+    let pid = host.daemon.as_ref().unwrap().id();
+    let limit = format!("prlimit --pid {pid} --nofile={descriptors}:");
+    shell(&limit);
+}
+
+#[test]
+fn a_daemon_without_descriptors_goes_on_and_uses_another_cable_once_it_has_some() {
+    let Some([mut router, mut server]) = hosts() else { return };
+    if !installed(&["prlimit"]) {
+        return;
+    }
+    let there = server.init(&["--at", "192.0.2.2", "--at", "192.0.3.2"]);
+    let back = router.obey(&there);
+    server.obey(&back);
+    server.up();
+    router.up();
+    meet(&router, &server);
+    limit(&router, 3);
+    plug([&router, &server], "eth1", "192.0.3");
+    thread::sleep(Duration::from_secs(5)); // it looks every 2 s
+    limit(&router, 1024);
+    wait("both paths", || paths_that_work(&router) == 2);
+    reaches(&router, &server);
 }
