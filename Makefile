@@ -55,8 +55,7 @@ beside:
 .PHONY: pure
 # All crates and `daemon`, so that libraries have the features that `cargo test --workspace` compiled them with.
 pure: ## the crates up to the simulator without a C compiler; both libraries of ciphers give the same
-	CC=false CXX=false cargo check -p polypath-sim --no-default-features --features pure
-	cargo test --workspace --no-default-features --features polypath-sim/pure,polypath-cli/daemon --test vectors --test states --test traces
+	CC=false CXX=false cargo test --workspace --no-default-features --features polypath-sim/pure,polypath-cli/daemon --test vectors --test states --test traces
 
 .PHONY: python
 python: ## install the Python package into the Python that is active: a virtual environment, or your own

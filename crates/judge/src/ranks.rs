@@ -21,12 +21,18 @@ pub fn judge_ranks(claim: &Claim, cells: &[Vec<f64>]) -> Judgement {
 fn spearman_interval(cells: &[Vec<f64>], level: f64) -> Interval {
     const DRAWS: usize = 1_000;
     let runs = cells.iter().map(Vec::len).min().unwrap_or(0).max(1);
-    let mut state = 0u64;
+    let of_run = |n: usize| cells.iter().map(move |values| values.get(n).copied().unwrap_or_default());
+    let values: Vec<f64> = (0..runs).flat_map(of_run).collect();
+    let (mut state, mut means) = (0u64, vec![0.0; cells.len()]);
     let mut draws: Vec<f64> = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
-        let drawn: Vec<usize> = (0..runs).map(|_| (splitmix(&mut state) % runs as u64) as usize).collect();
-        let mean = |values: &Vec<f64>| drawn.iter().filter_map(|n| values.get(*n)).sum::<f64>() / runs as f64;
-        draws.push(spearman(&cells.iter().map(mean).collect::<Vec<_>>()));
+        means.fill(0.0);
+        for _ in 0..runs {
+            let drawn = (splitmix(&mut state) % runs as u64) as usize * cells.len();
+            means.iter_mut().zip(&values[drawn..]).for_each(|(sum, value)| *sum += value);
+        }
+        means.iter_mut().for_each(|sum| *sum /= runs as f64);
+        draws.push(spearman(&means));
     }
     draws.sort_by(f64::total_cmp);
     let tail = (DRAWS as f64 * (1.0 - level) / 2.0) as usize;

@@ -1,6 +1,6 @@
 //! Base exchanges between two hosts in memory, beside the bare public-key operations that one cannot
 //! do without: three signatures checked, two made (R1's is prepared), one key generated, two agreed on.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, reason = "a benchmark")]
 
 use std::net::SocketAddr;
 use std::time::Instant;

@@ -1,6 +1,5 @@
 //! Seal and open of 1,350-byte payloads beside the bare cipher of the same library on as many bytes. The shares
 //! printed are medians of rounds in which one follows the other, so that other work on the machine meets both.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark")]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
