@@ -93,7 +93,7 @@ socket = \"/run/polypath.sock\"
 
 [daemon]
 # The user that the daemon becomes once it is set up, best one of its own (adduser --system --group --no-create-home polypath).
-# It keeps only the network's capabilities. Without a user, root stays root with these and CAP_DAC_OVERRIDE.
+# It keeps only the network's capabilities. Without a user, root stays root with these, CAP_DAC_OVERRIDE and, with a group, CAP_CHOWN.
 # user = \"polypath\"
 # The directory that stores the use of quotas and the addresses of peers.
 # state = \"/var/lib/polypath\"

@@ -196,7 +196,7 @@ pub struct Control {
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
     /// The user that it becomes once it is set up, with the network's capabilities only; without one it stays who started it, with these
-    /// and, if that is root, CAP_DAC_OVERRIDE.
+    /// and, if that is root, CAP_DAC_OVERRIDE (and CAP_CHOWN with a group).
     pub user: Option<String>,
     /// The directory of what it must know after a restart: what quotas are used, and which addresses peers have.
     pub state: PathBuf,

@@ -66,7 +66,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
         state::prepare(&config, user.as_ref()).map_err(place(["daemon", "state"]))?;
         let socket = asked.insert(socket(&config, &args.config, user.as_ref())?);
         if user.is_none() {
-            privileges::keep_what_is_needed()?; // before there are other threads
+            privileges::keep_what_is_needed(config.control.group.is_some())?; // before there are other threads
         }
         let (observer, events) =
             args.events.as_deref().map(|file| observe(file, args.detail)).transpose()?.unzip();

@@ -40,9 +40,13 @@ pub fn group(name: &str) -> Result<Group, Failure> {
 /// Root reads and replaces files of whoever started it by sudo.
 const ROOTS: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
 
+/// Root gives a control socket that it makes again to its group.
+const OF_GROUP: CapabilitySet = CapabilitySet::CHOWN;
+
 /// Stays who it is, with the rights that are needed, if it has them, and no way to get others. Threads that there are already keep theirs.
-pub fn keep_what_is_needed() -> Result<(), Failure> {
-    let kept = KEPT | ROOTS;
+/// `group`: whether the control socket is a group's.
+pub fn keep_what_is_needed(group: bool) -> Result<(), Failure> {
+    let kept = KEPT | ROOTS | if group { OF_GROUP } else { CapabilitySet::empty() };
     bound(kept).and_then(|()| keep(kept)).map_err(|e| Failure::system("cannot give up capabilities", e))
 }
 

@@ -15,8 +15,8 @@ const NOBODY: u32 = 65534;
 const GROUP: (&str, u32) = ("daemon", 1);
 /// NET_BIND_SERVICE, NET_ADMIN and NET_RAW (capability.h).
 const KEPT: &str = "0000000000003400";
-/// The same and DAC_OVERRIDE.
-const OF_ROOT: &str = "0000000000003402";
+/// The same, DAC_OVERRIDE and CHOWN.
+const OF_ROOT: &str = "0000000000003403";
 
 /// A line of proc_pid_status(5).
 fn line(host: &Host, name: &str) -> String {
@@ -93,6 +93,9 @@ fn once_set_up_root_without_a_user_has_the_rights_that_it_needs_and_no_others_in
         );
     }
     changes(&router, &server);
+    who_may_ask(&router, 0);
+    fs::remove_file(router.socket()).unwrap();
+    wait("the socket again", || router.status(&[]).status.success());
     who_may_ask(&router, 0);
     ends(router);
 }
