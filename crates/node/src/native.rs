@@ -152,8 +152,7 @@ impl RawSocket {
         self.put(remote, packet)
     }
 
-    /// Hands a packet to the kernel. One that every network carries is fragmented where this host has been told, truly or not, of
-    /// less.
+    /// Passes a packet to the kernel. One that every network carries is fragmented where a report, true or not, has named less.
     fn put(&self, remote: SocketAddr, packet: &[u8]) -> io::Result<()> {
         let sent = self.io.try_send_to(packet, remote).map(drop);
         let is_small = packet.len() <= undivided(remote) + UDP_HEADER as usize;

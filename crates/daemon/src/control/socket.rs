@@ -111,13 +111,22 @@ fn listener(path: &Path, askers: Askers) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
-    let mode = if askers.group.is_some() { 0o660 } else { 0o600 };
-    fs::set_permissions(path, Permissions::from_mode(mode))?;
-    if askers != Askers::default() {
-        chown(path, askers.user, askers.group)?;
+    if let Err(error) = admit(path, askers) {
+        // It is ours and of no use.
+        let _ = fs::remove_file(path);
+        return Err(error);
     }
     listen(&socket, Backlog::new(128)?)?;
     UnixListener::from_std(BlockingListener::from(socket))
+}
+
+fn admit(path: &Path, askers: Askers) -> io::Result<()> {
+    let mode = if askers.group.is_some() { 0o660 } else { 0o600 };
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    match askers == Askers::default() {
+        true => Ok(()),
+        false => chown(path, askers.user, askers.group),
+    }
 }
 
 /// What tells a file from all others.

@@ -13,7 +13,7 @@ fn without_nat() -> Option<Bed> {
     Some(bed)
 }
 
-/// As after a forged message of a router: Linux takes no word for less than 552 bytes.
+/// As after a forged message of a router: Linux accepts none that names less than 552 bytes.
 #[test]
 fn a_host_that_is_told_of_less_than_every_network_carries_goes_on() {
     let Some(bed) = without_nat() else { return };
