@@ -23,6 +23,8 @@ PAYLOAD, PACKET = 1448, 1500
 # others left it, and the remainder decides who finds it full (traffic phase effects, Floyd and Jacobson).
 TRICKLE = 0.08
 TCPS = ("reno", "cubic")
+# The ratio to a TCP that carries nothing; its inverse is the least.
+MOST = 1000
 # One TCP CUBIC through the daemons, and through daemons whose base law is NewReno.
 UP, UP_NEWRENO = "polypath up", "polypath up, newreno"
 LANES = {UP: "", UP_NEWRENO: 'cc = { algorithm = "polypath", base = "newreno" }'}
@@ -50,6 +52,11 @@ def between(samples, begin, end):
     """What a growing count grew by between two times."""
     at = [max((got for when, got in samples if when <= t), default=0) for t in (begin, end)]
     return at[1] - at[0]
+
+
+def over(ours, theirs):
+    """The ratio of two counts. It has a logarithm even if one of the two stalls."""
+    return min(MOST, max(1 / MOST, ours / theirs)) if theirs > 0 else MOST
 
 
 class Run:
@@ -110,7 +117,7 @@ def beside(topology, ours, rival, first):
         run.end()
     part = (FROM, SECONDS - 1)
     lost, all_of_it = between(theirs, *part) * PACKET / PAYLOAD, between(carried, *part) - between(small, *part)
-    return (all_of_it - lost) / lost, latest
+    return over(all_of_it - lost, lost), latest
 
 
 def compare(runs, topologies, beside_each):

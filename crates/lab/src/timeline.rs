@@ -7,7 +7,7 @@ use polypath_wire::{Duration, Instant};
 
 use crate::counters::{FlowLevel, Snapshot};
 use crate::metric::{FlowPart, LinkPart, Read};
-use crate::spec::{Capacity, Spec, Traffic, What, ends};
+use crate::spec::{Capacity, Spec, What, ends};
 
 /// How often windows and queues are looked at, if anybody asks for them.
 pub const SAMPLE: Duration = Duration::from_millis(10);
@@ -24,7 +24,8 @@ pub struct Layout {
 #[derive(Clone, PartialEq, Debug, Default)]
 struct FlowLayout {
     name: String,
-    is_tcp: bool,
+    /// A TCP that has something to send.
+    competes: bool,
     capacity: Capacity,
     packets: Vec<f64>,
     /// The hops of each path, by their places in [`Layout::hops`].
@@ -56,7 +57,7 @@ impl Layout {
     pub fn of(spec: &Spec, packet: impl Fn(usize, usize) -> f64) -> Self {
         let flows = spec.flow.iter().enumerate().map(|(n, f)| FlowLayout {
             name: f.name.clone(),
-            is_tcp: f.traffic == Traffic::Tcp,
+            competes: f.competes(),
             capacity: spec.capacity(f),
             packets: (0..f.paths.len()).map(|p| packet(n, p)).collect(),
             ways: f.paths.iter().map(|via| spec.hops_of(f, via)).collect(),
@@ -112,7 +113,7 @@ impl Layout {
         let ours = self.flows.iter().position(|f| what.flows.contains(&f.name))?;
         let is_rival = |n: &usize| {
             let flow = &self.flows[*n];
-            *n != ours && flow.is_tcp && flow.ways.iter().any(|way| way.contains(&hop))
+            *n != ours && flow.competes && flow.ways.iter().any(|way| way.contains(&hop))
         };
         let rivals: Vec<usize> = (0..self.flows.len()).filter(is_rival).collect();
         let theirs: u64 = rivals.iter().map(|n| self.through(hop, *n, (a, b))).sum();

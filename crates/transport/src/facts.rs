@@ -244,12 +244,19 @@ pub struct LossEvent {
     pub cause: LossCause,
     /// Which episode.
     pub episode: Episode,
-    /// Bytes first judged lost.
+    /// Bytes first judged lost; 0 for a mark.
     pub bytes: u64,
     /// Bytes outstanding on the path before the loss was taken out (RFC 5681's FlightSize).
     pub flight_size: u64,
     /// When the oldest of the lost packets was sent.
     pub oldest_sent: Instant,
+}
+
+impl LossEvent {
+    /// Whether a queue marked a packet, and nothing is lost.
+    pub fn is_mark(&self) -> bool {
+        self.bytes == 0
+    }
 }
 
 /// A segment that was judged lost.

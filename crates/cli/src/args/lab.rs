@@ -121,8 +121,6 @@ Columns have medians; p5 and p95 are where the lowest and the highest twentieth 
 /// The scenarios of the frontier, if nothing else is said, and of a quick look at it.
 const SCENARIOS: SeedRange = SeedRange { first: 1, last: 20 };
 const FEW: SeedRange = SeedRange { first: 1, last: 4 };
-/// What a bottleneck holds at least to count, packets.
-const PIPE: u64 = 25;
 
 #[derive(Args, Debug)]
 pub struct FrontierArgs {
@@ -142,10 +140,10 @@ pub struct FrontierArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
     pub jobs: Option<NonZero<usize>>,
     /// Leave out bottlenecks that hold fewer packets than this, queue included
-    #[arg(long, value_name = "PACKETS", default_value_t = PIPE)]
+    #[arg(long, value_name = "PACKETS", default_value_t = FrontierArgs::PIPE)]
     pub pipe: u64,
     /// Number of worst scenarios to list per controller
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = FrontierArgs::WORST)]
     pub worst: usize,
     /// Write a row for each run and bottleneck, as CSV
     #[arg(long, value_name = "FILE")]
@@ -162,6 +160,11 @@ pub struct FrontierArgs {
 }
 
 impl FrontierArgs {
+    /// What a bottleneck holds at least to count, packets.
+    pub const PIPE: u64 = 25;
+    /// How many of the worst scenarios are listed.
+    pub const WORST: usize = 3;
+
     /// What `lab report frontier` asks for.
     #[cfg(feature = "lab")]
     pub fn of_page(args: &ReportArgs) -> Self {
@@ -171,7 +174,7 @@ impl FrontierArgs {
             rivals: Vec::new(),
             runs: 1,
             jobs: None,
-            pipe: PIPE,
+            pipe: Self::PIPE,
             worst: 5,
             out: None,
             report: Some(args.out.clone()),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use polypath_endpoint::PathReport;
+use polypath_endpoint::{Locators, PathReport};
 use polypath_files::Work;
 use polypath_node::StreamStats;
 use polypath_transport::PathStats;
@@ -31,6 +31,8 @@ struct PathBar {
     bar: ProgressBar,
     /// The present path between these addresses, or the last.
     report: PathReport,
+    /// The first path through its bottleneck, if the controller tells.
+    bottleneck: Option<Locators>,
     /// Bytes delivered by the present path between these locators.
     seen: u64,
     total: u64,
@@ -48,6 +50,8 @@ pub struct Carried {
     /// The present path between them, or the last.
     pub path: PathReport,
     pub bytes: u64,
+    /// The first path through its bottleneck, if the controller tells.
+    pub bottleneck: Option<Locators>,
 }
 
 impl Bars {
@@ -95,12 +99,15 @@ impl Bars {
 
     /// Counts what the paths carried; `delivered` picks the direction.
     pub fn count(&mut self, stats: &StreamStats, delivered: impl Fn(&PathStats) -> u64) {
-        let mut now: BTreeMap<Ends, (u64, &PathReport)> = BTreeMap::new();
-        for ((_, _, path), secure) in stats.paths.iter().zip(&stats.secure) {
+        let all = || stats.paths.iter().zip(&stats.secure);
+        let locators = |id| all().find(|((path, ..), _)| *path == id)?.1.as_ref().map(|path| path.locators);
+        let mut now: BTreeMap<Ends, (u64, &PathReport, Option<Locators>)> = BTreeMap::new();
+        for ((_, _, path), secure) in all() {
             if let Some(secure) = secure {
                 let ends = (secure.locators.local.ip(), secure.locators.remote);
-                let sum = now.entry(ends).or_insert((0, secure));
-                *sum = (sum.0 + delivered(path), secure);
+                let before = now.get(&ends).map_or(0, |path| path.0);
+                let bottleneck = path.bottleneck.and_then(locators);
+                now.insert(ends, (before + delivered(path), secure, bottleneck));
             }
         }
         for (ends, path) in &mut self.paths {
@@ -109,15 +116,19 @@ impl Bars {
                 path.seen = 0;
             }
         }
-        for (ends, (bytes, report)) in now {
+        for (ends, (bytes, report, bottleneck)) in now {
             let path = self.paths.entry(ends).or_insert_with(|| PathBar::new(&self.all, report));
             path.count(report, bytes);
+            path.bottleneck = bottleneck;
         }
     }
 
     /// What every pair of addresses carried since the beginning.
     pub fn carried(&self) -> Vec<Carried> {
-        let carried = |path: &PathBar| Carried { path: path.report.clone(), bytes: path.total };
+        let carried = |path: &PathBar| {
+            let (report, bytes, bottleneck) = (path.report.clone(), path.total, path.bottleneck);
+            Carried { path: report, bytes, bottleneck }
+        };
         self.paths.values().map(carried).collect()
     }
 
@@ -139,7 +150,8 @@ impl Bars {
 impl PathBar {
     fn new(all: &MultiProgress, report: &PathReport) -> Self {
         let bar = all.add(ProgressBar::new(1).with_style(style("  {wide_bar} {msg}")));
-        Self { bar, report: report.clone(), seen: 0, total: 0, shown: 0, top: 1.0, gone: false }
+        let (report, bottleneck) = (report.clone(), None);
+        Self { bar, report, bottleneck, seen: 0, total: 0, shown: 0, top: 1.0, gone: false }
     }
 
     fn count(&mut self, report: &PathReport, bytes: u64) {

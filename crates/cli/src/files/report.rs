@@ -42,14 +42,25 @@ impl Report {
 
     fn text(&self) -> String {
         let mut text: String = self.done.iter().map(line).collect();
-        for carried in &self.carried {
+        for (n, carried) in self.carried.iter().enumerate() {
             let path = &carried.path;
             let delay = path.measured.delay.map(|d| format!(", {:.1} ms one way", d.as_secs_f64() * 1e3));
-            text += &format!("{}: {} bytes{}\n", path.locators, carried.bytes, delay.unwrap_or_default());
+            let first = self.bottleneck(carried).filter(|first| *first != n);
+            let shared = first
+                .map(|first| format!(", one bottleneck with {}", self.carried[first].path.locators))
+                .unwrap_or_default();
+            let delay = delay.unwrap_or_default();
+            text += &format!("{}: {} bytes{delay}{shared}\n", path.locators, carried.bytes);
         }
         let rate = self.bytes() as f64 * 8.0 / self.seconds / 1e6;
         let whom = if self.sent { "encrypted for" } else { "from" };
         text + &format!("{:.2} s, {rate:.1} Mbit/s, {whom} {}", self.seconds, self.peer)
+    }
+
+    /// The number of the first path through the bottleneck of `carried`, if the controller tells.
+    fn bottleneck(&self, carried: &Carried) -> Option<usize> {
+        let of = carried.bottleneck?;
+        self.carried.iter().position(|other| other.bottleneck == Some(of))
     }
 
     fn json(&self) -> Value {
@@ -62,6 +73,7 @@ impl Report {
                 "mtu": path.mtu,
                 "delay_us": path.measured.delay.map(|delay| delay.as_micros()),
                 "rate_bps": path.measured.bandwidth.map(|rate| rate.0),
+                "bottleneck": self.bottleneck(carried),
                 "esp_suite": crate::demo::suite_name(path.suite),
                 "spi_out": format!("{:08x}", path.outbound),
                 "spi_in": format!("{:08x}", path.inbound),
@@ -119,4 +131,64 @@ pub fn failure(failed: &[Failed]) -> Failure {
     let failure = Failure::unmet(format!("not everything is stored: {first}{more}"));
     let changed = failed.iter().any(|file| file.verdict == Verdict::Changed);
     if changed { failure.help("send it again") } else { failure }
+}
+
+#[cfg(test)]
+mod tests {
+    use polypath_endpoint::{Locators, PathReport};
+    use polypath_hip::Link;
+    use polypath_hip::suite::EspSuite;
+
+    use super::*;
+
+    /// A path from `local` that leads through the bottleneck of the path from `first`.
+    fn carried(local: &str, first: Option<&str>) -> Carried {
+        let locators = |local: &str| Locators {
+            local: format!("{local}:10500").parse().unwrap(),
+            remote: "10.9.0.2:10500".parse().unwrap(),
+        };
+        let path = PathReport {
+            peer: Hit::default(),
+            inner: locators(local),
+            locators: locators(local),
+            suite: EspSuite::Aes128Gcm,
+            inbound: 1,
+            outbound: 2,
+            up: true,
+            answers: true,
+            mtu: 1500,
+            carries: 1400,
+            measured: Link::default(),
+            peer_measured: Link::default(),
+            rekeyed: 0,
+            sealed: 0,
+            sent: 0,
+            received: 0,
+            ecn: true,
+            marked: 0,
+        };
+        Carried { path, bytes: 5, bottleneck: first.map(locators) }
+    }
+
+    #[test]
+    fn paths_are_named_that_were_found_to_share_a_bottleneck() {
+        let [a, b, c] = ["10.1.0.1", "10.2.0.1", "10.3.0.1"];
+        let report = Report {
+            sent: true,
+            ours: Hit::default(),
+            peer: Hit::default(),
+            seconds: 1.0,
+            done: vec![],
+            failed: vec![],
+            carried: vec![carried(a, Some(c)), carried(b, Some(b)), carried(c, Some(c)), carried(c, None)],
+            error: None,
+        };
+        let lines = report.text();
+        let lines: Vec<_> = lines.lines().map(|line| line.split(": ").nth(1).unwrap_or_default()).collect();
+        let shared = "5 bytes, one bottleneck with 10.1.0.1:10500 → 10.9.0.2:10500";
+        assert_eq!(lines[..4], ["5 bytes", "5 bytes", shared, "5 bytes"]);
+        let json = report.json();
+        let numbers: Vec<_> = (0..4).map(|n| json["paths"][n]["bottleneck"].as_u64()).collect();
+        assert_eq!(numbers, [Some(0), Some(1), Some(0), None]);
+    }
 }

@@ -71,18 +71,30 @@ fn outcomes(args: &FrontierArgs, interrupt: &Interrupt) -> Result<Vec<Outcome>, 
 }
 
 fn draw(args: &FrontierArgs, outcomes: &[Outcome], file: &Path) -> Result<(), Failure> {
+    let FrontierArgs { scenarios, runs, pipe, worst, .. } = *args;
+    let about = Frontier { scenarios, runs, pipe, worst, again: &again(args, file) };
+    write_page(&report::frontier(&about, outcomes), file)
+}
+
+/// The command that writes the page into `file` again.
+fn again(args: &FrontierArgs, file: &Path) -> String {
     let only = |option, some: &[String]| match some {
         [] => String::new(),
         some => format!(" --{option} {}", some.join(",")),
     };
-    let runs = if args.runs > 1 { format!(" --runs {}", args.runs) } else { String::new() };
-    let (controllers, rivals) = (only("controllers", &args.controllers), only("rivals", &args.rivals));
-    let (scenarios, file_name) = (args.scenarios, file.display());
-    let again = format!(
-        "polypath lab frontier --scenarios {scenarios}{controllers}{rivals}{runs} --report {file_name}"
-    );
-    let about = Frontier { scenarios: args.scenarios, pipe: args.pipe, worst: args.worst, again: &again };
-    write_page(&report::frontier(&about, outcomes), file)
+    let number = |option, value: u64, usual: u64| match value == usual {
+        true => String::new(),
+        false => format!(" --{option} {value}"),
+    };
+    let options = [
+        only("controllers", &args.controllers),
+        only("rivals", &args.rivals),
+        number("runs", args.runs, 1),
+        number("pipe", args.pipe, FrontierArgs::PIPE),
+        number("worst", args.worst as u64, FrontierArgs::WORST as u64),
+    ];
+    let (scenarios, options) = (args.scenarios, options.concat());
+    format!("polypath lab frontier --scenarios {scenarios}{options} --report {}", file.display())
 }
 
 fn keep(outcomes: &[Outcome], file: &Path) -> Result<(), Failure> {
@@ -137,8 +149,10 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         let worst = frontier::worst(&s.controller, outcomes, args.pipe, args.worst);
         let shown = |w: &frontier::Worst| {
             format!(
-                "  {:.2} of a TCP, FF {:.2}: polypath lab run frontier/{} --cell {}\n",
-                w.taken, w.ff, w.scenario, s.controller
+                "  {:.2} of a TCP, FF {:.2}: {}\n",
+                w.taken,
+                w.ff,
+                frontier::repeats(w.scenario, &s.controller, args.runs)
             )
         };
         if !worst.is_empty() {
@@ -158,4 +172,25 @@ fn json_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         .collect();
     let all = json!({ "scores": scores, "worst": worst });
     serde_json::to_string_pretty(&all).expect("numbers and strings serialise")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command, LabCommand};
+
+    #[test]
+    fn the_page_names_the_command_that_makes_it_again() {
+        for options in ["", " --controllers cubic --rivals bbr --runs 4 --pipe 10 --worst 5"] {
+            let line = format!("polypath lab frontier --scenarios 3..7{options} --report a.html");
+            let Command::Lab { command: LabCommand::Frontier(args) } =
+                Cli::parse_from(line.split(' ')).command
+            else {
+                panic!("{line}")
+            };
+            assert_eq!(again(&args, Path::new("a.html")), line);
+        }
+    }
 }

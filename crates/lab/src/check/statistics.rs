@@ -25,7 +25,7 @@ pub fn value(selector: &Selector, run: &Run, cell: &Cell, ensemble: Ensemble<'_>
     Some(value / number(over, other, ensemble)?).filter(|ratio| ratio.is_finite())
 }
 
-/// One number of `run`; harm needs the run with the same seed in which the flow is alone.
+/// One number of `run`; harm needs the run with the same seed in which the flow is alone, and has something.
 fn number(what: &What, run: &Run, (experiment, runs): Ensemble<'_>) -> Option<f64> {
     let Some(solo) = &what.solo else { return run.value(what) };
     let cell = experiment.cells.iter().find(|c| c.label == run.cell)?;
@@ -33,7 +33,7 @@ fn number(what: &What, run: &Run, (experiment, runs): Ensemble<'_>) -> Option<f6
     let alone = runs.iter().find(|r| r.cell == *label && r.seed == run.seed)?;
     let Read::Alone(harm, metric) = what.metric.def().read else { return None };
     let of = What { metric, ..what.clone() };
-    Some(harm(run.value(&of)?, alone.value(&of)?))
+    Some(harm(run.value(&of)?, alone.value(&of)?)).filter(|harm| harm.is_finite())
 }
 
 /// Of every run in the cell 1 if all parts lie in `within`, else 0: each of several flows over the mean of them,

@@ -20,6 +20,17 @@ pub const REFERENCE: &str = "reference";
 /// The reference is the mean of at least this many runs.
 const LEAST: u64 = 3;
 
+/// Of how many runs the reference is the mean, if outcomes are means of `runs`.
+pub fn reference_runs(runs: u64) -> u64 {
+    runs.max(LEAST)
+}
+
+/// The command that repeats the `runs` of one outcome.
+pub fn repeats(scenario: u64, controller: &str, runs: u64) -> String {
+    let seeds = if runs > 1 { format!(" --seeds 1..{runs}") } else { String::new() };
+    format!("polypath lab run frontier/{scenario} --cell {controller}{seeds}")
+}
+
 /// Scenarios, and the controllers that are to be compared in them.
 #[derive(Debug)]
 pub struct Plan<'a> {
@@ -64,7 +75,7 @@ impl<'a> Plan<'a> {
 
     /// The runs of one scenario: the name of the outcome, the cell and the seed. Runs of one name follow one another.
     fn wanted<'e>(&self, experiment: &'e Experiment) -> impl Iterator<Item = (&'e str, &'e Cell, u64)> {
-        let (compared, others) = (1..=self.runs, self.runs + 1..=self.runs + self.runs.max(LEAST));
+        let (compared, others) = (1..=self.runs, self.runs + 1..=self.runs + reference_runs(self.runs));
         let chosen = |c: &&Cell| c.label == NULL || self.controllers.contains(&c.label.as_str());
         let mut wanted = Vec::new();
         for cell in experiment.cells.iter().filter(chosen) {

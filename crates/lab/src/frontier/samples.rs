@@ -7,8 +7,10 @@ use crate::scenarios::{ALONE, Scenario};
 
 /// No more harm than this times the null's.
 const HARM: f64 = 1.05;
+/// A ratio to nothing counts as this, and so do larger ones.
+const MOST: f64 = 1000.0;
 
-/// Of one controller.
+/// Of one controller. Of nothing to nothing there is no ratio.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Samples {
     /// At each bottleneck with TCPs beside it: goodput over the mean of those TCPs.
@@ -66,8 +68,8 @@ pub(super) fn beside(outcomes: &[Outcome]) -> BTreeMap<u64, Beside<'_>> {
 
 impl Samples {
     fn add(&mut self, outcome: &Outcome, Beside { null, alone }: &Beside<'_>, pipe: u64) {
-        self.share.push(outcome.ours() / null.ours());
-        self.used.push(outcome.all() / null.all());
+        self.share.extend(ratio(outcome.ours(), null.ours()));
+        self.used.extend(ratio(outcome.all(), null.all()));
         let scenario = Scenario::draw(outcome.scenario);
         let all = outcome.at.iter().zip(&null.at).zip(&alone.at).enumerate();
         for (_, ((at, null), alone)) in all.filter(|(n, _)| scenario.pipe(*n) >= pipe) {
@@ -75,9 +77,9 @@ impl Samples {
                 continue;
             };
             let (lost, lost_in_null) = (alone - rival, alone - in_null);
-            self.ff.push(at.ours / rival);
-            self.taken.push(at.ours / null.ours);
-            self.left.push(rival / in_null);
+            self.ff.extend(ratio(at.ours, rival));
+            self.taken.extend(ratio(at.ours, null.ours));
+            self.left.extend(ratio(rival, in_null));
             self.rtt.extend(at.rtt.zip(null.rtt).map(|(rtt, in_null)| rtt / in_null));
             self.excess.push(lost - HARM * lost_in_null);
             if lost_in_null > 0.0 {
@@ -85,4 +87,9 @@ impl Samples {
             }
         }
     }
+}
+
+/// `of` over `to`, which are not below 0.
+pub(super) fn ratio(of: f64, to: f64) -> Option<f64> {
+    (of > 0.0 || to > 0.0).then(|| (of / to).min(MOST))
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Outcome;
-use super::samples::{Samples, beside, samples};
+use super::samples::{Samples, beside, ratio, samples};
 use crate::scenarios::Scenario;
 
 /// Starved: less of a bottleneck than this share of what a TCP beside it has.
@@ -75,7 +75,8 @@ pub fn worst(controller: &str, outcomes: &[Outcome], pipe: u64, count: usize) ->
         let null = beside.get(&o.scenario)?.null;
         let scenario = Scenario::draw(o.scenario);
         let counted = o.at.iter().zip(&null.at).enumerate().filter(|(n, _)| scenario.pipe(*n) >= pipe);
-        let each = counted.filter_map(|(_, (at, null))| Some((at.ours / at.rival?, at.ours / null.ours)));
+        let each = counted
+            .filter_map(|(_, (at, null))| Some((ratio(at.ours, at.rival?)?, ratio(at.ours, null.ours)?)));
         let (ff, taken) = each.max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some(Worst { scenario: o.scenario, ff, taken })
     };
@@ -95,7 +96,7 @@ impl Score {
         Self {
             controller: controller.to_owned(),
             scenarios: samples.share.len(),
-            bottlenecks: samples.ff.len(),
+            bottlenecks: samples.excess.len(),
             ff: Spread::of(&samples.ff),
             taken: Spread::of(&samples.taken),
             starved: part(&samples.ff, |ff| ff < STARVED),
@@ -110,9 +111,9 @@ impl Score {
 }
 
 impl Spread {
-    /// Of those `values` that are finite; none without any.
+    /// Of `values`; none without any.
     fn of(values: &[f64]) -> Option<Self> {
-        let mut values: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        let mut values = values.to_vec();
         values.sort_by(f64::total_cmp);
         let last = values.len().checked_sub(1)?;
         let at = |share: f64| values[(last as f64 * share).round() as usize];
@@ -146,6 +147,21 @@ mod tests {
             (0, None, None, None, None)
         );
         assert_eq!(scores[0].share.unwrap().mean, 1.0);
+    }
+
+    #[test]
+    fn a_tcp_that_carries_nothing_counts_as_a_thousandth_of_what_is_taken() {
+        let beside = [outcome(1, REFERENCE, 4.0, 4.0), outcome(1, ALONE, 0.0, 8.0)];
+        let score = |ours, rival| {
+            let [null, alone] = beside.clone();
+            let all = [null, alone, outcome(1, "greedy", ours, rival)];
+            (scores(&all, 0).remove(0), worst("greedy", &all, 0, 1))
+        };
+        let (greedy, named) = score(8.0, 0.0);
+        assert_eq!((greedy.ff.unwrap().p95, greedy.left.unwrap().p5, named[0].ff), (1000.0, 0.0, 1000.0));
+        let (stalled, named) = score(0.0, 0.0);
+        assert_eq!((stalled.bottlenecks, stalled.ff, stalled.taken.unwrap().p5), (1, None, 0.0));
+        assert_eq!(named, []);
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod figures;
 use super::cell::{beside, chosen};
 use super::error::{Key, Problem, at};
 use super::link::ends;
-use super::{Cell, Expect, Selector, Spec, Statistic, What};
+use super::{Cell, Expect, Flow, Selector, Spec, Statistic, What};
 use crate::metric::Scope;
 use crate::units::Human;
 
@@ -224,6 +224,9 @@ impl Aim<'_> {
             }
             self.path(what, cells, name("path"))?;
             self.ever(what, cells, name("metric"))?;
+            if scope == Scope::Rivals {
+                self.rivals(what, cells, name("link"))?;
+            }
         }
         self.window(what, cells, [name("from"), name("to")])
     }
@@ -236,6 +239,25 @@ impl Aim<'_> {
         };
         let never = format!("\"{}\" never has {}: {why}", flow.name, what.metric.name());
         Err(Problem::new(at, never).help(help))
+    }
+
+    /// A flow is compared with other TCPs at a link that all of them lead through.
+    fn rivals(&self, what: &What, cells: &[&Cell], at: Vec<Key>) -> Result<(), Problem> {
+        let Some(link) = what.link.as_deref().and_then(ends) else { return Ok(()) };
+        for Cell { spec, label, .. } in cells {
+            let through = |f: &&Flow| spec.leads_through(f, link);
+            let (ours, others): (Vec<&Flow>, Vec<&Flow>) =
+                spec.flow.iter().filter(through).partition(|f| what.flows.contains(&f.name));
+            let missing = match (ours.is_empty(), others.iter().any(|f| f.competes())) {
+                (true, _) => format!("\"{}\" does not lead through it", what.flows.join("\", \"")),
+                (false, false) => "no other TCP leads through it".to_owned(),
+                (false, true) => continue,
+            };
+            let within = if label.is_empty() { String::new() } else { format!(" in cell {label}") };
+            return Err(Problem::new(at, format!("{missing}{within}"))
+                .help("name the link that the flow shares with another TCP"));
+        }
+        Ok(())
     }
 
     /// Harm, and nothing else, is seen from the cell where the flow is alone.
@@ -252,6 +274,12 @@ impl Aim<'_> {
             }
             Some(solo) if cells.iter().any(|c| beside(self.cells, c, solo).is_none()) => {
                 Err(self.unknown_cell(solo, "solo"))
+            }
+            Some(solo)
+                if cells.iter().any(|c| beside(self.cells, c, solo).is_some_and(|s| s.label == c.label)) =>
+            {
+                Err(Problem::new(self.key("solo"), "harm in the cell where the flow is alone is always 0")
+                    .help("add cell = \"…\", a cell in which others send"))
             }
             _ => Ok(()),
         }

@@ -104,6 +104,11 @@ impl Default for Start {
 }
 
 impl Flow {
+    /// Whether it is a TCP that has something to send.
+    pub(crate) fn competes(&self) -> bool {
+        self.traffic == Traffic::Tcp && self.size.is_none_or(|size| size.0.0 > 0)
+    }
+
     /// Why it can never have `metric`, and what to ask instead.
     pub(super) fn lacks(&self, metric: Metric) -> Option<(&'static str, &'static str)> {
         let is_tcp = self.traffic == Traffic::Tcp;

@@ -35,6 +35,13 @@ impl Spec {
         links.filter_map(|(link, there)| Some(2 * number(link)? + usize::from(!there))).collect()
     }
 
+    /// Whether a path of `flow` leads through the link from `from` to `to`.
+    pub fn leads_through(&self, flow: &Flow, link: (&str, &str)) -> bool {
+        let leads =
+            |via: &Vec<String>| self.stations(flow, via).windows(2).any(|pair| (pair[0], pair[1]) == link);
+        flow.paths.iter().any(leads)
+    }
+
     /// Smallest MTU of a path, bytes.
     pub fn path_mtu(&self, flow: &Flow, via: &[String]) -> u32 {
         self.links_of(flow, via).iter().map(|(l, _)| l.mtu).min().unwrap_or(u32::MAX)

@@ -3,6 +3,7 @@
 mod assignments;
 mod blocking;
 mod delays;
+mod harm;
 mod kept;
 mod links;
 mod report;

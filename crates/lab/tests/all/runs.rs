@@ -11,7 +11,7 @@ use polypath_lab::stop::Stop;
 use polypath_lab::sweep::sweep;
 
 /// A link of 8 Mbit/s and 30 ms, and `more` in the end.
-fn one_link(more: &str) -> Experiment {
+pub fn one_link(more: &str) -> Experiment {
     let text = format!(
         "version = 1\ntitle = \"x\"\nduration = \"20s\"\nmeasure_from = \"5s\"\n\
          [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\ndelay = \"30ms\"\nqueue = \"2bdp\"\n{more}"
@@ -23,7 +23,7 @@ fn first(experiment: &Experiment, seed: u64) -> Run {
     run(&experiment.cells[0], seed, &Keep::default()).expect("the experiment runs")
 }
 
-const BULK: &str = "[[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
+pub const BULK: &str = "[[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
 
 #[test]
 fn the_same_seed_gives_the_same_run_on_any_core() {
@@ -387,6 +387,7 @@ fn ff_at_a_bottleneck_is_what_the_paths_through_it_take_over_what_another_tcp_ha
         flow("bundle", "a", "[[\"x\"]]", 58_400),
         flow("one", "c", "[[\"x\"]]", 29_200),
         flow("other", "c", "[[\"x\"]]", 29_200),
+        flow("idle", "c", "[[\"x\"]]", 29_200) + "size = \"0B\"\n",
         "[[flow]]\nname = \"udp\"\nfrom = \"a\"\nto = \"b\"\npaths = [[\"x\"]]\n\
          traffic = { cbr = { rate = \"1Mbit/s\", packet = \"1000B\" } }\n"
             .to_owned(),
@@ -404,47 +405,4 @@ fn ff_at_a_bottleneck_is_what_the_paths_through_it_take_over_what_another_tcp_ha
         "[[\"x\"], [\"z\"]]\nconnection = { receive_buffer = 58400",
     ));
     assert!((avoiding - 1.0).abs() < 0.1, "half of it goes by z: {avoiding}");
-}
-
-#[test]
-fn harm_is_what_a_flow_loses_of_what_it_has_alone_and_is_compared_with_another_cells() {
-    let cells = "{ label = \"alone\", set = { \"flow.other.size\" = \"0B\" } }, { label = \"tcp\", set = {} }, \
-                 { label = \"half\", set = { \"flow.other.stop\" = \"10s\" } }";
-    let expect = "[[expect]]\nmetric = \"harm\"\nflow = \"bulk\"\nsolo = \"alone\"\nmin = -1\n";
-    let text = format!(
-        "{BULK}{}start = \"2s\"\n[[grid]]\nname = \"other\"\nvalues = [{cells}]\n\
-         {expect}cell = \"tcp\"\n{expect}cell = \"half\"\nover_cell = \"tcp\"\n",
-        BULK.replace("bulk", "other")
-    );
-    let experiment = one_link(&text);
-    let runs =
-        sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), &Stop::default(), |_| ()).unwrap();
-    let [alone, tcp, half] = [0, 1, 2].map(|n| runs[n].flows[0].goodput_bps);
-    let verdicts = check((&experiment, &runs), &[]);
-    let of = |n: usize| verdicts[n].value.expect("it has one");
-    assert!(of(0) > 0.2 && (of(0) - (1.0 - tcp / alone)).abs() < 1e-12, "{}", of(0));
-    assert!(of(1) < 0.9 && (of(1) - (1.0 - half / alone) / (1.0 - tcp / alone)).abs() < 1e-12, "{}", of(1));
-}
-
-#[test]
-fn harm_in_delay_is_the_share_of_its_round_trip_that_others_cause() {
-    // Four packets of 1.5 ms fill nothing. The other one's window swings between 1.5 and 3 times what 60 ms hold.
-    let cells =
-        "{ label = \"alone\", set = { \"flow.other.size\" = \"0B\" } }, { label = \"tcp\", set = {} }";
-    let expect = |metric: &str| format!("[[expect]]\nmetric = \"{metric}\"\nflow = \"bulk\"\nmin = 0\n");
-    let text = format!(
-        "{BULK}connection = {{ receive_buffer = 5792 }}\n{}[[grid]]\nname = \"other\"\nvalues = [{cells}]\n\
-         {}cell = \"alone\"\n{}cell = \"tcp\"\n{}cell = \"tcp\"\nsolo = \"alone\"\n",
-        BULK.replace("bulk", "other"),
-        expect("mean_srtt"),
-        expect("mean_srtt"),
-        expect("harm_delay")
-    );
-    let experiment = one_link(&text);
-    let runs =
-        sweep(&experiment.cells, SeedRange::one(1), &Keep::default(), &Stop::default(), |_| ()).unwrap();
-    let verdicts = check((&experiment, &runs), &[]);
-    let [alone, beside, harm] = [0, 1, 2].map(|n| verdicts[n].value.expect("it has one"));
-    assert!((60.0..70.0).contains(&alone) && (100.0..190.0).contains(&beside), "{alone} {beside}");
-    assert!((harm - (1.0 - alone / beside)).abs() < 1e-12, "{harm}");
 }

@@ -13,7 +13,10 @@
 //!
 //! Units: bytes, seconds, bytes a second. Deviations: a delivery rate counts as limited by the application if the
 //! segment was the last one that waited; what is lost is heard after the acknowledgment that shows it; the first
-//! pacing rate waits for a round trip; ranges of lost bytes are distinguished by their offsets.
+//! pacing rate waits for a round trip; a delivery rate is taken from half a round trip on, where the draft asks for the smallest; ranges of lost bytes are distinguished by their offsets; a path restarts from idle whenever it
+//! sends with nothing in flight, unless its timer ran out; the filter of extra_acked has two halves of five round trips each, and
+//! of one in Startup; losses are judged as with selective acknowledgments even if there are none; marks are ignored, and so
+//! nothing is sent that may be marked (the draft leaves ECN open).
 
 mod control;
 mod model;

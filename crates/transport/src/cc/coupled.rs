@@ -4,7 +4,8 @@
 //! grows in congestion avoidance and what a loss leaves of it, given all paths.
 //!
 //! Deviations, of all laws: windows count as they are and not as far as they are used (RFC 6356 §3 would take the
-//! smaller of window and flight size); paths that are not active or whose round trip is not known do not count.
+//! smaller of window and flight size); paths that are not active or whose round trip is not known do not count; a loss leaves two
+//! segments at least, as RFC 5681 has it, where the authors of BALIA leave one.
 
 pub(crate) mod balia;
 pub(crate) mod lia;

@@ -93,6 +93,9 @@ impl Polypath {
             p.active = active;
             p.in_flight = view.map_or(0, |v| v.in_flight);
         }
+        if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
+            detector.on_delivered(path, sample.newly_acked_segments);
+        }
         let Some(p) = self.paths.get_mut(path) else { return };
         (p.srtt, p.rate, p.delivered) = (sample.srtt, sample.delivery_rate.or(p.rate), now);
         p.excused &= sample.in_recovery && p.random.is_moderate();
@@ -103,9 +106,6 @@ impl Polypath {
         let mss = p.mss;
         let context = self.context_mut(path);
         context.into_iter().for_each(|c| c.on_delay(now, (now - rtt, queueing), sample, mss));
-        if let Some(detector) = self.detection.detector.as_mut().filter(|_| views.len() > 1) {
-            detector.on_delivered(path, sample.newly_acked_segments);
-        }
     }
 
     /// Where losses are random, or the queue that the window was reduced for is gone, it grows by an eighth in a round trip up to what the path

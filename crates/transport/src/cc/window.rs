@@ -14,7 +14,8 @@
 //! which is the same arithmetic on the other side. After an idle time the window stays as it was, where §4.1 would
 //! shrink it to the initial one: a path may be idle because the scheduler found others better, and as a window
 //! grows only while it is filled, this one was filled once. A loss that meets a paced window mostly unused, as the sender had no more to
-//! send, tells nothing of what the path holds: the window becomes as small as (4) says, and the threshold stays.
+//! send, tells nothing of what the path holds: the window becomes as small as (4) says, and the threshold stays. A mark
+//! does not reduce a window of one segment any further, where RFC 3168 §6.1.2 would send nothing until the timer expires.
 
 mod config;
 mod pacing;
@@ -166,18 +167,21 @@ impl Window {
         self.cwnd += bytes;
     }
 
-    /// A loss leaves `flight` bytes, at least two segments, or what the path holds if slow start lost it; a timeout leaves one
-    /// segment. The threshold of a window that was mostly unused stays, or is the window.
+    /// A loss leaves `flight` bytes, at least two segments, or what the path holds if slow start lost it; a mark at least one
+    /// segment, and a timeout one. The threshold of a window that was mostly unused stays, or is the window.
     pub(crate) fn reduce(&mut self, loss: &LossEvent, flight: f64) {
         let Self { cwnd, ssthresh, .. } = *self;
         self.saved = Some(Saved { episode: loss.episode, cwnd, ssthresh, start: self.start.clone() });
-        let left = flight.max((2 * self.mss) as f64).max(self.pipe_at_start(loss)); // (4)
+        let flight = flight.max(self.pipe_at_start(loss));
+        let least = |segments: u64| flight.max((segments * self.mss) as f64);
+        let left = least(2); // (4)
         self.ssthresh = if self.is_unused(loss) { ssthresh.max(cwnd) } else { left };
         if self.ssthresh.is_finite() {
             self.start = Start::Standard;
         }
         self.cwnd = match loss.cause {
             LossCause::Timeout => self.mss as f64, // loss window, §3.1
+            _ if loss.is_mark() => least(1),       // RFC 3168 §6.1.2, RFC 9438 §4.6
             _ => left,                             // §3.2, step 6 brought forward
         };
     }
@@ -206,12 +210,14 @@ impl Window {
         }
     }
 
-    /// The last reduction was for nothing, if it was of `episode`; whether it was.
+    /// The last reduction was for nothing, if it was of `episode`; whether it was. A window that is larger by now goes on from
+    /// there (RFC 9438 §4.9.2).
     pub(crate) fn undo(&mut self, episode: Episode) -> bool {
         let Some(saved) = self.saved.take_if(|s| s.episode == episode) else { return false };
-        self.cwnd = self.cwnd.max(saved.cwnd);
-        self.ssthresh = saved.ssthresh;
-        self.start = saved.start;
+        if self.cwnd > saved.cwnd {
+            return false;
+        }
+        (self.cwnd, self.ssthresh, self.start) = (saved.cwnd, saved.ssthresh, saved.start);
         true
     }
 

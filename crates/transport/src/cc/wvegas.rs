@@ -14,6 +14,8 @@
 //! gets a new one; the window moves one packet towards it. When queueing has doubled over its smallest, the window is cut so
 //! that the queue drains and baseRTT is seen again. A loss halves, as in TCP.
 //!
+//! Choices: α_s begins as total_α; a path that is not active has no share in the rate.
+//!
 //! Like every law that keeps queues short, it yields to laws that fill them.
 
 use polypath_wire::{Duration, Instant, PathId};
@@ -23,7 +25,7 @@ use super::controller::{Controller, Phase, Snapshot};
 use super::law::{Env, Law};
 use super::window::no_window;
 use crate::about::About;
-use crate::facts::{AckSample, ConfigError, Episode, LossCause, LossEvent, PathView};
+use crate::facts::{AckSample, ConfigError, Episode, LossCause, LossEvent, PathState, PathView};
 use crate::path_map::{OfPath, PathMap};
 
 /// Queued packets that end slow start, γ.
@@ -105,8 +107,10 @@ impl Law for WVegas {
 
 impl WVegas {
     /// The share of `path` in the connection's rate.
-    fn weight(&self, path: &Path) -> f64 {
-        let all: f64 = self.paths.iter().map(|p| p.rate).sum();
+    fn weight(&self, path: &Path, views: &[PathView]) -> f64 {
+        let state = |id: PathId| views.iter().find(|view| view.id == id).map(|view| view.state);
+        let counts = |p: &&Path| state(p.id).is_none_or(|state| state == PathState::Active);
+        let all: f64 = self.paths.iter().filter(counts).map(|p| p.rate).sum();
         if all > 0.0 { path.rate / all } else { 1.0 }
     }
 }
@@ -200,7 +204,7 @@ impl Controller for WVegas {
         self.paths.get_mut(path).into_iter().for_each(|p| p.window = p.window.min(bytes as f64 / p.mss));
     }
 
-    fn on_ack(&mut self, _: Instant, path: PathId, sample: &AckSample, _: &[PathView]) {
+    fn on_ack(&mut self, _: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
         let total = self.config.total_alpha;
         let Some(p) = self.paths.get_mut(path) else { return };
         let round = p.count(sample);
@@ -215,7 +219,7 @@ impl Controller for WVegas {
         let Some(rtt) = round else { return };
         p.rate = p.window / rtt;
         let has_its_share = p.queued(rtt) >= p.alpha;
-        let weight = self.weight(&self.paths[path]);
+        let weight = self.weight(&self.paths[path], views);
         let p = &mut self.paths[path];
         if has_its_share {
             p.alpha = (weight * total).max(LEAST);
@@ -269,13 +273,17 @@ mod tests {
 
     /// A round trip whose acknowledgments all took `rtt`; the window, packets.
     fn round(w: &mut WVegas, path: PathId, rtt_us: u64) -> f64 {
+        round_beside(w, path, rtt_us, &[])
+    }
+
+    fn round_beside(w: &mut WVegas, path: PathId, rtt_us: u64, views: &[PathView]) -> f64 {
         let prior_in_flight = w.window(path);
         let rtt = Some(Duration::from_micros(rtt_us));
         let sample =
             AckSample { newly_acked: 1000, prior_in_flight, rtt, window_limited: true, ..Default::default() };
         let p = &mut w.paths[path];
         (p.left, p.sum, p.samples) = (1000, 0.0, 0);
-        w.on_ack(Instant::ZERO, path, &sample, &[]);
+        w.on_ack(Instant::ZERO, path, &sample, views);
         w.paths[path].window
     }
 
@@ -296,6 +304,19 @@ mod tests {
         round(&mut w, B, 48_000);
         let alpha = w.paths[B].alpha;
         assert!((alpha - 2.5).abs() < 0.1, "{alpha}");
+    }
+
+    #[test]
+    fn a_path_that_failed_has_no_share() {
+        for (state, alpha) in [(PathState::Active, 7.5), (PathState::Failed, 10.0)] {
+            let mut w = two();
+            round(&mut w, B, 48_000);
+            w.paths[A].alpha = 3.0;
+            let view = PathView { state, ..PathView::new(B, 1000) };
+            round_beside(&mut w, A, 48_000, &[view]);
+            let found = w.paths[A].alpha;
+            assert!((found - alpha).abs() < 0.1, "{found}");
+        }
     }
 
     #[test]

@@ -4,7 +4,9 @@ use maud::{Markup, html};
 
 use super::figure::figure;
 use super::shell;
-use crate::frontier::{Outcome, Samples, Score, Spread, Worst, samples, scores, worst};
+use crate::frontier::{
+    Outcome, Samples, Score, Spread, Worst, reference_runs, repeats, samples, scores, worst,
+};
 use crate::report::chart::{Chart, Line};
 use crate::scenarios::NULL;
 use crate::seeds::SeedRange;
@@ -19,6 +21,8 @@ const LEAST: f64 = 0.01;
 pub struct Frontier<'a> {
     /// Which scenarios.
     pub scenarios: SeedRange,
+    /// Outcomes are means of so many runs.
+    pub runs: u64,
     /// Packets that a bottleneck must hold to count.
     pub pipe: u64,
     /// How many of the worst scenarios of each controller are named.
@@ -35,8 +39,8 @@ pub fn frontier(about: &Frontier<'_>, outcomes: &[Outcome]) -> String {
         header {
             h1 { (title) }
             p.how {
-                "Each controller in the same random scenarios, beside the null: one TCP at each bottleneck in its place, the mean of three other \
-                 seeds. Of single bottlenecks those count that have TCPs beside it and hold " (about.pipe) " packets. Again: " code { (about.again) }
+                "Each controller in the same random scenarios, beside the null: one TCP at each bottleneck in its place, the mean of "
+                (reference_runs(about.runs)) " other seeds. Of single bottlenecks those count that have TCPs beside it and hold " (about.pipe) " packets. Again: " code { (about.again) }
             }
             (table(&scores))
         }
@@ -46,7 +50,7 @@ pub fn frontier(about: &Frontier<'_>, outcomes: &[Outcome]) -> String {
             h2 { "Worst scenarios" }
             p.how { "Where each takes most of what one TCP has in its place. The command repeats the scenario." }
             @for score in scores.iter().filter(|score| score.controller != NULL) {
-                (named(&score.controller, &worst(&score.controller, outcomes, about.pipe, about.worst)))
+                (named(&score.controller, &worst(&score.controller, outcomes, about.pipe, about.worst), about.runs))
             }
         }
     };
@@ -141,13 +145,13 @@ fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// The worst scenarios of one controller, with the command that repeats each.
-fn named(controller: &str, worst: &[Worst]) -> Markup {
+fn named(controller: &str, worst: &[Worst], runs: u64) -> Markup {
     html! {
         @if !worst.is_empty() {
             h3 { (controller) }
             ol { @for w in worst { li {
                 (format!("{:.2} of a TCP, FF {:.2}: ", w.taken, w.ff))
-                code { "polypath lab run frontier/" (w.scenario) " --cell " (controller) }
+                code { (repeats(w.scenario, controller, runs)) }
             } } }
         }
     }
@@ -171,12 +175,18 @@ mod tests {
             outcome(NULL, 4.0, 4.0),
             outcome("greedy", 6.0, 2.0),
         ];
-        let about =
-            Frontier { scenarios: SeedRange::one(7), pipe: 0, worst: 3, again: "polypath lab frontier" };
+        let about = Frontier {
+            scenarios: SeedRange::one(7),
+            runs: 4,
+            pipe: 0,
+            worst: 3,
+            again: "polypath lab frontier",
+        };
         let page = frontier(&about, &all);
         for part in [
             "<td>greedy</td><td class=\"number\">1</td><td class=\"number\">1.50 (1.50–1.50)</td>",
-            "1.50 of a TCP, FF 3.00: <code>polypath lab run frontier/7 --cell greedy</code>",
+            "1.50 of a TCP, FF 3.00: <code>polypath lab run frontier/7 --cell greedy --seeds 1..4</code>",
+            "the mean of 4 other seeds",
             "Harm against utilisation",
             "<td class=\"number\">1.05 (1.05–1.05)</td>",
         ] {

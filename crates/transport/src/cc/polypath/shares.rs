@@ -82,12 +82,13 @@ impl Shares {
         carries: impl Fn(PathId) -> Option<(Duration, f64)>,
     ) {
         self.shares.clear();
+        let place = |path: PathId| verdict.iter().take_while(|(other, _)| *other != path).count();
         for first in verdict.bottlenecks() {
             let members = verdict.sharing(first);
             if members.clone().nth(1).is_some() {
-                self.share(members, &carries);
+                self.share(members, place, &carries);
             } else if shifts(first) {
-                let share = self.shifted(first, ON_TRIAL);
+                let share = self.shifted(place(first), ON_TRIAL);
                 self.shares.insert(Share { path: first, share, weight: 1.0 });
             }
         }
@@ -97,6 +98,7 @@ impl Shares {
     fn share(
         &mut self,
         members: impl Iterator<Item = PathId> + Clone,
+        place: impl Fn(PathId) -> usize,
         carries: impl Fn(PathId) -> Option<(Duration, f64)>,
     ) {
         let known = |srtt: &Duration| *srtt > Duration::ZERO;
@@ -108,7 +110,7 @@ impl Shares {
         let first = self.shares.len();
         for path in members {
             let (share, weight) = carries(path).map_or((0.0, 1.0), |(srtt, weight)| (quick(srtt), weight));
-            self.shares.insert(Share { path, share: share * self.shifted(path, SHIFT), weight });
+            self.shares.insert(Share { path, share: share * self.shifted(place(path), SHIFT), weight });
         }
         let shares = &mut self.shares.as_mut_slice()[first..];
         scale(shares, |_| true, 1.0);
@@ -124,13 +126,27 @@ impl Shares {
         }
     }
 
-    /// What load on `path` is now to what it is on average, if it is shifted by `by`.
-    fn shifted(&self, path: PathId, by: f64) -> f64 {
-        1.0 + by * PATTERNS[path.index() % 4][self.shifts % 4]
+    /// What load is now to what it is on average on the path with this place among all that there are, if it is shifted by `by`.
+    fn shifted(&self, place: usize, by: f64) -> f64 {
+        1.0 + by * PATTERNS[place % 4][self.shifts % 4]
     }
 
     /// The share of `path`; none if it has all.
     pub(super) fn of(&self, path: PathId) -> Option<f64> {
         self.shares.get(path).map(|share| share.share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths came and went between them.
+    #[test]
+    fn load_is_shifted_between_paths_whatever_their_numbers() {
+        let paths = [PathId(0), PathId(4)];
+        let mut shares = Shares::default();
+        shares.divide(&Verdict::of(paths.into_iter(), |_, _| false), |_| true, |_| None);
+        assert_eq!(paths.map(|path| shares.of(path)), [Some(1.0 + ON_TRIAL), Some(1.0 - ON_TRIAL)]);
     }
 }

@@ -3,6 +3,7 @@ use polypath_wire::Duration;
 
 use super::*;
 use crate::bottleneck::DetectionConfig;
+use crate::bottleneck::detector::Detector;
 use crate::facts::LossCause;
 
 const A: PathId = PathId(0);
@@ -383,4 +384,29 @@ fn a_quick_path_that_gives_up_its_share_keeps_no_more_than_that_part_of_it() {
     assert!(a <= 0.01 && (a + b - 1.0).abs() < 1e-9, "{a} {b}");
     shares.divide(&verdict, |_| false, |_| Some((MS(10), 0.01)));
     assert!(shares.of(A).unwrap() > 0.3, "if both do, nobody gives up anything");
+}
+
+/// Counts the packets that it hears of.
+#[derive(Debug, Default)]
+struct Counts(std::sync::Arc<std::sync::atomic::AtomicU32>);
+
+impl Detector for Counts {
+    fn on_delay(&mut self, _: PathId, _: Instant, _: Duration, _: Duration) {}
+    fn on_delivered(&mut self, _: PathId, packets: u32) {
+        self.0.fetch_add(packets, std::sync::atomic::Ordering::Relaxed);
+    }
+    fn forget(&mut self, _: PathId) {}
+    fn likeness(&mut self, _: Instant, _: Instant, _: (PathId, PathId)) -> Option<f64> {
+        None
+    }
+}
+
+/// As those that were sent more than once.
+#[test]
+fn packets_without_a_round_trip_count_as_delivered_too() {
+    let (mut c, counts) = (two(DetectionConfig::Statistics), Counts::default());
+    let seen = counts.0.clone();
+    c.detection.detector = Some(Box::new(counts));
+    c.on_ack(at(1), A, &AckSample { rtt: None, ..acked(20) }, &views([5, 5]));
+    assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 1);
 }

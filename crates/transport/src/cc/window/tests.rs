@@ -168,3 +168,25 @@ fn a_loss_of_a_window_that_was_unused_leaves_the_threshold() {
     lose_behind(&mut r, 1000, true);
     assert_eq!((r.bytes(), r.ssthresh), (2000, f64::INFINITY), "slow start begins anew");
 }
+
+#[test]
+fn marks_leave_one_segment_and_losses_two() {
+    let mark = |flight_size| LossEvent { bytes: 0, ..loss(LossCause::LaterDelivered, flight_size) };
+    let mut r = Window::new(WindowConfig { initial_window: 4, ..Default::default() }, 1000);
+    for bytes in [2000, 1000, 1000] {
+        let flight = r.bytes();
+        lose(&mut r, &mark(flight));
+        assert_eq!((r.bytes(), r.ssthresh), (bytes, 2000.0));
+    }
+    lose(&mut r, &loss(LossCause::LaterDelivered, 1000));
+    assert_eq!(r.bytes(), 2000);
+}
+
+#[test]
+fn what_is_undone_late_leaves_a_window_that_is_larger_by_now() {
+    let mut r = Window::new(WindowConfig::default(), 1000);
+    lose(&mut r, &loss(LossCause::LaterDelivered, 10_000));
+    r.grow(6000.0);
+    assert!(!r.undo(Episode(1)));
+    assert_eq!((r.bytes(), r.phase()), (11_000, Phase::CongestionAvoidance));
+}
