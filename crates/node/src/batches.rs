@@ -25,7 +25,7 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// Those of `socket`, which sends no fragments from now on.
+    /// Batches on `socket`. Fragmentation is turned off there.
     pub fn new(socket: &Socket) -> io::Result<Self> {
         Ok(Self { state: state(socket)?, single_until: None })
     }
@@ -76,8 +76,8 @@ impl Batches {
     }
 }
 
-/// The state of a socket that sends no fragments, and hears of ECN: with a time of arrival the kernel's word of it would not fit
-/// where several datagrams are received as one.
+/// The state of a socket with fragmentation turned off, and without times of arrival: `quinn_udp` has room for either these or the
+/// ECN field where the kernel joins datagrams.
 fn state(io: &impl AsFd) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(io.into())?;
     setsockopt(io, sockopt::ReceiveTimestampns, &false)?;

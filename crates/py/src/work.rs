@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use super::own::Failure;
 
-/// How often Python is asked for a signal and hears of progress.
+/// Time between two checks for signals of Python, each with a report of progress.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Asks work to stop, and counts what has ended.

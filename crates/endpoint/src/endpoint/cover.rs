@@ -22,7 +22,7 @@ pub(super) enum AnyCover {
 }
 
 impl AnyCover {
-    /// What an application hears of associations, and asks of them.
+    /// HIP and ESP, if the cover is secure.
     pub fn security(&self) -> Option<&Security> {
         match self {
             Self::Plain(_) => None,

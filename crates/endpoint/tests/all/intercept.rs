@@ -134,28 +134,29 @@ fn an_open_connection_outlives_the_word_that_it_is_unreachable() {
     assert_eq!(pair.endpoints[CLIENT].connection(client).unwrap().state(), State::Established);
 }
 
-#[test]
-fn icmp_answers_have_the_limit_of_resets() {
-    let limits = EndpointConfig { resets_per_second: 3, ..EndpointConfig::default() };
+/// Five connections wait for the word of a server with these limits.
+fn five(limits: EndpointConfig) -> Pair {
     let mut pair = Pair::new([EndpointConfig::default(), limits]);
     pair.endpoints[SERVER].intercept(ConnectionConfig::default(), MTU).unwrap();
     (0..5).for_each(|_| _ = pair.connect(1));
     pair.run(Duration::from_millis(100));
+    pair
+}
+
+#[test]
+fn icmp_answers_have_the_limit_of_resets() {
+    let mut pair = five(EndpointConfig { resets_per_second: 3, ..EndpointConfig::default() });
     for code in [Answer::Unreachable, Answer::NetUnreachable].into_iter().cycle().take(5) {
         let incoming = asked(&mut pair);
         answer(&mut pair, &incoming, code);
     }
-    let told = std::iter::from_fn(|| pair.endpoints[SERVER].poll_packet()).count();
-    assert_eq!((told, pair.endpoints[SERVER].stats().resets_suppressed), (3, 2));
+    let sent = std::iter::from_fn(|| pair.endpoints[SERVER].poll_packet()).count();
+    assert_eq!((sent, pair.endpoints[SERVER].stats().resets_suppressed), (3, 2));
 }
 
 #[test]
 fn no_more_wait_than_the_limit() {
-    let limits = EndpointConfig { max_half_open: 3, ..EndpointConfig::default() };
-    let mut pair = Pair::new([EndpointConfig::default(), limits]);
-    pair.endpoints[SERVER].intercept(ConnectionConfig::default(), MTU).unwrap();
-    (0..5).for_each(|_| _ = pair.connect(1));
-    pair.run(Duration::from_millis(100));
+    let mut pair = five(EndpointConfig { max_half_open: 3, ..EndpointConfig::default() });
     let waiting = std::iter::from_fn(|| pair.endpoints[SERVER].poll_incoming()).count();
     assert_eq!((waiting, pair.endpoints[SERVER].stats().refused), (3, 2));
 }

@@ -89,7 +89,7 @@ impl<F: FnMut(Step)> Receiving<'_, F> {
         self.meanwhile(Work::Storing, blocking(work)).await
     }
 
-    /// Takes bytes until the file ends. If they cannot be stored the peer hears of it, and the rest is dropped.
+    /// Receives the bytes of a file to its end. If they cannot be stored, an error goes to the peer, and the rest is dropped.
     async fn bytes(
         &mut self,
         number: u32,

@@ -56,7 +56,7 @@ impl Fragments {
         self.give_up(now, &key, lost);
         let waiting = self.0.entry(key).or_insert_with(|| Parts { began: now, parts: BTreeMap::new() });
         if waiting.parts.len() == PARTS || !waiting.take(at, part) {
-            // No router cuts fragments that overlap (RFC 5722 §4), or into so many.
+            // A router makes neither overlapping fragments (RFC 5722 §4) nor more of them.
             *lost += 1 + self.0.remove(&key).map_or(0, |waiting| waiting.parts.len() as u64);
             return None;
         }

@@ -1,6 +1,6 @@
 //! HIP and ESP without UDP.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use super::bed::{Bed, end, json, tool};
@@ -13,23 +13,30 @@ fn without_nat() -> Option<Bed> {
     Some(bed)
 }
 
-/// As after a forged message of a router: Linux accepts none that names less than 552 bytes.
-#[test]
-fn a_host_that_is_told_of_less_than_every_network_carries_goes_on() {
-    let Some(bed) = without_nat() else { return };
-    tool(&bed.hosts[0], "ip link set a1 down");
+/// What sender and receiver end with after `big`, `bytes` long, went to these addresses. `meanwhile` runs once both were started.
+fn transfer(bed: &Bed, bytes: u64, addresses: &str, meanwhile: impl FnOnce()) -> [Output; 2] {
     let hits = bed.hits();
-    let file = bed.file("big", 5_000_000);
+    let file = bed.file("big", bytes);
     let dir = bed.path("in");
     std::fs::create_dir_all(&dir).unwrap();
     let dir = dir.to_str().unwrap();
     let receiver = bed.spawn(1, &["receive", "--native", "--dir", dir, "--allow", &hits[0], "--once"]);
     std::thread::sleep(Duration::from_millis(500));
-    let to = format!("{}@192.0.2.2", hits[1]);
+    let to = format!("{}@{addresses}", hits[1]);
     let sender = bed.spawn(0, &["send", "--native", file.to_str().unwrap(), &to, "--json"]);
-    std::thread::sleep(Duration::from_secs(1));
-    tool(&bed.hosts[0], "ip route replace 192.0.2.0/24 via 10.0.0.1 mtu 552");
-    let (sent, received) = (end(sender, 60), end(receiver, 20));
+    meanwhile();
+    [end(sender, 60), end(receiver, 20)]
+}
+
+/// As after a forged message of a router: Linux accepts none that names less than 552 bytes.
+#[test]
+fn a_host_that_is_told_of_less_than_every_network_carries_goes_on() {
+    let Some(bed) = without_nat() else { return };
+    tool(&bed.hosts[0], "ip link set a1 down");
+    let [sent, received] = transfer(&bed, 5_000_000, "192.0.2.2", || {
+        std::thread::sleep(Duration::from_secs(1));
+        tool(&bed.hosts[0], "ip route replace 192.0.2.0/24 via 10.0.0.1 mtu 552");
+    });
     assert!(received.status.success() && bed.arrived("big"), "{received:?}");
     assert_eq!(json(&sent)["paths"][0]["mtu"], 576);
 }
@@ -42,16 +49,7 @@ fn without_udp_over_both_families() {
         tool(host, "nft add chain inet filter out { type filter hook output priority 0; }");
         tool(host, "nft add rule inet filter out meta l4proto udp drop");
     }
-    let hits = bed.hits();
-    let file = bed.file("big", 10_000_000);
-    let dir = bed.path("in");
-    std::fs::create_dir_all(&dir).unwrap();
-    let dir = dir.to_str().unwrap();
-    let receiver = bed.spawn(1, &["receive", "--native", "--dir", dir, "--allow", &hits[0], "--once"]);
-    std::thread::sleep(Duration::from_millis(500));
-    let to = format!("{}@192.0.2.2,fd00:1::2", hits[1]);
-    let sender = bed.spawn(0, &["send", "--native", file.to_str().unwrap(), &to, "--json"]);
-    let (sent, received) = (end(sender, 60), end(receiver, 20));
+    let [sent, received] = transfer(&bed, 10_000_000, "192.0.2.2,fd00:1::2", || {});
     assert!(received.status.success(), "{received:?}");
     let report = json(&sent);
     assert!(bed.arrived("big"));

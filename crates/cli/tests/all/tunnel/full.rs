@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use polypath_testing::installed;
 use serde_json::Value;
 
-use super::host::{Host, hosts, meet, reaches, wait};
+use super::host::{Host, hosts, introduce, meet, reaches, wait};
 
 /// Runs a program with a file system of its own, of 64 KiB, on the directory `small`, where its messages are too.
 const SMALL: [&str; 6] =
@@ -33,9 +33,7 @@ fn pair() -> Option<[Host; 2]> {
     if !installed(&["unshare", "mount"]) {
         return None;
     }
-    let there = server.init(&["--assign", "10.99.0.0/24"]);
-    let back = router.obey(&there);
-    server.obey(&back);
+    introduce(&router, &server, &["--assign", "10.99.0.0/24"]);
     server.edit(|text| {
         text.replace("# state = \"/var/lib/polypath\"", "state = \"small\"")
             .replace("quota = {}", "quota = { eth0 = \"1 kB\" }")

@@ -143,6 +143,19 @@ pub fn hosts() -> Option<[Host; 2]> {
     Some(hosts)
 }
 
+/// Each host gets the other one as its peer; `options` are of the server's `polypath init`.
+pub fn introduce(router: &Host, server: &Host, options: &[&str]) {
+    let back = router.obey(&server.init(options));
+    server.obey(&back);
+}
+
+/// Starts both daemons, and waits until they have met.
+pub fn up_both(router: &mut Host, server: &mut Host) {
+    server.up();
+    router.up();
+    meet(router, server);
+}
+
 /// Waits for an association of both.
 pub fn meet(router: &Host, server: &Host) {
     wait("an association", || router.is_associated() && server.is_associated());

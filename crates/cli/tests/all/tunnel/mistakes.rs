@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use polypath_testing::installed;
 
-use super::host::{Host, hosts, lists, meet, reaches, shell, wait};
+use super::host::{Host, hosts, introduce, lists, reaches, shell, up_both, wait};
 
 #[test]
 fn what_a_start_cannot_have_is_told_with_the_remedy() {
@@ -183,11 +183,8 @@ fn the_tunnel_of_one_daemon_carries_no_paths_of_another_unless_it_is_named() {
 #[test]
 fn a_tunnel_that_another_program_renames_is_still_the_tunnel() {
     let Some([mut router, mut server]) = hosts() else { return };
-    let back = router.obey(&server.init(&[]));
-    server.obey(&back);
-    server.up();
-    router.up();
-    meet(&router, &server);
+    introduce(&router, &server, &[]);
+    up_both(&mut router, &mut server);
     let rename = "ip link set polypath0 down; ip link set polypath0 name wan7; ip link set wan7 up";
     router.ns.run(|| shell(rename)).unwrap();
     wait("its routes", || lists(&router, "route", "dev wan7"));
@@ -227,11 +224,8 @@ fn a_route_that_leads_elsewhere_already_is_named_at_the_start() {
 #[test]
 fn clients_that_are_not_behind_their_peer_do_not_fill_the_log() {
     let Some([mut router, mut server]) = hosts() else { return };
-    let back = router.obey(&server.init(&[]));
-    server.obey(&back);
-    server.up();
-    router.up();
-    meet(&router, &server);
+    introduce(&router, &server, &[]);
+    up_both(&mut router, &mut server);
     let another = "ip address del 10.99.0.2/24 dev polypath0; ip address add 10.99.0.77/24 dev polypath0";
     router.ns.run(|| shell(another)).unwrap();
     for _ in 0..3 {

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::host::{Host, hosts, meet, wait};
+use super::host::{Host, hosts, introduce, meet, up_both, wait};
 
 /// Its connections travel as packets.
 const EXCLUDED: u16 = 81;
@@ -24,16 +24,12 @@ fn connected(hosts: &[Host; 2], port: u16) -> [TcpStream; 2] {
 #[test]
 fn a_program_that_only_reads_is_reset_when_its_own_daemon_was_killed_and_runs_again() {
     let Some([mut router, mut server]) = hosts() else { return };
-    let there = server.init(&[]);
-    let back = router.obey(&there);
-    server.obey(&back);
+    introduce(&router, &server, &[]);
     for host in [&router, &server] {
         let excluded = format!("exclude_ports = [{EXCLUDED}]");
         host.edit(|text| text.replace("exclude_ports = []", &excluded));
     }
-    server.up();
-    router.up();
-    meet(&router, &server);
+    up_both(&mut router, &mut server);
     let both = [router, server];
     let ([_client, mut reader], [mut by_packets, other]) = (connected(&both, 80), connected(&both, EXCLUDED));
     let [mut router, mut server] = both;

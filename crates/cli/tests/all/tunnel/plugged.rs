@@ -7,7 +7,7 @@ use std::time::Duration;
 use polypath_testing::installed;
 use serde_json::Value;
 
-use super::host::{Host, hosts, meet, plug, reaches, shell, wait};
+use super::host::{Host, hosts, introduce, plug, reaches, shell, up_both, wait};
 
 fn signal(host: &Host, signal: &str) {
     let pid = host.daemon.as_ref().unwrap().id().to_string();
@@ -24,9 +24,7 @@ fn paths_that_work(host: &Host) -> usize {
 fn another_device_with_the_name_and_the_address_of_the_one_before_carries_a_path() {
     let Some([mut router, mut server]) = hosts() else { return };
     plug([&router, &server], "eth1", "192.0.3");
-    let there = server.init(&["--at", "192.0.2.2", "--at", "192.0.3.2"]);
-    let back = router.obey(&there);
-    server.obey(&back);
+    introduce(&router, &server, &["--at", "192.0.2.2", "--at", "192.0.3.2"]);
     server.up();
     router.up();
     let both = || paths_that_work(&router) == 2 && paths_that_work(&server) == 2;
@@ -55,12 +53,8 @@ fn a_daemon_without_descriptors_goes_on_and_uses_another_cable_once_it_has_some(
     if !installed(&["prlimit"]) {
         return;
     }
-    let there = server.init(&["--at", "192.0.2.2", "--at", "192.0.3.2"]);
-    let back = router.obey(&there);
-    server.obey(&back);
-    server.up();
-    router.up();
-    meet(&router, &server);
+    introduce(&router, &server, &["--at", "192.0.2.2", "--at", "192.0.3.2"]);
+    up_both(&mut router, &mut server);
     limit(&router, 3);
     plug([&router, &server], "eth1", "192.0.3");
     thread::sleep(Duration::from_secs(5)); // it looks every 2 s

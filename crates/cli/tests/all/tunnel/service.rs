@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polypath_testing::installed;
 
-use super::host::{Host, hosts, lists, meet, plug, reaches, wait};
+use super::host::{Host, hosts, introduce, lists, meet, plug, reaches, wait};
 
 /// A user and a group that every Debian has.
 const NOBODY: u32 = 65534;
@@ -39,9 +39,7 @@ fn asks(host: &Host, uid: u32, gid: u32) -> Output {
 /// A router whose daemon becomes nobody, and its server.
 fn pair() -> Option<[Host; 2]> {
     let [router, server] = hosts()?;
-    let there = server.init(&[]);
-    let back = router.obey(&there);
-    server.obey(&back);
+    introduce(&router, &server, &[]);
     router.edit(|text| {
         let text = text.replace("# group = \"polypath-admin\"", &format!("group = \"{}\"", GROUP.0));
         text.replace("# user = \"polypath\"", "user = \"nobody\"")

@@ -21,7 +21,7 @@ const LEAST: f64 = 0.01;
 pub struct Frontier<'a> {
     /// Which scenarios.
     pub scenarios: SeedRange,
-    /// Outcomes are means of so many runs.
+    /// Runs per outcome, which is their mean.
     pub runs: u64,
     /// Packets that a bottleneck must hold to count.
     pub pipe: u64,

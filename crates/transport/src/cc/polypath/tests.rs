@@ -386,7 +386,7 @@ fn a_quick_path_that_gives_up_its_share_keeps_no_more_than_that_part_of_it() {
     assert!(shares.of(A).unwrap() > 0.3, "if both do, nobody gives up anything");
 }
 
-/// Counts the packets that it hears of.
+/// Counts delivered packets.
 #[derive(Debug, Default)]
 struct Counts(std::sync::Arc<std::sync::atomic::AtomicU32>);
 
