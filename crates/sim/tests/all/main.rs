@@ -14,3 +14,4 @@ mod marks;
 mod ns2;
 mod polypath;
 mod queue_target;
+mod tail;

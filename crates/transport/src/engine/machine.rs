@@ -1,8 +1,9 @@
 //! The engine: its parts, and how it begins.
 //!
-//! `paths.rs` says how paths come and go, `send.rs` which takes what and that it left, `answers.rs` what acknowledgments
-//! tell, `verdicts.rs` what is lost, `timeouts.rs` what is due; `silence.rs` and `queues.rs` which paths are, `views.rs` what controller
-//! and scheduler see of them; `credit.rs` ends an acknowledgment. `numbers.rs` takes acknowledgments by number, `aside.rs` what the owner accounts for itself.
+//! `paths.rs` says how paths come and go, `send.rs` which takes what and that it left, `reinject.rs` what leaves on a second one,
+//! `answers.rs` what acknowledgments tell, `verdicts.rs` what is lost, `timeouts.rs` what is due; `silence.rs` and `queues.rs` which
+//! paths are, `views.rs` what controller and scheduler see of them; `credit.rs` ends an acknowledgment. `numbers.rs` takes
+//! acknowledgments by number, `aside.rs` what the owner accounts for itself.
 
 use polypath_wire::{Instant, PathId};
 

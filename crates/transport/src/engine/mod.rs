@@ -18,6 +18,7 @@ pub(crate) mod numbers;
 pub(crate) mod observers;
 mod paths;
 mod queues;
+mod reinject;
 mod rules;
 mod send;
 mod silence;

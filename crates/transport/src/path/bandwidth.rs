@@ -72,6 +72,8 @@ pub(crate) struct Bandwidth {
     has_trains: bool,
     /// Largest rate of late.
     best: WindowedMin<Reverse<Rate>>,
+    /// The last rate that tells of the path.
+    latest: Option<Rate>,
     /// Some sample that tells of the path was of a segment behind which more waited.
     was_asked_for_more: bool,
 }
@@ -112,10 +114,16 @@ impl Bandwidth {
         let is_first_flight = self.has_trains && mark.delivered / 2 <= self.state.restarted;
         let tells_of_path = !mark.app_limited() && !is_first_flight;
         self.was_asked_for_more |= tells_of_path;
+        self.latest = Some(rate).filter(|_| tells_of_path).or(self.latest);
         if tells_of_path || self.rate().is_none_or(|best| rate > best) {
             self.best.add(now, Reverse(rate), rtt.times(ROUNDS / 2));
         }
         Some(rate)
+    }
+
+    /// The last sample that tells of the path: unlike the estimate it follows a rate that falls within a round trip.
+    pub(crate) fn latest(&self) -> Option<Rate> {
+        self.latest
     }
 
     /// When something was last delivered, or sent after nothing was under way.

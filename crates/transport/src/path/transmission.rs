@@ -37,6 +37,8 @@ pub(crate) struct Transmission {
     pub mark: DeliveryMark,
     /// What became of it.
     pub fate: Fate,
+    /// A copy of it left on another path.
+    pub reinjected: bool,
 }
 
 /// What became of a transmission.
@@ -53,7 +55,7 @@ pub(crate) enum Fate {
 impl Transmission {
     /// `cargo` leaves now.
     pub(crate) fn new(cargo: Cargo, sent_at: Instant, mark: DeliveryMark) -> Self {
-        Self { cargo, sent_at, mark, fate: Fate::InFlight }
+        Self { cargo, sent_at, mark, fate: Fate::InFlight, reinjected: false }
     }
 
     /// Its cargo had left before.

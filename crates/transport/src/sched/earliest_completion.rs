@@ -8,11 +8,15 @@
 //!
 //! A path may seem quick because its acknowledgments come back by another one. So what is left goes by an open path that, by the
 //! peer's clock, delivers all of it sooner.
+//!
+//! Once nothing new can leave, copies of what a slow path still carries leave on a quicker one (`engine/reinject.rs`).
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::earliest_arrival::EarliestArrival;
-use super::scheduler::{Choice, Scheduler, arrival, departure, excess, is_busy, is_open, next_opening};
+use super::scheduler::{
+    Choice, Scheduler, arrival, clocked_arrival, is_busy, is_open, next_opening, one_way,
+};
 use crate::about::About;
 use crate::facts::{Parcel, PathState, PathView, Why};
 
@@ -24,7 +28,7 @@ impl EarliestCompletion {
     /// Name and help.
     pub(crate) const ABOUT: About = About {
         name: "earliest_completion",
-        help: "The same, but waits rather than let a slow path hold up the others",
+        help: "The same, but a slow path holds up no other: it waits, and sends copies at the end",
     };
 }
 
@@ -46,6 +50,10 @@ impl Scheduler for EarliestCompletion {
     fn urgent(&self, now: Instant, parcel: &Parcel, paths: &[PathView]) -> Option<PathId> {
         let lives = |p: &&PathView| p.state == PathState::Active && parcel.timed_out != Some(p.id);
         paths.iter().filter(lives).min_by_key(|p| (arrival(now, p, parcel.len), p.id)).map(|p| p.id)
+    }
+
+    fn reinjects(&self) -> bool {
+        true
     }
 
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why {
@@ -79,21 +87,6 @@ fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) 
     let last = |p: &PathView| capacity(p, clocked_arrival(now, p, parcel.len), arrives);
     let delivered = quicker().map(last).fold(0, u64::saturating_add);
     sent > parcel.window || delivered > parcel.waiting
-}
-
-/// The [`arrival`], by the peer's clock where that is known: how long others wait behind a segment does not depend on the way
-/// back of its acknowledgment. Nor does it take longer than what was sent before it took: where little was sent the path delivers at
-/// a rate that is not its own.
-fn clocked_arrival(now: Instant, path: &PathView, len: u32) -> Instant {
-    let leaves = departure(now, path, len);
-    match (path.clocked, excess(path)) {
-        (Some(clocked), Some(excess)) => leaves.min(path.idle_at.max(now) + excess) + clocked,
-        _ => leaves + one_way(path).unwrap_or_default(),
-    }
-}
-
-fn one_way(path: &PathView) -> Option<Duration> {
-    path.clocked.or(path.one_way)
 }
 
 /// Bytes that leave on `path` between two instants, by its rate or by a window each round trip: where little was

@@ -35,6 +35,11 @@ pub trait Scheduler: std::fmt::Debug + Send {
         PathSet::EMPTY
     }
 
+    /// Whether what is under way on a slow path leaves again on a quicker one where nothing new can leave.
+    fn reinjects(&self) -> bool {
+        false
+    }
+
     /// Why [`pick`](Self::pick) has just sent `parcel` on `path`; asked only where that is observed.
     fn why(&self, now: Instant, parcel: &Parcel, paths: &[PathView], path: PathId) -> Why;
 }
@@ -128,6 +133,22 @@ pub(crate) fn departure(now: Instant, path: &PathView, len: u32) -> Instant {
     let longer = || if path.others.is_none() { excess(path) } else { None }; // else it is part of the delay
     let transmission = path.rate.map(|rate| rate.transmission_time(size)).or_else(longer).unwrap_or_default();
     path.idle_at.max(now) + transmission
+}
+
+/// The [`arrival`], by the peer's clock where that is known: how long others wait behind a segment does not depend on the way
+/// back of its acknowledgment. Nor does it take longer than what was sent before it took: where little was sent the path delivers at
+/// a rate that is not its own.
+pub(crate) fn clocked_arrival(now: Instant, path: &PathView, len: u32) -> Instant {
+    let leaves = departure(now, path, len);
+    match (path.clocked, excess(path)) {
+        (Some(clocked), Some(excess)) => leaves.min(path.idle_at.max(now) + excess) + clocked,
+        _ => leaves + one_way(path).unwrap_or_default(),
+    }
+}
+
+/// The delay to the peer, by its clock where that is known.
+pub(crate) fn one_way(path: &PathView) -> Option<Duration> {
+    path.clocked.or(path.one_way)
 }
 
 /// What data took longer than the smallest packets: on a slow path that is its transmission.

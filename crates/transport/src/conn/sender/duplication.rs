@@ -23,7 +23,13 @@ pub(super) struct Duplication {
     waiting: VecDeque<(PathId, u64, u32)>,
     /// Copies that paths missed while they were full.
     missed: PathMap<Missed>,
+    /// Bytes that left again before their own path delivered them.
+    reinjected: u64,
 }
+
+/// Bytes of the stream for each that may leave again on a quicker path, beyond the first `REINJECTED`.
+const PART: u64 = 16;
+const REINJECTED: u64 = 65_536;
 
 /// Copies that a path missed, in the order in which the others left: offset and length.
 #[derive(Debug)]
@@ -102,6 +108,24 @@ impl Sender {
             }
         }
         None
+    }
+
+    /// Whether nothing new can leave, and what is under way may leave again on a quicker path.
+    #[inline]
+    pub(super) fn may_reinject(&self, engine: &Engine) -> bool {
+        let is_held = self.window.left(self.map.nxt()).min(self.waiting()) == 0 && !self.map.is_idle();
+        is_held && engine.reinjects() && self.copies.reinjected < REINJECTED + self.map.nxt() / PART
+    }
+
+    /// A copy of what a quicker path should deliver sooner than the one it left on.
+    #[cold]
+    pub(super) fn next_reinjection(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
+        let (path, Cargo { key: offset, len, .. }) = engine.take_reinjection(now)?;
+        self.copied = true;
+        self.copies.reinjected += u64::from(len);
+        self.note_sent_again(offset, len);
+        self.copies.waiting.push_back((path, offset, len));
+        self.next_copy(now, engine)
     }
 
     /// The path is gone.

@@ -32,7 +32,12 @@ impl Sender {
         let full = |view: &PathView| view.room < i64::from(view.mss).min(waiting as i64);
         let is_full = || matches!(engine.views().as_slice(), [only] if full(only));
         let held = waiting == 0 || (!self.map.is_idle() && is_full());
-        !held || engine.wants_probe() || self.map.has_lost() || self.has_copies() || self.has_missed_copies()
+        !held
+            || engine.wants_probe()
+            || self.map.has_lost()
+            || self.has_copies()
+            || self.has_missed_copies()
+            || self.may_reinject(engine)
     }
 
     /// What goes next, if anything may. It counts as sent.
@@ -54,6 +59,13 @@ impl Sender {
         if next.is_none()
             && self.has_missed_copies()
             && let Some(copy) = self.next_missed_copy(now, engine)
+        {
+            engine.explain(Why::Copy);
+            return Some(copy);
+        }
+        if next.is_none()
+            && self.may_reinject(engine)
+            && let Some(copy) = self.next_reinjection(now, engine)
         {
             engine.explain(Why::Copy);
             return Some(copy);

@@ -1,7 +1,9 @@
 //! What policies and owners may ask.
 
+use polypath_wire::Instant;
+
 use super::{Delivery, Flight};
-use crate::path::transmission::{Fate, Transmission};
+use crate::path::transmission::{Cargo, Fate, Transmission};
 
 impl Flight {
     /// Number that the next transmission will have.
@@ -64,6 +66,21 @@ impl Flight {
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Transmission)> {
         let numbered = self.entries.iter().enumerate().map(|(i, entry)| (self.first + i as u64, entry));
         numbered.filter(|(_, entry)| entry.fate == Fate::InFlight)
+    }
+
+    /// The oldest in flight of which no copy left on another path, with its number: from `number` on or, if that is sooner, from the first
+    /// that left after `since`.
+    pub(crate) fn oldest_alone(&self, number: u64, since: Instant) -> Option<(u64, Cargo)> {
+        let by_number = number.saturating_sub(self.first) as usize;
+        let at = by_number.min(self.entries.partition_point(|entry| entry.sent_at <= since));
+        let mut numbered = (self.first + at as u64..).zip(self.entries.range(at..));
+        let alone = |entry: &Transmission| entry.fate == Fate::InFlight && !entry.reinjected;
+        numbered.find(|(_, entry)| alone(entry)).map(|(number, entry)| (number, entry.cargo))
+    }
+
+    /// A copy of the transmission `number` leaves on another path.
+    pub(crate) fn reinject(&mut self, number: u64) {
+        self.entry(number).into_iter().for_each(|entry| entry.reinjected = true);
     }
 
     /// Numbers of what is in flight, oldest first.

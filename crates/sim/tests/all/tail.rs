@@ -1,0 +1,92 @@
+//! The last data of a transfer: what a slow path still brings leaves again on a quicker one.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+use crate::common::{between, hop, secs};
+use polypath_sim::{Change, FlowConfig, FlowId, FlowReport, HopConfig, Step, World};
+use polypath_transport::cc::{CcConfig, PolypathConfig};
+use polypath_transport::sched::SchedulerConfig;
+use polypath_transport::{ConnectionConfig, PathConfig};
+use polypath_wire::{Duration, Rate};
+
+const MB: u64 = 1_000_000;
+/// Bytes that may leave again whatever was sent, and the part of the stream for each byte more.
+const AT_FIRST: u64 = 65_536;
+const PART: u64 = 16;
+
+fn world(hops: [HopConfig; 2], bytes: u64, scheduler: SchedulerConfig) -> (World, FlowId) {
+    let (mut world, paths) = between(hops);
+    let connection = ConnectionConfig {
+        scheduler,
+        cc: CcConfig::Polypath(PolypathConfig::default()),
+        send_buffer: 32 << 20,
+        receive_buffer: 32 << 20,
+        ..ConnectionConfig::default()
+    };
+    let flow = FlowConfig {
+        bytes: Some(bytes),
+        open: true,
+        paths: paths.map(|path| (path, PathConfig::default())).into(),
+        sender: connection.clone(),
+        receiver: connection,
+        ..FlowConfig::default()
+    };
+    let flow = world.flow(flow).unwrap();
+    (world, flow)
+}
+
+/// Runs until all that was written has been read, and returns how long that took.
+fn finish(world: &mut World, flow: FlowId) -> (Duration, FlowReport) {
+    let began = world.now();
+    while world.flow_report(flow).finished.is_none() {
+        assert!(world.now().since(began) < Duration::from_secs(30), "it does not end");
+        let next = world.now() + Duration::from_millis(1);
+        world.run(next);
+    }
+    (world.now().since(began), world.flow_report(flow))
+}
+
+/// 15 MB over twice 50 Mbit/s; the second path delivers hundredths from 1 s on.
+#[test]
+fn a_path_that_became_slow_does_not_hold_up_the_end() {
+    let falls = Step { at: secs(1.0), change: Change::Rate(Rate(500_000)) };
+    let hops = || [hop(50, 20, 250), HopConfig { schedule: vec![falls], ..hop(50, 20, 250) }];
+    let time = |scheduler| {
+        let (mut world, flow) = world(hops(), 15 * MB, scheduler);
+        let (time, report) = finish(&mut world, flow);
+        assert!(!report.corrupted);
+        println!("{} s", time.as_secs_f64());
+        time.as_secs_f64()
+    };
+    // 1 s at 92 Mbit/s of data and the rest at 46, with what slow start took.
+    let least = 1.0 + (15.0 * 8.0 - 92.0) / 46.0;
+    let [with, without] = [SchedulerConfig::EarliestCompletion, SchedulerConfig::EarliestArrival].map(time);
+    assert!(with < least + 0.5, "{with} s");
+    assert!(without > least + 2.0, "{without} s");
+}
+
+/// Nothing is known yet of a path with thirty times the round trip.
+#[test]
+fn the_first_transfer_takes_no_longer_than_over_the_quick_path() {
+    for bytes in [30_000, 300_000] {
+        let (mut world, flow) =
+            world([hop(100, 5, 200), hop(20, 150, 200)], bytes, SchedulerConfig::EarliestCompletion);
+        let (time, _) = finish(&mut world, flow);
+        assert!(time < Duration::from_millis(80), "{bytes} take {} ms", time.as_millis_f64());
+    }
+}
+
+/// A program that pauses writes 20 kB every 10 ms: 16 Mbit/s over 10 and 40.
+#[test]
+fn copies_are_a_small_part_of_what_is_sent() {
+    let (mut world, flow) =
+        world([hop(10, 10, 50), hop(40, 60, 200)], 20_000, SchedulerConfig::EarliestCompletion);
+    for n in 1..=1000 {
+        world.run(secs(0.2 + 0.01 * f64::from(n)));
+        assert_eq!(world.write(flow, 20_000), 20_000);
+    }
+    let (_, report) = finish(&mut world, flow);
+    let twice = report.sender_paths.iter().map(|p| p.bytes_sent).sum::<u64>() - report.bytes;
+    println!("{twice} of {} bytes twice", report.bytes);
+    assert!(twice <= AT_FIRST + report.bytes / PART, "{twice} of {}", report.bytes);
+    assert!(twice > 0, "nothing left again");
+}

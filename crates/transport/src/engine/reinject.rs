@@ -1,0 +1,61 @@
+//! What leaves again on a quicker path where nothing new can leave.
+//!
+//! At the end of the data, or of the peer's window, a path that is free would idle while a slower one still delivers what left there
+//! before. Then the quicker path carries a copy of each segment that should arrive there sooner. A slow path is taken to go on at the
+//! rate of its last sample: the scheduler's estimate, the largest of ten round trips, stays too large for long after a rate has fallen.
+//! A path that delivers nothing for longer than a round trip takes is expected to stay silent.
+
+use polypath_wire::{Duration, Instant, PathId};
+
+use super::machine::Engine;
+use crate::facts::{PathState, PathView};
+use crate::path::transmission::Cargo;
+use crate::sched::scheduler::{clocked_arrival, is_open, one_way};
+
+impl Engine {
+    /// Whether cargo under way may leave again on another path.
+    #[inline]
+    pub(crate) fn reinjects(&self) -> bool {
+        self.lanes.len() > 1 && self.scheduler.reinjects()
+    }
+
+    /// Cargo under way that an open path, which is returned, should deliver sooner than its own. It counts as copied.
+    #[cold]
+    pub(crate) fn take_reinjection(&mut self, now: Instant) -> Option<(PathId, Cargo)> {
+        (0..self.lanes.len()).find_map(|i| self.take_from(now, self.lanes.id_at(i)))
+    }
+
+    fn take_from(&mut self, now: Instant, from: PathId) -> Option<(PathId, Cargo)> {
+        let len = self.views[from].mss;
+        let usable = |v: &&PathView| v.id != from && !v.spill && v.mss >= len && is_open(now, v, len);
+        let timed = self.views.iter().filter(usable).filter_map(|v| Some((v, v.rttvar?)));
+        // The delay varies: the copy is worth sending if it arrives first even if it is late.
+        let (sooner, to) = timed.map(|(v, var)| (clocked_arrival(now, v, len) + var, v.id)).min()?;
+        let (number, cargo) = self.first_after(now, from, sooner)?;
+        self.lanes[from].flight.reinject(number);
+        Some((to, cargo))
+    }
+
+    /// The first cargo under way on `path` without a copy that should arrive there after `sooner`.
+    fn first_after(&self, now: Instant, path: PathId, sooner: Instant) -> Option<(u64, Cargo)> {
+        let (view, lane) = (&self.views[path], &self.lanes[path]);
+        let flight = &lane.flight;
+        if self.is_stuck(now, path) || view.state != PathState::Active {
+            return flight.oldest_alone(0, sooner);
+        }
+        let Some(way) = one_way(view) else { return flight.oldest_alone(0, sooner) };
+        let back = view.min_rtt.map_or(Duration::ZERO, |rtt| rtt - way);
+        let rate = lane.estimator.bandwidth.latest().or(view.rate);
+        let before = rate.map_or(u64::MAX, |rate| rate.bytes_in((sooner + back).since(now)));
+        let number = flight.first_number() + before / u64::from(view.mss);
+        flight.oldest_alone(number, sooner - way)
+    }
+
+    /// Whether `path` has delivered nothing for longer than its round trips take, though something is under way.
+    fn is_stuck(&self, now: Instant, path: PathId) -> bool {
+        let estimator = &self.lanes[path].estimator;
+        let rtt = estimator.rtt.srtt().zip(estimator.rtt.rttvar());
+        let longest = rtt.map(|(srtt, var)| srtt + var.times(4));
+        longest.is_some_and(|longest| now.since(estimator.bandwidth.measured_at()) > longest)
+    }
+}
