@@ -1,16 +1,17 @@
 //! What leaves again on a quicker path where nothing new can leave.
 //!
 //! At the end of the data, or of the peer's window, a path that is free would idle while a slower one still delivers what left there
-//! before. Then the quicker path carries a copy of each segment that should arrive there sooner. A slow path is taken to go on at the
-//! rate of its last sample: the scheduler's estimate, the largest of ten round trips, stays too large for long after a rate has fallen.
-//! A path that delivers nothing for longer than a round trip takes is expected to stay silent.
+//! before. Then the quicker path carries a copy of each segment that should arrive there sooner. On its own path a segment is expected as
+//! late as round trips are long, and as late as the path goes on at the rate of its last sample: the scheduler's estimate, the largest of
+//! ten round trips, stays too large for long after a rate has fallen. A path that delivers nothing for longer than a round trip takes is
+//! expected to stay silent.
 
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::machine::Engine;
 use crate::facts::{PathState, PathView};
 use crate::path::transmission::Cargo;
-use crate::sched::scheduler::{clocked_arrival, is_open, one_way};
+use crate::sched::scheduler::{clocked_arrival, excess, is_open, one_way};
 
 impl Engine {
     /// Whether cargo under way may leave again on another path.
@@ -48,7 +49,8 @@ impl Engine {
         let rate = lane.estimator.bandwidth.latest().or(view.rate);
         let before = rate.map_or(u64::MAX, |rate| rate.bytes_in((sooner + back).since(now)));
         let number = flight.first_number() + before / u64::from(view.mss);
-        flight.oldest_alone(number, sooner - way)
+        let usual = way + excess(view).unwrap_or_default();
+        flight.oldest_alone(number, sooner - usual)
     }
 
     /// Whether `path` has delivered nothing for longer than its round trips take, though something is under way.

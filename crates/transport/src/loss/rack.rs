@@ -248,7 +248,8 @@ impl Track {
         if let Some((number, sent)) = &fresh.newest {
             let rtt = now.since(sent.sent_at);
             // sent again and answered too soon: this answers the transmission before
-            let ambiguous = sent.retransmitted() && view.min_rtt.is_some_and(|min| rtt < min);
+            let ambiguous =
+                sent.reinjected || sent.retransmitted() && view.min_rtt.is_some_and(|min| rtt < min);
             let last = self.ahead.back().or(self.newest.as_ref());
             if !ambiguous && last.is_none_or(|last| last.number < *number) {
                 self.ahead.push_back(Delivered { number: *number, rtt });

@@ -157,7 +157,7 @@ impl Flight {
     }
 
     fn account(&mut self, number: u64, transmission: &Transmission) {
-        self.fresh.reordered |= number < self.passed && !transmission.retransmitted();
+        self.fresh.reordered |= number < self.passed && !transmission.is_ambiguous();
         self.fresh.count(number, transmission);
     }
 

@@ -63,6 +63,11 @@ impl Transmission {
         self.cargo.history != History::Once
     }
 
+    /// Its cargo left on other occasions too: what acknowledges it may answer another transmission.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.retransmitted() || self.reinjected
+    }
+
     /// Bytes.
     #[inline]
     pub(crate) fn len(&self) -> u64 {

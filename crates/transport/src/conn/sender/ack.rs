@@ -156,8 +156,9 @@ impl Sender {
             result.bad_blocks = ack.blocks.iter().map(|b| u32::from(!self.map.sack(b.0, b.1, engine))).sum();
         }
         if ack.reports_duplicate() {
-            engine.flight_mut(ack.route).into_iter().for_each(Flight::note_duplicate);
-            self.on_duplicate(now, ack, engine);
+            let is_reinjected = self.on_duplicate(now, ack, engine) && engine.reinjects();
+            let flight = engine.flight_mut(ack.route).filter(|_| !is_reinjected);
+            flight.into_iter().for_each(Flight::note_duplicate);
         }
         self.map.vouch(ack.route, ack.una, ack.blocks, engine);
     }

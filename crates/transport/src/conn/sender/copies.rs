@@ -124,15 +124,18 @@ impl Copies {
     }
 
     /// What was sent on `path` found that `offset` had arrived before: so a copy on another path did. That
-    /// one's own acknowledgment, on a path with more delay, may come later and be no news then.
-    pub(super) fn overtook(&mut self, path: PathId, offset: u64) {
+    /// one's own acknowledgment, on a path with more delay, may come later and be no news then. Returns whether there was one.
+    pub(super) fn overtook(&mut self, path: PathId, offset: u64) -> bool {
+        let mut was_copied = false;
         for UnderWay { path: other, copies, bytes, .. } in self.paths.iter_mut() {
             if *other != path
                 && let Some(at) = copies.iter().position(|c| c.offset == offset)
             {
                 *bytes -= copies.remove(at).map_or(0, |copy| u64::from(copy.len));
+                was_copied = true;
             }
         }
+        was_copied
     }
 
     /// The path is gone.

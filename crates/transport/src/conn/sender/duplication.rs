@@ -148,19 +148,20 @@ impl Sender {
         }
     }
 
-    /// The acknowledgment reports that what its first block names had come before it came by its route.
+    /// The acknowledgment reports that what its first block names had come before it came by its route. Returns whether it left
+    /// as a copy.
     #[cold]
-    pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) {
-        let Some(&(start, _)) = ack.blocks.first() else { return };
-        match self.copies.under_way.answer(ack.route, start) {
-            Some(answered) => self.on_copy(now, ack, &answered, engine),
-            None => {
-                self.copies.under_way.overtook(ack.route, start);
-                for i in 0..engine.lanes().len() {
-                    self.tell_aside(engine.lanes().id_at(i), engine);
-                }
-            }
+    pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> bool {
+        let Some(&(start, _)) = ack.blocks.first() else { return false };
+        if let Some(answered) = self.copies.under_way.answer(ack.route, start) {
+            self.on_copy(now, ack, &answered, engine);
+            return true;
         }
+        let is_of_copy = self.copies.under_way.overtook(ack.route, start);
+        for i in 0..engine.lanes().len() {
+            self.tell_aside(engine.lanes().id_at(i), engine);
+        }
+        is_of_copy
     }
 
     /// What was delivered on `path` just now had a copy on the acknowledgment's route, and that came
