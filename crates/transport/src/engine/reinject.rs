@@ -3,14 +3,14 @@
 //! At the end of the data, or of the peer's window, a path that is free would idle while a slower one still delivers what left there
 //! before. Then the quicker path carries a copy of each segment that should arrive there sooner. On its own path a segment is expected as
 //! late as round trips are long, and as late as the path goes on at the rate of its last sample: the scheduler's estimate, the largest of
-//! ten round trips, stays too large for long after a rate has fallen. A path that delivers nothing for longer than a round trip takes is
-//! expected to stay silent.
+//! ten round trips, stays too large for long after a rate has fallen. If a segment is late, or nothing has been delivered for longer than a
+//! round trip takes, it is not expected any more.
 
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::machine::Engine;
 use crate::facts::{PathState, PathView};
-use crate::path::transmission::Cargo;
+use crate::path::transmission::{Cargo, Transmission};
 use crate::sched::scheduler::{clocked_arrival, excess, is_open, one_way};
 
 impl Engine {
@@ -40,24 +40,26 @@ impl Engine {
     /// The first cargo under way on `path` without a copy that should arrive there after `sooner`.
     fn first_after(&self, now: Instant, path: PathId, sooner: Instant) -> Option<(u64, Cargo)> {
         let (view, lane) = (&self.views[path], &self.lanes[path]);
-        let flight = &lane.flight;
-        if self.is_stuck(now, path) || view.state != PathState::Active {
-            return flight.oldest_alone(0, sooner);
-        }
-        let Some(way) = one_way(view) else { return flight.oldest_alone(0, sooner) };
-        let back = view.min_rtt.map_or(Duration::ZERO, |rtt| rtt - way);
-        let rate = lane.estimator.bandwidth.latest().or(view.rate);
-        let before = rate.map_or(u64::MAX, |rate| rate.bytes_in((sooner + back).since(now)));
-        let number = flight.first_number() + before / u64::from(view.mss);
-        let usual = way + excess(view).unwrap_or_default();
-        flight.oldest_alone(number, sooner - usual)
+        let alone = |number, since| lane.flight.oldest_alone(number, since);
+        let oldest = alone(0, sooner)?;
+        let (number, found) = match one_way(view) {
+            Some(way) if view.state == PathState::Active && !self.is_late(now, path, oldest.1) => {
+                let back = view.min_rtt.map_or(Duration::ZERO, |rtt| rtt - way);
+                let rate = lane.estimator.bandwidth.latest().or(view.rate);
+                let before = rate.map_or(u64::MAX, |rate| rate.bytes_in((sooner + back).since(now)));
+                let number = lane.flight.first_number() + before / u64::from(view.mss);
+                alone(number, sooner - (way + excess(view).unwrap_or_default()))?
+            }
+            _ => oldest,
+        };
+        Some((number, found.cargo))
     }
 
-    /// Whether `path` has delivered nothing for longer than its round trips take, though something is under way.
-    fn is_stuck(&self, now: Instant, path: PathId) -> bool {
+    /// Whether `oldest`, or any other transmission on `path`, should have been delivered by now.
+    fn is_late(&self, now: Instant, path: PathId, oldest: &Transmission) -> bool {
         let estimator = &self.lanes[path].estimator;
         let rtt = estimator.rtt.srtt().zip(estimator.rtt.rttvar());
-        let longest = rtt.map(|(srtt, var)| srtt + var.times(4));
-        longest.is_some_and(|longest| now.since(estimator.bandwidth.measured_at()) > longest)
+        let since = oldest.sent_at.min(estimator.bandwidth.measured_at());
+        rtt.is_some_and(|(srtt, var)| now.since(since) > srtt + var.times(4))
     }
 }

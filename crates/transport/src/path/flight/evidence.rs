@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn the_oldest_alone_is_no_copy_and_left_late_enough_by_number_or_by_time() {
         let mut flight = flight(8);
-        let found = |flight: &Flight, number, since| flight.oldest_alone(number, Instant(since)).map(|f| f.0);
+        let found =
+            |flight: &Flight, number, since| flight.oldest_alone(number, Instant(since)).map(|found| found.0);
         assert_eq!(
             (found(&flight, 5, 9), found(&flight, 5, 2), found(&flight, 9, 9)),
             (Some(5), Some(3), None)

@@ -3,7 +3,7 @@
 use polypath_wire::Instant;
 
 use super::{Delivery, Flight};
-use crate::path::transmission::{Cargo, Fate, Transmission};
+use crate::path::transmission::{Fate, Transmission};
 
 impl Flight {
     /// Number that the next transmission will have.
@@ -70,12 +70,12 @@ impl Flight {
 
     /// The oldest in flight of which no copy left on another path, with its number: from `number` on or, if that is sooner, from the first
     /// that left after `since`.
-    pub(crate) fn oldest_alone(&self, number: u64, since: Instant) -> Option<(u64, Cargo)> {
+    pub(crate) fn oldest_alone(&self, number: u64, since: Instant) -> Option<(u64, &Transmission)> {
         let by_number = number.saturating_sub(self.first) as usize;
         let at = by_number.min(self.entries.partition_point(|entry| entry.sent_at <= since));
         let mut numbered = (self.first + at as u64..).zip(self.entries.range(at..));
         let alone = |entry: &Transmission| entry.fate == Fate::InFlight && !entry.reinjected;
-        numbered.find(|(_, entry)| alone(entry)).map(|(number, entry)| (number, entry.cargo))
+        numbered.find(|(_, entry)| alone(entry))
     }
 
     /// A copy of the transmission `number` leaves on another path.
