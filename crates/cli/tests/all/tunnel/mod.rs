@@ -13,6 +13,7 @@ mod package;
 mod peers;
 mod plugged;
 mod questions;
+mod reload;
 mod schema;
 mod service;
 mod testbed;
