@@ -9,13 +9,12 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use polypath_daemon::Limit;
+use polypath_daemon::SOCKET;
 
 use super::net;
 
 /// Where the configuration is if nobody says otherwise.
 pub const CONFIG: &str = "/etc/polypath/polypath.toml";
-/// Where a daemon answers if nobody says otherwise.
-pub const SOCKET: &str = "/run/polypath.sock";
 
 /// What prepares, starts and asks a daemon.
 #[derive(Subcommand, Debug)]
